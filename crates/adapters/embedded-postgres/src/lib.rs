@@ -1,0 +1,1 @@
+//! Finds, fetches, starts and stops a private PostgreSQL server.

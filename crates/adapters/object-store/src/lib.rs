@@ -1,0 +1,1 @@
+//! Object storage: local disk and the clouds; signed URLs; checksums.

@@ -1,0 +1,1 @@
+//! The platform's HTTP API and the labdata program.

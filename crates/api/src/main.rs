@@ -1,0 +1,2 @@
+//! The `labdata` program.
+fn main() {}

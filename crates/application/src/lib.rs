@@ -1,0 +1,1 @@
+//! The platform's use cases, one file each.

@@ -1,0 +1,1 @@
+//! Entities, state machines and validation of the laboratory data platform.

@@ -1,0 +1,1 @@
+//! Behaviour suites that every adapter of a port must pass.

@@ -1,0 +1,1 @@
+//! What the platform needs of the outside world, as traits.
