@@ -1,0 +1,61 @@
+//! Why a use case refused or failed.
+
+use labdata_domain::{actor::MissingScope, data_write::Problem};
+use labdata_ports::PortError;
+
+/// The outcome of a use case that did not succeed. Every text but `Internal`'s is for the person
+/// who asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No valid key was shown.
+    #[error("{0}")]
+    Unauthenticated(&'static str),
+    /// The key does not permit it; the text says which scope is missing.
+    #[error("{0}")]
+    Forbidden(String),
+    /// No such thing in the caller's organization.
+    #[error("{0} not found")]
+    NotFound(&'static str),
+    /// What was asked does not hold; nothing was changed.
+    #[error("{0}")]
+    Invalid(String),
+    /// A data write's problems; nothing was changed.
+    #[error("{} problems", .0.len())]
+    Problems(Vec<Problem>),
+    /// It clashes with what is there.
+    #[error("{0}")]
+    Conflict(String),
+    /// It would exceed a size limit.
+    #[error("{0}")]
+    TooLarge(String),
+    /// Others hold what is needed; nothing was changed.
+    #[error("busy: try again in {retry_after_seconds} s")]
+    Busy {
+        /// When to try again.
+        retry_after_seconds: u32,
+    },
+    /// A service behind the platform does not answer.
+    #[error("unavailable: {0}")]
+    Unavailable(String),
+    /// Anything else; for the log only.
+    #[error("internal: {0}")]
+    Internal(String),
+}
+
+impl From<MissingScope> for Error {
+    fn from(missing: MissingScope) -> Self {
+        Self::Forbidden(missing.to_string())
+    }
+}
+
+impl From<PortError> for Error {
+    fn from(error: PortError) -> Self {
+        match error {
+            PortError::NotFound(what) => Self::NotFound(what),
+            PortError::Conflict(text) => Self::Conflict(text),
+            PortError::Busy(_) => Self::Busy { retry_after_seconds: 1 },
+            PortError::Unavailable(text) => Self::Unavailable(text),
+            PortError::Corrupt(text) | PortError::Internal(text) => Self::Internal(text),
+        }
+    }
+}

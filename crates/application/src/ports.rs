@@ -1,0 +1,33 @@
+//! Everything outside that the use cases need, in one place.
+
+use std::sync::Arc;
+
+use labdata_ports::{
+    Clock, IdSource, api_keys::ApiKeyRepository, executions::ExecutionRepository,
+    instruments::InstrumentRepository, jobs::JobRepository, tenancy::TenancyRepository,
+};
+
+/// The ports, injected once by the composition root. Every use case takes it by reference, first.
+#[derive(Clone)]
+pub struct Ports {
+    /// API keys.
+    pub api_keys: Arc<dyn ApiKeyRepository>,
+    /// Organizations and users.
+    pub tenancy: Arc<dyn TenancyRepository>,
+    /// Instruments.
+    pub instruments: Arc<dyn InstrumentRepository>,
+    /// Jobs.
+    pub jobs: Arc<dyn JobRepository>,
+    /// Job executions.
+    pub executions: Arc<dyn ExecutionRepository>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Identifiers and random bytes.
+    pub ids: Arc<dyn IdSource>,
+}
+
+impl std::fmt::Debug for Ports {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ports").finish_non_exhaustive()
+    }
+}
