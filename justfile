@@ -1,0 +1,93 @@
+# What CI checks and what a developer repeats. `just` lists the recipes; `.ci/run` installs what they need.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+
+# The crates that any team can embed: they build alone, without a runtime, a database or a web server.
+core := "-p labdata-domain -p labdata-ports -p labdata-port-contracts"
+
+[private]
+default:
+    @just --list --unsorted
+
+# Everything CI checks, the quick checks first
+ci: fmt-check layers deny advisories core lint doc test
+
+# Format the code
+fmt:
+    cargo fmt --all
+
+# Fail when the code is not formatted
+fmt-check:
+    cargo fmt --all --check
+
+# Clippy on all targets and features; a warning is an error
+lint:
+    cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+
+# Build the rustdoc; a warning is an error
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --document-private-items --locked
+
+# All tests and doctests: contract suites, migrations up/down/up and the OpenAPI snapshot are among them
+test:
+    cargo test --workspace --locked
+
+# Benchmarks, each beside its floor (nothing in CI is timed)
+bench *args:
+    cargo bench --workspace --locked --bench '*' {{ args }}
+
+# The main job, step by step, on a throwaway data directory
+demo *args:
+    cargo run --release --locked -- demo {{ args }}
+
+# Write docs/openapi.json anew from the handlers
+openapi:
+    mkdir -p target
+    cargo run --locked --quiet -- openapi > target/openapi.json.new
+    mv target/openapi.json.new docs/openapi.json
+
+# The layers, the licences and the sources of the dependencies
+deny:
+    cargo deny --locked --workspace check --hide-inclusion-graph -A unused-wrapper bans licenses sources
+    cargo deny --locked --workspace --config .ci/deny-normal.toml check --hide-inclusion-graph -A unused-wrapper bans
+
+# Known vulnerabilities, where the advisory database can be reached (`ADVISORIES=required` insists)
+advisories:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    limit=()
+    if command -v timeout >/dev/null; then limit=(timeout 120); fi
+    if ${limit[@]+"${limit[@]}"} cargo deny --locked --workspace fetch db; then
+        cargo deny --locked --workspace check --hide-inclusion-graph advisories
+    elif [ "${ADVISORIES:-}" = required ]; then
+        echo "advisories: the advisory database can't be reached, and ADVISORIES=required" >&2
+        exit 1
+    else
+        echo "advisories: NOT CHECKED, the advisory database can't be reached from this machine"
+    fi
+
+# Every workspace crate has its place in deny.toml
+layers:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    missing=0
+    for crate in $(cargo tree --workspace --locked --depth 0 --prefix none | awk 'NF { print $1 }'); do
+        if ! grep -q "crate = \"$crate\"" deny.toml; then
+            echo "layers: $crate has no entry in deny.toml: say who may depend on it" >&2
+            missing=1
+        fi
+    done
+    exit "$missing"
+
+# Domain, ports and contract suites build alone, with no tokio, diesel or actix in their tree
+core:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cargo check {{ core }} --locked
+    tree=$(cargo tree {{ core }} --locked --edges normal --target all --prefix none)
+    if found=$(grep -E '^(tokio|tokio-[a-z-]+|diesel[a-z_-]*|actix[a-z_-]*) v' <<<"$tree"); then
+        echo "core: the crates that build alone must not depend on:" >&2
+        sort -u <<<"$found" >&2
+        exit 1
+    fi
+    echo "core: no tokio, diesel or actix in the tree of domain, ports and port-contracts"
