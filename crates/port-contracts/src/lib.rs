@@ -1,1 +1,49 @@
-//! Behaviour suites that every adapter of a port must pass.
+//! What every adapter of a port must do, written once and run by each adapter.
+//!
+//! A suite is a module of clauses: documented `pub async fn`s, each stating one sentence that a
+//! port promises and taking a fresh [`Harness`]. The macro of a suite (such as
+//! [`tenancy_contract!`]) makes one test of each clause. It expands in the tests of the adapter and
+//! uses the adapter's async runtime, so this crate knows none.
+//!
+//! **Invariants.** No runtime, no driver and no adapter in the dependency tree. Clauses look at a
+//! subject only through its port, never at how it keeps things. Time and ids are made here
+//! ([`given`]), so a clause never depends on the clock.
+//!
+//! ```ignore
+//! use std::sync::Arc;
+//! use labdata_port_contracts::{Harness, Subject, async_trait};
+//! use labdata_ports::tenancy::TenancyRepository;
+//!
+//! struct MyHarness(MyStore);
+//!
+//! #[async_trait]
+//! impl Harness for MyHarness {
+//!     async fn fresh() -> Self { Self(MyStore::empty().await) }
+//! }
+//!
+//! impl Subject<dyn TenancyRepository> for MyHarness {
+//!     fn subject(&self) -> Arc<dyn TenancyRepository> { Arc::new(self.0.tenancy()) }
+//! }
+//!
+//! labdata_port_contracts::tenancy_contract!(MyHarness);
+//! ```
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a clause is a test: it fails by panicking, and that is all it does when it fails"
+)]
+
+pub mod api_keys;
+pub mod assertions;
+pub mod executions;
+pub mod fixtures;
+pub mod given;
+mod harness;
+pub mod instruments;
+pub mod jobs;
+pub mod paging;
+pub mod tenancy;
+
+pub use async_trait::async_trait;
+pub use harness::{Harness, Subject};

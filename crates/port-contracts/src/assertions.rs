@@ -1,0 +1,43 @@
+//! How clauses tell the errors of ports apart.
+
+use std::fmt::Debug;
+
+use labdata_ports::PortError;
+
+/// Fails unless the result is [`PortError::NotFound`].
+#[track_caller]
+pub fn assert_not_found<T: Debug>(result: Result<T, PortError>) {
+    match result {
+        Err(PortError::NotFound(_)) => {}
+        other => panic!("expected NotFound, got {other:?}"),
+    }
+}
+
+/// Fails unless the result is [`PortError::Conflict`] with a text for the person who asked.
+#[track_caller]
+pub fn assert_conflict<T: Debug>(result: Result<T, PortError>) {
+    match result {
+        Err(PortError::Conflict(text)) => assert!(!text.is_empty(), "a conflict says with what"),
+        other => panic!("expected Conflict, got {other:?}"),
+    }
+}
+
+/// Fails unless exactly one of racing calls succeeded and all others met a conflict.
+#[track_caller]
+pub fn assert_one_winner<T: Debug>(results: Vec<Result<T, PortError>>) -> T {
+    let (mut won, lost): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+    lost.into_iter().for_each(assert_conflict);
+    assert_eq!(won.len(), 1, "exactly one call wins");
+    won.remove(0).unwrap()
+}
+
+/// Fails unless all of racing calls succeeded with the same answer, which is returned.
+#[track_caller]
+pub fn assert_unanimous<T: Debug + PartialEq>(results: Vec<Result<T, PortError>>) -> T {
+    let mut answers: Vec<T> = results.into_iter().map(Result::unwrap).collect();
+    let first = answers.remove(0);
+    answers
+        .iter()
+        .for_each(|other| assert_eq!(*other, first, "racing calls agree"));
+    first
+}

@@ -1,0 +1,120 @@
+//! Things that must be stored before a clause can begin.
+//!
+//! A harness that is a [`Subject`] of the ports concerned has these by itself. One for an adapter
+//! of a single port implements them as its store needs, over whatever else keeps these things.
+
+use async_trait::async_trait;
+use labdata_domain::{
+    execution::Execution,
+    ids::OrganizationId,
+    instrument::Instrument,
+    job::Job,
+    tenancy::{Organization, User},
+};
+use labdata_ports::{
+    executions::ExecutionRepository, instruments::InstrumentRepository, jobs::JobRepository,
+    tenancy::TenancyRepository,
+};
+use time::OffsetDateTime;
+
+use crate::{Harness, Subject, given};
+
+/// A harness that can store organizations and users.
+#[async_trait]
+pub trait Tenants: Harness {
+    /// The organization of that name, stored.
+    async fn organization(&self, name: &str) -> Organization;
+
+    /// The user of that e-mail address in the organization, stored.
+    async fn user(&self, organization: OrganizationId, email: &str) -> User;
+
+    /// Two organizations, for clauses on what one of them must not see.
+    async fn two_organizations(&self) -> (OrganizationId, OrganizationId) {
+        (
+            self.organization("ours").await.id,
+            self.organization("theirs").await.id,
+        )
+    }
+}
+
+#[async_trait]
+impl<H: Subject<dyn TenancyRepository>> Tenants for H {
+    async fn organization(&self, name: &str) -> Organization {
+        self.subject()
+            .ensure_organization(&given::organization(name))
+            .await
+            .unwrap()
+    }
+
+    async fn user(&self, organization: OrganizationId, email: &str) -> User {
+        self.subject()
+            .ensure_user(&given::user(organization, email))
+            .await
+            .unwrap()
+    }
+}
+
+/// A harness that can store jobs.
+#[async_trait]
+pub trait Jobs: Tenants {
+    /// The job of that name, stored.
+    async fn job(&self, organization: OrganizationId, name: &str) -> Job;
+}
+
+#[async_trait]
+impl<H: Tenants + Subject<dyn JobRepository>> Jobs for H {
+    async fn job(&self, organization: OrganizationId, name: &str) -> Job {
+        self.subject()
+            .ensure(organization, &given::job(name, given::at(0)))
+            .await
+            .unwrap()
+    }
+}
+
+/// A harness that can store executions.
+#[async_trait]
+pub trait Executions: Jobs {
+    /// A new execution that started then, with that timeout, of a job and a user of the
+    /// organization's.
+    async fn execution(
+        &self,
+        organization: OrganizationId,
+        now: OffsetDateTime,
+        timeout_minutes: Option<u32>,
+    ) -> Execution;
+}
+
+#[async_trait]
+impl<H: Jobs + Subject<dyn ExecutionRepository>> Executions for H {
+    async fn execution(
+        &self,
+        organization: OrganizationId,
+        now: OffsetDateTime,
+        timeout_minutes: Option<u32>,
+    ) -> Execution {
+        let job = self.job(organization, "some job").await;
+        let user = self.user(organization, "somebody@example.org").await;
+        let execution = given::execution(&job, now, timeout_minutes);
+        self.subject()
+            .add(organization, &execution, user.id)
+            .await
+            .unwrap();
+        execution
+    }
+}
+
+/// A harness that can store instruments.
+#[async_trait]
+pub trait Instruments: Tenants {
+    /// A new instrument of that name, stored.
+    async fn instrument(&self, organization: OrganizationId, name: &str) -> Instrument;
+}
+
+#[async_trait]
+impl<H: Tenants + Subject<dyn InstrumentRepository>> Instruments for H {
+    async fn instrument(&self, organization: OrganizationId, name: &str) -> Instrument {
+        let instrument = given::instrument(name, given::at(0));
+        self.subject().add(organization, &instrument).await.unwrap();
+        instrument
+    }
+}

@@ -1,0 +1,123 @@
+//! Times, ids and entities that clauses start from.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use labdata_domain::{
+    api_key::{ApiKey, PlainApiKey},
+    execution::{Execution, ExecutionState, Origin},
+    ids::{ApiKeyId, ExecutionId, InstrumentId, JobId, OrganizationId, UserId},
+    instrument::Instrument,
+    job::Job,
+    scope::Scopes,
+    tenancy::{Organization, User},
+};
+use time::{Duration, OffsetDateTime, macros::datetime};
+use uuid::Uuid;
+
+/// When every clause begins.
+pub const START: OffsetDateTime = datetime!(2026-01-01 00:00:00 UTC);
+
+/// So many seconds after [`START`], and some microseconds, which adapters must keep.
+#[must_use]
+pub fn at(seconds: i64) -> OffsetDateTime {
+    START + Duration::seconds(seconds) + Duration::microseconds(123_456)
+}
+
+/// A number that no other call in this process got.
+fn unique() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A new UUID v7, greater than all before it.
+#[must_use]
+pub fn uuid() -> Uuid {
+    let mut random = [0; 10];
+    let (_, last) = random.split_at_mut(2);
+    last.copy_from_slice(&unique().to_be_bytes());
+    uuid::Builder::from_unix_timestamp_millis(1_767_225_600_000, &random).into_uuid()
+}
+
+/// An organization that is not stored yet.
+#[must_use]
+pub fn organization(name: &str) -> Organization {
+    Organization {
+        id: OrganizationId::new(uuid()),
+        name: name.to_owned(),
+        created_at: at(0),
+    }
+}
+
+/// A user that is not stored yet.
+#[must_use]
+pub fn user(organization: OrganizationId, email: &str) -> User {
+    User {
+        id: UserId::new(uuid()),
+        organization,
+        email: email.to_owned(),
+        name: format!("The person behind {email}"),
+    }
+}
+
+/// A key that is not stored yet, with a prefix of its own and no limits.
+#[must_use]
+pub fn api_key(user: &User) -> ApiKey {
+    let number = unique();
+    let [_, _, _, prefix @ ..] = number.to_be_bytes();
+    let mut secret = [0; 32];
+    let (head, _) = secret.split_at_mut(8);
+    head.copy_from_slice(&number.to_be_bytes());
+    let plain = PlainApiKey::from_random(prefix, secret);
+    ApiKey {
+        id: ApiKeyId::new(uuid()),
+        organization: user.organization,
+        user: user.id,
+        name: format!("key {number}"),
+        prefix: plain.prefix().to_owned(),
+        hash: plain.hash(),
+        scopes: Scopes::all(),
+        execution: None,
+        created_at: at(0),
+        expires_at: None,
+        last_used_at: None,
+        revoked_at: None,
+    }
+}
+
+/// An instrument that is not stored yet.
+#[must_use]
+pub fn instrument(name: &str, created_at: OffsetDateTime) -> Instrument {
+    Instrument {
+        id: InstrumentId::new(uuid()),
+        name: name.to_owned(),
+        description: Some(format!("What {name} is for")),
+        instrument_type: Some("plate_reader".to_owned()),
+        created_at,
+    }
+}
+
+/// A job that is not stored yet.
+#[must_use]
+pub fn job(name: &str, created_at: OffsetDateTime) -> Job {
+    Job {
+        id: JobId::new(uuid()),
+        name: name.to_owned(),
+        archived: false,
+        description: Some(format!("What {name} does")),
+        created_at,
+    }
+}
+
+/// An execution that is not stored yet and starts now, of an off-platform script.
+#[must_use]
+pub fn execution(job: &Job, now: OffsetDateTime, timeout_minutes: Option<u32>) -> Execution {
+    Execution {
+        id: ExecutionId::new(uuid()),
+        job_id: job.id,
+        job_name: job.name.clone(),
+        origin: Origin::OffPlatform,
+        state: ExecutionState::start(now, timeout_minutes),
+        created_at: now,
+        started_at: Some(now),
+    }
+}

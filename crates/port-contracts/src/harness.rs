@@ -1,0 +1,46 @@
+//! How a suite gets at what it tests.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+/// One adapter under test, with a store of its own.
+///
+/// Dropping the harness cleans up whatever [`Harness::fresh`] made, also when the clause failed.
+#[async_trait]
+pub trait Harness: Sized + Send + Sync {
+    /// A harness over an **empty** store that no other test sees, as it is after installation: no
+    /// organization, no user, no key.
+    async fn fresh() -> Self;
+}
+
+/// A harness that can be tested as an implementation of the port `P`, such as
+/// `dyn TenancyRepository`. All subjects of one harness share its store.
+pub trait Subject<P: ?Sized>: Harness {
+    /// The port's implementation. Clauses call it from several futures at once, so an
+    /// implementation over a pool needs at least two connections to be tested for races.
+    fn subject(&self) -> Arc<P>;
+}
+
+/// Makes one test of each clause of a suite. The macros of the suites call it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! clauses {
+    ([] $harness:ty, $suite:ident: $($clause:ident),+ $(,)?) => {
+        $crate::clauses! { [tokio::test] $harness, $suite: $($clause),+ }
+    };
+    ([$test:meta] $harness:ty, $suite:ident: $($clause:ident),+ $(,)?) => {
+        mod $suite {
+            #[allow(unused_imports, reason = "the harness may be named by its path")]
+            use super::*;
+
+            $(
+                #[$test]
+                async fn $clause() {
+                    let harness = <$harness as $crate::Harness>::fresh().await;
+                    $crate::$suite::$clause(&harness).await;
+                }
+            )+
+        }
+    };
+}

@@ -1,0 +1,55 @@
+//! Reading lists to their end.
+
+use labdata_domain::page::{Cursor, Page, PageRequest};
+use labdata_ports::PortError;
+
+/// The whole list in one page.
+pub const ALL: PageRequest = PageRequest {
+    limit: None,
+    after: None,
+};
+
+/// The first page of so many items.
+#[must_use]
+pub const fn first(limit: u32) -> PageRequest {
+    PageRequest {
+        limit: Some(limit),
+        after: None,
+    }
+}
+
+/// Reads a list to its end, `limit` items a page. `read` gets the page's number and request, and
+/// may change the list after it has read the page.
+pub async fn read_to_the_end<T>(
+    limit: u32,
+    mut read: impl AsyncFnMut(usize, PageRequest) -> Result<Page<T>, PortError>,
+) -> Vec<T> {
+    let mut items = Vec::new();
+    let mut after: Option<Cursor> = None;
+    for number in 0..1000 {
+        let page = read(
+            number,
+            PageRequest {
+                limit: Some(limit),
+                after,
+            },
+        )
+        .await
+        .unwrap();
+        let full = usize::try_from(limit).unwrap();
+        assert!(
+            page.items.len() <= full,
+            "a page holds at most {limit} items"
+        );
+        assert!(
+            page.next.is_none() || page.items.len() == full,
+            "a page that is not the last one is full"
+        );
+        items.extend(page.items);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return items,
+        }
+    }
+    panic!("the list has no end");
+}
