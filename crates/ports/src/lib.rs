@@ -1,1 +1,24 @@
-//! What the platform needs of the outside world, as traits.
+//! What the platform needs of the outside world, as object-safe traits.
+//!
+//! **Invariants.** Traits take `&self`, are `Send + Sync`, and are injected as `Arc<dyn …>`. One
+//! semantic method is one atomic effect, so no transaction type leaks and a fake stays simple. The
+//! organization is a mandatory argument of every tenant-scoped call, and an implementation MUST
+//! answer for another organization's id exactly as for one that does not exist. Errors are what a
+//! caller can act on, never HTTP and never a driver's.
+
+pub mod api_keys;
+pub mod blob;
+pub mod catalog;
+pub mod clock;
+pub mod data;
+pub mod error;
+pub mod executions;
+pub mod files;
+pub mod ids;
+pub mod instruments;
+pub mod jobs;
+pub mod tenancy;
+
+pub use clock::Clock;
+pub use error::PortError;
+pub use ids::IdSource;

@@ -1,0 +1,90 @@
+//! Tables that every organization has (contract §5).
+
+use super::{Column, Origin, SemanticCategory, Table};
+use crate::scalar::DataType;
+
+/// The core tables: experiment, carrier, operation.
+#[must_use]
+pub fn core_tables() -> Vec<Table> {
+    vec![
+        table(
+            "experiment",
+            "A planned series of operations that answers a question.",
+            vec![
+                required_unique("name", "The experiment's name."),
+                column("description", DataType::Text, "What it is about."),
+                column("status", DataType::String, "Where it stands, in the lab's own words."),
+                column("started_at", DataType::Datetime, "When it began."),
+                column("metadata", DataType::Json, "Anything else."),
+            ],
+        ),
+        table(
+            "carrier",
+            "A thing that holds samples: a plate, a tube rack, a box.",
+            vec![
+                required_unique("name", "The carrier's name."),
+                column("carrier_type", DataType::String, "Its kind, such as a 96-well plate."),
+                Column { is_unique: true, ..column("barcode", DataType::String, "Its barcode.") },
+                column("metadata", DataType::Json, "Anything else."),
+            ],
+        ),
+        table(
+            "operation",
+            "Something done at a time: a measurement, a transfer, an incubation.",
+            vec![
+                Column { is_nullable: false, ..column("name", DataType::String, "The operation's name.") },
+                column("operation_type", DataType::String, "Its kind."),
+                reference("experiment", "The experiment of which it is a part."),
+                reference("carrier", "The carrier on which it was done."),
+                column("instrument_id", DataType::Uuid, "The instrument that did it."),
+                column("performed_at", DataType::Datetime, "When it was done."),
+                column("parameters", DataType::Json, "How it was done."),
+            ],
+        ),
+    ]
+}
+
+/// The generated primary key of a table that names none: a string, a UUID v7 unless given.
+pub(super) fn generated_key() -> Column {
+    Column {
+        is_primary_key: true,
+        is_nullable: false,
+        is_unique: true,
+        ..column("id", DataType::String, "The row's id, generated unless given.")
+    }
+}
+
+fn table(name: &str, description: &str, mut columns: Vec<Column>) -> Table {
+    columns.insert(0, generated_key());
+    Table {
+        id: None,
+        name: name.to_owned(),
+        description: Some(description.to_owned()),
+        category: SemanticCategory::Curated,
+        origin: Origin::Core,
+        columns,
+        unique_together: Vec::new(),
+    }
+}
+
+fn column(name: &str, data_type: DataType, description: &str) -> Column {
+    Column {
+        id: None,
+        name: name.to_owned(),
+        description: Some(description.to_owned()),
+        data_type,
+        is_primary_key: false,
+        is_nullable: true,
+        is_unique: false,
+        default: None,
+        references: None,
+    }
+}
+
+fn required_unique(name: &str, description: &str) -> Column {
+    Column { is_nullable: false, is_unique: true, ..column(name, DataType::String, description) }
+}
+
+fn reference(name: &str, description: &str) -> Column {
+    Column { references: Some(name.to_owned()), ..column(name, DataType::String, description) }
+}

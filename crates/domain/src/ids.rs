@@ -1,0 +1,84 @@
+//! Identifiers: one type for each kind of thing, so that they cannot be mixed up.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// Wraps a UUID.
+            #[must_use]
+            pub const fn new(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+
+            /// The UUID inside.
+            #[must_use]
+            pub const fn as_uuid(self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                text.parse().map(Self)
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
+        impl From<$name> for Uuid {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+    };
+}
+
+id!(
+    /// An organization: the tenant that owns everything else.
+    OrganizationId
+);
+id!(
+    /// A person, member of one organization.
+    UserId
+);
+id!(
+    /// An API key.
+    ApiKeyId
+);
+id!(
+    /// An instrument.
+    InstrumentId
+);
+id!(
+    /// A job: a script, or the name under which off-platform scripts run.
+    JobId
+);
+id!(
+    /// One run of a job, to which everything it wrote is attributed.
+    ExecutionId
+);
+id!(
+    /// A source file.
+    FileId
+);

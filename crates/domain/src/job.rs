@@ -1,0 +1,60 @@
+//! Jobs: scripts of the organization, or names under which off-platform scripts run.
+
+use time::OffsetDateTime;
+
+use crate::ids::JobId;
+
+/// The job of executions and writes that name none (specification, `POST /job-executions`).
+pub const DEFAULT_JOB_NAME: &str = "Off-Platform Manual Job";
+
+/// The most characters of a job's name.
+pub const MAX_NAME_LENGTH: usize = 200;
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its id.
+    pub id: JobId,
+    /// Its name, unique within the organization.
+    pub name: String,
+    /// Archived jobs are left out of the default list.
+    pub archived: bool,
+    /// What it does.
+    pub description: Option<String>,
+    /// When it was created.
+    pub created_at: OffsetDateTime,
+}
+
+/// A job's name: 1 to 200 characters, no control characters, not blank.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobName(String);
+
+/// The text cannot be a job's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a job name has 1 to {MAX_NAME_LENGTH} characters, is not blank, and has no control characters")]
+pub struct InvalidJobName;
+
+impl JobName {
+    /// Checks a name.
+    ///
+    /// # Errors
+    /// [`InvalidJobName`] when it is blank, too long or has control characters.
+    pub fn parse(text: &str) -> Result<Self, InvalidJobName> {
+        let fits = !text.trim().is_empty()
+            && text.chars().count() <= MAX_NAME_LENGTH
+            && !text.chars().any(char::is_control);
+        if fits { Ok(Self(text.to_owned())) } else { Err(InvalidJobName) }
+    }
+
+    /// The default job's name.
+    #[must_use]
+    pub fn default_job() -> Self {
+        Self(DEFAULT_JOB_NAME.to_owned())
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}

@@ -1,0 +1,85 @@
+//! Lists are read a page at a time, from a place in a total order (keyset), newest first.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// How many items a page holds unless the caller says.
+pub const DEFAULT_LIMIT: u32 = 50;
+/// The most items that a page may hold.
+pub const MAX_LIMIT: u32 = 1000;
+
+/// A place in a list that is ordered by time of creation, then id, newest first: the next page
+/// starts behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The creation time of the last item seen, to the microsecond.
+    pub at: OffsetDateTime,
+    /// Its id.
+    pub id: Uuid,
+}
+
+impl Cursor {
+    /// The cursor as an opaque text for a URL.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let mut bytes = Vec::with_capacity(32);
+        bytes.extend_from_slice(&self.at.unix_timestamp_nanos().to_be_bytes());
+        bytes.extend_from_slice(self.id.as_bytes());
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Reads what [`Cursor::encode`] wrote; `None` for anything else.
+    #[must_use]
+    pub fn decode(text: &str) -> Option<Self> {
+        let bytes: [u8; 32] = URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok()?;
+        let (at, id) = bytes.split_at(16);
+        Some(Self {
+            at: OffsetDateTime::from_unix_timestamp_nanos(i128::from_be_bytes(at.try_into().ok()?)).ok()?,
+            id: Uuid::from_slice(id).ok()?,
+        })
+    }
+}
+
+/// Which part of a list is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRequest {
+    /// At most this many items; `None` for all that match (only where the contract says so).
+    pub limit: Option<u32>,
+    /// Start behind this place.
+    pub after: Option<Cursor>,
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The items, newest first.
+    pub items: Vec<T>,
+    /// Where the next page starts, while more follows.
+    pub next: Option<Cursor>,
+}
+
+impl<T> Page<T> {
+    /// Makes a page of up to `limit + 1` items: the one too many only tells that more follows.
+    #[must_use]
+    pub fn from_overfetched(mut items: Vec<T>, limit: Option<u32>, place: impl Fn(&T) -> Cursor) -> Self {
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next = if more { items.last().map(place) } else { None };
+        Self { items, next }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_reads_back_and_garbage_does_not() {
+        let cursor = Cursor { at: OffsetDateTime::UNIX_EPOCH, id: Uuid::from_u128(7) };
+        assert_eq!(Cursor::decode(&cursor.encode()), Some(cursor));
+        assert_eq!(Cursor::decode("x"), None);
+        assert_eq!(Cursor::decode(&"A".repeat(10_000)), None);
+    }
+}

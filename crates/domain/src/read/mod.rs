@@ -1,0 +1,166 @@
+//! Reading rows: a target, filters, a page.
+
+mod filter;
+mod row;
+
+use std::sync::Arc;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::Value;
+use uuid::Uuid;
+
+pub use filter::{Condition, Field, Hop, Test};
+pub use row::RowJson;
+
+use crate::{
+    catalog::{Catalog, PlatformTable, Table},
+    scalar::KeyValue,
+};
+
+/// What is read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReadTarget {
+    /// A table of the organization or a core table.
+    Table(Arc<Table>),
+    /// A table of the platform itself.
+    Platform(PlatformTable),
+}
+
+impl ReadTarget {
+    /// The target of that name and kind.
+    #[must_use]
+    pub fn find(catalog: &Catalog, name: &str, core: bool) -> Option<Self> {
+        let table = catalog.table(name).filter(|table| (table.origin == crate::catalog::Origin::Core) == core);
+        match table {
+            Some(table) => Some(Self::Table(Arc::clone(table))),
+            None if core => PlatformTable::from_name(name).map(Self::Platform),
+            None => None,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Table(table) => &table.name,
+            Self::Platform(table) => table.as_str(),
+        }
+    }
+}
+
+/// A place in the total order in which rows are read: the last row seen.
+///
+/// Rows of keyed tables come by descending primary key, which for generated ids is newest first;
+/// points of raw tables come series by series in the order in which they were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// A row's primary key.
+    Key(KeyValue),
+    /// A point: the id of the chunk that stores it, and its place there (from 1).
+    Point {
+        /// The chunk.
+        chunk: i64,
+        /// The place.
+        place: i64,
+    },
+}
+
+impl Position {
+    /// The position as an opaque text.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let text = match self {
+            Self::Key(KeyValue::Text(text)) => format!("t{text}"),
+            Self::Key(KeyValue::Integer(number)) => format!("i{number}"),
+            Self::Key(KeyValue::Uuid(id)) => format!("u{id}"),
+            Self::Point { chunk, place } => format!("p{chunk}/{place}"),
+        };
+        URL_SAFE_NO_PAD.encode(text)
+    }
+
+    /// Reads what [`Position::encode`] wrote; `None` for anything else.
+    #[must_use]
+    pub fn decode(text: &str) -> Option<Self> {
+        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+        if text.contains('\0') {
+            return None;
+        }
+        let rest = text.get(1..)?;
+        match text.as_bytes().first()? {
+            b't' => Some(Self::Key(KeyValue::Text(rest.to_owned()))),
+            b'i' => rest.parse().ok().map(|number| Self::Key(KeyValue::Integer(number))),
+            b'u' => Uuid::try_parse(rest).ok().map(|id| Self::Key(KeyValue::Uuid(id))),
+            b'p' => {
+                let (chunk, place) = rest.split_once('/')?;
+                Some(Self::Point { chunk: chunk.parse().ok()?, place: place.parse().ok()? })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether rows of the target can be at such a position.
+    #[must_use]
+    fn fits(&self, target: &ReadTarget) -> bool {
+        use crate::scalar::DataType::{Integer, String, Text, Uuid};
+        let key_type = match target {
+            ReadTarget::Table(table) => table.primary_key().map(|(_, key)| key.data_type),
+            ReadTarget::Platform(table) => table.columns().first().map(|key| key.data_type),
+        };
+        matches!(
+            (self, key_type),
+            (Self::Key(KeyValue::Text(_)), Some(String | Text))
+                | (Self::Key(KeyValue::Integer(_)), Some(Integer))
+                | (Self::Key(KeyValue::Uuid(_)), Some(Uuid))
+                | (Self::Point { .. }, None)
+        )
+    }
+}
+
+/// A read that holds up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadPlan {
+    /// What is read.
+    pub target: ReadTarget,
+    /// What rows must meet, all of it.
+    pub conditions: Vec<Condition>,
+    /// Start behind this row.
+    pub after: Option<Position>,
+    /// At most this many rows.
+    pub limit: u32,
+}
+
+/// Rows, and where the next ones start while more follow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowPage {
+    /// The rows.
+    pub rows: Vec<RowJson>,
+    /// Where the next page starts.
+    pub next: Option<Position>,
+}
+
+impl ReadPlan {
+    /// Understands filters such as `sample__name` or `value__gte`.
+    ///
+    /// # Errors
+    /// Every filter that does not hold, as sentences; or that the cursor is of another list.
+    pub fn new<'a>(
+        target: ReadTarget,
+        catalog: &Catalog,
+        filters: impl IntoIterator<Item = (&'a String, &'a Value)>,
+        after: Option<Position>,
+        limit: u32,
+    ) -> Result<Self, Vec<String>> {
+        let mut problems = Vec::new();
+        let mut conditions = Vec::new();
+        for (key, value) in filters {
+            match Condition::parse(&target, catalog, key, value) {
+                Ok(condition) => conditions.push(condition),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if after.as_ref().is_some_and(|position| !position.fits(&target)) {
+            problems.push("the cursor belongs to another list".to_owned());
+        }
+        if problems.is_empty() { Ok(Self { target, conditions, after, limit }) } else { Err(problems) }
+    }
+}

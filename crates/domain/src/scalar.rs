@@ -1,0 +1,295 @@
+//! Values of cells: types, single values, columns of values.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use time::{Date, OffsetDateTime};
+use uuid::Uuid;
+
+use crate::timestamp;
+
+/// The type of a column (contract §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DataType {
+    /// A short text: names, labels, ids.
+    String,
+    /// A long text.
+    Text,
+    /// A whole number of 64 bits.
+    Integer,
+    /// A number of double precision.
+    Float,
+    /// True or false.
+    Boolean,
+    /// A point in time, to the microsecond.
+    Datetime,
+    /// A day.
+    Date,
+    /// A UUID.
+    Uuid,
+    /// Any JSON.
+    Json,
+}
+
+impl DataType {
+    /// Every type.
+    pub const ALL: [Self; 9] = [
+        Self::String,
+        Self::Text,
+        Self::Integer,
+        Self::Float,
+        Self::Boolean,
+        Self::Datetime,
+        Self::Date,
+        Self::Uuid,
+        Self::Json,
+    ];
+
+    /// The type's name in the API and the database.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Text => "text",
+            Self::Integer => "integer",
+            Self::Float => "float",
+            Self::Boolean => "boolean",
+            Self::Datetime => "datetime",
+            Self::Date => "date",
+            Self::Uuid => "uuid",
+            Self::Json => "json",
+        }
+    }
+
+    /// The type of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|data_type| data_type.as_str() == name)
+    }
+
+    /// What a value of the type looks like, for messages.
+    #[must_use]
+    pub const fn expectation(self) -> &'static str {
+        match self {
+            Self::String | Self::Text => "a string",
+            Self::Integer => "a whole number of 64 bits",
+            Self::Float => "a number",
+            Self::Boolean => "true or false",
+            Self::Datetime => "a datetime with its offset (RFC 3339), such as \"2026-03-01T12:00:00Z\"",
+            Self::Date => "a date such as \"2026-03-01\"",
+            Self::Uuid => "a UUID as a string",
+            Self::Json => "JSON without NUL characters",
+        }
+    }
+
+    /// Whether a primary key may have this type.
+    #[must_use]
+    pub const fn can_be_key(self) -> bool {
+        matches!(self, Self::String | Self::Text | Self::Integer | Self::Uuid)
+    }
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One value of a type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar {
+    /// Of `string` and `text`.
+    Text(String),
+    /// Of `integer`.
+    Integer(i64),
+    /// Of `float`.
+    Float(f64),
+    /// Of `boolean`.
+    Boolean(bool),
+    /// Of `datetime`.
+    Datetime(OffsetDateTime),
+    /// Of `date`.
+    Date(Date),
+    /// Of `uuid`.
+    Uuid(Uuid),
+    /// Of `json`.
+    Json(Value),
+}
+
+impl Scalar {
+    /// The value as the API shows it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Text(text) => Value::from(text.as_str()),
+            Self::Integer(number) => Value::from(*number),
+            Self::Float(number) => Value::from(*number),
+            Self::Boolean(flag) => Value::from(*flag),
+            Self::Datetime(at) => Value::from(timestamp::render(*at)),
+            Self::Date(date) => Value::from(timestamp::render_date(*date)),
+            Self::Uuid(id) => Value::from(id.to_string()),
+            Self::Json(value) => value.clone(),
+        }
+    }
+}
+
+/// A primary key's value: the only kinds of value that rows are found by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KeyValue {
+    /// Of a `string` or `text` key.
+    Text(String),
+    /// Of an `integer` key.
+    Integer(i64),
+    /// Of a `uuid` key.
+    Uuid(Uuid),
+}
+
+impl fmt::Display for KeyValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Integer(number) => number.fmt(f),
+            Self::Uuid(id) => id.fmt(f),
+        }
+    }
+}
+
+impl From<KeyValue> for Scalar {
+    fn from(key: KeyValue) -> Self {
+        match key {
+            KeyValue::Text(text) => Self::Text(text),
+            KeyValue::Integer(number) => Self::Integer(number),
+            KeyValue::Uuid(id) => Self::Uuid(id),
+        }
+    }
+}
+
+/// A column of values of one type; `None` is null.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Of `string` and `text`.
+    Text(Vec<Option<String>>),
+    /// Of `integer`.
+    Integer(Vec<Option<i64>>),
+    /// Of `float`.
+    Float(Vec<Option<f64>>),
+    /// Of `boolean`.
+    Boolean(Vec<Option<bool>>),
+    /// Of `datetime`.
+    Datetime(Vec<Option<OffsetDateTime>>),
+    /// Of `date`.
+    Date(Vec<Option<Date>>),
+    /// Of `uuid`.
+    Uuid(Vec<Option<Uuid>>),
+    /// Of `json`.
+    Json(Vec<Option<Value>>),
+}
+
+/// Does the same with whatever vector a [`Values`] holds.
+#[macro_export]
+macro_rules! for_each_values {
+    ($values:expr, $vector:ident => $body:expr) => {
+        match $values {
+            $crate::scalar::Values::Text($vector) => $body,
+            $crate::scalar::Values::Integer($vector) => $body,
+            $crate::scalar::Values::Float($vector) => $body,
+            $crate::scalar::Values::Boolean($vector) => $body,
+            $crate::scalar::Values::Datetime($vector) => $body,
+            $crate::scalar::Values::Date($vector) => $body,
+            $crate::scalar::Values::Uuid($vector) => $body,
+            $crate::scalar::Values::Json($vector) => $body,
+        }
+    };
+}
+
+impl Values {
+    /// An empty column of that type, with room for so many values.
+    #[must_use]
+    pub fn with_capacity(data_type: DataType, capacity: usize) -> Self {
+        match data_type {
+            DataType::String | DataType::Text => Self::Text(Vec::with_capacity(capacity)),
+            DataType::Integer => Self::Integer(Vec::with_capacity(capacity)),
+            DataType::Float => Self::Float(Vec::with_capacity(capacity)),
+            DataType::Boolean => Self::Boolean(Vec::with_capacity(capacity)),
+            DataType::Datetime => Self::Datetime(Vec::with_capacity(capacity)),
+            DataType::Date => Self::Date(Vec::with_capacity(capacity)),
+            DataType::Uuid => Self::Uuid(Vec::with_capacity(capacity)),
+            DataType::Json => Self::Json(Vec::with_capacity(capacity)),
+        }
+    }
+
+    /// How many values, nulls included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        for_each_values!(self, vector => vector.len())
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends a null.
+    pub fn push_null(&mut self) {
+        for_each_values!(self, vector => vector.push(None));
+    }
+
+    /// Appends a value of the column's type; one of another type becomes null, which callers rule
+    /// out by having read it with this column's type.
+    pub fn push(&mut self, value: Scalar) {
+        match (self, value) {
+            (Self::Text(vector), Scalar::Text(value)) => vector.push(Some(value)),
+            (Self::Integer(vector), Scalar::Integer(value)) => vector.push(Some(value)),
+            (Self::Float(vector), Scalar::Float(value)) => vector.push(Some(value)),
+            (Self::Boolean(vector), Scalar::Boolean(value)) => vector.push(Some(value)),
+            (Self::Datetime(vector), Scalar::Datetime(value)) => vector.push(Some(value)),
+            (Self::Date(vector), Scalar::Date(value)) => vector.push(Some(value)),
+            (Self::Uuid(vector), Scalar::Uuid(value)) => vector.push(Some(value)),
+            (Self::Json(vector), Scalar::Json(value)) => vector.push(Some(value)),
+            (vector, other) => {
+                debug_assert!(false, "{other:?} pushed to a column of another type");
+                vector.push_null();
+            }
+        }
+    }
+
+    /// The value at an index; `None` when it is null or out of range.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Scalar> {
+        match self {
+            Self::Text(vector) => vector.get(index)?.clone().map(Scalar::Text),
+            Self::Integer(vector) => vector.get(index)?.map(Scalar::Integer),
+            Self::Float(vector) => vector.get(index)?.map(Scalar::Float),
+            Self::Boolean(vector) => vector.get(index)?.map(Scalar::Boolean),
+            Self::Datetime(vector) => vector.get(index)?.map(Scalar::Datetime),
+            Self::Date(vector) => vector.get(index)?.map(Scalar::Date),
+            Self::Uuid(vector) => vector.get(index)?.map(Scalar::Uuid),
+            Self::Json(vector) => vector.get(index)?.clone().map(Scalar::Json),
+        }
+    }
+
+    /// Replaces the value at an index by a key's value of the same type.
+    pub fn set_key(&mut self, index: usize, key: KeyValue) {
+        match (self, key) {
+            (Self::Text(vector), KeyValue::Text(value)) => {
+                if let Some(slot) = vector.get_mut(index) {
+                    *slot = Some(value);
+                }
+            }
+            (Self::Integer(vector), KeyValue::Integer(value)) => {
+                if let Some(slot) = vector.get_mut(index) {
+                    *slot = Some(value);
+                }
+            }
+            (Self::Uuid(vector), KeyValue::Uuid(value)) => {
+                if let Some(slot) = vector.get_mut(index) {
+                    *slot = Some(value);
+                }
+            }
+            (_, key) => debug_assert!(false, "{key:?} set in a column of another type"),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What an API key may do.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One permission of an API key. A scope never implies another (contract §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Reading files, tables, jobs.
+    Read,
+    /// Uploading files, running jobs, writing data.
+    Write,
+    /// Managing keys, tables and instruments.
+    Admin,
+}
+
+impl Scope {
+    /// Every scope, in the order in which they are shown.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
+
+    /// The scope's name in the API, on the command line and in the database.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The scope of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == name)
+    }
+
+    const fn bit(self) -> u8 {
+        match self {
+            Self::Read => 1,
+            Self::Write => 2,
+            Self::Admin => 4,
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A set of scopes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Scopes(u8);
+
+impl Scopes {
+    /// Read, write and admin.
+    #[must_use]
+    pub fn all() -> Self {
+        Scope::ALL.into_iter().collect()
+    }
+
+    /// Whether the scope is in the set.
+    #[must_use]
+    pub const fn contains(self, scope: Scope) -> bool {
+        self.0 & scope.bit() != 0
+    }
+
+    /// Whether no scope is in the set.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The scopes of the set, in the order of [`Scope::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.into_iter().filter(move |scope| self.contains(*scope))
+    }
+
+    /// The first scope of this set that `granted` lacks.
+    #[must_use]
+    pub fn first_missing_from(self, granted: Self) -> Option<Scope> {
+        self.iter().find(|scope| !granted.contains(*scope))
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |bits, scope| bits | scope.bit()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_never_implies_another() {
+        let admin: Scopes = [Scope::Admin].into_iter().collect();
+        assert!(!admin.contains(Scope::Read));
+        assert!(!admin.contains(Scope::Write));
+        assert_eq!(Scopes::all().first_missing_from(admin), Some(Scope::Read));
+    }
+}

@@ -1,0 +1,24 @@
+//! Why a port did not do what it was asked.
+
+/// An error of a port that a caller can act on.
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// No such thing in this organization.
+    #[error("{0} not found")]
+    NotFound(&'static str),
+    /// It clashes with what is there; the text says with what, for the person who asked.
+    #[error("{0}")]
+    Conflict(String),
+    /// Others hold what is needed; nothing was changed, and a later try may succeed.
+    #[error("busy: {0}")]
+    Busy(String),
+    /// The service behind the port does not answer; nothing was changed.
+    #[error("unavailable: {0}")]
+    Unavailable(String),
+    /// What is stored cannot be what it should be; the text names table, column and id.
+    #[error("corrupt: {0}")]
+    Corrupt(String),
+    /// Anything else; for the log, never for the person who asked.
+    #[error("internal: {0}")]
+    Internal(String),
+}
