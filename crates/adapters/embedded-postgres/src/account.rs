@@ -1,0 +1,163 @@
+//! The system account that the server runs as.
+//!
+//! PostgreSQL refuses to run as root. An ordinary user runs it as himself; root runs it as the
+//! owner of the cluster, and a new cluster is given to `postgres` or `nobody`.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::Path;
+
+use crate::Error;
+
+/// The accounts that root tries, in this order, for a new cluster.
+const CANDIDATES: [&str; 3] = ["postgres", "_postgres", "nobody"];
+
+/// The account that the server runs as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Account {
+    /// The account of this process.
+    Own,
+    /// Another one, because this process runs as root.
+    Other {
+        /// The user id.
+        uid: u32,
+        /// The group id; the server gets no other groups.
+        gid: u32,
+    },
+}
+
+impl Account {
+    /// Chooses the account for the cluster, which may not exist yet.
+    pub(crate) fn for_cluster(cluster: &Path) -> Result<Self, Error> {
+        let own = rustix::process::geteuid().as_raw();
+        let owner = fs::metadata(cluster).ok();
+        if own != 0 {
+            return match owner {
+                Some(owner) if owner.uid() != own => Err(Error::ForeignCluster {
+                    cluster: cluster.to_owned(),
+                    owner: owner.uid(),
+                }),
+                _ => Ok(Self::Own),
+            };
+        }
+        if let Some(owner) = owner
+            && owner.uid() != 0
+        {
+            return Ok(Self::Other {
+                uid: owner.uid(),
+                gid: owner.gid(),
+            });
+        }
+        let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        CANDIDATES
+            .iter()
+            .find_map(|name| find_in_passwd(&passwd, name))
+            .ok_or(Error::NoServerAccount)
+    }
+
+    /// Gives a file or directory to the account.
+    pub(crate) fn own(self, path: &Path) -> Result<(), Error> {
+        match self {
+            Self::Own => Ok(()),
+            Self::Other { uid, gid } => {
+                chown(path, Some(uid), Some(gid)).map_err(Error::io("change the owner of", path))
+            }
+        }
+    }
+
+    /// The user id of the account.
+    pub(crate) fn uid(self) -> u32 {
+        match self {
+            Self::Own => rustix::process::geteuid().as_raw(),
+            Self::Other { uid, .. } => uid,
+        }
+    }
+
+    /// Whether the account may pass through the directory (its own `x` bit, not its ancestors').
+    fn passes(self, directory: &Path) -> bool {
+        let Self::Other { uid, gid } = self else {
+            return true;
+        };
+        let Ok(metadata) = fs::metadata(directory) else {
+            return false;
+        };
+        let bit = if metadata.uid() == uid {
+            0o100
+        } else if metadata.gid() == gid {
+            0o010
+        } else {
+            0o001
+        };
+        metadata.mode() & bit != 0
+    }
+
+    /// Whether the account may reach what lies in the directory.
+    pub(crate) fn reaches(self, directory: &Path) -> bool {
+        directory.ancestors().all(|ancestor| self.passes(ancestor))
+    }
+
+    /// Whether the directory itself, and none of its ancestors, keeps the account out.
+    pub(crate) fn is_kept_out_only_by(self, directory: &Path) -> bool {
+        !self.passes(directory)
+            && directory
+                .parent()
+                .is_some_and(|parent| self.reaches(parent))
+    }
+}
+
+/// Looks a user up in the text of `/etc/passwd`; never yields root.
+fn find_in_passwd(passwd: &str, name: &str) -> Option<Account> {
+    passwd.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        if fields.next() != Some(name) {
+            return None;
+        }
+        let uid = parse_id(fields.nth(1)?)?;
+        let gid = parse_id(fields.next()?)?;
+        (uid != 0).then_some(Account::Other { uid, gid })
+    })
+}
+
+/// Reads an id; macOS writes that of `nobody` as `-2`.
+fn parse_id(text: &str) -> Option<u32> {
+    text.parse::<u32>()
+        .ok()
+        .or_else(|| text.parse::<i32>().ok().map(i32::cast_unsigned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_users_and_never_root() {
+        let passwd = "root:x:0:0::/root:/bin/sh\npostgres:x:101:104:,,,:/var/lib:/bin/bash\n\
+                      nobody:*:-2:-2::/:/usr/bin/false\nbad:x:y:z\n";
+        assert_eq!(
+            find_in_passwd(passwd, "postgres"),
+            Some(Account::Other { uid: 101, gid: 104 })
+        );
+        assert_eq!(
+            find_in_passwd(passwd, "nobody"),
+            Some(Account::Other {
+                uid: u32::MAX - 1,
+                gid: u32::MAX - 1
+            })
+        );
+        assert_eq!(find_in_passwd(passwd, "root"), None);
+        assert_eq!(find_in_passwd(passwd, "bad"), None);
+    }
+
+    #[test]
+    fn a_private_directory_keeps_strangers_out() {
+        let directory = tempfile::tempdir().expect("temporary directory");
+        let stranger = Account::Other {
+            uid: 4_000_000,
+            gid: 4_000_000,
+        };
+        assert!(stranger.is_kept_out_only_by(directory.path()));
+        assert!(!stranger.reaches(directory.path()));
+        assert!(Account::Own.reaches(directory.path()));
+        assert!(stranger.reaches(Path::new("/usr")));
+    }
+}

@@ -1,0 +1,207 @@
+//! Making a cluster, and the settings that its server runs with.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File};
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use rustix::process::Signal;
+
+use crate::account::Account;
+use crate::binaries::Binaries;
+use crate::connection_url::NAME;
+use crate::layout::Layout;
+use crate::process::server_command;
+use crate::{Durability, Error};
+
+/// The locale: sorts by code point, knows the letters of all languages. Where it is missing
+/// (macOS, old systems) plain `C` sorts alike.
+const LOCALES: [&str; 2] = ["C.UTF-8", "C"];
+
+/// For every server: a small box, one application, bulk writes, no network.
+const SETTINGS: &[&str] = &[
+    "listen_addresses=",
+    "port=5432",
+    "unix_socket_permissions=0700",
+    "logging_collector=off",
+    "log_destination=stderr",
+    "log_line_prefix=%m [%p] %q%u@%d ",
+    "log_timezone=UTC",
+    "log_checkpoints=off",
+    // A failed statement is the application's to log; its values are nobody else's business.
+    "log_min_error_statement=panic",
+    "timezone=UTC",
+    "shared_buffers=128MB",
+    "jit=off",
+];
+
+/// Bulk writes: checkpoints by time rather than by size.
+const DURABLE: &[&str] = &[
+    "max_connections=100",
+    "max_wal_size=2GB",
+    "checkpoint_timeout=15min",
+    "wal_buffers=16MB",
+];
+
+/// Tests: nothing survives a crash, little memory for the log (it lies on a RAM disk), many
+/// databases that nobody vacuums.
+const THROWAWAY: &[&str] = &[
+    "max_connections=300",
+    "max_wal_size=256MB",
+    "wal_level=minimal",
+    "max_wal_senders=0",
+    "fsync=off",
+    "synchronous_commit=off",
+    "full_page_writes=off",
+    "autovacuum=off",
+];
+
+/// The arguments of `postgres` for the cluster.
+pub(crate) fn server_arguments(layout: &Layout, durability: Durability) -> Vec<OsString> {
+    let mut arguments = vec![OsString::from("-D"), layout.cluster.clone().into()];
+    let more = match durability {
+        Durability::Durable => DURABLE,
+        Durability::Throwaway => THROWAWAY,
+    };
+    for setting in SETTINGS.iter().chain(more) {
+        arguments.extend(["-c".into(), OsString::from(setting)]);
+    }
+    arguments.push("-c".into());
+    let mut sockets = OsString::from("unix_socket_directories=");
+    sockets.push(&layout.socket_dir);
+    arguments.push(sockets);
+    arguments
+}
+
+/// The major version that made the cluster; nothing when there is no cluster.
+pub(crate) fn major(cluster: &Path) -> Option<u32> {
+    fs::read_to_string(cluster.join("PG_VERSION"))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
+}
+
+/// Makes the cluster with the role and the database `labdata`. It appears whole or not at all.
+pub(crate) fn create(
+    layout: &Layout,
+    binaries: &Binaries,
+    durability: Durability,
+) -> Result<(), Error> {
+    let cluster = &layout.cluster;
+    if fs::read_dir(cluster).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(Error::NotACluster {
+            path: cluster.clone(),
+        });
+    }
+    let new = cluster.with_file_name("postgres.new");
+    let mut outcome = Ok(());
+    for locale in LOCALES {
+        outcome = initdb(&new, layout.account, binaries, durability, locale);
+        match &outcome {
+            Err(Error::Initdb { output }) if output.contains("invalid locale") => {}
+            _ => break,
+        }
+    }
+    outcome?;
+    create_database(&new, layout.account, binaries, durability)?;
+    fs::rename(&new, cluster).map_err(Error::io("rename", &new))?;
+    if durability == Durability::Durable {
+        let parent = cluster.parent().unwrap_or(cluster);
+        File::open(parent)
+            .and_then(|directory| directory.sync_all())
+            .map_err(Error::io("sync", parent))?;
+    }
+    layout.finish();
+    Ok(())
+}
+
+fn initdb(
+    new: &Path,
+    account: Account,
+    binaries: &Binaries,
+    durability: Durability,
+    locale: &str,
+) -> Result<(), Error> {
+    if new.exists() {
+        // An earlier start was interrupted.
+        fs::remove_dir_all(new).map_err(Error::io("remove", new))?;
+    }
+    DirBuilder::new()
+        .mode(0o700)
+        .create(new)
+        .map_err(Error::io("make the directory", new))?;
+    account.own(new)?;
+    let program = binaries.program("initdb");
+    let mut command = server_command(&program, account, Signal::TERM);
+    command
+        .arg("--pgdata")
+        .arg(new)
+        .args(["--username", NAME, "--encoding=UTF8", "--no-instructions"])
+        .arg(format!("--locale={locale}"))
+        // Who may enter the socket's directory is trusted; nobody is over TCP.
+        .args(["--auth-local=trust", "--auth-host=reject"]);
+    command.arg(match durability {
+        Durability::Durable => "--data-checksums",
+        Durability::Throwaway => "--no-sync",
+    });
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(Error::io("run", &program))?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(failure(&output))
+    }
+}
+
+/// Creates the database in single-user mode, which needs neither socket nor client.
+fn create_database(
+    new: &Path,
+    account: Account,
+    binaries: &Binaries,
+    durability: Durability,
+) -> Result<(), Error> {
+    let program = binaries.program("postgres");
+    let mut command = server_command(&program, account, Signal::INT);
+    command.args(["--single", "-c", "log_checkpoints=off"]);
+    if durability == Durability::Throwaway {
+        command.args(["-c", "fsync=off"]);
+    }
+    let mut child = command
+        .arg("-D")
+        .arg(new)
+        .arg("postgres")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(Error::io("run", &program))?;
+    if let Some(mut input) = child.stdin.take() {
+        // If this fails, so does the program, which says why.
+        let _ = input.write_all(format!("CREATE DATABASE {NAME}\n").as_bytes());
+    }
+    let output = child
+        .wait_with_output()
+        .map_err(Error::io("run", &program))?;
+    // In single-user mode a failed statement does not fail the program.
+    let complained = String::from_utf8_lossy(&output.stderr).contains("ERROR:");
+    if output.status.success() && !complained {
+        Ok(())
+    } else {
+        Err(failure(&output))
+    }
+}
+
+fn failure(output: &Output) -> Error {
+    let mut text = crate::log::last_lines(&output.stderr);
+    if text.is_empty() {
+        text = crate::log::last_lines(&output.stdout);
+    }
+    Error::Initdb {
+        output: format!("{text} ({})", output.status),
+    }
+}

@@ -1,0 +1,102 @@
+//! What an earlier owner of the cluster may have left, and how to get rid of it.
+//!
+//! Whoever calls this holds the lock of the data directory, so no living process owns the server:
+//! a postmaster that still runs is shutting down (its parent died) or is an orphan.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+use crate::Error;
+use crate::postmaster_pid::{FILE_NAME, PostmasterPid};
+use crate::process::{exists, is_server_of, servers_of, signal};
+
+/// How long a fast shutdown may take; it writes a checkpoint.
+const FAST_SHUTDOWN: Duration = Duration::from_secs(60);
+
+/// How long an immediate shutdown may take.
+const IMMEDIATE_SHUTDOWN: Duration = Duration::from_secs(10);
+
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Ends every process of the cluster and removes a `postmaster.pid` that would block the start.
+///
+/// The file of a dead postmaster stays: the server itself checks it for shared memory in use. The
+/// file is removed when its process id belongs to another program by now, or to a zombie, because
+/// the server would take that for a running postmaster.
+pub(crate) fn clear(cluster: &Path) -> Result<(), Error> {
+    if let Some(file) = PostmasterPid::read(cluster)
+        && is_server_of(file.pid, cluster)
+    {
+        stop_postmaster(&file, cluster)?;
+    }
+    end_backends(cluster)?;
+    if let Some(file) = PostmasterPid::read(cluster)
+        && exists(file.pid)
+    {
+        let path = cluster.join(FILE_NAME);
+        tracing::warn!(
+            pid = file.pid.as_raw_nonzero().get(),
+            "removing a stale postmaster.pid that names a process of another program",
+        );
+        fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+    }
+    Ok(())
+}
+
+fn stop_postmaster(file: &PostmasterPid, cluster: &Path) -> Result<(), Error> {
+    let gone = || !is_server_of(file.pid, cluster);
+    tracing::info!(
+        pid = file.pid.as_raw_nonzero().get(),
+        status = file.status,
+        "waiting for an earlier PostgreSQL on this data directory to stop",
+    );
+    if !file.is_stopping() {
+        signal(file.pid, Signal::INT);
+    }
+    if wait_until(FAST_SHUTDOWN, gone) {
+        return Ok(());
+    }
+    signal(file.pid, Signal::QUIT);
+    if wait_until(IMMEDIATE_SHUTDOWN, gone) {
+        Ok(())
+    } else {
+        Err(remaining(file.pid))
+    }
+}
+
+/// Processes whose postmaster was killed end by themselves, unless they are busy.
+fn end_backends(cluster: &Path) -> Result<(), Error> {
+    for kind in [Signal::QUIT, Signal::KILL] {
+        for pid in servers_of(cluster) {
+            signal(pid, kind);
+        }
+        if wait_until(IMMEDIATE_SHUTDOWN, || servers_of(cluster).is_empty()) {
+            return Ok(());
+        }
+    }
+    servers_of(cluster)
+        .first()
+        .map_or(Ok(()), |pid| Err(remaining(*pid)))
+}
+
+fn remaining(pid: Pid) -> Error {
+    Error::EarlierServer {
+        pid: pid.as_raw_nonzero().get(),
+    }
+}
+
+fn wait_until(limit: Duration, condition: impl Fn() -> bool) -> bool {
+    let begin = Instant::now();
+    while !condition() {
+        if begin.elapsed() > limit {
+            return false;
+        }
+        thread::sleep(PAUSE);
+    }
+    true
+}

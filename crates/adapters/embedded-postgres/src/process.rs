@@ -1,0 +1,154 @@
+//! Starting child processes that die with their parent, and recognizing the server's processes.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal};
+
+use crate::account::Account;
+
+/// What the server's programs keep of the environment; secrets of the platform are not in it.
+const KEPT_ENVIRONMENT: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"];
+
+/// A command that runs as the account, in its own process group (so that Ctrl-C reaches only the
+/// platform, which then stops it in order), and that gets `on_parent_death` when the calling
+/// *thread* ends: call this from a thread that outlives the child.
+pub(crate) fn server_command(program: &Path, account: Account, on_parent_death: Signal) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().current_dir("/").process_group(0);
+    for name in KEPT_ENVIRONMENT {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    if let Account::Other { uid, gid } = account {
+        // With a user id given, the standard library also drops the supplementary groups.
+        command.uid(uid).gid(gid);
+    }
+    die_with_parent(&mut command, on_parent_death);
+    command
+}
+
+#[cfg(target_os = "linux")]
+fn die_with_parent(command: &mut Command, signal: Signal) {
+    let parent = rustix::process::getpid();
+    let arm = move || {
+        rustix::process::set_parent_process_death_signal(Some(signal))?;
+        // The parent may have died before the signal was armed.
+        if rustix::process::getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::Error::from(rustix::io::Errno::SRCH))
+        }
+    };
+    // SAFETY: between fork and exec the closure makes two system calls; it neither allocates nor
+    // locks. It runs after the change of user, which would clear the signal.
+    #[expect(
+        unsafe_code,
+        reason = "PR_SET_PDEATHSIG must be set between fork and exec"
+    )]
+    unsafe {
+        command.pre_exec(arm);
+    }
+}
+
+/// Without `PR_SET_PDEATHSIG` the next start stops the orphan (see `leftovers`).
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent(_command: &mut Command, _signal: Signal) {}
+
+/// Whether a process with this id exists, be it one of another user or a zombie.
+pub(crate) fn exists(pid: Pid) -> bool {
+    match rustix::process::test_kill_process(pid) {
+        Ok(()) => true,
+        Err(error) => error == rustix::io::Errno::PERM,
+    }
+}
+
+/// Whether the process is a living PostgreSQL process of this cluster.
+///
+/// The server's processes have the cluster as their working directory.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_server_of(pid: Pid, cluster: &Path) -> bool {
+    let proc = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
+    std::fs::read_to_string(proc.join("comm")).is_ok_and(|name| name.trim_end() == "postgres")
+        && std::fs::read_link(proc.join("cwd")).is_ok_and(|directory| directory == cluster)
+}
+
+/// Whether the process is a living PostgreSQL process of this cluster, as far as `ps` can tell.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_server_of(pid: Pid, cluster: &Path) -> bool {
+    servers_of(cluster).contains(&pid)
+}
+
+/// All processes of the cluster, also those that outlived their postmaster.
+#[cfg(target_os = "linux")]
+pub(crate) fn servers_of(cluster: &Path) -> Vec<Pid> {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| parse_pid(&entry.ok()?.file_name()))
+        .filter(|pid| is_server_of(*pid, cluster))
+        .collect()
+}
+
+/// All postmasters of the cluster, by their command line.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn servers_of(cluster: &Path) -> Vec<Pid> {
+    let Ok(output) = Command::new("ps").args(["-axo", "pid=,command="]).output() else {
+        return Vec::new();
+    };
+    let cluster = cluster.to_string_lossy();
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| {
+            let (pid, command) = line.trim_start().split_once(' ')?;
+            let is_server = command.contains("/postgres ") && command.contains(&*cluster);
+            if is_server {
+                parse_pid(OsStr::new(pid))
+            } else {
+                None
+            }
+        })
+        .collect()
+}
+
+/// Reads a positive process id.
+pub(crate) fn parse_pid(text: &OsStr) -> Option<Pid> {
+    text.to_str()?
+        .parse()
+        .ok()
+        .filter(|pid| *pid > 0)
+        .and_then(Pid::from_raw)
+}
+
+/// Sends a signal; that the process is gone already is not an error worth knowing.
+pub(crate) fn signal(pid: Pid, signal: Signal) {
+    if let Err(error) = rustix::process::kill_process(pid, signal) {
+        tracing::debug!(pid = pid.as_raw_nonzero().get(), %error, "signal not delivered");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_positive_numbers_are_process_ids() {
+        assert_eq!(parse_pid(OsStr::new("17")), Pid::from_raw(17));
+        for text in ["0", "-1", "self", "", "99999999999"] {
+            assert_eq!(parse_pid(OsStr::new(text)), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn this_process_exists_and_is_no_server() {
+        let own = rustix::process::getpid();
+        assert!(exists(own));
+        assert!(!is_server_of(own, Path::new("/")));
+        assert!(servers_of(Path::new("/nowhere")).is_empty());
+    }
+}

