@@ -1,1 +1,56 @@
 //! In-memory fakes of the ports, for tests, examples and embedding.
+//!
+//! One [`Memory`] is shared by all fakes, as one database is by the repositories of a real adapter:
+//! an execution that one of them closed is closed for the others too.
+//!
+//! **Invariants.** Every fake passes the suites of `labdata-port-contracts`. State is plain
+//! vectors and maps behind one lock that is never held across an `await`, so each method is
+//! atomic. A fake is obviously right rather than fast. No clock and no randomness but what callers
+//! pass in, or [`FixedClock`], [`StepClock`] and [`SequentialIds`] make up.
+//!
+//! ```
+//! use labdata_domain::{ids::OrganizationId, job::Job, tenancy::Organization};
+//! use labdata_memory::{FixedClock, InMemoryJobRepository, InMemoryTenancyRepository, Memory, SequentialIds};
+//! use labdata_ports::{Clock, IdSource, jobs::JobRepository, tenancy::TenancyRepository};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), labdata_ports::PortError> {
+//! let (memory, clock, ids) = (Memory::new(), FixedClock::default(), SequentialIds::default());
+//! let lab = Organization {
+//!     id: ids.next_id().into(),
+//!     name: "lab".to_owned(),
+//!     created_at: clock.now(),
+//! };
+//! let lab = InMemoryTenancyRepository::new(&memory).ensure_organization(&lab).await?;
+//! let job = Job {
+//!     id: ids.next_id().into(),
+//!     name: "parse plates".to_owned(),
+//!     archived: false,
+//!     description: None,
+//!     created_at: clock.now(),
+//! };
+//! let jobs = InMemoryJobRepository::new(&memory);
+//! assert_eq!(jobs.ensure(lab.id, &job).await?, job);
+//! assert!(jobs.get(OrganizationId::new(ids.next_id()), job.id).await.is_err());
+//! # Ok(())
+//! # }
+//! ```
+
+mod api_keys;
+mod clock;
+mod executions;
+mod ids;
+mod instruments;
+mod jobs;
+mod memory;
+mod paging;
+mod tenancy;
+
+pub use api_keys::InMemoryApiKeyRepository;
+pub use clock::{FixedClock, StepClock};
+pub use executions::InMemoryExecutionRepository;
+pub use ids::SequentialIds;
+pub use instruments::InMemoryInstrumentRepository;
+pub use jobs::InMemoryJobRepository;
+pub use memory::Memory;
+pub use tenancy::InMemoryTenancyRepository;

@@ -1,0 +1,101 @@
+//! What all fakes share.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use labdata_domain::{
+    api_key::ApiKey,
+    execution::Execution,
+    ids::{ExecutionId, JobId, OrganizationId},
+    instrument::Instrument,
+    job::Job,
+    tenancy::{Organization, User},
+};
+use labdata_ports::PortError;
+
+/// A store in memory. Clones are the same store.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    state: Arc<Mutex<State>>,
+}
+
+/// Something that belongs to an organization.
+#[derive(Clone, Debug)]
+pub(crate) struct Owned<T> {
+    pub(crate) organization: OrganizationId,
+    pub(crate) thing: T,
+}
+
+/// Everything that is stored.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    pub(crate) organizations: Vec<Organization>,
+    pub(crate) users: Vec<User>,
+    pub(crate) secrets: BTreeMap<String, [u8; 32]>,
+    pub(crate) api_keys: Vec<ApiKey>,
+    pub(crate) instruments: Vec<Owned<Instrument>>,
+    pub(crate) jobs: Vec<Owned<Job>>,
+    pub(crate) executions: Vec<Owned<Execution>>,
+}
+
+impl Memory {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The state, for one atomic effect.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Refuses an organization that does not exist, where a database has a foreign key.
+    pub(crate) fn require_organization(&self, id: OrganizationId) -> Result<(), PortError> {
+        let exists = self
+            .organizations
+            .iter()
+            .any(|organization| organization.id == id);
+        if exists {
+            Ok(())
+        } else {
+            Err(PortError::NotFound("organization"))
+        }
+    }
+
+    /// The organization's job of that id.
+    pub(crate) fn job(&self, organization: OrganizationId, id: JobId) -> Result<&Job, PortError> {
+        owned(&self.jobs, organization)
+            .find(|job| job.id == id)
+            .ok_or(PortError::NotFound("job"))
+    }
+
+    /// The organization's execution of that id.
+    pub(crate) fn execution_mut(
+        &mut self,
+        organization: OrganizationId,
+        id: ExecutionId,
+    ) -> Result<&mut Execution, PortError> {
+        self.executions
+            .iter_mut()
+            .filter(|execution| execution.organization == organization)
+            .map(|execution| &mut execution.thing)
+            .find(|execution| execution.id == id)
+            .ok_or(PortError::NotFound("execution"))
+    }
+}
+
+/// What belongs to the organization.
+pub(crate) fn owned<T>(
+    things: &[Owned<T>],
+    organization: OrganizationId,
+) -> impl Iterator<Item = &T> {
+    things
+        .iter()
+        .filter(move |owned| owned.organization == organization)
+        .map(|owned| &owned.thing)
+}

@@ -1,0 +1,50 @@
+//! Runs the suites of `labdata-port-contracts` over the fakes.
+
+use std::sync::Arc;
+
+use labdata_memory::{
+    InMemoryApiKeyRepository, InMemoryExecutionRepository, InMemoryInstrumentRepository,
+    InMemoryJobRepository, InMemoryTenancyRepository, Memory,
+};
+use labdata_port_contracts::{Harness, Subject, async_trait};
+use labdata_ports::{
+    api_keys::ApiKeyRepository, executions::ExecutionRepository, instruments::InstrumentRepository,
+    jobs::JobRepository, tenancy::TenancyRepository,
+};
+
+/// All fakes over one store.
+struct InMemory(Memory);
+
+#[async_trait]
+impl Harness for InMemory {
+    async fn fresh() -> Self {
+        Self(Memory::new())
+    }
+}
+
+/// Makes the harness a subject of ports.
+macro_rules! subjects {
+    ($($port:ident => $fake:ident),+ $(,)?) => {
+        $(
+            impl Subject<dyn $port> for InMemory {
+                fn subject(&self) -> Arc<dyn $port> {
+                    Arc::new($fake::new(&self.0))
+                }
+            }
+        )+
+    };
+}
+
+subjects! {
+    TenancyRepository => InMemoryTenancyRepository,
+    ApiKeyRepository => InMemoryApiKeyRepository,
+    InstrumentRepository => InMemoryInstrumentRepository,
+    JobRepository => InMemoryJobRepository,
+    ExecutionRepository => InMemoryExecutionRepository,
+}
+
+labdata_port_contracts::tenancy_contract!(InMemory);
+labdata_port_contracts::api_keys_contract!(InMemory);
+labdata_port_contracts::instruments_contract!(InMemory);
+labdata_port_contracts::jobs_contract!(InMemory);
+labdata_port_contracts::executions_contract!(InMemory);

@@ -1,0 +1,3 @@
+//! The fakes keep what the ports promise.
+
+mod contracts;
