@@ -10,7 +10,7 @@ pub mod api_key;
 pub mod catalog;
 pub mod data_write;
 pub mod execution;
-// pub mod file;
+pub mod file;
 pub mod ids;
 pub mod instrument;
 pub mod job;

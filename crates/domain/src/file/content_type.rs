@@ -1,0 +1,149 @@
+//! The type with which a file is stored and served.
+
+use std::fmt;
+
+use mime::Mime;
+
+/// The type of everything that is not said to be, or must not be, anything else.
+pub const OCTET_STREAM: &str = "application/octet-stream";
+
+/// The longest type that is kept, in bytes.
+const MAX_LENGTH: usize = 255;
+
+/// Types that a browser could render as a page or run, and types that tell nothing
+/// (essence, lower-case). Everything that ends in `+xml`, every `multipart/*` and every kind of
+/// `JavaScript` comes on top.
+const SUBSTITUTED: [&str; 15] = [
+    "text/html",
+    "application/xhtml+xml",
+    "text/xml",
+    "application/xml",
+    "text/xsl",
+    "application/pdf",
+    "message/rfc822",
+    "application/hta",
+    "application/x-shockwave-flash",
+    "text/x-component",
+    "text/cache-manifest",
+    "*/*",
+    "unknown/unknown",
+    "application/unknown",
+    OCTET_STREAM,
+];
+
+/// The type of a file: well-formed, safe as a header's value, and none that a browser could render
+/// as a page.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ContentType(String);
+
+impl ContentType {
+    /// The type of a file that was sent with this one; `application/octet-stream` where none was
+    /// given, where it does not parse, and in place of types that a browser could render as a
+    /// page (notes on storage).
+    #[must_use]
+    pub fn substitute(given: Option<&str>) -> Self {
+        given
+            .map(str::trim)
+            .and_then(Self::acceptable)
+            .unwrap_or_default()
+    }
+
+    fn acceptable(given: &str) -> Option<Self> {
+        if given.len() > MAX_LENGTH || !given.bytes().all(|b| (b' '..=b'~').contains(&b)) {
+            return None;
+        }
+        let parsed: Mime = given.parse().ok()?;
+        let essence = parsed.essence_str().to_ascii_lowercase();
+        let (top, sub) = essence.split_once('/')?;
+        let script = ["javascript", "ecmascript", "livescript", "jscript"];
+        let refused = SUBSTITUTED.contains(&essence.as_str())
+            || essence.ends_with("+xml")
+            || top == "multipart"
+            || top == "*"
+            || sub == "*"
+            || script.iter().any(|name| sub.contains(name));
+        (!refused).then(|| Self(given.to_owned()))
+    }
+
+    /// The type as a header's value.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for ContentType {
+    fn default() -> Self {
+        Self(OCTET_STREAM.to_owned())
+    }
+}
+
+impl fmt::Display for ContentType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ordinary_types_are_kept_as_given() {
+        for given in [
+            "text/csv",
+            "text/plain; charset=utf-8",
+            "image/png",
+            "application/json",
+        ] {
+            assert_eq!(ContentType::substitute(Some(given)).as_str(), given);
+        }
+    }
+
+    #[test]
+    fn types_that_a_browser_could_render_become_octet_stream() {
+        let given = [
+            "text/html",
+            "TEXT/HTML; charset=utf-8",
+            "image/svg+xml",
+            "application/atom+xml",
+            "text/xml",
+            "application/pdf",
+            "application/x-javascript",
+            "text/javascript1.5",
+            "text/jscript",
+            "application/ecmascript",
+            "text/livescript",
+            "multipart/related; boundary=x",
+            "message/rfc822",
+            "*/*",
+            "text/*",
+            "unknown/unknown",
+            "",
+            "csv",
+            "text/csv\r\nX-Evil: 1",
+            "text/html\u{0}",
+            "text/ html",
+        ];
+        for given in given {
+            assert_eq!(
+                ContentType::substitute(Some(given)).as_str(),
+                OCTET_STREAM,
+                "{given:?}"
+            );
+        }
+        assert_eq!(ContentType::substitute(None).as_str(), OCTET_STREAM);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_given_the_result_is_a_header_value_and_no_page(given in ".*|[a-z]{1,12}/[a-z+;=. ]{0,20}") {
+            let kept = ContentType::substitute(Some(&given));
+            prop_assert!(kept.as_str().bytes().all(|b| (b' '..=b'~').contains(&b)));
+            prop_assert!(!kept.as_str().to_ascii_lowercase().contains("html"));
+            prop_assert_eq!(ContentType::substitute(Some(kept.as_str())), kept);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Which files a listing shows.
+
+use super::path::{FilePath, fold};
+use crate::ids::InstrumentId;
+
+/// Which of the confirmed files are wanted: those that match every part that is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileFilter {
+    /// Only files of this instrument.
+    pub instrument: Option<InstrumentId>,
+    /// Only files with one of these extensions.
+    pub extensions: Option<ExtensionFilter>,
+    /// Only files whose path contains this.
+    pub query: Option<NameQuery>,
+}
+
+/// A set of file extensions, such as `csv,.TXT`.
+///
+/// A file matches when its folded path ends in a dot and one of the extensions. A repository that
+/// keeps [`FilePath::extension`] in an indexed column finds the candidates by
+/// [`ExtensionFilter::last_parts`], and needs [`ExtensionFilter::suffixes`] only where
+/// [`ExtensionFilter::has_compound`] says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtensionFilter(Vec<String>);
+
+impl ExtensionFilter {
+    /// Reads a comma-separated list; case does not matter, nor whether there is a dot in front.
+    /// `None` when it names nothing. What no file name can have matches no file.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut named = false;
+        let mut extensions = Vec::new();
+        for part in text.split(',') {
+            let part = part.trim();
+            let part = part.strip_prefix('.').unwrap_or(part);
+            if part.is_empty() {
+                continue;
+            }
+            named = true;
+            let extension = fold(part);
+            let possible = !extension
+                .chars()
+                .any(|c| c.is_control() || matches!(c, '/' | '\\'));
+            if possible && !extension.ends_with('.') && !extensions.contains(&extension) {
+                extensions.push(extension);
+            }
+        }
+        named.then_some(Self(extensions))
+    }
+
+    /// The part of each extension behind its last dot: `gz` of `tar.gz`. Empty when no file can
+    /// match.
+    #[must_use]
+    pub fn last_parts(&self) -> Vec<&str> {
+        self.0
+            .iter()
+            .map(|e| e.rsplit('.').next().unwrap_or(e))
+            .collect()
+    }
+
+    /// Each extension with a dot in front; a matching file's folded path ends in one of them.
+    #[must_use]
+    pub fn suffixes(&self) -> Vec<String> {
+        self.0.iter().map(|e| format!(".{e}")).collect()
+    }
+
+    /// Whether an extension has a dot inside, so that [`ExtensionFilter::last_parts`] do not
+    /// suffice.
+    #[must_use]
+    pub fn has_compound(&self) -> bool {
+        self.0.iter().any(|e| e.contains('.'))
+    }
+
+    /// Whether the file matches.
+    #[must_use]
+    pub fn matches(&self, path: &FilePath) -> bool {
+        let folded = path.folded();
+        self.suffixes()
+            .iter()
+            .any(|suffix| folded.ends_with(suffix))
+    }
+}
+
+/// A part of a path to look for, without regard to case. Every character stands for itself: a
+/// repository that searches by a pattern escapes `%`, `_` and its escape character.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameQuery(String);
+
+/// No file name has control characters, so nothing can be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no file name has control characters")]
+pub struct MatchesNothing;
+
+impl NameQuery {
+    /// Reads a text to look for; an empty one asks for nothing (`Ok(None)`).
+    ///
+    /// # Errors
+    /// [`MatchesNothing`] when no file can match.
+    pub fn parse(text: &str) -> Result<Option<Self>, MatchesNothing> {
+        if text.chars().any(char::is_control) {
+            return Err(MatchesNothing);
+        }
+        Ok((!text.is_empty()).then(|| Self(fold(text))))
+    }
+
+    /// The text to look for in [`FilePath::folded`].
+    #[must_use]
+    pub fn folded(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the file matches.
+    #[must_use]
+    pub fn matches(&self, path: &FilePath) -> bool {
+        path.folded().contains(&self.0)
+    }
+}
+
+impl FileFilter {
+    /// Whether a file of that path and instrument matches.
+    #[must_use]
+    pub fn matches(&self, path: &FilePath, instrument: Option<InstrumentId>) -> bool {
+        self.instrument
+            .is_none_or(|wanted| instrument == Some(wanted))
+            && self
+                .extensions
+                .as_ref()
+                .is_none_or(|extensions| extensions.matches(path))
+            && self.query.as_ref().is_none_or(|query| query.matches(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> FilePath {
+        FilePath::parse(text).unwrap()
+    }
+
+    #[test]
+    fn extensions_ignore_case_and_the_dot_in_front() {
+        let filter = ExtensionFilter::parse("csv, .TXT,,csv").unwrap();
+        assert_eq!(filter.last_parts(), ["csv", "txt"]);
+        for (name, matches) in [
+            ("a.CSV", true),
+            ("b.txt", true),
+            ("c.xlsx", false),
+            ("csv", false),
+        ] {
+            assert_eq!(filter.matches(&path(name)), matches, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_compound_extension_matches_the_whole_of_it() {
+        let filter = ExtensionFilter::parse("tar.gz").unwrap();
+        assert!(filter.has_compound());
+        assert_eq!(filter.last_parts(), ["gz"]);
+        assert!(filter.matches(&path("x.tar.gz")));
+        assert!(!filter.matches(&path("x.gz")));
+    }
+
+    #[test]
+    fn naming_no_extension_asks_for_every_file_and_an_impossible_one_for_none() {
+        assert_eq!(ExtensionFilter::parse(""), None);
+        assert_eq!(ExtensionFilter::parse(" , ."), None);
+        let impossible = ExtensionFilter::parse("c\0sv").unwrap();
+        assert!(impossible.last_parts().is_empty());
+        assert!(!impossible.matches(&path("a.csv")));
+    }
+
+    #[test]
+    fn a_query_is_a_literal_substring_without_regard_to_case() {
+        let query = |text: &str| NameQuery::parse(text).unwrap().unwrap();
+        assert!(query("PLATE_1").matches(&path("my plate_1.csv")));
+        assert!(!query("plate_1").matches(&path("plateX1.csv")));
+        assert!(!query("%").matches(&path("plate.csv")));
+        assert!(query("ÄÖ").matches(&path("xäöy.csv")));
+        assert_eq!(NameQuery::parse(""), Ok(None));
+        assert_eq!(NameQuery::parse("a\0"), Err(MatchesNothing));
+    }
+}
