@@ -4,8 +4,21 @@
 //! command: Verb) -> Result<Thing, Error>`. It authorizes the actor before anything else. It
 //! depends on ports, never on an adapter, and knows nothing of HTTP.
 
+pub mod authenticate;
+pub mod close_execution;
+pub mod create_api_key;
+pub mod create_instrument;
 pub mod error;
+pub mod get_execution;
+pub mod key_cache;
+pub mod list_api_keys;
+pub mod list_executions;
+pub mod list_instruments;
+pub mod list_jobs;
 pub mod ports;
+pub mod revoke_api_key;
+pub mod start_execution;
+pub mod sweep_executions;
 
 pub use error::Error;
 pub use ports::Ports;

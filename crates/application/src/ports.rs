@@ -24,6 +24,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Identifiers and random bytes.
     pub ids: Arc<dyn IdSource>,
+    /// Keys that were checked a moment ago; `Arc::default()`, shared by all of one process.
+    pub key_cache: Arc<KeyCache>,
 }
 
 impl std::fmt::Debug for Ports {

@@ -1,0 +1,25 @@
+//! Lists executions.
+
+use labdata_domain::{
+    actor::Actor,
+    execution::Execution,
+    page::{Page, PageRequest},
+    scope::Scope,
+};
+use labdata_ports::executions::ExecutionFilter;
+
+use crate::{Error, Ports};
+
+/// The organization's executions that match, newest first.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn list_executions(
+    ports: &Ports,
+    actor: &Actor,
+    filter: &ExecutionFilter,
+    page: PageRequest,
+) -> Result<Page<Execution>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports.executions.list(actor.organization, filter, page).await?)
+}
