@@ -37,17 +37,22 @@
 //! ```
 
 mod api_keys;
+mod catalog;
 mod clock;
+mod data;
 mod executions;
 mod ids;
 mod instruments;
 mod jobs;
 mod memory;
 mod paging;
+mod tables;
 mod tenancy;
 
 pub use api_keys::InMemoryApiKeyRepository;
+pub use catalog::InMemoryCatalogStore;
 pub use clock::{FixedClock, StepClock};
+pub use data::InMemoryDataStore;
 pub use executions::InMemoryExecutionRepository;
 pub use ids::SequentialIds;
 pub use instruments::InMemoryInstrumentRepository;

@@ -15,6 +15,8 @@ use labdata_domain::{
 };
 use labdata_ports::PortError;
 
+use crate::tables::Tables;
+
 /// A store in memory. Clones are the same store.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
@@ -38,6 +40,7 @@ pub(crate) struct State {
     pub(crate) instruments: Vec<Owned<Instrument>>,
     pub(crate) jobs: Vec<Owned<Job>>,
     pub(crate) executions: Vec<Owned<Execution>>,
+    pub(crate) tables: BTreeMap<OrganizationId, Tables>,
 }
 
 impl Memory {
@@ -65,6 +68,15 @@ impl State {
         } else {
             Err(PortError::NotFound("organization"))
         }
+    }
+
+    /// The organization's tables.
+    pub(crate) fn tables_mut(
+        &mut self,
+        organization: OrganizationId,
+    ) -> Result<&mut Tables, PortError> {
+        self.require_organization(organization)?;
+        Ok(self.tables.entry(organization).or_default())
     }
 
     /// The organization's job of that id.

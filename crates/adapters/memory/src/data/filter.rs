@@ -1,0 +1,92 @@
+//! Which rows meet a read's conditions.
+
+use std::cmp::Ordering;
+
+use labdata_domain::{
+    catalog::Table,
+    read::{Condition, Test},
+    scalar::Scalar,
+};
+
+use crate::tables::{Row, Tables, key_of};
+
+/// A row's values by their names in SQL.
+pub(super) type Named = Vec<(String, Option<Scalar>)>;
+
+/// The values of a row of a curated or core table, the server's own included.
+pub(super) fn named_row(table: &Table, row: &Row) -> Named {
+    let mut named = named_cells(table, &row.cells);
+    named.push((
+        "created_at".to_owned(),
+        Some(Scalar::Datetime(row.created_at)),
+    ));
+    named.push((
+        "updated_at".to_owned(),
+        Some(Scalar::Datetime(row.updated_at)),
+    ));
+    named.push((
+        "created_by_execution_id".to_owned(),
+        Some(Scalar::Uuid(row.created_by.as_uuid())),
+    ));
+    named
+}
+
+/// The values of a table's own columns.
+pub(super) fn named_cells(table: &Table, cells: &[Option<Scalar>]) -> Named {
+    table
+        .columns
+        .iter()
+        .map(|column| column.sql_name().into_owned())
+        .zip(cells.iter().cloned())
+        .collect()
+}
+
+/// Whether a row meets a condition.
+pub(super) fn meets(tables: &Tables, mut named: Named, condition: &Condition) -> bool {
+    for hop in &condition.hops {
+        let key = value_of(&named, &hop.sql_column).and_then(key_of);
+        let row = key.and_then(|key| tables.row(&hop.table.name, &key));
+        // Where there is no row to look at, every value is null.
+        named = row
+            .map(|row| named_row(&hop.table, row))
+            .unwrap_or_default();
+    }
+    let value = value_of(&named, &condition.field.sql_name);
+    match (&condition.test, value) {
+        (Test::IsNull(wanted), value) => value.is_none() == *wanted,
+        (_, None) => false,
+        (Test::Equals(wanted), Some(value)) => value == wanted,
+        (Test::In(list), Some(value)) => {
+            (0..list.len()).any(|index| list.get(index).as_ref() == Some(value))
+        }
+        (Test::Greater(limit), Some(value)) => compare(value, limit) == Some(Ordering::Greater),
+        (Test::GreaterOrEqual(limit), Some(value)) => {
+            compare(value, limit).is_some_and(Ordering::is_ge)
+        }
+        (Test::Less(limit), Some(value)) => compare(value, limit) == Some(Ordering::Less),
+        (Test::LessOrEqual(limit), Some(value)) => {
+            compare(value, limit).is_some_and(Ordering::is_le)
+        }
+        (Test::Contains(part), Some(Scalar::Text(text))) => {
+            text.to_lowercase().contains(&part.to_lowercase())
+        }
+        (Test::Contains(_), Some(_)) => false,
+    }
+}
+
+fn value_of<'n>(named: &'n Named, name: &str) -> Option<&'n Scalar> {
+    named.iter().find(|(given, _)| given == name)?.1.as_ref()
+}
+
+fn compare(left: &Scalar, right: &Scalar) -> Option<Ordering> {
+    match (left, right) {
+        (Scalar::Text(left), Scalar::Text(right)) => Some(left.cmp(right)),
+        (Scalar::Integer(left), Scalar::Integer(right)) => Some(left.cmp(right)),
+        (Scalar::Float(left), Scalar::Float(right)) => left.partial_cmp(right),
+        (Scalar::Boolean(left), Scalar::Boolean(right)) => Some(left.cmp(right)),
+        (Scalar::Datetime(left), Scalar::Datetime(right)) => Some(left.cmp(right)),
+        (Scalar::Date(left), Scalar::Date(right)) => Some(left.cmp(right)),
+        (Scalar::Uuid(left), Scalar::Uuid(right)) => Some(left.cmp(right)),
+        _ => None,
+    }
+}

@@ -1,0 +1,160 @@
+//! Rows and series in memory.
+
+mod answer;
+mod apply;
+mod filter;
+mod platform;
+mod read;
+mod revert;
+
+use async_trait::async_trait;
+use labdata_domain::{
+    data_write::{Answers, Problem, Questions, WriteOutcome, WritePlan},
+    execution::{Execution, ExecutionState, Origin},
+    ids::{ExecutionId, OrganizationId},
+    job::Job,
+    read::{ReadPlan, RowPage},
+    revert::RevertReport,
+};
+use labdata_ports::{
+    PortError,
+    data::{Attribution, DataStore, RevertError, WriteError, WriteTarget},
+};
+use time::OffsetDateTime;
+
+use crate::{
+    Memory,
+    memory::{Owned, State},
+};
+
+/// Rows and series in memory.
+#[derive(Clone, Debug)]
+pub struct InMemoryDataStore {
+    memory: Memory,
+}
+
+impl InMemoryDataStore {
+    /// The store over that memory.
+    #[must_use]
+    pub fn new(memory: &Memory) -> Self {
+        Self {
+            memory: memory.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl DataStore for InMemoryDataStore {
+    async fn answer(
+        &self,
+        organization: OrganizationId,
+        questions: &Questions,
+    ) -> Result<Answers, PortError> {
+        answer::answer(self.memory.lock().tables_mut(organization)?, questions)
+    }
+
+    async fn write(
+        &self,
+        organization: OrganizationId,
+        plan: &WritePlan,
+        attribution: &Attribution,
+    ) -> Result<WriteOutcome, WriteError> {
+        let mut state = self.memory.lock();
+        // All is done to a copy, which takes the place of what stands when it holds up.
+        let mut after = state.clone();
+        let execution = after.open_execution(organization, attribution)?;
+        let tables = after.tables_mut(organization)?;
+        if tables.catalog().version != plan.version {
+            return Err(WriteError::CatalogChanged);
+        }
+        let mut outcome =
+            apply::apply(tables, plan, execution, attribution.now).map_err(WriteError::Problems)?;
+        let dangling: Vec<Problem> = tables
+            .dangling()
+            .into_iter()
+            .map(Problem::of_the_request)
+            .collect();
+        if !dangling.is_empty() {
+            return Err(WriteError::Problems(dangling));
+        }
+        if !plan.dry_run {
+            *state = after;
+            outcome.execution = Some(execution);
+        }
+        Ok(outcome)
+    }
+
+    async fn revert(
+        &self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+        _now: OffsetDateTime,
+    ) -> Result<RevertReport, RevertError> {
+        let mut state = self.memory.lock();
+        state.execution_mut(organization, execution)?;
+        revert::revert(state.tables_mut(organization)?, execution).map_err(RevertError::Blocked)
+    }
+
+    async fn read(
+        &self,
+        organization: OrganizationId,
+        plan: &ReadPlan,
+    ) -> Result<RowPage, PortError> {
+        let mut state = self.memory.lock();
+        state.tables_mut(organization)?;
+        Ok(read::read(&state, organization, plan))
+    }
+}
+
+impl State {
+    /// The execution that a write is recorded under: one that is open, or a new one that ends
+    /// with the write.
+    fn open_execution(
+        &mut self,
+        organization: OrganizationId,
+        attribution: &Attribution,
+    ) -> Result<ExecutionId, WriteError> {
+        let now = attribution.now;
+        match &attribution.target {
+            WriteTarget::Existing(id) => {
+                let execution = self
+                    .execution_mut(organization, *id)
+                    .map_err(|_| WriteError::ExecutionNotFound)?;
+                if execution.state.is_open(now) {
+                    Ok(*id)
+                } else {
+                    let state = execution.state.clone().expire(now);
+                    Err(WriteError::ExecutionEnded(state.as_str().to_owned()))
+                }
+            }
+            WriteTarget::New {
+                execution,
+                job_name,
+                job,
+            } => {
+                let candidate = Job {
+                    id: *job,
+                    name: job_name.as_str().to_owned(),
+                    archived: false,
+                    description: None,
+                    created_at: now,
+                };
+                let job = self.ensure_job(organization, &candidate)?;
+                let new = Execution {
+                    id: *execution,
+                    job_id: job.id,
+                    job_name: job.name,
+                    origin: Origin::DataWrite,
+                    state: ExecutionState::Completed { at: now },
+                    created_at: now,
+                    started_at: Some(now),
+                };
+                self.executions.push(Owned {
+                    organization,
+                    thing: new,
+                });
+                Ok(*execution)
+            }
+        }
+    }
+}

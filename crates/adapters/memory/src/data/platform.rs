@@ -1,0 +1,115 @@
+//! The platform's own tables, as they are read.
+
+use std::cmp::Reverse;
+
+use labdata_domain::{
+    catalog::PlatformTable,
+    execution::Execution,
+    ids::OrganizationId,
+    instrument::Instrument,
+    job::Job,
+    scalar::{KeyValue, Scalar},
+    tenancy::User,
+};
+use uuid::Uuid;
+
+use super::filter::Named;
+use crate::memory::{State, owned};
+
+/// The rows of a platform table with their keys, in the order in which they are read.
+pub(super) fn platform_rows(
+    state: &State,
+    organization: OrganizationId,
+    table: PlatformTable,
+) -> Vec<(KeyValue, Named)> {
+    let mut rows: Vec<(KeyValue, Vec<Option<Scalar>>)> = match table {
+        PlatformTable::Table => tables(state, organization),
+        PlatformTable::Job => owned(&state.jobs, organization).map(job).collect(),
+        PlatformTable::JobExecution => owned(&state.executions, organization)
+            .map(execution)
+            .collect(),
+        PlatformTable::Instrument => owned(&state.instruments, organization)
+            .map(instrument)
+            .collect(),
+        PlatformTable::OrganizationMember => state
+            .users
+            .iter()
+            .filter(|user| user.organization == organization)
+            .map(member)
+            .collect(),
+        PlatformTable::File | PlatformTable::MlModel | PlatformTable::Dataset => Vec::new(),
+    };
+    rows.sort_by_key(|(key, _)| Reverse(key.clone()));
+    let names = || table.columns().iter().map(|column| column.name.to_owned());
+    rows.into_iter()
+        .map(|(key, cells)| (key, names().zip(cells).collect()))
+        .collect()
+}
+
+fn text(text: &str) -> Option<Scalar> {
+    Some(Scalar::Text(text.to_owned()))
+}
+
+fn id(id: Uuid) -> (KeyValue, Option<Scalar>) {
+    (KeyValue::Uuid(id), Some(Scalar::Uuid(id)))
+}
+
+fn tables(state: &State, organization: OrganizationId) -> Vec<(KeyValue, Vec<Option<Scalar>>)> {
+    let defined = state
+        .tables
+        .get(&organization)
+        .map(|tables| tables.defined.as_slice());
+    let row = |table: &labdata_domain::catalog::Table| {
+        let id = table.id?;
+        let cells = vec![
+            Some(Scalar::Integer(id)),
+            text(&table.name),
+            text(table.category.as_str()),
+        ];
+        Some((KeyValue::Integer(id), cells))
+    };
+    defined.unwrap_or_default().iter().filter_map(row).collect()
+}
+
+fn job(job: &Job) -> (KeyValue, Vec<Option<Scalar>>) {
+    let (key, id) = id(job.id.as_uuid());
+    let cells = vec![
+        id,
+        text(&job.name),
+        job.description.clone().map(Scalar::Text),
+        Some(Scalar::Boolean(job.archived)),
+        Some(Scalar::Datetime(job.created_at)),
+    ];
+    (key, cells)
+}
+
+fn execution(execution: &Execution) -> (KeyValue, Vec<Option<Scalar>>) {
+    let (key, id) = id(execution.id.as_uuid());
+    let cells = vec![
+        id,
+        Some(Scalar::Uuid(execution.job_id.as_uuid())),
+        text(&execution.job_name),
+        text(execution.state.as_str()),
+        execution.started_at.map(Scalar::Datetime),
+        execution.state.completed_at().map(Scalar::Datetime),
+        Some(Scalar::Datetime(execution.created_at)),
+    ];
+    (key, cells)
+}
+
+fn instrument(instrument: &Instrument) -> (KeyValue, Vec<Option<Scalar>>) {
+    let (key, id) = id(instrument.id.as_uuid());
+    let cells = vec![
+        id,
+        text(&instrument.name),
+        instrument.description.clone().map(Scalar::Text),
+        instrument.instrument_type.clone().map(Scalar::Text),
+        Some(Scalar::Datetime(instrument.created_at)),
+    ];
+    (key, cells)
+}
+
+fn member(user: &User) -> (KeyValue, Vec<Option<Scalar>>) {
+    let (key, id) = id(user.id.as_uuid());
+    (key, vec![id, text(&user.email), text(&user.name)])
+}

@@ -1,0 +1,131 @@
+//! Reading pages of rows.
+
+use labdata_domain::{
+    catalog::Table,
+    ids::OrganizationId,
+    read::{Position, ReadPlan, ReadTarget, RowJson, RowPage},
+    scalar::{KeyValue, Scalar},
+};
+use serde_json::{Map, Value};
+
+use super::{
+    filter::{Named, meets, named_cells, named_row},
+    platform::platform_rows,
+};
+use crate::{
+    memory::State,
+    tables::{Row, Tables},
+};
+
+/// A row with its place in the order in which rows are read.
+struct Placed {
+    position: Position,
+    named: Named,
+    json: RowJson,
+}
+
+pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan) -> RowPage {
+    let none = Tables::default();
+    let tables = state.tables.get(&organization).unwrap_or(&none);
+    let placed = match &plan.target {
+        ReadTarget::Platform(table) => platform_rows(state, organization, *table)
+            .into_iter()
+            .map(|(key, named)| Placed {
+                position: Position::Key(key),
+                json: render(&named),
+                named,
+            })
+            .collect(),
+        ReadTarget::Table(table) if table.is_raw() => points(tables, table),
+        ReadTarget::Table(table) => rows(tables, table),
+    };
+    let mut rest = placed
+        .into_iter()
+        .filter(|row| {
+            plan.after
+                .as_ref()
+                .is_none_or(|after| is_behind(&row.position, after))
+        })
+        .filter(|row| {
+            plan.conditions
+                .iter()
+                .all(|condition| meets(tables, row.named.clone(), condition))
+        });
+    let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
+    let page: Vec<Placed> = rest.by_ref().take(limit).collect();
+    let next = page
+        .last()
+        .map(|row| row.position.clone())
+        .filter(|_| rest.next().is_some());
+    RowPage {
+        rows: page.into_iter().map(|row| row.json).collect(),
+        next,
+    }
+}
+
+/// Keys descend, points ascend.
+fn is_behind(position: &Position, after: &Position) -> bool {
+    match (position, after) {
+        (Position::Key(key), Position::Key(after)) => key < after,
+        (
+            Position::Point { chunk, place },
+            Position::Point {
+                chunk: last_chunk,
+                place: last_place,
+            },
+        ) => (chunk, place) > (last_chunk, last_place),
+        _ => false,
+    }
+}
+
+fn rows(tables: &Tables, table: &Table) -> Vec<Placed> {
+    let place = |(key, row): (&KeyValue, &Row)| Placed {
+        position: Position::Key(key.clone()),
+        named: named_row(table, row),
+        json: render_row(table, row),
+    };
+    tables.rows_of(&table.name).rev().map(place).collect()
+}
+
+fn points(tables: &Tables, table: &Table) -> Vec<Placed> {
+    let mut placed = Vec::new();
+    for series in tables.series_of(&table.name) {
+        for (place, cells) in &series.points {
+            placed.push(Placed {
+                position: Position::Point {
+                    chunk: series.id,
+                    place: *place,
+                },
+                named: named_cells(table, cells),
+                json: render(&read_names(table, named_cells(table, cells))),
+            });
+        }
+    }
+    placed
+}
+
+/// A row as it is answered.
+pub(super) fn render_row(table: &Table, row: &Row) -> RowJson {
+    render(&read_names(table, named_row(table, row)))
+}
+
+/// Renames a table's own columns, which come first, from SQL to how they are read.
+fn read_names(table: &Table, mut named: Named) -> Named {
+    for ((name, _), column) in named.iter_mut().zip(&table.columns) {
+        name.clone_from(&column.name);
+    }
+    named
+}
+
+fn render(named: &Named) -> RowJson {
+    let map: Map<String, Value> = named
+        .iter()
+        .map(|(name, value)| {
+            (
+                name.clone(),
+                value.as_ref().map_or(Value::Null, Scalar::to_json),
+            )
+        })
+        .collect();
+    RowJson::from_map(&map)
+}
