@@ -5,6 +5,7 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
+    api_key::ApiKey,
     execution::Execution,
     ids::OrganizationId,
     instrument::Instrument,
@@ -12,8 +13,8 @@ use labdata_domain::{
     tenancy::{Organization, User},
 };
 use labdata_ports::{
-    executions::ExecutionRepository, instruments::InstrumentRepository, jobs::JobRepository,
-    tenancy::TenancyRepository,
+    api_keys::ApiKeyRepository, executions::ExecutionRepository, instruments::InstrumentRepository,
+    jobs::JobRepository, tenancy::TenancyRepository,
 };
 use time::OffsetDateTime;
 
@@ -51,6 +52,22 @@ impl<H: Subject<dyn TenancyRepository>> Tenants for H {
             .ensure_user(&given::user(organization, email))
             .await
             .unwrap()
+    }
+}
+
+/// A harness that can store API keys.
+#[async_trait]
+pub trait ApiKeys: Tenants {
+    /// A new key of that user, stored.
+    async fn api_key(&self, user: &User) -> ApiKey;
+}
+
+#[async_trait]
+impl<H: Tenants + Subject<dyn ApiKeyRepository>> ApiKeys for H {
+    async fn api_key(&self, user: &User) -> ApiKey {
+        let key = given::api_key(user);
+        self.subject().add(&key).await.unwrap();
+        key
     }
 }
 

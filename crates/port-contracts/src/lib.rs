@@ -36,12 +36,15 @@
 
 pub mod api_keys;
 pub mod assertions;
+pub mod catalog;
+pub mod definitions;
 pub mod executions;
 pub mod fixtures;
 pub mod given;
 mod harness;
 pub mod instruments;
 pub mod jobs;
+pub mod lab;
 pub mod paging;
 pub mod tenancy;
 

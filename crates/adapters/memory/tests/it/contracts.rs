@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use labdata_memory::{
-    InMemoryApiKeyRepository, InMemoryExecutionRepository, InMemoryInstrumentRepository,
-    InMemoryJobRepository, InMemoryTenancyRepository, Memory,
+    InMemoryApiKeyRepository, InMemoryCatalogStore, InMemoryDataStore, InMemoryExecutionRepository,
+    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryTenancyRepository, Memory,
 };
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
-    api_keys::ApiKeyRepository, executions::ExecutionRepository, instruments::InstrumentRepository,
-    jobs::JobRepository, tenancy::TenancyRepository,
+    api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore,
+    executions::ExecutionRepository, instruments::InstrumentRepository, jobs::JobRepository,
+    tenancy::TenancyRepository,
 };
 
 /// All fakes over one store.
@@ -41,6 +42,8 @@ subjects! {
     InstrumentRepository => InMemoryInstrumentRepository,
     JobRepository => InMemoryJobRepository,
     ExecutionRepository => InMemoryExecutionRepository,
+    CatalogStore => InMemoryCatalogStore,
+    DataStore => InMemoryDataStore,
 }
 
 labdata_port_contracts::tenancy_contract!(InMemory);
@@ -48,3 +51,4 @@ labdata_port_contracts::api_keys_contract!(InMemory);
 labdata_port_contracts::instruments_contract!(InMemory);
 labdata_port_contracts::jobs_contract!(InMemory);
 labdata_port_contracts::executions_contract!(InMemory);
+labdata_port_contracts::catalog_contract!(InMemory);

@@ -1,0 +1,639 @@
+//! What [`CatalogStore`] promises. How definitions are checked is the domain's business; these
+//! clauses are about carrying them out.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use labdata_domain::{
+    catalog::{ColumnDefinition, Table, TableDefinition, core_tables},
+    scalar::DataType,
+};
+use labdata_ports::{PortError, catalog::DefineError};
+use serde_json::{Value, json};
+
+use crate::{
+    definitions::{
+        column, curated, curve, key, measurement, raw, reference, required, sample, unique,
+    },
+    lab::{DataHarness, Lab, assert_problems, insert, request, series},
+};
+
+/// Makes one test of each clause of [`crate::catalog`].
+#[macro_export]
+macro_rules! catalog_contract {
+    ($harness:ty $(, $test:meta)?) => {
+        $crate::clauses! { [$($test)?] $harness, catalog:
+            a_new_organization_has_the_core_tables,
+            a_defined_table_stands_as_defined,
+            names_may_be_keywords_of_sql,
+            every_change_is_seen_at_once_and_counts_a_version,
+            the_same_definition_again_changes_nothing,
+            a_new_column_is_added_and_stored_rows_are_null_there,
+            a_new_column_with_a_default_fills_stored_rows,
+            a_new_required_column_needs_an_empty_table,
+            a_column_with_nulls_cannot_become_required,
+            a_column_that_repeats_values_cannot_become_unique,
+            a_group_of_columns_that_repeats_cannot_become_unique,
+            constraints_that_are_taken_back_hold_no_more,
+            what_would_lose_data_is_refused,
+            a_wrong_definition_is_refused,
+            a_dropped_table_is_gone,
+            a_table_with_rows_is_dropped_by_force_only,
+            a_raw_table_with_points_is_dropped_by_force_only,
+            a_referenced_table_is_not_dropped,
+            a_core_table_is_not_dropped,
+            a_dropped_table_comes_back_empty,
+            organizations_define_their_own_tables,
+            racing_definitions_of_one_table_agree,
+            racing_definitions_of_different_tables_all_stand,
+            of_racing_drops_exactly_one_wins,
+            definitions_and_writes_wait_for_each_other,
+        }
+    };
+}
+
+/// Fails unless the definition was refused with a text that names what it is about.
+#[track_caller]
+fn assert_refused<T: std::fmt::Debug>(result: Result<T, DefineError>, about: &str) {
+    match result {
+        Err(DefineError::Refused(text)) => assert!(text.contains(about), "{text}"),
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+/// Fails unless there is no table of that name.
+#[track_caller]
+fn assert_no_table<T: std::fmt::Debug>(result: Result<T, DefineError>) {
+    match result {
+        Err(DefineError::Port(PortError::NotFound(_))) => {}
+        other => panic!("expected NotFound, got {other:?}"),
+    }
+}
+
+/// The table without ids, which the store gives.
+fn without_ids(table: &Table) -> Table {
+    let mut table = Table {
+        id: None,
+        ..table.clone()
+    };
+    table.columns.iter_mut().for_each(|column| column.id = None);
+    table
+}
+
+/// A definition with further columns.
+fn with(mut definition: TableDefinition, columns: Vec<ColumnDefinition>) -> TableDefinition {
+    definition.columns.extend(columns);
+    definition
+}
+
+/// Fails unless a definition is refused and changes nothing.
+async fn assert_unchanged_by(lab: &Lab, definition: &TableDefinition, about: &str) {
+    let before = lab.tables().await;
+    assert_refused(lab.define(definition).await, about);
+    let after = lab.tables().await;
+    assert_eq!(before.version, after.version);
+    assert_eq!(
+        before.table(&definition.name),
+        after.table(&definition.name)
+    );
+}
+
+/// An organization begins with exactly the tables that every organization has.
+pub async fn a_new_organization_has_the_core_tables<H: DataHarness>(harness: &H) {
+    let lab = Lab::empty(harness).await;
+    let tables: Vec<Table> = lab
+        .tables()
+        .await
+        .tables()
+        .iter()
+        .map(|table| (**table).clone())
+        .collect();
+    assert_eq!(tables, core_tables());
+    lab.insert(
+        "experiment",
+        json!([{"name": "growth", "metadata": {"strain": "K-12"}}]),
+    )
+    .await;
+    assert_eq!(lab.column("experiment", "name").await, ["growth"]);
+}
+
+/// The answer and the catalog have every part of the definition, and ids for table and columns.
+pub async fn a_defined_table_stands_as_defined<H: DataHarness>(harness: &H) {
+    let lab = Lab::empty(harness).await;
+    lab.define(&sample()).await.unwrap();
+    let mut columns: Vec<ColumnDefinition> = DataType::ALL
+        .into_iter()
+        .map(|data_type| column(&format!("a_{data_type}"), data_type))
+        .collect();
+    columns.push(key("number", DataType::Integer));
+    columns.push(ColumnDefinition {
+        default: Some(json!(1.5)),
+        ..required("volume", DataType::Float)
+    });
+    columns.push(ColumnDefinition {
+        default: Some(json!({"a": "it's"})),
+        ..column("more", DataType::Json)
+    });
+    columns.push(ColumnDefinition {
+        description: None,
+        ..unique("code", DataType::Uuid)
+    });
+    columns.push(reference("sample"));
+    columns.push(reference("experiment"));
+    let everything = TableDefinition {
+        unique_together: vec![vec!["a_string".to_owned(), "sample".to_owned()]],
+        ..curated("everything", columns)
+    };
+    for definition in [everything, curve()] {
+        let expected = definition.resolve(&*lab.tables().await).unwrap();
+        let answered = lab.define(&definition).await.unwrap();
+        assert_eq!(without_ids(&answered), expected);
+        let stands = lab.tables().await;
+        assert_eq!(stands.table(&definition.name), Some(&answered));
+        assert!(answered.id.is_some());
+        for column in &definition.columns {
+            assert!(
+                answered.column(&column.name).unwrap().1.id.is_some(),
+                "{}",
+                column.name
+            );
+        }
+    }
+}
+
+/// Whatever a name spells, it can be defined, written and read.
+pub async fn names_may_be_keywords_of_sql<H: DataHarness>(harness: &H) {
+    let lab = Lab::empty(harness).await;
+    let columns = ["order", "group", "user", "primary", "null", "limit", "row"];
+    let definition = curated(
+        "select",
+        columns
+            .iter()
+            .map(|name| column(name, DataType::Text))
+            .collect(),
+    );
+    lab.define(&definition).await.unwrap();
+    let row = json!({"order": "'; drop table x; --", "group": "\\ \" %", "null": "$1", "row": "é"});
+    lab.insert("select", json!([row])).await;
+    let found = lab
+        .find("select", json!({"order": "'; drop table x; --"}))
+        .await;
+    let found = found.first().unwrap();
+    for (name, value) in row.as_object().unwrap() {
+        assert_eq!(found.get(name), Some(value), "{name}");
+    }
+}
+
+/// A snapshot is never older than the call, and its version tells every change.
+pub async fn every_change_is_seen_at_once_and_counts_a_version<H: DataHarness>(harness: &H) {
+    let lab = Lab::empty(harness).await;
+    let other = Lab::named(harness, "lab").await;
+    let first = other.tables().await;
+    lab.define(&sample()).await.unwrap();
+    let second = other.tables().await;
+    assert!(second.version > first.version && second.table("sample").is_some());
+    lab.define(&with(sample(), vec![column("ph", DataType::Float)]))
+        .await
+        .unwrap();
+    let third = other.tables().await;
+    assert!(third.version > second.version);
+    assert!(third.table("sample").unwrap().column("ph").is_some());
+    lab.catalog
+        .drop_table(lab.organization, "sample", false)
+        .await
+        .unwrap();
+    let fourth = other.tables().await;
+    assert!(fourth.version > third.version && fourth.table("sample").is_none());
+    assert!(first.table("sample").is_none(), "a picture never changes");
+}
+
+/// Defining what stands answers it again, ids included, and counts no version.
+pub async fn the_same_definition_again_changes_nothing<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    lab.insert("sample", json!([{"name": "a"}])).await;
+    let before = lab.tables().await;
+    for definition in [sample(), measurement(), curve()] {
+        let answered = lab.define(&definition).await.unwrap();
+        assert_eq!(before.table(&definition.name), Some(&answered));
+    }
+    assert_eq!(lab.tables().await.version, before.version);
+    assert_eq!(lab.column("sample", "name").await, ["a"]);
+}
+
+/// New nullable columns come last, columns that stand keep their ids, rows keep their values.
+pub async fn a_new_column_is_added_and_stored_rows_are_null_there<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    lab.insert("sample", json!([{"name": "a", "volume": 1.5}]))
+        .await;
+    let points = series(
+        "curve",
+        json!({"name": "a"}),
+        json!({"time": [0, 1], "od": [0.1, 0.2]}),
+    );
+    lab.write(request([], [points])).await.unwrap();
+    for definition in [sample(), curve()] {
+        let before = Arc::clone(lab.tables().await.table(&definition.name).unwrap());
+        let widened = with(definition, vec![column("ph", DataType::Float)]);
+        let after = lab.define(&widened).await.unwrap();
+        assert_eq!(after.id, before.id);
+        assert!(after.columns.starts_with(&before.columns));
+        assert_eq!(after.columns.last().unwrap().name, "ph");
+    }
+    assert_eq!(lab.column("sample", "volume").await, [1.5]);
+    assert_eq!(lab.column("sample", "ph").await, [Value::Null]);
+    assert_eq!(lab.column("curve", "od").await, [0.1, 0.2]);
+    assert_eq!(lab.column("curve", "ph").await, [Value::Null, Value::Null]);
+    lab.insert("sample", json!([{"name": "b", "ph": 7}])).await;
+    assert_eq!(lab.find("sample", json!({"ph": 7})).await.len(), 1);
+}
+
+/// A new column with a default may be required: rows that are stored get the default.
+pub async fn a_new_column_with_a_default_fills_stored_rows<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    lab.insert("sample", json!([{"name": "a"}])).await;
+    let unit = ColumnDefinition {
+        default: Some(json!("µl")),
+        ..required("unit", DataType::String)
+    };
+    lab.define(&with(sample(), vec![unit])).await.unwrap();
+    lab.insert(
+        "sample",
+        json!([{"name": "b"}, {"name": "c", "unit": "ml"}]),
+    )
+    .await;
+    assert_eq!(lab.column("sample", "unit").await, ["ml", "µl", "µl"]);
+}
+
+/// A required column without default is refused while there are rows, which have no value for it.
+pub async fn a_new_required_column_needs_an_empty_table<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    lab.insert("sample", json!([{"name": "a"}])).await;
+    assert_unchanged_by(
+        &lab,
+        &with(sample(), vec![required("ph", DataType::Float)]),
+        "ph",
+    )
+    .await;
+    lab.define(&with(
+        measurement(),
+        vec![required("unit", DataType::String)],
+    ))
+    .await
+    .unwrap();
+}
+
+/// A column becomes required only when no stored row is null there.
+pub async fn a_column_with_nulls_cannot_become_required<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    lab.insert(
+        "sample",
+        json!([{"name": "a", "volume": 1, "note": "x"}, {"name": "b", "note": "y"}]),
+    )
+    .await;
+    let with_required = |column: &str| {
+        let mut definition = sample();
+        let columns = definition
+            .columns
+            .iter_mut()
+            .filter(|defined| defined.name == column);
+        columns.for_each(|column| column.is_nullable = false);
+        definition
+    };
+    assert_unchanged_by(&lab, &with_required("volume"), "volume").await;
+    lab.define(&with_required("note")).await.unwrap();
+    let refused = lab
+        .write(request([insert("sample", json!([{"name": "c"}]))], []))
+        .await;
+    assert_problems(refused);
+}
+
+/// A column becomes unique only when no stored values repeat; from then on it is.
+pub async fn a_column_that_repeats_values_cannot_become_unique<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    let rows = json!([
+        {"name": "a", "volume": 1, "note": "x"},
+        {"name": "b", "volume": 1, "note": "y"},
+        {"name": "c", "volume": 2},
+        {"name": "d", "volume": 3},
+    ]);
+    lab.insert("sample", rows).await;
+    let with_unique = |column: &str| {
+        let mut definition = sample();
+        let columns = definition
+            .columns
+            .iter_mut()
+            .filter(|defined| defined.name == column);
+        columns.for_each(|column| column.is_unique = true);
+        definition
+    };
+    assert_unchanged_by(&lab, &with_unique("volume"), "volume").await;
+    // Null equals nothing, so it may repeat.
+    lab.define(&with_unique("note")).await.unwrap();
+    assert_problems(
+        lab.write(request(
+            [insert("sample", json!([{"name": "e", "note": "x"}]))],
+            [],
+        ))
+        .await,
+    );
+}
+
+/// Columns become unique together only when no stored values repeat; from then on they are.
+pub async fn a_group_of_columns_that_repeats_cannot_become_unique<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    lab.insert("sample", json!([{"name": "a"}, {"name": "b"}]))
+        .await;
+    let (a, b) = (lab.sample("a").await, lab.sample("b").await);
+    let grouped = TableDefinition {
+        unique_together: vec![vec!["sample".to_owned(), "value".to_owned()]],
+        ..measurement()
+    };
+    let rows =
+        json!([{"sample": a, "value": 1}, {"sample": b, "value": 1}, {"sample": a, "value": 2}]);
+    lab.insert("measurement", rows).await;
+    let twice = lab
+        .insert("measurement", json!([{"sample": a, "value": 2}]))
+        .await;
+    assert_unchanged_by(&lab, &grouped, "value").await;
+    lab.revert(twice).await.unwrap();
+    lab.define(&grouped).await.unwrap();
+    let again = json!([{"sample": a, "value": 2}]);
+    assert_problems(lab.write(request([insert("measurement", again)], [])).await);
+    lab.insert("measurement", json!([{"sample": b, "value": 2}]))
+        .await;
+}
+
+/// A definition may be loosened, and rows that it permits are accepted from then on.
+pub async fn constraints_that_are_taken_back_hold_no_more<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    let together = vec!["name".to_owned(), "volume".to_owned()];
+    lab.define(&TableDefinition {
+        unique_together: vec![together],
+        ..sample()
+    })
+    .await
+    .unwrap();
+    lab.insert("sample", json!([{"name": "a", "volume": 1}]))
+        .await;
+    let loose = curated(
+        "sample",
+        vec![
+            column("name", DataType::String),
+            column("volume", DataType::Float),
+            column("note", DataType::Text),
+        ],
+    );
+    lab.define(&loose).await.unwrap();
+    lab.insert("sample", json!([{"name": "a", "volume": 1}, {"volume": 1}]))
+        .await;
+    assert_eq!(lab.count("sample").await, 3);
+}
+
+/// A column cannot be left out, nor change its type, and a table stays of its kind.
+pub async fn what_would_lose_data_is_refused<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    let without_note = curated(
+        "sample",
+        sample()
+            .columns
+            .into_iter()
+            .filter(|column| column.name != "note")
+            .collect(),
+    );
+    assert_unchanged_by(&lab, &without_note, "note").await;
+    let mut retyped = sample();
+    retyped
+        .columns
+        .iter_mut()
+        .for_each(|column| column.data_type = DataType::Text);
+    assert_unchanged_by(&lab, &retyped, "volume").await;
+    assert_unchanged_by(
+        &lab,
+        &raw("measurement", measurement().columns),
+        "measurement",
+    )
+    .await;
+}
+
+/// A definition that cannot be is refused, and no table of its name comes to be.
+pub async fn a_wrong_definition_is_refused<H: DataHarness>(harness: &H) {
+    let lab = Lab::empty(harness).await;
+    assert_unchanged_by(&lab, &curated("carrier", vec![]), "carrier").await;
+    assert_unchanged_by(
+        &lab,
+        &curated("plate", vec![reference("nowhere")]),
+        "nowhere",
+    )
+    .await;
+    assert_unchanged_by(
+        &lab,
+        &curated("plate", vec![column("created_at", DataType::Date)]),
+        "created_at",
+    )
+    .await;
+}
+
+/// A table that is dropped is not found any more, neither for reading nor for dropping it again.
+pub async fn a_dropped_table_is_gone<H: DataHarness>(harness: &H) {
+    let lab = Lab::empty(harness).await;
+    let drop = |name: &'static str| lab.catalog.drop_table(lab.organization, name, false);
+    assert_no_table(drop("sample").await);
+    lab.define_tables().await;
+    drop("curve").await.unwrap();
+    drop("measurement").await.unwrap();
+    drop("sample").await.unwrap();
+    assert_no_table(drop("sample").await);
+    assert_no_table(drop("curve").await);
+    assert_eq!(lab.tables().await.tables().len(), core_tables().len());
+}
+
+/// A table that holds rows is dropped with force only, and its rows go with it.
+pub async fn a_table_with_rows_is_dropped_by_force_only<H: DataHarness>(harness: &H) {
+    let lab = Lab::empty(harness).await;
+    lab.define(&sample()).await.unwrap();
+    lab.insert("sample", json!([{"name": "a"}])).await;
+    let refused = lab
+        .catalog
+        .drop_table(lab.organization, "sample", false)
+        .await;
+    assert_refused(refused, "sample");
+    assert_eq!(lab.count("sample").await, 1);
+    lab.catalog
+        .drop_table(lab.organization, "sample", true)
+        .await
+        .unwrap();
+    assert!(lab.tables().await.table("sample").is_none());
+}
+
+/// A raw table that holds points is dropped with force only.
+pub async fn a_raw_table_with_points_is_dropped_by_force_only<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    let points = series("curve", json!("@a"), json!({"time": [0, 1]}));
+    let rows = insert("sample", json!([{"_ref": "a", "name": "a"}]));
+    lab.write(request([rows], [points])).await.unwrap();
+    let refused = lab
+        .catalog
+        .drop_table(lab.organization, "curve", false)
+        .await;
+    assert_refused(refused, "curve");
+    lab.catalog
+        .drop_table(lab.organization, "curve", true)
+        .await
+        .unwrap();
+    assert_eq!(lab.count("sample").await, 1);
+}
+
+/// A table that another one references stays, empty or not; one that references itself may go.
+pub async fn a_referenced_table_is_not_dropped<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    for force in [false, true] {
+        let refused = lab
+            .catalog
+            .drop_table(lab.organization, "sample", force)
+            .await;
+        assert_refused(refused, "sample");
+    }
+    assert!(lab.tables().await.table("sample").is_some());
+    lab.define(&curated("step", vec![reference("step")]))
+        .await
+        .unwrap();
+    lab.catalog
+        .drop_table(lab.organization, "step", false)
+        .await
+        .unwrap();
+}
+
+/// Core tables stay.
+pub async fn a_core_table_is_not_dropped<H: DataHarness>(harness: &H) {
+    let lab = Lab::empty(harness).await;
+    for force in [false, true] {
+        assert!(
+            lab.catalog
+                .drop_table(lab.organization, "operation", force)
+                .await
+                .is_err()
+        );
+    }
+    lab.insert("operation", json!([{"name": "incubate"}])).await;
+}
+
+/// A table that is defined after one of its name was dropped is a new one.
+pub async fn a_dropped_table_comes_back_empty<H: DataHarness>(harness: &H) {
+    let lab = Lab::empty(harness).await;
+    let first = lab.define(&sample()).await.unwrap();
+    lab.insert("sample", json!([{"name": "a"}])).await;
+    lab.catalog
+        .drop_table(lab.organization, "sample", true)
+        .await
+        .unwrap();
+    let second = lab
+        .define(&curated("sample", vec![column("x", DataType::Integer)]))
+        .await
+        .unwrap();
+    assert_ne!(first.id, second.id);
+    assert_eq!(lab.count("sample").await, 0);
+    lab.insert("sample", json!([{"x": 1}])).await;
+}
+
+/// Tables of one name in two organizations have nothing to do with each other.
+pub async fn organizations_define_their_own_tables<H: DataHarness>(harness: &H) {
+    let ours = Lab::named(harness, "ours").await;
+    let theirs = Lab::named(harness, "theirs").await;
+    theirs.define(&sample()).await.unwrap();
+    assert!(ours.tables().await.table("sample").is_none());
+    assert_no_table(
+        ours.catalog
+            .drop_table(ours.organization, "sample", true)
+            .await,
+    );
+    ours.define(&curated("sample", vec![column("x", DataType::Integer)]))
+        .await
+        .unwrap();
+    theirs.insert("sample", json!([{"name": "a"}])).await;
+    assert_eq!(ours.count("sample").await, 0);
+    ours.catalog
+        .drop_table(ours.organization, "sample", false)
+        .await
+        .unwrap();
+    assert_eq!(theirs.column("sample", "name").await, ["a"]);
+}
+
+/// Racing calls for one definition all answer the same table.
+pub async fn racing_definitions_of_one_table_agree<H: DataHarness>(harness: &H) {
+    let lab = Lab::empty(harness).await;
+    let definition = sample();
+    let answers = join_all((0..4).map(|_| lab.define(&definition))).await;
+    let stands = lab.tables().await;
+    for answer in answers {
+        assert_eq!(Some(&answer.unwrap()), stands.table("sample"));
+    }
+}
+
+/// Racing calls for different tables, and for different columns of one table, all take effect
+/// or are refused: none undoes another.
+pub async fn racing_definitions_of_different_tables_all_stand<H: DataHarness>(harness: &H) {
+    let lab = Lab::empty(harness).await;
+    let definitions: Vec<TableDefinition> = (0..4)
+        .map(|number| curated(&format!("t{number}"), vec![column("x", DataType::Date)]))
+        .collect();
+    for answer in join_all(definitions.iter().map(|definition| lab.define(definition))).await {
+        answer.unwrap();
+    }
+    let stands = lab.tables().await;
+    let mut ids: Vec<Option<i64>> = definitions
+        .iter()
+        .map(|definition| stands.table(&definition.name).unwrap())
+        .flat_map(|table| [table.id, table.column("x").unwrap().1.id])
+        .collect();
+    assert!(ids.iter().all(Option::is_some));
+    let columns: Vec<Option<i64>> = ids.iter().skip(1).step_by(2).copied().collect();
+    ids = ids.into_iter().step_by(2).collect();
+    for mut ids in [ids, columns] {
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 4, "ids differ");
+    }
+}
+
+/// Of racing drops exactly one succeeds, the others find no table.
+pub async fn of_racing_drops_exactly_one_wins<H: DataHarness>(harness: &H) {
+    let lab = Lab::empty(harness).await;
+    lab.define(&sample()).await.unwrap();
+    let drops = (0..4).map(|_| lab.catalog.drop_table(lab.organization, "sample", false));
+    let (won, lost): (Vec<_>, Vec<_>) = join_all(drops).await.into_iter().partition(Result::is_ok);
+    assert_eq!((won.len(), lost.len()), (1, 3));
+    lost.into_iter().for_each(assert_no_table);
+}
+
+/// Rows that are written while the table is altered are all there afterwards, with every column.
+pub async fn definitions_and_writes_wait_for_each_other<H: DataHarness>(harness: &H) {
+    use labdata_ports::data::WriteError;
+
+    let lab = Lab::empty(harness).await;
+    lab.define(&sample()).await.unwrap();
+    let write = async |number: usize| {
+        let rows = json!([{"name": format!("{number}")}]);
+        loop {
+            match lab
+                .write(request([insert("sample", rows.clone())], []))
+                .await
+            {
+                Ok(_) => return,
+                Err(WriteError::CatalogChanged) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    };
+    let define = async || {
+        let mut definition = sample();
+        for number in 0..3 {
+            definition = with(
+                definition,
+                vec![column(&format!("c{number}"), DataType::Integer)],
+            );
+            lab.define(&definition).await.unwrap();
+        }
+    };
+    futures::join!(define(), join_all((0..6).map(write)));
+    assert_eq!(lab.column("sample", "c2").await, vec![Value::Null; 6]);
+}
