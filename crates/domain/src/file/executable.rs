@@ -1,1 +1,238 @@
-//! (being written)
+//! Native executables, which the platform does not take in.
+//!
+//! An own rule, because general detectors misfire on a CSV that begins `MZ,` or `BC,` and on Java
+//! classes (notes on storage). Scripts, WebAssembly, Java and DEX are not native.
+
+use std::ops::Range;
+
+/// How many bytes of a file's start the rule looks at.
+pub const HEAD_BYTES: usize = 64;
+
+/// What the first look found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The file is no native executable.
+    Harmless,
+    /// It is one, of that format.
+    Native(&'static str),
+    /// Only a second part of the file can tell: read this range (cut at the file's end) and hand
+    /// it to [`second_look`].
+    ReadMore(Range<u64>),
+}
+
+/// Looks at the start of a file: its first [`HEAD_BYTES`], or all of it where it is shorter.
+#[must_use]
+pub fn first_look(head: &[u8], file_size: u64) -> Look {
+    match head.first_chunk::<4>() {
+        Some([0x7f, b'E', b'L', b'F']) => Look::Native("ELF"),
+        Some([0xfe, 0xed, 0xfa, 0xce | 0xcf]) => mach_o(big_u32(head, 12)),
+        Some([0xce | 0xcf, 0xfa, 0xed, 0xfe]) => mach_o(little_u32(head, 12)),
+        // The count of architectures; in a Java class, which begins alike, the class version.
+        Some([0xca, 0xfe, 0xba, 0xbe | 0xbf]) => {
+            if matches!(big_u32(head, 4), Some(1..=30)) {
+                Look::Native("Mach-O")
+            } else {
+                Look::Harmless
+            }
+        }
+        Some([b'M', b'Z', ..] | [b'Z', b'M', ..]) => dos(head, file_size),
+        _ => Look::Harmless,
+    }
+}
+
+/// Looks at the range that [`first_look`] asked for.
+#[must_use]
+pub fn second_look(head: &[u8], file_size: u64, more: &[u8]) -> Look {
+    match more {
+        [b'P', b'E', 0, 0, ..] => Look::Native("PE"),
+        [b'N', b'E', ..] => Look::Native("NE"),
+        [b'L', b'E' | b'X', ..] => Look::Native("LE"),
+        _ => plain_dos(head, file_size),
+    }
+}
+
+fn mach_o(file_type: Option<u32>) -> Look {
+    if matches!(file_type, Some(1..=12)) {
+        Look::Native("Mach-O")
+    } else {
+        Look::Harmless
+    }
+}
+
+fn dos(head: &[u8], file_size: u64) -> Look {
+    match little_u32(head, 60).map(u64::from) {
+        Some(start) if start > 0 && start < file_size => Look::ReadMore(start..start + 4),
+        _ => plain_dos(head, file_size),
+    }
+}
+
+/// An `MZ` file without a newer header is a program only when its fields agree with each other
+/// and with the file: pages that fit the file, a header that lies within them, an entry point and
+/// a stack that lie within the memory asked for, relocations that lie within the header.
+fn plain_dos(head: &[u8], file_size: u64) -> Look {
+    let field = |at: usize| {
+        let bytes = head.get(at..)?.first_chunk::<2>()?;
+        Some(u64::from(u16::from_le_bytes(*bytes)))
+    };
+    let consistent = || {
+        let (last_page, pages) = (field(2)?, field(4)?);
+        let (relocations, header) = (field(6)?, field(8)? * 16);
+        let (minimum, maximum) = (field(10)?, field(12)?);
+        let relocation_table = field(24)?;
+        let image = (pages * 512).checked_sub(if last_page == 0 {
+            0
+        } else {
+            512 - last_page.min(512)
+        })?;
+        Some(
+            last_page < 512
+                && image <= file_size
+                && header >= 28
+                && header < image
+                && minimum <= maximum
+                && (relocations == 0 || relocation_table + relocations * 4 <= header),
+        )
+    };
+    if consistent() == Some(true) {
+        Look::Native("DOS")
+    } else {
+        Look::Harmless
+    }
+}
+
+fn big_u32(head: &[u8], at: usize) -> Option<u32> {
+    head.get(at..)?
+        .first_chunk()
+        .map(|bytes| u32::from_be_bytes(*bytes))
+}
+
+fn little_u32(head: &[u8], at: usize) -> Option<u32> {
+    head.get(at..)?
+        .first_chunk()
+        .map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Looks at a file that is in memory as a whole.
+#[must_use]
+pub fn look(file: &[u8]) -> Look {
+    let size = u64::try_from(file.len()).unwrap_or(u64::MAX);
+    let head = file.get(..HEAD_BYTES).unwrap_or(file);
+    match first_look(head, size) {
+        Look::ReadMore(range) => {
+            let start = usize::try_from(range.start).unwrap_or(usize::MAX);
+            let more = file.get(start..).unwrap_or_default();
+            second_look(head, size, more.get(..4).unwrap_or(more))
+        }
+        look => look,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn with(size: usize, parts: &[(usize, &[u8])]) -> Vec<u8> {
+        let mut file = vec![0; size];
+        for (at, bytes) in parts {
+            file[*at..*at + bytes.len()].copy_from_slice(bytes);
+        }
+        file
+    }
+
+    #[test]
+    fn native_executables_are_found() {
+        let dos = with(
+            1024,
+            &[(0, b"MZ"), (2, &[0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 0xff, 0xff])],
+        );
+        let cases = [
+            ("ELF", with(64, &[(0, b"\x7fELF\x02\x01\x01")])),
+            (
+                "Mach-O",
+                with(32, &[(0, &[0xcf, 0xfa, 0xed, 0xfe]), (12, &[2, 0, 0, 0])]),
+            ),
+            (
+                "Mach-O",
+                with(32, &[(0, &[0xfe, 0xed, 0xfa, 0xce]), (12, &[0, 0, 0, 6])]),
+            ),
+            (
+                "Mach-O",
+                with(32, &[(0, &[0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 2])]),
+            ),
+            (
+                "PE",
+                with(512, &[(0, b"MZ"), (60, &[0x80]), (0x80, b"PE\0\0")]),
+            ),
+            (
+                "PE",
+                with(70_000, &[(0, b"MZ"), (60, &[0, 0, 1]), (65_536, b"PE\0\0")]),
+            ),
+            ("NE", with(512, &[(0, b"MZ"), (60, &[0x80]), (0x80, b"NE")])),
+            ("LE", with(512, &[(0, b"ZM"), (60, &[0x80]), (0x80, b"LX")])),
+            ("DOS", dos),
+        ];
+        for (format, file) in cases {
+            assert_eq!(look(&file), Look::Native(format));
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_one_is_not() {
+        let long_csv = format!("MZ,intensity\n{}", "100.5,3\n".repeat(1000)).into_bytes();
+        let cases: [&[u8]; 10] = [
+            b"",
+            b"MZ",
+            b"MZ,intensity,charge\n100.5,3,1\n100.6,4,2\n100.7,5,1\n100.8,6,2\n101.0,7,1\n",
+            &long_csv,
+            b"BC,plate\n",
+            b"#!/bin/sh\nrm -rf /\n",
+            b"\0asm\x01\0\0\0",
+            // A Java class of version 52 and one of an ancient minor version.
+            &[0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 52],
+            &[0xca, 0xfe, 0xba, 0xbe, 0, 3, 0, 45],
+            b"dex\n035\0",
+        ];
+        for file in cases {
+            assert_eq!(
+                look(file),
+                Look::Harmless,
+                "{}",
+                String::from_utf8_lossy(file)
+            );
+        }
+    }
+
+    #[test]
+    fn the_second_read_is_asked_for_wherever_the_header_points() {
+        let head = with(64, &[(0, b"MZ"), (60, &[0, 0, 0, 0x10])]);
+        assert_eq!(
+            first_look(&head, 500_000_000),
+            Look::ReadMore(0x1000_0000..0x1000_0004)
+        );
+        assert_eq!(
+            first_look(&head, 1000),
+            Look::Harmless,
+            "it points behind the end"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_printable_text_is_taken_for_an_executable(rest in "[ -~\n]{0,400}", start in "MZ|ZM|BC|") {
+            prop_assert_eq!(look(format!("{start}{rest}").as_bytes()), Look::Harmless);
+        }
+
+        #[test]
+        fn any_bytes_are_judged_without_a_panic(file in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut file = file;
+            let _ = look(&file);
+            if file.len() > 1 {
+                file[0] = b'M';
+                file[1] = b'Z';
+            }
+            let _ = look(&file);
+        }
+    }
+}

@@ -1,1 +1,315 @@
-//! (being written)
+//! A look into a file as text.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
+
+/// How many bytes of a file's start are shown.
+pub const PREVIEW_BYTES: u64 = 65_536;
+/// Files larger than this are not previewed.
+pub const MAX_PREVIEWED_BYTES: u64 = 10_485_760;
+
+/// The start of a file as text, or why there is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Preview {
+    /// The text.
+    Text {
+        /// It, without a byte order mark.
+        text: String,
+        /// Whether the file goes on behind it.
+        truncated: bool,
+    },
+    /// None.
+    Skipped(Skipped),
+}
+
+/// Why a file has no preview.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skipped {
+    /// It is larger than [`MAX_PREVIEWED_BYTES`].
+    TooLarge,
+    /// It is binary.
+    NotText,
+}
+
+impl Skipped {
+    /// The reason as the API gives it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TooLarge => "file too large",
+            Self::NotText => "not text",
+        }
+    }
+}
+
+/// Whether a file of that size is previewed at all, so that its start need not be read otherwise.
+#[must_use]
+pub const fn is_previewed(file_size: u64) -> bool {
+    file_size <= MAX_PREVIEWED_BYTES
+}
+
+/// Makes the preview of a file from its first [`PREVIEW_BYTES`] (all of it where it is shorter).
+///
+/// By the byte order mark; else as UTF-8; else as UTF-16 where NULs stand at every other place;
+/// else it is binary when it has NULs or many control characters; else in the legacy encoding that
+/// its bytes make likely. The text ends at a whole character.
+#[must_use]
+pub fn preview(head: &[u8], file_size: u64) -> Preview {
+    if !is_previewed(file_size) {
+        return Preview::Skipped(Skipped::TooLarge);
+    }
+    let shown = usize::try_from(PREVIEW_BYTES).unwrap_or(usize::MAX);
+    let head = head.get(..shown).unwrap_or(head);
+    let truncated = u64::try_from(head.len()).is_ok_and(|shown| shown < file_size);
+    match decode(head, truncated) {
+        Some(text) => Preview::Text { text, truncated },
+        None => Preview::Skipped(Skipped::NotText),
+    }
+}
+
+fn decode(head: &[u8], truncated: bool) -> Option<String> {
+    if let Some((encoding, mark)) = Encoding::for_bom(head) {
+        let body = head.get(mark..)?;
+        let text = decode_cut(encoding, body, truncated);
+        return looks_like_text(&text).then_some(text);
+    }
+    if let Some(text) = utf8(head, truncated) {
+        return looks_like_text(text).then(|| text.to_owned());
+    }
+    if let Some(encoding) = utf16_by_nul_pattern(head) {
+        let text = decode_cut(encoding, head, truncated);
+        return looks_like_text(&text).then_some(text);
+    }
+    if head.contains(&0) || !has_few_controls(head.iter().copied().map(u32::from), head.len()) {
+        return None;
+    }
+    let text = decode_cut(legacy_encoding(head, truncated), head, truncated);
+    looks_like_text(&text).then_some(text)
+}
+
+/// The signs of units in instrument files: no-break space, °, ±, ², µ, ·, ×.
+const UNIT_SIGNS: [u8; 7] = [0xa0, 0xb0, 0xb1, 0xb2, 0xb5, 0xb7, 0xd7];
+
+/// A detector of languages takes the lone `µ` of a table of numbers for a letter of one of them;
+/// so where there is nothing but signs of units, it is not asked.
+fn legacy_encoding(head: &[u8], truncated: bool) -> &'static Encoding {
+    if head
+        .iter()
+        .all(|byte| byte.is_ascii() || UNIT_SIGNS.contains(byte))
+    {
+        return WINDOWS_1252;
+    }
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(head, !truncated);
+    detector.guess(None, Utf8Detection::Deny)
+}
+
+/// Strict UTF-8; where the file goes on, up to three bytes of a cut character are left out.
+fn utf8(head: &[u8], truncated: bool) -> Option<&str> {
+    match std::str::from_utf8(head) {
+        Ok(text) => text_without_nul(text),
+        Err(error) if truncated && error.error_len().is_none() => {
+            std::str::from_utf8(head.get(..error.valid_up_to())?)
+                .ok()
+                .and_then(text_without_nul)
+        }
+        Err(_) => None,
+    }
+}
+
+/// UTF-16 text of mostly ASCII is valid UTF-8 with NULs: that is not what it is.
+fn text_without_nul(text: &str) -> Option<&str> {
+    (!text.contains('\0')).then_some(text)
+}
+
+/// Decodes, leaving a character out that the end of a cut head splits.
+fn decode_cut(encoding: &'static Encoding, bytes: &[u8], truncated: bool) -> String {
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let capacity = decoder
+        .max_utf8_buffer_length(bytes.len())
+        .unwrap_or(bytes.len());
+    let mut text = String::with_capacity(capacity);
+    let _ = decoder.decode_to_string(bytes, &mut text, !truncated);
+    text.shrink_to_fit();
+    text
+}
+
+/// UTF-16 without a mark: in text of any Latin script one byte of most pairs is NUL, always the
+/// same one.
+fn utf16_by_nul_pattern(head: &[u8]) -> Option<&'static Encoding> {
+    let pairs = head.len() / 2;
+    if pairs < 2 {
+        return None;
+    }
+    let mut nul = [0_usize; 2];
+    for pair in head.chunks_exact(2) {
+        for (count, byte) in nul.iter_mut().zip(pair) {
+            *count += usize::from(*byte == 0);
+        }
+    }
+    let [even, odd] = nul;
+    let mostly = |count: usize| count * 10 >= pairs * 4;
+    let hardly = |count: usize| count * 100 <= pairs;
+    if mostly(odd) && hardly(even) {
+        Some(UTF_16LE)
+    } else if mostly(even) && hardly(odd) {
+        Some(UTF_16BE)
+    } else {
+        None
+    }
+}
+
+/// Text has no NULs, few other control characters, and hardly anything undecodable.
+fn looks_like_text(text: &str) -> bool {
+    let chars = text.chars().count();
+    let undecodable = text
+        .chars()
+        .filter(|c| *c == char::REPLACEMENT_CHARACTER)
+        .count();
+    !text.contains('\0')
+        && undecodable * 20 <= chars
+        && has_few_controls(text.chars().map(u32::from), chars)
+}
+
+/// At most 1 in 50 is a control character that text files do not have.
+fn has_few_controls(units: impl Iterator<Item = u32>, count: usize) -> bool {
+    let odd = units
+        .filter(|unit| matches!(unit, 0..=7 | 14..=26 | 28..=31 | 127))
+        .count();
+    odd * 50 <= count
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn size(bytes: &[u8]) -> u64 {
+        u64::try_from(bytes.len()).unwrap()
+    }
+
+    fn text_of(bytes: &[u8]) -> Option<String> {
+        match preview(bytes, size(bytes)) {
+            Preview::Text {
+                text,
+                truncated: false,
+            } => Some(text),
+            Preview::Text { .. } => panic!("truncated"),
+            Preview::Skipped(_) => None,
+        }
+    }
+
+    fn utf16(text: &str, to_bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+        text.encode_utf16().flat_map(to_bytes).collect()
+    }
+
+    #[test]
+    fn every_encoding_of_instruments_is_read() {
+        let text = "Well,OD600 (µ)\r\nA1,0.103\r\n";
+        let mut utf8_with_mark = b"\xef\xbb\xbf".to_vec();
+        utf8_with_mark.extend_from_slice(text.as_bytes());
+        let mut utf16_with_mark = vec![0xff, 0xfe];
+        utf16_with_mark.extend(utf16(text, u16::to_le_bytes));
+        let latin1 = text
+            .replace('µ', "\u{1}")
+            .into_bytes()
+            .into_iter()
+            .map(|b| if b == 1 { 0xb5 } else { b });
+        let cases = [
+            text.as_bytes().to_vec(),
+            utf8_with_mark,
+            utf16_with_mark,
+            utf16(text, u16::to_le_bytes),
+            utf16(text, u16::to_be_bytes),
+            latin1.collect(),
+        ];
+        for bytes in cases {
+            assert_eq!(text_of(&bytes).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn japanese_in_a_legacy_encoding_is_detected() {
+        let text = "試料,吸光度\n一番,0.5\n二番,0.7\n測定日時,温度,吸光度の平均値\n";
+        let (bytes, _, _) = encoding_rs::SHIFT_JIS.encode(text);
+        assert_eq!(text_of(&bytes).as_deref(), Some(text));
+    }
+
+    #[test]
+    fn an_empty_file_previews_as_nothing() {
+        assert_eq!(text_of(b"").as_deref(), Some(""));
+    }
+
+    #[test]
+    fn binary_files_are_not_text() {
+        let cases: [&[u8]; 4] = [
+            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01",
+            b"PK\x03\x04\x14\0\x06\0\x08\0\0\0!\0",
+            b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xcbH\xcd",
+            b"text, then a\0NUL",
+        ];
+        for bytes in cases {
+            assert_eq!(
+                preview(bytes, size(bytes)),
+                Preview::Skipped(Skipped::NotText)
+            );
+        }
+    }
+
+    #[test]
+    fn a_large_file_is_skipped_without_a_look() {
+        assert!(is_previewed(MAX_PREVIEWED_BYTES));
+        assert_eq!(
+            preview(b"a", MAX_PREVIEWED_BYTES + 1),
+            Preview::Skipped(Skipped::TooLarge)
+        );
+    }
+
+    #[test]
+    fn a_cut_character_is_left_out() {
+        for (mark, character) in [("", "é"), ("", "€"), ("", "😀"), ("x", "é"), ("xx", "😀")]
+        {
+            let whole = format!("{mark}{}", character.repeat(40_000));
+            let head = &whole.as_bytes()[..65_536];
+            let Preview::Text { text, truncated } = preview(head, size(whole.as_bytes())) else {
+                panic!("not text: {character}");
+            };
+            assert!(truncated);
+            assert!(whole.starts_with(&text));
+            assert!(text.len() > 65_536 - 4);
+        }
+    }
+
+    #[test]
+    fn a_pair_of_surrogates_is_not_cut() {
+        let mut whole = vec![0xff, 0xfe];
+        whole.extend(utf16(
+            &format!("a{}", "😀".repeat(20_000)),
+            u16::to_le_bytes,
+        ));
+        let Preview::Text { text, .. } = preview(&whole[..65_536], size(&whole)) else {
+            panic!("not text");
+        };
+        assert!(!text.contains(char::REPLACEMENT_CHARACTER));
+        assert!(text.ends_with("😀"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_previewed_or_skipped_without_a_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            behind in 0_u64..3,
+        ) {
+            if let Preview::Text { text, truncated } = preview(&bytes, size(&bytes) + behind) {
+                prop_assert_eq!(truncated, behind > 0);
+                prop_assert!(!text.contains('\0'));
+            }
+        }
+
+        #[test]
+        fn printable_utf8_is_shown_as_it_is(text in "[^\\p{C}\u{feff}\u{fffd}]{0,200}") {
+            prop_assert_eq!(text_of(text.as_bytes()), Some(text));
+        }
+    }
+}
