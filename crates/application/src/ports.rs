@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use labdata_ports::{
-    Clock, IdSource, api_keys::ApiKeyRepository, executions::ExecutionRepository,
+    Clock, IdSource, api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore, executions::ExecutionRepository,
     instruments::InstrumentRepository, jobs::JobRepository, tenancy::TenancyRepository,
 };
 
@@ -18,6 +18,10 @@ pub struct Ports {
     pub instruments: Arc<dyn InstrumentRepository>,
     /// Jobs.
     pub jobs: Arc<dyn JobRepository>,
+    /// Definitions of tables.
+    pub catalog: Arc<dyn CatalogStore>,
+    /// Rows and series.
+    pub data: Arc<dyn DataStore>,
     /// Job executions.
     pub executions: Arc<dyn ExecutionRepository>,
     /// The time.

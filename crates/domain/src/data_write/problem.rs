@@ -23,3 +23,16 @@ impl Problem {
         Self { path: None, message: message.into() }
     }
 }
+
+impl Problem {
+    /// The first 100 problems of a list in request order; a last one counts those left out.
+    #[must_use]
+    pub fn first_of(mut problems: Vec<Self>) -> Vec<Self> {
+        let left_out = problems.len().saturating_sub(MAX_PROBLEMS);
+        problems.truncate(MAX_PROBLEMS);
+        if left_out > 0 {
+            problems.push(Self::of_the_request(format!("and {left_out} more problems")));
+        }
+        problems
+    }
+}

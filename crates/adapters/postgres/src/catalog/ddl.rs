@@ -1,0 +1,296 @@
+//! SQL that creates and alters an organization's tables.
+
+use labdata_domain::{
+    catalog::{Column, ColumnChange, SYSTEM_COLUMNS, Table},
+    data_write::cell::scalar_of_json,
+    scalar::{DataType, Scalar},
+};
+
+use crate::sql::{Schemas, ident, key_type, literal, primary_key, sql_type};
+
+/// Statements that create a table; of a raw one, the chunks and the view over them.
+pub(crate) fn create_table(schemas: &Schemas, table: &Table) -> Vec<String> {
+    if table.is_raw() { create_raw(schemas, table) } else { create_curated(schemas, table) }
+}
+
+fn create_curated(schemas: &Schemas, table: &Table) -> Vec<String> {
+    let mut parts: Vec<String> = table.columns.iter().map(curated_column).collect();
+    for (name, data_type) in SYSTEM_COLUMNS {
+        let default = if data_type == DataType::Datetime { " NOT NULL DEFAULT now()" } else { "" };
+        parts.push(format!("{} {}{default}", ident(name), sql_type(data_type)));
+    }
+    parts.push(format!("PRIMARY KEY ({})", primary_key(table)));
+    let mut statements = vec![format!("CREATE TABLE {} ({})", schemas.table(&table.name), parts.join(", "))];
+    for column in &table.columns {
+        statements.extend(add_constraints(schemas, table, column));
+    }
+    statements.extend(table.unique_together.iter().map(|group| add_unique_together(schemas, table, group)));
+    // A revert finds the rows that an execution created by this.
+    statements.push(format!("CREATE INDEX ON {} (created_by_execution_id)", schemas.table(&table.name)));
+    statements
+}
+
+fn curated_column(column: &Column) -> String {
+    let name = ident(&column.sql_name());
+    let data_type = if column.is_primary_key || column.references.is_some() {
+        key_type(column.data_type)
+    } else {
+        sql_type(column.data_type).to_owned()
+    };
+    let null = if column.is_nullable { "" } else { " NOT NULL" };
+    format!("{name} {data_type}{null}{}", default_clause(column))
+}
+
+fn default_clause(column: &Column) -> String {
+    let default = column.default.as_ref().and_then(|value| scalar_of_json(value, column.data_type));
+    default.map(|scalar| format!(" DEFAULT {}", scalar_literal(&scalar))).unwrap_or_default()
+}
+
+fn scalar_literal(scalar: &Scalar) -> String {
+    match scalar {
+        Scalar::Text(text) => literal(text),
+        Scalar::Json(value) => format!("{}::jsonb", literal(&value.to_string())),
+        Scalar::Integer(number) => format!("'{number}'::bigint"),
+        Scalar::Float(number) => format!("'{number}'::double precision"),
+        Scalar::Boolean(flag) => flag.to_string(),
+        other => literal(other.to_json().as_str().unwrap_or_default()),
+    }
+}
+
+/// Uniqueness and reference of a column, the primary key's own left out.
+fn add_constraints(schemas: &Schemas, table: &Table, column: &Column) -> Vec<String> {
+    let mut statements = Vec::new();
+    if column.is_unique && !column.is_primary_key {
+        statements.push(add_unique(schemas, table, column));
+    }
+    if let Some(target) = &column.references {
+        statements.push(format!(
+            "ALTER TABLE {} ADD FOREIGN KEY ({}) REFERENCES {} DEFERRABLE INITIALLY IMMEDIATE",
+            schemas.table(&table.name),
+            ident(&column.sql_name()),
+            schemas.table(target),
+        ));
+        if !column.is_unique {
+            statements.push(format!(
+                "CREATE INDEX ON {} ({})",
+                schemas.table(&table.name),
+                ident(&column.sql_name())
+            ));
+        }
+    }
+    statements
+}
+
+fn add_unique(schemas: &Schemas, table: &Table, column: &Column) -> String {
+    format!("ALTER TABLE {} ADD UNIQUE ({})", schemas.table(&table.name), ident(&column.sql_name()))
+}
+
+fn add_unique_together(schemas: &Schemas, table: &Table, group: &[String]) -> String {
+    format!("ALTER TABLE {} ADD UNIQUE ({})", schemas.table(&table.name), sql_names(table, group).join(", "))
+}
+
+fn sql_names(table: &Table, names: &[String]) -> Vec<String> {
+    names
+        .iter()
+        .filter_map(|name| table.column(name))
+        .map(|(_, column)| ident(&column.sql_name()))
+        .collect()
+}
+
+/// Drops the unique constraint over exactly these columns.
+fn drop_unique(schemas: &Schemas, table: &Table, names: &[String]) -> String {
+    let wanted: Vec<String> = names
+        .iter()
+        .filter_map(|name| table.column(name))
+        .map(|(_, column)| literal(&column.sql_name()))
+        .collect();
+    format!(
+        "DO $drop$ DECLARE found name; BEGIN \
+         SELECT c.conname INTO found FROM pg_constraint c \
+         WHERE c.conrelid = {relation}::regclass AND c.contype = 'u' AND \
+         (SELECT array_agg(a.attname::text ORDER BY a.attname::text) FROM unnest(c.conkey) k \
+          JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k) = \
+         (SELECT array_agg(n ORDER BY n) FROM unnest(ARRAY[{wanted}]::text[]) n) LIMIT 1; \
+         IF found IS NOT NULL THEN EXECUTE format('ALTER TABLE {table} DROP CONSTRAINT %I', found); END IF; \
+         END $drop$",
+        relation = literal(&schemas.table(&table.name)),
+        wanted = wanted.join(", "),
+        table = schemas.table(&table.name),
+    )
+}
+
+fn create_raw(schemas: &Schemas, table: &Table) -> Vec<String> {
+    let mut parts = vec![
+        "_chunk bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY".to_owned(),
+        "_execution uuid".to_owned(),
+        "_points integer NOT NULL".to_owned(),
+        "_start bigint NOT NULL".to_owned(),
+        "_order bigint[]".to_owned(),
+    ];
+    for column in stored_columns(table) {
+        parts.push(raw_column(schemas, column));
+    }
+    let mut statements =
+        vec![format!("CREATE TABLE {} ({})", schemas.chunk_table(&table.name), parts.join(", "))];
+    for (_, column) in table.references() {
+        statements.push(index_of_reference(schemas, table, column));
+    }
+    statements.push(create_view(schemas, table));
+    statements
+}
+
+/// A raw table's columns as its chunks store them: the order column has a form of its own.
+pub(crate) fn stored_columns(table: &Table) -> impl Iterator<Item = &Column> {
+    let order = table.order_column().map(|(index, _)| index);
+    table.columns.iter().enumerate().filter(move |(index, _)| Some(*index) != order).map(|(_, column)| column)
+}
+
+fn raw_column(schemas: &Schemas, column: &Column) -> String {
+    let name = ident(&column.sql_name());
+    match &column.references {
+        Some(target) => {
+            let null = if column.is_nullable { "" } else { " NOT NULL" };
+            format!(
+                "{name} {}{null} REFERENCES {} ON DELETE CASCADE",
+                key_type(column.data_type),
+                schemas.table(target)
+            )
+        }
+        None => format!("{name} {}[]", sql_type(column.data_type)),
+    }
+}
+
+fn index_of_reference(schemas: &Schemas, table: &Table, column: &Column) -> String {
+    format!("CREATE INDEX ON {} ({})", schemas.chunk_table(&table.name), ident(&column.sql_name()))
+}
+
+/// The points of a raw table's chunks, as a FROM item list: `c` is the chunk, `p` the point with
+/// its place `_place` (from 1) and one column `v<n>` per column of values.
+pub(crate) fn points_from(schemas: &Schemas, table: &Table) -> String {
+    let values: Vec<(usize, &Column)> =
+        stored_columns(table).filter(|column| column.references.is_none()).enumerate().collect();
+    let arrays: Vec<String> = values.iter().map(|(_, column)| format!("c.{}", ident(&column.sql_name()))).collect();
+    let names: Vec<String> = values.iter().map(|(index, _)| format!("v{index}")).collect();
+    format!(
+        "{} AS c CROSS JOIN LATERAL unnest({}) WITH ORDINALITY AS p({}, _place)",
+        schemas.chunk_table(&table.name),
+        arrays.join(", "),
+        names.join(", ")
+    )
+}
+
+/// The expression for a column of a raw table over [`points_from`].
+pub(crate) fn point_expression(table: &Table, sql_name: &str) -> String {
+    if table.order_column().is_some_and(|(_, column)| column.sql_name() == sql_name) {
+        return "coalesce(c._order[p._place], c._start + p._place - 1)".to_owned();
+    }
+    let values = stored_columns(table).filter(|column| column.references.is_none());
+    match values.enumerate().find(|(_, column)| column.sql_name() == sql_name) {
+        Some((index, _)) => format!("p.v{index}"),
+        None => format!("c.{}", ident(sql_name)),
+    }
+}
+
+fn create_view(schemas: &Schemas, table: &Table) -> String {
+    let columns: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| {
+            let sql_name = column.sql_name();
+            format!("{} AS {}", point_expression(table, &sql_name), ident(&sql_name))
+        })
+        .collect();
+    format!(
+        "CREATE VIEW {} AS SELECT {} FROM {}",
+        schemas.table(&table.name),
+        columns.join(", "),
+        points_from(schemas, table)
+    )
+}
+
+/// Statements that alter a table, as a checked change asks.
+pub(crate) fn alter_table(
+    schemas: &Schemas,
+    before: &Table,
+    after: &Table,
+    added: &[Column],
+    changed: &[ColumnChange],
+    together_added: &[Vec<String>],
+    together_removed: &[Vec<String>],
+) -> Vec<String> {
+    let mut statements = Vec::new();
+    if after.is_raw() {
+        for column in added {
+            statements.push(format!(
+                "ALTER TABLE {} ADD COLUMN {}",
+                schemas.chunk_table(&after.name),
+                raw_column(schemas, column)
+            ));
+            if column.references.is_some() {
+                statements.push(index_of_reference(schemas, after, column));
+            }
+        }
+        for change in changed.iter().filter(|change| change.after.references.is_some()) {
+            if !change.before.is_nullable && change.after.is_nullable {
+                statements.push(format!(
+                    "ALTER TABLE {} ALTER COLUMN {} DROP NOT NULL",
+                    schemas.chunk_table(&after.name),
+                    ident(&change.after.sql_name())
+                ));
+            }
+        }
+        if !added.is_empty() {
+            statements.push(format!("DROP VIEW {}", schemas.table(&after.name)));
+            statements.push(create_view(schemas, after));
+        }
+        return statements;
+    }
+    let table = schemas.table(&after.name);
+    for column in added {
+        statements.push(format!("ALTER TABLE {table} ADD COLUMN {}", curated_column(column)));
+        statements.extend(add_constraints(schemas, after, column));
+    }
+    for change in changed {
+        statements.extend(alter_column(schemas, before, change));
+    }
+    statements.extend(together_removed.iter().map(|group| drop_unique(schemas, before, group)));
+    statements.extend(together_added.iter().map(|group| add_unique_together(schemas, after, group)));
+    statements
+}
+
+fn alter_column(schemas: &Schemas, before_table: &Table, change: &ColumnChange) -> Vec<String> {
+    let ColumnChange { before, after } = change;
+    let alter = format!(
+        "ALTER TABLE {} ALTER COLUMN {}",
+        schemas.table(&before_table.name),
+        ident(&after.sql_name())
+    );
+    let mut statements = Vec::new();
+    if before.is_nullable != after.is_nullable {
+        statements.push(format!("{alter} {} NOT NULL", if after.is_nullable { "DROP" } else { "SET" }));
+    }
+    if before.default != after.default {
+        let clause = default_clause(after);
+        statements.push(if clause.is_empty() { format!("{alter} DROP DEFAULT") } else { format!("{alter} SET{clause}") });
+    }
+    if before.is_unique != after.is_unique {
+        statements.push(if after.is_unique {
+            add_unique(schemas, before_table, after)
+        } else {
+            drop_unique(schemas, before_table, std::slice::from_ref(&after.name))
+        });
+    }
+    statements
+}
+
+/// Statements that drop a table.
+pub(crate) fn drop_table(schemas: &Schemas, table: &Table) -> Vec<String> {
+    if table.is_raw() {
+        vec![
+            format!("DROP VIEW {}", schemas.table(&table.name)),
+            format!("DROP TABLE {}", schemas.chunk_table(&table.name)),
+        ]
+    } else {
+        vec![format!("DROP TABLE {}", schemas.table(&table.name))]
+    }
+}

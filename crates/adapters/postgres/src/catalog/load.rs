@@ -1,0 +1,117 @@
+//! Reads an organization's definitions.
+
+use diesel::{
+    OptionalExtension, QueryableByName,
+    sql_types::{BigInt, Text, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::{
+    catalog::{Catalog, CatalogVersion, Column, Origin, SemanticCategory, Table},
+    ids::OrganizationId,
+    scalar::DataType,
+};
+use labdata_ports::PortError;
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(QueryableByName)]
+struct Loaded {
+    #[diesel(sql_type = BigInt)]
+    version: i64,
+    #[diesel(sql_type = Text)]
+    tables: String,
+}
+
+#[derive(Deserialize)]
+struct StoredTable {
+    id: i64,
+    name: String,
+    description: Option<String>,
+    semantic_category: String,
+    columns: Vec<StoredColumn>,
+    unique_together: Vec<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct StoredColumn {
+    id: i64,
+    name: String,
+    description: Option<String>,
+    data_type: String,
+    is_primary_key: bool,
+    is_nullable: bool,
+    is_unique: bool,
+    default_value: Option<Value>,
+    references_table: Option<String>,
+}
+
+/// The catalog as it stands; version and tables are read by one statement, so they fit together.
+pub(super) async fn load_catalog(connection: &mut AsyncPgConnection, organization: OrganizationId) -> Result<Catalog, LoadError> {
+    let loaded: Option<Loaded> = diesel::sql_query(
+        "SELECT o.catalog_version AS version, coalesce((SELECT json_agg(json_build_object( \
+           'id', t.id, 'name', t.name, 'description', t.description, 'semantic_category', t.semantic_category, \
+           'columns', coalesce((SELECT json_agg(json_build_object('id', c.id, 'name', c.name, 'description', c.description, \
+              'data_type', c.data_type, 'is_primary_key', c.is_primary_key, 'is_nullable', c.is_nullable, \
+              'is_unique', c.is_unique, 'default_value', c.default_value, 'references_table', c.references_table) \
+              ORDER BY c.position) FROM labdata.catalog_column c WHERE c.table_id = t.id), '[]'::json), \
+           'unique_together', coalesce((SELECT json_agg(to_json(u.columns) ORDER BY u.position) \
+              FROM labdata.catalog_unique u WHERE u.table_id = t.id), '[]'::json)) ORDER BY t.id) \
+         FROM labdata.catalog_table t WHERE t.organization_id = o.id), '[]'::json)::text AS tables \
+         FROM labdata.organization o WHERE o.id = $1",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .get_result(connection)
+    .await
+    .optional()?;
+    let Some(loaded) = loaded else { return Err(LoadError::Port(PortError::NotFound("organization"))) };
+    let stored: Vec<StoredTable> =
+        serde_json::from_str(&loaded.tables).map_err(|error| corrupt(&format!("the catalog's JSON: {error}")))?;
+    let tables = stored.into_iter().map(table).collect::<Result<Vec<Table>, LoadError>>()?;
+    Ok(Catalog::new(CatalogVersion(loaded.version), tables))
+}
+
+/// Why the catalog could not be read.
+pub(super) enum LoadError {
+    Database(diesel::result::Error),
+    Port(PortError),
+}
+
+impl From<diesel::result::Error> for LoadError {
+    fn from(error: diesel::result::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+fn corrupt(what: &str) -> LoadError {
+    LoadError::Port(PortError::Corrupt(format!("labdata.catalog_table: {what}")))
+}
+
+fn table(stored: StoredTable) -> Result<Table, LoadError> {
+    let category = SemanticCategory::from_name(&stored.semantic_category)
+        .ok_or_else(|| corrupt(&format!("semantic_category of table {}", stored.id)))?;
+    Ok(Table {
+        id: Some(stored.id),
+        name: stored.name,
+        description: stored.description,
+        category,
+        origin: Origin::Organization,
+        columns: stored.columns.into_iter().map(column).collect::<Result<_, _>>()?,
+        unique_together: stored.unique_together,
+    })
+}
+
+fn column(stored: StoredColumn) -> Result<Column, LoadError> {
+    let data_type = DataType::from_name(&stored.data_type)
+        .ok_or_else(|| corrupt(&format!("data_type of column {}", stored.id)))?;
+    Ok(Column {
+        id: Some(stored.id),
+        name: stored.name,
+        description: stored.description,
+        data_type,
+        is_primary_key: stored.is_primary_key,
+        is_nullable: stored.is_nullable,
+        is_unique: stored.is_unique,
+        default: stored.default_value,
+        references: stored.references_table,
+    })
+}

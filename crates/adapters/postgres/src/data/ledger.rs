@@ -1,0 +1,79 @@
+//! The record of what each execution did, one line per table and kind of change and request.
+
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+
+use super::{apply::Writing, failure::Failure};
+
+/// Kinds of change. Created rows carry their execution themselves
+/// (`created_by_execution_id`), so their line only counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LedgerAction {
+    Created,
+    Updated,
+    Deleted,
+    SeriesWritten,
+    SeriesReplaced,
+    PointsDeleted,
+}
+
+impl LedgerAction {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Updated => "updated",
+            Self::Deleted => "deleted",
+            Self::SeriesWritten => "series_written",
+            Self::SeriesReplaced => "series_replaced",
+            Self::PointsDeleted => "points_deleted",
+        }
+    }
+}
+
+/// A line.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    table: String,
+    action: LedgerAction,
+    count: u64,
+    ids: Option<Vec<String>>,
+}
+
+impl Entry {
+    pub(crate) fn created(table: &str, count: u64) -> Self {
+        Self { table: table.to_owned(), action: LedgerAction::Created, count, ids: None }
+    }
+
+    pub(crate) fn of(table: &str, action: LedgerAction, ids: Vec<String>) -> Self {
+        let count = u64::try_from(ids.len()).unwrap_or(u64::MAX);
+        Self { table: table.to_owned(), action, count, ids: Some(ids) }
+    }
+
+    pub(crate) fn points(table: &str, action: LedgerAction, count: u64, parents: Vec<String>) -> Self {
+        Self { table: table.to_owned(), action, count, ids: Some(parents) }
+    }
+
+    pub(crate) fn table(&self) -> &str {
+        &self.table
+    }
+}
+
+/// Writes the lines of one request.
+pub(super) async fn record(connection: &mut AsyncPgConnection, writing: &Writing<'_>, entries: &[Entry]) -> Result<(), Failure> {
+    for entry in entries.iter().filter(|entry| entry.count > 0) {
+        diesel::sql_query(
+            "INSERT INTO labdata.write_ledger (organization_id, execution_id, table_name, action, row_count, ids, created_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        )
+        .bind::<SqlUuid, _>(writing.organization.as_uuid())
+        .bind::<SqlUuid, _>(writing.execution.as_uuid())
+        .bind::<Text, _>(&entry.table)
+        .bind::<Text, _>(entry.action.as_str())
+        .bind::<BigInt, _>(i64::try_from(entry.count).unwrap_or(i64::MAX))
+        .bind::<Nullable<Array<Text>>, _>(&entry.ids)
+        .bind::<Timestamptz, _>(writing.now)
+        .execute(connection)
+        .await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! Rows and series of organizations' tables.
+
+mod answer;
+mod apply;
+mod delete;
+mod failure;
+mod insert;
+mod ledger;
+mod modify;
+mod read;
+mod revert;
+mod series;
+mod store;
+
+pub(crate) use failure::{Failure, port_error};
+pub use store::PgDataStore;

@@ -1,0 +1,352 @@
+//! Upserts and updates: rows are matched as they stand at that moment, all of a step at once.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use diesel::{
+    QueryableByName,
+    sql_types::{Array, BigInt, Bool, Text, Timestamptz},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::{
+    catalog::Table,
+    data_write::{OnMatch, Problem, TableOutcome, TableStep},
+    scalar::{KeyValue, Values},
+};
+
+use super::{apply::Writing, failure::Failure, insert::insert_rows};
+use crate::sql::{bind_values, gather, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type, statement};
+
+/// How often an upsert that could not create its rows is matched anew before its problem is told.
+const MATCH_ATTEMPTS: u32 = 3;
+
+/// A step's columns with every late reference filled in.
+pub(super) type Resolved<'p> = Vec<(usize, Cow<'p, Values>)>;
+
+#[derive(QueryableByName)]
+struct Matched {
+    #[diesel(sql_type = BigInt)]
+    place: i64,
+    #[diesel(sql_type = Text)]
+    key: String,
+}
+
+/// For each input row the key of the row that it matches, locked against other writers; `None`
+/// where it matches none.
+///
+/// # Errors
+/// A problem at every row that matches several rows, or one that another input row matches too.
+pub(super) async fn match_rows(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    step: (usize, &TableStep),
+    key: &[usize],
+    columns: &Resolved<'_>,
+) -> Result<Vec<Option<KeyValue>>, Failure> {
+    let (step_index, step) = step;
+    let table = &step.table;
+    let mut arrays = Vec::new();
+    let mut aliases = Vec::new();
+    let mut conditions = Vec::new();
+    let mut bound = Vec::new();
+    for (position, index) in key.iter().enumerate() {
+        let (Some(column), Some((_, values))) =
+            (table.columns.get(*index), columns.iter().find(|(given, _)| given == index))
+        else {
+            continue;
+        };
+        arrays.push(format!("${}::{}[]", position + 1, sql_type(column.data_type)));
+        aliases.push(format!("k{position}"));
+        conditions.push(format!("t.{} = u.k{position}", ident(&column.sql_name())));
+        bound.push(values);
+    }
+    let own_key = primary_key(table);
+    // Locks are taken in the order of keys, so that writers of the same rows rarely deadlock.
+    let mut query = statement(format!(
+        "SELECT u.place, t.{own_key}::text AS key FROM unnest({}) WITH ORDINALITY AS u({}, place) \
+         JOIN {} t ON {} ORDER BY t.{own_key} FOR UPDATE OF t",
+        arrays.join(", "),
+        aliases.join(", "),
+        writing.schemas.table(&table.name),
+        conditions.join(" AND "),
+    ));
+    for values in bound {
+        query = bind_values(query, values);
+    }
+    let found: Vec<Matched> = query.load(connection).await?;
+    let data_type = primary_key_type(table);
+    let mut matched: Vec<Option<KeyValue>> = vec![None; step.len];
+    let mut owner: HashMap<String, usize> = HashMap::with_capacity(found.len());
+    let mut problems = Vec::new();
+    for Matched { place, key } in found {
+        let row = usize::try_from(place - 1).unwrap_or(usize::MAX);
+        let Some(slot) = matched.get_mut(row) else { continue };
+        let path = format!("tables[{step_index}].rows[{row}]");
+        if slot.is_some() {
+            problems.push((row, Problem::at(path, format!("the key matches several rows of \"{}\"", table.name))));
+        } else if let Some(first) = owner.insert(key.clone(), row) {
+            problems.push((row, Problem::at(path, format!("matches the same row of \"{}\" as rows[{first}]", table.name))));
+        }
+        *slot = Some(key_from_text(key, data_type));
+    }
+    finish(problems)?;
+    Ok(matched)
+}
+
+fn finish(mut problems: Vec<(usize, Problem)>) -> Result<(), Failure> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    problems.sort_by_key(|(row, _)| *row);
+    problems.dedup_by(|a, b| a.1 == b.1);
+    Err(Failure::Problems(Problem::first_of(problems.into_iter().map(|(_, problem)| problem).collect())))
+}
+
+/// Refuses rows that match none, for modes in which every row must match.
+pub(super) fn require_matches(step: (usize, &TableStep), matched: &[Option<KeyValue>]) -> Result<Vec<KeyValue>, Failure> {
+    let (step_index, step) = step;
+    let problems = matched
+        .iter()
+        .enumerate()
+        .filter(|(_, key)| key.is_none())
+        .map(|(row, _)| {
+            let message = format!("the key matches no row of \"{}\"", step.table.name);
+            (row, Problem::at(format!("tables[{step_index}].rows[{row}]"), message))
+        })
+        .collect();
+    finish(problems)?;
+    Ok(matched.iter().flatten().cloned().collect())
+}
+
+/// Updates matched rows, creates the others where that is asked for.
+pub(super) async fn modify_rows(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    step: (usize, &TableStep),
+    key: &[usize],
+    on_match: OnMatch,
+    columns: &Resolved<'_>,
+) -> Result<(TableOutcome, Vec<String>), Failure> {
+    let (step_index, plan) = step;
+    let table = &plan.table;
+    let matched = match_rows(connection, writing, step, key, columns).await?;
+    refuse_new_primary_keys(step, &matched, columns)?;
+    let create: Vec<usize> =
+        matched.iter().enumerate().filter(|(_, key)| key.is_none()).map(|(row, _)| row).collect();
+    let update: Vec<usize> =
+        matched.iter().enumerate().filter(|(_, key)| key.is_some()).map(|(row, _)| row).collect();
+    let mut ids = matched.clone();
+    if plan.new_keys.is_none() {
+        require_matches(step, &matched)?;
+    }
+    if let Some(new_keys) = plan.new_keys.as_ref().filter(|_| !create.is_empty()) {
+        refuse_incomplete(step_index, plan, &create)?;
+        let keys = gather(new_keys, &create);
+        for (position, row) in create.iter().enumerate() {
+            if let Some(slot) = ids.get_mut(*row) {
+                *slot = keys.get(position).and_then(key_of);
+            }
+        }
+        let own_key = table.primary_key().map_or(0, |(index, _)| index);
+        let gathered: Vec<(usize, Values)> = columns
+            .iter()
+            .filter(|(index, _)| *index != own_key)
+            .map(|(index, values)| (*index, gather(values, &create)))
+            .chain(std::iter::once((own_key, keys)))
+            .collect();
+        let borrowed: Vec<(usize, &Values)> = gathered.iter().map(|(index, values)| (*index, values)).collect();
+        insert_rows(connection, writing, table, &borrowed).await.map_err(|failure| match failure {
+            // Another writer may have created the row since it was matched: match again.
+            Failure::Problems(problems) if writing.attempt < MATCH_ATTEMPTS => Failure::Clash(format!("{problems:?}")),
+            other => other,
+        })?;
+    }
+    let changed = update_rows(connection, writing, plan, key, on_match, columns, (&update, &ids)).await?;
+    let outcome = TableOutcome {
+        table: table.name.clone(),
+        created: u64::try_from(create.len()).unwrap_or(u64::MAX),
+        updated: u64::try_from(changed.len()).unwrap_or(u64::MAX),
+        ids: ids.into_iter().flatten().collect(),
+        ..TableOutcome::default()
+    };
+    Ok((outcome, changed))
+}
+
+fn key_of(scalar: labdata_domain::scalar::Scalar) -> Option<KeyValue> {
+    use labdata_domain::scalar::Scalar;
+    match scalar {
+        Scalar::Text(text) => Some(KeyValue::Text(text)),
+        Scalar::Integer(number) => Some(KeyValue::Integer(number)),
+        Scalar::Uuid(id) => Some(KeyValue::Uuid(id)),
+        _ => None,
+    }
+}
+
+/// A row that matches by another key may repeat its primary key, but not change it.
+fn refuse_new_primary_keys(step: (usize, &TableStep), matched: &[Option<KeyValue>], columns: &Resolved<'_>) -> Result<(), Failure> {
+    let (step_index, step) = step;
+    let Some((own_key, column)) = step.table.primary_key() else { return Ok(()) };
+    let Some((_, given)) = columns.iter().find(|(index, _)| *index == own_key) else { return Ok(()) };
+    let problems = matched
+        .iter()
+        .enumerate()
+        .filter_map(|(row, key)| {
+            let (key, given) = (key.as_ref()?, given.get(row).and_then(key_of)?);
+            (*key != given).then(|| {
+                let message = format!("the row that matches has the key \"{key}\", which cannot be changed");
+                (row, Problem::at(format!("tables[{step_index}].rows[{row}].{}", column.name), message))
+            })
+        })
+        .collect();
+    finish(problems)
+}
+
+fn refuse_incomplete(step_index: usize, step: &TableStep, create: &[usize]) -> Result<(), Failure> {
+    let mut problems = Vec::new();
+    for row in create {
+        for name in step.missing_to_create(*row) {
+            problems.push((
+                *row,
+                Problem::at(
+                    format!("tables[{step_index}].rows[{row}]"),
+                    format!("matches no row, and cannot be created: the required column \"{name}\" is missing"),
+                ),
+            ));
+        }
+    }
+    finish(problems)
+}
+
+#[derive(QueryableByName)]
+struct Changed {
+    #[diesel(sql_type = Text)]
+    key: String,
+}
+
+/// Sets the provided columns of matched rows; returns the keys of rows that count as updated.
+async fn update_rows(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    step: &TableStep,
+    key: &[usize],
+    on_match: OnMatch,
+    columns: &Resolved<'_>,
+    rows: (&[usize], &[Option<KeyValue>]),
+) -> Result<Vec<String>, Failure> {
+    let (update, ids) = rows;
+    if update.is_empty() {
+        return Ok(Vec::new());
+    }
+    let table = &step.table;
+    let own_key_type = primary_key_type(table);
+    let keys = key_values(update.iter().filter_map(|row| ids.get(*row).cloned().flatten()), own_key_type);
+    let own_key = table.primary_key().map(|(index, _)| index);
+    let mut update_plan = UpdatePlan::new(table, own_key_type);
+    for (index, values) in columns {
+        if Some(*index) == own_key || key.contains(index) {
+            continue;
+        }
+        let provided = step.column(*index).and_then(|column| column.provided.as_ref());
+        let picked = provided.map(|provided| {
+            update.iter().map(|row| provided.get(*row).copied().unwrap_or(false)).collect::<Vec<bool>>()
+        });
+        if picked.as_ref().is_some_and(|picked| picked.iter().all(|given| !given)) {
+            continue;
+        }
+        let picked = picked.filter(|picked| picked.iter().any(|given| !given));
+        update_plan.set(*index, gather(values, update), picked, on_match);
+    }
+    if update_plan.assignments.is_empty() {
+        let all = update.iter().filter_map(|row| ids.get(*row)?.as_ref()).map(ToString::to_string).collect();
+        return Ok(if on_match == OnMatch::Overwrite { all } else { Vec::new() });
+    }
+    update_plan.run(connection, writing, keys, on_match).await
+}
+
+struct UpdatePlan<'t> {
+    table: &'t Table,
+    arrays: Vec<String>,
+    aliases: Vec<String>,
+    assignments: Vec<String>,
+    fills: Vec<String>,
+    values: Vec<Bound>,
+}
+
+enum Bound {
+    Values(Values),
+    Provided(Vec<bool>),
+}
+
+impl<'t> UpdatePlan<'t> {
+    fn new(table: &'t Table, key_type: labdata_domain::scalar::DataType) -> Self {
+        Self {
+            table,
+            arrays: vec![format!("$1::{}[]", sql_type(key_type))],
+            aliases: vec!["k".to_owned()],
+            assignments: Vec::new(),
+            fills: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    fn array(&mut self, data_type: &str, alias: &str) {
+        self.arrays.push(format!("${}::{data_type}[]", self.arrays.len() + 1));
+        self.aliases.push(alias.to_owned());
+    }
+
+    fn set(&mut self, index: usize, values: Values, provided: Option<Vec<bool>>, on_match: OnMatch) {
+        let Some(column) = self.table.columns.get(index) else { return };
+        let name = ident(&column.sql_name());
+        let (value, given) = (format!("c{index}"), format!("p{index}"));
+        self.array(sql_type(column.data_type), &value);
+        self.values.push(Bound::Values(values));
+        let condition = if let Some(provided) = provided {
+            self.array("boolean", &given);
+            self.values.push(Bound::Provided(provided));
+            Some(format!("u.{given}"))
+        } else {
+            None
+        };
+        let wanted = match on_match {
+            OnMatch::Overwrite => format!("u.{value}"),
+            OnMatch::FillMissing => format!("coalesce(t.{name}, u.{value})"),
+        };
+        self.assignments.push(match &condition {
+            None => format!("{name} = {wanted}"),
+            Some(condition) => format!("{name} = CASE WHEN {condition} THEN {wanted} ELSE t.{name} END"),
+        });
+        let given = condition.map(|condition| format!(" AND {condition}")).unwrap_or_default();
+        self.fills.push(format!("(t.{name} IS NULL AND u.{value} IS NOT NULL{given})"));
+    }
+
+    async fn run(
+        self,
+        connection: &mut AsyncPgConnection,
+        writing: &Writing<'_>,
+        keys: Values,
+        on_match: OnMatch,
+    ) -> Result<Vec<String>, Failure> {
+        let own_key = primary_key(self.table);
+        let filter = match on_match {
+            OnMatch::Overwrite => String::new(),
+            OnMatch::FillMissing => format!(" AND ({})", self.fills.join(" OR ")),
+        };
+        let mut query = statement(format!(
+            "UPDATE {table} t SET {assignments}, updated_at = ${now} FROM unnest({arrays}) AS u({aliases}) \
+             WHERE t.{own_key} = u.k{filter} RETURNING t.{own_key}::text AS key",
+            table = writing.schemas.table(&self.table.name),
+            assignments = self.assignments.join(", "),
+            now = self.arrays.len() + 1,
+            arrays = self.arrays.join(", "),
+            aliases = self.aliases.join(", "),
+        ));
+        query = bind_values(query, &keys);
+        for bound in &self.values {
+            query = match bound {
+                Bound::Values(values) => bind_values(query, values),
+                Bound::Provided(provided) => query.bind::<Array<Bool>, _>(provided),
+            };
+        }
+        let changed: Vec<Changed> = query.bind::<Timestamptz, _>(writing.now).load(connection).await?;
+        Ok(changed.into_iter().map(|row| row.key).collect())
+    }
+}

@@ -1,0 +1,250 @@
+//! Reads pages of rows.
+
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Nullable, Text, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::{
+    catalog::{PlatformTable, Table},
+    ids::OrganizationId,
+    read::{Condition, Position, ReadPlan, ReadTarget, RowJson, RowPage, Test},
+    scalar::{DataType, KeyValue, Scalar, Values},
+};
+
+use crate::{
+    catalog::ddl::{point_expression, points_from},
+    sql::{
+        Schemas, bind_scalar, bind_values, ident, key_from_text, primary_key, primary_key_type, rendered,
+        rendered_columns, sql_type, statement,
+    },
+};
+
+#[derive(QueryableByName)]
+struct Found {
+    #[diesel(sql_type = Text)]
+    rendered: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    key: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    chunk: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    place: Option<i64>,
+}
+
+enum Bound {
+    Scalar(Scalar),
+    Values(Values),
+    Organization,
+}
+
+struct Query {
+    text: String,
+    bound: Vec<Bound>,
+}
+
+impl Query {
+    fn parameter(&mut self, bound: Bound) -> String {
+        self.bound.push(bound);
+        format!("${}", self.bound.len())
+    }
+}
+
+pub(crate) async fn read(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    plan: &ReadPlan,
+) -> Result<RowPage, diesel::result::Error> {
+    let schemas = Schemas::of(organization);
+    let query = match &plan.target {
+        ReadTarget::Table(table) if table.is_raw() => points_query(&schemas, table, plan),
+        ReadTarget::Table(table) => rows_query(&schemas, table, plan),
+        ReadTarget::Platform(table) => platform_query(*table, plan),
+    };
+    let mut prepared = statement(query.text);
+    for bound in &query.bound {
+        prepared = match bound {
+            Bound::Scalar(scalar) => bind_scalar(prepared, scalar),
+            Bound::Values(values) => bind_values(prepared, values),
+            Bound::Organization => prepared.bind::<SqlUuid, _>(organization.as_uuid()),
+        };
+    }
+    let mut found: Vec<Found> = prepared.load(connection).await?;
+    let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = if more { found.last().and_then(|last| position(&plan.target, last)) } else { None };
+    Ok(RowPage { rows: found.into_iter().map(|found| RowJson::from_rendered(found.rendered)).collect(), next })
+}
+
+fn position(target: &ReadTarget, last: &Found) -> Option<Position> {
+    let key_type = match target {
+        ReadTarget::Table(table) if table.is_raw() => {
+            return Some(Position::Point { chunk: last.chunk?, place: last.place? });
+        }
+        ReadTarget::Table(table) => primary_key_type(table),
+        ReadTarget::Platform(table) => table.columns().first()?.data_type,
+    };
+    Some(Position::Key(key_from_text(last.key.clone()?, key_type)))
+}
+
+fn key_scalar(key: &KeyValue) -> Scalar {
+    key.clone().into()
+}
+
+fn rows_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
+    let mut query = Query { text: String::new(), bound: Vec::new() };
+    let key = primary_key(table);
+    let mut conditions = conditions(&mut query, schemas, plan, |sql_name| format!("t.{}", ident(sql_name)));
+    if let Some(Position::Key(after)) = &plan.after {
+        let parameter = query.parameter(Bound::Scalar(key_scalar(after)));
+        conditions.push(format!("t.{key} < {parameter}"));
+    }
+    query.text = format!(
+        "SELECT row_to_json(r)::text AS rendered, t.{key}::text AS key, NULL::bigint AS chunk, NULL::bigint AS place \
+         FROM {from} t CROSS JOIN LATERAL (SELECT {columns}) r{filter} ORDER BY t.{key} DESC LIMIT {limit}",
+        from = schemas.table(&table.name),
+        columns = rendered_columns(table, "t"),
+        filter = filter(&conditions),
+        limit = u64::from(plan.limit) + 1,
+    );
+    query
+}
+
+fn points_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
+    let mut query = Query { text: String::new(), bound: Vec::new() };
+    let mut conditions = conditions(&mut query, schemas, plan, |sql_name| point_expression(table, sql_name));
+    if let Some(Position::Point { chunk, place }) = plan.after {
+        let chunk = query.parameter(Bound::Scalar(Scalar::Integer(chunk)));
+        let place = query.parameter(Bound::Scalar(Scalar::Integer(place)));
+        conditions.push(format!("(c._chunk > {chunk} OR (c._chunk = {chunk} AND p._place > {place}))"));
+    }
+    let columns: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| {
+            let value = rendered(column.data_type, &point_expression(table, &column.sql_name()));
+            format!("{value} AS {}", ident(&column.name))
+        })
+        .collect();
+    query.text = format!(
+        "SELECT row_to_json(r)::text AS rendered, NULL::text AS key, c._chunk AS chunk, p._place AS place \
+         FROM {from} CROSS JOIN LATERAL (SELECT {columns}) r{filter} ORDER BY c._chunk, p._place LIMIT {limit}",
+        from = points_from(schemas, table),
+        columns = columns.join(", "),
+        filter = filter(&conditions),
+        limit = u64::from(plan.limit) + 1,
+    );
+    query
+}
+
+fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
+    let mut query = Query { text: String::new(), bound: Vec::new() };
+    let organization = query.parameter(Bound::Organization);
+    let Some(source) = platform_source(table, &organization) else {
+        // Its table comes with a later part of the platform: there is nothing to read yet.
+        let empty = "SELECT ''::text AS rendered, NULL::text AS key, NULL::bigint AS chunk, NULL::bigint AS place WHERE $1 IS NULL::uuid";
+        return Query { text: empty.to_owned(), bound: query.bound };
+    };
+    let schemas = Schemas::of(OrganizationId::new(uuid::Uuid::nil()));
+    let mut conditions = conditions(&mut query, &schemas, plan, |sql_name| format!("t.{}", ident(sql_name)));
+    if let Some(Position::Key(after)) = &plan.after {
+        let parameter = query.parameter(Bound::Scalar(key_scalar(after)));
+        conditions.push(format!("t.id < {parameter}"));
+    }
+    let columns: Vec<String> = table
+        .columns()
+        .iter()
+        .map(|column| format!("{} AS {}", rendered(column.data_type, &format!("t.{}", ident(column.name))), ident(column.name)))
+        .collect();
+    query.text = format!(
+        "SELECT row_to_json(r)::text AS rendered, t.id::text AS key, NULL::bigint AS chunk, NULL::bigint AS place \
+         FROM ({source}) t CROSS JOIN LATERAL (SELECT {columns}) r{filter} ORDER BY t.id DESC LIMIT {limit}",
+        columns = columns.join(", "),
+        filter = filter(&conditions),
+        limit = u64::from(plan.limit) + 1,
+    );
+    query
+}
+
+/// A platform table's rows of one organization, with exactly the columns that are readable.
+fn platform_source(table: PlatformTable, organization: &str) -> Option<String> {
+    let source = match table {
+        PlatformTable::Table => "SELECT id, name, semantic_category FROM labdata.catalog_table",
+        PlatformTable::Job => "SELECT id, name, description, archived, created_at FROM labdata.job",
+        PlatformTable::JobExecution => {
+            return Some(format!(
+                "SELECT e.id, e.job_id, j.name AS job_name, e.status, e.started_at, e.completed_at, e.created_at \
+                 FROM labdata.job_execution e JOIN labdata.job j ON j.id = e.job_id WHERE e.organization_id = {organization}"
+            ));
+        }
+        PlatformTable::File => {
+            return Some(format!(
+                "SELECT id, file_name, original_path, content_type, source_type, instrument_id AS source_instrument_id, \
+                 job_execution_id, ceil(size_bytes / 1024.0)::bigint AS size_kilobytes, crc32c AS crc32c_hash, uploaded_at \
+                 FROM labdata.file WHERE organization_id = {organization} AND status = 'confirmed'"
+            ));
+        }
+        PlatformTable::Instrument => {
+            "SELECT id, name, description, instrument_type, created_at FROM labdata.instrument"
+        }
+        PlatformTable::OrganizationMember => "SELECT id, email, name FROM labdata.app_user",
+        PlatformTable::MlModel | PlatformTable::Dataset => return None,
+    };
+    Some(format!("{source} WHERE organization_id = {organization}"))
+}
+
+fn filter(conditions: &[String]) -> String {
+    if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) }
+}
+
+fn conditions(query: &mut Query, schemas: &Schemas, plan: &ReadPlan, column: impl Fn(&str) -> String) -> Vec<String> {
+    plan.conditions.iter().map(|condition| condition_sql(query, schemas, condition, &column)).collect()
+}
+
+/// A condition behind references becomes a chain of `IN (SELECT …)`, which indexes serve.
+fn condition_sql(query: &mut Query, schemas: &Schemas, condition: &Condition, column: &impl Fn(&str) -> String) -> String {
+    let Some(last) = condition.hops.len().checked_sub(1) else {
+        return test_sql(query, &column(&condition.field.sql_name), condition.field.data_type, &condition.test);
+    };
+    let field = format!("h{last}.{}", ident(&condition.field.sql_name));
+    let mut inner = test_sql(query, &field, condition.field.data_type, &condition.test);
+    for (depth, hop) in condition.hops.iter().enumerate().rev() {
+        let outer = if depth == 0 {
+            column(&hop.sql_column)
+        } else {
+            format!("h{}.{}", depth - 1, ident(&hop.sql_column))
+        };
+        inner = format!(
+            "{outer} IN (SELECT h{depth}.{key} FROM {table} h{depth} WHERE {inner})",
+            key = primary_key(&hop.table),
+            table = schemas.table(&hop.table.name),
+        );
+    }
+    inner
+}
+
+fn test_sql(query: &mut Query, expression: &str, data_type: DataType, test: &Test) -> String {
+    let mut compare = |operator: &str, scalar: &Scalar| {
+        let parameter = query.parameter(Bound::Scalar(scalar.clone()));
+        format!("{expression} {operator} {parameter}")
+    };
+    match test {
+        Test::Equals(scalar) => compare("=", scalar),
+        Test::Greater(scalar) => compare(">", scalar),
+        Test::GreaterOrEqual(scalar) => compare(">=", scalar),
+        Test::Less(scalar) => compare("<", scalar),
+        Test::LessOrEqual(scalar) => compare("<=", scalar),
+        Test::In(values) => {
+            let parameter = query.parameter(Bound::Values(values.clone()));
+            format!("{expression} = ANY({parameter}::{}[])", sql_type(data_type))
+        }
+        Test::IsNull(true) => format!("{expression} IS NULL"),
+        Test::IsNull(false) => format!("{expression} IS NOT NULL"),
+        Test::Contains(text) => {
+            let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+            let parameter = query.parameter(Bound::Scalar(Scalar::Text(format!("%{escaped}%"))));
+            format!("{expression} ILIKE {parameter}")
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Writes series as chunks: one row per parent and run of points, one typed array per column.
+
+use std::{borrow::Cow, collections::HashMap, ops::Range};
+
+use diesel::{
+    QueryableByName,
+    sql_types::{
+        Array, BigInt, Bool, Date, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+    },
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::{
+    catalog::{Column, Table},
+    data_write::{Order, SeriesStep},
+    scalar::{KeyValue, Scalar, Values},
+};
+
+use super::{apply::Writing, failure::Failure};
+use crate::sql::{
+    Statement, bind_scalar, bind_values, gather, ident, key_from_text, key_values, sql_type, statement,
+};
+
+/// Points of one chunk: arrays of this length are read whole, and cost little beside their row
+/// (measured: architecture notes, "column chunks").
+const POINTS_PER_CHUNK: usize = 4096;
+
+/// The most parameters of one statement; PostgreSQL's own limit is 65,535.
+const MAX_PARAMETERS: usize = 30_000;
+
+/// A series whose parent and references are known.
+pub(super) struct ReadySeries<'p> {
+    pub(super) step: &'p SeriesStep,
+    pub(super) parent: KeyValue,
+    /// Indices of columns in the table, with a value per point.
+    pub(super) columns: Vec<(usize, Cow<'p, Values>)>,
+}
+
+#[derive(QueryableByName)]
+struct Replaced {
+    #[diesel(sql_type = Text)]
+    parent: String,
+    #[diesel(sql_type = BigInt)]
+    points: i64,
+}
+
+/// Replaces the parents' series; returns for each series how many points it replaced. Series of
+/// one form are written together, with few statements however many they are.
+pub(super) async fn replace_series(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    series: &[ReadySeries<'_>],
+) -> Result<Vec<u64>, Failure> {
+    let mut forms: Vec<Vec<usize>> = Vec::new();
+    let mut form_of: HashMap<(&str, usize, Vec<usize>), usize> = HashMap::new();
+    for (index, ready) in series.iter().enumerate() {
+        let columns = ready.columns.iter().map(|(column, _)| *column).collect();
+        let key = (ready.step.table.name.as_str(), ready.step.parent_column, columns);
+        let form = *form_of.entry(key).or_insert_with(|| {
+            forms.push(Vec::new());
+            forms.len() - 1
+        });
+        if let Some(members) = forms.get_mut(form) {
+            members.push(index);
+        }
+    }
+    let mut replaced = vec![0; series.len()];
+    for members in forms {
+        let members: Vec<(usize, &ReadySeries<'_>)> =
+            members.into_iter().filter_map(|index| series.get(index).map(|ready| (index, ready))).collect();
+        let [(_, first), ..] = members.as_slice() else { continue };
+        let gone = remove(connection, writing, first.step, &members).await?;
+        for (index, ready) in &members {
+            if let (Some(slot), Some(points)) = (replaced.get_mut(*index), gone.get(&ready.parent)) {
+                *slot = *points;
+            }
+        }
+        insert(connection, writing, first, &members).await?;
+    }
+    Ok(replaced)
+}
+
+async fn remove(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    step: &SeriesStep,
+    members: &[(usize, &ReadySeries<'_>)],
+) -> Result<HashMap<KeyValue, u64>, Failure> {
+    let Some(column) = step.table.columns.get(step.parent_column) else { return Ok(HashMap::new()) };
+    let parents = key_values(members.iter().map(|(_, ready)| ready.parent.clone()), column.data_type);
+    let name = ident(&column.sql_name());
+    let query = statement(format!(
+        "WITH gone AS (DELETE FROM {} WHERE {name} = ANY($1::{}[]) RETURNING {name}, _points) \
+         SELECT {name}::text AS parent, sum(_points)::bigint AS points FROM gone GROUP BY {name}",
+        writing.schemas.chunk_table(&step.table.name),
+        sql_type(column.data_type),
+    ));
+    let gone: Vec<Replaced> = bind_values(query, &parents).load(connection).await?;
+    Ok(gone
+        .into_iter()
+        .map(|row| (key_from_text(row.parent, column.data_type), u64::try_from(row.points).unwrap_or_default()))
+        .collect())
+}
+
+/// One chunk to be written.
+struct Chunk<'s> {
+    parent: Scalar,
+    columns: &'s [(usize, Cow<'s, Values>)],
+    /// Of each column that is a reference: its one value in this chunk.
+    references: Vec<Option<Values>>,
+    points: Range<usize>,
+    start: i64,
+    order: Option<Vec<i64>>,
+}
+
+async fn insert(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    first: &ReadySeries<'_>,
+    members: &[(usize, &ReadySeries<'_>)],
+) -> Result<(), Failure> {
+    let table = &first.step.table;
+    let mut chunks = Vec::new();
+    for (_, ready) in members {
+        for points in cut(ready) {
+            chunks.push(chunk(table, ready, points));
+        }
+    }
+    let per_chunk = 4 + first.columns.len();
+    for part in chunks.chunks((MAX_PARAMETERS / per_chunk).max(1)) {
+        insert_chunks(connection, writing, first, part).await?;
+    }
+    Ok(())
+}
+
+fn chunk<'s>(table: &Table, ready: &'s ReadySeries<'_>, points: Range<usize>) -> Chunk<'s> {
+    let references = ready
+        .columns
+        .iter()
+        .map(|(index, values)| {
+            let reference = table.columns.get(*index).is_some_and(|column| column.references.is_some());
+            reference.then(|| gather(values, &[points.start]))
+        })
+        .collect();
+    let (start, order) = places(&ready.step.order, &points);
+    Chunk { parent: ready.parent.clone().into(), columns: &ready.columns, references, points, start, order }
+}
+
+/// Where a series is cut: every 4,096 points, and wherever another reference's value changes,
+/// because a chunk holds one value of each reference.
+fn cut(ready: &ReadySeries<'_>) -> Vec<Range<usize>> {
+    let step = ready.step;
+    let references: Vec<&Values> = ready
+        .columns
+        .iter()
+        .filter(|(index, _)| step.table.columns.get(*index).is_some_and(|column| column.references.is_some()))
+        .map(|(_, values)| values.as_ref())
+        .collect();
+    let mut ranges = Vec::new();
+    let mut from = 0;
+    while from < step.points {
+        let full = (from + POINTS_PER_CHUNK).min(step.points);
+        let changed = (from + 1..full)
+            .find(|point| references.iter().any(|values| values.get(*point) != values.get(*point - 1)));
+        let to = changed.unwrap_or(full);
+        ranges.push(from..to);
+        from = to;
+    }
+    ranges
+}
+
+/// The first place of a chunk, and all of them where they are not consecutive.
+fn places(order: &Order, points: &Range<usize>) -> (i64, Option<Vec<i64>>) {
+    match order {
+        Order::Positions => (i64::try_from(points.start).unwrap_or(i64::MAX), None),
+        Order::Given(places) => {
+            let places = places.get(points.clone()).unwrap_or_default();
+            let start = places.first().copied().unwrap_or_default();
+            let consecutive =
+                places.windows(2).all(|pair| matches!(pair, [a, b] if a.checked_add(1) == Some(*b)));
+            (start, (!consecutive).then(|| places.to_vec()))
+        }
+    }
+}
+
+async fn insert_chunks(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    first: &ReadySeries<'_>,
+    chunks: &[Chunk<'_>],
+) -> Result<(), Failure> {
+    let table = &first.step.table;
+    let Some(parent_column) = table.columns.get(first.step.parent_column) else { return Ok(()) };
+    let columns: Vec<&Column> =
+        first.columns.iter().filter_map(|(index, _)| table.columns.get(*index)).collect();
+    let mut names = vec![ident(&parent_column.sql_name())];
+    names.extend(columns.iter().map(|column| ident(&column.sql_name())));
+    let mut rows = Vec::with_capacity(chunks.len());
+    let mut parameter = 1;
+    for _ in chunks {
+        let mut next = || {
+            parameter += 1;
+            parameter
+        };
+        let mut row = format!(
+            "($1,${}::integer,${}::bigint,${}::bigint[],${}::{}",
+            next(),
+            next(),
+            next(),
+            next(),
+            sql_type(parent_column.data_type)
+        );
+        for column in &columns {
+            let data_type = sql_type(column.data_type);
+            row.push_str(&match column.references {
+                Some(_) => format!(",(${}::{data_type}[])[1]", next()),
+                None => format!(",${}::{data_type}[]", next()),
+            });
+        }
+        row.push(')');
+        rows.push(row);
+    }
+    let mut query = statement(format!(
+        "INSERT INTO {} (_execution, _points, _start, _order, {}) VALUES {}",
+        writing.schemas.chunk_table(&table.name),
+        names.join(", "),
+        rows.join(", ")
+    ))
+    .bind::<SqlUuid, _>(writing.execution.as_uuid());
+    for chunk in chunks {
+        query = query
+            .bind::<Integer, _>(i32::try_from(chunk.points.len()).unwrap_or(i32::MAX))
+            .bind::<BigInt, _>(chunk.start)
+            .bind::<Nullable<Array<BigInt>>, _>(&chunk.order);
+        query = bind_scalar(query, &chunk.parent);
+        for ((_, values), reference) in chunk.columns.iter().zip(&chunk.references) {
+            query = match reference {
+                Some(value) => bind_values(query, value),
+                None => bind_slice(query, values, chunk.points.clone()),
+            };
+        }
+    }
+    query.execute(connection).await?;
+    Ok(())
+}
+
+/// Binds a part of a column as an array.
+fn bind_slice<'f>(statement: Statement<'f>, values: &'f Values, points: Range<usize>) -> Statement<'f> {
+    match values {
+        Values::Text(v) => statement.bind::<Array<Nullable<Text>>, _>(v.get(points).unwrap_or_default()),
+        Values::Integer(v) => statement.bind::<Array<Nullable<BigInt>>, _>(v.get(points).unwrap_or_default()),
+        Values::Float(v) => statement.bind::<Array<Nullable<Double>>, _>(v.get(points).unwrap_or_default()),
+        Values::Boolean(v) => statement.bind::<Array<Nullable<Bool>>, _>(v.get(points).unwrap_or_default()),
+        Values::Datetime(v) => {
+            statement.bind::<Array<Nullable<Timestamptz>>, _>(v.get(points).unwrap_or_default())
+        }
+        Values::Date(v) => statement.bind::<Array<Nullable<Date>>, _>(v.get(points).unwrap_or_default()),
+        Values::Uuid(v) => statement.bind::<Array<Nullable<SqlUuid>>, _>(v.get(points).unwrap_or_default()),
+        Values::Json(v) => statement.bind::<Array<Nullable<Jsonb>>, _>(v.get(points).unwrap_or_default()),
+    }
+}

@@ -1,0 +1,167 @@
+//! The data store: transactions around questions, writes, reverts and reads.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use labdata_domain::{
+    catalog::Catalog,
+    data_write::{Answers, Questions, WriteOutcome, WritePlan},
+    ids::{ExecutionId, OrganizationId},
+    read::{ReadPlan, RowPage},
+    revert::RevertReport,
+};
+use labdata_ports::{
+    PortError,
+    catalog::CatalogStore,
+    data::{Attribution, DataStore, RevertError, WriteError, WriteTarget},
+};
+use time::OffsetDateTime;
+
+use super::{
+    answer, apply,
+    apply::Writing,
+    failure::{Failure, port_error},
+    read,
+    revert::{RevertFailure, revert},
+};
+use crate::{catalog::PgCatalogStore, pool::Database, sql::Schemas, transaction};
+
+/// How often a transaction that clashed with another is tried in all.
+const MAX_ATTEMPTS: u32 = 8;
+
+/// Rows and series in PostgreSQL.
+pub struct PgDataStore {
+    database: Database,
+    catalog: Arc<PgCatalogStore>,
+}
+
+impl PgDataStore {
+    /// A store over that database, which shares the pictures of that catalog store.
+    #[must_use]
+    pub fn new(database: Database, catalog: Arc<PgCatalogStore>) -> Self {
+        Self { database, catalog }
+    }
+
+    async fn catalog(&self, organization: OrganizationId, plan: &WritePlan) -> Result<Arc<Catalog>, WriteError> {
+        if let Some(picture) = self.catalog.picture(organization, plan.version) {
+            return Ok(picture);
+        }
+        let current = self.catalog.snapshot(organization).await?;
+        if current.version == plan.version { Ok(current) } else { Err(WriteError::CatalogChanged) }
+    }
+
+    async fn write_once(&self, writing: &Writing<'_>, plan: &WritePlan, attribution: &Attribution) -> Result<WriteOutcome, Failure> {
+        let mut connection = self.database.connection().await?;
+        transaction::begin(&mut connection).await?;
+        match apply::apply(&mut connection, writing, plan, attribution).await {
+            Ok(outcome) if plan.dry_run => {
+                transaction::rollback(&mut connection).await;
+                Ok(outcome)
+            }
+            Ok(outcome) => {
+                transaction::commit(&mut connection).await?;
+                Ok(outcome)
+            }
+            Err(failure) => {
+                transaction::rollback(&mut connection).await;
+                Err(failure)
+            }
+        }
+    }
+
+    async fn revert_once(&self, organization: OrganizationId, execution: ExecutionId, now: OffsetDateTime) -> Result<RevertReport, RevertFailure> {
+        let mut connection = self.database.connection().await.map_err(Failure::from)?;
+        transaction::begin(&mut connection).await?;
+        let result = async {
+            apply::lock_catalog(&mut connection, organization).await?;
+            // The lock holds definitions still, so this picture stays true.
+            let catalog = self.catalog.snapshot(organization).await.map_err(Failure::from)?;
+            let writing = Writing {
+                organization,
+                schemas: Schemas::of(organization),
+                catalog: &catalog,
+                execution,
+                now,
+                attempt: 0,
+            };
+            revert(&mut connection, &writing).await
+        }
+        .await;
+        match result {
+            Ok(report) => {
+                transaction::commit(&mut connection).await?;
+                Ok(report)
+            }
+            Err(failure) => {
+                transaction::rollback(&mut connection).await;
+                Err(failure)
+            }
+        }
+    }
+}
+
+/// Waits a little before a clashed transaction is tried again, longer each time, and not all
+/// writers equally long.
+async fn back_off(attempt: u32, spread: u128) {
+    let milliseconds = (1_u64 << attempt.min(6)) + u64::try_from(spread % 8).unwrap_or_default();
+    tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+}
+
+#[async_trait]
+impl DataStore for PgDataStore {
+    async fn answer(&self, organization: OrganizationId, questions: &Questions) -> Result<Answers, PortError> {
+        if questions.is_empty() {
+            return Ok(Answers::default());
+        }
+        let mut connection = self.database.connection().await?;
+        answer::answer(&mut connection, organization, questions).await.map_err(|error| {
+            // A table or column that has gone: the catalog has changed since the check.
+            let text = error.to_string();
+            if text.contains("does not exist") { PortError::Conflict("the tables have changed".to_owned()) } else { port_error(error) }
+        })
+    }
+
+    async fn write(&self, organization: OrganizationId, plan: &WritePlan, attribution: &Attribution) -> Result<WriteOutcome, WriteError> {
+        let catalog = self.catalog(organization, plan).await?;
+        let execution = match &attribution.target {
+            WriteTarget::Existing(execution) | WriteTarget::New { execution, .. } => *execution,
+        };
+        for attempt in 0..MAX_ATTEMPTS {
+            let writing = Writing {
+                organization,
+                schemas: Schemas::of(organization),
+                catalog: &catalog,
+                execution,
+                now: attribution.now,
+                attempt,
+            };
+            match self.write_once(&writing, plan, attribution).await {
+                Ok(outcome) => return Ok(outcome),
+                Err(Failure::Problems(problems)) => return Err(WriteError::Problems(problems)),
+                Err(Failure::Refused(error)) => return Err(error),
+                Err(Failure::Clash(why)) => {
+                    tracing::debug!(attempt, why, "a write clashed with another");
+                    back_off(attempt, attribution.api_key.as_uuid().as_u128() ^ execution.as_uuid().as_u128()).await;
+                }
+            }
+        }
+        Err(PortError::Busy("other writes keep changing the same rows".to_owned()).into())
+    }
+
+    async fn revert(&self, organization: OrganizationId, execution: ExecutionId, now: OffsetDateTime) -> Result<RevertReport, RevertError> {
+        for attempt in 0..MAX_ATTEMPTS {
+            match self.revert_once(organization, execution, now).await {
+                Ok(report) => return Ok(report),
+                Err(RevertFailure::Refused(error)) => return Err(error),
+                Err(RevertFailure::Failed(Failure::Clash(_))) => back_off(attempt, execution.as_uuid().as_u128()).await,
+                Err(RevertFailure::Failed(failure)) => return Err(failure.into_port_error().into()),
+            }
+        }
+        Err(PortError::Busy("other writes keep changing the same rows".to_owned()).into())
+    }
+
+    async fn read(&self, organization: OrganizationId, plan: &ReadPlan) -> Result<RowPage, PortError> {
+        let mut connection = self.database.connection().await?;
+        read::read(&mut connection, organization, plan).await.map_err(port_error)
+    }
+}

@@ -1,0 +1,1 @@
+DROP TABLE labdata.api_key;

@@ -1,0 +1,1 @@
+DROP TABLE labdata.catalog_unique; DROP TABLE labdata.catalog_column; DROP TABLE labdata.catalog_table;
