@@ -1,0 +1,3 @@
+DROP TABLE labdata.catalog_unique;
+DROP TABLE labdata.catalog_column;
+DROP TABLE labdata.catalog_table;
