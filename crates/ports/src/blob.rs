@@ -57,8 +57,8 @@ pub trait BlobStore: Send + Sync {
     ///
     /// - MUST be durable before it returns: neither a kill nor a loss of power takes it back.
     /// - MUST NOT show anything of the object before it is whole: of racing calls for one key
-    ///   exactly one succeeds and the others find [`PutBlobError::Exists`]; a body that breaks off,
-    ///   or runs over `limit`, or a future that is dropped leaves no object.
+    ///   exactly one succeeds and the others find [`PutBlobError::Exists`]; a body that breaks off
+    ///   or runs over `limit` leaves no object, a future that is dropped none or a whole one.
     /// - MUST hold a bounded part of the body in memory, and stop reading behind the limit.
     ///
     /// # Errors
@@ -96,6 +96,13 @@ pub trait BlobStore: Send + Sync {
         organization: OrganizationId,
         object: ObjectKey,
     ) -> Result<(), PortError>;
+
+    /// Removes what unfinished calls of [`BlobStore::put_new`] that began before that time left
+    /// behind when their process died; returns how many. A store that keeps nothing of the kind
+    /// has nothing to do.
+    async fn sweep_unfinished(&self, _begun_before: OffsetDateTime) -> Result<u64, PortError> {
+        Ok(0)
+    }
 
     /// Makes sure that the storage answers and takes bytes.
     ///

@@ -1,0 +1,240 @@
+//! Objects as files of this machine.
+
+use std::{
+    fs, io,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use labdata_domain::{
+    file::{ObjectKey, StoredBytes},
+    ids::OrganizationId,
+};
+use labdata_ports::{
+    PortError,
+    blob::{BlobBody, BlobStore, ByteStream, PutBlobError},
+};
+use object_store::local::LocalFileSystem;
+use time::OffsetDateTime;
+
+use crate::{OpenError, incoming::Incoming, place::place, reading};
+
+/// How many bytes of a body are gathered before they are written; with those that are just being
+/// written, all that is in memory of it.
+const BATCH_BYTES: usize = 256 * 1024;
+
+/// Where files are written before they are whole.
+const INCOMING: &str = "incoming";
+
+/// Objects as files under one directory, which several processes may share.
+///
+/// A body is written to `incoming/`, synced, and then given its name by a hard link, which fails
+/// where the name is taken. Both directories must be of one file system that knows hard links.
+pub struct LocalBlobStore {
+    root: PathBuf,
+    files: Arc<LocalFileSystem>,
+    counter: AtomicU64,
+}
+
+impl LocalBlobStore {
+    /// Opens the directory, creating it where it is missing, and makes sure that it takes files
+    /// and knows hard links.
+    ///
+    /// # Errors
+    /// [`OpenError`] when it does not.
+    pub async fn open(directory: &Path) -> Result<Self, OpenError> {
+        let fails = |reason: String| OpenError {
+            location: format!("file://{}", directory.display()),
+            reason,
+        };
+        fs::create_dir_all(directory.join(INCOMING)).map_err(|error| fails(error.to_string()))?;
+        let root = fs::canonicalize(directory).map_err(|error| fails(error.to_string()))?;
+        let files =
+            LocalFileSystem::new_with_prefix(&root).map_err(|error| fails(error.to_string()))?;
+        let store = Self {
+            root,
+            files: Arc::new(files),
+            counter: AtomicU64::new(0),
+        };
+        store
+            .probe()
+            .await
+            .map_err(|error| fails(error.to_string()))?;
+        Ok(store)
+    }
+
+    /// A name in `incoming` that no other call of this or another process bears at the same time.
+    fn incoming(&self, name: &str) -> PathBuf {
+        let count = self.counter.fetch_add(1, Ordering::Relaxed);
+        let process = std::process::id();
+        self.root
+            .join(INCOMING)
+            .join(format!("{name}.{process}.{count}"))
+    }
+
+    fn destination(&self, organization: OrganizationId, object: ObjectKey) -> PathBuf {
+        let mut path = self.root.clone();
+        path.extend(
+            place(organization, object)
+                .parts()
+                .map(|part| part.as_ref().to_owned()),
+        );
+        path
+    }
+}
+
+#[async_trait]
+impl BlobStore for LocalBlobStore {
+    async fn put_new(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+        mut body: ByteStream,
+        limit: u64,
+    ) -> Result<StoredBytes, PutBlobError> {
+        let destination = self.destination(organization, object);
+        let path = self.incoming(&object.to_string());
+        let mut incoming = blocking({
+            let destination = destination.clone();
+            move || {
+                // Only spares a body that would be refused at the end.
+                if destination.exists() {
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
+                Incoming::create(path)
+            }
+        })
+        .await?;
+
+        let mut size = 0;
+        let mut batch = gather(&mut body, &mut size, limit).await?;
+        while !batch.is_empty() {
+            // One batch is written while the next one is gathered.
+            let writing = tokio::task::spawn_blocking(move || {
+                incoming.write(&batch)?;
+                Ok(incoming)
+            });
+            let next = gather(&mut body, &mut size, limit).await;
+            incoming = joined(writing).await?;
+            incoming.start_write_back();
+            batch = next?;
+        }
+        let root = self.root.clone();
+        blocking(move || incoming.publish(&root, &destination)).await
+    }
+
+    async fn read(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+        range: Option<Range<u64>>,
+    ) -> Result<BlobBody, PortError> {
+        reading::read(&*self.files, &place(organization, object), range).await
+    }
+
+    async fn size(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<u64, PortError> {
+        reading::size(&*self.files, &place(organization, object)).await
+    }
+
+    async fn delete(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<(), PortError> {
+        reading::delete(&*self.files, &place(organization, object)).await
+    }
+
+    async fn sweep_unfinished(&self, begun_before: OffsetDateTime) -> Result<u64, PortError> {
+        let directory = self.root.join(INCOMING);
+        let limit = SystemTime::from(begun_before);
+        let sweep = move || {
+            let mut removed = 0;
+            for entry in fs::read_dir(directory)? {
+                let entry = entry?;
+                // An upload in progress is as young as its last write.
+                let old = entry.metadata().and_then(|facts| facts.modified());
+                if old.is_ok_and(|modified| modified < limit)
+                    && fs::remove_file(entry.path()).is_ok()
+                {
+                    removed += 1;
+                }
+            }
+            Ok(removed)
+        };
+        blocking(sweep).await.map_err(port_error)
+    }
+
+    async fn probe(&self) -> Result<(), PortError> {
+        let (first, second) = (self.incoming("probe"), self.incoming("probe"));
+        let probe = move || {
+            let file = Incoming::create(first.clone())?;
+            let linked = fs::hard_link(&first, &second);
+            drop(fs::remove_file(&second));
+            drop(file);
+            linked
+        };
+        blocking(probe).await.map_err(port_error)
+    }
+}
+
+/// Reads some chunks of the body, at least one unless it has ended.
+async fn gather(
+    body: &mut ByteStream,
+    size: &mut u64,
+    limit: u64,
+) -> Result<Vec<Bytes>, PutBlobError> {
+    let mut batch = Vec::new();
+    let mut gathered = 0;
+    while gathered < BATCH_BYTES {
+        let Some(chunk) = body.next().await else {
+            break;
+        };
+        let chunk = chunk?;
+        *size = size.saturating_add(u64::try_from(chunk.len()).unwrap_or(u64::MAX));
+        if *size > limit {
+            return Err(PutBlobError::TooLarge { limit });
+        }
+        if !chunk.is_empty() {
+            gathered += chunk.len();
+            batch.push(chunk);
+        }
+    }
+    Ok(batch)
+}
+
+/// Runs what blocks where it may.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, PutBlobError> {
+    joined(tokio::task::spawn_blocking(work)).await
+}
+
+async fn joined<T>(task: tokio::task::JoinHandle<io::Result<T>>) -> Result<T, PutBlobError> {
+    match task.await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) if error.kind() == io::ErrorKind::AlreadyExists => Err(PutBlobError::Exists),
+        Ok(Err(error)) => Err(PutBlobError::Port(PortError::Unavailable(format!(
+            "the file storage does not take bytes: {error}"
+        )))),
+        Err(error) => Err(PutBlobError::Port(PortError::Internal(error.to_string()))),
+    }
+}
+
+fn port_error(error: PutBlobError) -> PortError {
+    match error {
+        PutBlobError::Port(error) => error,
+        error => PortError::Internal(error.to_string()),
+    }
+}

@@ -1,0 +1,95 @@
+//! Reading objects, from whatever backend.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    ops::Range,
+};
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+use labdata_ports::{
+    PortError,
+    blob::{BlobBody, BodyBroken, ByteStream},
+};
+use object_store::{
+    GetOptions, GetRange, GetResultPayload, ObjectStore, ObjectStoreExt, path::Path,
+};
+
+/// How many bytes of a local file are read at once.
+const CHUNK_BYTES: u64 = 256 * 1024;
+
+/// Reads an object or a range of it, which is cut at the object's end.
+pub(crate) async fn read(
+    store: &dyn ObjectStore,
+    place: &Path,
+    range: Option<Range<u64>>,
+) -> Result<BlobBody, PortError> {
+    if let Some(range) = &range {
+        let size = size(store, place).await?;
+        if range.start >= range.end.min(size) {
+            return Ok(BlobBody {
+                size,
+                bytes: stream::empty().boxed(),
+            });
+        }
+    }
+    let options = GetOptions {
+        range: range.map(GetRange::Bounded),
+        ..GetOptions::default()
+    };
+    let found = store.get_opts(place, options).await.map_err(error)?;
+    let size = found.meta.size;
+    let bytes = match found.payload {
+        GetResultPayload::File(file, _) => file_stream(file, found.range),
+        GetResultPayload::Stream(bytes) => {
+            bytes.map_err(|error| BodyBroken(error.to_string())).boxed()
+        }
+    };
+    Ok(BlobBody { size, bytes })
+}
+
+/// The size of an object.
+pub(crate) async fn size(store: &dyn ObjectStore, place: &Path) -> Result<u64, PortError> {
+    Ok(store.head(place).await.map_err(error)?.size)
+}
+
+/// Removes an object; one that does not exist is as good as removed.
+pub(crate) async fn delete(store: &dyn ObjectStore, place: &Path) -> Result<(), PortError> {
+    match store.delete(place).await {
+        Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+        Err(failed) => Err(error(failed)),
+    }
+}
+
+/// What a caller can do about an error of the storage.
+pub(crate) fn error(error: object_store::Error) -> PortError {
+    match error {
+        object_store::Error::NotFound { .. } => PortError::NotFound("object"),
+        error => PortError::Unavailable(format!("the file storage does not answer: {error}")),
+    }
+}
+
+fn file_stream(file: File, range: Range<u64>) -> ByteStream {
+    stream::try_unfold((file, range), |(mut file, range)| async move {
+        if range.is_empty() {
+            return Ok(None);
+        }
+        let end = range.end.min(range.start + CHUNK_BYTES);
+        let read = move || -> io::Result<(Bytes, File)> {
+            let length = usize::try_from(end - range.start).map_err(io::Error::other)?;
+            let mut buffer = vec![0; length];
+            file.seek(SeekFrom::Start(range.start))?;
+            file.read_exact(&mut buffer)?;
+            Ok((Bytes::from(buffer), file))
+        };
+        let outcome = tokio::task::spawn_blocking(read)
+            .await
+            .map_err(io::Error::other);
+        let (bytes, file) = outcome
+            .and_then(|read| read)
+            .map_err(|error| BodyBroken(error.to_string()))?;
+        Ok(Some((bytes, (file, end..range.end))))
+    })
+    .boxed()
+}
