@@ -36,9 +36,14 @@
 
 pub mod api_keys;
 pub mod assertions;
+pub mod blob;
 pub mod catalog;
+pub mod data_series;
+pub mod data_write;
 pub mod definitions;
 pub mod executions;
+pub mod file_lists;
+pub mod files;
 pub mod fixtures;
 pub mod given;
 mod harness;

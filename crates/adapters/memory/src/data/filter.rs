@@ -42,16 +42,19 @@ pub(super) fn named_cells(table: &Table, cells: &[Option<Scalar>]) -> Named {
 }
 
 /// Whether a row meets a condition.
-pub(super) fn meets(tables: &Tables, mut named: Named, condition: &Condition) -> bool {
+pub(super) fn meets(tables: &Tables, named: &Named, condition: &Condition) -> bool {
+    let mut arrived: Option<Named> = None;
     for hop in &condition.hops {
-        let key = value_of(&named, &hop.sql_column).and_then(key_of);
+        let from = arrived.as_ref().unwrap_or(named);
+        let key = value_of(from, &hop.sql_column).and_then(key_of);
         let row = key.and_then(|key| tables.row(&hop.table.name, &key));
         // Where there is no row to look at, every value is null.
-        named = row
-            .map(|row| named_row(&hop.table, row))
-            .unwrap_or_default();
+        arrived = Some(
+            row.map(|row| named_row(&hop.table, row))
+                .unwrap_or_default(),
+        );
     }
-    let value = value_of(&named, &condition.field.sql_name);
+    let value = value_of(arrived.as_ref().unwrap_or(named), &condition.field.sql_name);
     match (&condition.test, value) {
         (Test::IsNull(wanted), value) => value.is_none() == *wanted,
         (_, None) => false,

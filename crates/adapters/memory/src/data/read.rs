@@ -21,7 +21,6 @@ use crate::{
 struct Placed {
     position: Position,
     named: Named,
-    json: RowJson,
 }
 
 pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan) -> RowPage {
@@ -32,7 +31,6 @@ pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan)
             .into_iter()
             .map(|(key, named)| Placed {
                 position: Position::Key(key),
-                json: render(&named),
                 named,
             })
             .collect(),
@@ -49,7 +47,7 @@ pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan)
         .filter(|row| {
             plan.conditions
                 .iter()
-                .all(|condition| meets(tables, row.named.clone(), condition))
+                .all(|condition| meets(tables, &row.named, condition))
         });
     let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
     let page: Vec<Placed> = rest.by_ref().take(limit).collect();
@@ -57,8 +55,12 @@ pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan)
         .last()
         .map(|row| row.position.clone())
         .filter(|_| rest.next().is_some());
+    let render_named = |row: Placed| match &plan.target {
+        ReadTarget::Table(table) => render(&read_names(table, row.named)),
+        ReadTarget::Platform(_) => render(&row.named),
+    };
     RowPage {
-        rows: page.into_iter().map(|row| row.json).collect(),
+        rows: page.into_iter().map(render_named).collect(),
         next,
     }
 }
@@ -70,10 +72,10 @@ fn is_behind(position: &Position, after: &Position) -> bool {
         (
             Position::Point { chunk, place },
             Position::Point {
-                chunk: last_chunk,
-                place: last_place,
+                chunk: last,
+                place: behind,
             },
-        ) => (chunk, place) > (last_chunk, last_place),
+        ) => (chunk, place) > (last, behind),
         _ => false,
     }
 }
@@ -82,7 +84,6 @@ fn rows(tables: &Tables, table: &Table) -> Vec<Placed> {
     let place = |(key, row): (&KeyValue, &Row)| Placed {
         position: Position::Key(key.clone()),
         named: named_row(table, row),
-        json: render_row(table, row),
     };
     tables.rows_of(&table.name).rev().map(place).collect()
 }
@@ -91,13 +92,13 @@ fn points(tables: &Tables, table: &Table) -> Vec<Placed> {
     let mut placed = Vec::new();
     for series in tables.series_of(&table.name) {
         for (place, cells) in &series.points {
+            let position = Position::Point {
+                chunk: series.id,
+                place: *place,
+            };
             placed.push(Placed {
-                position: Position::Point {
-                    chunk: series.id,
-                    place: *place,
-                },
+                position,
                 named: named_cells(table, cells),
-                json: render(&read_names(table, named_cells(table, cells))),
             });
         }
     }
