@@ -127,6 +127,8 @@ fn parse_id(text: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -151,6 +153,7 @@ mod tests {
     #[test]
     fn a_private_directory_keeps_strangers_out() {
         let directory = tempfile::tempdir().expect("temporary directory");
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700)).expect("mode");
         let stranger = Account::Other {
             uid: 4_000_000,
             gid: 4_000_000,

@@ -177,7 +177,10 @@ mod tests {
 
     use super::*;
 
-    const CLUSTER: (&Path, Option<u32>) = (Path::new(""), None);
+    /// There is no cluster yet.
+    fn no_cluster() -> (&'static Path, Option<u32>) {
+        (Path::new("/data/postgres"), None)
+    }
 
     fn offline() -> Result<PathBuf, Error> {
         Err(Error::Fetch {
@@ -213,7 +216,7 @@ mod tests {
     #[test]
     fn nothing_found_says_what_was_tried_and_what_helps() {
         let places = [PathBuf::from("/nowhere/bin")];
-        let error = Binaries::choose(None, &places, offline, Account::Own, CLUSTER)
+        let error = Binaries::choose(None, &places, offline, Account::Own, no_cluster())
             .expect_err("nothing there");
         let message = error.to_string();
         for part in [
@@ -234,7 +237,7 @@ mod tests {
             &[installed.path().to_owned()],
             offline,
             Account::Own,
-            CLUSTER,
+            no_cluster(),
         )
         .expect_err("explicit and wrong");
         assert!(matches!(error, Error::UnusableBinDir { .. }), "{error}");
@@ -244,7 +247,7 @@ mod tests {
     fn too_old_versions_are_passed_over() {
         let (old, new) = (pretend("14.9"), pretend("16.1"));
         let places = [old.path().to_owned(), new.path().to_owned()];
-        let chosen = Binaries::choose(None, &places, offline, Account::Own, CLUSTER)
+        let chosen = Binaries::choose(None, &places, offline, Account::Own, no_cluster())
             .expect("the newer one serves");
         assert_eq!(
             chosen,

@@ -4,6 +4,7 @@
 //! a postmaster that still runs is shutting down (its parent died) or is an orphan.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 
 use crate::Error;
+use crate::layout::SOCKET_NAME;
 use crate::postmaster_pid::{FILE_NAME, PostmasterPid};
 use crate::process::{exists, is_server_of, servers_of, signal};
 
@@ -23,12 +25,12 @@ const IMMEDIATE_SHUTDOWN: Duration = Duration::from_secs(10);
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Ends every process of the cluster and removes a `postmaster.pid` that would block the start.
+/// Ends every process of the cluster and removes the lock files that would block the start.
 ///
-/// The file of a dead postmaster stays: the server itself checks it for shared memory in use. The
-/// file is removed when its process id belongs to another program by now, or to a zombie, because
-/// the server would take that for a running postmaster.
-pub(crate) fn clear(cluster: &Path) -> Result<(), Error> {
+/// The `postmaster.pid` of a dead postmaster stays, because the server itself checks it for shared
+/// memory in use. It goes when its process id belongs to another program by now, or to a zombie:
+/// the server would take that for a running postmaster. The socket and its lock file always go.
+pub(crate) fn clear(cluster: &Path, socket_dir: &Path) -> Result<(), Error> {
     if let Some(file) = PostmasterPid::read(cluster)
         && is_server_of(file.pid, cluster)
     {
@@ -44,6 +46,19 @@ pub(crate) fn clear(cluster: &Path) -> Result<(), Error> {
             "removing a stale postmaster.pid that names a process of another program",
         );
         fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+    }
+    for name in [SOCKET_NAME.to_owned(), format!("{SOCKET_NAME}.lock")] {
+        let path = socket_dir.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Error::Io {
+                    what: "remove",
+                    path,
+                    source: error,
+                });
+            }
+            _ => {}
+        }
     }
     Ok(())
 }

@@ -302,7 +302,7 @@ impl Owner {
 
     /// Starts the postmaster and waits until it accepts connections.
     fn launch(&mut self, control: &Control) -> Result<Running, Error> {
-        leftovers::clear(&self.layout.cluster)?;
+        leftovers::clear(&self.layout.cluster, &self.layout.socket_dir)?;
         let program = self.binaries.program("postgres");
         let mut child = server_command(&program, self.layout.account, Signal::INT)
             .args(cluster::server_arguments(&self.layout, self.durability))

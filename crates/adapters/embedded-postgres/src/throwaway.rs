@@ -163,7 +163,7 @@ fn sweep_one(directory: &Path) -> Result<(), Error> {
     let Some(_lock) = layout::try_lock(directory)? else {
         return Ok(());
     };
-    leftovers::clear(&directory.join("postgres"))?;
+    leftovers::clear(&directory.join("postgres"), &directory.join("postgres-run"))?;
     fs::remove_dir_all(directory).map_err(Error::io("remove", directory))
 }
 

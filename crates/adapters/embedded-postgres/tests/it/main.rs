@@ -1,0 +1,15 @@
+//! The private server as its users meet it: real clusters, real signals, real downloads.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "this is a test; clippy knows only functions with #[test] as such"
+)]
+
+mod crashes;
+mod fetched;
+mod lifecycle;
+mod ordinary_user;
+mod support;
+mod throwaway;
