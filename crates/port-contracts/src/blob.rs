@@ -51,7 +51,10 @@ fn key() -> ObjectKey {
 
 /// A body that arrives in pieces of that length.
 fn body(bytes: &[u8], piece: usize) -> ByteStream {
-    let pieces: Vec<_> = bytes.chunks(piece).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+    let pieces: Vec<_> = bytes
+        .chunks(piece)
+        .map(|piece| Ok(Bytes::copy_from_slice(piece)))
+        .collect();
     stream::iter(pieces).boxed()
 }
 
@@ -74,7 +77,9 @@ async fn put(
     object: ObjectKey,
     bytes: &[u8],
 ) -> Result<StoredBytes, PutBlobError> {
-    blobs.put_new(organization, object, body(bytes, 7), NO_LIMIT).await
+    blobs
+        .put_new(organization, object, body(bytes, 7), NO_LIMIT)
+        .await
 }
 
 async fn read(
@@ -90,7 +95,12 @@ async fn read(
 
 async fn assert_absent(blobs: &dyn BlobStore, organization: OrganizationId, object: ObjectKey) {
     assert_not_found(blobs.size(organization, object).await);
-    assert_not_found(blobs.read(organization, object, None).await.map(|body| body.size));
+    assert_not_found(
+        blobs
+            .read(organization, object, None)
+            .await
+            .map(|body| body.size),
+    );
 }
 
 /// Creating returns the number of bytes and their CRC-32C; reading returns them.
@@ -99,8 +109,17 @@ pub async fn an_object_reads_back_with_its_size_and_checksum<H: Subject<dyn Blob
 ) {
     let (blobs, lab, object) = (harness.subject(), ours(), key());
     let stored = put(&*blobs, lab, object, b"123456789").await.unwrap();
-    assert_eq!(stored, StoredBytes { size: 9, crc32c: Crc32c::new(0xe306_9283) });
-    assert_eq!(read(&*blobs, lab, object, None).await, (9, b"123456789".to_vec()));
+    assert_eq!(
+        stored,
+        StoredBytes {
+            size: 9,
+            crc32c: Crc32c::new(0xe306_9283)
+        }
+    );
+    assert_eq!(
+        read(&*blobs, lab, object, None).await,
+        (9, b"123456789".to_vec())
+    );
     assert_eq!(blobs.size(lab, object).await.unwrap(), 9);
 }
 
@@ -108,9 +127,18 @@ pub async fn an_object_reads_back_with_its_size_and_checksum<H: Subject<dyn Blob
 pub async fn an_empty_object_is_an_object<H: Subject<dyn BlobStore>>(harness: &H) {
     let (blobs, lab, object) = (harness.subject(), ours(), key());
     let stored = put(&*blobs, lab, object, b"").await.unwrap();
-    assert_eq!(stored, StoredBytes { size: 0, crc32c: Crc32c::new(0) });
+    assert_eq!(
+        stored,
+        StoredBytes {
+            size: 0,
+            crc32c: Crc32c::new(0)
+        }
+    );
     assert_eq!(read(&*blobs, lab, object, None).await, (0, Vec::new()));
-    assert_eq!(read(&*blobs, lab, object, Some(0..4)).await, (0, Vec::new()));
+    assert_eq!(
+        read(&*blobs, lab, object, Some(0..4)).await,
+        (0, Vec::new())
+    );
 }
 
 /// A body is stored whole and in order however it arrives.
@@ -119,7 +147,10 @@ pub async fn an_object_of_many_chunks_reads_back<H: Subject<dyn BlobStore>>(harn
     let bytes = noise(3_000_001);
     for piece in [1_000, 65_536, 5_000_000] {
         let object = key();
-        blobs.put_new(lab, object, body(&bytes, piece), NO_LIMIT).await.unwrap();
+        blobs
+            .put_new(lab, object, body(&bytes, piece), NO_LIMIT)
+            .await
+            .unwrap();
         let (size, found) = read(&*blobs, lab, object, None).await;
         assert_eq!(size, 3_000_001);
         assert!(found == bytes, "in pieces of {piece}");
@@ -159,29 +190,48 @@ pub async fn an_object_is_never_replaced<H: Subject<dyn BlobStore>>(harness: &H)
 pub async fn of_racing_creations_exactly_one_succeeds<H: Subject<dyn BlobStore>>(harness: &H) {
     let (blobs, lab, object) = (harness.subject(), ours(), key());
     let bodies: Vec<Vec<u8>> = (0..8_u8).map(|number| vec![number; 400_000]).collect();
-    let calls = bodies.iter().map(|bytes| blobs.put_new(lab, object, body(bytes, 9_000), NO_LIMIT));
+    let calls = bodies
+        .iter()
+        .map(|bytes| blobs.put_new(lab, object, body(bytes, 9_000), NO_LIMIT));
     let results = join_all(calls).await;
-    let won: Vec<&Vec<u8>> =
-        bodies.iter().zip(&results).filter(|(_, result)| result.is_ok()).map(|(body, _)| body).collect();
-    let [winner] = won.as_slice() else { panic!("exactly one call wins: {results:?}") };
+    let won: Vec<&Vec<u8>> = bodies
+        .iter()
+        .zip(&results)
+        .filter(|(_, result)| result.is_ok())
+        .map(|(body, _)| body)
+        .collect();
+    let [winner] = won.as_slice() else {
+        panic!("exactly one call wins: {results:?}")
+    };
     assert!(read(&*blobs, lab, object, None).await.1 == **winner);
     for result in results {
-        assert!(matches!(result, Ok(_) | Err(PutBlobError::Exists)), "{result:?}");
+        assert!(
+            matches!(result, Ok(_) | Err(PutBlobError::Exists)),
+            "{result:?}"
+        );
     }
 }
 
 /// The limit is the most bytes that are taken.
 pub async fn a_body_as_long_as_the_limit_is_stored<H: Subject<dyn BlobStore>>(harness: &H) {
     let (blobs, lab, object) = (harness.subject(), ours(), key());
-    blobs.put_new(lab, object, body(&noise(1_000), 90), 1_000).await.unwrap();
+    blobs
+        .put_new(lab, object, body(&noise(1_000), 90), 1_000)
+        .await
+        .unwrap();
     assert_eq!(blobs.size(lab, object).await.unwrap(), 1_000);
 }
 
 /// One byte more is refused, nothing is left, and the key can still be created.
 pub async fn a_body_over_the_limit_leaves_nothing<H: Subject<dyn BlobStore>>(harness: &H) {
     let (blobs, lab, object) = (harness.subject(), ours(), key());
-    let refused = blobs.put_new(lab, object, body(&noise(1_001), 90), 1_000).await;
-    assert!(matches!(refused, Err(PutBlobError::TooLarge { limit: 1_000 })), "{refused:?}");
+    let refused = blobs
+        .put_new(lab, object, body(&noise(1_001), 90), 1_000)
+        .await;
+    assert!(
+        matches!(refused, Err(PutBlobError::TooLarge { limit: 1_000 })),
+        "{refused:?}"
+    );
     assert_absent(&*blobs, lab, object).await;
     put(&*blobs, lab, object, b"fits").await.unwrap();
 }
@@ -191,7 +241,10 @@ pub async fn reading_stops_behind_the_limit<H: Subject<dyn BlobStore>>(harness: 
     let (blobs, lab, object) = (harness.subject(), ours(), key());
     let endless = stream::repeat_with(|| Ok(Bytes::from_static(&[7; 1024]))).boxed();
     let refused = blobs.put_new(lab, object, endless, 1_000_000).await;
-    assert!(matches!(refused, Err(PutBlobError::TooLarge { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(PutBlobError::TooLarge { .. })),
+        "{refused:?}"
+    );
     assert_absent(&*blobs, lab, object).await;
 }
 
@@ -201,7 +254,9 @@ pub async fn a_body_that_breaks_off_leaves_nothing<H: Subject<dyn BlobStore>>(ha
     for length in [0, 1, 2_000_000] {
         let object = key();
         let torn = body(&noise(length), 60_000)
-            .chain(stream::once(async { Err(BodyBroken("the sender left".to_owned())) }))
+            .chain(stream::once(async {
+                Err(BodyBroken("the sender left".to_owned()))
+            }))
             .boxed();
         let refused = blobs.put_new(lab, object, torn, NO_LIMIT).await;
         assert!(matches!(refused, Err(PutBlobError::Body(_))), "{refused:?}");
@@ -216,7 +271,9 @@ pub async fn a_creation_that_is_given_up_leaves_nothing_torn<H: Subject<dyn Blob
     harness: &H,
 ) {
     let (blobs, lab, object) = (harness.subject(), ours(), key());
-    let stalled = body(&noise(1_000_000), 60_000).chain(stream::pending()).boxed();
+    let stalled = body(&noise(1_000_000), 60_000)
+        .chain(stream::pending())
+        .boxed();
     let mut creation = Box::pin(blobs.put_new(lab, object, stalled, NO_LIMIT));
     for _ in 0..50 {
         let poll = futures::poll!(creation.as_mut());
@@ -232,7 +289,10 @@ pub async fn a_creation_that_is_given_up_leaves_nothing_torn<H: Subject<dyn Blob
 pub async fn an_object_that_does_not_exist_is_not_found<H: Subject<dyn BlobStore>>(harness: &H) {
     let (blobs, lab) = (harness.subject(), ours());
     assert_absent(&*blobs, lab, key()).await;
-    let ranged = blobs.read(lab, key(), Some(0..10)).await.map(|body| body.size);
+    let ranged = blobs
+        .read(lab, key(), Some(0..10))
+        .await
+        .map(|body| body.size);
     assert!(matches!(ranged, Err(PortError::NotFound(_))), "{ranged:?}");
 }
 

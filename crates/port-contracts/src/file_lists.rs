@@ -44,7 +44,10 @@ async fn uploaded<H: Files>(
     paths: &[&str],
 ) -> Vec<File> {
     let files = files(harness);
-    let on = of(Some(harness.instrument(organization, instrument).await.id), None);
+    let on = of(
+        Some(harness.instrument(organization, instrument).await.id),
+        None,
+    );
     let mut stored = Vec::new();
     for (second, path) in (0..).zip(paths) {
         let file = confirmed(path, on, at(second));
@@ -55,11 +58,17 @@ async fn uploaded<H: Files>(
 }
 
 fn extensions(text: &str) -> FileFilter {
-    FileFilter { extensions: ExtensionFilter::parse(text), ..FileFilter::default() }
+    FileFilter {
+        extensions: ExtensionFilter::parse(text),
+        ..FileFilter::default()
+    }
 }
 
 fn query(text: &str) -> FileFilter {
-    FileFilter { query: NameQuery::parse(text).unwrap(), ..FileFilter::default() }
+    FileFilter {
+        query: NameQuery::parse(text).unwrap(),
+        ..FileFilter::default()
+    }
 }
 
 /// Fails unless the filter shows exactly the files that the domain says match.
@@ -70,7 +79,11 @@ async fn assert_shows<H: Files>(
     stored: &[File],
     expected: &[&str],
 ) {
-    let found = files(harness).list(organization, filter, ALL).await.unwrap().items;
+    let found = files(harness)
+        .list(organization, filter, ALL)
+        .await
+        .unwrap()
+        .items;
     let paths: Vec<&str> = found.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, expected, "{filter:?}");
     let matching: Vec<File> = stored
@@ -94,10 +107,17 @@ pub async fn the_list_is_newest_first_and_total<H: Files>(harness: &H) {
     }
     expected.sort_by_key(|file| Reverse((file.state.uploaded_at(), file.id)));
     let everything = FileFilter::default();
-    assert_eq!(files.list(lab, &everything, ALL).await.unwrap().items, expected);
+    assert_eq!(
+        files.list(lab, &everything, ALL).await.unwrap().items,
+        expected
+    );
     for limit in [1, 2, 3, 100] {
         let read = async |_, page| files.list(lab, &everything, page).await;
-        assert_eq!(read_to_the_end(limit, read).await, expected, "in pages of {limit}");
+        assert_eq!(
+            read_to_the_end(limit, read).await,
+            expected,
+            "in pages of {limit}"
+        );
     }
 }
 
@@ -106,8 +126,18 @@ pub async fn a_full_last_page_has_no_next<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     uploaded(harness, lab, "reader", &["a", "b", "c"]).await;
     let (files, everything) = (files(harness), FileFilter::default());
-    assert_eq!(files.list(lab, &everything, first(3)).await.unwrap().next, None);
-    assert!(files.list(lab, &everything, first(2)).await.unwrap().next.is_some());
+    assert_eq!(
+        files.list(lab, &everything, first(3)).await.unwrap().next,
+        None
+    );
+    assert!(
+        files
+            .list(lab, &everything, first(2))
+            .await
+            .unwrap()
+            .next
+            .is_some()
+    );
 }
 
 /// What was there when reading began is read exactly once, while newer ones are uploaded.
@@ -130,21 +160,46 @@ pub async fn pages_lose_and_repeat_nothing_while_others_upload<H: Files>(harness
 pub async fn every_part_of_a_filter_must_match<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let other = uploaded(harness, lab, "other", &["plate 1.csv"]).await;
-    let mut stored = uploaded(harness, lab, "reader", &["plate 1.csv", "plate 1.txt", "x.csv"]).await;
+    let mut stored = uploaded(
+        harness,
+        lab,
+        "reader",
+        &["plate 1.csv", "plate 1.txt", "x.csv"],
+    )
+    .await;
     let instrument = stored.first().unwrap().attribution.instrument();
     stored.extend(other);
-    let by_instrument = FileFilter { instrument, ..FileFilter::default() };
+    let by_instrument = FileFilter {
+        instrument,
+        ..FileFilter::default()
+    };
     let expected = ["x.csv", "plate 1.txt", "plate 1.csv"];
     assert_shows(harness, lab, &by_instrument, &stored, &expected).await;
-    let all = FileFilter { instrument, ..extensions("csv") };
-    let all = FileFilter { query: query("plate").query, ..all };
+    let all = FileFilter {
+        instrument,
+        ..extensions("csv")
+    };
+    let all = FileFilter {
+        query: query("plate").query,
+        ..all
+    };
     assert_shows(harness, lab, &all, &stored, &["plate 1.csv"]).await;
 }
 
 /// `csv` and `.CSV` ask for the same; an extension is the end of the name behind a dot.
 pub async fn extensions_match_without_regard_to_case<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
-    let paths = ["a.csv", "b.CSV", "c.txt", "csv", "d.csv.gz", "dir.csv/e", "f.tar.gz", "g.ÄÖ", "h."];
+    let paths = [
+        "a.csv",
+        "b.CSV",
+        "c.txt",
+        "csv",
+        "d.csv.gz",
+        "dir.csv/e",
+        "f.tar.gz",
+        "g.ÄÖ",
+        "h.",
+    ];
     let stored = uploaded(harness, lab, "reader", &paths).await;
     let cases: [(&str, &[&str]); 6] = [
         ("csv", &["b.CSV", "a.csv"]),
@@ -162,7 +217,14 @@ pub async fn extensions_match_without_regard_to_case<H: Files>(harness: &H) {
 /// `%`, `_` and `\` stand for themselves.
 pub async fn a_query_is_a_literal_part_of_the_path_without_regard_to_case<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
-    let paths = ["run/Plate_1.csv", "plateX1.csv", "100%.txt", "C:\\Süd\\a.csv", "it's.csv", "a\\%b"];
+    let paths = [
+        "run/Plate_1.csv",
+        "plateX1.csv",
+        "100%.txt",
+        "C:\\Süd\\a.csv",
+        "it's.csv",
+        "a\\%b",
+    ];
     let stored = uploaded(harness, lab, "reader", &paths).await;
     let cases: [(&str, &[&str]); 9] = [
         ("PLATE", &["plateX1.csv", "run/Plate_1.csv"]),
@@ -183,15 +245,23 @@ pub async fn a_query_is_a_literal_part_of_the_path_without_regard_to_case<H: Fil
 /// A filtered list is cut into pages like any other.
 pub async fn filters_and_pages_go_together<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
-    let paths = ["a.csv", "a.txt", "b.csv", "b.txt", "c.csv", "c.txt", "d.csv"];
+    let paths = [
+        "a.csv", "a.txt", "b.csv", "b.txt", "c.csv", "c.txt", "d.csv",
+    ];
     let stored = uploaded(harness, lab, "reader", &paths).await;
     let filter = extensions("csv");
-    let expected: Vec<File> =
-        stored.into_iter().filter(|file| file.path.as_str().ends_with("csv")).collect();
+    let expected: Vec<File> = stored
+        .into_iter()
+        .filter(|file| file.path.as_str().ends_with("csv"))
+        .collect();
     let files = files(harness);
     for limit in [1, 2, 3] {
         let read = async |_, page| files.list(lab, &filter, page).await;
-        assert_eq!(read_to_the_end(limit, read).await, expected, "in pages of {limit}");
+        assert_eq!(
+            read_to_the_end(limit, read).await,
+            expected,
+            "in pages of {limit}"
+        );
     }
 }
 

@@ -63,7 +63,10 @@ pub fn of(instrument: Option<InstrumentId>, execution: Option<ExecutionId>) -> A
 /// A confirmed file that is not stored yet.
 #[must_use]
 pub fn confirmed(path: &str, attribution: Attribution, at: OffsetDateTime) -> File {
-    let bytes = StoredBytes { size: 1_500, crc32c: Crc32c::new(0xe306_9283) };
+    let bytes = StoredBytes {
+        size: 1_500,
+        crc32c: Crc32c::new(0xe306_9283),
+    };
     File {
         id: FileId::new(given::uuid()),
         path: FilePath::parse(path).unwrap(),
@@ -72,14 +75,21 @@ pub fn confirmed(path: &str, attribution: Attribution, at: OffsetDateTime) -> Fi
         attribution,
         file_created_at: None,
         created_at: at,
-        state: FileState::Confirmed { object: object(), bytes, uploaded_at: at },
+        state: FileState::Confirmed {
+            object: object(),
+            bytes,
+            uploaded_at: at,
+        },
     }
 }
 
 fn awaiting(path: &str, attribution: Attribution, at: OffsetDateTime) -> File {
     let expires_at = at + time::Duration::minutes(15);
     File {
-        state: FileState::AwaitingBytes { object: object(), expires_at },
+        state: FileState::AwaitingBytes {
+            object: object(),
+            expires_at,
+        },
         ..confirmed(path, attribution, at)
     }
 }
@@ -97,7 +107,10 @@ fn files<H: Files>(harness: &H) -> std::sync::Arc<dyn FileRepository> {
 }
 
 async fn reader<H: Files>(harness: &H, organization: OrganizationId) -> Attribution {
-    of(Some(harness.instrument(organization, "reader").await.id), None)
+    of(
+        Some(harness.instrument(organization, "reader").await.id),
+        None,
+    )
 }
 
 macro_rules! assert_refused {
@@ -120,10 +133,17 @@ pub async fn a_file_reads_back_as_it_was_added<H: Files>(harness: &H) {
         source_type: SourceType::InstrumentSync,
         state: FileState::Confirmed {
             object: object(),
-            bytes: StoredBytes { size: 524_288_000, crc32c: Crc32c::new(u32::MAX) },
+            bytes: StoredBytes {
+                size: 524_288_000,
+                crc32c: Crc32c::new(u32::MAX),
+            },
             uploaded_at: at(9),
         },
-        ..confirmed("C:\\Süd\\%_'\"\\plate 1.CSV", of(Some(instrument), None), at(1))
+        ..confirmed(
+            "C:\\Süd\\%_'\"\\plate 1.CSV",
+            of(Some(instrument), None),
+            at(1),
+        )
     };
     let added = [
         largest,
@@ -162,7 +182,10 @@ pub async fn an_execution_that_is_not_the_organizations_is_unknown<H: Files>(har
     let foreign = harness.execution(theirs, at(0), None).await.id;
     for execution in [foreign, ExecutionId::new(given::uuid())] {
         let file = confirmed("a.csv", of(None, Some(execution)), at(1));
-        assert_refused!(files.add(ours, &file, at(1)).await, AddFileError::UnknownExecution);
+        assert_refused!(
+            files.add(ours, &file, at(1)).await,
+            AddFileError::UnknownExecution
+        );
         assert_not_found(files.get(ours, file.id).await);
     }
 }
@@ -174,7 +197,10 @@ pub async fn an_instrument_that_is_not_the_organizations_is_unknown<H: Files>(ha
     let foreign = harness.instrument(theirs, "reader").await.id;
     for instrument in [foreign, InstrumentId::new(given::uuid())] {
         let file = confirmed("a.csv", of(Some(instrument), None), at(1));
-        assert_refused!(files.add(ours, &file, at(1)).await, AddFileError::UnknownInstrument);
+        assert_refused!(
+            files.add(ours, &file, at(1)).await,
+            AddFileError::UnknownInstrument
+        );
         assert_not_found(files.get(ours, file.id).await);
     }
 }
@@ -188,11 +214,17 @@ where
     let files = files(harness);
     let executions = Subject::<dyn ExecutionRepository>::subject(harness);
     let ended = harness.execution(lab, at(0), None).await.id;
-    executions.close(lab, ended, FinalStatus::Completed, at(1)).await.unwrap();
+    executions
+        .close(lab, ended, FinalStatus::Completed, at(1))
+        .await
+        .unwrap();
     let overdue = harness.execution(lab, at(0), Some(1)).await.id;
     for execution in [ended, overdue] {
         let file = confirmed("a.csv", of(None, Some(execution)), at(60));
-        assert_refused!(files.add(lab, &file, at(60)).await, AddFileError::ExecutionClosed);
+        assert_refused!(
+            files.add(lab, &file, at(60)).await,
+            AddFileError::ExecutionClosed
+        );
         assert_not_found(files.get(lab, file.id).await);
     }
     let in_time = harness.execution(lab, at(0), Some(1)).await.id;
@@ -207,7 +239,10 @@ pub async fn a_confirmed_path_of_an_instrument_is_taken<H: Files>(harness: &H) {
     let first = confirmed("a.csv", of, at(0));
     files.add(lab, &first, at(0)).await.unwrap();
     for second in [confirmed("a.csv", of, at(1)), awaiting("a.csv", of, at(1))] {
-        assert_refused!(files.add(lab, &second, at(1)).await, AddFileError::PathTaken);
+        assert_refused!(
+            files.add(lab, &second, at(1)).await,
+            AddFileError::PathTaken
+        );
         assert_not_found(files.get(lab, second.id).await);
     }
     assert_eq!(files.get(lab, first.id).await.unwrap(), first);
@@ -217,8 +252,20 @@ pub async fn a_confirmed_path_of_an_instrument_is_taken<H: Files>(harness: &H) {
 pub async fn paths_differ_by_every_character<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
-    for path in ["a.csv", "A.csv", "a.csv ", " a.csv", "x/a.csv", "x\\a.csv", "á.csv", "a\u{301}.csv"] {
-        files.add(lab, &confirmed(path, of, at(0)), at(0)).await.unwrap();
+    for path in [
+        "a.csv",
+        "A.csv",
+        "a.csv ",
+        " a.csv",
+        "x/a.csv",
+        "x\\a.csv",
+        "á.csv",
+        "a\u{301}.csv",
+    ] {
+        files
+            .add(lab, &confirmed(path, of, at(0)), at(0))
+            .await
+            .unwrap();
     }
 }
 
@@ -235,10 +282,16 @@ pub async fn paths_of_other_instruments_and_of_none_may_repeat<H: Files>(harness
         of(None, Some(execution)),
     ];
     for attribution in here {
-        files.add(ours, &confirmed("a.csv", attribution, at(0)), at(0)).await.unwrap();
+        files
+            .add(ours, &confirmed("a.csv", attribution, at(0)), at(0))
+            .await
+            .unwrap();
     }
     let there = reader(harness, theirs).await;
-    files.add(theirs, &confirmed("a.csv", there, at(0)), at(0)).await.unwrap();
+    files
+        .add(theirs, &confirmed("a.csv", there, at(0)), at(0))
+        .await
+        .unwrap();
 }
 
 /// The next record of a path that still awaits its bytes keeps the id and the time of creation of
@@ -254,9 +307,15 @@ pub async fn an_awaiting_record_gives_way_to_the_next_of_its_path<H: Files>(harn
         ..awaiting("a.csv", of(on_reader.instrument(), Some(execution)), at(5))
     };
     let recorded = files.add(lab, &second, at(5)).await.unwrap();
-    let expected = File { id: first.id, created_at: first.created_at, ..second.clone() };
+    let expected = File {
+        id: first.id,
+        created_at: first.created_at,
+        ..second.clone()
+    };
     assert_eq!(recorded.file, expected);
-    let FileState::AwaitingBytes { object, expires_at } = first.state else { panic!("it awaits") };
+    let FileState::AwaitingBytes { object, expires_at } = first.state else {
+        panic!("it awaits")
+    };
     assert_eq!(recorded.abandoned, Some((object, expires_at)));
     assert_eq!(files.get(lab, first.id).await.unwrap(), expected);
     assert_not_found(files.get(lab, second.id).await);
@@ -270,9 +329,16 @@ pub async fn a_confirmed_upload_takes_an_awaiting_record_over<H: Files>(harness:
     files.add(lab, &first, at(0)).await.unwrap();
     let second = confirmed("a.csv", of, at(5));
     let recorded = files.add(lab, &second, at(5)).await.unwrap();
-    let expected = File { id: first.id, created_at: first.created_at, ..second };
+    let expected = File {
+        id: first.id,
+        created_at: first.created_at,
+        ..second
+    };
     assert_eq!(recorded.file, expected);
-    assert_eq!(recorded.abandoned.map(|(object, _)| object), Some(first.state.object()));
+    assert_eq!(
+        recorded.abandoned.map(|(object, _)| object),
+        Some(first.state.object())
+    );
     let listed = files.list(lab, &FileFilter::default(), ALL).await.unwrap();
     assert_eq!(listed.items, [expected]);
 }
@@ -283,11 +349,18 @@ pub async fn of_racing_confirmed_files_of_a_path_one_is_recorded<H: Files>(harne
     let (files, of) = (files(harness), reader(harness, lab).await);
     for path in ["new.csv", "awaited.csv"] {
         if path == "awaited.csv" {
-            files.add(lab, &awaiting(path, of, at(0)), at(0)).await.unwrap();
+            files
+                .add(lab, &awaiting(path, of, at(0)), at(0))
+                .await
+                .unwrap();
         }
         let candidates: Vec<File> = (0..6).map(|_| confirmed(path, of, at(1))).collect();
         let results = join_all(candidates.iter().map(|file| files.add(lab, file, at(1)))).await;
-        assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1, "{results:?}");
+        assert_eq!(
+            results.iter().filter(|result| result.is_ok()).count(),
+            1,
+            "{results:?}"
+        );
         for result in results.into_iter().filter(Result::is_err) {
             assert_refused!(result, AddFileError::PathTaken);
         }
@@ -307,8 +380,10 @@ pub async fn racing_awaiting_files_of_a_path_share_one_record<H: Files>(harness:
     assert_eq!(ids.len(), 1, "one record");
     let id = recorded.first().unwrap().file.id;
     let last = files.get(lab, id).await.unwrap().state.object();
-    let mut given_up: Vec<ObjectKey> =
-        recorded.iter().filter_map(|r| r.abandoned.map(|(object, _)| object)).collect();
+    let mut given_up: Vec<ObjectKey> = recorded
+        .iter()
+        .filter_map(|r| r.abandoned.map(|(object, _)| object))
+        .collect();
     given_up.push(last);
     given_up.sort_unstable();
     let mut all: Vec<ObjectKey> = candidates.iter().map(|file| file.state.object()).collect();
@@ -316,7 +391,10 @@ pub async fn racing_awaiting_files_of_a_path_share_one_record<H: Files>(harness:
     assert_eq!(given_up, all, "every object but the last is told of once");
 }
 
-const BYTES: StoredBytes = StoredBytes { size: 77, crc32c: Crc32c::new(0x8000_0001) };
+const BYTES: StoredBytes = StoredBytes {
+    size: 77,
+    crc32c: Crc32c::new(0x8000_0001),
+};
 
 /// Confirming stores what is known of the bytes, and the file is listed from then on.
 pub async fn confirming_records_size_checksum_and_time<H: Files>(harness: &H) {
@@ -327,8 +405,15 @@ pub async fn confirming_records_size_checksum_and_time<H: Files>(harness: &H) {
     let listed = files.list(lab, &FileFilter::default(), ALL).await.unwrap();
     assert_eq!(listed.items, []);
     let object = file.state.object();
-    let (found, newly) = files.confirm(lab, file.id, object, BYTES, at(9)).await.unwrap();
-    let state = FileState::Confirmed { object, bytes: BYTES, uploaded_at: at(9) };
+    let (found, newly) = files
+        .confirm(lab, file.id, object, BYTES, at(9))
+        .await
+        .unwrap();
+    let state = FileState::Confirmed {
+        object,
+        bytes: BYTES,
+        uploaded_at: at(9),
+    };
     let expected = File { state, ..file };
     assert_eq!((&found, newly), (&expected, true));
     assert_eq!(files.get(lab, expected.id).await.unwrap(), expected);
@@ -342,10 +427,16 @@ pub async fn confirming_again_changes_nothing<H: Files>(harness: &H) {
     let files = files(harness);
     let file = awaiting("a.csv", reader(harness, lab).await, at(0));
     files.add(lab, &file, at(0)).await.unwrap();
-    let first = files.confirm(lab, file.id, file.state.object(), BYTES, at(1)).await.unwrap();
+    let first = files
+        .confirm(lab, file.id, file.state.object(), BYTES, at(1))
+        .await
+        .unwrap();
     let other = StoredBytes { size: 1, ..BYTES };
     for object in [file.state.object(), object()] {
-        let again = files.confirm(lab, file.id, object, other, at(2)).await.unwrap();
+        let again = files
+            .confirm(lab, file.id, object, other, at(2))
+            .await
+            .unwrap();
         assert_eq!(again, (first.0.clone(), false));
     }
 }
@@ -357,10 +448,14 @@ pub async fn an_object_that_was_superseded_is_not_confirmed<H: Files>(harness: &
     let (first, second) = (awaiting("a.csv", of, at(0)), awaiting("a.csv", of, at(1)));
     files.add(lab, &first, at(0)).await.unwrap();
     files.add(lab, &second, at(1)).await.unwrap();
-    let late = files.confirm(lab, first.id, first.state.object(), BYTES, at(2)).await;
+    let late = files
+        .confirm(lab, first.id, first.state.object(), BYTES, at(2))
+        .await;
     assert_refused!(late, ConfirmFileError::Superseded);
-    let (_, newly) =
-        files.confirm(lab, first.id, second.state.object(), BYTES, at(2)).await.unwrap();
+    let (_, newly) = files
+        .confirm(lab, first.id, second.state.object(), BYTES, at(2))
+        .await
+        .unwrap();
     assert!(newly);
 }
 
@@ -372,7 +467,11 @@ pub async fn of_racing_confirmations_one_confirms<H: Files>(harness: &H) {
     files.add(lab, &file, at(0)).await.unwrap();
     let object = file.state.object();
     let calls = (1..7).map(|second| files.confirm(lab, file.id, object, BYTES, at(second)));
-    let results: Vec<_> = join_all(calls).await.into_iter().map(Result::unwrap).collect();
+    let results: Vec<_> = join_all(calls)
+        .await
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
     assert_eq!(results.iter().filter(|(_, newly)| *newly).count(), 1);
     let stored = files.get(lab, file.id).await.unwrap();
     for (found, _) in results {
@@ -386,7 +485,10 @@ pub async fn only_its_own_organization_confirms_a_file<H: Files>(harness: &H) {
     let files = files(harness);
     let file = awaiting("a.csv", reader(harness, theirs).await, at(0));
     files.add(theirs, &file, at(0)).await.unwrap();
-    match files.confirm(ours, file.id, file.state.object(), BYTES, at(1)).await {
+    match files
+        .confirm(ours, file.id, file.state.object(), BYTES, at(1))
+        .await
+    {
         Err(ConfirmFileError::Port(error)) => assert_not_found::<()>(Err(error)),
         other => panic!("expected NotFound, got {other:?}"),
     }
@@ -402,7 +504,14 @@ pub async fn a_deleted_file_is_gone_and_its_path_free<H: Files>(harness: &H) {
         assert_eq!(files.delete(lab, file.id).await.unwrap(), file);
         assert_not_found(files.get(lab, file.id).await);
         assert_not_found(files.delete(lab, file.id).await);
-        assert_eq!(files.list(lab, &FileFilter::default(), ALL).await.unwrap().items, []);
+        assert_eq!(
+            files
+                .list(lab, &FileFilter::default(), ALL)
+                .await
+                .unwrap()
+                .items,
+            []
+        );
     }
     let again = confirmed("a.csv", of, at(2));
     assert_eq!(files.add(lab, &again, at(2)).await.unwrap().file, again);
@@ -427,8 +536,9 @@ where
     let files = files(harness);
     let executions = Subject::<dyn ExecutionRepository>::subject(harness);
     let execution = harness.execution(lab, at(0), None).await.id;
-    let candidates: Vec<File> =
-        (0..6).map(|n| confirmed(&format!("{n}.csv"), of(None, Some(execution)), at(1))).collect();
+    let candidates: Vec<File> = (0..6)
+        .map(|n| confirmed(&format!("{n}.csv"), of(None, Some(execution)), at(1)))
+        .collect();
     let adds = join_all(candidates.iter().map(|file| files.add(lab, file, at(1))));
     let close = executions.close(lab, execution, FinalStatus::Completed, at(1));
     let (added, closed) = futures::join!(adds, close);
@@ -441,5 +551,8 @@ where
         }
     }
     let late = confirmed("late.csv", of(None, Some(execution)), at(2));
-    assert_refused!(files.add(lab, &late, at(2)).await, AddFileError::ExecutionClosed);
+    assert_refused!(
+        files.add(lab, &late, at(2)).await,
+        AddFileError::ExecutionClosed
+    );
 }

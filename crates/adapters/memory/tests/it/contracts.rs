@@ -52,5 +52,4 @@ labdata_port_contracts::instruments_contract!(InMemory);
 labdata_port_contracts::jobs_contract!(InMemory);
 labdata_port_contracts::executions_contract!(InMemory);
 labdata_port_contracts::catalog_contract!(InMemory);
-labdata_port_contracts::data_write_contract!(InMemory);
-labdata_port_contracts::data_series_contract!(InMemory);
+labdata_port_contracts::data_contract!(InMemory);
