@@ -37,25 +37,31 @@
 //! ```
 
 mod api_keys;
+mod blob;
 mod catalog;
 mod clock;
 mod data;
 mod executions;
+mod files;
 mod ids;
 mod instruments;
 mod jobs;
 mod memory;
 mod paging;
+mod signer;
 mod tables;
 mod tenancy;
 
 pub use api_keys::InMemoryApiKeyRepository;
+pub use blob::InMemoryBlobStore;
 pub use catalog::InMemoryCatalogStore;
 pub use clock::{FixedClock, StepClock};
 pub use data::InMemoryDataStore;
 pub use executions::InMemoryExecutionRepository;
+pub use files::InMemoryFileRepository;
 pub use ids::SequentialIds;
 pub use instruments::InMemoryInstrumentRepository;
 pub use jobs::InMemoryJobRepository;
 pub use memory::Memory;
+pub use signer::InMemoryUrlSigner;
 pub use tenancy::InMemoryTenancyRepository;

@@ -5,15 +5,17 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use bytes::Bytes;
 use labdata_domain::{
     api_key::ApiKey,
     execution::Execution,
+    file::{File, ObjectKey},
     ids::{ExecutionId, JobId, OrganizationId},
     instrument::Instrument,
     job::Job,
     tenancy::{Organization, User},
 };
-use labdata_ports::PortError;
+use labdata_ports::{PortError, blob::Granted};
 
 use crate::tables::Tables;
 
@@ -41,6 +43,10 @@ pub(crate) struct State {
     pub(crate) jobs: Vec<Owned<Job>>,
     pub(crate) executions: Vec<Owned<Execution>>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
+    pub(crate) files: Vec<Owned<File>>,
+    pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,
+    /// Every permission that a URL was given, by the number in the URL.
+    pub(crate) granted: Vec<Granted>,
 }
 
 impl Memory {

@@ -54,6 +54,12 @@ impl TenancyRepository for InMemoryTenancyRepository {
         Ok(candidate.clone())
     }
 
+    async fn organizations(&self) -> Result<Vec<Organization>, PortError> {
+        let mut organizations = self.memory.lock().organizations.clone();
+        organizations.sort_by_key(|organization| (organization.created_at, organization.id));
+        Ok(organizations)
+    }
+
     async fn is_empty(&self) -> Result<bool, PortError> {
         Ok(self.memory.lock().organizations.is_empty())
     }

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use labdata_domain::{
     catalog::PlatformTable,
     execution::Execution,
+    file::File,
     ids::OrganizationId,
     instrument::Instrument,
     job::Job,
@@ -37,7 +38,8 @@ pub(super) fn platform_rows(
             .filter(|user| user.organization == organization)
             .map(member)
             .collect(),
-        PlatformTable::File | PlatformTable::MlModel | PlatformTable::Dataset => Vec::new(),
+        PlatformTable::File => owned(&state.files, organization).filter_map(file).collect(),
+        PlatformTable::MlModel | PlatformTable::Dataset => Vec::new(),
     };
     rows.sort_by_key(|(key, _)| Reverse(key.clone()));
     let names = || table.columns().iter().map(|column| column.name.to_owned());
@@ -112,4 +114,30 @@ fn instrument(instrument: &Instrument) -> (KeyValue, Vec<Option<Scalar>>) {
 fn member(user: &User) -> (KeyValue, Vec<Option<Scalar>>) {
     let (key, id) = id(user.id.as_uuid());
     (key, vec![id, text(&user.email), text(&user.name)])
+}
+
+/// A file that is confirmed; others are not shown.
+fn file(file: &File) -> Option<(KeyValue, Vec<Option<Scalar>>)> {
+    let bytes = file.state.bytes()?;
+    let (key, id) = id(file.id.as_uuid());
+    let size = file
+        .size_kilobytes()
+        .and_then(|size| i64::try_from(size).ok());
+    let cells = vec![
+        id,
+        text(file.path.file_name()),
+        text(file.path.as_str()),
+        text(file.content_type.as_str()),
+        text(file.source_type.as_str()),
+        file.attribution
+            .instrument()
+            .map(|instrument| Scalar::Uuid(instrument.as_uuid())),
+        file.attribution
+            .execution()
+            .map(|execution| Scalar::Uuid(execution.as_uuid())),
+        size.map(Scalar::Integer),
+        text(&bytes.crc32c.to_base64()),
+        file.state.uploaded_at().map(Scalar::Datetime),
+    ];
+    Some((key, cells))
 }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use labdata_memory::{
-    InMemoryApiKeyRepository, InMemoryCatalogStore, InMemoryDataStore, InMemoryExecutionRepository,
-    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryTenancyRepository, Memory,
+    InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
+    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryInstrumentRepository,
+    InMemoryJobRepository, InMemoryTenancyRepository, Memory,
 };
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
-    api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore,
-    executions::ExecutionRepository, instruments::InstrumentRepository, jobs::JobRepository,
-    tenancy::TenancyRepository,
+    api_keys::ApiKeyRepository, blob::BlobStore, catalog::CatalogStore, data::DataStore,
+    executions::ExecutionRepository, files::FileRepository, instruments::InstrumentRepository,
+    jobs::JobRepository, tenancy::TenancyRepository,
 };
 
 /// All fakes over one store.
@@ -44,6 +45,8 @@ subjects! {
     ExecutionRepository => InMemoryExecutionRepository,
     CatalogStore => InMemoryCatalogStore,
     DataStore => InMemoryDataStore,
+    BlobStore => InMemoryBlobStore,
+    FileRepository => InMemoryFileRepository,
 }
 
 labdata_port_contracts::tenancy_contract!(InMemory);
@@ -53,3 +56,6 @@ labdata_port_contracts::jobs_contract!(InMemory);
 labdata_port_contracts::executions_contract!(InMemory);
 labdata_port_contracts::catalog_contract!(InMemory);
 labdata_port_contracts::data_contract!(InMemory);
+labdata_port_contracts::blob_contract!(InMemory);
+labdata_port_contracts::files_contract!(InMemory);
+labdata_port_contracts::file_lists_contract!(InMemory);

@@ -1,0 +1,184 @@
+//! Records of files in memory.
+
+use async_trait::async_trait;
+use labdata_domain::{
+    file::{File, FileFilter, FileState, ObjectKey, StoredBytes},
+    ids::{FileId, OrganizationId},
+    page::{Cursor, Page, PageRequest},
+};
+use labdata_ports::{
+    PortError,
+    files::{AddFileError, ConfirmFileError, FileRepository, Recorded},
+};
+use time::OffsetDateTime;
+
+use crate::{
+    Memory,
+    memory::{Owned, State, owned},
+    paging::page,
+};
+
+/// Records of files in memory.
+#[derive(Clone, Debug)]
+pub struct InMemoryFileRepository {
+    memory: Memory,
+}
+
+impl InMemoryFileRepository {
+    /// The repository over that store.
+    #[must_use]
+    pub fn new(memory: &Memory) -> Self {
+        Self {
+            memory: memory.clone(),
+        }
+    }
+}
+
+impl State {
+    fn require_attribution(
+        &mut self,
+        organization: OrganizationId,
+        file: &File,
+        now: OffsetDateTime,
+    ) -> Result<(), AddFileError> {
+        if let Some(id) = file.attribution.execution() {
+            let execution = self
+                .execution_mut(organization, id)
+                .map_err(|_| AddFileError::UnknownExecution)?;
+            if !execution.state.is_open(now) {
+                return Err(AddFileError::ExecutionClosed);
+            }
+        }
+        let unknown = |id| owned(&self.instruments, organization).all(|known| known.id != id);
+        if file.attribution.instrument().is_some_and(unknown) {
+            return Err(AddFileError::UnknownInstrument);
+        }
+        Ok(())
+    }
+
+    /// The organization's files, to be changed.
+    fn files_mut(&mut self, organization: OrganizationId) -> impl Iterator<Item = &mut File> {
+        self.files
+            .iter_mut()
+            .filter(move |file| file.organization == organization)
+            .map(|file| &mut file.thing)
+    }
+}
+
+#[async_trait]
+impl FileRepository for InMemoryFileRepository {
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        file: &File,
+        now: OffsetDateTime,
+    ) -> Result<Recorded, AddFileError> {
+        let mut state = self.memory.lock();
+        state.require_organization(organization)?;
+        state.require_attribution(organization, file, now)?;
+        let instrument = file.attribution.instrument();
+        let earlier = state.files_mut(organization).find(|earlier| {
+            instrument.is_some()
+                && earlier.attribution.instrument() == instrument
+                && earlier.path == file.path
+        });
+        match earlier {
+            None => {
+                state.files.push(Owned {
+                    organization,
+                    thing: file.clone(),
+                });
+                Ok(Recorded {
+                    file: file.clone(),
+                    abandoned: None,
+                })
+            }
+            Some(File {
+                state: FileState::Confirmed { .. },
+                ..
+            }) => Err(AddFileError::PathTaken),
+            Some(earlier) => {
+                let abandoned = match earlier.state {
+                    FileState::AwaitingBytes { object, expires_at } => Some((object, expires_at)),
+                    FileState::Confirmed { .. } => None,
+                };
+                let (id, created_at) = (earlier.id, earlier.created_at);
+                *earlier = File {
+                    id,
+                    created_at,
+                    ..file.clone()
+                };
+                Ok(Recorded {
+                    file: earlier.clone(),
+                    abandoned,
+                })
+            }
+        }
+    }
+
+    async fn get(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
+        let state = self.memory.lock();
+        let file = owned(&state.files, organization).find(|file| file.id == id);
+        file.cloned().ok_or(PortError::NotFound("file"))
+    }
+
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        filter: &FileFilter,
+        request: PageRequest,
+    ) -> Result<Page<File>, PortError> {
+        let state = self.memory.lock();
+        let files = owned(&state.files, organization)
+            .filter(|file| file.place().is_some())
+            .filter(|file| filter.matches(&file.path, file.attribution.instrument()))
+            .cloned();
+        let place = |file: &File| {
+            file.place().unwrap_or(Cursor {
+                at: file.created_at,
+                id: file.id.as_uuid(),
+            })
+        };
+        Ok(page(files, request, place))
+    }
+
+    async fn confirm(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        object: ObjectKey,
+        bytes: StoredBytes,
+        now: OffsetDateTime,
+    ) -> Result<(File, bool), ConfirmFileError> {
+        let mut state = self.memory.lock();
+        let file = state
+            .files_mut(organization)
+            .find(|file| file.id == id)
+            .ok_or(PortError::NotFound("file"))?;
+        match file.state {
+            FileState::Confirmed { .. } => Ok((file.clone(), false)),
+            FileState::AwaitingBytes {
+                object: awaited, ..
+            } if awaited != object => Err(ConfirmFileError::Superseded),
+            FileState::AwaitingBytes { .. } => {
+                file.state = FileState::Confirmed {
+                    object,
+                    bytes,
+                    uploaded_at: now,
+                };
+                Ok((file.clone(), true))
+            }
+        }
+    }
+
+    async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
+        let mut state = self.memory.lock();
+        let is_it = |file: &Owned<File>| file.organization == organization && file.thing.id == id;
+        let at = state
+            .files
+            .iter()
+            .position(is_it)
+            .ok_or(PortError::NotFound("file"))?;
+        Ok(state.files.remove(at).thing)
+    }
+}
