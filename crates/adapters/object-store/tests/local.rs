@@ -1,0 +1,163 @@
+//! What is the local disk's own.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime},
+};
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use labdata_domain::{file::ObjectKey, ids::OrganizationId};
+use labdata_object_store::LocalBlobStore;
+use labdata_ports::blob::{BlobStore, BodyBroken, ByteStream};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+const LAB: OrganizationId = OrganizationId::new(Uuid::from_u128(1));
+const OBJECT: ObjectKey = ObjectKey::new(Uuid::from_u128(0x12ab));
+
+fn body(bytes: &'static [u8]) -> ByteStream {
+    stream::once(async move { Ok(Bytes::from_static(bytes)) }).boxed()
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
+
+#[tokio::test]
+async fn an_object_lies_where_its_ids_say_and_nothing_else_is_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
+    blobs.put_new(LAB, OBJECT, body(b"bytes"), 5).await.unwrap();
+    let expected = directory.path().join(format!("{LAB}/ab/{OBJECT}"));
+    assert_eq!(files_below(directory.path()), [expected]);
+}
+
+#[tokio::test]
+async fn a_torn_body_and_one_over_the_limit_leave_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
+    let torn = body(b"some").chain(stream::once(async { Err(BodyBroken("cut".to_owned())) }));
+    assert!(blobs.put_new(LAB, OBJECT, torn.boxed(), 100).await.is_err());
+    assert!(blobs.put_new(LAB, OBJECT, body(b"12345"), 4).await.is_err());
+    assert_eq!(files_below(directory.path()), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
+async fn objects_are_there_after_the_store_is_opened_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
+    blobs.put_new(LAB, OBJECT, body(b"bytes"), 5).await.unwrap();
+    drop(blobs);
+    let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
+    assert_eq!(blobs.size(LAB, OBJECT).await.unwrap(), 5);
+}
+
+#[tokio::test]
+async fn two_stores_on_one_directory_create_one_object() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = LocalBlobStore::open(directory.path()).await.unwrap();
+    let second = LocalBlobStore::open(directory.path()).await.unwrap();
+    let (one, other) = tokio::join!(
+        first.put_new(LAB, OBJECT, body(b"one"), 5),
+        second.put_new(LAB, OBJECT, body(b"two"), 5),
+    );
+    assert_eq!(u8::from(one.is_ok()) + u8::from(other.is_ok()), 1);
+}
+
+#[tokio::test]
+async fn the_sweeper_removes_old_leftovers_and_leaves_young_ones_and_objects() {
+    let directory = tempfile::tempdir().unwrap();
+    let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
+    blobs.put_new(LAB, OBJECT, body(b"bytes"), 5).await.unwrap();
+    let (old, young) = (
+        directory.path().join("incoming/old"),
+        directory.path().join("incoming/new"),
+    );
+    let begun = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
+    for (path, modified) in [(&old, begun), (&young, begun + Duration::from_secs(1_000))] {
+        let file = fs::File::create(path).unwrap();
+        file.set_modified(modified).unwrap();
+    }
+    let before = OffsetDateTime::from_unix_timestamp(1_500).unwrap();
+    assert_eq!(blobs.sweep_unfinished(before).await.unwrap(), 1);
+    assert!(!old.exists() && young.exists());
+    assert_eq!(blobs.size(LAB, OBJECT).await.unwrap(), 5);
+}
+
+#[tokio::test]
+async fn a_directory_that_cannot_be_used_is_refused_in_one_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, b"").unwrap();
+    let error = LocalBlobStore::open(&file)
+        .await
+        .map(drop)
+        .unwrap_err()
+        .to_string();
+    assert!(error.starts_with("cannot use file://"), "{error}");
+    assert!(!error.contains('\n'), "{error}");
+}
+
+#[tokio::test]
+async fn the_probe_fails_once_the_directory_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
+    fs::remove_dir_all(directory.path()).unwrap();
+    assert!(blobs.probe().await.is_err());
+}
+
+/// `cargo test --release -p labdata-object-store -- --ignored --nocapture`: 500 MB from memory,
+/// against a plain write and sync of the same bytes in the same run.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a measurement, not a check"]
+#[expect(
+    clippy::print_stdout,
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    reason = "it prints what it measured"
+)]
+async fn throughput_of_500_megabytes() {
+    use std::io::Write;
+
+    const CHUNK: usize = 65_536;
+    const CHUNKS: usize = 8_000;
+    let directory = tempfile::tempdir_in(".").unwrap();
+    let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
+    let chunk = Bytes::from(vec![0x5a; CHUNK]);
+    for round in 0..4_u128 {
+        let begun = Instant::now();
+        let mut file = fs::File::create(directory.path().join("floor")).unwrap();
+        for _ in 0..CHUNKS {
+            file.write_all(&chunk).unwrap();
+        }
+        file.sync_all().unwrap();
+        let floor = begun.elapsed();
+        fs::remove_file(directory.path().join("floor")).unwrap();
+
+        let begun = Instant::now();
+        let object = ObjectKey::new(Uuid::from_u128(round));
+        let body = stream::iter(vec![chunk.clone(); CHUNKS]).map(Ok).boxed();
+        blobs.put_new(LAB, object, body, u64::MAX).await.unwrap();
+        let put = begun.elapsed();
+        let megabytes = (CHUNK * CHUNKS) as f64 / 1e6;
+        println!(
+            "write+fsync {:.0} MB/s, put_new {:.0} MB/s, ratio {:.2}",
+            megabytes / floor.as_secs_f64(),
+            megabytes / put.as_secs_f64(),
+            put.as_secs_f64() / floor.as_secs_f64(),
+        );
+        blobs.delete(LAB, object).await.unwrap();
+    }
+}
