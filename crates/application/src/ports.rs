@@ -7,6 +7,8 @@ use labdata_ports::{
     instruments::InstrumentRepository, jobs::JobRepository, tenancy::TenancyRepository,
 };
 
+use crate::key_cache::KeyCache;
+
 /// The ports, injected once by the composition root. Every use case takes it by reference, first.
 #[derive(Clone)]
 pub struct Ports {
