@@ -15,6 +15,8 @@ mod problem_list;
 mod question;
 mod reference;
 mod request;
+#[cfg(test)]
+mod tests;
 
 pub use check::{Checked, check};
 pub use outcome::{SeriesOutcome, TableOutcome, WriteOutcome};

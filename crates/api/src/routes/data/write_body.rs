@@ -4,12 +4,72 @@ use labdata_domain::data_write::{
     Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite, WriteRequest, cell::Cell,
 };
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::write_stream;
 use crate::http::shape::{
     Fields, Kind, Place, Shape,
     readers::{boolean, choice, list, shape, text},
 };
+
+/// The body of a data write, as it is documented.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "documents the body, which is read straight into columns")]
+pub struct DataWriteBody {
+    /// Table writes, applied in order; at most 10,000 rows across all of them.
+    tables: Option<Vec<TableWriteBody>>,
+    /// Series, applied after them; at most 250,000 values across all of them.
+    series: Option<Vec<SeriesWriteBody>>,
+    /// The execution to record the write under; when omitted one is created, and completed.
+    job_execution_id: Option<String>,
+    /// The job of a created execution; `Off-Platform Manual Job` unless given.
+    job_name: Option<String>,
+    /// Do everything, then roll back.
+    #[schema(required = false)]
+    dry_run: bool,
+    /// Answer with the written rows.
+    #[schema(required = false)]
+    return_rows: bool,
+}
+
+/// Rows for one table.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "documents the body, which is read straight into columns")]
+pub struct TableWriteBody {
+    /// One of the organization's tables, or a core table.
+    table: String,
+    /// Maps from column names to values; `_ref` gives a row a label. A reference is an id, an
+    /// `@label` of an earlier row, or a lookup object.
+    #[schema(value_type = Vec<Object>)]
+    rows: Vec<Map<String, Value>>,
+    /// `insert` (unless given), `upsert`, `update` or `delete`.
+    #[schema(value_type = Option<String>, example = "insert")]
+    mode: Mode,
+    /// Columns that identify an existing row; the primary key unless given.
+    key: Option<Vec<String>>,
+    /// For delete: also delete rows of other tables that reference the deleted ones.
+    #[schema(required = false)]
+    cascade: bool,
+    /// `overwrite` (unless given) or `fill_missing`.
+    #[schema(value_type = Option<String>, example = "overwrite")]
+    on_match: OnMatch,
+}
+
+/// A series for one parent row; it replaces the one that the parent has.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "documents the body, which is read straight into columns")]
+pub struct SeriesWriteBody {
+    /// The raw table.
+    table: String,
+    /// The parent row: an id, an `@label` or a lookup object.
+    #[schema(value_type = Value)]
+    parent: Cell,
+    /// Lists of values by column, all of one length, one value per point.
+    #[schema(value_type = Object)]
+    columns: Map<String, Value>,
+    /// Which reference points at the parent; required where the table has several.
+    parent_column: Option<String>,
+}
 
 /// The body of `POST /api/v1/data/write`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,0 +1,34 @@
+//! Data writes over HTTP beside what PostgreSQL needs at the least for the same rows.
+//!
+//! Every figure is a ratio to a floor that is measured in the same run, in turn with it: absolute
+//! times say more about the machine. The server is the real program on a database of its own, with
+//! fsync on. Run with `just bench`.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    reason = "a benchmark prints its figures, and stops at the first surprise"
+)]
+
+mod harness;
+mod rows;
+mod series;
+
+use harness::Bench;
+
+#[tokio::main]
+async fn main() {
+    // `cargo test --benches` and clippy build this; only `cargo bench` measures.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return;
+    }
+    let mut bench = Bench::start().await;
+    println!("{:<58} {:>9} {:>9} {:>7}", "what (medians, ms)", "ours", "floor", "ratio");
+    rows::insert_10_000(&mut bench).await;
+    series::write_250_000_values(&mut bench).await;
+    series::read_one_parent_among_1_000(&mut bench).await;
+    bench.stop().await;
+}

@@ -1,0 +1,6 @@
+//! `/api/v1/data`: writing rows and series.
+
+pub mod write;
+pub mod write_body;
+mod write_stream;
+pub mod write_view;

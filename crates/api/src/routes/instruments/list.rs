@@ -1,0 +1,20 @@
+//! `GET /api/v1/instruments`
+
+use labdata_application::list_instruments::list_instruments;
+
+use super::InstrumentView;
+use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
+
+/// Lists instruments, newest first
+#[utoipa::path(
+    get,
+    path = "/api/v1/instruments",
+    operation_id = "list_instruments",
+    tag = "instruments",
+    params(PageQuery),
+    responses((status = 200, description = "The instruments", body = Vec<InstrumentView>))
+)]
+pub async fn handle(call: Call<Read, NoBody, PageQuery>) -> Answer<Listing<InstrumentView>> {
+    let page = list_instruments(call.ports(), &call.actor, call.query.0).await?;
+    Ok(Listing::of(page, Into::into))
+}

@@ -1,0 +1,35 @@
+//! `/api/v1/instruments`
+
+use labdata_domain::instrument::Instrument;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::Timestamp;
+
+pub mod create;
+pub mod list;
+
+/// An instrument.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct InstrumentView {
+    id: String,
+    /// Its name, unique within the organization.
+    name: String,
+    description: Option<String>,
+    /// Its kind.
+    #[schema(example = "plate_reader")]
+    instrument_type: Option<String>,
+    created_at: Timestamp,
+}
+
+impl From<Instrument> for InstrumentView {
+    fn from(instrument: Instrument) -> Self {
+        Self {
+            id: instrument.id.to_string(),
+            name: instrument.name,
+            description: instrument.description,
+            instrument_type: instrument.instrument_type,
+            created_at: instrument.created_at.into(),
+        }
+    }
+}

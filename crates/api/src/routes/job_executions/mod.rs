@@ -1,0 +1,83 @@
+//! `/api/v1/job-executions`
+
+use labdata_domain::{
+    execution::{Execution, ExecutionState},
+    ids::ExecutionId,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::http::{
+    Timestamp,
+    shape::{
+        Fields, Place, Shape,
+        readers::{MaybeId, id},
+    },
+};
+
+pub mod close;
+pub mod get;
+pub mod list;
+pub mod start;
+
+/// One run of a job.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ExecutionView {
+    /// Passed to write and upload operations.
+    job_execution_id: String,
+    /// The job that it belongs to.
+    job_id: String,
+    job_name: String,
+    /// `queued`, `running`, `completed`, `failed` or `cancelled`.
+    #[schema(example = "running")]
+    status: &'static str,
+    started_at: Option<Timestamp>,
+    /// Null while it is still running.
+    completed_at: Option<Timestamp>,
+    /// Why it failed, where the platform knows.
+    error_message: Option<String>,
+    /// Of runs on the platform.
+    exit_code: Option<i32>,
+    /// Of runs on the platform: the version of the script that ran.
+    script_version: Option<u32>,
+    /// Of runs on the platform: the file that triggered it.
+    trigger_file_id: Option<String>,
+    /// Of runs on the platform.
+    parameters: Option<Map<String, Value>>,
+}
+
+impl From<Execution> for ExecutionView {
+    fn from(execution: Execution) -> Self {
+        Self {
+            job_execution_id: execution.id.to_string(),
+            job_id: execution.job_id.to_string(),
+            job_name: execution.job_name,
+            status: execution.state.as_str(),
+            started_at: execution.started_at.map(Into::into),
+            completed_at: execution.state.completed_at().map(Into::into),
+            error_message: match execution.state {
+                ExecutionState::Failed { error, .. } => error,
+                _ => None,
+            },
+            exit_code: None,
+            script_version: None,
+            trigger_file_id: None,
+            parameters: None,
+        }
+    }
+}
+
+/// The execution's id.
+#[derive(Clone, Copy, Debug)]
+pub struct ExecutionPath {
+    /// What nobody knows is answered 404, be it a UUID or not.
+    pub execution_id: MaybeId<ExecutionId>,
+}
+
+impl Shape for ExecutionPath {
+    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
+        let mut fields = Fields::of(value, place)?;
+        Some(Self { execution_id: fields.required("execution_id", id())? })
+    }
+}

@@ -1,0 +1,39 @@
+//! The endpoints: one file each, in the tree of their URLs (`/api/v1` left out).
+//!
+//! See `docs/ADDING-AN-ENDPOINT.md`.
+
+use crate::{endpoint, http::endpoint::Endpoint};
+
+pub mod api_keys;
+pub mod docs;
+pub mod health;
+pub mod instruments;
+pub mod job_executions;
+pub mod jobs;
+pub mod metrics;
+pub mod openapi;
+pub mod ready;
+
+/// Every endpoint of the server. Routing, the OpenAPI document and the authorization matrix of the
+/// tests are made from this one list.
+#[must_use]
+pub fn all() -> Vec<Endpoint> {
+    let mut endpoints = vec![
+        endpoint!(api_keys::create),
+        endpoint!(api_keys::list),
+        endpoint!(api_keys::revoke),
+        endpoint!(instruments::create),
+        endpoint!(instruments::list),
+        endpoint!(job_executions::start),
+        endpoint!(job_executions::list),
+        endpoint!(job_executions::get),
+        endpoint!(job_executions::close),
+        endpoint!(jobs::list),
+        endpoint!(open health),
+        endpoint!(open ready),
+        endpoint!(open metrics),
+        endpoint!(open openapi),
+    ];
+    endpoints.extend(docs::endpoints());
+    endpoints
+}

@@ -1,0 +1,5 @@
+//! `/api/v1/tables`: definitions of the organization's tables.
+
+pub mod delete;
+pub mod put;
+pub mod table_view;

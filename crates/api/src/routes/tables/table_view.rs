@@ -1,0 +1,83 @@
+//! A table as the API shows it.
+
+use labdata_domain::catalog::{Column, Origin, Table};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A table: one of the organization's, or a core table.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TableView {
+    /// The table's id; null for core tables.
+    id: Option<i64>,
+    /// Its name, in the API and in SQL.
+    name: String,
+    /// What it holds.
+    description: Option<String>,
+    /// `curated` (rows), `raw` (series of points) or `core` (rows, in every organization).
+    semantic_category: &'static str,
+    /// Its columns, the primary key of a table of rows first.
+    columns: Vec<ColumnView>,
+    /// Sets of columns whose values together may occur once.
+    unique_together: Vec<Vec<String>>,
+}
+
+/// A column of a table.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ColumnView {
+    /// The column's id; null for columns of core tables.
+    id: Option<i64>,
+    /// Its name in writes and reads.
+    name: String,
+    /// Its name in SQL, where references end in `_id`.
+    sql_column_name: String,
+    /// What it holds.
+    description: Option<String>,
+    /// `string`, `text`, `integer`, `float`, `boolean`, `datetime`, `date`, `uuid` or `json`.
+    data_type: &'static str,
+    /// Whether it is the primary key.
+    is_primary_key: bool,
+    /// Whether it points at a row of another table.
+    is_foreign_key: bool,
+    /// Whether it may be null.
+    is_nullable: bool,
+    /// Whether no two rows may have the same value.
+    is_unique: bool,
+    /// The value of a created row that gives none.
+    default: Option<serde_json::Value>,
+    /// The table whose row it points at.
+    foreign_key_table_name: Option<String>,
+}
+
+impl From<&Table> for TableView {
+    fn from(table: &Table) -> Self {
+        Self {
+            id: table.id,
+            name: table.name.clone(),
+            description: table.description.clone(),
+            semantic_category: match table.origin {
+                Origin::Core => "core",
+                Origin::Organization => table.category.as_str(),
+            },
+            columns: table.columns.iter().map(ColumnView::from).collect(),
+            unique_together: table.unique_together.clone(),
+        }
+    }
+}
+
+impl From<&Column> for ColumnView {
+    fn from(column: &Column) -> Self {
+        Self {
+            id: column.id,
+            name: column.name.clone(),
+            sql_column_name: column.sql_name().into_owned(),
+            description: column.description.clone(),
+            data_type: column.data_type.as_str(),
+            is_primary_key: column.is_primary_key,
+            is_foreign_key: column.references.is_some(),
+            is_nullable: column.is_nullable,
+            is_unique: column.is_unique,
+            default: column.default.clone(),
+            foreign_key_table_name: column.references.clone(),
+        }
+    }
+}
