@@ -1,7 +1,6 @@
 //! Starting child processes that die with their parent, and recognizing the server's processes.
 
 use std::ffi::OsStr;
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -41,7 +40,7 @@ fn die_with_parent(command: &mut Command, signal: Signal) {
         if rustix::process::getppid() == Some(parent) {
             Ok(())
         } else {
-            Err(io::Error::from(rustix::io::Errno::SRCH))
+            Err(std::io::Error::from(rustix::io::Errno::SRCH))
         }
     };
     // SAFETY: between fork and exec the closure makes two system calls; it neither allocates nor

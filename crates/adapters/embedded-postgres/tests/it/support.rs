@@ -80,7 +80,8 @@ pub(crate) fn postmaster(data_dir: &Path) -> Option<u32> {
     text.lines().next()?.parse().ok()
 }
 
-/// The PostgreSQL processes whose working directory is the cluster.
+/// The PostgreSQL processes of the cluster, by their working directory.
+#[cfg(target_os = "linux")]
 pub(crate) fn servers_of(data_dir: &Path) -> Vec<u32> {
     let cluster = data_dir.join("postgres");
     let cluster = cluster.canonicalize().unwrap_or(cluster);
@@ -90,6 +91,20 @@ pub(crate) fn servers_of(data_dir: &Path) -> Vec<u32> {
             std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == cluster)
         })
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// The postmasters of the cluster, by their command line.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn servers_of(data_dir: &Path) -> Vec<u32> {
+    let cluster = data_dir.join("postgres");
+    let cluster = cluster.canonicalize().unwrap_or(cluster);
+    let mut ps = Command::new("ps");
+    let output = ps.args(["-axo", "pid=,command="]).output().expect("ps");
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter(|line| line.contains(&format!("-D {} ", cluster.display())))
+        .filter_map(|line| line.split_whitespace().next()?.parse().ok())
         .collect()
 }
 
