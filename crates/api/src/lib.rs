@@ -1,1 +1,11 @@
 //! The platform's HTTP API and the labdata program.
+//!
+//! **Invariants.** One file per endpoint under [`routes`]; no business rule here: a handler reads
+//! a call, runs one use case, shows the result. What HTTP makes of an error stands in one table,
+//! [`http::error`]. Only `compose` names an adapter.
+
+pub mod app;
+pub mod background;
+pub mod http;
+pub mod routes;
+pub mod system;

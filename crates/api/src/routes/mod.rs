@@ -5,6 +5,7 @@
 use crate::{endpoint, http::endpoint::Endpoint};
 
 pub mod api_keys;
+pub mod data;
 pub mod docs;
 pub mod health;
 pub mod instruments;
@@ -13,6 +14,8 @@ pub mod jobs;
 pub mod metrics;
 pub mod openapi;
 pub mod ready;
+pub mod tables;
+pub mod tools;
 
 /// Every endpoint of the server. Routing, the OpenAPI document and the authorization matrix of the
 /// tests are made from this one list.
@@ -28,7 +31,13 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(job_executions::list),
         endpoint!(job_executions::get),
         endpoint!(job_executions::close),
+        endpoint!(job_executions::revert),
         endpoint!(jobs::list),
+        endpoint!(tables::put),
+        endpoint!(tables::delete),
+        endpoint!(tools::schema),
+        endpoint!(tools::read),
+        endpoint!(data::write),
         endpoint!(open health),
         endpoint!(open ready),
         endpoint!(open metrics),

@@ -3,7 +3,7 @@
 use labdata_application::list_executions::list_executions;
 use labdata_domain::{
     ids::JobId,
-    page::{DEFAULT_LIMIT, Page, PageRequest},
+    page::{DEFAULT_LIMIT, PageRequest},
 };
 use labdata_ports::executions::ExecutionFilter;
 use serde_json::Value;
@@ -65,7 +65,7 @@ pub async fn handle(
     let query = &call.query;
     let job = match query.job_id.map(MaybeId::known) {
         // No execution is of a job whose id cannot be one.
-        Some(None) => return Ok(Listing::of(Page { items: Vec::new(), next: None }, Into::into)),
+        Some(None) => return Ok(Listing::empty()),
         job => job.flatten(),
     };
     let filter = ExecutionFilter { job, status: query.status.map(str::to_owned) };

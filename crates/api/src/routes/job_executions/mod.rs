@@ -19,6 +19,7 @@ use crate::http::{
 pub mod close;
 pub mod get;
 pub mod list;
+pub mod revert;
 pub mod start;
 
 /// One run of a job.

@@ -4,13 +4,10 @@ use actix_web::web::Json;
 use labdata_application::revert_execution::revert_execution;
 use labdata_domain::revert::RevertReport;
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::http::{
-    Answer, Call, NoBody, Write,
-    shape::{Fields, Place, Shape, readers::text},
-};
+use super::ExecutionPath;
+use crate::http::{Answer, Call, NoBody, Write};
 
 /// What a revert did.
 #[derive(Debug, Serialize, ToSchema)]
@@ -36,16 +33,6 @@ impl From<RevertReport> for RevertView {
     }
 }
 
-/// The execution's id.
-#[derive(Debug)]
-pub struct RevertPath(String);
-
-impl Shape for RevertPath {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        Fields::of(value, place)?.required("execution_id", text(..)).map(Self)
-    }
-}
-
 /// Revert an execution
 ///
 /// Deletes the rows that the execution created, and their series, in one transaction. Updates,
@@ -53,12 +40,13 @@ impl Shape for RevertPath {
 #[utoipa::path(
     post,
     path = "/api/v1/job-executions/{execution_id}/revert",
-    tag = "job executions",
-    operation_id = "revert_execution",
+    tag = "job-executions",
+    operation_id = "revert_job_execution",
     params(("execution_id" = String, Path, description = "The execution's id")),
     responses((status = 200, description = "What was undone", body = RevertView))
 )]
-pub async fn handle(call: Call<Write, NoBody, (), RevertPath>) -> Answer<Json<RevertView>> {
-    let report = revert_execution(call.ports(), &call.actor, &call.path.0).await?;
+pub async fn handle(call: Call<Write, NoBody, (), ExecutionPath>) -> Answer<Json<RevertView>> {
+    let id = call.path.execution_id.or_not_found("job execution")?;
+    let report = revert_execution(call.ports(), &call.actor, id).await?;
     Ok(Json(report.into()))
 }

@@ -1,0 +1,121 @@
+//! What endpoints answer with.
+
+use actix_web::{
+    HttpRequest, HttpResponse, Responder,
+    body::BoxBody,
+    http::header::{HeaderValue, LINK},
+};
+use labdata_domain::{
+    page::{Cursor, Page},
+    timestamp,
+};
+use serde::{Serialize, Serializer};
+use time::OffsetDateTime;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, schema::Type},
+};
+
+use super::ApiError;
+
+/// What a handler returns: an answer, or an error that the table in [`super::error`] knows.
+pub type Answer<T> = Result<T, ApiError>;
+
+/// An answer of 204 with no body.
+#[derive(Clone, Copy, Debug)]
+pub struct NoContent;
+
+impl Responder for NoContent {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        HttpResponse::NoContent().finish()
+    }
+}
+
+/// An array of views, with a `Link` header to the next page while more follows.
+#[derive(Clone, Debug)]
+pub struct Listing<V> {
+    views: Vec<V>,
+    next: Option<Cursor>,
+}
+
+impl<V> Listing<V> {
+    /// No items.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self { views: Vec::new(), next: None }
+    }
+
+    /// A page, each item shown as its view.
+    pub fn of<T>(page: Page<T>, view: impl Fn(T) -> V) -> Self {
+        Self { views: page.items.into_iter().map(view).collect(), next: page.next }
+    }
+}
+
+impl<V: Serialize> Responder for Listing<V> {
+    type Body = BoxBody;
+
+    fn respond_to(self, request: &HttpRequest) -> HttpResponse {
+        let mut answer = HttpResponse::Ok();
+        if let Some(link) = self.next.and_then(|next| next_link(request, &next)) {
+            answer.insert_header((LINK, link));
+        }
+        answer.json(self.views)
+    }
+}
+
+/// The URL of the next page: this one's, as the client called it, with another cursor.
+#[must_use]
+pub fn next_link(request: &HttpRequest, next: &Cursor) -> Option<HeaderValue> {
+    next_page(request, &next.encode())
+}
+
+/// The same for a cursor of whatever kind, encoded.
+#[must_use]
+pub fn next_page(request: &HttpRequest, cursor: &str) -> Option<HeaderValue> {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
+        if name != "cursor" {
+            query.append_pair(&name, &value);
+        }
+    }
+    let query = query.append_pair("cursor", cursor).finish();
+    let path = request.path();
+    let connection = request.connection_info();
+    let base = url::Url::parse(&format!("{}://{}", connection.scheme(), connection.host())).ok();
+    let url = match base.and_then(|base| base.join(path).ok()) {
+        Some(url) => format!("{url}?{query}"),
+        None => format!("{path}?{query}"),
+    };
+    HeaderValue::from_str(&format!("<{url}>; rel=\"next\"")).ok()
+}
+
+/// A point in time as the API shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamp(pub OffsetDateTime);
+
+impl From<OffsetDateTime> for Timestamp {
+    fn from(at: OffsetDateTime) -> Self {
+        Self(at)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&timestamp::render(self.0))
+    }
+}
+
+impl PartialSchema for Timestamp {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some("RFC 3339, UTC, microseconds at most"))
+            .examples(["2026-03-01T12:00:00.123456Z"])
+            .into()
+    }
+}
+
+impl ToSchema for Timestamp {}

@@ -1,0 +1,110 @@
+//! A call of an endpoint: who calls, with what. Its type says what the endpoint asks for.
+
+use std::marker::PhantomData;
+
+use actix_web::{FromRequest, HttpRequest, dev::Payload, web::Data};
+use futures::future::LocalBoxFuture;
+use labdata_application::{Error, Ports, authenticate::authenticate};
+use labdata_domain::actor::Actor;
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+
+use super::{
+    ApiError,
+    body::{Body, NoBody, drain},
+    scope::{RequiredScope, shown_key},
+    shape::{Place, Problems, Shape},
+};
+use crate::app::App;
+
+/// The one argument of a handler: `Call<Scope, Body, Query, Path>`.
+///
+/// It is made in this order, and the first step that fails is the answer: the key (401), its scope
+/// (403), the body's Content-Type (415), its size (413); then path, query string and body are read,
+/// and all their problems make one 422.
+pub struct Call<S, B = NoBody, Q = (), P = ()> {
+    /// What the server is made of.
+    pub app: Data<App>,
+    /// Who calls.
+    pub actor: Actor,
+    /// The body.
+    pub body: B,
+    /// The query string.
+    pub query: Q,
+    /// The path's variable parts.
+    pub path: P,
+    scope: PhantomData<S>,
+}
+
+impl<S, B, Q, P> Call<S, B, Q, P> {
+    /// The ports, for use cases.
+    #[must_use]
+    pub fn ports(&self) -> &Ports {
+        &self.app.ports
+    }
+}
+
+impl<S: RequiredScope, B: Body, Q: Shape + 'static, P: Shape + 'static> FromRequest
+    for Call<S, B, Q, P>
+{
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        let mut payload = payload.take();
+        Box::pin(async move {
+            let call = Self::receive(&request, &mut payload).await;
+            if call.is_err() {
+                drain(&mut payload).await;
+            }
+            call
+        })
+    }
+}
+
+impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
+    async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Self, ApiError> {
+        let app = request
+            .app_data::<Data<App>>()
+            .cloned()
+            .ok_or_else(|| Error::Internal("the server has no App".to_owned()))?;
+        let actor = authenticate(&app.ports, shown_key(request)?).await?;
+        actor.require(S::SCOPE).map_err(Error::from)?;
+        let received = B::receive(request, payload).await?;
+
+        let problems = Problems::default();
+        let path = P::read(path_document(request), &Place::root("path", &problems));
+        let query = Q::read(query_document(request), &Place::root("query", &problems));
+        let body = B::read(&received, &Place::root("body", &problems));
+        match (path, query, body) {
+            (Some(path), Some(query), Some(body)) if problems.is_empty() => {
+                Ok(Self { app, actor, body, query, path, scope: PhantomData })
+            }
+            _ => Err(ApiError::Shape(problems.explain(&Map::from_iter([
+                ("path".to_owned(), path_document(request)),
+                ("query".to_owned(), query_document(request)),
+                ("body".to_owned(), B::document(&received)),
+            ])))),
+        }
+    }
+}
+
+/// The query string as an object of texts; of a repeated name the last counts.
+fn query_document(request: &HttpRequest) -> Value {
+    url::form_urlencoded::parse(request.query_string().as_bytes())
+        .map(|(name, value)| (name.into_owned(), Value::String(value.into_owned())))
+        .collect()
+}
+
+/// The path's variable parts as an object of texts.
+fn path_document(request: &HttpRequest) -> Value {
+    request
+        .match_info()
+        .iter()
+        .map(|(name, value)| {
+            let value = percent_decode_str(value).decode_utf8_lossy().into_owned();
+            (name.to_owned(), Value::String(value))
+        })
+        .collect()
+}

@@ -1,0 +1,128 @@
+//! An endpoint: its route, its scope, its documentation, from one source.
+
+use actix_web::{FromRequest, Handler, Responder, Route, http::Method, web};
+use labdata_domain::scope::Scope;
+use utoipa::{
+    __dev::SchemaReferences,
+    Path,
+    openapi::{RefOr, Schema, path::{HttpMethod, Operation}},
+};
+
+use super::{body::Body, call::Call, scope::RequiredScope, shape::Shape};
+
+/// One method of one path.
+pub struct Endpoint {
+    /// The method. GET answers HEAD as well.
+    pub method: Method,
+    /// The path's pattern, such as `/api/v1/api-keys/{id}`.
+    pub path: String,
+    /// The scope that the caller's key must have; `None` where no key is asked for.
+    pub scope: Option<Scope>,
+    pub(super) takes_json: bool,
+    pub(super) documentation: Option<Documentation>,
+    attach: Box<dyn Fn(Route) -> Route>,
+}
+
+/// What the OpenAPI document says of an endpoint.
+pub(super) struct Documentation {
+    pub(super) method: HttpMethod,
+    pub(super) operation: Operation,
+    pub(super) schemas: Vec<(String, RefOr<Schema>)>,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} ({:?})", self.method, self.path, self.scope)
+    }
+}
+
+impl Endpoint {
+    /// An endpoint whose handler takes a [`Call`]: the scope and the kind of body come from its
+    /// type, method and path from its documentation `D`. Usually made by
+    /// [`endpoint!`](crate::endpoint).
+    pub fn scoped<D, H, S, B, Q, P>(handler: H) -> Self
+    where
+        D: Path + SchemaReferences,
+        S: RequiredScope,
+        B: Body,
+        Q: Shape + 'static,
+        P: Shape + 'static,
+        H: Handler<(Call<S, B, Q, P>,)>,
+        H::Output: Responder + 'static,
+    {
+        Self { scope: Some(S::SCOPE), takes_json: B::IS_JSON, ..Self::open::<D, _, _>(handler) }
+    }
+
+    /// A documented endpoint that asks for no key.
+    pub fn open<D, H, A>(handler: H) -> Self
+    where
+        D: Path + SchemaReferences,
+        A: FromRequest + 'static,
+        H: Handler<A>,
+        H::Output: Responder + 'static,
+    {
+        let method = D::methods().into_iter().next().unwrap_or(HttpMethod::Get);
+        let mut schemas = Vec::new();
+        D::schemas(&mut schemas);
+        Self {
+            documentation: Some(Documentation { method: method.clone(), operation: D::operation(), schemas }),
+            ..Self::hidden(standard(&method), D::path(), handler)
+        }
+    }
+
+    /// An endpoint that asks for no key and is no part of the OpenAPI document.
+    pub fn hidden<H, A>(method: Method, path: impl Into<String>, handler: H) -> Self
+    where
+        A: FromRequest + 'static,
+        H: Handler<A>,
+        H::Output: Responder + 'static,
+    {
+        Self {
+            method,
+            path: path.into(),
+            scope: None,
+            takes_json: false,
+            documentation: None,
+            attach: Box::new(move |route| route.to(handler.clone())),
+        }
+    }
+
+    /// The methods that it answers.
+    #[must_use]
+    pub fn methods(&self) -> Vec<Method> {
+        match self.method {
+            Method::GET => vec![Method::GET, Method::HEAD],
+            ref method => vec![method.clone()],
+        }
+    }
+
+    pub(super) fn routes(&self) -> impl Iterator<Item = Route> {
+        self.methods().into_iter().map(|method| (self.attach)(web::method(method)))
+    }
+}
+
+fn standard(method: &HttpMethod) -> Method {
+    match method {
+        HttpMethod::Post => Method::POST,
+        HttpMethod::Put => Method::PUT,
+        HttpMethod::Patch => Method::PATCH,
+        HttpMethod::Delete => Method::DELETE,
+        _ => Method::GET,
+    }
+}
+
+/// The endpoint of a module that has a documented `handle`: `endpoint!(api_keys::create)`, or
+/// `endpoint!(open health)` for one that asks for no key.
+#[macro_export]
+macro_rules! endpoint {
+    (open $($module:ident)::+) => {
+        $crate::http::endpoint::Endpoint::open::<$($module)::+::__path_handle, _, _>(
+            $($module)::+::handle,
+        )
+    };
+    ($($module:ident)::+) => {
+        $crate::http::endpoint::Endpoint::scoped::<$($module)::+::__path_handle, _, _, _, _, _>(
+            $($module)::+::handle,
+        )
+    };
+}

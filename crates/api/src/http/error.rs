@@ -1,0 +1,172 @@
+//! From errors to answers: the one table.
+
+use actix_web::{
+    HttpResponse, HttpResponseBuilder, ResponseError,
+    http::{StatusCode, header},
+};
+use labdata_application::Error;
+use labdata_domain::data_write::Problem;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::shape::ShapeProblem;
+
+/// Why a request was not answered as it wished.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// A use case refused or failed.
+    #[error(transparent)]
+    UseCase(#[from] Error),
+    /// The request does not have the shape that the endpoint reads.
+    #[error("{} problems of shape", .0.len())]
+    Shape(Vec<ShapeProblem>),
+    /// The body is of a type that the endpoint does not read.
+    #[error("{0}")]
+    UnsupportedMediaType(String),
+    /// The body could not be read to its end.
+    #[error("{0}")]
+    BrokenBody(String),
+    /// The body did not arrive in time.
+    #[error("the request body did not arrive in time")]
+    SlowBody,
+}
+
+/// An error that says what happened.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ErrorBody {
+    /// What happened, for people.
+    pub detail: String,
+}
+
+/// The request does not have the shape that the operation reads.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ShapeErrorBody {
+    /// Every problem.
+    pub detail: Vec<ShapeProblem>,
+}
+
+/// The platform failed; the log knows more under the request's id.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct InternalErrorBody {
+    /// Always `internal error`.
+    #[schema(example = "internal error")]
+    pub detail: String,
+    /// The id of the request, also in the header `X-Request-Id`.
+    pub request_id: String,
+}
+
+/// One thing that is wrong with a data write.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WriteDataProblem {
+    /// Where, such as `tables[1].rows[0].sample`; null for the whole request.
+    pub path: Option<String>,
+    /// What.
+    pub message: String,
+}
+
+/// A data write's problems; nothing was written.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WriteDataErrorBody {
+    /// At most 100, and one more that counts the rest.
+    pub errors: Vec<WriteDataProblem>,
+}
+
+impl From<Problem> for WriteDataProblem {
+    fn from(problem: Problem) -> Self {
+        Self { path: problem.path, message: problem.message }
+    }
+}
+
+impl ApiError {
+    /// What the log, and never the client, is told.
+    #[must_use]
+    pub fn cause(&self) -> Option<&str> {
+        match self {
+            Self::UseCase(Error::Internal(cause) | Error::Unavailable(cause)) => Some(cause),
+            _ => None,
+        }
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        match self {
+            Self::UseCase(error) => match error {
+                Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+                Error::Forbidden(_) => StatusCode::FORBIDDEN,
+                Error::NotFound(_) => StatusCode::NOT_FOUND,
+                Error::Invalid(_) | Error::Problems(_) => StatusCode::BAD_REQUEST,
+                Error::Conflict(_) => StatusCode::CONFLICT,
+                Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+                Error::Busy { .. } => StatusCode::TOO_MANY_REQUESTS,
+                Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+                Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            },
+            Self::Shape(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::BrokenBody(_) => StatusCode::BAD_REQUEST,
+            Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
+        }
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let mut answer = HttpResponseBuilder::new(self.status_code());
+        match self {
+            Self::Shape(problems) => return answer.json(ShapeErrorView { detail: problems }),
+            Self::UseCase(Error::Problems(problems)) => {
+                let errors = problems.iter().cloned().map(Into::into).collect();
+                return answer.json(WriteDataErrorBody { errors });
+            }
+            Self::UseCase(Error::Unauthenticated(_)) => {
+                answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
+            }
+            Self::UseCase(Error::Busy { retry_after_seconds }) => {
+                answer.insert_header((header::RETRY_AFTER, *retry_after_seconds));
+            }
+            // The body, with the request's id, is made where the id is known: `observe`.
+            Self::UseCase(Error::Internal(_)) => return answer.finish(),
+            Self::UseCase(Error::Unavailable(_)) => {
+                return answer.json(ErrorBody {
+                    detail: "a service that the platform needs does not answer; try again later"
+                        .to_owned(),
+                });
+            }
+            _ => {}
+        }
+        answer.json(ErrorBody { detail: self.to_string() })
+    }
+}
+
+#[derive(Serialize)]
+struct ShapeErrorView<'a> {
+    detail: &'a [ShapeProblem],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(error: Error) -> u16 {
+        ApiError::from(error).status_code().as_u16()
+    }
+
+    #[test]
+    fn every_error_of_a_use_case_has_its_status() {
+        assert_eq!(status(Error::Unauthenticated("x")), 401);
+        assert_eq!(status(Error::Forbidden("x".to_owned())), 403);
+        assert_eq!(status(Error::NotFound("job")), 404);
+        assert_eq!(status(Error::Invalid("x".to_owned())), 400);
+        assert_eq!(status(Error::Problems(Vec::new())), 400);
+        assert_eq!(status(Error::Conflict("x".to_owned())), 409);
+        assert_eq!(status(Error::TooLarge("x".to_owned())), 413);
+        assert_eq!(status(Error::Busy { retry_after_seconds: 1 }), 429);
+        assert_eq!(status(Error::Unavailable("x".to_owned())), 503);
+        assert_eq!(status(Error::Internal("x".to_owned())), 500);
+    }
+
+    #[test]
+    fn a_busy_platform_says_when_to_try_again() {
+        let answer = ApiError::from(Error::Busy { retry_after_seconds: 7 }).error_response();
+        assert_eq!(answer.headers().get("retry-after").unwrap(), "7");
+    }
+}

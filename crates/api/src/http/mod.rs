@@ -1,0 +1,24 @@
+//! The framework that endpoints stand on: reading calls, answering them, watching them.
+//!
+//! An endpoint names what it needs in the type of its one argument, [`Call`]; see
+//! `docs/ADDING-AN-ENDPOINT.md`.
+
+pub mod answer;
+pub mod body;
+pub mod call;
+pub mod endpoint;
+pub mod error;
+pub mod metrics;
+pub mod observe;
+pub mod openapi;
+pub mod page;
+pub mod scope;
+pub mod server;
+pub mod shape;
+
+pub use answer::{Answer, Listing, NoContent, Timestamp};
+pub use body::{JsonBody, NoBody, OptionalJson};
+pub use call::Call;
+pub use error::ApiError;
+pub use page::PageQuery;
+pub use scope::{Admin, Read, Write};

@@ -1,0 +1,171 @@
+//! Around every request: its id, its line in the log, its figures; and no error without a body
+//! that says what happened.
+
+use std::{
+    any::Any,
+    panic::AssertUnwindSafe,
+    time::{Duration, Instant},
+};
+
+use actix_web::{
+    HttpResponse, ResponseError,
+    body::{BodySize, BoxBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    http::{
+        Method, StatusCode,
+        header::{HeaderName, HeaderValue},
+    },
+    middleware::Next,
+    web::Data,
+};
+use futures::FutureExt;
+use tracing::Instrument;
+
+use super::{
+    ApiError,
+    error::{ErrorBody, InternalErrorBody},
+};
+use crate::app::App;
+
+/// The header that carries a request's id.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The longest id of a client's that is taken over.
+const LONGEST_ID: usize = 128;
+
+/// The middleware around everything.
+///
+/// # Errors
+/// When a handler panicked; the error is the answer.
+pub async fn observe(
+    app: Data<App>,
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let started = Instant::now();
+    let id = request_id(&request, &app);
+    let method = request.method().clone();
+    let path = request.path().to_owned();
+    let span = tracing::info_span!("request", request_id = %id, %method, path);
+    let answered = AssertUnwindSafe(async move { next.call(request).await })
+        .catch_unwind()
+        .instrument(span.clone())
+        .await;
+    let _entered = span.enter();
+    match answered {
+        Ok(Ok(response)) => {
+            let response = finish(response.map_into_boxed_body(), &id);
+            let route = response.request().match_pattern();
+            let route = route.as_deref().unwrap_or("unmatched");
+            note(&app, &method, route, response.status(), started.elapsed());
+            Ok(response)
+        }
+        Ok(Err(error)) => {
+            tracing::error!(%error, "the request could not be handled");
+            note(&app, &method, "unmatched", StatusCode::INTERNAL_SERVER_ERROR, started.elapsed());
+            Err(Failed { request_id: id }.into())
+        }
+        Err(panic) => {
+            tracing::error!(panic = panic_text(&*panic), "a handler panicked");
+            note(&app, &method, "panicked", StatusCode::INTERNAL_SERVER_ERROR, started.elapsed());
+            Err(Failed { request_id: id }.into())
+        }
+    }
+}
+
+/// The client's own id where it is short and harmless, else a new one.
+fn request_id(request: &ServiceRequest, app: &App) -> String {
+    let shown = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
+    let sane = |id: &&str| {
+        !id.is_empty()
+            && id.len() <= LONGEST_ID
+            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
+    };
+    shown.filter(sane).map_or_else(|| app.ports.ids.next_id().to_string(), str::to_owned)
+}
+
+/// Adds the id, and a body where an error has none.
+fn finish(response: ServiceResponse<BoxBody>, id: &str) -> ServiceResponse<BoxBody> {
+    let status = response.status();
+    let mut response = if status == StatusCode::INTERNAL_SERVER_ERROR {
+        log_cause(&response);
+        with_body(response, internal_error(id))
+    } else if (status.is_client_error() || status.is_server_error())
+        && matches!(response.response().body().size(), BodySize::None | BodySize::Sized(0))
+    {
+        let detail = status.canonical_reason().unwrap_or("Error").to_owned();
+        let body = HttpResponse::build(status).json(ErrorBody { detail });
+        with_body(response, body)
+    } else {
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            log_cause(&response);
+        }
+        response
+    };
+    insert_id(response.response_mut(), id);
+    response
+}
+
+/// The answer with another body, and the headers that go with it.
+fn with_body(response: ServiceResponse<BoxBody>, body: HttpResponse) -> ServiceResponse<BoxBody> {
+    let (request, old) = response.into_parts();
+    let mut body = body;
+    for (name, value) in old.headers() {
+        if !body.headers().contains_key(name) {
+            body.headers_mut().append(name.clone(), value.clone());
+        }
+    }
+    ServiceResponse::new(request, body)
+}
+
+fn internal_error(id: &str) -> HttpResponse {
+    HttpResponse::InternalServerError().json(InternalErrorBody {
+        detail: "internal error".to_owned(),
+        request_id: id.to_owned(),
+    })
+}
+
+fn insert_id(response: &mut HttpResponse, id: &str) {
+    if let Ok(value) = HeaderValue::from_str(id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+}
+
+fn log_cause(response: &ServiceResponse<BoxBody>) {
+    let Some(error) = response.response().error() else { return };
+    match error.as_error::<ApiError>().and_then(ApiError::cause) {
+        Some(cause) => tracing::error!(cause, "the request failed"),
+        None => tracing::error!(%error, "the request failed"),
+    }
+}
+
+fn note(app: &App, method: &Method, route: &str, status: StatusCode, took: Duration) {
+    app.metrics.note_request(method, route, status, took);
+    let (status, took) = (status.as_u16(), format!("{:.1}", took.as_secs_f64() * 1000.0));
+    // What asks every few seconds whether the server lives would drown the rest.
+    if matches!(route, "/healthz" | "/readyz" | "/metrics") {
+        tracing::debug!(status, milliseconds = took, "answered");
+    } else {
+        tracing::info!(status, milliseconds = took, "answered");
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown")
+}
+
+/// The request ended in a panic: there is no answer to finish, so the error is one.
+#[derive(Debug, thiserror::Error)]
+#[error("internal error")]
+struct Failed {
+    request_id: String,
+}
+
+impl ResponseError for Failed {
+    fn error_response(&self) -> HttpResponse {
+        let mut response = internal_error(&self.request_id);
+        insert_id(&mut response, &self.request_id);
+        response
+    }
+}

@@ -1,0 +1,111 @@
+//! The OpenAPI document, generated from the endpoints.
+
+use labdata_domain::scope::Scope;
+use utoipa::{
+    ToSchema,
+    openapi::{
+        ComponentsBuilder, ContentBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder,
+        PathItem, Paths, Ref, RefOr, Response, ResponseBuilder, Schema,
+        path::Operation,
+        security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
+    },
+};
+
+use super::{
+    endpoint::{Documentation, Endpoint},
+    error::{ErrorBody, InternalErrorBody, ShapeErrorBody},
+};
+use crate::routes;
+
+/// The security scheme's name in the document.
+const BEARER: &str = "bearer";
+
+/// The document of every endpoint.
+#[must_use]
+pub fn openapi() -> OpenApi {
+    document(routes::all())
+}
+
+fn document(endpoints: Vec<Endpoint>) -> OpenApi {
+    let mut paths = Paths::new();
+    let mut schemas: Vec<(String, RefOr<Schema>)> = Vec::new();
+    add_schema::<ErrorBody>(&mut schemas);
+    add_schema::<ShapeErrorBody>(&mut schemas);
+    add_schema::<InternalErrorBody>(&mut schemas);
+    for mut endpoint in endpoints {
+        let Some(documentation) = endpoint.documentation.take() else { continue };
+        let Documentation { method, mut operation, schemas: own } = documentation;
+        schemas.extend(own);
+        if let Some(scope) = endpoint.scope {
+            complete(&mut operation, scope, endpoint.takes_json);
+        }
+        add(&mut paths, endpoint.path, method, operation);
+    }
+    schemas.sort_by(|(left, _), (right, _)| left.cmp(right));
+    let key = Http::builder()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("An API key of the platform: `ldk_<prefix>_<secret>`"))
+        .build();
+    OpenApiBuilder::new()
+        .info(
+            InfoBuilder::new()
+                .title("Lab Data Platform API")
+                .version("1.0.0")
+                .description(Some(DESCRIPTION))
+                .build(),
+        )
+        .paths(paths)
+        .components(Some(
+            ComponentsBuilder::new()
+                .schemas_from_iter(schemas)
+                .security_scheme(BEARER, SecurityScheme::Http(key))
+                .build(),
+        ))
+        .build()
+}
+
+const DESCRIPTION: &str = "Files, jobs and their executions, and transactional data writes of a \
+    laboratory. Everything belongs to the organization of the API key. See docs/API.md for errors \
+    and paging.";
+
+fn add_schema<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    schemas.push((T::name().into_owned(), T::schema()));
+    T::schemas(schemas);
+}
+
+fn add(paths: &mut Paths, path: String, method: HttpMethod, operation: Operation) {
+    let item = PathItem::new(method, operation);
+    match paths.paths.get_mut(&path) {
+        Some(present) => present.merge_operations(item),
+        None => {
+            paths.paths.insert(path, item);
+        }
+    }
+}
+
+/// Adds what follows from the endpoint's type: the key, its scope, and the answers that every
+/// operation has. What the endpoint documents itself stays.
+fn complete(operation: &mut Operation, scope: Scope, takes_json: bool) {
+    operation.security = Some(vec![SecurityRequirement::new(BEARER, [scope.as_str()])]);
+    let mut answer = |status: &str, description: &str, schema: &str| {
+        let answers = &mut operation.responses.responses;
+        answers
+            .entry(status.to_owned())
+            .or_insert_with(|| error_response(description, schema).into());
+    };
+    answer("400", "What was asked does not hold; nothing was changed", "ErrorBody");
+    answer("401", "No valid API key was shown", "ErrorBody");
+    answer("403", &format!("The API key lacks the {scope} scope"), "ErrorBody");
+    answer("404", "No such thing in the organization", "ErrorBody");
+    answer("422", "The request does not have the right shape; every problem is listed", "ShapeErrorBody");
+    answer("500", "The platform failed", "InternalErrorBody");
+    if takes_json {
+        answer("413", "The body has 4,718,592 bytes or more", "ErrorBody");
+        answer("415", "The body is not JSON by its Content-Type", "ErrorBody");
+    }
+}
+
+fn error_response(description: &str, schema: &str) -> Response {
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(schema))).build();
+    ResponseBuilder::new().description(description).content("application/json", content).build()
+}

@@ -1,0 +1,50 @@
+//! The scope that an endpoint asks for, as a type; and the key that a request shows.
+
+use actix_web::{HttpRequest, http::header::AUTHORIZATION};
+use labdata_application::Error;
+use labdata_domain::scope::Scope;
+
+/// A scope as a type, for [`crate::http::Call`].
+pub trait RequiredScope: 'static {
+    /// The scope that the caller's key must have.
+    const SCOPE: Scope;
+}
+
+/// The endpoint needs the read scope.
+#[derive(Debug)]
+pub enum Read {}
+/// The endpoint needs the write scope.
+#[derive(Debug)]
+pub enum Write {}
+/// The endpoint needs the admin scope.
+#[derive(Debug)]
+pub enum Admin {}
+
+impl RequiredScope for Read {
+    const SCOPE: Scope = Scope::Read;
+}
+
+impl RequiredScope for Write {
+    const SCOPE: Scope = Scope::Write;
+}
+
+impl RequiredScope for Admin {
+    const SCOPE: Scope = Scope::Admin;
+}
+
+/// The key that the request shows, `Authorization: Bearer <key>`.
+///
+/// # Errors
+/// [`Error::Unauthenticated`], saying what is missing.
+pub fn shown_key(request: &HttpRequest) -> Result<&str, Error> {
+    let header = request.headers().get(AUTHORIZATION).ok_or(Error::Unauthenticated(
+        "missing header: Authorization: Bearer <API key>",
+    ))?;
+    let (scheme, key) =
+        header.to_str().ok().and_then(|text| text.trim().split_once(' ')).unwrap_or_default();
+    if scheme.eq_ignore_ascii_case("bearer") {
+        Ok(key.trim())
+    } else {
+        Err(Error::Unauthenticated("the Authorization header must be: Bearer <API key>"))
+    }
+}

@@ -1,0 +1,93 @@
+//! Starts the HTTP server.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    net::TcpListener,
+    num::NonZero,
+    thread::available_parallelism,
+    time::Duration,
+};
+
+use actix_web::{
+    App as ActixApp, HttpResponse, HttpServer,
+    dev::{Server, ServerHandle},
+    http::{Method, StatusCode, header::ALLOW},
+    middleware::from_fn,
+    web::{self, Data, ServiceConfig},
+};
+
+use super::{endpoint::Endpoint, error::ErrorBody, observe::observe};
+use crate::{app::App, routes};
+
+/// More workers than this use memory and gain nothing: the database does the work.
+const MOST_WORKERS: usize = 4;
+/// Threads for blocking work, per worker.
+const BLOCKING_THREADS: usize = 8;
+/// How long a client may take for a request's head.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection may idle between requests.
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
+/// How long a graceful stop waits for what is in flight (contract §1).
+const SHUTDOWN_SECONDS: u64 = 10;
+
+/// Serves the API on the listener. The server runs while it is awaited; it ends, gracefully, when
+/// `handle.stop(true)` is called. It watches no signals: the program does.
+///
+/// # Errors
+/// When the listener cannot be used.
+pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle)> {
+    let app = Data::new(app);
+    let server = HttpServer::new(move || {
+        ActixApp::new()
+            .app_data(app.clone())
+            .configure(|config| configure(config, &routes::all()))
+            .default_service(web::to(not_found))
+            .wrap(from_fn(observe))
+    })
+    .workers(available_parallelism().map_or(1, NonZero::get).min(MOST_WORKERS))
+    .worker_max_blocking_threads(BLOCKING_THREADS)
+    .client_request_timeout(HEAD_TIMEOUT)
+    .keep_alive(KEEP_ALIVE)
+    .shutdown_timeout(SHUTDOWN_SECONDS)
+    .disable_signals()
+    .listen(listener)?
+    .run();
+    let handle = server.handle();
+    Ok((server, handle))
+}
+
+/// Adds the endpoints. Those of one path make one resource, which answers other methods with 405;
+/// fixed paths come before patterns (`{` sorts behind every letter).
+fn configure(config: &mut ServiceConfig, endpoints: &[Endpoint]) {
+    let mut paths: BTreeMap<&str, Vec<&Endpoint>> = BTreeMap::new();
+    for endpoint in endpoints {
+        paths.entry(&endpoint.path).or_default().push(endpoint);
+    }
+    for (path, endpoints) in paths {
+        let allowed = allow(&endpoints);
+        let mut resource = web::resource(path);
+        for route in endpoints.iter().flat_map(|endpoint| endpoint.routes()) {
+            resource = resource.route(route);
+        }
+        config.service(resource.default_service(web::to(move || {
+            let answer = HttpResponse::MethodNotAllowed()
+                .insert_header((ALLOW, allowed.clone()))
+                .json(detail(StatusCode::METHOD_NOT_ALLOWED));
+            async { answer }
+        })));
+    }
+}
+
+fn allow(endpoints: &[&Endpoint]) -> String {
+    let methods: Vec<Method> = endpoints.iter().flat_map(|endpoint| endpoint.methods()).collect();
+    methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", ")
+}
+
+async fn not_found() -> HttpResponse {
+    HttpResponse::NotFound().json(detail(StatusCode::NOT_FOUND))
+}
+
+fn detail(status: StatusCode) -> ErrorBody {
+    ErrorBody { detail: status.canonical_reason().unwrap_or_default().to_owned() }
+}
