@@ -1,0 +1,62 @@
+//! Drops databases whose tests have ended.
+
+use std::{
+    sync::mpsc::{Sender, SyncSender, channel, sync_channel},
+    thread,
+    time::Duration,
+};
+
+use tokio_postgres::{Client, NoTls};
+
+/// The longest that a test waits until its database is gone.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A thread with a runtime of its own, as a test's own may be about to end.
+pub(crate) struct Janitor {
+    requests: Sender<(String, SyncSender<()>)>,
+}
+
+impl Janitor {
+    pub(crate) fn start(url: String) -> Self {
+        let (requests, to_do) = channel::<(String, SyncSender<()>)>();
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            let Ok(runtime) = runtime else { return };
+            runtime.block_on(async {
+                let Ok(client) = connect(&url).await else {
+                    return;
+                };
+                while let Ok((name, done)) = to_do.recv() {
+                    remove(&client, &name).await;
+                    // Whoever asked may have lost patience.
+                    let _ = done.send(());
+                }
+            });
+        });
+        Self { requests }
+    }
+
+    /// Drops a database, whoever is still connected to it, and waits for that: databases would fill
+    /// the RAM disk if tests made them faster than they go. One that stays goes with the server.
+    pub(crate) fn remove(&self, name: &str) {
+        let (done, gone) = sync_channel(1);
+        if self.requests.send((name.to_owned(), done)).is_ok() {
+            let _ = gone.recv_timeout(PATIENCE);
+        }
+    }
+}
+
+async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// A failure shows as a full disk at the worst, so it is nobody's to handle.
+async fn remove(client: &Client, name: &str) {
+    let _ = client
+        .batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+        .await;
+}
