@@ -4,14 +4,30 @@
 //! its own. Dynamic SQL is built in [`sql`] alone, identifiers only through one quoting function.
 //! No type of the driver leaves this crate.
 
+mod api_keys;
 mod catalog;
 mod data;
+mod errors;
+mod executions;
+mod file_rows;
+mod files;
+mod instruments;
+mod jobs;
 mod migrate;
+mod paging;
 mod pool;
+mod schema;
 mod sql;
+mod tenancy;
 mod transaction;
 
+pub use api_keys::PgApiKeyRepository;
 pub use catalog::PgCatalogStore;
 pub use data::PgDataStore;
-pub use migrate::{MIGRATIONS, migrate};
+pub use executions::PgExecutionRepository;
+pub use files::PgFileRepository;
+pub use instruments::PgInstrumentRepository;
+pub use jobs::PgJobRepository;
+pub use migrate::{MIGRATIONS, migrate, revert_all_migrations};
 pub use pool::{Database, DatabaseSettings};
+pub use tenancy::PgTenancyRepository;

@@ -1,41 +1,70 @@
 //! Connections to the database.
+//!
+//! Connections of a `DATABASE_URL` are not encrypted: `sslmode=require` is refused by the driver.
+//! Put the database on the same host or in a trusted network, or a TLS tunnel between.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
-use deadpool::managed::{Object, PoolError, Timeouts};
+use deadpool::managed::{
+    Hook, HookError, Metrics, Object, PoolError, QueueMode, TimeoutType, Timeouts,
+};
+use diesel::ConnectionError;
 use diesel_async::{
     AsyncConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
-    pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, PoolError as ManagerError},
+    pooled_connection::{
+        AsyncDieselConnectionManager, ManagerConfig, PoolError as ManagerError, RecyclingMethod,
+    },
 };
-use futures::FutureExt;
+use futures::{FutureExt, StreamExt};
 use labdata_ports::PortError;
 
-use crate::data::port_error;
+use crate::errors::{NO_ANSWER, port_error};
+
+type Manager = AsyncDieselConnectionManager<AsyncPgConnection>;
+type Pool = deadpool::managed::Pool<Manager>;
 
 /// A connection lent by the pool.
-pub(crate) type Connection = Object<AsyncDieselConnectionManager<AsyncPgConnection>>;
+pub(crate) type Connection = Object<Manager>;
 
-type Pool = deadpool::managed::Pool<AsyncDieselConnectionManager<AsyncPgConnection>>;
+/// How long it may take to connect.
+const CONNECT: Duration = Duration::from_secs(5);
 
-/// How long a request waits for a free connection, and for one to be made.
-const WAIT: Duration = Duration::from_secs(10);
+/// A connection that rested this long is asked for a sign of life before it is lent again.
+const TRUSTED_FOR: Duration = Duration::from_millis(500);
 
-/// What every connection is set to. Writes wait at most 10 s for rows that others hold
-/// (contract §3).
-const SETUP: &str = "SET timezone = 'UTC'; SET application_name = 'labdata'; SET lock_timeout = '10s'; \
-     SET idle_in_transaction_session_timeout = '60s'; SET standard_conforming_strings = on; \
-     SET client_min_messages = warning";
+/// How long that sign of life may take.
+const PING: Duration = Duration::from_secs(2);
+
+/// How long [`Database::probe`] waits for a free connection.
+const PROBE_WAIT: Duration = Duration::from_secs(2);
+
+/// What every connection is set to. Statements wait at most 10 s for rows that others hold
+/// (contract §3). Messages are kept in English where the role may choose, as the driver tells
+/// some errors apart by their text only. Names are never looked up in a schema that is not named.
+const SETUP: &str = "SET application_name = 'labdata'; \
+     SET timezone = 'UTC'; \
+     SET standard_conforming_strings = on; \
+     SET search_path = pg_catalog; \
+     SET lock_timeout = '10s'; \
+     SET idle_in_transaction_session_timeout = '60s'; \
+     SET client_min_messages = warning; \
+     DO $$ BEGIN SET lc_messages = 'C'; EXCEPTION WHEN insufficient_privilege THEN NULL; END $$";
 
 /// How the database is used.
 #[derive(Clone, Copy, Debug)]
 pub struct DatabaseSettings {
     /// The most connections that this process opens.
     pub max_connections: usize,
+    /// How long a request waits for a free connection before it is told that the platform is busy.
+    pub wait: Duration,
 }
 
 impl Default for DatabaseSettings {
     fn default() -> Self {
-        Self { max_connections: 16 }
+        Self {
+            max_connections: 16,
+            wait: Duration::from_secs(10),
+        }
     }
 }
 
@@ -49,57 +78,50 @@ pub struct Database {
 impl std::fmt::Debug for Database {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Never the URL: it may hold a password.
-        f.debug_struct("Database").field("status", &self.pool.status()).finish_non_exhaustive()
+        f.debug_struct("Database")
+            .field("status", &self.pool.status())
+            .finish_non_exhaustive()
     }
 }
 
 impl Database {
-    /// Prepares a pool; connections are made when they are needed.
+    /// Prepares a pool; connections are made when they are needed. The URL is one that libpq
+    /// reads; a percent-encoded path as its host is the directory of a Unix socket.
     ///
     /// # Errors
     /// [`PortError::Internal`] when the pool cannot be built.
     pub fn new(url: &str, settings: DatabaseSettings) -> Result<Self, PortError> {
         let mut config = ManagerConfig::default();
-        config.custom_setup = Box::new(|url| {
-            async move {
-                let mut connection = AsyncPgConnection::establish(url).await?;
-                connection
-                    .batch_execute(SETUP)
-                    .await
-                    .map_err(diesel::ConnectionError::CouldntSetupConfiguration)?;
-                Ok(connection)
-            }
-            .boxed()
-        });
-        let manager = AsyncDieselConnectionManager::new_with_config(url, config);
-        let pool = Pool::builder(manager)
+        config.recycling_method = RecyclingMethod::Fast;
+        config.custom_setup = Box::new(|url| connect(url).boxed());
+        let pool = Pool::builder(Manager::new_with_config(url, config))
             .max_size(settings.max_connections)
-            .timeouts(Timeouts { wait: Some(WAIT), create: Some(WAIT), recycle: Some(WAIT) })
+            .timeouts(Timeouts {
+                wait: Some(settings.wait),
+                create: Some(CONNECT),
+                recycle: Some(PING),
+            })
+            // The warmest connection first: it has its statements prepared, and one that a
+            // cancelled request left in a transaction is found and closed by the next request.
+            .queue_mode(QueueMode::Lifo)
+            .post_recycle(Hook::async_fn(|connection, metrics| {
+                check(connection, metrics).boxed()
+            }))
             .runtime(deadpool::Runtime::Tokio1)
             .build()
             .map_err(|error| PortError::Internal(error.to_string()))?;
-        Ok(Self { pool, url: url.to_owned() })
+        Ok(Self {
+            pool,
+            url: url.to_owned(),
+        })
     }
 
-    /// A connection; waits at most 10 s for one.
+    /// A connection that was alive a moment ago, outside of any transaction.
     ///
     /// # Errors
     /// [`PortError::Busy`] when all stay in use; [`PortError::Unavailable`] when none can be made.
     pub(crate) async fn connection(&self) -> Result<Connection, PortError> {
-        self.pool.get().await.map_err(|error| match error {
-            PoolError::Timeout(deadpool::managed::TimeoutType::Wait) => {
-                PortError::Busy("all database connections are in use".to_owned())
-            }
-            PoolError::Backend(ManagerError::QueryError(error)) => port_error(error),
-            PoolError::Backend(ManagerError::ConnectionError(error)) => {
-                tracing::warn!(%error, "no connection to the database");
-                PortError::Unavailable("the database does not answer".to_owned())
-            }
-            other => {
-                tracing::warn!(error = %other, "no connection to the database");
-                PortError::Unavailable("the database does not answer".to_owned())
-            }
-        })
+        self.pool.get().await.map_err(pool_error)
     }
 
     /// Asks the database for a sign of life.
@@ -107,13 +129,103 @@ impl Database {
     /// # Errors
     /// As for every use of the database.
     pub async fn probe(&self) -> Result<(), PortError> {
-        let mut connection = self.connection().await?;
-        diesel::sql_query("SELECT 1").execute(&mut connection).await.map_err(port_error)?;
-        Ok(())
+        let timeouts = Timeouts {
+            wait: Some(PROBE_WAIT),
+            ..self.pool.timeouts()
+        };
+        let mut connection = self
+            .pool
+            .timeout_get(&timeouts)
+            .await
+            .map_err(pool_error)?;
+        ping(&mut connection).await.map_err(port_error)
     }
 
-    /// Where the database is. Holds credentials: never for a log.
-    pub(crate) fn url(&self) -> &str {
-        &self.url
+    /// A connection of its own, which the pool does not know, with no limit to its waiting.
+    ///
+    /// # Errors
+    /// [`PortError::Unavailable`].
+    pub(crate) async fn dedicated(&self) -> Result<AsyncPgConnection, PortError> {
+        let connected = tokio::time::timeout(CONNECT, connect(&self.url)).await;
+        let mut connection = match connected {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(error)) => return Err(connection_error(&error)),
+            Err(_) => return Err(PortError::Unavailable(NO_ANSWER.to_owned())),
+        };
+        connection
+            .batch_execute("SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0")
+            .await
+            .map_err(port_error)?;
+        Ok(connection)
+    }
+}
+
+async fn connect(url: &str) -> Result<AsyncPgConnection, ConnectionError> {
+    let mut connection = AsyncPgConnection::establish(url).await?;
+    connection
+        .batch_execute(SETUP)
+        .await
+        .map_err(ConnectionError::CouldntSetupConfiguration)?;
+    Ok(connection)
+}
+
+/// Refuses a connection that has died: costs nothing for one in steady use, and one round trip for
+/// one that has rested.
+async fn check(
+    connection: &mut AsyncPgConnection,
+    metrics: &Metrics,
+) -> Result<(), HookError<ManagerError>> {
+    if is_closed(connection) {
+        return Err(HookError::Message("the connection was closed".into()));
+    }
+    if metrics.last_used() < TRUSTED_FOR {
+        return Ok(());
+    }
+    match tokio::time::timeout(PING, ping(connection)).await {
+        Ok(answer) => answer.map_err(|error| HookError::Backend(ManagerError::QueryError(error))),
+        Err(_) => Err(HookError::Message("the connection does not answer".into())),
+    }
+}
+
+/// Whether the task that reads from the connection has ended: it closes the stream of
+/// notifications then. Asks nobody.
+fn is_closed(connection: &mut AsyncPgConnection) -> bool {
+    let mut notifications = pin!(connection.notifications_stream());
+    loop {
+        match notifications.next().now_or_never() {
+            None => return false,
+            Some(Some(Ok(_))) => {}
+            Some(_) => return true,
+        }
+    }
+}
+
+async fn ping(connection: &mut AsyncPgConnection) -> Result<(), diesel::result::Error> {
+    diesel::sql_query("SELECT 1").execute(connection).await?;
+    Ok(())
+}
+
+fn pool_error(error: PoolError<ManagerError>) -> PortError {
+    match error {
+        PoolError::Timeout(TimeoutType::Wait) => {
+            PortError::Busy("all database connections are in use".to_owned())
+        }
+        PoolError::Backend(ManagerError::QueryError(error)) => port_error(error),
+        PoolError::Backend(ManagerError::ConnectionError(error)) => connection_error(&error),
+        other => {
+            tracing::warn!(error = %other, "no connection to the database");
+            PortError::Unavailable(NO_ANSWER.to_owned())
+        }
+    }
+}
+
+/// The reason is for the log; whoever asks learns neither hosts nor users.
+fn connection_error(error: &ConnectionError) -> PortError {
+    let text = error.to_string();
+    tracing::warn!(error = text, "no connection to the database");
+    if text.contains("too many clients") || text.contains("remaining connection slots") {
+        PortError::Busy("the database has no free connection".to_owned())
+    } else {
+        PortError::Unavailable(NO_ANSWER.to_owned())
     }
 }

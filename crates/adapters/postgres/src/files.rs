@@ -1,0 +1,360 @@
+//! Records of files.
+
+use async_trait::async_trait;
+use diesel::{
+    dsl::sql,
+    prelude::*,
+    sql_types::{Array, Bool, Text},
+};
+use diesel_async::RunQueryDsl;
+use labdata_domain::{
+    execution::ExecutionState,
+    file::{ExtensionFilter, File, FileFilter, FileState, ObjectKey, StoredBytes},
+    ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
+    page::{Cursor, Page, PageRequest},
+};
+use labdata_ports::{
+    PortError,
+    files::{AddFileError, ConfirmFileError, FileRepository, Recorded},
+};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::{
+    errors::{Fault, corrupt, end, port_error, retried},
+    file_rows::{
+        EXTENSION_CHARS, FileRow, IdentityRow, StateColumns, UploadRow, extension_prefix, path_hash,
+    },
+    paging::page_of,
+    pool::{Connection, Database},
+    schema::{file, instrument, job_execution},
+    transaction,
+};
+
+/// How often a record is looked for and inserted in turn while others delete and insert it.
+const MAX_ROUNDS: u32 = 16;
+
+/// Records of files in PostgreSQL.
+#[derive(Clone, Debug)]
+pub struct PgFileRepository {
+    database: Database,
+}
+
+impl PgFileRepository {
+    /// The repository over that database.
+    #[must_use]
+    pub fn new(database: Database) -> Self {
+        Self { database }
+    }
+
+    async fn add_once(
+        &self,
+        organization: OrganizationId,
+        file: &File,
+        now: OffsetDateTime,
+    ) -> Result<Result<Recorded, AddFileError>, Fault> {
+        let mut connection = self.database.connection().await?;
+        transaction::begin(&mut connection).await?;
+        let outcome = add(&mut connection, organization, file, now).await;
+        end(&mut connection, outcome).await
+    }
+
+    async fn confirm_once(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        confirmed: FileState,
+    ) -> Result<Result<(File, bool), ConfirmFileError>, Fault> {
+        let mut connection = self.database.connection().await?;
+        transaction::begin(&mut connection).await?;
+        let outcome = confirm(&mut connection, organization, id, confirmed).await;
+        end(&mut connection, outcome).await
+    }
+}
+
+/// Locks what the file depends on, so that it stays as it is until the record is stored; `Some`
+/// when that forbids the file.
+async fn check_attribution(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    file: &File,
+    now: OffsetDateTime,
+) -> Result<Option<AddFileError>, Fault> {
+    if let Some(execution) = file.attribution.execution() {
+        match execution_is_open(connection, organization, execution, now).await? {
+            None => return Ok(Some(AddFileError::UnknownExecution)),
+            Some(false) => return Ok(Some(AddFileError::ExecutionClosed)),
+            Some(true) => {}
+        }
+    }
+    if let Some(instrument) = file.attribution.instrument()
+        && !instrument_exists(connection, organization, instrument).await?
+    {
+        return Ok(Some(AddFileError::UnknownInstrument));
+    }
+    Ok(None)
+}
+
+async fn execution_is_open(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    execution: ExecutionId,
+    now: OffsetDateTime,
+) -> Result<Option<bool>, Fault> {
+    let found: Option<(String, Option<OffsetDateTime>)> = job_execution::table
+        .filter(job_execution::id.eq(execution.as_uuid()))
+        .filter(job_execution::organization_id.eq(organization.as_uuid()))
+        .select((job_execution::status, job_execution::deadline))
+        .for_share()
+        .first(connection)
+        .await
+        .optional()?;
+    Ok(found.map(|(status, deadline)| {
+        let state = ExecutionState::Running { deadline };
+        status == state.as_str() && state.is_open(now)
+    }))
+}
+
+async fn instrument_exists(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    instrument: InstrumentId,
+) -> Result<bool, Fault> {
+    let found: Option<Uuid> = instrument::table
+        .filter(instrument::id.eq(instrument.as_uuid()))
+        .filter(instrument::organization_id.eq(organization.as_uuid()))
+        .select(instrument::id)
+        .for_key_share()
+        .first(connection)
+        .await
+        .optional()?;
+    Ok(found.is_some())
+}
+
+/// The record of that path of the instrument, locked.
+async fn standing_record(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    file: &File,
+) -> Result<Option<File>, Fault> {
+    let Some(instrument) = file.attribution.instrument() else { return Ok(None) };
+    let row: Option<FileRow> = file::table
+        .filter(file::organization_id.eq(organization.as_uuid()))
+        .filter(file::instrument_id.eq(instrument.as_uuid()))
+        .filter(file::path_hash.eq(path_hash(&file.path).to_vec()))
+        .select(FileRow::as_select())
+        .for_update()
+        .first(connection)
+        .await
+        .optional()?;
+    Ok(row.map(File::try_from).transpose()?)
+}
+
+async fn add(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    file: &File,
+    now: OffsetDateTime,
+) -> Result<Result<Recorded, AddFileError>, Fault> {
+    if let Some(refusal) = check_attribution(connection, organization, file, now).await? {
+        return Ok(Err(refusal));
+    }
+    for _ in 0..MAX_ROUNDS {
+        if let Some(standing) = standing_record(connection, organization, file).await? {
+            return take_over(connection, standing, file).await;
+        }
+        // A racing insertion of the same path is waited for; the next round finds its record.
+        let stored = diesel::insert_into(file::table)
+            .values((IdentityRow::of(organization, file), UploadRow::of(file)?))
+            .on_conflict((file::instrument_id, file::path_hash))
+            .filter_target(file::instrument_id.is_not_null())
+            .do_nothing()
+            .execute(connection)
+            .await?;
+        if stored == 1 {
+            return Ok(Ok(Recorded {
+                file: file.clone(),
+                abandoned: None,
+            }));
+        }
+    }
+    Err(PortError::Busy("others keep changing the same file".to_owned()).into())
+}
+
+/// A record that awaits its bytes gives way to the new one; a confirmed one does not.
+async fn take_over(
+    connection: &mut Connection,
+    standing: File,
+    file: &File,
+) -> Result<Result<Recorded, AddFileError>, Fault> {
+    let FileState::AwaitingBytes { object, expires_at } = standing.state else {
+        return Ok(Err(AddFileError::PathTaken));
+    };
+    diesel::update(file::table.find(standing.id.as_uuid()))
+        .set(UploadRow::of(file)?)
+        .execute(connection)
+        .await?;
+    Ok(Ok(Recorded {
+        file: File {
+            id: standing.id,
+            created_at: standing.created_at,
+            ..file.clone()
+        },
+        abandoned: (object != file.state.object()).then_some((object, expires_at)),
+    }))
+}
+
+async fn confirm(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: FileId,
+    confirmed: FileState,
+) -> Result<Result<(File, bool), ConfirmFileError>, Fault> {
+    let row: Option<FileRow> = file::table
+        .filter(file::id.eq(id.as_uuid()))
+        .filter(file::organization_id.eq(organization.as_uuid()))
+        .select(FileRow::as_select())
+        .for_update()
+        .first(connection)
+        .await
+        .optional()?;
+    let standing = File::try_from(row.ok_or(PortError::NotFound("file"))?)?;
+    if let FileState::Confirmed { .. } = standing.state {
+        return Ok(Ok((standing, false)));
+    }
+    if standing.state.object() != confirmed.object() {
+        return Ok(Err(ConfirmFileError::Superseded));
+    }
+    diesel::update(file::table.find(id.as_uuid()))
+        .set((file::status.eq(confirmed.as_str()), StateColumns::of(&confirmed)?))
+        .execute(connection)
+        .await?;
+    let file = File {
+        state: confirmed,
+        ..standing
+    };
+    Ok(Ok((file, true)))
+}
+
+type BoxedFiles<'q> = diesel::dsl::IntoBoxed<
+    'q,
+    diesel::dsl::Select<file::table, diesel::dsl::AsSelect<FileRow, diesel::pg::Pg>>,
+    diesel::pg::Pg,
+>;
+
+/// Candidates come from the column; what it cannot tell is compared at the path's end.
+fn with_extensions<'q>(query: BoxedFiles<'q>, extensions: &ExtensionFilter) -> BoxedFiles<'q> {
+    let last_parts = extensions.last_parts();
+    let cut = last_parts.iter().any(|part| part.chars().nth(EXTENSION_CHARS).is_some());
+    let prefixes: Vec<String> = last_parts.into_iter().map(extension_prefix).collect();
+    let query = query.filter(file::extension.eq_any(prefixes));
+    if !cut && !extensions.has_compound() {
+        return query;
+    }
+    query.filter(
+        sql::<Bool>("EXISTS (SELECT FROM unnest(")
+            .bind::<Array<Text>, _>(extensions.suffixes())
+            .sql(") AS s (suffix) WHERE right(path_folded, length(suffix)) = suffix)"),
+    )
+}
+
+#[async_trait]
+impl FileRepository for PgFileRepository {
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        file: &File,
+        now: OffsetDateTime,
+    ) -> Result<Recorded, AddFileError> {
+        let added = retried!(self.add_once(organization, file, now));
+        added.map_err(PortError::from)?
+    }
+
+    async fn get(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
+        let mut connection = self.database.connection().await?;
+        let row: Option<FileRow> = file::table
+            .filter(file::id.eq(id.as_uuid()))
+            .filter(file::organization_id.eq(organization.as_uuid()))
+            .select(FileRow::as_select())
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        row.ok_or(PortError::NotFound("file"))?.try_into()
+    }
+
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        filter: &FileFilter,
+        page: PageRequest,
+    ) -> Result<Page<File>, PortError> {
+        let mut connection = self.database.connection().await?;
+        let mut query: BoxedFiles<'_> = file::table
+            .select(FileRow::as_select())
+            .into_boxed()
+            .filter(file::organization_id.eq(organization.as_uuid()))
+            // The listing's indexes hold confirmed files only, which have a time of upload.
+            .filter(file::uploaded_at.is_not_null());
+        if let Some(instrument) = filter.instrument {
+            query = query.filter(file::instrument_id.eq(instrument.as_uuid()));
+        }
+        if let Some(extensions) = &filter.extensions {
+            query = with_extensions(query, extensions);
+        }
+        if let Some(name) = &filter.query {
+            query = query.filter(
+                sql::<Bool>("strpos(path_folded, ")
+                    .bind::<Text, _>(name.folded().to_owned())
+                    .sql(") > 0"),
+            );
+        }
+        let rows: Vec<FileRow> = page_of!(query, page, file::uploaded_at, file::id)
+            .load(&mut connection)
+            .await
+            .map_err(port_error)?;
+        let mut files = Vec::with_capacity(rows.len());
+        for row in rows {
+            let file = File::try_from(row)?;
+            let place = file.place().ok_or_else(|| corrupt("file", "status", file.id))?;
+            files.push((place, file));
+        }
+        let page = Page::from_overfetched(files, page.limit, |(place, _): &(Cursor, File)| *place);
+        Ok(Page {
+            items: page.items.into_iter().map(|(_, file)| file).collect(),
+            next: page.next,
+        })
+    }
+
+    async fn confirm(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        object: ObjectKey,
+        bytes: StoredBytes,
+        now: OffsetDateTime,
+    ) -> Result<(File, bool), ConfirmFileError> {
+        let confirmed = FileState::Confirmed {
+            object,
+            bytes,
+            uploaded_at: now,
+        };
+        let outcome = retried!(self.confirm_once(organization, id, confirmed));
+        outcome.map_err(PortError::from)?
+    }
+
+    async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
+        let mut connection = self.database.connection().await?;
+        let row: Option<FileRow> = diesel::delete(
+            file::table
+                .filter(file::id.eq(id.as_uuid()))
+                .filter(file::organization_id.eq(organization.as_uuid())),
+        )
+        .returning(FileRow::as_returning())
+        .get_result(&mut connection)
+        .await
+        .optional()
+        .map_err(port_error)?;
+        row.ok_or(PortError::NotFound("file"))?.try_into()
+    }
+}

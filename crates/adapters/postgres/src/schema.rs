@@ -1,0 +1,114 @@
+//! The platform's tables, as the migrations make them; those that dynamic SQL alone uses (catalog,
+//! ledger) are left out.
+
+diesel::table! {
+    labdata.organization (id) {
+        id -> Uuid,
+        name -> Text,
+        schema_name -> Text,
+        catalog_version -> BigInt,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    labdata.app_user (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        email -> Text,
+        email_folded -> Text,
+        name -> Text,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    labdata.server_secret (purpose) {
+        purpose -> Text,
+        secret -> Bytea,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    labdata.instrument (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        name -> Text,
+        description -> Nullable<Text>,
+        instrument_type -> Nullable<Text>,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    labdata.job (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        name -> Text,
+        description -> Nullable<Text>,
+        archived -> Bool,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    labdata.job_execution (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        job_id -> Uuid,
+        origin -> Text,
+        status -> Text,
+        deadline -> Nullable<Timestamptz>,
+        error_message -> Nullable<Text>,
+        started_by -> Uuid,
+        api_key_id -> Nullable<Uuid>,
+        created_at -> Timestamptz,
+        started_at -> Nullable<Timestamptz>,
+        completed_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    labdata.api_key (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        user_id -> Uuid,
+        name -> Text,
+        prefix -> Text,
+        hash -> Bytea,
+        scopes -> Array<Text>,
+        execution_id -> Nullable<Uuid>,
+        created_at -> Timestamptz,
+        expires_at -> Nullable<Timestamptz>,
+        last_used_at -> Nullable<Timestamptz>,
+        revoked_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    labdata.file (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        instrument_id -> Nullable<Uuid>,
+        job_execution_id -> Nullable<Uuid>,
+        source_type -> Text,
+        status -> Text,
+        original_path -> Text,
+        file_name -> Text,
+        path_folded -> Text,
+        extension -> Nullable<Text>,
+        path_hash -> Bytea,
+        content_type -> Text,
+        object_key -> Uuid,
+        upload_expires_at -> Nullable<Timestamptz>,
+        size_bytes -> Nullable<BigInt>,
+        crc32c -> Nullable<Text>,
+        uploaded_at -> Nullable<Timestamptz>,
+        file_created_at -> Nullable<Timestamptz>,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::joinable!(job_execution -> job (job_id));
+diesel::allow_tables_to_appear_in_same_query!(job_execution, job);

@@ -1,0 +1,78 @@
+//! Runs the suites of `labdata-port-contracts` over PostgreSQL.
+
+use std::sync::Arc;
+
+use labdata_port_contracts::{Harness, Subject, async_trait};
+use labdata_ports::{
+    api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore,
+    executions::ExecutionRepository, files::FileRepository, instruments::InstrumentRepository,
+    jobs::JobRepository, tenancy::TenancyRepository,
+};
+use labdata_postgres::{
+    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
+    PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
+    PgTenancyRepository,
+};
+use labdata_test_database::TestDatabase;
+
+/// All repositories over one database.
+pub(crate) struct Postgres {
+    pub(crate) database: Database,
+    // Dropped after the pool, whose connections it would cut off.
+    _own: TestDatabase,
+}
+
+#[async_trait]
+impl Harness for Postgres {
+    async fn fresh() -> Self {
+        let own = TestDatabase::new().await;
+        let settings = DatabaseSettings {
+            max_connections: 8,
+            ..DatabaseSettings::default()
+        };
+        Self {
+            database: Database::new(own.url(), settings).expect("a pool"),
+            _own: own,
+        }
+    }
+}
+
+/// Makes the harness a subject of ports.
+macro_rules! subjects {
+    ($($port:ident => $repository:ident),+ $(,)?) => {
+        $(
+            impl Subject<dyn $port> for Postgres {
+                fn subject(&self) -> Arc<dyn $port> {
+                    Arc::new($repository::new(self.database.clone()))
+                }
+            }
+        )+
+    };
+}
+
+subjects! {
+    TenancyRepository => PgTenancyRepository,
+    ApiKeyRepository => PgApiKeyRepository,
+    InstrumentRepository => PgInstrumentRepository,
+    JobRepository => PgJobRepository,
+    ExecutionRepository => PgExecutionRepository,
+    FileRepository => PgFileRepository,
+    CatalogStore => PgCatalogStore,
+}
+
+impl Subject<dyn DataStore> for Postgres {
+    fn subject(&self) -> Arc<dyn DataStore> {
+        let catalog = PgCatalogStore::new(self.database.clone());
+        Arc::new(PgDataStore::new(self.database.clone(), Arc::new(catalog)))
+    }
+}
+
+labdata_port_contracts::tenancy_contract!(Postgres);
+labdata_port_contracts::api_keys_contract!(Postgres);
+labdata_port_contracts::instruments_contract!(Postgres);
+labdata_port_contracts::jobs_contract!(Postgres);
+labdata_port_contracts::executions_contract!(Postgres);
+labdata_port_contracts::files_contract!(Postgres);
+labdata_port_contracts::file_lists_contract!(Postgres);
+labdata_port_contracts::catalog_contract!(Postgres);
+labdata_port_contracts::data_contract!(Postgres);
