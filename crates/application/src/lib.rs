@@ -5,25 +5,35 @@
 //! depends on ports, never on an adapter, and knows nothing of HTTP.
 
 pub mod authenticate;
+pub mod begin_upload;
 pub mod close_execution;
+pub mod confirm_upload;
 pub mod create_api_key;
 pub mod create_instrument;
 pub mod define_table;
+pub mod delete_file;
 pub mod drop_table;
 pub mod error;
+pub mod first_start;
 pub mod get_execution;
+pub mod get_file_content;
 pub mod get_schema;
 pub mod key_cache;
 pub mod list_api_keys;
 pub mod list_executions;
+pub mod list_files;
 pub mod list_instruments;
 pub mod list_jobs;
+pub mod open_download;
+pub mod operator_keys;
 pub mod ports;
 pub mod read_rows;
+pub mod receive_upload;
 pub mod revert_execution;
 pub mod revoke_api_key;
 pub mod start_execution;
 pub mod sweep_executions;
+pub mod upload_file;
 pub mod write_data;
 
 pub use error::Error;

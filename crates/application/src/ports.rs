@@ -3,8 +3,16 @@
 use std::sync::Arc;
 
 use labdata_ports::{
-    Clock, IdSource, api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore, executions::ExecutionRepository,
-    instruments::InstrumentRepository, jobs::JobRepository, tenancy::TenancyRepository,
+    Clock, IdSource,
+    api_keys::ApiKeyRepository,
+    blob::{BlobStore, UrlSigner},
+    catalog::CatalogStore,
+    data::DataStore,
+    executions::ExecutionRepository,
+    files::FileRepository,
+    instruments::InstrumentRepository,
+    jobs::JobRepository,
+    tenancy::TenancyRepository,
 };
 
 use crate::key_cache::KeyCache;
@@ -26,6 +34,12 @@ pub struct Ports {
     pub data: Arc<dyn DataStore>,
     /// Job executions.
     pub executions: Arc<dyn ExecutionRepository>,
+    /// Records of files.
+    pub files: Arc<dyn FileRepository>,
+    /// Bytes of files.
+    pub blobs: Arc<dyn BlobStore>,
+    /// URLs that carry their own permission.
+    pub signer: Arc<dyn UrlSigner>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Identifiers and random bytes.

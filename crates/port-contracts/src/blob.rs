@@ -21,6 +21,7 @@ macro_rules! blob_contract {
     ($harness:ty $(, $test:meta)?) => {
         $crate::clauses! { [$($test)?] $harness, blob:
             an_object_reads_back_with_its_size_and_checksum,
+            the_checksum_can_be_asked_for_later,
             an_empty_object_is_an_object,
             an_object_of_many_chunks_reads_back,
             a_range_is_cut_at_the_end_of_the_object,
@@ -121,6 +122,17 @@ pub async fn an_object_reads_back_with_its_size_and_checksum<H: Subject<dyn Blob
         (9, b"123456789".to_vec())
     );
     assert_eq!(blobs.size(lab, object).await.unwrap(), 9);
+}
+
+/// Size and checksum of a stored object are those that its creation returned.
+pub async fn the_checksum_can_be_asked_for_later<H: Subject<dyn BlobStore>>(harness: &H) {
+    let (blobs, lab) = (harness.subject(), ours());
+    for length in [0, 9, 700_000] {
+        let object = key();
+        let stored = put(&*blobs, lab, object, &noise(length)).await.unwrap();
+        assert_eq!(blobs.checksum(lab, object).await.unwrap(), stored);
+    }
+    assert_not_found(blobs.checksum(lab, key()).await);
 }
 
 /// An empty body makes an object of no bytes.

@@ -90,6 +90,17 @@ pub trait BlobStore: Send + Sync {
     async fn size(&self, organization: OrganizationId, object: ObjectKey)
     -> Result<u64, PortError>;
 
+    /// The size and the CRC-32C of an object: as the storage recorded them, or else by reading it
+    /// through once.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn checksum(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<StoredBytes, PortError>;
+
     /// Removes an object; one that does not exist is as good as removed.
     async fn delete(
         &self,

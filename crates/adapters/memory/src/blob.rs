@@ -100,6 +100,18 @@ impl BlobStore for InMemoryBlobStore {
         Ok(length(&self.bytes(organization, object)?))
     }
 
+    async fn checksum(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<StoredBytes, PortError> {
+        let whole = self.bytes(organization, object)?;
+        Ok(StoredBytes {
+            size: length(&whole),
+            crc32c: crc32c(&whole),
+        })
+    }
+
     async fn delete(
         &self,
         organization: OrganizationId,

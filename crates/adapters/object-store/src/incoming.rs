@@ -8,8 +8,10 @@ use std::{
 
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
-use labdata_domain::file::{Crc32c, StoredBytes};
+use labdata_domain::file::StoredBytes;
 use tokio::task::JoinHandle;
+
+use crate::reading::crc32c;
 
 /// How many bytes are written between two requests to start the disk's own writing early, so that
 /// the last sync is short.
@@ -85,10 +87,9 @@ impl Incoming {
         {
             sync_directory(directory)?;
         }
-        let checksum = u32::try_from(self.digest.finalize()).map_err(io::Error::other)?;
         Ok(StoredBytes {
             size: self.size,
-            crc32c: Crc32c::new(checksum),
+            crc32c: crc32c(&self.digest)?,
         })
     }
 }

@@ -148,6 +148,14 @@ impl BlobStore for LocalBlobStore {
         reading::size(&*self.files, &place(organization, object)).await
     }
 
+    async fn checksum(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<StoredBytes, PortError> {
+        reading::checksum(&*self.files, &place(organization, object)).await
+    }
+
     async fn delete(
         &self,
         organization: OrganizationId,

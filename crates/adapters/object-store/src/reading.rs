@@ -7,7 +7,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use crc_fast::{CrcAlgorithm, Digest};
 use futures::{StreamExt, TryStreamExt, stream};
+use labdata_domain::file::{Crc32c, StoredBytes};
 use labdata_ports::{
     PortError,
     blob::{BlobBody, BodyBroken, ByteStream},
@@ -52,6 +54,28 @@ pub(crate) async fn read(
 /// The size of an object.
 pub(crate) async fn size(store: &dyn ObjectStore, place: &Path) -> Result<u64, PortError> {
     Ok(store.head(place).await.map_err(error)?.size)
+}
+
+/// The size and the CRC-32C of an object, by reading it through.
+pub(crate) async fn checksum(
+    store: &dyn ObjectStore,
+    place: &Path,
+) -> Result<StoredBytes, PortError> {
+    let BlobBody { size, mut bytes } = read(store, place, None).await?;
+    let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
+    while let Some(piece) = bytes.next().await {
+        let piece = piece.map_err(|error| PortError::Unavailable(error.to_string()))?;
+        digest.update(&piece);
+    }
+    let crc32c = crc32c(&digest).map_err(|error| PortError::Internal(error.to_string()))?;
+    Ok(StoredBytes { size, crc32c })
+}
+
+/// The checksum of what a digest has seen.
+pub(crate) fn crc32c(digest: &Digest) -> io::Result<Crc32c> {
+    u32::try_from(digest.finalize())
+        .map(Crc32c::new)
+        .map_err(io::Error::other)
 }
 
 /// Removes an object; one that does not exist is as good as removed.
