@@ -12,7 +12,6 @@
 //! ```
 #![expect(
     clippy::expect_used,
-    clippy::missing_panics_doc,
     reason = "without its database a test can only fail, and panicking says so"
 )]
 
