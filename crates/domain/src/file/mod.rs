@@ -5,6 +5,7 @@
 
 pub mod content_type;
 pub mod crc32c;
+pub mod disposition;
 pub mod executable;
 pub mod filter;
 pub mod path;
