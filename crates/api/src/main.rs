@@ -1,2 +1,7 @@
 //! The `labdata` program.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    labdata_api::commands::run()
+}

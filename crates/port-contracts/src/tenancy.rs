@@ -19,6 +19,7 @@ macro_rules! tenancy_contract {
             a_missing_organization_is_stored_as_the_candidate,
             an_existing_organization_is_returned_unchanged,
             names_of_organizations_differ_by_case,
+            every_organization_is_listed_the_oldest_first,
             racing_calls_end_with_one_organization,
             a_missing_user_is_stored_as_the_candidate,
             an_existing_user_is_found_without_regard_to_case,
@@ -188,6 +189,20 @@ pub async fn racing_calls_end_with_one_user<H: Subject<dyn TenancyRepository>>(h
     .await;
     let winner = assert_unanimous(results);
     assert!(candidates.contains(&winner));
+}
+
+/// The list holds each organization once, the oldest first.
+pub async fn every_organization_is_listed_the_oldest_first<H: Subject<dyn TenancyRepository>>(
+    harness: &H,
+) {
+    let tenancy = harness.subject();
+    assert_eq!(tenancy.organizations().await.unwrap(), []);
+    let (mut old, mut new) = (given::organization("b"), given::organization("a"));
+    (old.created_at, new.created_at) = (at(0), at(60));
+    for organization in [&new, &old, &new] {
+        tenancy.ensure_organization(organization).await.unwrap();
+    }
+    assert_eq!(tenancy.organizations().await.unwrap(), [old, new]);
 }
 
 /// The first call's candidate becomes the secret; later candidates are dropped.

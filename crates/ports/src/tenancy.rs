@@ -16,6 +16,9 @@ pub trait TenancyRepository: Send + Sync {
     /// organization, created when missing. Racing calls MUST end with one user.
     async fn ensure_user(&self, candidate: &User) -> Result<User, PortError>;
 
+    /// Every organization of the platform, the oldest first. For operators: no API key sees it.
+    async fn organizations(&self) -> Result<Vec<Organization>, PortError>;
+
     /// Whether any organization exists: tells a very first start.
     async fn is_empty(&self) -> Result<bool, PortError>;
 

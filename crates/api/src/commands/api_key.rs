@@ -1,0 +1,128 @@
+//! `labdata api-key`
+
+use anyhow::{Context, bail};
+use labdata_application::{Ports, create_api_key::CreateApiKey, operator_keys};
+use labdata_domain::{
+    api_key::ApiKey,
+    scope::{Scope, Scopes},
+    tenancy::Organization,
+    timestamp,
+};
+use serde_json::{Value, json};
+use time::Duration;
+
+use super::{
+    arguments::{ApiKeyCommand, CreateKey},
+    output::say,
+};
+use crate::{compose::DatabaseServer, settings::Settings};
+
+/// Runs one of the commands on the database of the settings, which a server may be using.
+pub(super) async fn api_key(settings: &Settings, command: ApiKeyCommand) -> anyhow::Result<()> {
+    if let ApiKeyCommand::Create(arguments) = &command {
+        // Nothing is started for a call that is wrong.
+        scopes(&arguments.scopes)?;
+    }
+    let database = DatabaseServer::open(settings).await?;
+    let outcome = run(&database, settings, command).await;
+    database.close().await?;
+    say(&outcome?);
+    Ok(())
+}
+
+async fn run(
+    database: &DatabaseServer,
+    settings: &Settings,
+    command: ApiKeyCommand,
+) -> anyhow::Result<String> {
+    let ports = database.ports(settings, &settings.public_url(settings.bind)).await?.ports;
+    match command {
+        ApiKeyCommand::Create(arguments) => create(&ports, arguments).await,
+        ApiKeyCommand::List(arguments) => {
+            let keys = operator_keys::list(&ports).await?;
+            Ok(if arguments.json { as_json(&keys)? } else { as_table(&keys) })
+        }
+        ApiKeyCommand::Revoke(arguments) => {
+            let prefix = arguments.prefix.trim().trim_start_matches("ldk_");
+            let prefix = prefix.get(..8).unwrap_or(prefix);
+            operator_keys::revoke(&ports, prefix)
+                .await
+                .with_context(|| format!("no key with the prefix {prefix:?} was revoked"))?;
+            Ok(format!("revoked {prefix}"))
+        }
+    }
+}
+
+async fn create(ports: &Ports, arguments: CreateKey) -> anyhow::Result<String> {
+    let days = arguments.expires_in_days.map(|days| Duration::days(days.into()));
+    let command = CreateApiKey {
+        name: arguments.name.unwrap_or_else(|| arguments.user.clone()),
+        scopes: scopes(&arguments.scopes)?,
+        expires_at: days.map(|days| ports.clock.now() + days),
+    };
+    let (organization, user) = (&arguments.organization, &arguments.user);
+    let (key, plain) = operator_keys::issue(ports, organization, user, command).await?;
+    if !arguments.json {
+        return Ok(plain.reveal().to_owned());
+    }
+    let mut shown = view(organization.trim(), &key);
+    if let Some(fields) = shown.as_object_mut() {
+        fields.insert("key".to_owned(), plain.reveal().into());
+    }
+    Ok(serde_json::to_string_pretty(&shown)?)
+}
+
+fn scopes(names: &[String]) -> anyhow::Result<Scopes> {
+    let scopes: Option<Scopes> = names.iter().map(|name| Scope::from_name(name.trim())).collect();
+    match scopes {
+        Some(scopes) if !scopes.is_empty() => Ok(scopes),
+        _ => bail!("--scopes is {:?}; it takes any of read, write, admin", names.join(",")),
+    }
+}
+
+fn scope_names(key: &ApiKey) -> Vec<&'static str> {
+    key.scopes.iter().map(Scope::as_str).collect()
+}
+
+fn view(organization: &str, key: &ApiKey) -> Value {
+    json!({
+        "id": key.id,
+        "organization": organization,
+        "name": key.name,
+        "prefix": key.prefix,
+        "scopes": scope_names(key),
+        "created_at": timestamp::render(key.created_at),
+        "expires_at": key.expires_at.map(timestamp::render),
+        "last_used_at": key.last_used_at.map(timestamp::render),
+        "revoked_at": key.revoked_at.map(timestamp::render),
+    })
+}
+
+fn as_json(keys: &[(Organization, ApiKey)]) -> anyhow::Result<String> {
+    let keys: Vec<Value> = keys.iter().map(|(owner, key)| view(&owner.name, key)).collect();
+    Ok(serde_json::to_string_pretty(&keys)?)
+}
+
+fn as_table(keys: &[(Organization, ApiKey)]) -> String {
+    let mut lines = vec![format!(
+        "{:<8}  {:<20}  {:<16}  {:<20}  {:<10}  NAME",
+        "PREFIX", "ORGANIZATION", "SCOPES", "CREATED", "STATE"
+    )];
+    for (organization, key) in keys {
+        let state = match (key.revoked_at, key.expires_at) {
+            (Some(_), _) => "revoked".to_owned(),
+            (None, Some(end)) => format!("until {}", timestamp::render_date(end.date())),
+            (None, None) => "active".to_owned(),
+        };
+        lines.push(format!(
+            "{:<8}  {:<20}  {:<16}  {:<20}  {:<10}  {}",
+            key.prefix,
+            organization.name,
+            scope_names(key).join(","),
+            timestamp::render(key.created_at.replace_nanosecond(0).unwrap_or(key.created_at)),
+            state,
+            key.name.replace(char::is_control, " "),
+        ));
+    }
+    lines.join("\n")
+}

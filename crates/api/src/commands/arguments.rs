@@ -1,0 +1,147 @@
+//! The command line.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::settings::Flags;
+
+/// A laboratory's data platform: files, tables, measured curves and the scripts that make them.
+#[derive(Debug, Parser)]
+#[command(name = "labdata", version, arg_required_else_help = true)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run the API and, in the same process, the background worker
+    Serve(Serve),
+    /// Tell the main job step by step on a throwaway data directory, then keep serving
+    Demo(Demo),
+    /// Run the background worker alone, beside servers on the same database
+    Worker(Common),
+    /// Bring the database up to date
+    Migrate(Common),
+    /// Manage API keys on this machine
+    ApiKey(ApiKey),
+    /// Print the OpenAPI document
+    Openapi,
+}
+
+/// What every command with settings takes.
+#[derive(Args, Debug)]
+pub(super) struct Common {
+    /// The settings file [default: labdata.toml in the working directory, if there is one]
+    #[arg(long, value_name = "PATH")]
+    pub(super) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) flags: Flags,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Serve {
+    /// Leave background work to `labdata worker` processes
+    #[arg(long)]
+    pub(super) no_worker: bool,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Demo {
+    /// A Gen5 kinetic export to use instead of the simulated one
+    #[arg(long, value_name = "PATH")]
+    pub(super) file: Option<PathBuf>,
+    /// End after the story; the exit status is 0 only if every step succeeded
+    #[arg(long)]
+    pub(super) exit: bool,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ApiKey {
+    #[command(subcommand)]
+    pub(super) command: ApiKeyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ApiKeyCommand {
+    /// Create a key, and its organization and user when they are missing; prints it once
+    Create(CreateKey),
+    /// List every organization's keys
+    List(ListKeys),
+    /// Revoke a key; running servers refuse it within seconds
+    Revoke(RevokeKey),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct CreateKey {
+    /// The organization that the key opens
+    #[arg(long, value_name = "NAME")]
+    pub(super) organization: String,
+    /// The user to whom it belongs
+    #[arg(long, value_name = "EMAIL")]
+    pub(super) user: String,
+    /// What it may do: any of read, write, admin
+    #[arg(long, value_name = "SCOPE,…", required = true, value_delimiter = ',')]
+    pub(super) scopes: Vec<String>,
+    /// A name for people [default: the e-mail address]
+    #[arg(long)]
+    pub(super) name: Option<String>,
+    /// After how many days it is refused [default: never]
+    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=36500))]
+    pub(super) expires_in_days: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ListKeys {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct RevokeKey {
+    /// The key's public part, the eight characters after `ldk_`
+    pub(super) prefix: String,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+impl Command {
+    /// What is logged unless a setting says otherwise: where the command itself tells a person
+    /// what it does, only what goes wrong.
+    pub(super) fn default_log_filter(&self) -> &'static str {
+        match self {
+            Self::Serve(_) | Self::Worker(_) => "info",
+            _ => "warn",
+        }
+    }
+
+    /// Where the command's settings come from, besides the environment.
+    pub(super) fn sources(&self) -> (Option<&Path>, &Flags) {
+        static NONE: std::sync::LazyLock<Flags> = std::sync::LazyLock::new(Flags::default);
+        let common = match self {
+            Self::Serve(serve) => &serve.common,
+            Self::Demo(demo) => &demo.common,
+            Self::Worker(common) | Self::Migrate(common) => common,
+            Self::ApiKey(api_key) => match &api_key.command {
+                ApiKeyCommand::Create(create) => &create.common,
+                ApiKeyCommand::List(list) => &list.common,
+                ApiKeyCommand::Revoke(revoke) => &revoke.common,
+            },
+            Self::Openapi => return (None, &NONE),
+        };
+        (common.config.as_deref(), &common.flags)
+    }
+}

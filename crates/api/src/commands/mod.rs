@@ -1,0 +1,132 @@
+//! The program's commands.
+
+mod api_key;
+mod arguments;
+mod demo;
+mod logging;
+mod output;
+mod serve;
+mod server;
+mod signals;
+mod worker;
+
+use std::{process::ExitCode, time::Instant};
+
+use clap::{Parser, error::ErrorKind};
+
+use self::{
+    arguments::{Arguments, Command},
+    output::complain,
+};
+use crate::{
+    compose::DatabaseServer,
+    settings::{Settings, SettingsError},
+};
+
+pub(crate) use self::output::say;
+
+/// The status of a process that was called or set wrongly.
+const MISUSE: u8 = 2;
+
+/// Why a command did not succeed.
+enum Failure {
+    /// A setting is wrong.
+    Settings(SettingsError),
+    /// Anything else.
+    Other(anyhow::Error),
+}
+
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Self {
+        Self::Settings(error)
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// Runs the program: reads the command line of this process and does what it says.
+#[must_use]
+pub fn run() -> ExitCode {
+    let started = Instant::now();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return explain(&error),
+    };
+    match execute(arguments.command, started) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Settings(error)) => {
+            complain(&error.to_string());
+            ExitCode::from(MISUSE)
+        }
+        Err(Failure::Other(error)) => {
+            complain(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Help to standard output; a wrong call as one line.
+fn explain(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            say(error.render().to_string().trim_end());
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            complain("no command was given; `labdata --help` lists them");
+            ExitCode::from(MISUSE)
+        }
+        _ => {
+            let text = error.render().to_string();
+            // What is missing stands indented below the first line.
+            let mut lines = text.lines();
+            let first = lines.next().unwrap_or_default().trim_start_matches("error: ");
+            let missing: Vec<&str> =
+                lines.take_while(|line| line.starts_with("  ")).map(str::trim).collect();
+            let separator = if missing.is_empty() { "" } else { " " };
+            complain(&format!("{first}{separator}{}; see --help", missing.join(", ")));
+            ExitCode::from(MISUSE)
+        }
+    }
+}
+
+fn execute(command: Command, started: Instant) -> Result<(), Failure> {
+    if matches!(command, Command::Openapi) {
+        return Ok(print_openapi()?);
+    }
+    let (config, flags) = command.sources();
+    let settings = Settings::load(config, flags)?;
+    logging::start(&settings.log, command.default_log_filter());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)?;
+    runtime.block_on(async {
+        match command {
+            Command::Openapi => print_openapi(),
+            Command::Serve(arguments) => serve::serve(&settings, arguments.no_worker, started).await,
+            Command::Demo(arguments) => demo::demo(settings, &arguments, started).await,
+            Command::Worker(_) => worker::worker(&settings).await,
+            Command::Migrate(_) => migrate(&settings).await,
+            Command::ApiKey(arguments) => api_key::api_key(&settings, arguments.command).await,
+        }
+    })?;
+    Ok(())
+}
+
+fn print_openapi() -> anyhow::Result<()> {
+    let document = crate::http::openapi::openapi();
+    say(&serde_json::to_string_pretty(&document)?);
+    Ok(())
+}
+
+async fn migrate(settings: &Settings) -> anyhow::Result<()> {
+    DatabaseServer::open(settings).await?.close().await?;
+    say("the database is up to date");
+    Ok(())
+}

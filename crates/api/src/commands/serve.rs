@@ -1,0 +1,41 @@
+//! `labdata serve`
+
+use std::time::Instant;
+
+use super::{output::say, server::RunningServer, signals::Signals};
+use crate::settings::Settings;
+
+/// Serves until a signal arrives.
+pub(super) async fn serve(
+    settings: &Settings,
+    no_worker: bool,
+    started: Instant,
+) -> anyhow::Result<()> {
+    let mut signals = Signals::watch()?;
+    let mut server = tokio::select! {
+        server = RunningServer::start(settings, !no_worker) => server?,
+        () = signals.arrive() => return Ok(()),
+    };
+    announce(&server);
+    let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    tracing::info!(milliseconds, url = server.url, "ready");
+    let ended = tokio::select! {
+        ended = server.ended() => ended,
+        () = signals.arrive() => Ok(()),
+    };
+    server.stop().await?;
+    tracing::info!("stopped");
+    ended
+}
+
+/// The key first, so that whoever waits for the URL has seen both.
+fn announce(server: &RunningServer) {
+    let url = &server.url;
+    match &server.first_key {
+        Some(key) => say(&format!(
+            "Admin key of the organization `default`, shown this once:\n{}\nlabdata serves on {url}",
+            key.reveal()
+        )),
+        None => say(&format!("labdata serves on {url}")),
+    }
+}

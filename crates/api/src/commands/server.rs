@@ -1,0 +1,103 @@
+//! One running server: listener, database, HTTP, worker.
+
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    time::Instant,
+};
+
+use actix_web::dev::ServerHandle;
+use anyhow::Context;
+use labdata_application::first_start::first_start;
+use labdata_domain::api_key::PlainApiKey;
+use tokio::task::JoinHandle;
+
+use crate::{
+    app::App,
+    background,
+    compose::{DatabaseServer, Platform},
+    http,
+    settings::{Settings, url_of},
+};
+
+/// A server that answers.
+pub(super) struct RunningServer {
+    /// Where this machine reaches it.
+    pub(super) url: String,
+    /// The key that the very first start made.
+    pub(super) first_key: Option<PlainApiKey>,
+    handle: ServerHandle,
+    http: JoinHandle<io::Result<()>>,
+    sweeper: Option<JoinHandle<()>>,
+    database: DatabaseServer,
+}
+
+impl RunningServer {
+    /// Starts everything, in the order in which it can fail cheaply.
+    pub(super) async fn start(settings: &Settings, with_worker: bool) -> anyhow::Result<Self> {
+        let (listener, address) = listen(settings.bind)?;
+        let mut mark = Instant::now();
+        let database = DatabaseServer::open(settings).await?;
+        tracing::debug!(milliseconds = lap(&mut mark), "the database answers");
+        match Self::start_on(&database, listener, address, settings, with_worker).await {
+            Ok((first_key, handle, http, sweeper)) => {
+                tracing::debug!(milliseconds = lap(&mut mark), "the server answers");
+                let url = url_of(address);
+                Ok(Self { url, first_key, handle, http, sweeper, database })
+            }
+            Err(error) => {
+                if let Err(error) = database.close().await {
+                    tracing::warn!(%error, "could not stop PostgreSQL");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn start_on(
+        database: &DatabaseServer,
+        listener: TcpListener,
+        address: SocketAddr,
+        settings: &Settings,
+        with_worker: bool,
+    ) -> anyhow::Result<Started> {
+        let public_url = settings.public_url(address);
+        let Platform { ports, readiness } = database.ports(settings, &public_url).await?;
+        let first_key = first_start(&ports, settings.bootstrap_key.clone()).await?;
+        let sweeper = with_worker.then(|| background::spawn_sweeper(ports.clone()));
+        let app = App::new(ports, public_url, readiness)?;
+        let (server, handle) = http::server::bind(app, listener)?;
+        Ok((first_key, handle, tokio::spawn(server), sweeper))
+    }
+
+    /// Waits until the HTTP server ends by itself, which it does only by a fault.
+    pub(super) async fn ended(&mut self) -> anyhow::Result<()> {
+        (&mut self.http).await.context("the server's task")?.context("the HTTP server")
+    }
+
+    /// Stops accepting, finishes what is in flight (10 s), stops the embedded PostgreSQL.
+    pub(super) async fn stop(self) -> anyhow::Result<()> {
+        self.handle.stop(true).await;
+        if let Some(sweeper) = self.sweeper {
+            sweeper.abort();
+        }
+        self.database.close().await
+    }
+}
+
+type Started = (Option<PlainApiKey>, ServerHandle, JoinHandle<io::Result<()>>, Option<JoinHandle<()>>);
+
+/// The listener and its address, with the real port.
+fn listen(bind: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
+    let fails = || format!("cannot listen on {bind} (LABDATA_BIND)");
+    let listener = TcpListener::bind(bind).with_context(fails)?;
+    listener.set_nonblocking(true).with_context(fails)?;
+    let address = listener.local_addr().with_context(fails)?;
+    Ok((listener, address))
+}
+
+fn lap(mark: &mut Instant) -> u64 {
+    let passed = mark.elapsed();
+    *mark = Instant::now();
+    u64::try_from(passed.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,29 @@
+//! `labdata worker`
+
+use super::{output::say, signals::Signals};
+use crate::{background, compose::DatabaseServer, settings::Settings};
+
+/// Does the background work until a signal arrives.
+pub(super) async fn worker(settings: &Settings) -> anyhow::Result<()> {
+    let mut signals = Signals::watch()?;
+    let database = tokio::select! {
+        database = DatabaseServer::open(settings) => database?,
+        () = signals.arrive() => return Ok(()),
+    };
+    let outcome = work(&database, settings, &mut signals).await;
+    database.close().await?;
+    outcome
+}
+
+async fn work(
+    database: &DatabaseServer,
+    settings: &Settings,
+    signals: &mut Signals,
+) -> anyhow::Result<()> {
+    let platform = database.ports(settings, &settings.public_url(settings.bind)).await?;
+    let sweeper = background::spawn_sweeper(platform.ports);
+    say("labdata works in the background");
+    signals.arrive().await;
+    sweeper.abort();
+    Ok(())
+}

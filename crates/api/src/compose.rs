@@ -1,0 +1,145 @@
+//! The composition root: the only place that names adapters.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use labdata_application::Ports;
+use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
+use labdata_object_store::{GatewaySigner, InvalidLocation, Location};
+use labdata_ports::{IdSource, blob::BlobStore, tenancy::TenancyRepository};
+use labdata_postgres::{
+    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
+    PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
+    PgTenancyRepository, migrate,
+};
+
+use crate::{
+    app::Readiness,
+    settings::Settings,
+    system::{SystemClock, SystemIds},
+};
+
+/// What the secret that signs URLs is kept under.
+const URL_SIGNING: &str = "url-signing";
+
+/// Whether this build can keep files there.
+///
+/// # Errors
+/// Why not, in one line.
+pub fn check_storage_url(url: &str) -> Result<(), String> {
+    match url.parse::<Location>() {
+        Ok(_) => Ok(()),
+        Err(InvalidLocation::NotYet(scheme)) => Err(format!(
+            "{scheme}:// is not available: this build stores on the local disk only; it takes \
+             file://<directory>"
+        )),
+        Err(error @ InvalidLocation::Unknown(_)) => Err(error.to_string()),
+    }
+}
+
+/// The database: another's, or one of the platform's own that runs as long as this value.
+pub struct DatabaseServer {
+    own: Option<EmbeddedPostgres>,
+    database: Database,
+}
+
+impl DatabaseServer {
+    /// Starts the embedded PostgreSQL unless a database is set, and applies missing migrations.
+    ///
+    /// # Errors
+    /// What the operator can do about it.
+    pub async fn open(settings: &Settings) -> anyhow::Result<Self> {
+        let (own, url) = match &settings.database_url {
+            Some(url) => (None, url.reveal().to_owned()),
+            None => {
+                let own = EmbeddedPostgres::start(PostgresSettings {
+                    data_dir: settings.data_dir.clone(),
+                    bin_dir: settings.pg_bin_dir.clone(),
+                    durability: Durability::Durable,
+                })
+                .await?;
+                let url = own.database_url().to_owned();
+                (Some(own), url)
+            }
+        };
+        let database = Database::new(&url, DatabaseSettings::default())?;
+        let server = Self { own, database };
+        let applied = migrate(&server.database).await.context("the database")?;
+        if !applied.is_empty() {
+            tracing::info!(migrations = applied.len(), "the database was brought up to date");
+        }
+        Ok(server)
+    }
+
+    /// Stops the embedded PostgreSQL.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub async fn close(self) -> anyhow::Result<()> {
+        drop(self.database);
+        if let Some(own) = self.own {
+            own.stop().await?;
+        }
+        Ok(())
+    }
+
+    /// The ports over this database and the storage of the settings, for a server that clients
+    /// reach at that URL.
+    ///
+    /// # Errors
+    /// When the storage does not take files, or the database does not answer.
+    pub async fn ports(&self, settings: &Settings, public_url: &str) -> anyhow::Result<Platform> {
+        let location = settings.storage_url().parse::<Location>()?;
+        let blobs = labdata_object_store::open(&location).await?;
+        let ids: Arc<dyn IdSource> = Arc::new(SystemIds::default());
+        let tenancy = PgTenancyRepository::new(self.database.clone());
+        let mut candidate = [0; 32];
+        ids.fill_random(&mut candidate);
+        let secret = tenancy.ensure_secret(URL_SIGNING, &candidate).await?;
+        let catalog = Arc::new(PgCatalogStore::new(self.database.clone()));
+        let ports = Ports {
+            api_keys: Arc::new(PgApiKeyRepository::new(self.database.clone())),
+            tenancy: Arc::new(tenancy),
+            instruments: Arc::new(PgInstrumentRepository::new(self.database.clone())),
+            jobs: Arc::new(PgJobRepository::new(self.database.clone())),
+            data: Arc::new(PgDataStore::new(self.database.clone(), Arc::clone(&catalog))),
+            catalog,
+            executions: Arc::new(PgExecutionRepository::new(self.database.clone())),
+            files: Arc::new(PgFileRepository::new(self.database.clone())),
+            blobs: Arc::clone(&blobs),
+            signer: Arc::new(GatewaySigner::new(public_url, &secret)),
+            clock: Arc::new(SystemClock),
+            ids,
+            key_cache: Arc::default(),
+        };
+        let readiness = Arc::new(Stores { database: self.database.clone(), blobs });
+        Ok(Platform { ports, readiness })
+    }
+}
+
+/// What use cases and handlers are given.
+pub struct Platform {
+    /// The ports.
+    pub ports: Ports,
+    /// Whether what is behind them answers.
+    pub readiness: Arc<dyn Readiness>,
+}
+
+/// Asks database and storage for a sign of life.
+struct Stores {
+    database: Database,
+    blobs: Arc<dyn BlobStore>,
+}
+
+#[async_trait]
+impl Readiness for Stores {
+    async fn check(&self) -> Result<(), String> {
+        let failed = |what: &str, error: &dyn std::fmt::Display| {
+            tracing::warn!(%error, "{what} does not answer");
+            format!("{what} does not answer")
+        };
+        self.database.probe().await.map_err(|error| failed("the database", &error))?;
+        self.blobs.probe().await.map_err(|error| failed("the file storage", &error))
+    }
+}

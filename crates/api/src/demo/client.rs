@@ -1,0 +1,147 @@
+//! The HTTP client of a lab's script: a key, JSON, and errors that say what the server said.
+
+use anyhow::{Context, bail};
+use reqwest::{
+    Method, RequestBuilder, Response, StatusCode,
+    header::{HeaderMap, LINK},
+    multipart::{Form, Part},
+};
+use serde_json::{Value, json};
+use url::Url;
+
+/// The most rows of one page.
+const PAGE: u32 = 1000;
+
+/// Talks to the platform with one key.
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: String,
+    key: String,
+}
+
+impl Client {
+    /// A client of the server at that URL.
+    pub(crate) fn new(base: &str, key: &str) -> anyhow::Result<Self> {
+        // A proxy of the environment is never for the machine itself.
+        let http = reqwest::Client::builder().no_proxy().build()?;
+        Ok(Self { http, base: base.to_owned(), key: key.to_owned() })
+    }
+
+    /// Sends JSON and reads the JSON of the answer.
+    pub(crate) async fn send(&self, method: Method, path: &str, body: &Value) -> anyhow::Result<Value> {
+        Ok(self.exchange(method, path, body).await?.0)
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<(Value, HeaderMap)> {
+        let mut request = self.request(method, path);
+        if !body.is_null() {
+            request = request.json(body);
+        }
+        let answer = checked(request, path).await?;
+        let headers = answer.headers().clone();
+        Ok((answer.json().await.with_context(|| format!("{path}: no JSON"))?, headers))
+    }
+
+    /// Reads a resource.
+    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.send(Method::GET, path, &Value::Null).await
+    }
+
+    /// Posts JSON.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.send(Method::POST, path, body).await
+    }
+
+    /// Uploads a file as a form.
+    pub(crate) async fn upload(
+        &self,
+        name: &str,
+        bytes: Vec<u8>,
+        fields: &[(&'static str, &str)],
+    ) -> anyhow::Result<Value> {
+        let file = Part::bytes(bytes).file_name(name.to_owned()).mime_str("text/plain")?;
+        let form = fields
+            .iter()
+            .fold(Form::new(), |form, (field, value)| form.text(*field, (*value).to_owned()))
+            .part("file", file);
+        let path = "/api/v1/files";
+        let request = self.request(Method::POST, path).multipart(form);
+        Ok(checked(request, path).await?.json().await?)
+    }
+
+    /// Downloads from a signed URL, which needs no key.
+    pub(crate) async fn download(&self, url: &str) -> anyhow::Result<Vec<u8>> {
+        Ok(checked(self.http.get(url), "download").await?.bytes().await?.to_vec())
+    }
+
+    /// Every row of a table that the filters leave, page after page; and how many pages it took.
+    pub(crate) async fn read_all(
+        &self,
+        table: &str,
+        filters: &Value,
+    ) -> anyhow::Result<(Vec<Value>, usize)> {
+        let mut body = json!({
+            "target_name": table,
+            "target_type": "table",
+            "filters": filters,
+            "limit": PAGE,
+        });
+        let (mut rows, mut pages) = (Vec::new(), 0);
+        loop {
+            let (page, headers) =
+                self.exchange(Method::POST, "/api/v1/tools/read", &body).await?;
+            let Value::Array(page) = page else { bail!("tools/read answers no array") };
+            rows.extend(page);
+            pages += 1;
+            let Some(cursor) = next_cursor(&headers) else { return Ok((rows, pages)) };
+            if let Some(fields) = body.as_object_mut() {
+                fields.insert("cursor".to_owned(), cursor.into());
+            }
+        }
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.key)
+    }
+}
+
+/// The cursor of the page that the `Link` header names.
+fn next_cursor(headers: &HeaderMap) -> Option<String> {
+    let link = headers.get(LINK)?.to_str().ok()?;
+    let (url, relation) = link.trim().strip_prefix('<')?.split_once('>')?;
+    relation.contains("rel=\"next\"").then_some(())?;
+    let url = Url::parse(url).ok()?;
+    url.query_pairs().find(|(name, _)| name == "cursor").map(|(_, cursor)| cursor.into_owned())
+}
+
+async fn checked(request: RequestBuilder, what: &str) -> anyhow::Result<Response> {
+    let answer = request.send().await.with_context(|| format!("{what}: no answer"))?;
+    let status = answer.status();
+    if status == StatusCode::OK {
+        return Ok(answer);
+    }
+    let text: String = answer.text().await.unwrap_or_default().chars().take(2000).collect();
+    bail!("{what} answers {status}: {text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cursor(link: &'static str) -> Option<String> {
+        next_cursor(&HeaderMap::from_iter([(LINK, reqwest::header::HeaderValue::from_static(link))]))
+    }
+
+    #[test]
+    fn follows_the_link_to_the_next_page_and_no_other() {
+        let next = "<http://host/api/v1/tools/read?limit=5&cursor=a%2Bb>; rel=\"next\"";
+        assert_eq!(cursor(next), Some("a+b".to_owned()));
+        assert_eq!(cursor("<http://host/?cursor=a>; rel=\"prev\""), None);
+        assert_eq!(cursor("http://host/?cursor=a"), None);
+    }
+}

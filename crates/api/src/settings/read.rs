@@ -1,0 +1,225 @@
+//! From texts to settings.
+
+use std::{
+    collections::BTreeMap,
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+};
+
+use labdata_domain::api_key::PlainApiKey;
+use tracing_subscriber::EnvFilter;
+use url::Url;
+
+use super::{
+    Backend, LlmProvider, LlmSettings, LogFormat, LogSettings, NotificationSettings, Secret,
+    Settings, SettingsError, source::Given,
+};
+
+/// What was given, by key.
+struct Values<'a>(&'a BTreeMap<&'static str, Given>);
+
+impl Values<'_> {
+    /// The value as whatever `parse` makes of it; refused with `takes` when that is nothing.
+    fn parsed<T>(
+        &self,
+        key: &str,
+        takes: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, SettingsError> {
+        let Some(Given { name, value }) = self.0.get(key) else { return Ok(None) };
+        match parse(value) {
+            Some(parsed) => Ok(Some(parsed)),
+            None => Err(SettingsError(format!("{name} is {value:?}; it takes {takes}"))),
+        }
+    }
+
+    /// The same for values that may hold a secret: the line does not repeat them.
+    fn secret<T>(
+        &self,
+        key: &str,
+        takes: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, SettingsError> {
+        let Some(Given { name, value }) = self.0.get(key) else { return Ok(None) };
+        match parse(value) {
+            Some(parsed) => Ok(Some(parsed)),
+            None => Err(SettingsError(format!("{name} is malformed; it takes {takes}"))),
+        }
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, SettingsError> {
+        self.parsed(key, "a text that is not blank", |value| {
+            let value = value.trim();
+            (!value.is_empty()).then(|| value.to_owned())
+        })
+    }
+
+    fn number(&self, key: &str, default: u32) -> Result<u32, SettingsError> {
+        let parse = |value: &str| value.trim().parse().ok().filter(|number| *number >= 1);
+        Ok(self.parsed(key, "a whole number from 1 to 4294967295", parse)?.unwrap_or(default))
+    }
+
+    fn directory(&self, key: &str) -> Result<Option<PathBuf>, SettingsError> {
+        self.parsed(key, "a directory", |value| {
+            (!value.is_empty() && !value.contains('\0'))
+                .then(|| std::path::absolute(value).ok())
+                .flatten()
+        })
+    }
+
+    fn http_url(&self, key: &str) -> Result<Option<String>, SettingsError> {
+        self.parsed(key, "a URL such as https://lab.example.org", |value| {
+            http_url(value).map(|_| value.trim_end_matches('/').to_owned())
+        })
+    }
+}
+
+/// Checks everything; the first thing that is wrong is reported.
+pub(super) fn settings(given: &BTreeMap<&'static str, Given>) -> Result<Settings, SettingsError> {
+    let values = Values(given);
+    let bind = values.parsed(
+        "bind",
+        "an IP address and a port, such as 127.0.0.1:8080",
+        address,
+    )?;
+    upload_mode(&values)?;
+    Ok(Settings {
+        bind: bind.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 8080).into()),
+        bind_given: bind.is_some(),
+        data_dir: match values.directory("data_dir")? {
+            Some(directory) => directory,
+            None => std::path::absolute(".labdata")
+                .map_err(|error| SettingsError(format!("no working directory: {error}")))?,
+        },
+        database_url: values.secret(
+            "database_url",
+            "postgresql://user:password@host/database",
+            |value| {
+                let (scheme, rest) = value.split_once("://")?;
+                (matches!(scheme, "postgres" | "postgresql") && !rest.is_empty())
+                    .then(|| Secret::new(value.to_owned()))
+            },
+        )?,
+        pg_bin_dir: values.directory("pg_bin_dir")?,
+        storage_url: storage_url(&values)?,
+        public_url: values.http_url("public_url")?,
+        bootstrap_key: values.secret(
+            "bootstrap_key",
+            "ldk_<8 lower-case letters or digits>_<16 to 128 letters, digits, - or _>",
+            PlainApiKey::parse,
+        )?,
+        job_backend: backend(&values, "job_backend")?,
+        ml_backend: backend(&values, "ml_backend")?,
+        job_concurrency: values.number("job_concurrency", 2)?,
+        llm: llm(&values)?,
+        notifications: notifications(&values)?,
+        log: log(&values)?,
+    })
+}
+
+fn address(value: &str) -> Option<SocketAddr> {
+    match value.strip_prefix("localhost:") {
+        Some(port) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
+        None => value.parse().ok(),
+    }
+}
+
+fn http_url(value: &str) -> Option<Url> {
+    let url = Url::parse(value).ok()?;
+    let plain = url.query().is_none() && url.fragment().is_none();
+    (matches!(url.scheme(), "http" | "https") && url.has_host() && plain).then_some(url)
+}
+
+fn storage_url(values: &Values<'_>) -> Result<Option<String>, SettingsError> {
+    let Some(Given { name, value }) = values.0.get("storage_url") else { return Ok(None) };
+    crate::compose::check_storage_url(value)
+        .map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
+    Ok(Some(value.clone()))
+}
+
+/// There is no cloud yet that could take uploads itself, so the mode chooses nothing.
+fn upload_mode(values: &Values<'_>) -> Result<(), SettingsError> {
+    values
+        .parsed(
+            "upload_mode",
+            "`gateway`; `direct` is for storage in a cloud, and this build stores on the local disk only",
+            |value| (value == "gateway").then_some(()),
+        )
+        .map(drop)
+}
+
+fn backend(values: &Values<'_>, key: &str) -> Result<Backend, SettingsError> {
+    let parsed = values.parsed(key, "`local` or ray+http://host:8265", |value| {
+        if value == "local" {
+            return Some(Backend::Local);
+        }
+        let url = value.strip_prefix("ray+")?;
+        http_url(url).map(|_| Backend::Ray(url.trim_end_matches('/').to_owned()))
+    })?;
+    Ok(parsed.unwrap_or(Backend::Local))
+}
+
+fn llm(values: &Values<'_>) -> Result<LlmSettings, SettingsError> {
+    let provider = values.parsed(
+        "llm_provider",
+        "openai, anthropic, gemini or ollama",
+        |value| match value {
+            "openai" => Some(LlmProvider::OpenAi),
+            "anthropic" => Some(LlmProvider::Anthropic),
+            "gemini" => Some(LlmProvider::Gemini),
+            "ollama" => Some(LlmProvider::Ollama),
+            _ => None,
+        },
+    )?;
+    let models = values.parsed("llm_models", "names of models, separated by commas", |value| {
+        value
+            .split(',')
+            .map(|name| Some(name.trim().to_owned()).filter(|name| !name.is_empty()))
+            .collect::<Option<Vec<_>>>()
+    })?;
+    Ok(LlmSettings {
+        provider,
+        base_url: values.http_url("llm_base_url")?,
+        api_key: values.secret("llm_api_key", "a key", |value| {
+            (!value.trim().is_empty()).then(|| Secret::new(value.to_owned()))
+        })?,
+        model: values.text("llm_model")?,
+        models: models.unwrap_or_default(),
+        timeout_seconds: values.number("llm_timeout_seconds", 60)?,
+        max_steps: values.number("agent_max_steps", 25)?,
+    })
+}
+
+fn notifications(values: &Values<'_>) -> Result<NotificationSettings, SettingsError> {
+    let smtp_url = values.secret("smtp_url", "smtp://user:password@host:587 or smtps://…", |value| {
+        let url = Url::parse(value).ok()?;
+        (matches!(url.scheme(), "smtp" | "smtps") && url.has_host())
+            .then(|| Secret::new(value.to_owned()))
+    })?;
+    let mail_from = values.parsed("mail_from", "an e-mail address", |value| {
+        let (local, domain) = value.rsplit_once('@')?;
+        let filled = !local.is_empty() && !domain.is_empty();
+        (filled && !value.contains(char::is_control)).then(|| value.to_owned())
+    })?;
+    Ok(NotificationSettings {
+        smtp_url,
+        mail_from,
+        per_hour: values.number("notifications_per_hour", 60)?,
+        per_day: values.number("notifications_per_day", 1000)?,
+    })
+}
+
+fn log(values: &Values<'_>) -> Result<LogSettings, SettingsError> {
+    let filter = values.parsed("log", "error, warn, info, debug, trace, or target=level,…", |value| {
+        EnvFilter::try_new(value).ok().map(|_| value.to_owned())
+    })?;
+    let format = values.parsed("log_format", "text or json", |value| match value {
+        "text" => Some(LogFormat::Text),
+        "json" => Some(LogFormat::Json),
+        _ => None,
+    })?;
+    Ok(LogSettings {
+        filter,
+        format: format.unwrap_or_default(),
+    })
+}
