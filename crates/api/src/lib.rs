@@ -6,6 +6,11 @@
 
 pub mod app;
 pub mod background;
+pub mod commands;
+pub mod compose;
+pub mod demo;
 pub mod http;
 pub mod routes;
+pub mod settings;
+pub mod sparkline;
 pub mod system;
