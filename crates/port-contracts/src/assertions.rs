@@ -36,8 +36,18 @@ pub fn assert_one_winner<T: Debug>(results: Vec<Result<T, PortError>>) -> T {
 pub fn assert_unanimous<T: Debug + PartialEq>(results: Vec<Result<T, PortError>>) -> T {
     let mut answers: Vec<T> = results.into_iter().map(Result::unwrap).collect();
     let first = answers.remove(0);
-    answers
-        .iter()
-        .for_each(|other| assert_eq!(*other, first, "racing calls agree"));
+    for other in &answers {
+        assert_eq!(*other, first, "racing calls agree");
+    }
     first
+}
+
+/// The same JSON, with numbers by their value: a store may render the float 2.0 as `2`.
+pub(crate) fn by_value(value: impl Into<serde_json::Value>) -> serde_json::Value {
+    use serde_json::Value;
+    match value.into() {
+        Value::Number(number) => number.as_f64().map_or(Value::Number(number), Value::from),
+        Value::Array(list) => list.into_iter().map(by_value).collect(),
+        other => other,
+    }
 }

@@ -8,6 +8,7 @@ use labdata_domain::{
 use serde_json::{Value, json};
 
 use crate::{
+    assertions::by_value,
     definitions::{column, raw, reference},
     lab::{
         DataHarness, Lab, assert_problems, insert, labelled_sample, request, series, writing_time,
@@ -109,7 +110,7 @@ pub async fn points_are_counted_from_zero_unless_they_say<H: DataHarness>(harnes
             .find("curve", json!({"sample": "b", "order": order}))
             .await
             .remove(0);
-        assert_eq!(point.get("time"), Some(&json!(time)));
+        assert_eq!(by_value(point["time"].clone()), json!(time));
     }
 }
 
@@ -378,7 +379,7 @@ pub async fn a_quarter_million_values_are_one_write<H: DataHarness>(harness: &H)
             .await
             .remove(0);
         let expected = (json!(f64::from(place)), json!(f64::from(place) / 8.0));
-        assert_eq!((point["time"].clone(), point["od"].clone()), expected);
+        assert_eq!((by_value(point["time"].clone()), by_value(point["od"].clone())), expected);
     }
     assert_eq!(
         lab.find("curve", json!({"od__gte": 15_624.5})).await.len(),

@@ -319,9 +319,9 @@ pub fn series(table: &str, parent: Value, columns: Value) -> SeriesWrite {
         .into_iter()
         .map(|(name, values)| {
             let mut read = SeriesValues::default();
-            as_list(values)
-                .into_iter()
-                .for_each(|value| read.push(Cell::from(value)));
+            for value in as_list(values) {
+                read.push(Cell::from(value));
+            }
             (name, read)
         })
         .collect();
@@ -344,6 +344,10 @@ pub fn labelled_sample(name: &str) -> Value {
 
 /// Fails unless a write was refused with problems; returns them.
 #[track_caller]
+#[expect(
+    clippy::must_use_candidate,
+    reason = "most clauses only need that it was refused"
+)]
 pub fn assert_problems(result: Result<WriteOutcome, WriteError>) -> Vec<Problem> {
     match result {
         Err(WriteError::Problems(problems)) => {

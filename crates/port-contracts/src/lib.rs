@@ -30,7 +30,9 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     clippy::missing_panics_doc,
+    clippy::missing_errors_doc,
     reason = "a clause is a test: it fails by panicking, and that is all it does when it fails"
 )]
 
@@ -38,14 +40,20 @@ pub mod api_keys;
 pub mod assertions;
 pub mod blob;
 pub mod catalog;
+pub mod catalog_drops;
 pub mod data;
+pub mod data_attribution;
+pub mod data_delete;
 pub mod data_modify;
+pub mod data_pages;
 pub mod data_races;
 pub mod data_read;
+pub mod data_refusals;
 pub mod data_revert;
 pub mod data_series;
 pub mod data_write;
 pub mod definitions;
+pub mod execution_ends;
 pub mod executions;
 pub mod file_lists;
 pub mod files;

@@ -22,9 +22,10 @@ impl SequentialIds {
 
 impl IdSource for SequentialIds {
     fn next_id(&self) -> Uuid {
-        let [a, b, c, d, e, f, g, h] = self.next().to_be_bytes();
-        uuid::Builder::from_unix_timestamp_millis(MILLISECONDS, &[0, 0, a, b, c, d, e, f, g, h])
-            .into_uuid()
+        let mut random = [0; 10];
+        let (_, counter) = random.split_at_mut(2);
+        counter.copy_from_slice(&self.next().to_be_bytes());
+        uuid::Builder::from_unix_timestamp_millis(MILLISECONDS, &random).into_uuid()
     }
 
     fn fill_random(&self, buffer: &mut [u8]) {

@@ -135,13 +135,13 @@ mod tests {
             limit: 10,
             expires_at: NOW + Duration::minutes(15),
         };
-        let signed = signer.sign_upload(organization, &grant).await.unwrap();
-        let path = signed.url.strip_prefix(BASE).unwrap();
+        let upload = signer.sign_upload(organization, &grant).await.unwrap();
+        let path = upload.url.strip_prefix(BASE).unwrap();
         let request = SignedRequest {
             method: "PUT",
             path,
             query: "",
-            headers: &signed.headers,
+            headers: &upload.headers,
         };
         let granted = Granted::Upload(organization, grant.clone());
         assert_eq!(signer.verify(&request, NOW), Ok(granted));

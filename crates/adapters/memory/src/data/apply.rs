@@ -315,11 +315,10 @@ impl Writing<'_> {
             .map(|key| (step.table.name.clone(), key.clone()))
             .collect();
         let mut doomed = asked.clone();
-        while cascade {
+        let mut found = cascade;
+        while found {
             let more = self.tables.referrers(&doomed);
-            if more.is_empty() {
-                break;
-            }
+            found = !more.is_empty();
             doomed.extend(more);
         }
         let mut others: BTreeMap<String, u64> = BTreeMap::new();

@@ -57,6 +57,7 @@ pub(super) fn meets(tables: &Tables, named: &Named, condition: &Condition) -> bo
     let value = value_of(arrived.as_ref().unwrap_or(named), &condition.field.sql_name);
     match (&condition.test, value) {
         (Test::IsNull(wanted), value) => value.is_none() == *wanted,
+        // Null meets nothing else, and only texts contain something.
         (_, None) => false,
         (Test::Equals(wanted), Some(value)) => value == wanted,
         (Test::In(list), Some(value)) => {
@@ -70,10 +71,9 @@ pub(super) fn meets(tables: &Tables, named: &Named, condition: &Condition) -> bo
         (Test::LessOrEqual(limit), Some(value)) => {
             compare(value, limit).is_some_and(Ordering::is_le)
         }
-        (Test::Contains(part), Some(Scalar::Text(text))) => {
-            text.to_lowercase().contains(&part.to_lowercase())
+        (Test::Contains(part), Some(value)) => {
+            matches!(value, Scalar::Text(text) if text.to_lowercase().contains(&part.to_lowercase()))
         }
-        (Test::Contains(_), Some(_)) => false,
     }
 }
 

@@ -48,8 +48,8 @@ pub(super) fn platform_rows(
         .collect()
 }
 
-fn text(text: &str) -> Option<Scalar> {
-    Some(Scalar::Text(text.to_owned()))
+fn text(text: &str) -> Scalar {
+    Scalar::Text(text.to_owned())
 }
 
 fn id(id: Uuid) -> (KeyValue, Option<Scalar>) {
@@ -65,8 +65,8 @@ fn tables(state: &State, organization: OrganizationId) -> Vec<(KeyValue, Vec<Opt
         let id = table.id?;
         let cells = vec![
             Some(Scalar::Integer(id)),
-            text(&table.name),
-            text(table.category.as_str()),
+            Some(text(&table.name)),
+            Some(text(table.category.as_str())),
         ];
         Some((KeyValue::Integer(id), cells))
     };
@@ -77,7 +77,7 @@ fn job(job: &Job) -> (KeyValue, Vec<Option<Scalar>>) {
     let (key, id) = id(job.id.as_uuid());
     let cells = vec![
         id,
-        text(&job.name),
+        Some(text(&job.name)),
         job.description.clone().map(Scalar::Text),
         Some(Scalar::Boolean(job.archived)),
         Some(Scalar::Datetime(job.created_at)),
@@ -90,8 +90,8 @@ fn execution(execution: &Execution) -> (KeyValue, Vec<Option<Scalar>>) {
     let cells = vec![
         id,
         Some(Scalar::Uuid(execution.job_id.as_uuid())),
-        text(&execution.job_name),
-        text(execution.state.as_str()),
+        Some(text(&execution.job_name)),
+        Some(text(execution.state.as_str())),
         execution.started_at.map(Scalar::Datetime),
         execution.state.completed_at().map(Scalar::Datetime),
         Some(Scalar::Datetime(execution.created_at)),
@@ -103,7 +103,7 @@ fn instrument(instrument: &Instrument) -> (KeyValue, Vec<Option<Scalar>>) {
     let (key, id) = id(instrument.id.as_uuid());
     let cells = vec![
         id,
-        text(&instrument.name),
+        Some(text(&instrument.name)),
         instrument.description.clone().map(Scalar::Text),
         instrument.instrument_type.clone().map(Scalar::Text),
         Some(Scalar::Datetime(instrument.created_at)),
@@ -113,7 +113,10 @@ fn instrument(instrument: &Instrument) -> (KeyValue, Vec<Option<Scalar>>) {
 
 fn member(user: &User) -> (KeyValue, Vec<Option<Scalar>>) {
     let (key, id) = id(user.id.as_uuid());
-    (key, vec![id, text(&user.email), text(&user.name)])
+    (
+        key,
+        vec![id, Some(text(&user.email)), Some(text(&user.name))],
+    )
 }
 
 /// A file that is confirmed; others are not shown.
@@ -125,10 +128,10 @@ fn file(file: &File) -> Option<(KeyValue, Vec<Option<Scalar>>)> {
         .and_then(|size| i64::try_from(size).ok());
     let cells = vec![
         id,
-        text(file.path.file_name()),
-        text(file.path.as_str()),
-        text(file.content_type.as_str()),
-        text(file.source_type.as_str()),
+        Some(text(file.path.file_name())),
+        Some(text(file.path.as_str())),
+        Some(text(file.content_type.as_str())),
+        Some(text(file.source_type.as_str())),
         file.attribution
             .instrument()
             .map(|instrument| Scalar::Uuid(instrument.as_uuid())),
@@ -136,7 +139,7 @@ fn file(file: &File) -> Option<(KeyValue, Vec<Option<Scalar>>)> {
             .execution()
             .map(|execution| Scalar::Uuid(execution.as_uuid())),
         size.map(Scalar::Integer),
-        text(&bytes.crc32c.to_base64()),
+        Some(text(&bytes.crc32c.to_base64())),
         file.state.uploaded_at().map(Scalar::Datetime),
     ];
     Some((key, cells))

@@ -1,0 +1,128 @@
+//! Embedding the domain without the platform: define a table, check a data write against it, and
+//! plan it. No database, no network, no async runtime: questions that a store would answer come
+//! out as a value, and their answers go in as one.
+//!
+//! ```sh
+//! cargo run -p labdata-domain --example plan_a_write
+//! ```
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::error::Error;
+
+use labdata_domain::{
+    catalog::{
+        Catalog, CatalogChange, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition,
+    },
+    data_write::{Answers, LookupAnswer, Rows, TableWrite, WriteRequest, cell::Cell, check},
+    scalar::{DataType, KeyValue},
+};
+use serde_json::json;
+use uuid::Uuid;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // 1. A table of the laboratory's own, beside the core tables that every catalog has.
+    let sample = TableDefinition {
+        name: "sample".to_owned(),
+        description: Some("What is measured.".to_owned()),
+        category: SemanticCategory::Curated,
+        columns: vec![
+            ColumnDefinition {
+                is_nullable: false,
+                is_unique: true,
+                ..column("name", DataType::String)
+            },
+            column("volume", DataType::Float),
+            ColumnDefinition {
+                references: Some("carrier".to_owned()),
+                ..column("carrier", DataType::String)
+            },
+        ],
+        unique_together: Vec::new(),
+    };
+    let empty = Catalog::new(CatalogVersion(0), Vec::new());
+    let CatalogChange::Create(table) = CatalogChange::towards(&sample, &empty)? else {
+        return Err("the table is new".into());
+    };
+    let catalog = Catalog::new(CatalogVersion(1), vec![table]);
+
+    // 2. A request with a wrong value: every problem is found, with its place.
+    let wrong = request([
+        json!({"name": "A1", "volume": "much"}),
+        json!({"volume": 2}),
+    ]);
+    let problems = check(wrong, &catalog).plan(&Answers::default(), &mut Uuid::nil);
+    for problem in problems.err().unwrap_or_default() {
+        println!(
+            "problem at {}: {}",
+            problem.path.unwrap_or_default(),
+            problem.message
+        );
+    }
+
+    // 3. A request that holds up, if the plate is there: that is asked, not looked up.
+    let right = request([json!({"name": "A1", "volume": 1.5, "carrier": {"name": "plate 7"}})]);
+    let checked = check(right, &catalog);
+    for question in &checked.questions().lookups {
+        println!(
+            "asks for {} row(s) of \"{}\"",
+            question.len, question.table.name
+        );
+    }
+    let plate = KeyValue::Text("0189c0de-0000-7000-8000-000000000007".to_owned());
+    let answers = Answers {
+        ids: Vec::new(),
+        lookups: vec![vec![LookupAnswer::One(plate)]],
+    };
+
+    // 4. The plan: typed columns, for whatever store carries them out.
+    let mut next_id = || Uuid::from_u128(1);
+    let plan = checked
+        .plan(&answers, &mut next_id)
+        .map_err(|_| "the request holds up")?;
+    for step in &plan.tables {
+        println!("{} row(s) for \"{}\":", step.len, step.table.name);
+        for given in &step.columns {
+            let name = step
+                .table
+                .columns
+                .get(given.column)
+                .map_or("?", |column| &column.name);
+            println!("  {name}: {:?}", given.values);
+        }
+    }
+    Ok(())
+}
+
+/// A column that may be null.
+fn column(name: &str, data_type: DataType) -> ColumnDefinition {
+    ColumnDefinition {
+        name: name.to_owned(),
+        data_type,
+        description: None,
+        is_nullable: true,
+        is_unique: false,
+        is_primary_key: false,
+        default: None,
+        references: None,
+    }
+}
+
+/// A request to insert rows into `sample`.
+fn request<const N: usize>(rows: [serde_json::Value; N]) -> WriteRequest {
+    let mut read = Rows::default();
+    for row in rows {
+        read.begin_row();
+        for (position, (name, value)) in row.as_object().into_iter().flatten().enumerate() {
+            read.set(position, name, Cell::from(value.clone()));
+        }
+    }
+    let write = TableWrite {
+        table: "sample".to_owned(),
+        rows: read,
+        ..TableWrite::default()
+    };
+    WriteRequest {
+        tables: vec![write],
+        ..WriteRequest::default()
+    }
+}
