@@ -98,7 +98,8 @@ fn lookup_query(schemas: &Schemas, question: &LookupQuestion, index: usize, boun
         format!("unnest({}) WITH ORDINALITY AS l({}, place)", arrays.join(", "), names.join(", "))
     };
     format!(
-        "SELECT {index}::bigint, coalesce(array_agg(f.key), '{{}}'), coalesce(array_agg(l.place::bigint), '{{}}') FROM {lookups} \
+        "SELECT {index}::bigint AS question, coalesce(array_agg(f.key), '{{}}') AS keys, \
+         coalesce(array_agg(l.place::bigint), '{{}}') AS places FROM {lookups} \
          CROSS JOIN LATERAL (SELECT t.{key}::text AS key FROM {table} t WHERE {conditions} LIMIT 2) f",
         key = primary_key(table),
         table = schemas.table(&table.name),

@@ -1,6 +1,6 @@
 //! Applies a plan: one transaction for rows, series, their record and their execution.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::{BTreeMap, HashSet}, sync::Arc};
 
 use diesel::{
     QueryableByName,
@@ -319,6 +319,13 @@ async fn apply_series(
     entries: &mut Vec<Entry>,
 ) -> Result<(), Failure> {
     let mut seen: BTreeMap<(&str, usize, KeyValue), usize> = BTreeMap::new();
+    let created: HashSet<(&str, &KeyValue)> = plan
+        .tables
+        .iter()
+        .zip(&outcome.tables)
+        .filter(|(step, _)| step.action == Action::Insert)
+        .flat_map(|(step, done)| done.ids.iter().map(|id| (step.table.name.as_str(), id)))
+        .collect();
     let mut ready = Vec::with_capacity(plan.series.len());
     for (index, step) in plan.series.iter().enumerate() {
         let parent = match &step.parent {
@@ -337,8 +344,11 @@ async fn apply_series(
         for column in &step.columns {
             columns.push((column.column, fill_late(&column.values, &column.late, &outcome.tables, &[])?));
         }
-        ready.push(ReadySeries { step, parent, columns });
+        let owner = step.table.columns.get(step.parent_column).and_then(|column| column.references.as_deref());
+        let is_new = owner.is_some_and(|owner| created.contains(&(owner, &parent)));
+        ready.push(ReadySeries { step, parent, is_new, columns });
     }
+    drop(created);
     let replaced = replace_series(connection, writing, &ready).await?;
     let mut written: BTreeMap<&str, (u64, Vec<String>)> = BTreeMap::new();
     let mut gone: BTreeMap<&str, (u64, Vec<String>)> = BTreeMap::new();

@@ -143,7 +143,7 @@ fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
     let organization = query.parameter(Bound::Organization);
     let Some(source) = platform_source(table, &organization) else {
         // Its table comes with a later part of the platform: there is nothing to read yet.
-        let empty = "SELECT ''::text AS rendered, NULL::text AS key, NULL::bigint AS chunk, NULL::bigint AS place WHERE $1 IS NULL::uuid";
+        let empty = "SELECT ''::text AS rendered, NULL::text AS key, NULL::bigint AS chunk, NULL::bigint AS place WHERE $1::uuid IS NULL";
         return Query { text: empty.to_owned(), bound: query.bound };
     };
     let schemas = Schemas::of(OrganizationId::new(uuid::Uuid::nil()));

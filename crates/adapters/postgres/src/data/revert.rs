@@ -202,8 +202,8 @@ async fn changed_by_others(connection: &mut AsyncPgConnection, writing: &Writing
     for (table, keys) in created {
         let ids: Vec<String> = keys.iter().map(ToString::to_string).collect();
         let changed: Count = diesel::sql_query(
-            "SELECT count(DISTINCT id) AS count FROM labdata.write_ledger l CROSS JOIN LATERAL unnest(l.ids) AS id \
-             WHERE l.organization_id = $1 AND l.table_name = $2 AND l.action = 'updated' AND l.execution_id <> $3 AND id = ANY($4)",
+            "SELECT count(DISTINCT c.key) AS count FROM labdata.write_ledger l CROSS JOIN LATERAL unnest(l.ids) AS c(key) \
+             WHERE l.organization_id = $1 AND l.table_name = $2 AND l.action = 'updated' AND l.execution_id <> $3 AND c.key = ANY($4)",
         )
         .bind::<SqlUuid, _>(writing.organization.as_uuid())
         .bind::<Text, _>(table)

@@ -17,7 +17,7 @@ use labdata_domain::{
 
 use super::{apply::Writing, failure::Failure};
 use crate::sql::{
-    Statement, bind_scalar, bind_values, gather, ident, key_from_text, key_values, sql_type, statement,
+    Statement, bind_scalar, bind_values, gather, ident, key_from_text, key_values, primary_key, sql_type, statement,
 };
 
 /// Points of one chunk: arrays of this length are read whole, and cost little beside their row
@@ -31,6 +31,8 @@ const MAX_PARAMETERS: usize = 30_000;
 pub(super) struct ReadySeries<'p> {
     pub(super) step: &'p SeriesStep,
     pub(super) parent: KeyValue,
+    /// Whether this request creates the parent.
+    pub(super) is_new: bool,
     /// Indices of columns in the table, with a value per point.
     pub(super) columns: Vec<(usize, Cow<'p, Values>)>,
 }
@@ -87,6 +89,7 @@ async fn remove(
 ) -> Result<HashMap<KeyValue, u64>, Failure> {
     let Some(column) = step.table.columns.get(step.parent_column) else { return Ok(HashMap::new()) };
     let parents = key_values(members.iter().map(|(_, ready)| ready.parent.clone()), column.data_type);
+    lock_parents(connection, writing, column, members).await?;
     let name = ident(&column.sql_name());
     let query = statement(format!(
         "WITH gone AS (DELETE FROM {} WHERE {name} = ANY($1::{}[]) RETURNING {name}, _points) \
@@ -99,6 +102,28 @@ async fn remove(
         .into_iter()
         .map(|row| (key_from_text(row.parent, column.data_type), u64::try_from(row.points).unwrap_or_default()))
         .collect())
+}
+
+/// Writers of one parent's series wait for each other, so that one series stands in the end and
+/// never a mixture. Parents that this request creates are nobody else's yet.
+async fn lock_parents(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    column: &Column,
+    members: &[(usize, &ReadySeries<'_>)],
+) -> Result<(), Failure> {
+    let parents = members.iter().filter(|(_, ready)| !ready.is_new).map(|(_, ready)| ready.parent.clone());
+    let parents = key_values(parents.collect::<Vec<_>>(), column.data_type);
+    let table = column.references.as_deref().and_then(|name| writing.catalog.table(name));
+    let Some(table) = table.filter(|_| !parents.is_empty()) else { return Ok(()) };
+    let key = primary_key(table);
+    let query = statement(format!(
+        "SELECT 1 FROM {} t WHERE t.{key} = ANY($1::{}[]) ORDER BY t.{key} FOR NO KEY UPDATE",
+        writing.schemas.table(&table.name),
+        sql_type(column.data_type),
+    ));
+    bind_values(query, &parents).execute(connection).await?;
+    Ok(())
 }
 
 /// One chunk to be written.

@@ -57,7 +57,6 @@ pub struct SeriesWriteView {
 
 /// Why a data write was refused.
 #[derive(Debug, Serialize, ToSchema)]
-#[expect(dead_code, reason = "documents the answer, which the error table makes")]
 pub struct ProblemsView {
     /// Every problem; past 100 a last one counts those left out.
     errors: Vec<ProblemView>,
@@ -65,7 +64,6 @@ pub struct ProblemsView {
 
 /// One problem of a data write.
 #[derive(Debug, Serialize, ToSchema)]
-#[expect(dead_code, reason = "documents the answer, which the error table makes")]
 pub struct ProblemView {
     /// Where, such as `tables[1].rows[0].sample`; null when it concerns the whole request.
     path: Option<String>,
