@@ -7,6 +7,7 @@ use crate::{endpoint, http::endpoint::Endpoint};
 pub mod api_keys;
 pub mod data;
 pub mod docs;
+pub mod files;
 pub mod health;
 pub mod instruments;
 pub mod job_executions;
@@ -14,6 +15,7 @@ pub mod jobs;
 pub mod metrics;
 pub mod openapi;
 pub mod ready;
+pub mod storage;
 pub mod tables;
 pub mod tools;
 
@@ -38,11 +40,18 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(tools::schema),
         endpoint!(tools::read),
         endpoint!(data::write),
+        endpoint!(files::upload),
+        endpoint!(files::list),
+        endpoint!(files::upload_url),
+        endpoint!(files::confirm),
+        endpoint!(files::content),
+        endpoint!(files::delete),
         endpoint!(open health),
         endpoint!(open ready),
         endpoint!(open metrics),
         endpoint!(open openapi),
     ];
     endpoints.extend(docs::endpoints());
+    endpoints.extend(storage::endpoints());
     endpoints
 }

@@ -1,0 +1,52 @@
+//! `POST /api/v1/files/{file_id}/confirm-upload`
+
+use actix_web::web::Json;
+use labdata_application::confirm_upload::confirm_upload;
+use labdata_domain::ids::FileId;
+use serde_json::Value;
+
+use super::FileUploadView;
+use crate::http::{
+    Answer, Call, NoBody, Write,
+    error::ErrorBody,
+    shape::{Fields, Place, Shape, readers::uuid},
+};
+
+/// The file's id.
+#[derive(Clone, Copy, Debug)]
+pub struct ConfirmPath {
+    file_id: FileId,
+}
+
+impl Shape for ConfirmPath {
+    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
+        let mut fields = Fields::of(value, place)?;
+        Some(Self {
+            file_id: fields.required("file_id", uuid())?,
+        })
+    }
+}
+
+/// Confirms that the bytes were sent to the upload URL
+///
+/// The file is listed from then on. One that is confirmed already is returned as it is.
+#[utoipa::path(
+    post,
+    path = "/api/v1/files/{file_id}/confirm-upload",
+    operation_id = "confirm_upload",
+    tag = "files",
+    params(("file_id" = String, Path, format = Uuid, description = "The file's id")),
+    responses(
+        (status = 200, description = "The file", body = FileUploadView),
+        (
+            status = 400,
+            description = "The bytes are not there yet; or they are too many or a native \
+                executable, and the file was discarded",
+            body = ErrorBody
+        ),
+    )
+)]
+pub async fn handle(call: Call<Write, NoBody, (), ConfirmPath>) -> Answer<Json<FileUploadView>> {
+    let file = confirm_upload(call.ports(), &call.actor, call.path.file_id).await?;
+    Ok(Json(file.into()))
+}

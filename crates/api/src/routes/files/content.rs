@@ -1,0 +1,69 @@
+//! `GET /api/v1/files/{file_id}/content`
+
+use actix_web::web::Json;
+use labdata_application::get_file_content::{FileContent, get_file_content};
+use labdata_domain::file::preview::Preview;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::FilePathId;
+use crate::http::{Answer, Call, NoBody, Read, error::ErrorBody};
+
+/// A file and how to get at its bytes.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct FileContentView {
+    file_id: String,
+    /// The last part of the name or path that was recorded.
+    file_name: String,
+    /// Kilobytes of 1,024 bytes, rounded up.
+    size_kilobytes: Option<u64>,
+    /// Where all of it can be read for 15 minutes, without a key.
+    download_url: String,
+    /// The start of the file as text; null when skipped.
+    text_preview: Option<String>,
+    /// True if the file is longer than the preview.
+    preview_truncated: bool,
+    /// Why there is no preview: `file too large` or `not text`.
+    preview_skipped_reason: Option<&'static str>,
+}
+
+impl From<FileContent> for FileContentView {
+    fn from(content: FileContent) -> Self {
+        let FileContent {
+            file,
+            download_url,
+            preview,
+        } = content;
+        let (text_preview, preview_truncated, preview_skipped_reason) = match preview {
+            Preview::Text { text, truncated } => (Some(text), truncated, None),
+            Preview::Skipped(reason) => (None, false, Some(reason.as_str())),
+        };
+        Self {
+            file_id: file.id.to_string(),
+            file_name: file.path.file_name().to_owned(),
+            size_kilobytes: file.size_kilobytes(),
+            download_url,
+            text_preview,
+            preview_truncated,
+            preview_skipped_reason,
+        }
+    }
+}
+
+/// Shows a file: a URL to all of it, and its start as text
+#[utoipa::path(
+    get,
+    path = "/api/v1/files/{file_id}/content",
+    operation_id = "get_file_content",
+    tag = "files",
+    params(("file_id" = String, Path, description = "The file's id")),
+    responses(
+        (status = 200, description = "The file", body = FileContentView),
+        (status = 400, description = "The upload of the file is not confirmed yet", body = ErrorBody),
+    )
+)]
+pub async fn handle(call: Call<Read, NoBody, (), FilePathId>) -> Answer<Json<FileContentView>> {
+    let id = call.path.file_id.or_not_found("file")?;
+    let content = get_file_content(call.ports(), &call.actor, id).await?;
+    Ok(Json(content.into()))
+}

@@ -1,0 +1,23 @@
+//! `DELETE /api/v1/files/{file_id}`
+
+use labdata_application::delete_file::delete_file;
+
+use super::FilePathId;
+use crate::http::{Answer, Call, NoBody, NoContent, Write};
+
+/// Deletes a file
+///
+/// Its record and its bytes; URLs to it find nothing from then on.
+#[utoipa::path(
+    delete,
+    path = "/api/v1/files/{file_id}",
+    operation_id = "delete_file",
+    tag = "files",
+    params(("file_id" = String, Path, description = "The file's id")),
+    responses((status = 204, description = "It is gone"))
+)]
+pub async fn handle(call: Call<Write, NoBody, (), FilePathId>) -> Answer<NoContent> {
+    let id = call.path.file_id.or_not_found("file")?;
+    delete_file(call.ports(), &call.actor, id).await?;
+    Ok(NoContent)
+}

@@ -1,0 +1,104 @@
+//! `/api/v1/files`
+
+use labdata_domain::{file::File, ids::FileId};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::http::{
+    Timestamp,
+    shape::{
+        Fields, Place, Shape,
+        readers::{MaybeId, id},
+    },
+};
+
+pub mod confirm;
+pub mod content;
+pub mod delete;
+pub mod list;
+mod multipart;
+pub mod upload;
+pub mod upload_form;
+pub mod upload_url;
+
+/// A file.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct FileView {
+    /// Used with the content and confirm operations.
+    file_id: String,
+    /// The name or path under which it was uploaded.
+    original_path: String,
+    /// The last part of the path.
+    file_name: String,
+    /// `manual_upload`, `job_artifact` or `instrument_sync`.
+    #[schema(example = "manual_upload")]
+    source_type: &'static str,
+    /// The instrument that captured it.
+    source_instrument_id: Option<String>,
+    /// The execution that made it.
+    job_execution_id: Option<String>,
+    content_type: String,
+    /// Kilobytes of 1,024 bytes, rounded up.
+    size_kilobytes: Option<u64>,
+    /// Base64 of the four big-endian bytes; usable as an idempotency key for parsed rows.
+    #[schema(example = "4waSgw==")]
+    crc32c_hash: Option<String>,
+    /// When the source file was created, where that is known.
+    file_created_at: Option<Timestamp>,
+    uploaded_at: Option<Timestamp>,
+}
+
+impl From<File> for FileView {
+    fn from(file: File) -> Self {
+        Self {
+            file_id: file.id.to_string(),
+            original_path: file.path.as_str().to_owned(),
+            file_name: file.path.file_name().to_owned(),
+            source_type: file.source_type.as_str(),
+            source_instrument_id: file.attribution.instrument().map(|id| id.to_string()),
+            job_execution_id: file.attribution.execution().map(|id| id.to_string()),
+            size_kilobytes: file.size_kilobytes(),
+            crc32c_hash: file.state.bytes().map(|bytes| bytes.crc32c.to_base64()),
+            file_created_at: file.file_created_at.map(Into::into),
+            uploaded_at: file.state.uploaded_at().map(Into::into),
+            content_type: file.content_type.to_string(),
+        }
+    }
+}
+
+/// A file that was uploaded.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct FileUploadView {
+    file_id: String,
+    /// The last part of the name or path that was recorded.
+    file_name: String,
+    /// Kilobytes of 1,024 bytes, rounded up.
+    size_kilobytes: Option<u64>,
+}
+
+impl From<File> for FileUploadView {
+    fn from(file: File) -> Self {
+        Self {
+            file_id: file.id.to_string(),
+            file_name: file.path.file_name().to_owned(),
+            size_kilobytes: file.size_kilobytes(),
+        }
+    }
+}
+
+/// The file's id.
+#[derive(Clone, Copy, Debug)]
+pub struct FilePathId {
+    /// What nobody knows is answered 404, be it a UUID or not.
+    pub file_id: MaybeId<FileId>,
+}
+
+impl Shape for FilePathId {
+    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
+        let mut fields = Fields::of(value, place)?;
+        Some(Self {
+            file_id: fields.required("file_id", id())?,
+        })
+    }
+}

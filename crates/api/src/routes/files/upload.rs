@@ -1,0 +1,44 @@
+//! `POST /api/v1/files`
+
+use actix_web::web::Json;
+use labdata_application::upload_file::{UploadFile, upload_file};
+
+use super::{
+    FileUploadView,
+    upload_form::{UploadForm, UploadFormSchema},
+};
+use crate::http::{Answer, Call, Write, error::ErrorBody};
+
+/// Uploads a file in one request
+///
+/// At least one of `job_execution_id` and `instrument_id` is required. Types that a browser could
+/// render as a page are stored as `application/octet-stream`. Larger files take the way over
+/// `POST /api/v1/files/upload-url`.
+#[utoipa::path(
+    post,
+    path = "/api/v1/files",
+    operation_id = "upload_file",
+    tag = "files",
+    request_body(content = UploadFormSchema, content_type = "multipart/form-data"),
+    responses(
+        (status = 200, description = "The file", body = FileUploadView),
+        (status = 400, description = "The execution is closed, or the file is a native executable", body = ErrorBody),
+        (status = 409, description = "The instrument has a file of this name", body = ErrorBody),
+        (status = 413, description = "The body has 4,718,592 bytes or more", body = ErrorBody),
+        (status = 415, description = "The body is not multipart/form-data", body = ErrorBody),
+    )
+)]
+pub async fn handle(call: Call<Write, UploadForm>) -> Answer<Json<FileUploadView>> {
+    let Call {
+        app, actor, body, ..
+    } = call;
+    let command = UploadFile {
+        path: body.path,
+        content_type: body.content_type,
+        execution: body.execution,
+        instrument: body.instrument,
+        bytes: body.bytes,
+    };
+    let file = upload_file(&app.ports, &actor, command).await?;
+    Ok(Json(file.into()))
+}
