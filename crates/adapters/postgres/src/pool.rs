@@ -229,3 +229,87 @@ fn connection_error(error: &ConnectionError) -> PortError {
         PortError::Unavailable(NO_ANSWER.to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use diesel::{QueryableByName, sql_types::Text};
+    use labdata_test_database::TestDatabase;
+
+    use super::*;
+    use crate::transaction;
+
+    #[derive(QueryableByName)]
+    struct Shown {
+        #[diesel(sql_type = Text)]
+        shown: String,
+    }
+
+    async fn ask(connection: &mut AsyncPgConnection, query: &str) -> String {
+        let query = diesel::sql_query(format!("SELECT ({query})::text AS shown"));
+        query.get_result::<Shown>(connection).await.expect("an answer").shown
+    }
+
+    fn pool(own: &TestDatabase, max_connections: usize, wait: Duration) -> Database {
+        let settings = DatabaseSettings {
+            max_connections,
+            wait,
+        };
+        Database::new(own.url(), settings).expect("a pool")
+    }
+
+    #[tokio::test]
+    async fn every_connection_is_set_up() {
+        let own = TestDatabase::new().await;
+        let database = pool(&own, 1, Duration::from_secs(1));
+        let mut connection = database.connection().await.expect("a connection");
+        for (setting, value) in [
+            ("application_name", "labdata"),
+            ("TimeZone", "UTC"),
+            ("standard_conforming_strings", "on"),
+            ("search_path", "pg_catalog"),
+            ("lock_timeout", "10s"),
+            ("idle_in_transaction_session_timeout", "1min"),
+            ("lc_messages", "C"),
+        ] {
+            let query = format!("SELECT current_setting('{setting}')");
+            assert_eq!(ask(&mut connection, &query).await, value, "{setting}");
+        }
+        let mut alone = database.dedicated().await.expect("a connection of its own");
+        assert_eq!(ask(&mut alone, "SELECT current_setting('lock_timeout')").await, "0");
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_too_long_for_a_connection_learns_that_the_platform_is_busy() {
+        let own = TestDatabase::new().await;
+        let database = pool(&own, 1, Duration::from_millis(50));
+        let held = database.connection().await.expect("the only connection");
+        let error = database.connection().await.map(drop);
+        assert!(matches!(error, Err(PortError::Busy(_))), "{error:?}");
+        drop(held);
+        assert!(database.connection().await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_was_left_in_a_transaction_is_closed_not_lent() {
+        let own = TestDatabase::new().await;
+        let database = pool(&own, 1, Duration::from_secs(10));
+        let mut left = database.connection().await.expect("a connection");
+        let first = ask(&mut left, "SELECT pg_backend_pid()").await;
+        transaction::begin(&mut left).await.expect("a transaction");
+        drop(left);
+        let mut next = database.connection().await.expect("another connection");
+        assert_ne!(ask(&mut next, "SELECT pg_backend_pid()").await, first);
+    }
+
+    #[tokio::test]
+    async fn a_healthy_connection_is_lent_again_after_a_rest() {
+        let own = TestDatabase::new().await;
+        let database = pool(&own, 4, Duration::from_secs(10));
+        let mut connection = database.connection().await.expect("a connection");
+        let first = ask(&mut connection, "SELECT pg_backend_pid()").await;
+        drop(connection);
+        tokio::time::sleep(TRUSTED_FOR * 2).await;
+        let mut again = database.connection().await.expect("a connection");
+        assert_eq!(ask(&mut again, "SELECT pg_backend_pid()").await, first);
+    }
+}

@@ -17,9 +17,16 @@ use labdata_test_database::TestDatabase;
 
 /// All repositories over one database.
 pub(crate) struct Postgres {
-    pub(crate) database: Database,
+    database: Database,
     // Dropped after the pool, whose connections it would cut off.
-    _own: TestDatabase,
+    own: TestDatabase,
+}
+
+impl Postgres {
+    /// Where its database is.
+    pub(crate) fn url(&self) -> &str {
+        self.own.url()
+    }
 }
 
 #[async_trait]
@@ -32,7 +39,7 @@ impl Harness for Postgres {
         };
         Self {
             database: Database::new(own.url(), settings).expect("a pool"),
-            _own: own,
+            own,
         }
     }
 }

@@ -4,6 +4,21 @@
 
 mod contracts;
 mod migrations;
-mod pool;
+mod restarts;
 mod rows;
 mod schema_facts;
+
+/// A connection past the adapter, to look behind it.
+async fn look_behind(url: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
+        .await
+        .expect("a connection");
+    tokio::spawn(connection);
+    client
+}
+
+/// The first column of every row, as text.
+async fn texts(client: &tokio_postgres::Client, query: &str) -> Vec<String> {
+    let rows = client.query(query, &[]).await.expect(query);
+    rows.iter().map(|row| row.get(0)).collect()
+}

@@ -1,70 +1,125 @@
 //! What holds of every table of the platform, asked of PostgreSQL's own catalog.
 
 use labdata_test_database::TestDatabase;
-use tokio_postgres::NoTls;
 
-/// The rows of a query in a migrated database.
-async fn ask(query: &str) -> Vec<String> {
+use crate::{look_behind, texts};
+
+/// Tables that belong to no organization by a column of their own: the organization itself, the
+/// platform's secrets and migrations, and parts that go with their table's definition.
+const WITHOUT_ORGANIZATION: [&str; 5] = [
+    "__diesel_schema_migrations",
+    "catalog_column",
+    "catalog_unique",
+    "organization",
+    "server_secret",
+];
+
+async fn offenders(query: &str) -> Vec<String> {
     let database = TestDatabase::new().await;
-    let (client, connection) = tokio_postgres::connect(database.url(), NoTls).await.unwrap();
-    tokio::spawn(connection);
-    let rows = client.query(query, &[]).await.unwrap();
-    rows.iter().map(|row| row.get(0)).collect()
+    texts(&look_behind(database.url()).await, query).await
 }
 
-/// Without one, deleting or changing the row that is pointed at reads the whole table. The order of
-/// the leading columns does not matter; an index over the rows whose reference is set suffices.
 #[tokio::test]
-async fn every_foreign_key_has_an_index_whose_leading_columns_cover_it() {
-    let bare = ask(
-        "SELECT format('%s.%s', c.conrelid::regclass, c.conname)
-         FROM pg_constraint c
-         JOIN pg_namespace n ON n.oid = c.connamespace
-         WHERE c.contype = 'f' AND n.nspname = 'labdata' AND NOT EXISTS (
-             SELECT FROM pg_index i
-             WHERE i.indrelid = c.conrelid
-               AND (i.indkey::int2[])[0:cardinality(c.conkey) - 1] @> c.conkey
-               AND (i.indpred IS NULL OR EXISTS (
-                   SELECT FROM pg_attribute a
-                   WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey) AND NOT a.attnotnull
-                     AND pg_get_expr(i.indpred, i.indrelid) = format('(%I IS NOT NULL)', a.attname))))
-         ORDER BY 1",
+async fn every_foreign_key_has_an_index() {
+    // The key's columns, in any order, are the first ones of an index; one that leaves out nulls
+    // serves as well, as nulls reference nothing.
+    let without = offenders(
+        "SELECT c.conrelid::regclass || '.' || c.conname FROM pg_constraint c \
+         WHERE c.contype = 'f' AND c.connamespace = 'labdata'::regnamespace AND NOT EXISTS ( \
+             SELECT FROM pg_index i WHERE i.indrelid = c.conrelid \
+             AND (i.indpred IS NULL OR pg_get_expr(i.indpred, i.indrelid) ~ '^\\(\\w+ IS NOT NULL\\)$' \
+                  AND pg_get_expr(i.indpred, i.indrelid) IN ( \
+                      SELECT format('(%s IS NOT NULL)', a.attname) FROM pg_attribute a \
+                      WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey))) \
+             AND (i.indkey::int2[])[0:cardinality(c.conkey) - 1] @> c.conkey)",
     )
     .await;
-    assert_eq!(bare, Vec::<String>::new(), "foreign keys without an index");
+    assert_eq!(without, [""; 0]);
 }
 
-/// But for what belongs to a row that has one, and for what all organizations share.
 #[tokio::test]
-async fn every_table_of_tenants_names_the_organization() {
-    let without = ask(
-        "SELECT c.relname::text
-         FROM pg_class c
-         JOIN pg_namespace n ON n.oid = c.relnamespace
-         WHERE n.nspname = 'labdata' AND c.relkind IN ('r', 'p') AND c.relname <> '__diesel_schema_migrations'
-           AND NOT EXISTS (
-             SELECT FROM pg_attribute a
-             WHERE a.attrelid = c.oid AND a.attname = 'organization_id' AND a.attnotnull AND NOT a.attisdropped)
-         ORDER BY 1",
+async fn every_tenant_table_has_its_organization() {
+    let without = offenders(
+        "SELECT c.relname::text FROM pg_class c \
+         WHERE c.relnamespace = 'labdata'::regnamespace AND c.relkind = 'r' AND NOT EXISTS ( \
+             SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'organization_id' \
+             AND a.attnotnull AND EXISTS ( \
+                 SELECT FROM pg_constraint f WHERE f.conrelid = c.oid AND f.contype = 'f' \
+                 AND a.attnum = ANY (f.conkey))) ORDER BY c.relname",
     )
     .await;
-    assert_eq!(without, ["catalog_column", "catalog_unique", "organization", "server_secret"]);
+    assert_eq!(without, WITHOUT_ORGANIZATION);
 }
 
-/// A reference between two tables of tenants that leaves the organization out could point into
-/// another one.
 #[tokio::test]
-async fn no_reference_crosses_organizations() {
-    let crossing = ask(
-        "SELECT format('%s.%s', c.conrelid::regclass, c.conname)
-         FROM pg_constraint c
-         JOIN pg_namespace n ON n.oid = c.connamespace
-         JOIN pg_attribute own ON own.attrelid = c.conrelid AND own.attname = 'organization_id'
-         JOIN pg_attribute theirs ON theirs.attrelid = c.confrelid AND theirs.attname = 'organization_id'
-         WHERE c.contype = 'f' AND n.nspname = 'labdata'
-           AND NOT (own.attnum = ANY (c.conkey) AND theirs.attnum = ANY (c.confkey))
-         ORDER BY 1",
+async fn no_reference_between_tenant_tables_crosses_organizations() {
+    let crossing = offenders(
+        "SELECT c.conrelid::regclass || '.' || c.conname FROM pg_constraint c \
+         JOIN pg_attribute own ON own.attrelid = c.conrelid AND own.attname = 'organization_id' \
+         JOIN pg_attribute other ON other.attrelid = c.confrelid AND other.attname = 'organization_id' \
+         WHERE c.contype = 'f' AND c.connamespace = 'labdata'::regnamespace \
+         AND NOT (own.attnum = ANY (c.conkey) AND other.attnum = ANY (c.confkey))",
     )
     .await;
-    assert_eq!(crossing, Vec::<String>::new());
+    assert_eq!(crossing, [""; 0]);
+}
+
+#[tokio::test]
+async fn every_column_with_a_closed_set_of_values_is_checked() {
+    let unchecked = offenders(
+        "SELECT a.attrelid::regclass || '.' || a.attname FROM pg_attribute a \
+         JOIN pg_class c ON c.oid = a.attrelid \
+         WHERE c.relnamespace = 'labdata'::regnamespace AND c.relkind = 'r' \
+         AND a.attname ~ '^(status|origin|action|scopes|data_type|.*_category|source_type)$' \
+         AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'c' \
+             AND k.conkey = ARRAY[a.attnum])",
+    )
+    .await;
+    assert_eq!(unchecked, [""; 0]);
+}
+
+#[tokio::test]
+async fn every_time_has_its_zone() {
+    let without = offenders(
+        "SELECT table_name || '.' || column_name FROM information_schema.columns \
+         WHERE table_schema = 'labdata' AND table_name NOT LIKE '\\_\\_%' \
+         AND data_type IN ('timestamp without time zone', 'date', 'time without time zone')",
+    )
+    .await;
+    assert_eq!(without, [""; 0]);
+}
+
+/// One line per column, `table.column type`, of what `schema.rs` declares.
+fn declared() -> Vec<String> {
+    let mut columns = Vec::new();
+    let mut table = "";
+    for line in include_str!("../../src/schema.rs").lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix("labdata.") {
+            table = rest.split(' ').next().unwrap_or_default();
+        } else if !line.starts_with("diesel::")
+            && let Some((column, data_type)) = line.split_once(" -> ")
+        {
+            columns.push(format!("{table}.{column} {}", data_type.trim_end_matches(',')));
+        }
+    }
+    columns.sort();
+    columns
+}
+
+#[tokio::test]
+async fn the_program_declares_its_tables_as_they_are() {
+    let mut stored = offenders(
+        "SELECT concat(table_name, '.', column_name, ' ', \
+             CASE is_nullable WHEN 'YES' THEN 'Nullable<' END, \
+             CASE udt_name WHEN 'uuid' THEN 'Uuid' WHEN 'text' THEN 'Text' WHEN 'bool' THEN 'Bool' \
+                 WHEN 'timestamptz' THEN 'Timestamptz' WHEN 'int8' THEN 'BigInt' \
+                 WHEN 'bytea' THEN 'Bytea' WHEN '_text' THEN 'Array<Text>' ELSE udt_name END, \
+             CASE is_nullable WHEN 'YES' THEN '>' END) \
+         FROM information_schema.columns WHERE table_schema = 'labdata' \
+         AND table_name NOT LIKE 'catalog\\_%' AND table_name NOT LIKE '\\_\\_%' \
+         AND table_name <> 'write_ledger' ORDER BY 1",
+    )
+    .await;
+    stored.sort();
+    assert_eq!(declared(), stored);
 }
