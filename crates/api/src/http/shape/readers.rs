@@ -162,7 +162,7 @@ pub fn uuid<T: From<Uuid>>() -> impl Reader<T> {
 /// of shape.
 pub fn id<T: From<Uuid>>() -> impl Reader<MaybeId<T>> {
     |value: Value, place: &Place<'_>| {
-        let text = text(..)(value, place)?;
+        let Value::String(text) = value else { return place.refuse(Kind::string_type()) };
         Some(MaybeId(text.parse::<Uuid>().ok().map(T::from)))
     }
 }

@@ -1,0 +1,21 @@
+//! The API over real HTTP. One binary for all endpoints, in the tree of their URLs.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that goes wrong ends there"
+)]
+
+mod api_keys;
+mod authentication;
+mod authorization;
+mod framework;
+mod hostile;
+mod instruments;
+mod job_executions;
+mod jobs;
+mod openapi;
+mod operations;
+mod server;

@@ -1,0 +1,91 @@
+//! The OpenAPI document.
+
+use std::{env, fs, path::Path};
+
+use labdata_api::http::openapi::openapi;
+use serde_json::Value;
+
+#[test]
+fn the_document_is_the_one_in_docs() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+    let fresh = openapi().to_pretty_json().unwrap() + "\n";
+    if env::var_os("UPDATE_OPENAPI").is_some() {
+        fs::write(&file, &fresh).unwrap();
+    }
+    let kept = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        kept == fresh,
+        "the API changed: UPDATE_OPENAPI=1 cargo test -p labdata-api --test it openapi"
+    );
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    let document = serde_json::to_value(openapi()).unwrap();
+    let mut references = Vec::new();
+    collect(&document, &mut references);
+    assert!(references.len() > 20);
+    for reference in references {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(document.pointer(pointer).is_some(), "{reference}");
+    }
+}
+
+fn collect(value: &Value, references: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            references.extend(fields.get("$ref").and_then(Value::as_str).map(str::to_owned));
+            fields.values().for_each(|field| collect(field, references));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, references)),
+        _ => {}
+    }
+}
+
+/// Specification, "Errors".
+#[test]
+fn every_operation_lists_the_specified_status_codes() {
+    let document = serde_json::to_value(openapi()).unwrap();
+    let specified = [
+        ("/api/v1/files", "get", &[][..]),
+        ("/api/v1/files", "post", &["409", "413"]),
+        ("/api/v1/files/upload-url", "post", &["409"]),
+        ("/api/v1/files/{file_id}/confirm-upload", "post", &[]),
+        ("/api/v1/files/{file_id}/content", "get", &[]),
+        ("/api/v1/jobs", "get", &[]),
+        ("/api/v1/job-executions", "post", &["413", "415"]),
+        ("/api/v1/job-executions/{execution_id}", "patch", &["413", "415"]),
+        ("/api/v1/job-executions/{execution_id}/revert", "post", &[]),
+        ("/api/v1/data/write", "post", &["413", "415", "429"]),
+        ("/api/v1/instruments", "post", &["409", "413", "415"]),
+        ("/api/v1/api-keys", "post", &["413", "415"]),
+    ];
+    for (path, method, own) in specified {
+        let operation = &document["paths"][path][method];
+        for status in ["200", "400", "401", "403", "404", "422", "500"].iter().chain(own) {
+            assert!(operation["responses"].get(status).is_some(), "{method} {path}: {status}");
+        }
+    }
+}
+
+#[test]
+fn operations_are_named_once() {
+    let document = serde_json::to_value(openapi()).unwrap();
+    let paths = document["paths"].as_object().unwrap().values();
+    let operations = paths.flat_map(|item| item.as_object().unwrap().values());
+    let mut names: Vec<&str> =
+        operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    let all = names.len();
+    names.dedup();
+    assert_eq!(names.len(), all);
+    assert!(!names.contains(&"handle"));
+}
+
+#[test]
+fn the_title_and_version_are_the_specified_ones() {
+    let document = serde_json::to_value(openapi()).unwrap();
+    assert_eq!(document["info"]["title"], "Lab Data Platform API");
+    assert_eq!(document["info"]["version"], "1.0.0");
+    assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
+}

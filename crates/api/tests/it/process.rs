@@ -1,0 +1,95 @@
+//! The built program as a process of its own.
+
+use std::{
+    fs::Permissions,
+    io::{BufRead, BufReader, Read},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio},
+};
+
+use tempfile::TempDir;
+
+/// An empty directory to run in. PostgreSQL, which may run as another user, can enter it.
+pub(crate) fn directory() -> TempDir {
+    tempfile::Builder::new()
+        .prefix("labdata-test-")
+        .permissions(Permissions::from_mode(0o755))
+        .tempdir()
+        .unwrap()
+}
+
+/// The program in that directory, with nothing of this process's settings.
+pub(crate) fn labdata(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_labdata"));
+    for (name, _) in std::env::vars() {
+        let own = name.starts_with("LABDATA_") && name != "LABDATA_PG_BIN_DIR";
+        if own || name == "DATABASE_URL" {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments).current_dir(directory).stdin(Stdio::null());
+    command
+}
+
+/// Runs it to its end.
+pub(crate) fn run(command: &mut Command) -> Output {
+    command.output().unwrap()
+}
+
+/// What it wrote, as text.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A running `labdata serve`; killed when dropped.
+pub(crate) struct Program {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    /// Where it serves.
+    pub(crate) url: String,
+    /// The key that it printed.
+    pub(crate) key: Option<String>,
+}
+
+impl Program {
+    /// Starts it and waits until it has printed its URL.
+    pub(crate) fn serve(directory: &Path, environment: &[(&str, &str)]) -> Self {
+        let mut child = labdata(directory, &["serve", "--bind", "127.0.0.1:0"])
+            .envs(environment.iter().copied())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut key = None;
+        let url = loop {
+            let mut line = String::new();
+            assert_ne!(lines.read_line(&mut line).unwrap(), 0, "ended before it served");
+            if line.starts_with("ldk_") {
+                key = Some(line.trim().to_owned());
+            }
+            if let Some(start) = line.find("http://") {
+                break line[start..].trim().to_owned();
+            }
+        };
+        Self { child, lines, url, key }
+    }
+
+    /// Sends a signal, by its name for `kill`, and waits for the end; returns what it still wrote.
+    pub(crate) fn end(mut self, signal: &str) -> (ExitStatus, String) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap();
+        assert!(sent.success());
+        let mut rest = String::new();
+        self.lines.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap(), rest)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Fails when it has ended, which is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,311 @@
+//! A server of one test's own, and a client for it.
+
+use std::{
+    net::{SocketAddr, TcpListener},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use actix_web::dev::ServerHandle;
+use async_trait::async_trait;
+use labdata_api::{
+    app::{App, Readiness},
+    http::server::bind,
+    system::SystemIds,
+};
+use labdata_application::Ports;
+use labdata_domain::{
+    api_key::{ApiKey, PlainApiKey},
+    ids::{OrganizationId, UserId},
+    scope::{Scope, Scopes},
+    tenancy::{Organization, User},
+};
+use labdata_memory::{
+    FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
+    InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository,
+    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryTenancyRepository,
+    InMemoryUrlSigner, Memory,
+};
+use labdata_ports::Clock;
+use reqwest::{
+    Method, StatusCode,
+    header::{CONTENT_TYPE, HeaderMap},
+};
+use serde_json::Value;
+
+/// A running server with one organization, `lab`.
+pub(crate) struct TestServer {
+    pub(crate) ports: Ports,
+    pub(crate) clock: Arc<FixedClock>,
+    pub(crate) ready: Arc<Switch>,
+    pub(crate) address: SocketAddr,
+    organization: OrganizationId,
+    user: UserId,
+    handle: ServerHandle,
+    http: reqwest::Client,
+}
+
+/// Says of the database and the storage what the test wants.
+#[derive(Default)]
+pub(crate) struct Switch {
+    pub(crate) broken: AtomicBool,
+}
+
+#[async_trait]
+impl Readiness for Switch {
+    async fn check(&self) -> Result<(), String> {
+        if self.broken.load(Ordering::Relaxed) {
+            Err("the database does not answer".to_owned())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        // The stop is on its way when this returns; nobody waits for it.
+        drop(self.handle.stop(false));
+    }
+}
+
+impl TestServer {
+    /// Starts a server on a free port, with an empty store.
+    pub(crate) async fn start() -> Self {
+        let clock = Arc::new(FixedClock::default());
+        let ports = in_memory(Arc::clone(&clock) as Arc<dyn Clock>);
+        Self::start_on(ports, clock).await
+    }
+
+    /// Starts another server on the same store, as a second replica would be.
+    pub(crate) async fn replica(&self) -> Self {
+        let ports = Ports { key_cache: Arc::default(), ..self.ports.clone() };
+        Self::start_on(ports, Arc::clone(&self.clock)).await
+    }
+
+    /// Starts a server on these ports.
+    pub(crate) async fn start_on(ports: Ports, clock: Arc<FixedClock>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let ready = Arc::new(Switch::default());
+        let readiness = Arc::clone(&ready) as Arc<dyn Readiness>;
+        let app = App::new(ports.clone(), format!("http://{address}"), readiness).unwrap();
+        let (server, handle) = bind(app, listener).unwrap();
+        tokio::spawn(server);
+        let (organization, user) = member(&ports, "lab").await;
+        let http = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .unwrap();
+        Self { ports, clock, ready, address, organization, user, handle, http }
+    }
+
+    /// A client with a fresh key of these scopes.
+    pub(crate) async fn client(&self, scopes: &[Scope]) -> Client {
+        let key = self.key(scopes, |_| {}).await;
+        self.with_key(&key)
+    }
+
+    /// A client with a key of every scope.
+    pub(crate) async fn admin(&self) -> Client {
+        self.client(&Scope::ALL).await
+    }
+
+    /// A client of another organization, with every scope.
+    pub(crate) async fn stranger(&self) -> Client {
+        let (organization, user) = member(&self.ports, "another lab").await;
+        let key = self
+            .key(&Scope::ALL, |key| {
+                key.organization = organization;
+                key.user = user;
+            })
+            .await;
+        self.with_key(&key)
+    }
+
+    /// A client that shows that key.
+    pub(crate) fn with_key(&self, key: &str) -> Client {
+        Client { authorization: Some(format!("Bearer {key}")), ..self.anonymous() }
+    }
+
+    /// A client that shows no key.
+    pub(crate) fn anonymous(&self) -> Client {
+        Client {
+            base: format!("http://{}", self.address),
+            authorization: None,
+            http: self.http.clone(),
+        }
+    }
+
+    /// A fresh key, changed as the test wants before it is stored.
+    pub(crate) async fn key(&self, scopes: &[Scope], change: impl FnOnce(&mut ApiKey)) -> String {
+        let (mut prefix, mut secret) = ([0; 5], [0; 32]);
+        self.ports.ids.fill_random(&mut prefix);
+        self.ports.ids.fill_random(&mut secret);
+        let plain = PlainApiKey::from_random(prefix, secret);
+        let mut key = ApiKey {
+            id: self.ports.ids.next_id().into(),
+            organization: self.organization,
+            user: self.user,
+            name: "of a test".to_owned(),
+            prefix: plain.prefix().to_owned(),
+            hash: plain.hash(),
+            scopes: scopes.iter().copied().collect::<Scopes>(),
+            execution: None,
+            created_at: self.clock.now(),
+            expires_at: None,
+            last_used_at: None,
+            revoked_at: None,
+        };
+        change(&mut key);
+        self.ports.api_keys.add(&key).await.unwrap();
+        plain.reveal().to_owned()
+    }
+}
+
+/// An organization of that name and a user in it.
+async fn member(ports: &Ports, name: &str) -> (OrganizationId, UserId) {
+    let organization = Organization {
+        id: ports.ids.next_id().into(),
+        name: name.to_owned(),
+        created_at: ports.clock.now(),
+    };
+    let organization = ports.tenancy.ensure_organization(&organization).await.unwrap().id;
+    let user = User {
+        id: ports.ids.next_id().into(),
+        organization,
+        email: "ada@example.org".to_owned(),
+        name: "Ada".to_owned(),
+    };
+    (organization, ports.tenancy.ensure_user(&user).await.unwrap().id)
+}
+
+/// Ports over an empty store in memory.
+pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
+    let memory = Memory::new();
+    Ports {
+        api_keys: Arc::new(InMemoryApiKeyRepository::new(&memory)),
+        tenancy: Arc::new(InMemoryTenancyRepository::new(&memory)),
+        instruments: Arc::new(InMemoryInstrumentRepository::new(&memory)),
+        jobs: Arc::new(InMemoryJobRepository::new(&memory)),
+        catalog: Arc::new(InMemoryCatalogStore::new(&memory)),
+        data: Arc::new(InMemoryDataStore::new(&memory)),
+        executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
+        files: Arc::new(InMemoryFileRepository::new(&memory)),
+        blobs: Arc::new(InMemoryBlobStore::new(&memory)),
+        signer: Arc::new(InMemoryUrlSigner::new(&memory)),
+        clock,
+        ids: Arc::new(SystemIds::default()),
+        key_cache: Arc::default(),
+    }
+}
+
+/// Calls the server with one key, or none.
+#[derive(Clone)]
+pub(crate) struct Client {
+    base: String,
+    authorization: Option<String>,
+    http: reqwest::Client,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Client {
+    /// The same client, with another Authorization header.
+    pub(crate) fn authorized(mut self, header: &str) -> Self {
+        self.authorization = Some(header.to_owned());
+        self
+    }
+
+    /// A request to build on. Paths may be whole URLs.
+    pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let url = if path.starts_with('/') { format!("{}{path}", self.base) } else { path.to_owned() };
+        let request = self.http.request(method, url);
+        match &self.authorization {
+            Some(header) => request.header("authorization", header),
+            None => request,
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Reply {
+        send(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Reply {
+        send(self.request(Method::DELETE, path)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Reply {
+        send(self.request(Method::POST, path).json(body)).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Reply {
+        send(self.request(Method::PATCH, path).json(body)).await
+    }
+
+    /// Posts bytes as JSON, be they JSON or not.
+    pub(crate) async fn post_raw(&self, path: &str, body: impl Into<reqwest::Body>) -> Reply {
+        let request = self.request(Method::POST, path).header(CONTENT_TYPE, "application/json");
+        send(request.body(body)).await
+    }
+}
+
+/// Sends a request and reads the whole answer.
+pub(crate) async fn send(request: reqwest::RequestBuilder) -> Reply {
+    let response = request.send().await.unwrap();
+    Reply {
+        status: response.status(),
+        headers: response.headers().clone(),
+        text: response.text().await.unwrap(),
+    }
+}
+
+impl Reply {
+    /// The JSON of an answer that must have this status.
+    #[track_caller]
+    pub(crate) fn json(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        serde_json::from_str(&self.text).expect(&self.text)
+    }
+
+    /// The detail of an error that must have this status.
+    #[track_caller]
+    pub(crate) fn detail(&self, status: u16) -> String {
+        let body = self.json(status);
+        body["detail"].as_str().unwrap_or_else(|| panic!("{body}")).to_owned()
+    }
+
+    /// The type and place of each problem of shape.
+    #[track_caller]
+    pub(crate) fn problems(&self) -> Vec<(String, String)> {
+        let body = self.json(422);
+        let problems = body["detail"].as_array().unwrap_or_else(|| panic!("{body}"));
+        let place = |step: &Value| step.as_str().map_or_else(|| step.to_string(), str::to_owned);
+        problems
+            .iter()
+            .map(|problem| {
+                let loc: Vec<String> = problem["loc"].as_array().unwrap().iter().map(place).collect();
+                (problem["type"].as_str().unwrap().to_owned(), loc.join("."))
+            })
+            .collect()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The URL of the next page.
+    pub(crate) fn next(&self) -> Option<String> {
+        let (url, rel) = self.header("link")?.strip_prefix('<')?.split_once('>')?;
+        assert_eq!(rel, "; rel=\"next\"");
+        Some(url.to_owned())
+    }
+}
