@@ -50,18 +50,17 @@ impl DatabaseServer {
     /// # Errors
     /// What the operator can do about it.
     pub async fn open(settings: &Settings) -> anyhow::Result<Self> {
-        let (own, url) = match &settings.database_url {
-            Some(url) => (None, url.reveal().to_owned()),
-            None => {
-                let own = EmbeddedPostgres::start(PostgresSettings {
-                    data_dir: settings.data_dir.clone(),
-                    bin_dir: settings.pg_bin_dir.clone(),
-                    durability: Durability::Durable,
-                })
-                .await?;
-                let url = own.database_url().to_owned();
-                (Some(own), url)
-            }
+        let (own, url) = if let Some(url) = &settings.database_url {
+            (None, url.reveal().to_owned())
+        } else {
+            let own = EmbeddedPostgres::start(PostgresSettings {
+                data_dir: settings.data_dir.clone(),
+                bin_dir: settings.pg_bin_dir.clone(),
+                durability: Durability::Durable,
+            })
+            .await?;
+            let url = own.database_url().to_owned();
+            (Some(own), url)
         };
         let database = Database::new(&url, DatabaseSettings::default())?;
         let server = Self { own, database };

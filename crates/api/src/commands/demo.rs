@@ -77,7 +77,7 @@ fn instrument_file(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
 /// Settings that touch nothing that is there.
 fn throwaway(settings: Settings, directory: &Path) -> Settings {
     let mut settings = settings;
-    settings.data_dir = directory.to_owned();
+    directory.clone_into(&mut settings.data_dir);
     settings.database_url = None;
     settings.storage_url = None;
     settings.public_url = None;

@@ -1,4 +1,4 @@
-//! Reads kinetic exports of Gen5, the software of Agilent (BioTek) plate readers.
+//! Reads kinetic exports of Gen5, the software of Agilent's plate readers.
 //!
 //! The layout: some lines of `name<TAB>value`, then a table that begins with the line
 //! `Time<TAB>T° 600<TAB>A1<TAB>A2…`, one line a read, until a blank line. Reads that were planned
@@ -160,7 +160,7 @@ fn read_values(cells: &[&str], wells: &mut [Well], number: usize) -> Result<(), 
         )));
     }
     for (cell, well) in values.iter().zip(wells) {
-        let value = value_of(cell).ok_or_else(|| {
+        let value = value_of(cell).map_err(|NoNumber| {
             Gen5Error(format!("line {number}: {} holds {cell:?}, which is no number", well.name))
         })?;
         well.values.push(value);
@@ -168,17 +168,20 @@ fn read_values(cells: &[&str], wells: &mut [Well], number: usize) -> Result<(), 
     Ok(())
 }
 
+/// A cell holds neither a number nor what stands for none.
+struct NoNumber;
+
 /// A number, with a point or a comma; or none.
-fn value_of(cell: &str) -> Option<Option<f64>> {
+fn value_of(cell: &str) -> Result<Option<f64>, NoNumber> {
     if NO_VALUE.contains(&cell) {
-        return Some(None);
+        return Ok(None);
     }
     let plain = |byte: u8| byte.is_ascii_digit() || b"+-.,eE".contains(&byte);
     if !cell.bytes().all(plain) {
-        return None;
+        return Err(NoNumber);
     }
-    let number: f64 = cell.replace(',', ".").parse().ok()?;
-    number.is_finite().then_some(Some(number))
+    let number: f64 = cell.replace(',', ".").parse().map_err(|_| NoNumber)?;
+    if number.is_finite() { Ok(Some(number)) } else { Err(NoNumber) }
 }
 
 /// UTF-16 by its mark, UTF-8 when it is, else one byte a character.

@@ -118,7 +118,7 @@ async fn write_all(
     let (wells, reads) = (u64::try_from(export.wells.len())?, u64::try_from(export.hours.len())?);
     ensure!(created == 1 + 2 * wells, "{created} rows were created");
     ensure!(points == wells * reads, "{points} points were written");
-    ensure!(dry_run == answer["job_execution_id"].is_null(), "dry_run is {dry_run}: {answer}");
+    ensure!(dry_run == field(&answer, "job_execution_id").is_null(), "dry_run is {dry_run}: {answer}");
     Ok(())
 }
 
@@ -131,17 +131,17 @@ async fn check_points(client: &Client, export: &KineticExport) -> anyhow::Result
     for well in &export.wells {
         let sample = samples
             .iter()
-            .find(|sample| sample["well"] == *well.name)
+            .find(|sample| field(sample, "well").as_str() == Some(&well.name))
             .with_context(|| format!("no sample of the well {}", well.name))?;
         let mut curve: Vec<&Value> =
-            points.iter().filter(|point| point["sample"] == sample["id"]).collect();
-        curve.sort_by_key(|point| point["order"].as_u64());
+            points.iter().filter(|point| field(point, "sample") == field(sample, "id")).collect();
+        curve.sort_by_key(|point| field(point, "order").as_u64());
         ensure!(curve.len() == export.hours.len(), "{} has {} points", well.name, curve.len());
         let expected = export.hours.iter().zip(&well.values).zip(0_u64..);
         for (point, ((hour, value), order)) in curve.into_iter().zip(expected) {
-            let same = point["order"].as_u64() == Some(order)
-                && same(point["time_h"].as_f64(), Some(*hour))
-                && same(point["od600"].as_f64(), *value);
+            let same = field(point, "order").as_u64() == Some(order)
+                && same(field(point, "time_h").as_f64(), Some(*hour))
+                && same(field(point, "od600").as_f64(), *value);
             ensure!(same, "{} reads back {point} for {hour} h, {value:?}", well.name);
         }
     }
@@ -154,9 +154,9 @@ async fn check_results(client: &Client, export: &KineticExport) -> anyhow::Resul
         let (rows, _) = client.read_all("growth_result", &filters).await?;
         let [row] = rows.as_slice() else { bail!("{} results of {}", rows.len(), well.name) };
         let growth = super::growth::Growth::of(well, &export.hours);
-        let same = same(row["start_od"].as_f64(), growth.start)
-            && same(row["max_od"].as_f64(), growth.max)
-            && same(row["doubling_time_h"].as_f64(), growth.doubling_hours);
+        let same = same(field(row, "start_od").as_f64(), growth.start)
+            && same(field(row, "max_od").as_f64(), growth.max)
+            && same(field(row, "doubling_time_h").as_f64(), growth.doubling_hours);
         ensure!(same, "{} reads back {row} for {growth:?}", well.name);
     }
     Ok(())
@@ -170,6 +170,10 @@ fn same(left: Option<f64>, right: Option<f64>) -> bool {
 fn text(value: &Value, field: &str) -> anyhow::Result<String> {
     let text = value.get(field).and_then(Value::as_str);
     Ok(text.with_context(|| format!("no {field} in {value}"))?.to_owned())
+}
+
+fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
+    value.get(name).unwrap_or(&Value::Null)
 }
 
 fn number(value: &Value, field: &str) -> anyhow::Result<u64> {

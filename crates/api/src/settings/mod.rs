@@ -55,7 +55,7 @@ pub enum Backend {
 /// Whose API the language model has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LlmProvider {
-    /// OpenAI, or any server that speaks its language.
+    /// `OpenAI`, or any server that speaks its language.
     OpenAi,
     /// Anthropic.
     Anthropic,
