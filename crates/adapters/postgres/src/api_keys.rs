@@ -42,10 +42,15 @@ impl TryFrom<ApiKeyRow> for ApiKey {
     type Error = PortError;
 
     fn try_from(row: ApiKeyRow) -> Result<Self, PortError> {
-        let hash: [u8; 32] =
-            row.hash.try_into().map_err(|_| corrupt("api_key", "hash", row.id))?;
-        let scopes: Option<Scopes> =
-            row.scopes.iter().map(|name| Scope::from_name(name)).collect();
+        let hash: [u8; 32] = row
+            .hash
+            .try_into()
+            .map_err(|_| corrupt("api_key", "hash", row.id))?;
+        let scopes: Option<Scopes> = row
+            .scopes
+            .iter()
+            .map(|name| Scope::from_name(name))
+            .collect();
         Ok(Self {
             id: ApiKeyId::new(row.id),
             organization: OrganizationId::new(row.organization_id),
@@ -126,7 +131,9 @@ impl ApiKeyRepository for PgApiKeyRepository {
                         PortError::Conflict(format!("there is a key {} already", key.prefix))
                     })
                     .on_violation("api_key_user_id_fkey", || PortError::NotFound("user"))
-                    .on_violation("api_key_execution_id_fkey", || PortError::NotFound("execution"))
+                    .on_violation("api_key_execution_id_fkey", || {
+                        PortError::NotFound("execution")
+                    })
             })?;
         Ok(())
     }
@@ -173,7 +180,11 @@ impl ApiKeyRepository for PgApiKeyRepository {
         .execute(&mut connection)
         .await
         .map_err(port_error)?;
-        if known == 0 { Err(PortError::NotFound("API key")) } else { Ok(()) }
+        if known == 0 {
+            Err(PortError::NotFound("API key"))
+        } else {
+            Ok(())
+        }
     }
 
     async fn touch(&self, uses: &[(ApiKeyId, OffsetDateTime)]) -> Result<(), PortError> {

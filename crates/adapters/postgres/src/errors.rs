@@ -106,6 +106,10 @@ fn kind_of_answer(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInform
 }
 
 /// What an error of the database means where no constraint is expected to be violated.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "this is the form that `map_err` takes"
+)]
 pub(crate) fn port_error(error: DieselError) -> PortError {
     match kind_of(&error) {
         Kind::Clash => PortError::Busy("others keep changing the same rows".to_owned()),
@@ -124,7 +128,9 @@ pub(crate) fn port_error(error: DieselError) -> PortError {
 fn describe(error: &DieselError) -> String {
     match error {
         DieselError::DatabaseError(_, information) => {
-            let table = information.table_name().map(|table| format!(" (table {table})"));
+            let table = information
+                .table_name()
+                .map(|table| format!(" (table {table})"));
             format!("{error}{}", table.unwrap_or_default())
         }
         _ => error.to_string(),
@@ -145,7 +151,9 @@ pub(crate) struct Attempts {
 impl Attempts {
     /// Whether the work should be done again after it failed so; waits a little before.
     pub(crate) async fn again(&mut self, fault: &Fault) -> bool {
-        let Fault::Database(error) = fault else { return false };
+        let Fault::Database(error) = fault else {
+            return false;
+        };
         self.done += 1;
         if kind_of(error) != Kind::Clash || self.done >= MAX_ATTEMPTS {
             return false;
@@ -209,17 +217,26 @@ mod tests {
         }
         for (kind, message) in [
             (UnableToSendCommand, "connection closed"),
-            (Unknown, "terminating connection due to administrator command"),
+            (
+                Unknown,
+                "terminating connection due to administrator command",
+            ),
             (Unknown, "the database system is starting up"),
         ] {
             let error = port_error(database_error(kind, message));
-            assert!(matches!(error, PortError::Unavailable(_)), "{message}: {error}");
+            assert!(
+                matches!(error, PortError::Unavailable(_)),
+                "{message}: {error}"
+            );
         }
     }
 
     #[test]
     fn a_missing_row_is_never_taken_for_a_missing_thing() {
-        assert!(matches!(port_error(DieselError::NotFound), PortError::Internal(_)));
+        assert!(matches!(
+            port_error(DieselError::NotFound),
+            PortError::Internal(_)
+        ));
     }
 
     #[test]
@@ -228,18 +245,28 @@ mod tests {
             DatabaseErrorKind::UnableToSendCommand,
             "error connecting to 10.0.0.1 as lab:secret",
         );
-        assert_eq!(port_error(error).to_string(), "unavailable: the database does not answer");
+        assert_eq!(
+            port_error(error).to_string(),
+            "unavailable: the database does not answer"
+        );
     }
 
     #[tokio::test]
     async fn only_clashes_are_tried_again_and_not_for_ever() {
-        let clash = Fault::from(database_error(DatabaseErrorKind::Unknown, "deadlock detected"));
+        let clash = Fault::from(database_error(
+            DatabaseErrorKind::Unknown,
+            "deadlock detected",
+        ));
         let mut attempts = Attempts::default();
         let mut tries = 1;
         while attempts.again(&clash).await {
             tries += 1;
         }
         assert_eq!(tries, MAX_ATTEMPTS);
-        assert!(!Attempts::default().again(&Fault::from(DieselError::NotFound)).await);
+        assert!(
+            !Attempts::default()
+                .again(&Fault::from(DieselError::NotFound))
+                .await
+        );
     }
 }

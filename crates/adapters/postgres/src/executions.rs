@@ -222,7 +222,9 @@ impl ExecutionRepository for PgExecutionRepository {
             .map_err(|error| {
                 Fault::from(error)
                     .on_violation("job_execution_job_id_fkey", || PortError::NotFound("job"))
-                    .on_violation("job_execution_started_by_fkey", || PortError::NotFound("user"))
+                    .on_violation("job_execution_started_by_fkey", || {
+                        PortError::NotFound("user")
+                    })
             })?;
         Ok(())
     }
@@ -259,11 +261,18 @@ impl ExecutionRepository for PgExecutionRepository {
                 .load(&mut connection)
                 .await
                 .map_err(port_error)?;
-        let executions = rows.into_iter().map(Execution::try_from).collect::<Result<_, _>>()?;
-        Ok(Page::from_overfetched(executions, page.limit, |execution: &Execution| Cursor {
-            at: execution.created_at,
-            id: execution.id.as_uuid(),
-        }))
+        let executions = rows
+            .into_iter()
+            .map(Execution::try_from)
+            .collect::<Result<_, _>>()?;
+        Ok(Page::from_overfetched(
+            executions,
+            page.limit,
+            |execution: &Execution| Cursor {
+                at: execution.created_at,
+                id: execution.id.as_uuid(),
+            },
+        ))
     }
 
     async fn close(

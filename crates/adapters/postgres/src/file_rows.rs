@@ -2,7 +2,10 @@
 
 use diesel::prelude::*;
 use labdata_domain::{
-    file::{Attribution, ContentType, Crc32c, File, FilePath, FileState, ObjectKey, SourceType, StoredBytes},
+    file::{
+        Attribution, ContentType, Crc32c, File, FilePath, FileState, ObjectKey, SourceType,
+        StoredBytes,
+    },
     ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
 };
 use labdata_ports::PortError;
@@ -52,7 +55,9 @@ impl FileRow {
         match self.status.as_str() {
             "awaiting_bytes" => Ok(FileState::AwaitingBytes {
                 object,
-                expires_at: self.upload_expires_at.ok_or_else(|| corrupt("upload_expires_at"))?,
+                expires_at: self
+                    .upload_expires_at
+                    .ok_or_else(|| corrupt("upload_expires_at"))?,
             }),
             "confirmed" => Ok(FileState::Confirmed {
                 object,
@@ -171,7 +176,9 @@ impl StateColumns {
             } => Ok(Self {
                 upload_expires_at: None,
                 size_bytes: Some(i64::try_from(bytes.size).map_err(|_| {
-                    PortError::Internal("a file's size is beyond the database's integers".to_owned())
+                    PortError::Internal(
+                        "a file's size is beyond the database's integers".to_owned(),
+                    )
                 })?),
                 crc32c: Some(bytes.crc32c.to_base64()),
                 uploaded_at: Some(*uploaded_at),
@@ -241,7 +248,10 @@ mod tests {
         ] {
             match File::try_from(row(status)) {
                 Err(PortError::Corrupt(text)) => {
-                    assert_eq!(text, format!("labdata.file.{column} of {}", Uuid::from_u128(7)));
+                    assert_eq!(
+                        text,
+                        format!("labdata.file.{column} of {}", Uuid::from_u128(7))
+                    );
                 }
                 other => panic!("{other:?}"),
             }

@@ -137,7 +137,9 @@ async fn standing_record(
     organization: OrganizationId,
     file: &File,
 ) -> Result<Option<File>, Fault> {
-    let Some(instrument) = file.attribution.instrument() else { return Ok(None) };
+    let Some(instrument) = file.attribution.instrument() else {
+        return Ok(None);
+    };
     let row: Option<FileRow> = file::table
         .filter(file::organization_id.eq(organization.as_uuid()))
         .filter(file::instrument_id.eq(instrument.as_uuid()))
@@ -226,7 +228,10 @@ async fn confirm(
         return Ok(Err(ConfirmFileError::Superseded));
     }
     diesel::update(file::table.find(id.as_uuid()))
-        .set((file::status.eq(confirmed.as_str()), StateColumns::of(&confirmed)?))
+        .set((
+            file::status.eq(confirmed.as_str()),
+            StateColumns::of(&confirmed)?,
+        ))
         .execute(connection)
         .await?;
     let file = File {
@@ -245,7 +250,9 @@ type BoxedFiles<'q> = diesel::dsl::IntoBoxed<
 /// Candidates come from the column; what it cannot tell is compared at the path's end.
 fn with_extensions<'q>(query: BoxedFiles<'q>, extensions: &ExtensionFilter) -> BoxedFiles<'q> {
     let last_parts = extensions.last_parts();
-    let cut = last_parts.iter().any(|part| part.chars().nth(EXTENSION_CHARS).is_some());
+    let cut = last_parts
+        .iter()
+        .any(|part| part.chars().nth(EXTENSION_CHARS).is_some());
     let prefixes: Vec<String> = last_parts.into_iter().map(extension_prefix).collect();
     let query = query.filter(file::extension.eq_any(prefixes));
     if !cut && !extensions.has_compound() {
@@ -316,7 +323,9 @@ impl FileRepository for PgFileRepository {
         let mut files = Vec::with_capacity(rows.len());
         for row in rows {
             let file = File::try_from(row)?;
-            let place = file.place().ok_or_else(|| corrupt("file", "status", file.id))?;
+            let place = file
+                .place()
+                .ok_or_else(|| corrupt("file", "status", file.id))?;
             files.push((place, file));
         }
         let page = Page::from_overfetched(files, page.limit, |(place, _): &(Cursor, File)| *place);

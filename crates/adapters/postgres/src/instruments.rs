@@ -105,10 +105,14 @@ impl InstrumentRepository for PgInstrumentRepository {
                 .await
                 .map_err(port_error)?;
         let instruments = rows.into_iter().map(Instrument::from).collect();
-        Ok(Page::from_overfetched(instruments, page.limit, |instrument| Cursor {
-            at: instrument.created_at,
-            id: instrument.id.as_uuid(),
-        }))
+        Ok(Page::from_overfetched(
+            instruments,
+            page.limit,
+            |instrument| Cursor {
+                at: instrument.created_at,
+                id: instrument.id.as_uuid(),
+            },
+        ))
     }
 
     async fn get(
@@ -125,6 +129,7 @@ impl InstrumentRepository for PgInstrumentRepository {
             .await
             .optional()
             .map_err(port_error)?;
-        row.map(Instrument::from).ok_or(PortError::NotFound("instrument"))
+        row.map(Instrument::from)
+            .ok_or(PortError::NotFound("instrument"))
     }
 }

@@ -133,11 +133,7 @@ impl Database {
             wait: Some(PROBE_WAIT),
             ..self.pool.timeouts()
         };
-        let mut connection = self
-            .pool
-            .timeout_get(&timeouts)
-            .await
-            .map_err(pool_error)?;
+        let mut connection = self.pool.timeout_get(&timeouts).await.map_err(pool_error)?;
         ping(&mut connection).await.map_err(port_error)
     }
 
@@ -246,7 +242,11 @@ mod tests {
 
     async fn ask(connection: &mut AsyncPgConnection, query: &str) -> String {
         let query = diesel::sql_query(format!("SELECT ({query})::text AS shown"));
-        query.get_result::<Shown>(connection).await.expect("an answer").shown
+        query
+            .get_result::<Shown>(connection)
+            .await
+            .expect("an answer")
+            .shown
     }
 
     fn pool(own: &TestDatabase, max_connections: usize, wait: Duration) -> Database {
@@ -275,7 +275,10 @@ mod tests {
             assert_eq!(ask(&mut connection, &query).await, value, "{setting}");
         }
         let mut alone = database.dedicated().await.expect("a connection of its own");
-        assert_eq!(ask(&mut alone, "SELECT current_setting('lock_timeout')").await, "0");
+        assert_eq!(
+            ask(&mut alone, "SELECT current_setting('lock_timeout')").await,
+            "0"
+        );
     }
 
     #[tokio::test]

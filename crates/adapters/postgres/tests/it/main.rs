@@ -1,6 +1,11 @@
 //! What the adapter promises, on a real server.
 //!
 //! One binary: all tests share one throwaway server, and each has a database of its own.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "these are tests, their helpers included: what is not as expected fails them"
+)]
 
 mod contracts;
 mod migrations;

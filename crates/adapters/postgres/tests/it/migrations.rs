@@ -10,7 +10,9 @@ use crate::{look_behind, texts};
 /// How many migrations there are: one directory each.
 fn count() -> usize {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../migrations");
-    std::fs::read_dir(directory).expect("the migrations").count()
+    std::fs::read_dir(directory)
+        .expect("the migrations")
+        .count()
 }
 
 fn pool(database: &TestDatabase) -> Database {
@@ -37,9 +39,15 @@ async fn forwards_back_and_forwards_again_is_the_same_schema() {
     revert_all_migrations(&database).await.expect("back");
     let relations = "SELECT relname::text FROM pg_class \
                      WHERE relnamespace = 'labdata'::regnamespace AND relkind <> 'i'";
-    assert_eq!(texts(&client, relations).await, ["__diesel_schema_migrations"]);
+    assert_eq!(
+        texts(&client, relations).await,
+        ["__diesel_schema_migrations"]
+    );
 
-    assert_eq!(migrate(&database).await.expect("forwards again").len(), count());
+    assert_eq!(
+        migrate(&database).await.expect("forwards again").len(),
+        count()
+    );
     assert_eq!(texts(&client, CONTENTS).await, first);
 }
 
@@ -47,7 +55,8 @@ async fn forwards_back_and_forwards_again_is_the_same_schema() {
 async fn nothing_is_left_outside_of_the_platform_schema() {
     let own = TestDatabase::new().await;
     let client = look_behind(own.url()).await;
-    let strangers = "SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace";
+    let strangers =
+        "SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace";
     assert_eq!(texts(&client, strangers).await, [""; 0]);
 }
 
@@ -62,7 +71,10 @@ async fn of_racing_servers_each_migration_is_applied_by_one() {
     let own = TestDatabase::unmigrated().await;
     let servers: Vec<Database> = (0..4).map(|_| pool(&own)).collect();
     let applied = join_all(servers.iter().map(migrate)).await;
-    let applied: usize = applied.into_iter().map(|names| names.expect("migrated").len()).sum();
+    let applied: usize = applied
+        .into_iter()
+        .map(|names| names.expect("migrated").len())
+        .sum();
     assert_eq!(applied, count());
 }
 
@@ -70,8 +82,12 @@ async fn of_racing_servers_each_migration_is_applied_by_one() {
 async fn a_database_that_is_newer_than_the_program_is_refused() {
     let own = TestDatabase::new().await;
     let client = look_behind(own.url()).await;
-    let newer = "INSERT INTO labdata.__diesel_schema_migrations (version) VALUES ('99991231235959')";
-    client.batch_execute(newer).await.expect("a newer migration");
+    let newer =
+        "INSERT INTO labdata.__diesel_schema_migrations (version) VALUES ('99991231235959')";
+    client
+        .batch_execute(newer)
+        .await
+        .expect("a newer migration");
     match migrate(&pool(&own)).await {
         Err(PortError::Internal(text)) => assert!(text.contains("newer"), "{text}"),
         other => panic!("{other:?}"),

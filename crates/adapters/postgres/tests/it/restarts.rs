@@ -26,7 +26,10 @@ async fn connections_that_the_server_closed_fail_no_request() {
     let others = "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity \
                   WHERE datname = current_database() AND pid <> pg_backend_pid()";
     let closed = texts(&client, others).await;
-    assert!(closed.len() > 1, "several connections were in the pool: {closed:?}");
+    assert!(
+        closed.len() > 1,
+        "several connections were in the pool: {closed:?}"
+    );
     tokio::time::sleep(Duration::from_millis(600)).await;
     for _ in 0..8 {
         database.probe().await.expect("a fresh connection");
@@ -49,7 +52,10 @@ async fn requests_succeed_again_after_the_server_was_killed_and_restarted() {
 
     // The supervisor starts it again; whoever asks meanwhile learns that it does not answer, and
     // nothing of where it is.
-    while postmaster(&server).await.is_none_or(|current| current == killed) {
+    while postmaster(&server)
+        .await
+        .is_none_or(|current| current == killed)
+    {
         match tenancy.is_empty().await {
             // The killed server's connections live on for a moment.
             Ok(empty) => assert!(empty),
@@ -59,7 +65,10 @@ async fn requests_succeed_again_after_the_server_was_killed_and_restarted() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     for _ in 0..8 {
-        tenancy.is_empty().await.expect("no dead connection is lent");
+        tenancy
+            .is_empty()
+            .await
+            .expect("no dead connection is lent");
     }
     warm(&database).await;
 }
@@ -67,10 +76,16 @@ async fn requests_succeed_again_after_the_server_was_killed_and_restarted() {
 /// The process id of the server, while it answers.
 async fn postmaster(server: &ThrowawayServer) -> Option<String> {
     let url = server.url("labdata");
-    let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.ok()?;
+    let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls)
+        .await
+        .ok()?;
     tokio::spawn(connection);
     let query = "SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)";
-    client.query_one(query, &[]).await.ok().map(|row| row.get(0))
+    client
+        .query_one(query, &[])
+        .await
+        .ok()
+        .map(|row| row.get(0))
 }
 
 #[tokio::test]

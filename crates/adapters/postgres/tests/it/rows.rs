@@ -3,8 +3,8 @@
 use labdata_domain::{
     execution::FinalStatus,
     file::{
-        Attribution, ContentType, ExtensionFilter, File, FileFilter, FilePath, FileState,
-        ObjectKey, SourceType, StoredBytes, Crc32c,
+        Attribution, ContentType, Crc32c, ExtensionFilter, File, FileFilter, FilePath, FileState,
+        ObjectKey, SourceType, StoredBytes,
     },
     ids::FileId,
     page::PageRequest,
@@ -47,7 +47,10 @@ async fn a_row_that_is_no_execution_is_corrupt_and_names_itself() {
     let executions: &dyn ExecutionRepository = &*harness.subject();
     let text = format!("labdata.job_execution.status of {}", execution.id);
     assert_corrupt(executions.get(lab, execution.id).await, &text);
-    match executions.close(lab, execution.id, FinalStatus::Completed, at(1)).await {
+    match executions
+        .close(lab, execution.id, FinalStatus::Completed, at(1))
+        .await
+    {
         Err(CloseExecutionError::Port(error)) => assert_corrupt::<()>(Err(error), &text),
         other => panic!("{other:?}"),
     }
@@ -129,7 +132,10 @@ async fn the_longest_paths_and_extensions_are_kept_found_and_told_apart() {
     };
     let (first, second) = (format!("x.{}", noise(1)), format!("x.{}{}", noise(1), "y"));
     for path in [&first, &second] {
-        files.add(lab, &upload(path, attribution), at(0)).await.expect("a long path");
+        files
+            .add(lab, &upload(path, attribution), at(0))
+            .await
+            .expect("a long path");
     }
     let again = files.add(lab, &upload(&first, attribution), at(0)).await;
     assert!(matches!(again, Err(AddFileError::PathTaken)), "{again:?}");

@@ -99,7 +99,10 @@ fn declared() -> Vec<String> {
         } else if !line.starts_with("diesel::")
             && let Some((column, data_type)) = line.split_once(" -> ")
         {
-            columns.push(format!("{table}.{column} {}", data_type.trim_end_matches(',')));
+            columns.push(format!(
+                "{table}.{column} {}",
+                data_type.trim_end_matches(',')
+            ));
         }
     }
     columns.sort();
