@@ -82,3 +82,7 @@ id!(
     /// A source file.
     FileId
 );
+id!(
+    /// A notification: one row of a user's inbox.
+    NotificationId
+);

@@ -14,6 +14,7 @@ pub mod file;
 pub mod ids;
 pub mod instrument;
 pub mod job;
+pub mod notification;
 pub mod page;
 pub mod read;
 pub mod revert;

@@ -1,0 +1,139 @@
+//! How many notifications are delivered at most, and when there is a place again.
+//!
+//! Both caps are sliding windows over delivered notifications. With a cap of `n` in a window `w`,
+//! a place is free exactly when the `n`-th newest delivered one is at least `w` old.
+
+use time::{Duration, OffsetDateTime};
+
+/// The window of the cap per user.
+pub const HOUR: Duration = Duration::hours(1);
+/// The window of the cap per organization.
+pub const DAY: Duration = Duration::days(1);
+
+/// The caps of an installation; at least 1 each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// The most to one user in an hour.
+    pub per_user_and_hour: u32,
+    /// The most in one organization in a day.
+    pub per_organization_and_day: u32,
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self { per_user_and_hour: 60, per_organization_and_day: 1_000 }
+    }
+}
+
+/// Which cap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// The user's, of an hour.
+    Hour,
+    /// The organization's, of a day.
+    Day,
+}
+
+/// A cap is reached: nothing was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.detail())]
+pub struct CapReached {
+    /// The cap that takes longest to free a place.
+    pub window: Window,
+    /// How many it allows.
+    pub cap: u32,
+    /// Whole seconds until a send finds a place, if no other takes it.
+    pub retry_after_seconds: u32,
+}
+
+impl CapReached {
+    fn detail(&self) -> String {
+        let Self { cap, retry_after_seconds, .. } = self;
+        let whose = match self.window {
+            Window::Hour => "to you in an hour",
+            Window::Day => "in your organization in a day",
+        };
+        format!("the cap of {cap} notifications {whose} is reached: try again in {retry_after_seconds} s")
+    }
+}
+
+impl Caps {
+    /// Whether a send at `now` finds a place. Of each window it is given when the notification was
+    /// delivered that is the newest but (cap − 1), where the window holds so many.
+    ///
+    /// # Errors
+    /// [`CapReached`] by the window that takes longest.
+    pub fn place(
+        &self,
+        now: OffsetDateTime,
+        hour: Option<OffsetDateTime>,
+        day: Option<OffsetDateTime>,
+    ) -> Result<(), CapReached> {
+        let wait = |at: Option<OffsetDateTime>, window: Duration| {
+            at.map(|at| at + window - now).filter(|wait| wait.is_positive())
+        };
+        let (hour, day) = (wait(hour, HOUR), wait(day, DAY));
+        let (window, cap, wait) = match (hour, day) {
+            (None, None) => return Ok(()),
+            (Some(hour), day) if day.is_none_or(|day| day <= hour) => {
+                (Window::Hour, self.per_user_and_hour, hour)
+            }
+            (_, Some(day)) => (Window::Day, self.per_organization_and_day, day),
+            (Some(hour), None) => (Window::Hour, self.per_user_and_hour, hour),
+        };
+        Err(CapReached { window, cap, retry_after_seconds: whole_seconds_up(wait) })
+    }
+}
+
+/// A positive duration in whole seconds, rounded up.
+fn whole_seconds_up(duration: Duration) -> u32 {
+    let seconds = duration.whole_seconds() + i64::from(duration.subsec_nanoseconds() > 0);
+    u32::try_from(seconds.max(1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
+    const CAPS: Caps = Caps { per_user_and_hour: 2, per_organization_and_day: 5 };
+
+    fn refused(hour: Option<Duration>, day: Option<Duration>) -> Option<(Window, u32)> {
+        let ago = |age: Option<Duration>| age.map(|age| NOW - age);
+        let reached = CAPS.place(NOW, ago(hour), ago(day)).err()?;
+        Some((reached.window, reached.retry_after_seconds))
+    }
+
+    #[test]
+    fn a_place_is_free_when_the_window_has_passed_and_not_before() {
+        assert_eq!(refused(None, None), None);
+        assert_eq!(refused(Some(HOUR), None), None);
+        assert_eq!(refused(Some(HOUR - Duration::MICROSECOND), None), Some((Window::Hour, 1)));
+        assert_eq!(refused(Some(Duration::ZERO), None), Some((Window::Hour, 3_600)));
+        assert_eq!(refused(None, Some(DAY)), None);
+        assert_eq!(refused(None, Some(DAY - Duration::seconds(7))), Some((Window::Day, 7)));
+    }
+
+    #[test]
+    fn seconds_are_rounded_up_so_that_the_retry_finds_the_place() {
+        let age = HOUR - Duration::milliseconds(1_001);
+        assert_eq!(refused(Some(age), None), Some((Window::Hour, 2)));
+        assert_eq!(refused(Some(HOUR - Duration::seconds(1)), None), Some((Window::Hour, 1)));
+    }
+
+    #[test]
+    fn the_cap_that_takes_longest_counts() {
+        let (short, long) = (Duration::seconds(5), Duration::seconds(9));
+        assert_eq!(refused(Some(HOUR - short), Some(DAY - long)), Some((Window::Day, 9)));
+        assert_eq!(refused(Some(HOUR - long), Some(DAY - short)), Some((Window::Hour, 9)));
+    }
+
+    #[test]
+    fn the_text_says_which_cap() {
+        let reached = CAPS.place(NOW, Some(NOW), None).unwrap_err();
+        assert_eq!(
+            reached.to_string(),
+            "the cap of 2 notifications to you in an hour is reached: try again in 3600 s"
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! What a notification may say.
+
+use serde_json::{Map, Value};
+
+/// The most characters of a title.
+pub const MAX_TITLE: usize = 200;
+/// The most characters of a body.
+pub const MAX_BODY: usize = 10_000;
+/// The most characters of an action's path.
+pub const MAX_ACTION_URL: usize = 2_000;
+/// The most characters of a key for deduplication.
+pub const MAX_DEDUPE_KEY: usize = 500;
+/// The most bytes of stored context, as JSON.
+pub const MAX_DATA_BYTES: usize = 65_536;
+/// Keys of stored context that are the platform's own, for attribution.
+pub const RESERVED_DATA_KEYS: [&str; 2] = ["sender", "api_key_id"];
+
+/// A notification to send.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Draft {
+    /// What it says, in a line.
+    pub title: String,
+    /// A repeat with the same key to the same user is dropped, for good.
+    pub dedupe_key: String,
+    /// What it says at length; may be empty.
+    pub body: String,
+    /// The path of the platform that it opens; may be empty.
+    pub action_url: String,
+    /// Context to store with it.
+    pub data: Option<Map<String, Value>>,
+}
+
+/// Why a notification cannot be sent; for the person who sent it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DraftError {
+    /// A text is too short or too long.
+    #[error("{field} must have {least} to {most} characters")]
+    Length {
+        /// Which.
+        field: &'static str,
+        /// The fewest characters.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
+    /// The action leads away from the platform, or nowhere.
+    #[error(
+        "action_url must be a path of the platform, such as /jobs/<job_id>: it starts with one /, \
+         has no backslash and no control character, and at most {MAX_ACTION_URL} characters"
+    )]
+    ActionUrl,
+    /// The context uses a key of the platform's.
+    #[error("data: the key \"{0}\" is reserved for sender attribution")]
+    ReservedKey(&'static str),
+    /// The context is too large.
+    #[error("data must be at most {MAX_DATA_BYTES} bytes as JSON")]
+    DataTooLarge,
+}
+
+impl Draft {
+    /// Refuses what may not be sent.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn check(&self) -> Result<(), DraftError> {
+        length("title", &self.title, 1, MAX_TITLE)?;
+        length("dedupe_key", &self.dedupe_key, 1, MAX_DEDUPE_KEY)?;
+        length("body", &self.body, 0, MAX_BODY)?;
+        if !self.action_url.is_empty() && !is_platform_path(&self.action_url) {
+            return Err(DraftError::ActionUrl);
+        }
+        let Some(data) = &self.data else { return Ok(()) };
+        if let Some(key) = RESERVED_DATA_KEYS.into_iter().find(|key| data.contains_key(*key)) {
+            return Err(DraftError::ReservedKey(key));
+        }
+        let size = serde_json::to_vec(data).map_or(usize::MAX, |json| json.len());
+        if size > MAX_DATA_BYTES { Err(DraftError::DataTooLarge) } else { Ok(()) }
+    }
+}
+
+fn length(field: &'static str, text: &str, least: usize, most: usize) -> Result<(), DraftError> {
+    if (least..=most).contains(&text.chars().count()) {
+        Ok(())
+    } else {
+        Err(DraftError::Length { field, least, most })
+    }
+}
+
+/// Whether a browser that follows it stays on the platform. `//host` leaves it, and so does
+/// `/\host`; browsers drop tabs and line ends before they look.
+fn is_platform_path(text: &str) -> bool {
+    text.starts_with('/')
+        && !text.starts_with("//")
+        && !text.contains(|character: char| character == '\\' || character.is_control())
+        && text.chars().count() <= MAX_ACTION_URL
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft() -> Draft {
+        Draft { title: "done".to_owned(), dedupe_key: "run 1".to_owned(), ..Draft::default() }
+    }
+
+    #[test]
+    fn a_title_and_a_key_are_enough() {
+        assert_eq!(draft().check(), Ok(()));
+    }
+
+    #[test]
+    fn lengths_are_counted_in_characters() {
+        let title = |count| Draft { title: "ü".repeat(count), ..draft() }.check();
+        assert_eq!((title(1), title(200)), (Ok(()), Ok(())));
+        assert!(title(0).is_err() && title(201).is_err());
+        let body = |count| Draft { body: "ü".repeat(count), ..draft() }.check();
+        assert_eq!((body(0), body(10_000)), (Ok(()), Ok(())));
+        assert!(body(10_001).is_err());
+        let key = |count| Draft { dedupe_key: "ü".repeat(count), ..draft() }.check();
+        assert_eq!((key(1), key(500)), (Ok(()), Ok(())));
+        assert!(key(0).is_err() && key(501).is_err());
+    }
+
+    #[test]
+    fn actions_stay_on_the_platform() {
+        let check = |url: &str| Draft { action_url: url.to_owned(), ..draft() }.check();
+        let long = format!("/{}", "a".repeat(MAX_ACTION_URL - 1));
+        for fine in ["", "/", "/jobs/1", "/files?query=a&b=//c", "/a//b", "/#x", &long] {
+            assert_eq!(check(fine), Ok(()), "{fine}");
+        }
+        let longer = format!("{long}a");
+        for bad in [
+            "jobs/1", "//evil.example", "https://evil.example", "javascript:alert(1)",
+            "/\\evil.example", "/\t/evil.example", "\n/jobs", " /jobs", &longer,
+        ] {
+            assert_eq!(check(bad), Err(DraftError::ActionUrl), "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys_for_attribution_are_the_platforms() {
+        let data = |key: &str, value: &str| Draft {
+            data: Some(Map::from_iter([(key.to_owned(), Value::from(value))])),
+            ..draft()
+        };
+        for key in RESERVED_DATA_KEYS {
+            assert_eq!(data(key, "x").check(), Err(DraftError::ReservedKey(key)));
+        }
+        assert_eq!(data("Sender", "x").check(), Ok(()));
+        assert_eq!(data("a", &"x".repeat(MAX_DATA_BYTES)).check(), Err(DraftError::DataTooLarge));
+    }
+}

@@ -1,0 +1,118 @@
+//! Notifications: what a user's inbox holds, and what goes out by e-mail.
+
+mod caps;
+mod draft;
+mod email;
+mod preferences;
+
+use serde_json::{Map, Value};
+use time::OffsetDateTime;
+
+use crate::ids::{ApiKeyId, NotificationId};
+
+pub use caps::{CapReached, Caps, DAY, HOUR, Window};
+pub use draft::{
+    Draft, DraftError, MAX_ACTION_URL, MAX_BODY, MAX_DATA_BYTES, MAX_DEDUPE_KEY, MAX_TITLE,
+    RESERVED_DATA_KEYS,
+};
+pub use email::{AfterFailure, EmailText, MAX_EMAIL_AGE, MAX_EMAIL_TRIES, after_failure};
+pub use preferences::{ChannelChange, Channels, Preferences};
+
+/// Who sent a notification, as its sender says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// The holder of an API key.
+    ApiKey {
+        /// The key.
+        id: ApiKeyId,
+        /// Its name when the notification was sent.
+        name: String,
+    },
+    /// The platform itself.
+    Platform,
+}
+
+/// The name of the platform as a sender.
+pub const PLATFORM: &str = "labdata";
+
+impl Sender {
+    /// What kind it is, in the API and the database.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::ApiKey { .. } => "api_key",
+            Self::Platform => "platform",
+        }
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::ApiKey { name, .. } => name,
+            Self::Platform => PLATFORM,
+        }
+    }
+
+    /// The key, where it is one.
+    #[must_use]
+    pub const fn api_key(&self) -> Option<ApiKeyId> {
+        match self {
+            Self::ApiKey { id, .. } => Some(*id),
+            Self::Platform => None,
+        }
+    }
+}
+
+/// One row of a user's inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// Its id.
+    pub id: NotificationId,
+    /// What it says, in a line.
+    pub title: String,
+    /// What it says at length; may be empty.
+    pub body: String,
+    /// The path of the platform that it opens; may be empty.
+    pub action_url: String,
+    /// What its sender stored with it.
+    pub data: Option<Map<String, Value>>,
+    /// Who sent it.
+    pub sender: Sender,
+    /// When it was delivered.
+    pub created_at: OffsetDateTime,
+    /// When it was read, unless it is unread.
+    pub read_at: Option<OffsetDateTime>,
+}
+
+/// What became of a send that was not refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It is in the inbox.
+    Delivered(NotificationId),
+    /// A notification with the same key was delivered before; this one was dropped.
+    Deduplicated,
+    /// The user's inbox is off; nothing was delivered.
+    Muted,
+}
+
+impl Sent {
+    /// Its name in the API.
+    #[must_use]
+    pub const fn status(self) -> &'static str {
+        match self {
+            Self::Delivered(_) => "delivered",
+            Self::Deduplicated => "deduplicated",
+            Self::Muted => "muted",
+        }
+    }
+
+    /// The inbox row, where there is one.
+    #[must_use]
+    pub const fn id(self) -> Option<NotificationId> {
+        match self {
+            Self::Delivered(id) => Some(id),
+            Self::Deduplicated | Self::Muted => None,
+        }
+    }
+}

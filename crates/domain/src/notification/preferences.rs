@@ -1,0 +1,59 @@
+//! By which ways a user wants notifications.
+
+/// The ways by which one category of notifications reaches a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channels {
+    /// Into the inbox. Off mutes the category: nothing is delivered, and no e-mail goes out.
+    pub inbox: bool,
+    /// By e-mail, beside the inbox.
+    pub email: bool,
+}
+
+impl Default for Channels {
+    fn default() -> Self {
+        Self { inbox: true, email: false }
+    }
+}
+
+/// A user's preferences.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Preferences {
+    /// Messages: the one category there is.
+    pub message: Channels,
+}
+
+/// A change of some channels; those that are `None` stay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelChange {
+    /// The inbox.
+    pub inbox: Option<bool>,
+    /// E-mail.
+    pub email: Option<bool>,
+}
+
+impl Preferences {
+    /// The preferences after a change of the message category.
+    #[must_use]
+    pub fn with_message(self, change: ChannelChange) -> Self {
+        let Channels { inbox, email } = self.message;
+        let message = Channels {
+            inbox: change.inbox.unwrap_or(inbox),
+            email: change.email.unwrap_or(email),
+        };
+        Self { message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_leaves_what_it_does_not_name() {
+        let on = Preferences::default()
+            .with_message(ChannelChange { email: Some(true), ..ChannelChange::default() });
+        assert_eq!(on.message, Channels { inbox: true, email: true });
+        let muted = on.with_message(ChannelChange { inbox: Some(false), ..ChannelChange::default() });
+        assert_eq!(muted.message, Channels { inbox: false, email: true });
+    }
+}
