@@ -12,8 +12,7 @@ use crate::{Error, Ports};
 const TOUCH_EVERY: Duration = Duration::minutes(1);
 
 /// One text for every bad key: it does not tell which part of it was right.
-const INVALID: Error =
-    Error::Unauthenticated("this API key is unknown, revoked or expired");
+const INVALID: Error = Error::Unauthenticated("this API key is unknown, revoked or expired");
 
 /// Finds the caller that a key belongs to.
 ///
@@ -26,7 +25,11 @@ pub async fn authenticate(ports: &Ports, shown: &str) -> Result<Actor, Error> {
         Ok(actor) => return Ok(actor),
         Err(generation) => generation,
     };
-    let key = ports.api_keys.find_by_prefix(shown.prefix()).await?.ok_or(INVALID)?;
+    let key = ports
+        .api_keys
+        .find_by_prefix(shown.prefix())
+        .await?
+        .ok_or(INVALID)?;
     if !key.admits(&shown, now) {
         return Err(INVALID);
     }
@@ -38,13 +41,17 @@ pub async fn authenticate(ports: &Ports, shown: &str) -> Result<Actor, Error> {
         scopes: key.scopes,
         execution: key.execution,
     };
-    ports.key_cache.insert(generation, key.hash, actor.clone(), now, key.expires_at);
+    ports
+        .key_cache
+        .insert(generation, key.hash, actor.clone(), now, key.expires_at);
     Ok(actor)
 }
 
 /// Notes the use, where the last note is old. A failure does not concern the caller.
 async fn note_use(ports: &Ports, key: &ApiKey, now: OffsetDateTime) {
-    let fresh = key.last_used_at.is_some_and(|last| now - last < TOUCH_EVERY);
+    let fresh = key
+        .last_used_at
+        .is_some_and(|last| now - last < TOUCH_EVERY);
     if fresh {
         return;
     }

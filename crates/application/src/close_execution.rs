@@ -23,7 +23,11 @@ pub async fn close_execution(
 ) -> Result<Execution, Error> {
     actor.require(Scope::Write)?;
     let now = ports.clock.now();
-    match ports.executions.close(actor.organization, id, status, now).await {
+    match ports
+        .executions
+        .close(actor.organization, id, status, now)
+        .await
+    {
         Ok(execution) => Ok(execution),
         Err(CloseExecutionError::Refused(refusal)) => Err(Error::Invalid(refusal.to_string())),
         Err(CloseExecutionError::Port(error)) => Err(error.into()),

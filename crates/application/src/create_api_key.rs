@@ -65,7 +65,9 @@ pub async fn create_api_key(
             Err(error) => return Err(error.into()),
         }
     }
-    Err(Error::Internal("every random key prefix is taken".to_owned()))
+    Err(Error::Internal(
+        "every random key prefix is taken".to_owned(),
+    ))
 }
 
 fn random_key(ports: &Ports) -> PlainApiKey {

@@ -26,7 +26,9 @@ pub async fn create_instrument(
 ) -> Result<Instrument, Error> {
     actor.require(Scope::Admin)?;
     if command.name.trim().is_empty() {
-        return Err(Error::Invalid("an instrument's name is not blank".to_owned()));
+        return Err(Error::Invalid(
+            "an instrument's name is not blank".to_owned(),
+        ));
     }
     let instrument = Instrument {
         id: InstrumentId::new(ports.ids.next_id()),
@@ -35,6 +37,9 @@ pub async fn create_instrument(
         instrument_type: command.instrument_type,
         created_at: ports.clock.now(),
     };
-    ports.instruments.add(actor.organization, &instrument).await?;
+    ports
+        .instruments
+        .add(actor.organization, &instrument)
+        .await?;
     Ok(instrument)
 }

@@ -25,9 +25,17 @@ pub struct DefinedTable {
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope; [`Error::Invalid`] when the definition is wrong,
 /// or what is stored forbids it.
-pub async fn define_table(ports: &Ports, actor: &Actor, definition: &TableDefinition) -> Result<DefinedTable, Error> {
+pub async fn define_table(
+    ports: &Ports,
+    actor: &Actor,
+    definition: &TableDefinition,
+) -> Result<DefinedTable, Error> {
     actor.require(Scope::Admin)?;
-    let table = ports.catalog.define(actor.organization, definition).await.map_err(refusal)?;
+    let table = ports
+        .catalog
+        .define(actor.organization, definition)
+        .await
+        .map_err(refusal)?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     Ok(DefinedTable { table, catalog })
 }

@@ -9,7 +9,16 @@ use crate::{Error, Ports, define_table::refusal};
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] while it
 /// is referenced, or not empty and `force` is not set.
-pub async fn drop_table(ports: &Ports, actor: &Actor, name: &str, force: bool) -> Result<(), Error> {
+pub async fn drop_table(
+    ports: &Ports,
+    actor: &Actor,
+    name: &str,
+    force: bool,
+) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
-    ports.catalog.drop_table(actor.organization, name, force).await.map_err(refusal)
+    ports
+        .catalog
+        .drop_table(actor.organization, name, force)
+        .await
+        .map_err(refusal)
 }

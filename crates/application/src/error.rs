@@ -53,7 +53,9 @@ impl From<PortError> for Error {
         match error {
             PortError::NotFound(what) => Self::NotFound(what),
             PortError::Conflict(text) => Self::Conflict(text),
-            PortError::Busy(_) => Self::Busy { retry_after_seconds: 1 },
+            PortError::Busy(_) => Self::Busy {
+                retry_after_seconds: 1,
+            },
             PortError::Unavailable(text) => Self::Unavailable(text),
             PortError::Corrupt(text) | PortError::Internal(text) => Self::Internal(text),
         }

@@ -50,7 +50,9 @@ pub async fn first_start(
         name: ADMINISTRATOR.to_owned(),
     };
     let user = ports.tenancy.ensure_user(&candidate).await?;
-    let plain = chosen.clone().unwrap_or_else(|| first_key(ports, organization.id));
+    let plain = chosen
+        .clone()
+        .unwrap_or_else(|| first_key(ports, organization.id));
     let key = ApiKey {
         id: ApiKeyId::new(ports.ids.next_id()),
         organization: organization.id,
@@ -76,8 +78,9 @@ pub async fn first_start(
 /// A key whose secret is random and whose prefix follows from the organization, so that of racing
 /// servers one stores its key.
 fn first_key(ports: &Ports, organization: OrganizationId) -> PlainApiKey {
-    let [.., a, b, c, d, e] = organization.as_uuid().into_bytes();
+    let (_, low) = organization.as_uuid().as_u64_pair();
+    let [_, _, _, prefix @ ..] = low.to_be_bytes();
     let mut secret = [0; 32];
     ports.ids.fill_random(&mut secret);
-    PlainApiKey::from_random([a, b, c, d, e], secret)
+    PlainApiKey::from_random(prefix, secret)
 }

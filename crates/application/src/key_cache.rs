@@ -5,11 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use labdata_domain::{
-    actor::Actor,
-    api_key::ApiKeyHash,
-    ids::ApiKeyId,
-};
+use labdata_domain::{actor::Actor, api_key::ApiKeyHash, ids::ApiKeyId};
 use time::{Duration, OffsetDateTime};
 
 /// How long a check holds. A key that another server revoked is refused here after this time at
@@ -88,7 +84,14 @@ impl KeyCache {
         if inner.entries.len() >= CAPACITY {
             inner.entries.clear();
         }
-        inner.entries.insert(hash.0, Entry { actor, checked_at: now, expires_at });
+        inner.entries.insert(
+            hash.0,
+            Entry {
+                actor,
+                checked_at: now,
+                expires_at,
+            },
+        );
     }
 
     /// Forgets a key.
@@ -160,7 +163,13 @@ mod tests {
             let mut hash = [0; 32];
             hash[..2].copy_from_slice(&number.to_be_bytes());
             let generation = cache.get(ApiKeyHash(hash), NOW).unwrap_err();
-            cache.insert(generation, ApiKeyHash(hash), actor(number.into()), NOW, None);
+            cache.insert(
+                generation,
+                ApiKeyHash(hash),
+                actor(number.into()),
+                NOW,
+                None,
+            );
         }
         assert!(cache.lock().entries.len() <= CAPACITY);
     }

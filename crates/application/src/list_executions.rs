@@ -21,5 +21,8 @@ pub async fn list_executions(
     page: PageRequest,
 ) -> Result<Page<Execution>, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.executions.list(actor.organization, filter, page).await?)
+    Ok(ports
+        .executions
+        .list(actor.organization, filter, page)
+        .await?)
 }

@@ -29,7 +29,9 @@ pub async fn issue(
 ) -> Result<(ApiKey, PlainApiKey), Error> {
     let (organization, email) = (organization.trim(), email.trim());
     if organization.is_empty() || organization.contains(char::is_control) {
-        return Err(Error::Invalid("an organization's name must not be blank".to_owned()));
+        return Err(Error::Invalid(
+            "an organization's name must not be blank".to_owned(),
+        ));
     }
     if !email.contains('@') || email.contains(|c: char| c.is_control() || c.is_whitespace()) {
         return Err(Error::Invalid(format!("{email:?} is no e-mail address")));
@@ -75,8 +77,15 @@ pub async fn list(ports: &Ports) -> Result<Vec<(Organization, ApiKey)>, Error> {
 /// # Errors
 /// [`Error::NotFound`].
 pub async fn revoke(ports: &Ports, prefix: &str) -> Result<ApiKey, Error> {
-    let key = ports.api_keys.find_by_prefix(prefix).await?.ok_or(Error::NotFound("API key"))?;
-    ports.api_keys.revoke(key.organization, key.id, ports.clock.now()).await?;
+    let key = ports
+        .api_keys
+        .find_by_prefix(prefix)
+        .await?
+        .ok_or(Error::NotFound("API key"))?;
+    ports
+        .api_keys
+        .revoke(key.organization, key.id, ports.clock.now())
+        .await?;
     ports.key_cache.evict(key.id);
     Ok(key)
 }

@@ -56,7 +56,8 @@ pub async fn read_rows(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<
     actor.require(Scope::Read)?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let core = query.target_type == TargetType::CoreTable;
-    let target = ReadTarget::find(&catalog, &query.target_name, core).ok_or(Error::NotFound("table"))?;
+    let target =
+        ReadTarget::find(&catalog, &query.target_name, core).ok_or(Error::NotFound("table"))?;
     let limit = match query.mode {
         ReadMode::Single => 2,
         ReadMode::Multiple => query.limit.unwrap_or(DEFAULT_LIMIT),
@@ -69,7 +70,11 @@ pub async fn read_rows(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<
         match page.rows.len() {
             0 => return Err(Error::NotFound("row")),
             1 => {}
-            _ => return Err(Error::Invalid("several rows match; a single read needs exactly one".to_owned())),
+            _ => {
+                return Err(Error::Invalid(
+                    "several rows match; a single read needs exactly one".to_owned(),
+                ));
+            }
         }
     }
     Ok(page)

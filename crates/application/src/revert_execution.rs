@@ -16,10 +16,18 @@ use crate::{Error, Ports};
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when the execution is not the
 /// organization's; [`Error::Invalid`] when rows of others reference created rows.
-pub async fn revert_execution(ports: &Ports, actor: &Actor, id: ExecutionId) -> Result<RevertReport, Error> {
+pub async fn revert_execution(
+    ports: &Ports,
+    actor: &Actor,
+    id: ExecutionId,
+) -> Result<RevertReport, Error> {
     actor.require(Scope::Write)?;
     ports.executions.get(actor.organization, id).await?;
-    match ports.data.revert(actor.organization, id, ports.clock.now()).await {
+    match ports
+        .data
+        .revert(actor.organization, id, ports.clock.now())
+        .await
+    {
         Ok(report) => Ok(report),
         Err(RevertError::Blocked(blockers)) => Err(Error::Invalid(Blocker::describe(&blockers))),
         Err(RevertError::Port(error)) => Err(error.into()),

@@ -11,7 +11,10 @@ use crate::{Error, Ports};
 /// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`].
 pub async fn revoke_api_key(ports: &Ports, actor: &Actor, id: ApiKeyId) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
-    ports.api_keys.revoke(actor.organization, id, ports.clock.now()).await?;
+    ports
+        .api_keys
+        .revoke(actor.organization, id, ports.clock.now())
+        .await?;
     ports.key_cache.evict(id);
     Ok(())
 }

@@ -49,7 +49,10 @@ pub async fn start_execution(
         created_at: now,
         started_at: Some(now),
     };
-    ports.executions.add(actor.organization, &execution, actor.user).await?;
+    ports
+        .executions
+        .add(actor.organization, &execution, actor.user)
+        .await?;
     Ok(execution)
 }
 

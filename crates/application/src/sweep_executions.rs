@@ -14,7 +14,10 @@ const BATCH: u32 = 500;
 pub async fn sweep_executions(ports: &Ports) -> Result<u64, Error> {
     let mut failed = 0;
     loop {
-        let batch = ports.executions.fail_overdue(ports.clock.now(), BATCH).await?;
+        let batch = ports
+            .executions
+            .fail_overdue(ports.clock.now(), BATCH)
+            .await?;
         failed += batch;
         if batch < u64::from(BATCH) {
             return Ok(failed);

@@ -34,15 +34,32 @@ pub struct WriteData {
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when the execution is not the
 /// organization's; [`Error::Problems`] with every problem of the request; [`Error::Busy`] when
 /// other writes hold its rows too long.
-pub async fn write_data(ports: &Ports, actor: &Actor, command: WriteData) -> Result<WriteOutcome, Error> {
+pub async fn write_data(
+    ports: &Ports,
+    actor: &Actor,
+    command: WriteData,
+) -> Result<WriteOutcome, Error> {
     actor.require(Scope::Write)?;
-    let WriteData { request, job_execution_id, job_name } = command;
+    let WriteData {
+        request,
+        job_execution_id,
+        job_name,
+    } = command;
     let target = choose_target(ports, actor, job_execution_id, job_name).await?;
-    let attribution = Attribution { target, user: actor.user, api_key: actor.api_key, now: ports.clock.now() };
+    let attribution = Attribution {
+        target,
+        user: actor.user,
+        api_key: actor.api_key,
+        now: ports.clock.now(),
+    };
     let mut request = Some(request);
     for attempt in 1..=MAX_PLANS {
         // Tables rarely change under a write: only then is the request needed twice.
-        let this = if attempt == MAX_PLANS { request.take() } else { request.clone() };
+        let this = if attempt == MAX_PLANS {
+            request.take()
+        } else {
+            request.clone()
+        };
         match plan_and_apply(ports, actor, this.unwrap_or_default(), &attribution).await {
             Ok(outcome) => return Ok(outcome),
             Err(WriteError::CatalogChanged | WriteError::Port(PortError::Conflict(_))) => {}
@@ -52,7 +69,9 @@ pub async fn write_data(ports: &Ports, actor: &Actor, command: WriteData) -> Res
             Err(WriteError::Port(error)) => return Err(error.into()),
         }
     }
-    Err(Error::Busy { retry_after_seconds: 1 })
+    Err(Error::Busy {
+        retry_after_seconds: 1,
+    })
 }
 
 /// The answer to a write under an execution that takes none any more.
@@ -71,7 +90,10 @@ async fn choose_target(
 ) -> Result<WriteTarget, Error> {
     // Everything that a platform-run script writes belongs to its execution.
     let given = match job_execution_id {
-        Some(id) => Some(id.parse::<ExecutionId>().map_err(|_| Error::NotFound("job execution"))?),
+        Some(id) => Some(
+            id.parse::<ExecutionId>()
+                .map_err(|_| Error::NotFound("job execution"))?,
+        ),
         None => actor.execution,
     };
     if let Some(id) = given {
@@ -102,7 +124,15 @@ async fn plan_and_apply(
 ) -> Result<WriteOutcome, WriteError> {
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let checked = check(request, &catalog);
-    let answers = ports.data.answer(actor.organization, checked.questions()).await?;
-    let plan = checked.plan(&answers, &mut || ports.ids.next_id()).map_err(WriteError::Problems)?;
-    ports.data.write(actor.organization, &plan, attribution).await
+    let answers = ports
+        .data
+        .answer(actor.organization, checked.questions())
+        .await?;
+    let plan = checked
+        .plan(&answers, &mut || ports.ids.next_id())
+        .map_err(WriteError::Problems)?;
+    ports
+        .data
+        .write(actor.organization, &plan, attribution)
+        .await
 }

@@ -31,6 +31,10 @@ impl Actor {
     /// # Errors
     /// [`MissingScope`], naming the scope.
     pub fn require(&self, scope: Scope) -> Result<(), MissingScope> {
-        if self.scopes.contains(scope) { Ok(()) } else { Err(MissingScope(scope)) }
+        if self.scopes.contains(scope) {
+            Ok(())
+        } else {
+            Err(MissingScope(scope))
+        }
     }
 }

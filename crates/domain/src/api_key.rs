@@ -32,7 +32,11 @@ impl PlainApiKey {
     /// Makes a key of random bytes: five for the prefix, 32 for the secret.
     #[must_use]
     pub fn from_random(prefix: [u8; 5], secret: [u8; 32]) -> Self {
-        Self(format!("{MARK}{}_{}", base32(prefix), URL_SAFE_NO_PAD.encode(secret)))
+        Self(format!(
+            "{MARK}{}_{}",
+            base32(prefix),
+            URL_SAFE_NO_PAD.encode(secret)
+        ))
     }
 
     /// Reads a key. `None` when the text has not the form of one.
@@ -40,17 +44,23 @@ impl PlainApiKey {
     pub fn parse(text: &str) -> Option<Self> {
         let (prefix, secret) = text.strip_prefix(MARK)?.split_once('_')?;
         let well_formed = prefix.len() == PREFIX_LENGTH
-            && prefix.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+            && prefix
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
             && secret.len() >= SHORTEST_SECRET
             && secret.len() <= 128
-            && secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+            && secret
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         well_formed.then(|| Self(text.to_owned()))
     }
 
     /// The public part, by which a key is found.
     #[must_use]
     pub fn prefix(&self) -> &str {
-        self.0.get(MARK.len()..MARK.len() + PREFIX_LENGTH).unwrap_or_default()
+        self.0
+            .get(MARK.len()..MARK.len() + PREFIX_LENGTH)
+            .unwrap_or_default()
     }
 
     /// What is stored of the key.
@@ -69,7 +79,9 @@ impl PlainApiKey {
 /// Five bytes as eight lower-case base32 characters (RFC 4648's alphabet).
 fn base32(bytes: [u8; 5]) -> String {
     const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-    let number = bytes.iter().fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
+    let number = bytes
+        .iter()
+        .fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
     (0..PREFIX_LENGTH)
         .rev()
         .filter_map(|place| usize::try_from((number >> (5 * place)) & 31).ok())
@@ -142,7 +154,13 @@ mod tests {
 
     #[test]
     fn refuses_texts_that_are_no_keys() {
-        for text in ["", "ldk_", "ldk_short_x", "LDK_aaaaaaaa_0123456789abcdef", "ldk_aaaaaaaa_0123456789abcde é"] {
+        for text in [
+            "",
+            "ldk_",
+            "ldk_short_x",
+            "LDK_aaaaaaaa_0123456789abcdef",
+            "ldk_aaaaaaaa_0123456789abcde é",
+        ] {
             assert_eq!(PlainApiKey::parse(text), None, "{text}");
         }
     }

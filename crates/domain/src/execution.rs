@@ -62,7 +62,9 @@ impl Origin {
     /// The origin of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::OffPlatform, Self::DataWrite].into_iter().find(|origin| origin.as_str() == name)
+        [Self::OffPlatform, Self::DataWrite]
+            .into_iter()
+            .find(|origin| origin.as_str() == name)
     }
 }
 
@@ -116,7 +118,9 @@ impl ExecutionState {
     /// The running state of an execution that starts now.
     #[must_use]
     pub fn start(now: OffsetDateTime, timeout_minutes: Option<u32>) -> Self {
-        Self::Running { deadline: timeout_minutes.map(|minutes| now + Duration::minutes(minutes.into())) }
+        Self::Running {
+            deadline: timeout_minutes.map(|minutes| now + Duration::minutes(minutes.into())),
+        }
     }
 
     /// Closes it as its script says. The same status again changes nothing. Past its deadline it
@@ -127,7 +131,10 @@ impl ExecutionState {
     pub fn close(self, status: FinalStatus, now: OffsetDateTime) -> Result<Self, CloseError> {
         match (self.expire(now), status) {
             (Self::Running { .. }, FinalStatus::Completed) => Ok(Self::Completed { at: now }),
-            (Self::Running { .. }, FinalStatus::Failed) => Ok(Self::Failed { at: now, error: None }),
+            (Self::Running { .. }, FinalStatus::Failed) => Ok(Self::Failed {
+                at: now,
+                error: None,
+            }),
             (state @ Self::Completed { .. }, FinalStatus::Completed)
             | (state @ Self::Failed { .. }, FinalStatus::Failed) => Ok(state),
             (state, _) => Err(CloseError::EndedOtherwise(state.as_str())),
@@ -138,9 +145,12 @@ impl ExecutionState {
     #[must_use]
     pub fn expire(self, now: OffsetDateTime) -> Self {
         match self {
-            Self::Running { deadline: Some(deadline) } if deadline <= now => {
-                Self::Failed { at: now, error: Some(TIMED_OUT.to_owned()) }
-            }
+            Self::Running {
+                deadline: Some(deadline),
+            } if deadline <= now => Self::Failed {
+                at: now,
+                error: Some(TIMED_OUT.to_owned()),
+            },
             state => state,
         }
     }
@@ -163,15 +173,22 @@ mod tests {
 
     #[test]
     fn the_same_final_status_again_changes_nothing() {
-        let done = ExecutionState::start(NOW, None).close(FinalStatus::Completed, NOW).unwrap();
+        let done = ExecutionState::start(NOW, None)
+            .close(FinalStatus::Completed, NOW)
+            .unwrap();
         let later = NOW + Duration::hours(1);
         assert_eq!(done.clone().close(FinalStatus::Completed, later), Ok(done));
     }
 
     #[test]
     fn another_final_status_is_refused() {
-        let done = ExecutionState::start(NOW, None).close(FinalStatus::Completed, NOW).unwrap();
-        assert_eq!(done.close(FinalStatus::Failed, NOW), Err(CloseError::EndedOtherwise("completed")));
+        let done = ExecutionState::start(NOW, None)
+            .close(FinalStatus::Completed, NOW)
+            .unwrap();
+        assert_eq!(
+            done.close(FinalStatus::Failed, NOW),
+            Err(CloseError::EndedOtherwise("completed"))
+        );
     }
 
     #[test]

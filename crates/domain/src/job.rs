@@ -31,7 +31,9 @@ pub struct JobName(String);
 
 /// The text cannot be a job's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a job name has 1 to {MAX_NAME_LENGTH} characters, is not blank, and has no control characters")]
+#[error(
+    "a job name has 1 to {MAX_NAME_LENGTH} characters, is not blank, and has no control characters"
+)]
 pub struct InvalidJobName;
 
 impl JobName {
@@ -43,7 +45,11 @@ impl JobName {
         let fits = !text.trim().is_empty()
             && text.chars().count() <= MAX_NAME_LENGTH
             && !text.chars().any(char::is_control);
-        if fits { Ok(Self(text.to_owned())) } else { Err(InvalidJobName) }
+        if fits {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidJobName)
+        }
     }
 
     /// The default job's name.

@@ -35,7 +35,8 @@ impl Cursor {
         let bytes: [u8; 32] = URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok()?;
         let (at, id) = bytes.split_at(16);
         Some(Self {
-            at: OffsetDateTime::from_unix_timestamp_nanos(i128::from_be_bytes(at.try_into().ok()?)).ok()?,
+            at: OffsetDateTime::from_unix_timestamp_nanos(i128::from_be_bytes(at.try_into().ok()?))
+                .ok()?,
             id: Uuid::from_slice(id).ok()?,
         })
     }
@@ -62,8 +63,14 @@ pub struct Page<T> {
 impl<T> Page<T> {
     /// Makes a page of up to `limit + 1` items: the one too many only tells that more follows.
     #[must_use]
-    pub fn from_overfetched(mut items: Vec<T>, limit: Option<u32>, place: impl Fn(&T) -> Cursor) -> Self {
-        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    pub fn from_overfetched(
+        mut items: Vec<T>,
+        limit: Option<u32>,
+        place: impl Fn(&T) -> Cursor,
+    ) -> Self {
+        let limit = limit
+            .and_then(|limit| usize::try_from(limit).ok())
+            .unwrap_or(usize::MAX);
         let more = items.len() > limit;
         items.truncate(limit);
         let next = if more { items.last().map(place) } else { None };
@@ -77,7 +84,10 @@ mod tests {
 
     #[test]
     fn a_cursor_reads_back_and_garbage_does_not() {
-        let cursor = Cursor { at: OffsetDateTime::UNIX_EPOCH, id: Uuid::from_u128(7) };
+        let cursor = Cursor {
+            at: OffsetDateTime::UNIX_EPOCH,
+            id: Uuid::from_u128(7),
+        };
         assert_eq!(Cursor::decode(&cursor.encode()), Some(cursor));
         assert_eq!(Cursor::decode("x"), None);
         assert_eq!(Cursor::decode(&"A".repeat(10_000)), None);

@@ -31,8 +31,17 @@ impl Blocker {
         let rows: Vec<String> = blockers
             .iter()
             .map(|blocker| {
-                let more = if blocker.count > blocker.ids.len().try_into().unwrap_or(u64::MAX) { ", …" } else { "" };
-                format!("{} of \"{}\" ({}{more})", blocker.count, blocker.table, blocker.ids.join(", "))
+                let more = if blocker.count > blocker.ids.len().try_into().unwrap_or(u64::MAX) {
+                    ", …"
+                } else {
+                    ""
+                };
+                format!(
+                    "{} of \"{}\" ({}{more})",
+                    blocker.count,
+                    blocker.table,
+                    blocker.ids.join(", ")
+                )
             })
             .collect();
         format!(

@@ -66,7 +66,9 @@ impl DataType {
     /// The type of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|data_type| data_type.as_str() == name)
+        Self::ALL
+            .into_iter()
+            .find(|data_type| data_type.as_str() == name)
     }
 
     /// What a value of the type looks like, for messages.
@@ -77,7 +79,9 @@ impl DataType {
             Self::Integer => "a whole number of 64 bits",
             Self::Float => "a number",
             Self::Boolean => "true or false",
-            Self::Datetime => "a datetime with its offset (RFC 3339), such as \"2026-03-01T12:00:00Z\"",
+            Self::Datetime => {
+                "a datetime with its offset (RFC 3339), such as \"2026-03-01T12:00:00Z\""
+            }
             Self::Date => "a date such as \"2026-03-01\"",
             Self::Uuid => "a UUID as a string",
             Self::Json => "JSON without NUL characters",

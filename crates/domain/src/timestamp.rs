@@ -6,7 +6,8 @@ use time::{Date, Month, OffsetDateTime, UtcOffset, format_description::well_know
 #[must_use]
 pub fn to_micros(at: OffsetDateTime) -> OffsetDateTime {
     let at = at.to_offset(UtcOffset::UTC);
-    at.replace_nanosecond(at.nanosecond() / 1000 * 1000).unwrap_or(at)
+    at.replace_nanosecond(at.nanosecond() / 1000 * 1000)
+        .unwrap_or(at)
 }
 
 /// Renders a point in time.
@@ -25,7 +26,12 @@ pub fn parse(text: &str) -> Option<OffsetDateTime> {
 /// Renders a day as `YYYY-MM-DD`.
 #[must_use]
 pub fn render_date(date: Date) -> String {
-    format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day())
+    format!(
+        "{:04}-{:02}-{:02}",
+        date.year(),
+        u8::from(date.month()),
+        date.day()
+    )
 }
 
 /// Reads a day as `YYYY-MM-DD`. Years 1 to 9999.
@@ -35,7 +41,10 @@ pub fn parse_date(text: &str) -> Option<Date> {
     if bytes.len() != 10 || bytes.get(4) != Some(&b'-') || bytes.get(7) != Some(&b'-') {
         return None;
     }
-    let digits = |range| text.get(range).filter(|part: &&str| part.bytes().all(|b| b.is_ascii_digit()));
+    let digits = |range| {
+        text.get(range)
+            .filter(|part: &&str| part.bytes().all(|b| b.is_ascii_digit()))
+    };
     let year: i32 = digits(0..4)?.parse().ok()?;
     let month: u8 = digits(5..7)?.parse().ok()?;
     let day: u8 = digits(8..10)?.parse().ok()?;
@@ -53,7 +62,10 @@ mod tests {
     fn renders_utc_with_microseconds_at_most() {
         let at = parse("2026-03-01T12:00:00.123456789+02:00").unwrap();
         assert_eq!(render(at), "2026-03-01T10:00:00.123456Z");
-        assert_eq!(render(parse("2026-03-01T12:00:00Z").unwrap()), "2026-03-01T12:00:00Z");
+        assert_eq!(
+            render(parse("2026-03-01T12:00:00Z").unwrap()),
+            "2026-03-01T12:00:00Z"
+        );
     }
 
     #[test]
@@ -64,8 +76,17 @@ mod tests {
 
     #[test]
     fn dates_are_iso_days_that_exist() {
-        assert_eq!(parse_date("2024-02-29").map(render_date), Some("2024-02-29".to_owned()));
-        for text in ["2023-02-29", "2024-2-29", "20240229", "+024-02-29", "0000-01-01"] {
+        assert_eq!(
+            parse_date("2024-02-29").map(render_date),
+            Some("2024-02-29".to_owned())
+        );
+        for text in [
+            "2023-02-29",
+            "2024-2-29",
+            "20240229",
+            "+024-02-29",
+            "0000-01-01",
+        ] {
             assert_eq!(parse_date(text), None, "{text}");
         }
     }

@@ -379,7 +379,13 @@ pub async fn a_quarter_million_values_are_one_write<H: DataHarness>(harness: &H)
             .await
             .remove(0);
         let expected = (json!(f64::from(place)), json!(f64::from(place) / 8.0));
-        assert_eq!((by_value(point["time"].clone()), by_value(point["od"].clone())), expected);
+        assert_eq!(
+            (
+                by_value(point["time"].clone()),
+                by_value(point["od"].clone())
+            ),
+            expected
+        );
     }
     assert_eq!(
         lab.find("curve", json!({"od__gte": 15_624.5})).await.len(),

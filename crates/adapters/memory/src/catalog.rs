@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    catalog::{Catalog, CatalogChange, Column, Origin, Table, TableDefinition},
+    catalog::{Alteration, Catalog, CatalogChange, Column, Origin, Table, TableDefinition},
     data_write::cell::scalar_of_json,
     ids::OrganizationId,
 };
@@ -108,7 +108,8 @@ impl Tables {
                 let table = tables.with_ids(table, definition);
                 tables.defined.push(table);
             }
-            CatalogChange::Alter { after, added, .. } => {
+            CatalogChange::Alter(alteration) => {
+                let Alteration { after, added, .. } = *alteration;
                 tables.fill(&after, &added);
                 let after = tables.with_ids(after, definition);
                 for table in tables

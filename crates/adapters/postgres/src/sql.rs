@@ -3,7 +3,9 @@
 use diesel::{
     pg::Pg,
     query_builder::{BoxedSqlQuery, SqlQuery},
-    sql_types::{Array, BigInt, Bool, Date, Double, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{
+        Array, BigInt, Bool, Date, Double, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+    },
 };
 use labdata_domain::{
     catalog::{Column, Table},
@@ -27,7 +29,11 @@ pub(crate) fn ident(name: &str) -> String {
 /// A text as an SQL literal; whatever `standard_conforming_strings` says.
 pub(crate) fn literal(text: &str) -> String {
     let quoted = text.replace('\'', "''").replace('\\', "\\\\");
-    if text.contains('\\') { format!("E'{quoted}'") } else { format!("'{quoted}'") }
+    if text.contains('\\') {
+        format!("E'{quoted}'")
+    } else {
+        format!("'{quoted}'")
+    }
 }
 
 /// The name of the schema that holds an organization's tables and views.
@@ -49,7 +55,10 @@ pub(crate) struct Schemas {
 
 impl Schemas {
     pub(crate) fn of(organization: OrganizationId) -> Self {
-        Self { tables: ident(&schema_name(organization)), chunks: ident(&chunk_schema_name(organization)) }
+        Self {
+            tables: ident(&schema_name(organization)),
+            chunks: ident(&chunk_schema_name(organization)),
+        }
     }
 
     /// The schema of tables and views.
@@ -98,12 +107,16 @@ pub(crate) fn key_type(data_type: DataType) -> String {
 
 /// A table's primary key column, quoted.
 pub(crate) fn primary_key(table: &Table) -> String {
-    table.primary_key().map_or_else(|| ident("id"), |(_, key)| ident(&key.name))
+    table
+        .primary_key()
+        .map_or_else(|| ident("id"), |(_, key)| ident(&key.name))
 }
 
 /// The type of a table's primary key.
 pub(crate) fn primary_key_type(table: &Table) -> DataType {
-    table.primary_key().map_or(DataType::String, |(_, key)| key.data_type)
+    table
+        .primary_key()
+        .map_or(DataType::String, |(_, key)| key.data_type)
 }
 
 /// An expression that renders a column's value so that JSON shows it as a write accepts it.
@@ -119,17 +132,30 @@ pub(crate) fn rendered(data_type: DataType, expression: &str) -> String {
 /// The select list that renders all of a table's columns, the server's own included, under their
 /// names in reads.
 pub(crate) fn rendered_columns(table: &Table, alias: &str) -> String {
-    let own = table.columns.iter().map(|column| rendered_column(column, alias));
-    let system = labdata_domain::catalog::SYSTEM_COLUMNS.iter().map(|(name, data_type)| {
-        format!("{} AS {}", rendered(*data_type, &format!("{alias}.{}", ident(name))), ident(name))
-    });
+    let own = table
+        .columns
+        .iter()
+        .map(|column| rendered_column(column, alias));
+    let system = labdata_domain::catalog::SYSTEM_COLUMNS
+        .iter()
+        .map(|(name, data_type)| {
+            format!(
+                "{} AS {}",
+                rendered(*data_type, &format!("{alias}.{}", ident(name))),
+                ident(name)
+            )
+        });
     own.chain(system).collect::<Vec<_>>().join(", ")
 }
 
 /// One column, rendered under its name in reads.
 pub(crate) fn rendered_column(column: &Column, alias: &str) -> String {
     let expression = format!("{alias}.{}", ident(&column.sql_name()));
-    format!("{} AS {}", rendered(column.data_type, &expression), ident(&column.name))
+    format!(
+        "{} AS {}",
+        rendered(column.data_type, &expression),
+        ident(&column.name)
+    )
 }
 
 /// Binds a column of values as an array.
@@ -180,7 +206,9 @@ pub(crate) fn key_values(keys: impl IntoIterator<Item = KeyValue>, data_type: Da
 /// The values at these indices.
 pub(crate) fn gather(values: &Values, rows: &[usize]) -> Values {
     fn pick<T: Clone>(vector: &[Option<T>], rows: &[usize]) -> Vec<Option<T>> {
-        rows.iter().map(|row| vector.get(*row).cloned().flatten()).collect()
+        rows.iter()
+            .map(|row| vector.get(*row).cloned().flatten())
+            .collect()
     }
     match values {
         Values::Text(v) => Values::Text(pick(v, rows)),

@@ -133,10 +133,9 @@ fn insert_id(response: &mut HttpResponse, id: &str) {
 
 fn log_cause(response: &ServiceResponse<BoxBody>) {
     let Some(error) = response.response().error() else { return };
-    match error.as_error::<ApiError>().and_then(ApiError::cause) {
-        Some(cause) => tracing::error!(cause, "the request failed"),
-        None => tracing::error!(%error, "the request failed"),
-    }
+    let cause = error.as_error::<ApiError>().and_then(ApiError::cause);
+    let cause = cause.map_or_else(|| error.to_string(), str::to_owned);
+    tracing::error!(cause, "the request failed");
 }
 
 fn note(app: &App, method: &Method, route: &str, status: StatusCode, took: Duration) {

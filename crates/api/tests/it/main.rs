@@ -11,6 +11,7 @@
 mod api_keys;
 mod authentication;
 mod authorization;
+mod files;
 mod framework;
 mod hostile;
 mod instruments;

@@ -20,20 +20,24 @@ pub enum CatalogChange {
     Create(Table),
     /// Changes that lose nothing. Those that stored data might contradict (a constraint that is
     /// new) are refused by the store when it does.
-    Alter {
-        /// The table as it stands.
-        before: Table,
-        /// The table as it shall be; columns that stand keep their ids and come first.
-        after: Table,
-        /// New columns.
-        added: Vec<Column>,
-        /// Columns that change.
-        changed: Vec<ColumnChange>,
-        /// Sets of columns that shall be unique from now on.
-        together_added: Vec<Vec<String>>,
-        /// Sets of columns that need not be unique any more.
-        together_removed: Vec<Vec<String>>,
-    },
+    Alter(Box<Alteration>),
+}
+
+/// How a table that stands changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alteration {
+    /// The table as it stands.
+    pub before: Table,
+    /// The table as it shall be; columns that stand keep their ids and come first.
+    pub after: Table,
+    /// New columns.
+    pub added: Vec<Column>,
+    /// Columns that change.
+    pub changed: Vec<ColumnChange>,
+    /// Sets of columns that shall be unique from now on.
+    pub together_added: Vec<Vec<String>>,
+    /// Sets of columns that need not be unique any more.
+    pub together_removed: Vec<Vec<String>>,
 }
 
 /// Why a definition cannot be reached; a sentence for the person who asked.
@@ -75,18 +79,31 @@ fn alter(before: &Table, wanted: &Table) -> Result<CatalogChange, Refusal> {
             ));
             continue;
         };
-        let after = Column { id: standing.id, ..column.clone() };
+        let after = Column {
+            id: standing.id,
+            ..column.clone()
+        };
         refuse_column_change(standing, &after, &mut refusals);
         if before.is_raw() && standing.is_nullable && !after.is_nullable {
-            refusals.push(format!("column \"{}\" of a raw table cannot become non-nullable", after.name));
+            refusals.push(format!(
+                "column \"{}\" of a raw table cannot become non-nullable",
+                after.name
+            ));
         }
         if *standing != after {
-            changed.push(ColumnChange { before: standing.clone(), after: after.clone() });
+            changed.push(ColumnChange {
+                before: standing.clone(),
+                after: after.clone(),
+            });
         }
         columns.push(after);
     }
-    let added: Vec<Column> =
-        wanted.columns.iter().filter(|column| before.column(&column.name).is_none()).cloned().collect();
+    let added: Vec<Column> = wanted
+        .columns
+        .iter()
+        .filter(|column| before.column(&column.name).is_none())
+        .cloned()
+        .collect();
     for column in &added {
         if !column.is_nullable && before.category == SemanticCategory::Raw {
             refusals.push(format!(
@@ -101,12 +118,28 @@ fn alter(before: &Table, wanted: &Table) -> Result<CatalogChange, Refusal> {
     let together_added = missing_from(&wanted.unique_together, &before.unique_together);
     let together_removed = missing_from(&before.unique_together, &wanted.unique_together);
     let same_text = before.description == wanted.description;
-    if same_text && added.is_empty() && changed.is_empty() && together_added.is_empty() && together_removed.is_empty() {
+    if same_text
+        && added.is_empty()
+        && changed.is_empty()
+        && together_added.is_empty()
+        && together_removed.is_empty()
+    {
         return Ok(CatalogChange::Nothing);
     }
     columns.extend(added.iter().cloned());
-    let after = Table { id: before.id, columns, ..wanted.clone() };
-    Ok(CatalogChange::Alter { before: before.clone(), after, added, changed, together_added, together_removed })
+    let after = Table {
+        id: before.id,
+        columns,
+        ..wanted.clone()
+    };
+    Ok(CatalogChange::Alter(Box::new(Alteration {
+        before: before.clone(),
+        after,
+        added,
+        changed,
+        together_added,
+        together_removed,
+    })))
 }
 
 fn refuse_column_change(standing: &Column, wanted: &Column, refusals: &mut Vec<String>) {
@@ -118,19 +151,25 @@ fn refuse_column_change(standing: &Column, wanted: &Column, refusals: &mut Vec<S
         ));
     }
     if standing.references != wanted.references {
-        refusals.push(format!("column \"{name}\" cannot change what it references"));
+        refusals.push(format!(
+            "column \"{name}\" cannot change what it references"
+        ));
     }
     if standing.is_primary_key != wanted.is_primary_key {
         refusals.push(format!("the primary key cannot change (column \"{name}\")"));
     }
 }
 
-/// Groups of `these` that are not among `those`, whatever the order of their columns.
-fn missing_from(these: &[Vec<String>], those: &[Vec<String>]) -> Vec<Vec<String>> {
+/// Groups that are not among the others, whatever the order of their columns.
+fn missing_from(groups: &[Vec<String>], others: &[Vec<String>]) -> Vec<Vec<String>> {
     let sorted = |group: &Vec<String>| {
         let mut group = group.clone();
         group.sort();
         group
     };
-    these.iter().filter(|group| those.iter().all(|other| sorted(other) != sorted(group))).cloned().collect()
+    groups
+        .iter()
+        .filter(|group| others.iter().all(|other| sorted(other) != sorted(group)))
+        .cloned()
+        .collect()
 }

@@ -13,7 +13,11 @@ pub fn core_tables() -> Vec<Table> {
             vec![
                 required_unique("name", "The experiment's name."),
                 column("description", DataType::Text, "What it is about."),
-                column("status", DataType::String, "Where it stands, in the lab's own words."),
+                column(
+                    "status",
+                    DataType::String,
+                    "Where it stands, in the lab's own words.",
+                ),
                 column("started_at", DataType::Datetime, "When it began."),
                 column("metadata", DataType::Json, "Anything else."),
             ],
@@ -23,8 +27,15 @@ pub fn core_tables() -> Vec<Table> {
             "A thing that holds samples: a plate, a tube rack, a box.",
             vec![
                 required_unique("name", "The carrier's name."),
-                column("carrier_type", DataType::String, "Its kind, such as a 96-well plate."),
-                Column { is_unique: true, ..column("barcode", DataType::String, "Its barcode.") },
+                column(
+                    "carrier_type",
+                    DataType::String,
+                    "Its kind, such as a 96-well plate.",
+                ),
+                Column {
+                    is_unique: true,
+                    ..column("barcode", DataType::String, "Its barcode.")
+                },
                 column("metadata", DataType::Json, "Anything else."),
             ],
         ),
@@ -32,11 +43,18 @@ pub fn core_tables() -> Vec<Table> {
             "operation",
             "Something done at a time: a measurement, a transfer, an incubation.",
             vec![
-                Column { is_nullable: false, ..column("name", DataType::String, "The operation's name.") },
+                Column {
+                    is_nullable: false,
+                    ..column("name", DataType::String, "The operation's name.")
+                },
                 column("operation_type", DataType::String, "Its kind."),
                 reference("experiment", "The experiment of which it is a part."),
                 reference("carrier", "The carrier on which it was done."),
-                column("instrument_id", DataType::Uuid, "The instrument that did it."),
+                column(
+                    "instrument_id",
+                    DataType::Uuid,
+                    "The instrument that did it.",
+                ),
                 column("performed_at", DataType::Datetime, "When it was done."),
                 column("parameters", DataType::Json, "How it was done."),
             ],
@@ -50,7 +68,11 @@ pub(super) fn generated_key() -> Column {
         is_primary_key: true,
         is_nullable: false,
         is_unique: true,
-        ..column("id", DataType::String, "The row's id, generated unless given.")
+        ..column(
+            "id",
+            DataType::String,
+            "The row's id, generated unless given.",
+        )
     }
 }
 
@@ -82,9 +104,16 @@ fn column(name: &str, data_type: DataType, description: &str) -> Column {
 }
 
 fn required_unique(name: &str, description: &str) -> Column {
-    Column { is_nullable: false, is_unique: true, ..column(name, DataType::String, description) }
+    Column {
+        is_nullable: false,
+        is_unique: true,
+        ..column(name, DataType::String, description)
+    }
 }
 
 fn reference(name: &str, description: &str) -> Column {
-    Column { references: Some(name.to_owned()), ..column(name, DataType::String, description) }
+    Column {
+        references: Some(name.to_owned()),
+        ..column(name, DataType::String, description)
+    }
 }

@@ -94,54 +94,90 @@ impl TableDefinition {
             unique_together: self.unique_together.clone(),
         };
         check_sql_names(&table, &mut problems);
-        if problems.is_empty() { Ok(table) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(table)
+        } else {
+            Err(problems)
+        }
     }
 
     fn check_name(&self, problems: &mut Vec<String>) {
         if let Err(error) = Name::parse(&self.name) {
             problems.push(error.to_string());
         }
-        let core = super::core_tables().iter().any(|table| table.name == self.name);
+        let core = super::core_tables()
+            .iter()
+            .any(|table| table.name == self.name);
         if core || PlatformTable::from_name(&self.name).is_some() {
-            problems.push(format!("\"{}\" is the name of one of the platform's own tables; choose another", self.name));
+            problems.push(format!(
+                "\"{}\" is the name of one of the platform's own tables; choose another",
+                self.name
+            ));
         }
         check_text(self.description.as_deref(), "the description", problems);
     }
 
-    fn check_column(&self, column: &ColumnDefinition, catalog: &Catalog, problems: &mut Vec<String>) {
+    fn check_column(
+        &self,
+        column: &ColumnDefinition,
+        catalog: &Catalog,
+        problems: &mut Vec<String>,
+    ) {
         let name = &column.name;
         if let Err(error) = Name::parse(name) {
             problems.push(error.to_string());
         }
         if SYSTEM_COLUMNS.iter().any(|(system, _)| system == name) {
-            problems.push(format!("column \"{name}\" is kept by the server in every table; choose another name"));
+            problems.push(format!(
+                "column \"{name}\" is kept by the server in every table; choose another name"
+            ));
         }
         if RESERVED_BY_POSTGRESQL.contains(&name.as_str()) {
-            problems.push(format!("column \"{name}\" bears a name of PostgreSQL's own; choose another name"));
+            problems.push(format!(
+                "column \"{name}\" bears a name of PostgreSQL's own; choose another name"
+            ));
         }
-        check_text(column.description.as_deref(), &format!("the description of column \"{name}\""), problems);
+        check_text(
+            column.description.as_deref(),
+            &format!("the description of column \"{name}\""),
+            problems,
+        );
         if let Some(target) = &column.references {
             self.check_reference(column, target, catalog, problems);
         }
         if column.is_primary_key {
             if self.category == SemanticCategory::Raw {
-                problems.push(format!("column \"{name}\": points of a raw table have no primary key of their own"));
+                problems.push(format!(
+                    "column \"{name}\": points of a raw table have no primary key of their own"
+                ));
             } else if !column.data_type.can_be_key() || column.references.is_some() {
                 problems.push(format!(
                     "column \"{name}\" cannot be the primary key: it must be a string, text, integer or uuid and no reference"
                 ));
             }
         }
-        if column.is_unique && (self.category == SemanticCategory::Raw || column.data_type == DataType::Json) {
-            let why = if column.data_type == DataType::Json { "a json column" } else { "a column of a raw table" };
+        if column.is_unique
+            && (self.category == SemanticCategory::Raw || column.data_type == DataType::Json)
+        {
+            let why = if column.data_type == DataType::Json {
+                "a json column"
+            } else {
+                "a column of a raw table"
+            };
             problems.push(format!("column \"{name}\": {why} cannot be unique"));
         }
         if let Some(default) = &column.default {
             if column.references.is_some() {
-                problems.push(format!("column \"{name}\": a reference cannot have a default"));
+                problems.push(format!(
+                    "column \"{name}\": a reference cannot have a default"
+                ));
             } else if default.is_null() && !column.is_nullable {
-                problems.push(format!("column \"{name}\": the default is null, but the column is not nullable"));
-            } else if !default.is_null() && cell::scalar_of_json(default, column.data_type).is_none() {
+                problems.push(format!(
+                    "column \"{name}\": the default is null, but the column is not nullable"
+                ));
+            } else if !default.is_null()
+                && cell::scalar_of_json(default, column.data_type).is_none()
+            {
                 problems.push(format!(
                     "column \"{name}\": the default must be {}",
                     column.data_type.expectation()
@@ -150,7 +186,13 @@ impl TableDefinition {
         }
     }
 
-    fn check_reference(&self, column: &ColumnDefinition, target: &str, catalog: &Catalog, problems: &mut Vec<String>) {
+    fn check_reference(
+        &self,
+        column: &ColumnDefinition,
+        target: &str,
+        catalog: &Catalog,
+        problems: &mut Vec<String>,
+    ) {
         let name = &column.name;
         if name.len() > MAX_REFERENCE_LENGTH {
             problems.push(format!(
@@ -159,7 +201,9 @@ impl TableDefinition {
         }
         let key_type = if target == self.name {
             if self.category == SemanticCategory::Raw {
-                problems.push(format!("reference \"{name}\": a raw table cannot be referenced"));
+                problems.push(format!(
+                    "reference \"{name}\": a raw table cannot be referenced"
+                ));
                 return;
             }
             self.columns
@@ -169,7 +213,9 @@ impl TableDefinition {
         } else {
             match catalog.table(target) {
                 None => {
-                    problems.push(format!("reference \"{name}\": there is no table \"{target}\""));
+                    problems.push(format!(
+                        "reference \"{name}\": there is no table \"{target}\""
+                    ));
                     return;
                 }
                 Some(table) => match table.primary_key() {
@@ -189,7 +235,10 @@ impl TableDefinition {
     }
 
     fn check_key(&self, columns: &mut Vec<Column>, problems: &mut Vec<String>) {
-        let keys = columns.iter().filter(|column| column.is_primary_key).count();
+        let keys = columns
+            .iter()
+            .filter(|column| column.is_primary_key)
+            .count();
         match self.category {
             SemanticCategory::Raw => {
                 if columns.iter().all(|column| column.references.is_none()) {
@@ -237,7 +286,9 @@ impl TableDefinition {
             let listed = group.join(", ");
             let distinct: HashSet<&String> = group.iter().collect();
             if group.len() < 2 || distinct.len() != group.len() {
-                problems.push(format!("unique_together ({listed}) must name two or more different columns"));
+                problems.push(format!(
+                    "unique_together ({listed}) must name two or more different columns"
+                ));
             }
             let mut sorted = group.clone();
             sorted.sort();
@@ -246,7 +297,9 @@ impl TableDefinition {
             }
             for name in group {
                 match columns.iter().find(|column| &column.name == name) {
-                    None => problems.push(format!("unique_together ({listed}): there is no column \"{name}\"")),
+                    None => problems.push(format!(
+                        "unique_together ({listed}): there is no column \"{name}\""
+                    )),
                     Some(column) if column.data_type == DataType::Json => {
                         problems.push(format!("unique_together ({listed}): \"{name}\" is json, which cannot be compared"));
                     }
@@ -259,7 +312,9 @@ impl TableDefinition {
 
 fn check_text(text: Option<&str>, what: &str, problems: &mut Vec<String>) {
     if text.is_some_and(|text| text.contains('\0') || text.chars().count() > MAX_DESCRIPTION) {
-        problems.push(format!("{what} has at most {MAX_DESCRIPTION} characters and no NUL character"));
+        problems.push(format!(
+            "{what} has at most {MAX_DESCRIPTION} characters and no NUL character"
+        ));
     }
 }
 
@@ -274,7 +329,9 @@ fn check_sql_names(table: &Table, problems: &mut Vec<String>) {
         let sql_name = column.sql_name().into_owned();
         if !read_names.insert(column.name.clone()) {
             problems.push(format!("column \"{}\" is defined twice", column.name));
-        } else if SYSTEM_COLUMNS.iter().all(|(name, _)| *name != column.name) && !names.insert(sql_name.clone()) {
+        } else if SYSTEM_COLUMNS.iter().all(|(name, _)| *name != column.name)
+            && !names.insert(sql_name.clone())
+        {
             problems.push(format!(
                 "column \"{}\" is called \"{sql_name}\" in SQL, which another column is called too",
                 column.name

@@ -7,7 +7,7 @@ mod name;
 mod platform_tables;
 mod snapshot;
 
-pub use change::{CatalogChange, ColumnChange, Refusal};
+pub use change::{Alteration, CatalogChange, ColumnChange, Refusal};
 pub use core_tables::core_tables;
 pub use definition::{ColumnDefinition, TableDefinition};
 pub use name::{InvalidName, Name};

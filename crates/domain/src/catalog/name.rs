@@ -12,7 +12,9 @@ pub struct Name(String);
 
 /// The text is no name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no valid name: a lower-case letter, then at most 62 lower-case letters, digits or underscores")]
+#[error(
+    "\"{0}\" is no valid name: a lower-case letter, then at most 62 lower-case letters, digits or underscores"
+)]
 pub struct InvalidName(String);
 
 impl Name {
@@ -58,7 +60,16 @@ mod tests {
 
     #[test]
     fn refuses_what_would_need_folding_or_cutting() {
-        for text in ["", "Sample", "1a", "_a", "a b", "a\"b", "é", &"a".repeat(64)] {
+        for text in [
+            "",
+            "Sample",
+            "1a",
+            "_a",
+            "a b",
+            "a\"b",
+            "é",
+            &"a".repeat(64),
+        ] {
             assert!(Name::parse(text).is_err(), "{text}");
         }
         assert!(Name::parse(&"a".repeat(63)).is_ok());

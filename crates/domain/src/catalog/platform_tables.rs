@@ -76,7 +76,13 @@ impl PlatformTable {
         use DataType::{Boolean, Datetime, Integer, String, Text, Uuid};
         match self {
             Self::Table => {
-                const { &[column("id", Integer), column("name", String), column("semantic_category", String)] }
+                const {
+                    &[
+                        column("id", Integer),
+                        column("name", String),
+                        column("semantic_category", String),
+                    ]
+                }
             }
             Self::Job => {
                 const {
@@ -153,7 +159,13 @@ impl PlatformTable {
                 }
             }
             Self::OrganizationMember => {
-                const { &[column("id", Uuid), column("email", String), column("name", String)] }
+                const {
+                    &[
+                        column("id", Uuid),
+                        column("email", String),
+                        column("name", String),
+                    ]
+                }
             }
         }
     }

@@ -35,7 +35,9 @@ impl SemanticCategory {
     /// The category of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Curated, Self::Raw].into_iter().find(|category| category.as_str() == name)
+        [Self::Curated, Self::Raw]
+            .into_iter()
+            .find(|category| category.as_str() == name)
     }
 }
 
@@ -107,18 +109,27 @@ impl Table {
     /// The index and column of that name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<(usize, &Column)> {
-        self.columns.iter().enumerate().find(|(_, column)| column.name == name)
+        self.columns
+            .iter()
+            .enumerate()
+            .find(|(_, column)| column.name == name)
     }
 
     /// The primary key; `None` for raw tables.
     #[must_use]
     pub fn primary_key(&self) -> Option<(usize, &Column)> {
-        self.columns.iter().enumerate().find(|(_, column)| column.is_primary_key)
+        self.columns
+            .iter()
+            .enumerate()
+            .find(|(_, column)| column.is_primary_key)
     }
 
     /// Columns that point at other tables.
     pub fn references(&self) -> impl Iterator<Item = (usize, &Column)> {
-        self.columns.iter().enumerate().filter(|(_, column)| column.references.is_some())
+        self.columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| column.references.is_some())
     }
 
     /// The order column of a raw table that has one.
@@ -151,17 +162,29 @@ impl Catalog {
     /// A catalog of the organization's tables; the core tables are added.
     #[must_use]
     pub fn new(version: CatalogVersion, organization_tables: Vec<Table>) -> Self {
-        let tables: Vec<Arc<Table>> =
-            organization_tables.into_iter().chain(core_tables()).map(Arc::new).collect();
-        let by_name =
-            tables.iter().enumerate().map(|(index, table)| (table.name.clone(), index)).collect();
-        Self { version, tables, by_name }
+        let tables: Vec<Arc<Table>> = organization_tables
+            .into_iter()
+            .chain(core_tables())
+            .map(Arc::new)
+            .collect();
+        let by_name = tables
+            .iter()
+            .enumerate()
+            .map(|(index, table)| (table.name.clone(), index))
+            .collect();
+        Self {
+            version,
+            tables,
+            by_name,
+        }
     }
 
     /// The table of that name.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&Arc<Table>> {
-        self.by_name.get(name).and_then(|index| self.tables.get(*index))
+        self.by_name
+            .get(name)
+            .and_then(|index| self.tables.get(*index))
     }
 
     /// All tables: the organization's first, then the core tables.
@@ -171,7 +194,10 @@ impl Catalog {
     }
 
     /// Tables with a column that points at this one, with that column.
-    pub fn referencing<'a>(&'a self, table: &'a str) -> impl Iterator<Item = (&'a Arc<Table>, &'a Column)> {
+    pub fn referencing<'a>(
+        &'a self,
+        table: &'a str,
+    ) -> impl Iterator<Item = (&'a Arc<Table>, &'a Column)> {
         self.tables.iter().flat_map(move |other| {
             other
                 .columns

@@ -70,22 +70,36 @@ impl Cell {
         let has_nul = matches!(&self, Self::Text(text) if text.contains('\0'));
         let scalar = match (data_type, self) {
             (_, Self::Absent | Self::Null) => return Ok(None),
-            (DataType::Json, cell) => Some(cell.into_json()).filter(|value| !holds_nul(value)).map(Scalar::Json),
+            (DataType::Json, cell) => Some(cell.into_json())
+                .filter(|value| !holds_nul(value))
+                .map(Scalar::Json),
             (_, Self::Text(_)) if has_nul => {
-                return Err("must not hold NUL characters, which PostgreSQL cannot store".to_owned());
+                return Err(
+                    "must not hold NUL characters, which PostgreSQL cannot store".to_owned(),
+                );
             }
             (DataType::String | DataType::Text, Self::Text(text)) => Some(Scalar::Text(text)),
             (DataType::Integer, Self::Integer(number)) => Some(Scalar::Integer(number)),
             (DataType::Integer, Self::Float(number)) => exact_integer(number).map(Scalar::Integer),
-            (DataType::Float, Self::Float(number)) => Some(number).filter(|n| n.is_finite()).map(Scalar::Float),
-            (DataType::Float, Self::Integer(number)) => Some(Scalar::Float(integer_to_float(number))),
+            (DataType::Float, Self::Float(number)) => {
+                Some(number).filter(|n| n.is_finite()).map(Scalar::Float)
+            }
+            (DataType::Float, Self::Integer(number)) => {
+                Some(Scalar::Float(integer_to_float(number)))
+            }
             (DataType::Boolean, Self::Boolean(flag)) => Some(Scalar::Boolean(flag)),
             (DataType::Datetime, Self::Text(text)) => timestamp::parse(&text).map(Scalar::Datetime),
             (DataType::Date, Self::Text(text)) => timestamp::parse_date(&text).map(Scalar::Date),
             (DataType::Uuid, Self::Text(text)) => Uuid::try_parse(&text).ok().map(Scalar::Uuid),
             _ => None,
         };
-        scalar.map(Some).ok_or_else(|| format!("must be {}, not {kind}{}", data_type.expectation(), wrong_form(data_type, kind)))
+        scalar.map(Some).ok_or_else(|| {
+            format!(
+                "must be {}, not {kind}{}",
+                data_type.expectation(),
+                wrong_form(data_type, kind)
+            )
+        })
     }
 
     fn into_json(self) -> Value {
@@ -104,7 +118,9 @@ impl Cell {
 /// "must be a UUID as a string, not a string" would puzzle: say that its form is wrong.
 const fn wrong_form(data_type: DataType, kind: &str) -> &'static str {
     match data_type {
-        DataType::Datetime | DataType::Date | DataType::Uuid if kind.len() == "a string".len() => " of another form",
+        DataType::Datetime | DataType::Date | DataType::Uuid if kind.len() == "a string".len() => {
+            " of another form"
+        }
         DataType::Integer if kind.len() == "a number".len() => " with a fraction or out of range",
         DataType::Float if kind.len() == "a number".len() => " out of range",
         _ => "",
@@ -115,14 +131,22 @@ const fn wrong_form(data_type: DataType, kind: &str) -> &'static str {
 fn exact_integer(number: f64) -> Option<i64> {
     // Beyond 2^53 a double no longer tells neighbouring integers apart.
     const LIMIT: f64 = 9_007_199_254_740_992.0;
-    #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "whole and within ±2^53")]
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        reason = "whole and within ±2^53"
+    )]
     (number.fract() == 0.0 && number.abs() <= LIMIT).then_some(number as i64)
 }
 
 /// The nearest double: what a float column keeps of an integer.
 #[must_use]
 pub fn integer_to_float(number: i64) -> f64 {
-    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "rounding is what a float column does")]
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_precision_loss,
+        reason = "rounding is what a float column does"
+    )]
     {
         number as f64
     }
@@ -131,7 +155,10 @@ pub fn integer_to_float(number: i64) -> f64 {
 /// Reads a JSON value as a value of a type; `None` for null and for what does not fit.
 #[must_use]
 pub fn scalar_of_json(value: &Value, data_type: DataType) -> Option<Scalar> {
-    Cell::from(value.clone()).into_scalar(data_type).ok().flatten()
+    Cell::from(value.clone())
+        .into_scalar(data_type)
+        .ok()
+        .flatten()
 }
 
 /// Whether any text in it, keys included, holds a NUL, which jsonb cannot store.
@@ -139,7 +166,9 @@ fn holds_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
         Value::Array(list) => list.iter().any(holds_nul),
-        Value::Object(map) => map.iter().any(|(key, value)| key.contains('\0') || holds_nul(value)),
+        Value::Object(map) => map
+            .iter()
+            .any(|(key, value)| key.contains('\0') || holds_nul(value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
@@ -154,16 +183,31 @@ mod tests {
 
     #[test]
     fn an_integer_column_refuses_fractions_texts_and_what_exceeds_64_bits() {
-        assert_eq!(read(Value::from(7), DataType::Integer), Ok(Some(Scalar::Integer(7))));
-        assert_eq!(read(Value::from(7.0), DataType::Integer), Ok(Some(Scalar::Integer(7))));
-        for value in [Value::from(1.5), Value::from("1"), Value::from(u64::MAX), Value::from(true), Value::from(1e300)] {
+        assert_eq!(
+            read(Value::from(7), DataType::Integer),
+            Ok(Some(Scalar::Integer(7)))
+        );
+        assert_eq!(
+            read(Value::from(7.0), DataType::Integer),
+            Ok(Some(Scalar::Integer(7)))
+        );
+        for value in [
+            Value::from(1.5),
+            Value::from("1"),
+            Value::from(u64::MAX),
+            Value::from(true),
+            Value::from(1e300),
+        ] {
             assert!(read(value.clone(), DataType::Integer).is_err(), "{value}");
         }
     }
 
     #[test]
     fn a_float_column_takes_integers_and_a_string_column_no_numbers() {
-        assert_eq!(read(Value::from(3), DataType::Float), Ok(Some(Scalar::Float(3.0))));
+        assert_eq!(
+            read(Value::from(3), DataType::Float),
+            Ok(Some(Scalar::Float(3.0)))
+        );
         assert!(read(Value::from(3), DataType::String).is_err());
     }
 

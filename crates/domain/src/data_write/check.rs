@@ -1,12 +1,15 @@
 //! Reads every cell with its column's type, and gathers what must be asked.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
 use uuid::Uuid;
 
 use super::{
-    Action, Answers, InputColumn, LABEL_KEY, MAX_ROWS, MAX_SERIES_VALUES, Mode, OnMatch, Problem, Questions,
-    RowAddress, RowKey, StepColumn, TableStep, TableWrite, WritePlan, WriteRequest,
+    Action, Answers, InputColumn, LABEL_KEY, MAX_ROWS, MAX_SERIES_VALUES, Mode, OnMatch, Problem,
+    Questions, RowAddress, RowKey, StepColumn, TableStep, TableWrite, WritePlan, WriteRequest,
     cell::{Cell, scalar_of_json},
     check_series::{CheckedSeries, check_series, plan_series},
     problem_list::{Place, ProblemList},
@@ -59,10 +62,17 @@ pub fn check(request: WriteRequest, catalog: &Catalog) -> Checked {
     let rows: usize = request.tables.iter().map(|write| write.rows.len()).sum();
     if rows > MAX_ROWS {
         problems.add(Place::REQUEST, || {
-            Problem::of_the_request(format!("{rows} rows in one request; at most {MAX_ROWS} are accepted, so split it"))
+            Problem::of_the_request(format!(
+                "{rows} rows in one request; at most {MAX_ROWS} are accepted, so split it"
+            ))
         });
     }
-    let values: usize = request.series.iter().flat_map(|series| &series.columns).map(|(_, values)| values.len()).sum();
+    let values: usize = request
+        .series
+        .iter()
+        .flat_map(|series| &series.columns)
+        .map(|(_, values)| values.len())
+        .sum();
     if values > MAX_SERIES_VALUES {
         problems.add(Place::REQUEST, || {
             Problem::of_the_request(format!(
@@ -84,17 +94,26 @@ pub fn check(request: WriteRequest, catalog: &Catalog) -> Checked {
     }
     let mut tables = Vec::with_capacity(writes.len());
     for (index, (write, columns, len)) in writes.into_iter().enumerate() {
-        let mut checker = TableChecker { index, references: &mut references, problems: &mut problems };
+        let mut checker = TableChecker {
+            index,
+            references: &mut references,
+            problems: &mut problems,
+        };
         tables.push(checker.check(catalog, &write, columns, len));
     }
     let series = request
         .series
         .into_iter()
         .enumerate()
-        .filter_map(|(index, series)| check_series(index, series, catalog, &mut references, &mut problems))
+        .filter_map(|(index, series)| {
+            check_series(index, series, catalog, &mut references, &mut problems)
+        })
         .collect();
-    let mut labels: Vec<(String, RowAddress)> =
-        references.labels.into_iter().map(|(name, label)| (name, label.address)).collect();
+    let mut labels: Vec<(String, RowAddress)> = references
+        .labels
+        .into_iter()
+        .map(|(name, label)| (name, label.address))
+        .collect();
     labels.sort_by_key(|(_, address)| *address);
     Checked {
         version: catalog.version,
@@ -121,15 +140,28 @@ fn read_labels(
         match cell {
             Cell::Absent | Cell::Null => {}
             Cell::Text(name) if !name.is_empty() && !name.contains('\0') => {
-                if labels.contains_key(&name) {
-                    problems.add(place, || Problem::at(path(), format!("label \"{name}\" is given twice")));
-                } else {
-                    let address = RowAddress { table: index, row };
-                    labels.insert(name, Label { address, table: write.table.clone(), mode: write.mode });
+                match labels.entry(name) {
+                    Entry::Occupied(label) => problems.add(place, || {
+                        Problem::at(path(), format!("label \"{}\" is given twice", label.key()))
+                    }),
+                    Entry::Vacant(label) => {
+                        let address = RowAddress { table: index, row };
+                        label.insert(Label {
+                            address,
+                            table: write.table.clone(),
+                            mode: write.mode,
+                        });
+                    }
                 }
             }
             other => problems.add(place, || {
-                Problem::at(path(), format!("a label must be a string that is not empty, not {}", other.kind()))
+                Problem::at(
+                    path(),
+                    format!(
+                        "a label must be a string that is not empty, not {}",
+                        other.kind()
+                    ),
+                )
             }),
         }
     }
@@ -142,7 +174,13 @@ struct TableChecker<'a, 'c> {
 }
 
 impl TableChecker<'_, '_> {
-    fn check(&mut self, catalog: &Catalog, write: &TableWrite, columns: Vec<InputColumn>, len: usize) -> Option<CheckedTable> {
+    fn check(
+        &mut self,
+        catalog: &Catalog,
+        write: &TableWrite,
+        columns: Vec<InputColumn>,
+        len: usize,
+    ) -> Option<CheckedTable> {
         let Some(table) = catalog.table(&write.table).map(Arc::clone) else {
             let name: String = write.table.chars().take(100).collect();
             let message = if PlatformTable::from_name(&write.table).is_some() {
@@ -154,17 +192,30 @@ impl TableChecker<'_, '_> {
             return None;
         };
         if table.is_raw() {
-            self.at_table("table", format!("\"{}\" is a raw table; write its points through \"series\"", table.name));
+            self.at_table(
+                "table",
+                format!(
+                    "\"{}\" is a raw table; write its points through \"series\"",
+                    table.name
+                ),
+            );
             return None;
         }
         let key = self.check_key(&table, write);
-        let (ordered, unknown) = self.match_columns(&table, columns);
+        let (ordered, unknown) = match_columns(&table, columns);
         self.report_unknown(&table, unknown);
         let mut checked = Vec::with_capacity(ordered.len());
         for (input, column_index, cells) in ordered {
-            let Some(column) = table.columns.get(column_index) else { continue };
+            let Some(column) = table.columns.get(column_index) else {
+                continue;
+            };
             if write.mode == Mode::Delete && !key.contains(&column_index) {
-                self.report_each_given(input, &column.name, &cells, "a delete takes only the key columns");
+                self.report_each_given(
+                    input,
+                    &column.name,
+                    &cells,
+                    "a delete takes only the key columns",
+                );
                 continue;
             }
             checked.push(self.check_column(&table, write, column_index, column, input, cells));
@@ -190,10 +241,18 @@ impl TableChecker<'_, '_> {
 
     fn at_table(&mut self, part: &str, message: String) {
         let index = self.index;
-        self.problems.add(Place::table(index), || Problem::at(format!("tables[{index}].{part}"), message));
+        self.problems.add(Place::table(index), || {
+            Problem::at(format!("tables[{index}].{part}"), message)
+        });
     }
 
-    fn at_cell(&mut self, row: usize, input: usize, column: &str, message: impl FnOnce() -> String) {
+    fn at_cell(
+        &mut self,
+        row: usize,
+        input: usize,
+        column: &str,
+        message: impl FnOnce() -> String,
+    ) {
         let index = self.index;
         self.problems.add(Place::cell(index, row, input + 1), || {
             Problem::at(format!("tables[{index}].rows[{row}].{column}"), message())
@@ -206,7 +265,11 @@ impl TableChecker<'_, '_> {
             return Vec::new();
         }
         let Some(names) = &write.key else {
-            return table.primary_key().map(|(index, _)| index).into_iter().collect();
+            return table
+                .primary_key()
+                .map(|(index, _)| index)
+                .into_iter()
+                .collect();
         };
         if names.is_empty() {
             self.at_table("key", "a key needs at least one column".to_owned());
@@ -217,7 +280,10 @@ impl TableChecker<'_, '_> {
             match table.column(name) {
                 None => self.at_table(&part, unknown_column(table, name)),
                 Some((_, column)) if column.data_type == crate::scalar::DataType::Json => {
-                    self.at_table(&part, format!("column \"{name}\" is json, by which rows cannot be matched"));
+                    self.at_table(
+                        &part,
+                        format!("column \"{name}\" is json, by which rows cannot be matched"),
+                    );
                 }
                 Some((index, _)) if key.contains(&index) => {
                     self.at_table(&part, format!("column \"{name}\" is given twice"));
@@ -226,23 +292,6 @@ impl TableChecker<'_, '_> {
             }
         }
         key
-    }
-
-    /// The input's columns with their indices in the table, the primary key first, so that a row
-    /// may reference an id given before it; and those that the table does not have.
-    #[expect(clippy::type_complexity, reason = "two lists of what was matched, used once")]
-    fn match_columns(&self, table: &Table, columns: Vec<InputColumn>) -> (Vec<(usize, usize, Vec<Cell>)>, Vec<(usize, InputColumn)>) {
-        let mut matched = Vec::with_capacity(columns.len());
-        let mut unknown = Vec::new();
-        for (input, column) in columns.into_iter().enumerate() {
-            match table.column(&column.name) {
-                Some((index, _)) => matched.push((input, index, column.cells)),
-                None => unknown.push((input, column)),
-            }
-        }
-        let key = table.primary_key().map(|(index, _)| index);
-        matched.sort_by_key(|(input, index, _)| (Some(*index) != key, *input));
-        (matched, unknown)
     }
 
     fn report_unknown(&mut self, table: &Table, unknown: Vec<(usize, InputColumn)>) {
@@ -270,22 +319,36 @@ impl TableChecker<'_, '_> {
         input: usize,
         cells: Vec<Cell>,
     ) -> CheckedColumn {
-        let absent = cells.iter().any(|cell| *cell == Cell::Absent);
+        let absent = cells.contains(&Cell::Absent);
         let provided = absent.then(|| cells.iter().map(|cell| *cell != Cell::Absent).collect());
         let content = if let Some(target) = &column.references {
             Content::References(self.read_references(column, target, input, cells))
         } else {
-            let default = column.default.as_ref().and_then(|value| scalar_of_json(value, column.data_type));
+            let default = column
+                .default
+                .as_ref()
+                .and_then(|value| scalar_of_json(value, column.data_type));
             let values = self.read_values(column, default.as_ref(), input, cells);
             if column.is_primary_key {
                 self.note_keys(table, write, input, &values);
             }
             Content::Values(values)
         };
-        CheckedColumn { column: index, input, content, provided }
+        CheckedColumn {
+            column: index,
+            input,
+            content,
+            provided,
+        }
     }
 
-    fn read_values(&mut self, column: &Column, default: Option<&Scalar>, input: usize, cells: Vec<Cell>) -> Values {
+    fn read_values(
+        &mut self,
+        column: &Column,
+        default: Option<&Scalar>,
+        input: usize,
+        cells: Vec<Cell>,
+    ) -> Values {
         let mut values = Values::with_capacity(column.data_type, cells.len());
         for (row, cell) in cells.into_iter().enumerate() {
             if cell == Cell::Absent {
@@ -312,17 +375,29 @@ impl TableChecker<'_, '_> {
         values
     }
 
-    fn read_references(&mut self, column: &Column, target: &str, input: usize, cells: Vec<Cell>) -> Vec<Reference> {
+    fn read_references(
+        &mut self,
+        column: &Column,
+        target: &str,
+        input: usize,
+        cells: Vec<Cell>,
+    ) -> Vec<Reference> {
         let mut references = Vec::with_capacity(cells.len());
         for (row, cell) in cells.into_iter().enumerate() {
             if cell == Cell::Null && !column.is_nullable {
                 self.at_cell(row, input, &column.name, || "must not be null".to_owned());
             }
-            let at = RowAddress { table: self.index, row };
-            let reference = self.references.read(cell, target, Some(at)).unwrap_or_else(|message| {
-                self.at_cell(row, input, &column.name, || message);
-                Reference::None
-            });
+            let at = RowAddress {
+                table: self.index,
+                row,
+            };
+            let reference =
+                self.references
+                    .read(cell, target, Some(at))
+                    .unwrap_or_else(|message| {
+                        self.at_cell(row, input, &column.name, || message);
+                        Reference::None
+                    });
             references.push(reference);
         }
         references
@@ -330,18 +405,24 @@ impl TableChecker<'_, '_> {
 
     /// Notes which ids exist from which row on, and refuses those that no reference could name.
     fn note_keys(&mut self, table: &Table, write: &TableWrite, input: usize, values: &Values) {
-        let key_name = table.primary_key().map_or("id", |(_, key)| key.name.as_str());
+        let key_name = table
+            .primary_key()
+            .map_or("id", |(_, key)| key.name.as_str());
         let by_key = match &write.key {
             None => true,
             Some(names) => names.len() == 1 && names.first().is_some_and(|name| name == key_name),
         };
         for row in 0..values.len() {
-            let Some(key) = values.get(row).and_then(key_of) else { continue };
+            let Some(key) = values.get(row).and_then(key_of) else {
+                continue;
+            };
             if let KeyValue::Text(text) = &key
                 && text.starts_with('@')
                 && matches!(write.mode, Mode::Insert | Mode::Upsert)
             {
-                self.at_cell(row, input, key_name, || "an id must not begin with \"@\", which marks labels".to_owned());
+                self.at_cell(row, input, key_name, || {
+                    "an id must not begin with \"@\", which marks labels".to_owned()
+                });
             }
             let exists_from_here = match write.mode {
                 Mode::Insert => true,
@@ -350,12 +431,22 @@ impl TableChecker<'_, '_> {
             };
             if exists_from_here {
                 let shown = key.to_string();
-                let first = self.references.give_key(&table.name, key, RowAddress { table: self.index, row });
+                let first = self.references.give_key(
+                    &table.name,
+                    key,
+                    RowAddress {
+                        table: self.index,
+                        row,
+                    },
+                );
                 if write.mode == Mode::Insert
                     && let Some(first) = first.filter(|first| first.table == self.index)
                 {
                     self.at_cell(row, input, key_name, || {
-                        format!("the key \"{shown}\" is given twice (first in rows[{}])", first.row)
+                        format!(
+                            "the key \"{shown}\" is given twice (first in rows[{}])",
+                            first.row
+                        )
                     });
                 }
             }
@@ -364,14 +455,18 @@ impl TableChecker<'_, '_> {
 
     fn complete_insert(&mut self, table: &Table, columns: &mut Vec<CheckedColumn>, len: usize) {
         for (index, column) in table.columns.iter().enumerate() {
-            let generated = column.is_primary_key && generate_key(column.data_type, &mut Uuid::nil).is_some();
+            let generated =
+                column.is_primary_key && generate_key(column.data_type, &mut Uuid::nil).is_some();
             if column.is_nullable || column.default.is_some() || generated {
                 continue;
             }
             let given = columns.iter().find(|given| given.column == index);
             for row in 0..len {
                 let missing = given.is_none_or(|given| {
-                    given.provided.as_ref().is_some_and(|provided| provided.get(row) != Some(&true))
+                    given
+                        .provided
+                        .as_ref()
+                        .is_some_and(|provided| provided.get(row) != Some(&true))
                 });
                 if missing {
                     let (table_index, name) = (self.index, &column.name);
@@ -387,13 +482,24 @@ impl TableChecker<'_, '_> {
         add_defaults(table, columns, len);
     }
 
-    fn require_keys(&mut self, table: &Table, key: &[usize], columns: &[CheckedColumn], len: usize) {
+    fn require_keys(
+        &mut self,
+        table: &Table,
+        key: &[usize],
+        columns: &[CheckedColumn],
+        len: usize,
+    ) {
         for index in key {
-            let Some(column) = table.columns.get(*index) else { continue };
+            let Some(column) = table.columns.get(*index) else {
+                continue;
+            };
             let given = columns.iter().find(|given| given.column == *index);
             for row in 0..len {
                 let provided = given.is_some_and(|given| {
-                    given.provided.as_ref().is_none_or(|provided| provided.get(row) == Some(&true))
+                    given
+                        .provided
+                        .as_ref()
+                        .is_none_or(|provided| provided.get(row) == Some(&true))
                 });
                 let (table_index, name) = (self.index, &column.name);
                 if !provided {
@@ -405,18 +511,45 @@ impl TableChecker<'_, '_> {
                     });
                 } else if column.is_nullable && given.is_some_and(|given| given.is_null(row)) {
                     let input = given.map_or(0, |given| given.input);
-                    self.at_cell(row, input, name, || "a key column must not be null: null matches no row".to_owned());
+                    self.at_cell(row, input, name, || {
+                        "a key column must not be null: null matches no row".to_owned()
+                    });
                 }
             }
         }
     }
 }
 
+/// The input's columns with their indices in the table, the primary key first, so that a row
+/// may reference an id given before it; and those that the table does not have.
+#[expect(
+    clippy::type_complexity,
+    reason = "two lists of what was matched, used once"
+)]
+fn match_columns(
+    table: &Table,
+    columns: Vec<InputColumn>,
+) -> (Vec<(usize, usize, Vec<Cell>)>, Vec<(usize, InputColumn)>) {
+    let mut matched = Vec::with_capacity(columns.len());
+    let mut unknown = Vec::new();
+    for (input, column) in columns.into_iter().enumerate() {
+        match table.column(&column.name) {
+            Some((index, _)) => matched.push((input, index, column.cells)),
+            None => unknown.push((input, column)),
+        }
+    }
+    let key = table.primary_key().map(|(index, _)| index);
+    matched.sort_by_key(|(input, index, _)| (Some(*index) != key, *input));
+    (matched, unknown)
+}
+
 impl CheckedColumn {
     fn is_null(&self, row: usize) -> bool {
         match &self.content {
             Content::Values(values) => values.get(row).is_none(),
-            Content::References(references) => matches!(references.get(row), None | Some(Reference::None)),
+            Content::References(references) => {
+                matches!(references.get(row), None | Some(Reference::None))
+            }
         }
     }
 }
@@ -424,7 +557,10 @@ impl CheckedColumn {
 /// Columns that no row gives, but that have a default.
 fn add_defaults(table: &Table, columns: &mut Vec<CheckedColumn>, len: usize) {
     for (index, column) in table.columns.iter().enumerate() {
-        let default = column.default.as_ref().and_then(|value| scalar_of_json(value, column.data_type));
+        let default = column
+            .default
+            .as_ref()
+            .and_then(|value| scalar_of_json(value, column.data_type));
         if let Some(default) = default
             && columns.iter().all(|given| given.column != index)
         {
@@ -445,8 +581,15 @@ fn unknown_column(table: &Table, name: &str) -> String {
     if SYSTEM_COLUMNS.iter().any(|(system, _)| *system == name) {
         return format!("column \"{shown}\" is kept by the server and cannot be written");
     }
-    if let Some(column) = table.columns.iter().find(|column| column.references.is_some() && column.sql_name() == name) {
-        return format!("\"{}\" has no column \"{shown}\"; the reference is called \"{}\"", table.name, column.name);
+    if let Some(column) = table
+        .columns
+        .iter()
+        .find(|column| column.references.is_some() && column.sql_name() == name)
+    {
+        return format!(
+            "\"{}\" has no column \"{shown}\"; the reference is called \"{}\"",
+            table.name, column.name
+        );
     }
     format!("\"{}\" has no column \"{shown}\"", table.name)
 }
@@ -463,8 +606,21 @@ impl Checked {
     ///
     /// # Errors
     /// Every problem of the request, in its order; past 100 of them a last one counts the rest.
-    pub fn plan(self, answers: &Answers, new_id: &mut dyn FnMut() -> Uuid) -> Result<WritePlan, Vec<Problem>> {
-        let Self { version, tables, series, questions, labels, mut problems, dry_run, return_rows } = self;
+    pub fn plan(
+        self,
+        answers: &Answers,
+        new_id: &mut dyn FnMut() -> Uuid,
+    ) -> Result<WritePlan, Vec<Problem>> {
+        let Self {
+            version,
+            tables,
+            series,
+            questions,
+            labels,
+            mut problems,
+            dry_run,
+            return_rows,
+        } = self;
         let mut steps: Vec<TableStep> = Vec::with_capacity(tables.len());
         for (index, table) in tables.into_iter().enumerate() {
             // A table that could not be checked has reported so; nothing refers to its rows' keys.
@@ -472,13 +628,26 @@ impl Checked {
                 steps.push(TableStep::nothing());
                 continue;
             };
-            let mut planner = TablePlanner { index, questions: &questions, answers, steps: &steps, problems: &mut problems };
+            let mut planner = TablePlanner {
+                index,
+                questions: &questions,
+                answers,
+                steps: &steps,
+                problems: &mut problems,
+            };
             let step = planner.plan(table, new_id);
             steps.push(step);
         }
         let series = plan_series(series, &questions, answers, &steps, &mut problems);
         if problems.is_empty() {
-            Ok(WritePlan { version, tables: steps, series, labels, dry_run, return_rows })
+            Ok(WritePlan {
+                version,
+                tables: steps,
+                series,
+                labels,
+                dry_run,
+                return_rows,
+            })
         } else {
             Err(problems.into_problems())
         }
@@ -495,17 +664,37 @@ struct TablePlanner<'a> {
 
 impl TablePlanner<'_> {
     fn plan(&mut self, checked: CheckedTable, new_id: &mut dyn FnMut() -> Uuid) -> TableStep {
-        let CheckedTable { table, mode, on_match, cascade, key, len, columns } = checked;
-        let keys = self.insert_keys(&table, mode, &columns, len, new_id);
+        let CheckedTable {
+            table,
+            mode,
+            on_match,
+            cascade,
+            key,
+            len,
+            columns,
+        } = checked;
+        let keys = insert_keys(&table, mode, &columns, len, new_id);
         let mut planned = Vec::with_capacity(columns.len());
         for column in columns {
-            planned.push(self.plan_column(&table, column, keys.as_ref().filter(|_| mode == Mode::Insert)));
+            planned.push(self.plan_column(
+                &table,
+                column,
+                keys.as_ref().filter(|_| mode == Mode::Insert),
+            ));
         }
         let mut new_keys = None;
         if let (Some((index, _)), Some(keys)) = (table.primary_key(), keys) {
             if mode == Mode::Insert {
                 planned.retain(|column| column.column != index);
-                planned.insert(0, StepColumn { column: index, values: keys, provided: None, late: Vec::new() });
+                planned.insert(
+                    0,
+                    StepColumn {
+                        column: index,
+                        values: keys,
+                        provided: None,
+                        late: Vec::new(),
+                    },
+                );
             } else {
                 new_keys = Some(keys);
             }
@@ -519,36 +708,39 @@ impl TablePlanner<'_> {
             Mode::Update => Action::Update { key, on_match },
             Mode::Delete => Action::Delete { key, cascade },
         };
-        TableStep { table, action, len, columns: planned, new_keys }
-    }
-
-    /// The primary keys of rows that are or may be created: given or generated.
-    fn insert_keys(&self, table: &Table, mode: Mode, columns: &[CheckedColumn], len: usize, new_id: &mut dyn FnMut() -> Uuid) -> Option<Values> {
-        let (index, key) = table.primary_key().filter(|_| matches!(mode, Mode::Insert | Mode::Upsert))?;
-        let given = columns.iter().find_map(|column| match &column.content {
-            Content::Values(values) if column.column == index => Some(values),
-            _ => None,
-        });
-        let mut keys = Values::with_capacity(key.data_type, len);
-        for row in 0..len {
-            match given.and_then(|given| given.get(row)) {
-                Some(scalar) => keys.push(scalar),
-                None => match generate_key(key.data_type, new_id) {
-                    Some(generated) => keys.push(generated.into()),
-                    None => keys.push_null(),
-                },
-            }
+        TableStep {
+            table,
+            action,
+            len,
+            columns: planned,
+            new_keys,
         }
-        Some(keys)
     }
 
-    fn plan_column(&mut self, table: &Table, column: CheckedColumn, own_insert_keys: Option<&Values>) -> StepColumn {
-        let CheckedColumn { column: index, input, content, provided } = column;
+    fn plan_column(
+        &mut self,
+        table: &Table,
+        column: CheckedColumn,
+        own_insert_keys: Option<&Values>,
+    ) -> StepColumn {
+        let CheckedColumn {
+            column: index,
+            input,
+            content,
+            provided,
+        } = column;
         let (values, late) = match content {
             Content::Values(values) => (values, Vec::new()),
-            Content::References(references) => self.resolve_column(table, index, input, &references, own_insert_keys),
+            Content::References(references) => {
+                self.resolve_column(table, index, input, &references, own_insert_keys)
+            }
         };
-        StepColumn { column: index, values, provided, late }
+        StepColumn {
+            column: index,
+            values,
+            provided,
+            late,
+        }
     }
 
     fn resolve_column(
@@ -568,7 +760,9 @@ impl TablePlanner<'_> {
         for (row, reference) in references.iter().enumerate() {
             let known_key = |address: RowAddress| {
                 if address.table == this {
-                    own_insert_keys.and_then(|keys| keys.get(address.row)).and_then(key_of)
+                    own_insert_keys
+                        .and_then(|keys| keys.get(address.row))
+                        .and_then(key_of)
                 } else {
                     known_insert_key(steps, address)
                 }
@@ -582,9 +776,13 @@ impl TablePlanner<'_> {
                 }
                 Err(message) => {
                     let table_index = self.index;
-                    self.problems.add(Place::cell(table_index, row, input + 1), || {
-                        Problem::at(format!("tables[{table_index}].rows[{row}].{}", column.name), message)
-                    });
+                    self.problems
+                        .add(Place::cell(table_index, row, input + 1), || {
+                            Problem::at(
+                                format!("tables[{table_index}].rows[{row}].{}", column.name),
+                                message,
+                            )
+                        });
                     values.push_null();
                 }
             }
@@ -592,9 +790,17 @@ impl TablePlanner<'_> {
         (values, late)
     }
 
-    fn refuse_duplicate_keys(&mut self, table: &Table, key: &[usize], columns: &[StepColumn], len: usize) {
-        let key_columns: Vec<&StepColumn> =
-            key.iter().filter_map(|index| columns.iter().find(|column| column.column == *index)).collect();
+    fn refuse_duplicate_keys(
+        &mut self,
+        table: &Table,
+        key: &[usize],
+        columns: &[StepColumn],
+        len: usize,
+    ) {
+        let key_columns: Vec<&StepColumn> = key
+            .iter()
+            .filter_map(|index| columns.iter().find(|column| column.column == *index))
+            .collect();
         if key.is_empty() || key_columns.len() != key.len() {
             return;
         }
@@ -624,15 +830,48 @@ impl TablePlanner<'_> {
     }
 }
 
+/// The primary keys of rows that are or may be created: given or generated.
+fn insert_keys(
+    table: &Table,
+    mode: Mode,
+    columns: &[CheckedColumn],
+    len: usize,
+    new_id: &mut dyn FnMut() -> Uuid,
+) -> Option<Values> {
+    let (index, key) = table
+        .primary_key()
+        .filter(|_| matches!(mode, Mode::Insert | Mode::Upsert))?;
+    let given = columns.iter().find_map(|column| match &column.content {
+        Content::Values(values) if column.column == index => Some(values),
+        _ => None,
+    });
+    let mut keys = Values::with_capacity(key.data_type, len);
+    for row in 0..len {
+        match given.and_then(|given| given.get(row)) {
+            Some(scalar) => keys.push(scalar),
+            None => match generate_key(key.data_type, new_id) {
+                Some(generated) => keys.push(generated.into()),
+                None => keys.push_null(),
+            },
+        }
+    }
+    Some(keys)
+}
+
 fn key_names(table: &Table, key: &[usize]) -> String {
-    let names: Vec<&str> =
-        key.iter().filter_map(|index| table.columns.get(*index)).map(|column| column.name.as_str()).collect();
+    let names: Vec<&str> = key
+        .iter()
+        .filter_map(|index| table.columns.get(*index))
+        .map(|column| column.name.as_str())
+        .collect();
     names.join(", ")
 }
 
 /// The key of a row that an insert of this request creates.
 pub(super) fn known_insert_key(steps: &[TableStep], address: RowAddress) -> Option<KeyValue> {
-    let step = steps.get(address.table).filter(|step| step.action == Action::Insert)?;
+    let step = steps
+        .get(address.table)
+        .filter(|step| step.action == Action::Insert)?;
     let (index, _) = step.table.primary_key()?;
     step.column(index)?.values.get(address.row).and_then(key_of)
 }
@@ -649,6 +888,12 @@ impl TableStep {
             columns: Vec::new(),
             unique_together: Vec::new(),
         };
-        Self { table: Arc::new(table), action: Action::Insert, len: 0, columns: Vec::new(), new_keys: None }
+        Self {
+            table: Arc::new(table),
+            action: Action::Insert,
+            len: 0,
+            columns: Vec::new(),
+            new_keys: None,
+        }
     }
 }

@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    Answers, Order, Problem, Questions, RowAddress, RowKey, SeriesColumn, SeriesStep, SeriesValues, SeriesWrite,
-    TableStep,
+    Answers, Order, Problem, Questions, RowAddress, RowKey, SeriesColumn, SeriesStep, SeriesValues,
+    SeriesWrite, TableStep,
     cell::{Cell, integer_to_float, scalar_of_json},
     check::known_insert_key,
     problem_list::{Place, ProblemList},
@@ -47,7 +47,11 @@ pub(super) fn check_series(
     references: &mut ReferenceReader<'_>,
     problems: &mut ProblemList,
 ) -> Option<CheckedSeries> {
-    let mut checker = SeriesChecker { index, references, problems };
+    let mut checker = SeriesChecker {
+        index,
+        references,
+        problems,
+    };
     let table = checker.raw_table(catalog, &series.table)?;
     let parent_column = checker.parent_column(&table, series.parent_column.as_deref());
     let parent = checker.parent(&table, parent_column, series.parent);
@@ -57,33 +61,69 @@ pub(super) fn check_series(
     for (input, (name, values)) in series.columns.into_iter().enumerate() {
         let Some((column_index, column)) = table.column(&name) else {
             let shown: String = name.chars().take(100).collect();
-            checker.at(&format!("columns.{shown}"), format!("\"{}\" has no column \"{shown}\"", table.name));
+            checker.at(
+                &format!("columns.{shown}"),
+                format!("\"{}\" has no column \"{shown}\"", table.name),
+            );
             continue;
         };
         if Some(column_index) == parent_column {
-            checker.at(&format!("columns.{name}"), "the server fills in the parent; leave this column out".to_owned());
+            checker.at(
+                &format!("columns.{name}"),
+                "the server fills in the parent; leave this column out".to_owned(),
+            );
         } else if let Some(target) = &column.references {
-            columns.push((column_index, input, Content::References(checker.references_of(column, target, input, values))));
-        } else if table.order_column().is_some_and(|(order, _)| order == column_index) {
+            columns.push((
+                column_index,
+                input,
+                Content::References(checker.references_of(column, target, input, values)),
+            ));
+        } else if table
+            .order_column()
+            .is_some_and(|(order, _)| order == column_index)
+        {
             order = Order::Given(checker.order(column, input, values));
         } else {
-            columns.push((column_index, input, Content::Values(checker.values(column, input, values))));
+            columns.push((
+                column_index,
+                input,
+                Content::Values(checker.values(column, input, values)),
+            ));
         }
     }
     checker.complete(&table, parent_column, points, &mut columns);
-    Some(CheckedSeries { index, parent_column: parent_column?, table, parent, order, points, columns })
+    Some(CheckedSeries {
+        index,
+        parent_column: parent_column?,
+        table,
+        parent,
+        order,
+        points,
+        columns,
+    })
 }
 
 impl SeriesChecker<'_, '_> {
     fn at(&mut self, part: &str, message: String) {
         let index = self.index;
-        self.problems.add(Place::series(index), || Problem::at(format!("series[{index}].{part}"), message));
+        self.problems.add(Place::series(index), || {
+            Problem::at(format!("series[{index}].{part}"), message)
+        });
     }
 
-    fn at_point(&mut self, input: usize, point: usize, column: &str, message: impl FnOnce() -> String) {
+    fn at_point(
+        &mut self,
+        input: usize,
+        point: usize,
+        column: &str,
+        message: impl FnOnce() -> String,
+    ) {
         let index = self.index;
         self.problems.add(Place::point(index, input, point), || {
-            Problem::at(format!("series[{index}].columns.{column}[{point}]"), message())
+            Problem::at(
+                format!("series[{index}].columns.{column}[{point}]"),
+                message(),
+            )
         });
     }
 
@@ -106,18 +146,30 @@ impl SeriesChecker<'_, '_> {
         let references: Vec<(usize, &Column)> = table.references().collect();
         match named {
             Some(name) => {
-                let found = references.iter().find(|(_, column)| column.name == name || column.sql_name() == name);
+                let found = references
+                    .iter()
+                    .find(|(_, column)| column.name == name || column.sql_name() == name);
                 if found.is_none() {
                     let shown: String = name.chars().take(100).collect();
-                    self.at("parent_column", format!("\"{}\" has no reference \"{shown}\"", table.name));
+                    self.at(
+                        "parent_column",
+                        format!("\"{}\" has no reference \"{shown}\"", table.name),
+                    );
                 }
                 found.map(|(index, _)| *index)
             }
             None if references.len() > 1 => {
-                let names: Vec<&str> = references.iter().map(|(_, column)| column.name.as_str()).collect();
+                let listed: Vec<&str> = references
+                    .iter()
+                    .map(|(_, column)| column.name.as_str())
+                    .collect();
                 self.at(
                     "parent_column",
-                    format!("\"{}\" has several references; say which one points at the parent: {}", table.name, names.join(", ")),
+                    format!(
+                        "\"{}\" has several references; say which one points at the parent: {}",
+                        table.name,
+                        listed.join(", ")
+                    ),
                 );
                 None
             }
@@ -126,21 +178,32 @@ impl SeriesChecker<'_, '_> {
     }
 
     fn parent(&mut self, table: &Table, parent_column: Option<usize>, cell: Cell) -> Reference {
-        let target = parent_column.and_then(|index| table.columns.get(index)).and_then(|column| column.references.as_deref());
+        let target = parent_column
+            .and_then(|index| table.columns.get(index))
+            .and_then(|column| column.references.as_deref());
         if matches!(cell, Cell::Absent | Cell::Null) {
-            self.at("parent", "a series needs a parent: an id, an \"@label\" or a lookup object".to_owned());
+            self.at(
+                "parent",
+                "a series needs a parent: an id, an \"@label\" or a lookup object".to_owned(),
+            );
             return Reference::None;
         }
-        let Some(target) = target else { return Reference::None };
-        self.references.read(cell, target, None).unwrap_or_else(|message| {
-            self.at("parent", message);
-            Reference::None
-        })
+        let Some(target) = target else {
+            return Reference::None;
+        };
+        self.references
+            .read(cell, target, None)
+            .unwrap_or_else(|message| {
+                self.at("parent", message);
+                Reference::None
+            })
     }
 
     /// The lists' common length; the first list sets it.
     fn points(&mut self, columns: &[(String, SeriesValues)]) -> usize {
-        let Some((first, values)) = columns.first() else { return 0 };
+        let Some((first, values)) = columns.first() else {
+            return 0;
+        };
         let points = values.len();
         for (name, values) in columns {
             if values.len() != points {
@@ -158,9 +221,12 @@ impl SeriesChecker<'_, '_> {
         let read = match (column.data_type, values) {
             (DataType::Integer, SeriesValues::Integers(values)) => Values::Integer(values),
             (DataType::Float, SeriesValues::Floats(values)) => Values::Float(values),
-            (DataType::Float, SeriesValues::Integers(values)) => {
-                Values::Float(values.into_iter().map(|value| value.map(integer_to_float)).collect())
-            }
+            (DataType::Float, SeriesValues::Integers(values)) => Values::Float(
+                values
+                    .into_iter()
+                    .map(|value| value.map(integer_to_float))
+                    .collect(),
+            ),
             (data_type, values) => {
                 let mut read = Values::with_capacity(data_type, values.len());
                 for (point, cell) in values.into_cells().into_iter().enumerate() {
@@ -194,32 +260,51 @@ impl SeriesChecker<'_, '_> {
     }
 
     fn order(&mut self, column: &Column, input: usize, values: SeriesValues) -> Vec<i64> {
-        let required = Column { is_nullable: false, ..column.clone() };
-        let Values::Integer(places) = self.values(&required, input, values) else { return Vec::new() };
+        let required = Column {
+            is_nullable: false,
+            ..column.clone()
+        };
+        let Values::Integer(places) = self.values(&required, input, values) else {
+            return Vec::new();
+        };
         let places: Vec<i64> = places.into_iter().map(Option::unwrap_or_default).collect();
         // Rising places, the usual case, need no set.
-        if places.windows(2).all(|pair| matches!(pair, [a, b] if a < b)) {
+        if places
+            .windows(2)
+            .all(|pair| matches!(pair, [a, b] if a < b))
+        {
             return places;
         }
         let mut seen = HashSet::with_capacity(places.len());
         for (point, place) in places.iter().enumerate() {
             if !seen.insert(*place) {
-                self.at_point(input, point, &column.name, || format!("the place {place} is given twice in this series"));
+                self.at_point(input, point, &column.name, || {
+                    format!("the place {place} is given twice in this series")
+                });
             }
         }
         places
     }
 
-    fn references_of(&mut self, column: &Column, target: &str, input: usize, values: SeriesValues) -> Vec<Reference> {
+    fn references_of(
+        &mut self,
+        column: &Column,
+        target: &str,
+        input: usize,
+        values: SeriesValues,
+    ) -> Vec<Reference> {
         let mut references = Vec::with_capacity(values.len());
         for (point, cell) in values.into_cells().into_iter().enumerate() {
             if cell == Cell::Null && !column.is_nullable {
                 self.at_point(input, point, &column.name, || "must not be null".to_owned());
             }
-            let reference = self.references.read(cell, target, None).unwrap_or_else(|message| {
-                self.at_point(input, point, &column.name, || message);
-                Reference::None
-            });
+            let reference = self
+                .references
+                .read(cell, target, None)
+                .unwrap_or_else(|message| {
+                    self.at_point(input, point, &column.name, || message);
+                    Reference::None
+                });
             references.push(reference);
         }
         references
@@ -227,22 +312,37 @@ impl SeriesChecker<'_, '_> {
 
     /// Fills in defaults, reports required columns that are missing, and makes sure that points
     /// have a column to be in.
-    fn complete(&mut self, table: &Table, parent_column: Option<usize>, points: usize, columns: &mut Vec<(usize, usize, Content)>) {
+    fn complete(
+        &mut self,
+        table: &Table,
+        parent_column: Option<usize>,
+        points: usize,
+        columns: &mut Vec<(usize, usize, Content)>,
+    ) {
         let order_column = table.order_column().map(|(index, _)| index);
         for (index, column) in table.columns.iter().enumerate() {
             let given = columns.iter().any(|(given, _, _)| *given == index);
             if given || Some(index) == parent_column || Some(index) == order_column {
                 continue;
             }
-            if let Some(default) = column.default.as_ref().and_then(|value| scalar_of_json(value, column.data_type)) {
+            if let Some(default) = column
+                .default
+                .as_ref()
+                .and_then(|value| scalar_of_json(value, column.data_type))
+            {
                 let mut values = Values::with_capacity(column.data_type, points);
                 (0..points).for_each(|_| values.push(default.clone()));
                 columns.push((index, usize::MAX, Content::Values(values)));
             } else if !column.is_nullable && parent_column.is_some() {
-                self.at("columns", format!("the required column \"{}\" is missing", column.name));
+                self.at(
+                    "columns",
+                    format!("the required column \"{}\" is missing", column.name),
+                );
             }
         }
-        let has_values = columns.iter().any(|(_, _, content)| matches!(content, Content::Values(_)));
+        let has_values = columns
+            .iter()
+            .any(|(_, _, content)| matches!(content, Content::Values(_)));
         if points > 0 && !has_values {
             let spare = table.columns.iter().enumerate().find(|(index, column)| {
                 column.references.is_none() && Some(*index) != order_column
@@ -283,17 +383,28 @@ pub(super) fn plan_series(
     let mut planned = Vec::with_capacity(series.len());
     let known_key = |address: RowAddress| known_insert_key(steps, address);
     for checked in series {
-        let CheckedSeries { index, table, parent_column, parent, order, points, columns } = checked;
+        let CheckedSeries {
+            index,
+            table,
+            parent_column,
+            parent,
+            order,
+            points,
+            columns,
+        } = checked;
         let parent = match resolve(&parent, questions, answers, known_key) {
             Ok(Some(parent)) => parent,
             // Reported when it was read.
             Ok(None) => continue,
             Err(message) => {
-                problems.add(Place::series(index), || Problem::at(format!("series[{index}].parent"), message));
+                problems.add(Place::series(index), || {
+                    Problem::at(format!("series[{index}].parent"), message)
+                });
                 continue;
             }
         };
-        if let Some(first) = seen.insert((table.name.clone(), parent_column, parent.clone()), index) {
+        if let Some(first) = seen.insert((table.name.clone(), parent_column, parent.clone()), index)
+        {
             problems.add(Place::series(index), || {
                 Problem::at(
                     format!("series[{index}].parent"),
@@ -303,7 +414,9 @@ pub(super) fn plan_series(
         }
         let mut planned_columns = Vec::with_capacity(columns.len());
         for (column_index, input, content) in columns {
-            let Some(column) = table.columns.get(column_index) else { continue };
+            let Some(column) = table.columns.get(column_index) else {
+                continue;
+            };
             let (values, late) = match content {
                 Content::Values(values) => (values, Vec::new()),
                 Content::References(references) => {
@@ -320,7 +433,10 @@ pub(super) fn plan_series(
                             Err(message) => {
                                 values.push_null();
                                 problems.add(Place::point(index, input, point), || {
-                                    Problem::at(format!("series[{index}].columns.{}[{point}]", column.name), message)
+                                    Problem::at(
+                                        format!("series[{index}].columns.{}[{point}]", column.name),
+                                        message,
+                                    )
                                 });
                             }
                         }
@@ -328,9 +444,20 @@ pub(super) fn plan_series(
                     (values, late)
                 }
             };
-            planned_columns.push(SeriesColumn { column: column_index, values, late });
+            planned_columns.push(SeriesColumn {
+                column: column_index,
+                values,
+                late,
+            });
         }
-        planned.push(SeriesStep { table, parent_column, parent, order, points, columns: planned_columns });
+        planned.push(SeriesStep {
+            table,
+            parent_column,
+            parent,
+            order,
+            points,
+            columns: planned_columns,
+        });
     }
     planned
 }

@@ -20,10 +20,14 @@ mod tests;
 
 pub use check::{Checked, check};
 pub use outcome::{SeriesOutcome, TableOutcome, WriteOutcome};
-pub use plan::{Action, Order, RowAddress, RowKey, SeriesColumn, SeriesStep, StepColumn, TableStep, WritePlan};
+pub use plan::{
+    Action, Order, RowAddress, RowKey, SeriesColumn, SeriesStep, StepColumn, TableStep, WritePlan,
+};
 pub use problem::{MAX_PROBLEMS, Problem};
 pub use question::{Answers, IdQuestion, LookupAnswer, LookupQuestion, Questions};
-pub use request::{InputColumn, Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite, WriteRequest};
+pub use request::{
+    InputColumn, Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite, WriteRequest,
+};
 
 /// The most rows of a request, across all its table writes (specification, "Limits").
 pub const MAX_ROWS: usize = 10_000;

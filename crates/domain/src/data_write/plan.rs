@@ -100,12 +100,18 @@ impl TableStep {
             .enumerate()
             .filter(|(index, column)| {
                 if column.is_primary_key {
-                    return self.new_keys.as_ref().is_some_and(|keys| keys.get(row).is_none());
+                    return self
+                        .new_keys
+                        .as_ref()
+                        .is_some_and(|keys| keys.get(row).is_none());
                 }
                 !column.is_nullable
                     && column.default.is_none()
                     && self.column(*index).is_none_or(|given| {
-                        given.provided.as_ref().is_some_and(|provided| provided.get(row) != Some(&true))
+                        given
+                            .provided
+                            .as_ref()
+                            .is_some_and(|provided| provided.get(row) != Some(&true))
                     })
             })
             .map(|(_, column)| column.name.as_str())

@@ -15,12 +15,18 @@ pub struct Problem {
 impl Problem {
     /// A problem at a place.
     pub fn at(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: Some(path.into()), message: message.into() }
+        Self {
+            path: Some(path.into()),
+            message: message.into(),
+        }
     }
 
     /// A problem of the whole request.
     pub fn of_the_request(message: impl Into<String>) -> Self {
-        Self { path: None, message: message.into() }
+        Self {
+            path: None,
+            message: message.into(),
+        }
     }
 }
 
@@ -31,7 +37,9 @@ impl Problem {
         let left_out = problems.len().saturating_sub(MAX_PROBLEMS);
         problems.truncate(MAX_PROBLEMS);
         if left_out > 0 {
-            problems.push(Self::of_the_request(format!("and {left_out} more problems")));
+            problems.push(Self::of_the_request(format!(
+                "and {left_out} more problems"
+            )));
         }
         problems
     }

@@ -15,26 +15,51 @@ pub(super) struct Place {
 
 impl Place {
     /// The request as a whole.
-    pub(super) const REQUEST: Self = Self { part: 0, index: 0, row: 0, column: 0 };
+    pub(super) const REQUEST: Self = Self {
+        part: 0,
+        index: 0,
+        row: 0,
+        column: 0,
+    };
 
     /// A table write itself.
     pub(super) const fn table(index: usize) -> Self {
-        Self { part: 1, index, row: 0, column: 0 }
+        Self {
+            part: 1,
+            index,
+            row: 0,
+            column: 0,
+        }
     }
 
     /// A cell of a table write; column 0 is the row itself.
     pub(super) const fn cell(index: usize, row: usize, column: usize) -> Self {
-        Self { part: 1, index, row: row + 1, column }
+        Self {
+            part: 1,
+            index,
+            row: row + 1,
+            column,
+        }
     }
 
     /// A series itself.
     pub(super) const fn series(index: usize) -> Self {
-        Self { part: 2, index, row: 0, column: 0 }
+        Self {
+            part: 2,
+            index,
+            row: 0,
+            column: 0,
+        }
     }
 
     /// A point of a column of a series.
     pub(super) const fn point(index: usize, column: usize, point: usize) -> Self {
-        Self { part: 2, index, row: column + 1, column: point }
+        Self {
+            part: 2,
+            index,
+            row: column + 1,
+            column: point,
+        }
     }
 }
 
@@ -52,7 +77,11 @@ impl ProblemList {
         self.count += 1;
         let key = (place, self.count);
         if self.first.len() >= MAX_PROBLEMS {
-            if self.first.last_key_value().is_some_and(|(last, _)| *last <= key) {
+            if self
+                .first
+                .last_key_value()
+                .is_some_and(|(last, _)| *last <= key)
+            {
                 return;
             }
             self.first.pop_last();
@@ -69,7 +98,9 @@ impl ProblemList {
         let left_out = self.count - self.first.len();
         let mut problems: Vec<Problem> = self.first.into_values().collect();
         if left_out > 0 {
-            problems.push(Problem::of_the_request(format!("and {left_out} more problems")));
+            problems.push(Problem::of_the_request(format!(
+                "and {left_out} more problems"
+            )));
         }
         problems
     }
@@ -83,12 +114,17 @@ mod tests {
     fn past_one_hundred_a_last_problem_counts_the_rest() {
         let mut list = ProblemList::default();
         for row in (0..250).rev() {
-            list.add(Place::cell(0, row, 0), || Problem::at(format!("{row}"), "x"));
+            list.add(Place::cell(0, row, 0), || {
+                Problem::at(format!("{row}"), "x")
+            });
         }
         let problems = list.into_problems();
         assert_eq!(problems.len(), 101);
         assert_eq!(problems[0].path.as_deref(), Some("0"));
         assert_eq!(problems[99].path.as_deref(), Some("99"));
-        assert_eq!(problems[100], Problem::of_the_request("and 150 more problems"));
+        assert_eq!(
+            problems[100],
+            Problem::of_the_request("and 150 more problems")
+        );
     }
 }

@@ -5,7 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Answers, IdQuestion, LookupAnswer, LookupQuestion, Mode, Questions, RowAddress, RowKey, cell::Cell};
+use super::{
+    Answers, IdQuestion, LookupAnswer, LookupQuestion, Mode, Questions, RowAddress, RowKey,
+    cell::Cell,
+};
 use crate::{
     catalog::Catalog,
     scalar::{DataType, KeyValue, Scalar, Values},
@@ -59,7 +62,12 @@ impl<'a> ReferenceReader<'a> {
     }
 
     /// Notes that from this row on, a row with this key exists; returns where it was given before.
-    pub(super) fn give_key(&mut self, table: &str, key: KeyValue, at: RowAddress) -> Option<RowAddress> {
+    pub(super) fn give_key(
+        &mut self,
+        table: &str,
+        key: KeyValue,
+        at: RowAddress,
+    ) -> Option<RowAddress> {
         if !self.given_keys.contains_key(table) {
             self.given_keys.insert(table.to_owned(), HashMap::new());
         }
@@ -72,7 +80,12 @@ impl<'a> ReferenceReader<'a> {
     }
 
     /// Reads a reference to `target`, for use in the row `at` (`None`: after all table writes).
-    pub(super) fn read(&mut self, cell: Cell, target: &str, at: Option<RowAddress>) -> Result<Reference, String> {
+    pub(super) fn read(
+        &mut self,
+        cell: Cell,
+        target: &str,
+        at: Option<RowAddress>,
+    ) -> Result<Reference, String> {
         match cell {
             Cell::Absent | Cell::Null => Ok(Reference::None),
             Cell::Text(text) if text.starts_with('@') => self.read_label(&text, target, at),
@@ -81,29 +94,48 @@ impl<'a> ReferenceReader<'a> {
         }
     }
 
-    fn read_label(&self, text: &str, target: &str, at: Option<RowAddress>) -> Result<Reference, String> {
+    fn read_label(
+        &self,
+        text: &str,
+        target: &str,
+        at: Option<RowAddress>,
+    ) -> Result<Reference, String> {
         let name = text.get(1..).unwrap_or_default();
         let shown: String = text.chars().take(100).collect();
         let Some(label) = self.labels.get(name) else {
             return Err(format!("label \"{shown}\" is not defined in this request"));
         };
         if at.is_some_and(|at| label.address >= at) {
-            return Err(format!("label \"{shown}\" is defined later; a row may reference only rows before it"));
+            return Err(format!(
+                "label \"{shown}\" is defined later; a row may reference only rows before it"
+            ));
         }
         if label.table != target {
-            return Err(format!("label \"{shown}\" is a row of \"{}\", but a row of \"{target}\" is needed", label.table));
+            return Err(format!(
+                "label \"{shown}\" is a row of \"{}\", but a row of \"{target}\" is needed",
+                label.table
+            ));
         }
         if label.mode == Mode::Delete {
-            return Err(format!("label \"{shown}\" is a row that this request deletes"));
+            return Err(format!(
+                "label \"{shown}\" is a row that this request deletes"
+            ));
         }
         Ok(Reference::Row(label.address))
     }
 
-    fn read_id(&mut self, cell: Cell, target: &str, at: Option<RowAddress>) -> Result<Reference, String> {
+    fn read_id(
+        &mut self,
+        cell: Cell,
+        target: &str,
+        at: Option<RowAddress>,
+    ) -> Result<Reference, String> {
         let Some(table) = self.catalog.table(target) else {
             return Err(format!("there is no table \"{target}\""));
         };
-        let key_type = table.primary_key().map_or(DataType::String, |(_, key)| key.data_type);
+        let key_type = table
+            .primary_key()
+            .map_or(DataType::String, |(_, key)| key.data_type);
         let kind = cell.kind();
         let Ok(Some(scalar)) = cell.into_scalar(key_type) else {
             return Err(format!(
@@ -119,13 +151,23 @@ impl<'a> ReferenceReader<'a> {
         }
         let table = Arc::clone(table);
         if !self.id_questions.contains_key(target) {
-            self.id_questions.insert(target.to_owned(), (self.questions.ids.len(), HashMap::new()));
-            self.questions.ids.push(IdQuestion { table, keys: Vec::new() });
+            self.id_questions.insert(
+                target.to_owned(),
+                (self.questions.ids.len(), HashMap::new()),
+            );
+            self.questions.ids.push(IdQuestion {
+                table,
+                keys: Vec::new(),
+            });
         }
         let Some((question, known)) = self.id_questions.get_mut(target) else {
             return Err("this id cannot be asked for".to_owned());
         };
-        let keys = self.questions.ids.get_mut(*question).map(|question| &mut question.keys);
+        let keys = self
+            .questions
+            .ids
+            .get_mut(*question)
+            .map(|question| &mut question.keys);
         let index = match (known.get(&key), keys) {
             (Some(index), _) => *index,
             (None, Some(keys)) => {
@@ -135,7 +177,10 @@ impl<'a> ReferenceReader<'a> {
             }
             (None, None) => return Err("this id cannot be asked for".to_owned()),
         };
-        Ok(Reference::Id { question: *question, index })
+        Ok(Reference::Id {
+            question: *question,
+            index,
+        })
     }
 
     fn read_lookup(&mut self, map: &Map<String, Value>, target: &str) -> Result<Reference, String> {
@@ -143,7 +188,9 @@ impl<'a> ReferenceReader<'a> {
             return Err(format!("there is no table \"{target}\""));
         };
         if map.is_empty() {
-            return Err(format!("a lookup object needs at least one column of \"{target}\""));
+            return Err(format!(
+                "a lookup object needs at least one column of \"{target}\""
+            ));
         }
         let mut wanted: Vec<(usize, Scalar)> = Vec::with_capacity(map.len());
         let mut null_columns = Vec::new();
@@ -152,9 +199,13 @@ impl<'a> ReferenceReader<'a> {
                 return Err(format!("lookup: \"{target}\" has no column \"{name}\""));
             };
             if column.data_type == DataType::Json {
-                return Err(format!("lookup: column \"{name}\" is json, by which no row can be looked up"));
+                return Err(format!(
+                    "lookup: column \"{name}\" is json, by which no row can be looked up"
+                ));
             }
-            if column.references.is_some() && value.as_str().is_some_and(|text| text.starts_with('@')) {
+            if column.references.is_some()
+                && value.as_str().is_some_and(|text| text.starts_with('@'))
+            {
                 return Err(format!(
                     "lookup: column \"{name}\" takes no label: a lookup finds only rows that existed before the request"
                 ));
@@ -167,17 +218,29 @@ impl<'a> ReferenceReader<'a> {
         }
         wanted.sort_by_key(|(index, _)| *index);
         null_columns.sort_unstable();
-        let shape = (target.to_owned(), wanted.iter().map(|(index, _)| *index).collect(), null_columns.clone());
+        let shape = (
+            target.to_owned(),
+            wanted.iter().map(|(index, _)| *index).collect(),
+            null_columns.clone(),
+        );
         let next = self.questions.lookups.len();
         let question = *self.lookup_questions.entry(shape).or_insert(next);
         if question == next {
             let columns = wanted
                 .iter()
                 .filter_map(|(index, _)| {
-                    table.columns.get(*index).map(|column| (*index, Values::with_capacity(column.data_type, 1)))
+                    table
+                        .columns
+                        .get(*index)
+                        .map(|column| (*index, Values::with_capacity(column.data_type, 1)))
                 })
                 .collect();
-            self.questions.lookups.push(LookupQuestion { table, columns, null_columns, len: 0 });
+            self.questions.lookups.push(LookupQuestion {
+                table,
+                columns,
+                null_columns,
+                len: 0,
+            });
         }
         let Some(asked) = self.questions.lookups.get_mut(question) else {
             return Err("this lookup cannot be asked for".to_owned());
@@ -186,7 +249,10 @@ impl<'a> ReferenceReader<'a> {
             values.push(scalar);
         }
         asked.len += 1;
-        Ok(Reference::Lookup { question, index: asked.len - 1 })
+        Ok(Reference::Lookup {
+            question,
+            index: asked.len - 1,
+        })
     }
 }
 
@@ -201,7 +267,10 @@ pub(super) fn key_of(scalar: Scalar) -> Option<KeyValue> {
 }
 
 /// A generated key of that type; `None` where keys of the type are not generated.
-pub(super) fn generate_key(data_type: DataType, new_id: &mut dyn FnMut() -> Uuid) -> Option<KeyValue> {
+pub(super) fn generate_key(
+    data_type: DataType,
+    new_id: &mut dyn FnMut() -> Uuid,
+) -> Option<KeyValue> {
     match data_type {
         DataType::String | DataType::Text => Some(KeyValue::Text(new_id().to_string())),
         DataType::Uuid => Some(KeyValue::Uuid(new_id())),
@@ -219,32 +288,44 @@ pub(super) fn resolve(
     match reference {
         Reference::None => Ok(None),
         Reference::Known(key) => Ok(Some(RowKey::Known(key.clone()))),
-        Reference::Row(address) => {
-            Ok(Some(known_key(*address).map_or(RowKey::Late(*address), RowKey::Known)))
-        }
+        Reference::Row(address) => Ok(Some(
+            known_key(*address).map_or(RowKey::Late(*address), RowKey::Known),
+        )),
         Reference::Id { question, index } => {
             let asked = questions.ids.get(*question);
             let key = asked.and_then(|asked| asked.keys.get(*index));
-            let exists = answers.ids.get(*question).and_then(|found| found.get(*index)) == Some(&true);
+            let exists = answers
+                .ids
+                .get(*question)
+                .and_then(|found| found.get(*index))
+                == Some(&true);
             match key {
                 Some(key) if exists => Ok(Some(RowKey::Known(key.clone()))),
                 _ => Err(format!(
                     "no row of \"{}\" has the id \"{}\"",
                     asked.map_or("", |asked| asked.table.name.as_str()),
-                    key.map(|key| key.to_string().chars().take(100).collect::<String>()).unwrap_or_default()
+                    key.map(|key| key.to_string().chars().take(100).collect::<String>())
+                        .unwrap_or_default()
                 )),
             }
         }
         Reference::Lookup { question, index } => {
-            let table = questions.lookups.get(*question).map_or("", |asked| asked.table.name.as_str());
-            match answers.lookups.get(*question).and_then(|found| found.get(*index)) {
+            let table = questions
+                .lookups
+                .get(*question)
+                .map_or("", |asked| asked.table.name.as_str());
+            match answers
+                .lookups
+                .get(*question)
+                .and_then(|found| found.get(*index))
+            {
                 Some(LookupAnswer::One(key)) => Ok(Some(RowKey::Known(key.clone()))),
-                Some(LookupAnswer::Several) => {
-                    Err(format!("the lookup matches several rows of \"{table}\"; it must match exactly one"))
-                }
-                Some(LookupAnswer::None) | None => {
-                    Err(format!("the lookup matches no row of \"{table}\" that existed before the request"))
-                }
+                Some(LookupAnswer::Several) => Err(format!(
+                    "the lookup matches several rows of \"{table}\"; it must match exactly one"
+                )),
+                Some(LookupAnswer::None) | None => Err(format!(
+                    "the lookup matches no row of \"{table}\" that existed before the request"
+                )),
             }
         }
     }

@@ -106,7 +106,10 @@ impl Rows {
         }
         let index = self.columns.len();
         self.by_name.insert(name.to_owned(), index);
-        self.columns.push(InputColumn { name: name.to_owned(), cells: Vec::new() });
+        self.columns.push(InputColumn {
+            name: name.to_owned(),
+            cells: Vec::new(),
+        });
         index
     }
 
@@ -189,9 +192,15 @@ impl SeriesValues {
             (Self::Floats(values), Cell::Integer(number)) if is_exact(number) => {
                 values.push(Some(super::cell::integer_to_float(number)));
             }
-            (Self::Integers(values), Cell::Float(number)) if values.iter().flatten().all(|value| is_exact(*value)) => {
+            (Self::Integers(values), Cell::Float(number))
+                if values.iter().flatten().all(|value| is_exact(*value)) =>
+            {
                 let mut floats: Vec<Option<f64>> = Vec::with_capacity(values.len() * 2 + 1);
-                floats.extend(values.iter().map(|value| value.map(super::cell::integer_to_float)));
+                floats.extend(
+                    values
+                        .iter()
+                        .map(|value| value.map(super::cell::integer_to_float)),
+                );
                 floats.push(Some(number));
                 *self = Self::Floats(floats);
             }
@@ -208,8 +217,14 @@ impl SeriesValues {
     #[must_use]
     pub fn into_cells(self) -> Vec<Cell> {
         match self {
-            Self::Integers(values) => values.into_iter().map(|value| value.map_or(Cell::Null, Cell::Integer)).collect(),
-            Self::Floats(values) => values.into_iter().map(|value| value.map_or(Cell::Null, Cell::Float)).collect(),
+            Self::Integers(values) => values
+                .into_iter()
+                .map(|value| value.map_or(Cell::Null, Cell::Integer))
+                .collect(),
+            Self::Floats(values) => values
+                .into_iter()
+                .map(|value| value.map_or(Cell::Null, Cell::Float))
+                .collect(),
             Self::Cells(cells) => cells,
         }
     }
@@ -234,8 +249,14 @@ mod tests {
         rows.set(1, "b", Cell::Integer(3));
         rows.begin_row();
         let columns = rows.into_columns();
-        assert_eq!(columns[0].cells, [Cell::Integer(1), Cell::Absent, Cell::Absent]);
-        assert_eq!(columns[1].cells, [Cell::Absent, Cell::Integer(3), Cell::Absent]);
+        assert_eq!(
+            columns[0].cells,
+            [Cell::Integer(1), Cell::Absent, Cell::Absent]
+        );
+        assert_eq!(
+            columns[1].cells,
+            [Cell::Absent, Cell::Integer(3), Cell::Absent]
+        );
     }
 
     #[test]
@@ -244,9 +265,15 @@ mod tests {
         values.push(Cell::Integer(1));
         values.push(Cell::Null);
         values.push(Cell::Float(0.5));
-        assert_eq!(values, SeriesValues::Floats(vec![Some(1.0), None, Some(0.5)]));
+        assert_eq!(
+            values,
+            SeriesValues::Floats(vec![Some(1.0), None, Some(0.5)])
+        );
         let mut values = SeriesValues::Integers(vec![Some(i64::MAX)]);
         values.push(Cell::Float(0.5));
-        assert_eq!(values, SeriesValues::Cells(vec![Cell::Integer(i64::MAX), Cell::Float(0.5)]));
+        assert_eq!(
+            values,
+            SeriesValues::Cells(vec![Cell::Integer(i64::MAX), Cell::Float(0.5)])
+        );
     }
 }

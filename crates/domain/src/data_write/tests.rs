@@ -23,36 +23,68 @@ fn column(name: &str, data_type: DataType) -> ColumnDefinition {
 }
 
 fn reference(name: &str) -> ColumnDefinition {
-    ColumnDefinition { references: Some(name.to_owned()), ..column(name, DataType::String) }
+    ColumnDefinition {
+        references: Some(name.to_owned()),
+        ..column(name, DataType::String)
+    }
 }
 
 fn required(column: ColumnDefinition) -> ColumnDefinition {
-    ColumnDefinition { is_nullable: false, ..column }
+    ColumnDefinition {
+        is_nullable: false,
+        ..column
+    }
 }
 
-/// sample(name!, volume, tags, state = "new"), measurement(sample!, value, taken_on),
-/// curve(sample, order, t, od!), link(sample, experiment, v).
+/// Samples with a required name and a default state, their measurements, their curves, and a raw
+/// table with two references.
 fn catalog() -> Catalog {
     let mut tables = Vec::new();
     for (name, category, columns) in [
-        ("sample", SemanticCategory::Curated, vec![
-            required(ColumnDefinition { is_unique: true, ..column("name", DataType::String) }),
-            column("volume", DataType::Integer),
-            column("tags", DataType::Json),
-            ColumnDefinition { default: Some(json!("new")), ..column("state", DataType::String) },
-        ]),
-        ("measurement", SemanticCategory::Curated, vec![
-            required(reference("sample")),
-            column("value", DataType::Float),
-            column("taken_on", DataType::Date),
-        ]),
-        ("curve", SemanticCategory::Raw, vec![
-            required(reference("sample")),
-            column("order", DataType::Integer),
-            column("t", DataType::Float),
-            required(column("od", DataType::Float)),
-        ]),
-        ("link", SemanticCategory::Raw, vec![reference("sample"), reference("experiment"), column("v", DataType::Float)]),
+        (
+            "sample",
+            SemanticCategory::Curated,
+            vec![
+                required(ColumnDefinition {
+                    is_unique: true,
+                    ..column("name", DataType::String)
+                }),
+                column("volume", DataType::Integer),
+                column("tags", DataType::Json),
+                ColumnDefinition {
+                    default: Some(json!("new")),
+                    ..column("state", DataType::String)
+                },
+            ],
+        ),
+        (
+            "measurement",
+            SemanticCategory::Curated,
+            vec![
+                required(reference("sample")),
+                column("value", DataType::Float),
+                column("taken_on", DataType::Date),
+            ],
+        ),
+        (
+            "curve",
+            SemanticCategory::Raw,
+            vec![
+                required(reference("sample")),
+                column("order", DataType::Integer),
+                column("t", DataType::Float),
+                required(column("od", DataType::Float)),
+            ],
+        ),
+        (
+            "link",
+            SemanticCategory::Raw,
+            vec![
+                reference("sample"),
+                reference("experiment"),
+                column("v", DataType::Float),
+            ],
+        ),
     ] {
         let definition = TableDefinition {
             name: name.to_owned(),
@@ -75,7 +107,11 @@ fn table(name: &str, rows: &Value) -> TableWrite {
             columns.set(position, key, Cell::from(value.clone()));
         }
     }
-    TableWrite { table: name.to_owned(), rows: columns, ..TableWrite::default() }
+    TableWrite {
+        table: name.to_owned(),
+        rows: columns,
+        ..TableWrite::default()
+    }
 }
 
 fn series(name: &str, parent: &Value, columns: &Value) -> SeriesWrite {
@@ -85,11 +121,20 @@ fn series(name: &str, parent: &Value, columns: &Value) -> SeriesWrite {
         .iter()
         .map(|(name, values)| {
             let mut column = SeriesValues::default();
-            values.as_array().unwrap().iter().for_each(|value| column.push(Cell::from(value.clone())));
+            values
+                .as_array()
+                .unwrap()
+                .iter()
+                .for_each(|value| column.push(Cell::from(value.clone())));
             (name.clone(), column)
         })
         .collect();
-    SeriesWrite { table: name.to_owned(), parent: Cell::from(parent.clone()), columns, parent_column: None }
+    SeriesWrite {
+        table: name.to_owned(),
+        parent: Cell::from(parent.clone()),
+        columns,
+        parent_column: None,
+    }
 }
 
 /// Plans with a database in which every id exists and every lookup finds the row "found".
@@ -98,11 +143,17 @@ fn plan(request: WriteRequest) -> Result<WritePlan, Vec<Problem>> {
     let checked = check(request, &catalog);
     let questions = checked.questions();
     let answers = Answers {
-        ids: questions.ids.iter().map(|question| vec![true; question.keys.len()]).collect(),
+        ids: questions
+            .ids
+            .iter()
+            .map(|question| vec![true; question.keys.len()])
+            .collect(),
         lookups: questions
             .lookups
             .iter()
-            .map(|question| vec![LookupAnswer::One(KeyValue::Text("found".to_owned())); question.len])
+            .map(|question| {
+                vec![LookupAnswer::One(KeyValue::Text("found".to_owned())); question.len]
+            })
             .collect(),
     };
     let mut next = 0_u128;
@@ -113,15 +164,25 @@ fn plan(request: WriteRequest) -> Result<WritePlan, Vec<Problem>> {
 }
 
 fn tables(tables: impl IntoIterator<Item = TableWrite>) -> WriteRequest {
-    WriteRequest { tables: tables.into_iter().collect(), ..WriteRequest::default() }
+    WriteRequest {
+        tables: tables.into_iter().collect(),
+        ..WriteRequest::default()
+    }
 }
 
 fn many_series(series: impl IntoIterator<Item = SeriesWrite>) -> WriteRequest {
-    WriteRequest { series: series.into_iter().collect(), ..WriteRequest::default() }
+    WriteRequest {
+        series: series.into_iter().collect(),
+        ..WriteRequest::default()
+    }
 }
 
 fn paths(request: WriteRequest) -> Vec<String> {
-    plan(request).unwrap_err().into_iter().map(|problem| problem.path.unwrap_or_else(|| "null".to_owned())).collect()
+    plan(request)
+        .unwrap_err()
+        .into_iter()
+        .map(|problem| problem.path.unwrap_or_else(|| "null".to_owned()))
+        .collect()
 }
 
 #[test]
@@ -135,16 +196,28 @@ fn a_label_resolves_to_the_key_of_the_earlier_row() {
     let (index, _) = plan.tables[1].table.column("sample").unwrap();
     assert!(sample.is_some());
     assert_eq!(plan.tables[1].column(index).unwrap().values.get(0), sample);
-    assert_eq!(plan.labels, [("a".to_owned(), RowAddress { table: 0, row: 0 })]);
+    assert_eq!(
+        plan.labels,
+        [("a".to_owned(), RowAddress { table: 0, row: 0 })]
+    );
 }
 
 #[test]
 fn unknown_later_duplicate_and_mistargeted_labels_are_problems_with_paths() {
     assert_eq!(
         paths(tables([
-            table("measurement", &json!([{ "sample": "@nobody" }, { "sample": "@later" }, { "sample": "@e" }])),
-            table("experiment", &json!([{ "_ref": "e", "name": "x" }, { "_ref": "e", "name": "y" }])),
-            table("sample", &json!([{ "_ref": "later", "name": "z" }, { "_ref": 7, "name": "u" }])),
+            table(
+                "measurement",
+                &json!([{ "sample": "@nobody" }, { "sample": "@later" }, { "sample": "@e" }])
+            ),
+            table(
+                "experiment",
+                &json!([{ "_ref": "e", "name": "x" }, { "_ref": "e", "name": "y" }])
+            ),
+            table(
+                "sample",
+                &json!([{ "_ref": "later", "name": "z" }, { "_ref": 7, "name": "u" }])
+            ),
         ])),
         [
             "tables[0].rows[0].sample",
@@ -187,10 +260,21 @@ fn ids_that_nobody_has_and_lookups_without_exactly_one_row_are_problems() {
     );
     assert_eq!(checked.questions().ids.len(), 1);
     assert_eq!(checked.questions().lookups.len(), 1);
-    let answers = Answers { ids: vec![vec![false]], lookups: vec![vec![LookupAnswer::None, LookupAnswer::Several]] };
+    let answers = Answers {
+        ids: vec![vec![false]],
+        lookups: vec![vec![LookupAnswer::None, LookupAnswer::Several]],
+    };
     let problems = checked.plan(&answers, &mut Uuid::nil).unwrap_err();
-    let paths: Vec<&str> = problems.iter().filter_map(|problem| problem.path.as_deref()).collect();
-    assert_eq!(paths, (0..5).map(|row| format!("tables[0].rows[{row}].sample")).collect::<Vec<_>>());
+    let paths: Vec<&str> = problems
+        .iter()
+        .filter_map(|problem| problem.path.as_deref())
+        .collect();
+    assert_eq!(
+        paths,
+        (0..5)
+            .map(|row| format!("tables[0].rows[{row}].sample"))
+            .collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -208,13 +292,20 @@ fn an_id_given_earlier_in_the_request_needs_no_question() {
 
 #[test]
 fn defaults_fill_absent_cells_of_created_rows_only() {
-    let planned = plan(tables([table("sample", &json!([{ "name": "a" }, { "name": "b", "state": "old" }]))])).unwrap();
+    let planned = plan(tables([table(
+        "sample",
+        &json!([{ "name": "a" }, { "name": "b", "state": "old" }]),
+    )]))
+    .unwrap();
     let (index, _) = planned.tables[0].table.column("state").unwrap();
     assert_eq!(
         planned.tables[0].column(index).unwrap().values,
         crate::scalar::Values::Text(vec![Some("new".to_owned()), Some("old".to_owned())])
     );
-    let update = TableWrite { mode: Mode::Update, ..table("sample", &json!([{ "id": "S1", "name": "a" }])) };
+    let update = TableWrite {
+        mode: Mode::Update,
+        ..table("sample", &json!([{ "id": "S1", "name": "a" }]))
+    };
     let planned = plan(tables([update])).unwrap();
     assert!(planned.tables[0].column(index).is_none());
 }
@@ -231,8 +322,16 @@ fn keys_of_upserts_updates_and_deletes_are_checked() {
             keyed(Mode::Upsert, &["name", "colour"], json!([])),
             keyed(Mode::Update, &["tags"], json!([])),
             keyed(Mode::Delete, &[], json!([])),
-            keyed(Mode::Upsert, &["name"], json!([{ "volume": 1 }, { "name": "a" }, { "name": "a" }])),
-            keyed(Mode::Delete, &["name"], json!([{ "name": "a", "volume": 1 }])),
+            keyed(
+                Mode::Upsert,
+                &["name"],
+                json!([{ "volume": 1 }, { "name": "a" }, { "name": "a" }])
+            ),
+            keyed(
+                Mode::Delete,
+                &["name"],
+                json!([{ "name": "a", "volume": 1 }])
+            ),
         ])),
         [
             "tables[0].key[1]",
@@ -248,14 +347,21 @@ fn keys_of_upserts_updates_and_deletes_are_checked() {
 #[test]
 fn the_same_key_twice_in_one_insert_is_a_problem() {
     assert_eq!(
-        paths(tables([table("sample", &json!([{ "id": "S1", "name": "a" }, { "id": "S1", "name": "b" }]))])),
+        paths(tables([table(
+            "sample",
+            &json!([{ "id": "S1", "name": "a" }, { "id": "S1", "name": "b" }])
+        )])),
         ["tables[0].rows[1].id"]
     );
 }
 
 #[test]
 fn tables_that_cannot_be_written_say_why() {
-    for (name, why) in [("nowhere", "no table"), ("job", "read only"), ("curve", "series")] {
+    for (name, why) in [
+        ("nowhere", "no table"),
+        ("job", "read only"),
+        ("curve", "series"),
+    ] {
         let problems = plan(tables([table(name, &json!([]))])).unwrap_err();
         assert_eq!(problems[0].path.as_deref(), Some("tables[0].table"));
         assert!(problems[0].message.contains(why), "{}", problems[0].message);
@@ -266,12 +372,24 @@ fn tables_that_cannot_be_written_say_why() {
 fn series_problems_have_paths_too() {
     assert_eq!(
         paths(many_series([
-            series("curve", &json!("S1"), &json!({ "od": [1.0, "x", null], "t": [1, 2] })),
+            series(
+                "curve",
+                &json!("S1"),
+                &json!({ "od": [1.0, "x", null], "t": [1, 2] })
+            ),
             series("curve", &json!(null), &json!({ "od": [1.0] })),
             series("sample", &json!("S1"), &json!({})),
-            series("curve", &json!("S2"), &json!({ "t": [1.0], "sample": ["S2"] })),
+            series(
+                "curve",
+                &json!("S2"),
+                &json!({ "t": [1.0], "sample": ["S2"] })
+            ),
             series("link", &json!("S2"), &json!({ "v": [1.0] })),
-            series("curve", &json!("S3"), &json!({ "od": [1.0, 2.0], "order": [4, 4] })),
+            series(
+                "curve",
+                &json!("S3"),
+                &json!({ "od": [1.0, 2.0], "order": [4, 4] })
+            ),
         ])),
         [
             "series[0].columns.t",
@@ -295,8 +413,17 @@ fn a_second_series_for_the_same_parent_is_a_problem() {
 
 #[test]
 fn whole_numbers_in_a_float_series_stay_numbers() {
-    let planned = plan(many_series([series("curve", &json!("S1"), &json!({ "od": [1, 2.5], "t": [1, null] }))])).unwrap();
-    let values: Vec<&crate::scalar::Values> = planned.series[0].columns.iter().map(|column| &column.values).collect();
+    let planned = plan(many_series([series(
+        "curve",
+        &json!("S1"),
+        &json!({ "od": [1, 2.5], "t": [1, null] }),
+    )]))
+    .unwrap();
+    let values: Vec<&crate::scalar::Values> = planned.series[0]
+        .columns
+        .iter()
+        .map(|column| &column.values)
+        .collect();
     assert_eq!(
         values,
         [
@@ -308,10 +435,22 @@ fn whole_numbers_in_a_float_series_stay_numbers() {
 
 #[test]
 fn more_rows_or_values_than_allowed_are_a_problem_of_the_request() {
-    let rows: Vec<Value> = (0..=MAX_ROWS).map(|n| json!({ "name": n.to_string() })).collect();
-    assert_eq!(paths(tables([table("sample", &Value::from(rows))])), ["null"]);
+    let rows: Vec<Value> = (0..=MAX_ROWS)
+        .map(|n| json!({ "name": n.to_string() }))
+        .collect();
+    assert_eq!(
+        paths(tables([table("sample", &Value::from(rows))])),
+        ["null"]
+    );
     let values: Vec<Value> = (0..=MAX_SERIES_VALUES).map(Value::from).collect();
-    assert_eq!(paths(many_series([series("curve", &json!("S1"), &json!({ "od": values }))])), ["null"]);
+    assert_eq!(
+        paths(many_series([series(
+            "curve",
+            &json!("S1"),
+            &json!({ "od": values })
+        )])),
+        ["null"]
+    );
 }
 
 #[test]

@@ -66,7 +66,12 @@ pub struct Condition {
 }
 
 impl Condition {
-    pub(super) fn parse(target: &ReadTarget, catalog: &Catalog, key: &str, value: &Value) -> Result<Self, String> {
+    pub(super) fn parse(
+        target: &ReadTarget,
+        catalog: &Catalog,
+        key: &str,
+        value: &Value,
+    ) -> Result<Self, String> {
         let shown: String = key.chars().take(100).collect();
         // A column whose own name has a double underscore is meant before a path is.
         let (hops, field, operator) = match resolve(target, catalog, key) {
@@ -74,10 +79,18 @@ impl Condition {
             None => key
                 .rsplit_once("__")
                 .filter(|(_, operator)| OPERATORS.contains(operator))
-                .and_then(|(path, operator)| resolve(target, catalog, path).map(|(hops, field)| (hops, field, operator)))
-                .ok_or_else(|| format!("filter \"{shown}\": \"{}\" has no such column", target.name()))?,
+                .and_then(|(path, operator)| {
+                    resolve(target, catalog, path).map(|(hops, field)| (hops, field, operator))
+                })
+                .ok_or_else(|| {
+                    format!(
+                        "filter \"{shown}\": \"{}\" has no such column",
+                        target.name()
+                    )
+                })?,
         };
-        let test = test(&field, operator, value).map_err(|problem| format!("filter \"{shown}\": {problem}"))?;
+        let test = test(&field, operator, value)
+            .map_err(|problem| format!("filter \"{shown}\": {problem}"))?;
         Ok(Self { hops, field, test })
     }
 }
@@ -88,13 +101,24 @@ fn resolve(target: &ReadTarget, catalog: &Catalog, path: &str) -> Option<(Vec<Ho
     match target {
         ReadTarget::Platform(table) => {
             let column = table.columns().iter().find(|column| column.name == path)?;
-            Some((Vec::new(), Field { sql_name: column.name.to_owned(), data_type: column.data_type }))
+            Some((
+                Vec::new(),
+                Field {
+                    sql_name: column.name.to_owned(),
+                    data_type: column.data_type,
+                },
+            ))
         }
         ReadTarget::Table(table) => resolve_in(table, catalog, path, MAX_HOPS),
     }
 }
 
-fn resolve_in(table: &Arc<Table>, catalog: &Catalog, path: &str, hops_left: usize) -> Option<(Vec<Hop>, Field)> {
+fn resolve_in(
+    table: &Arc<Table>,
+    catalog: &Catalog,
+    path: &str,
+    hops_left: usize,
+) -> Option<(Vec<Hop>, Field)> {
     if let Some(field) = field(table, path) {
         return Some((Vec::new(), field));
     }
@@ -107,21 +131,40 @@ fn resolve_in(table: &Arc<Table>, catalog: &Catalog, path: &str, hops_left: usiz
         let (_, column) = table.column(name)?;
         let next = catalog.table(column.references.as_deref()?)?;
         let (mut hops, field) = resolve_in(next, catalog, rest, hops_left - 1)?;
-        hops.insert(0, Hop { sql_column: column.sql_name().into_owned(), table: Arc::clone(next) });
+        hops.insert(
+            0,
+            Hop {
+                sql_column: column.sql_name().into_owned(),
+                table: Arc::clone(next),
+            },
+        );
         Some((hops, field))
     })
 }
 
 fn field(table: &Table, name: &str) -> Option<Field> {
     if let Some((_, column)) = table.column(name) {
-        return Some(Field { sql_name: column.sql_name().into_owned(), data_type: column.data_type });
+        return Some(Field {
+            sql_name: column.sql_name().into_owned(),
+            data_type: column.data_type,
+        });
     }
-    let reference = table.references().find(|(_, column)| column.sql_name() == name);
+    let reference = table
+        .references()
+        .find(|(_, column)| column.sql_name() == name);
     if let Some((_, column)) = reference {
-        return Some(Field { sql_name: name.to_owned(), data_type: column.data_type });
+        return Some(Field {
+            sql_name: name.to_owned(),
+            data_type: column.data_type,
+        });
     }
-    let system = SYSTEM_COLUMNS.iter().find(|(system, _)| *system == name && !table.is_raw());
-    system.map(|(name, data_type)| Field { sql_name: (*name).to_owned(), data_type: *data_type })
+    let system = SYSTEM_COLUMNS
+        .iter()
+        .find(|(system, _)| *system == name && !table.is_raw());
+    system.map(|(name, data_type)| Field {
+        sql_name: (*name).to_owned(),
+        data_type: *data_type,
+    })
 }
 
 fn test(field: &Field, operator: &str, value: &Value) -> Result<Test, String> {
@@ -149,12 +192,19 @@ fn test(field: &Field, operator: &str, value: &Value) -> Result<Test, String> {
             }
             Ok(Test::In(values))
         }
-        "isnull" => value.as_bool().map(Test::IsNull).ok_or_else(|| "must be true or false".to_owned()),
-        "contains" if matches!(data_type, DataType::String | DataType::Text) => match value.as_str() {
-            Some(text) if !text.contains('\0') => Ok(Test::Contains(text.to_owned())),
-            _ => Err("must be a string without NUL characters".to_owned()),
-        },
-        "contains" => Err(format!("__contains needs a string column, and this one is {data_type}")),
+        "isnull" => value
+            .as_bool()
+            .map(Test::IsNull)
+            .ok_or_else(|| "must be true or false".to_owned()),
+        "contains" if matches!(data_type, DataType::String | DataType::Text) => {
+            match value.as_str() {
+                Some(text) if !text.contains('\0') => Ok(Test::Contains(text.to_owned())),
+                _ => Err("must be a string without NUL characters".to_owned()),
+            }
+        }
+        "contains" => Err(format!(
+            "__contains needs a string column, and this one is {data_type}"
+        )),
         _ => Err("no such test".to_owned()),
     }
 }

@@ -30,7 +30,9 @@ impl ReadTarget {
     /// The target of that name and kind.
     #[must_use]
     pub fn find(catalog: &Catalog, name: &str, core: bool) -> Option<Self> {
-        let table = catalog.table(name).filter(|table| (table.origin == crate::catalog::Origin::Core) == core);
+        let table = catalog
+            .table(name)
+            .filter(|table| (table.origin == crate::catalog::Origin::Core) == core);
         match table {
             Some(table) => Some(Self::Table(Arc::clone(table))),
             None if core => PlatformTable::from_name(name).map(Self::Platform),
@@ -88,11 +90,19 @@ impl Position {
         let rest = text.get(1..)?;
         match text.as_bytes().first()? {
             b't' => Some(Self::Key(KeyValue::Text(rest.to_owned()))),
-            b'i' => rest.parse().ok().map(|number| Self::Key(KeyValue::Integer(number))),
-            b'u' => Uuid::try_parse(rest).ok().map(|id| Self::Key(KeyValue::Uuid(id))),
+            b'i' => rest
+                .parse()
+                .ok()
+                .map(|number| Self::Key(KeyValue::Integer(number))),
+            b'u' => Uuid::try_parse(rest)
+                .ok()
+                .map(|id| Self::Key(KeyValue::Uuid(id))),
             b'p' => {
                 let (chunk, place) = rest.split_once('/')?;
-                Some(Self::Point { chunk: chunk.parse().ok()?, place: place.parse().ok()? })
+                Some(Self::Point {
+                    chunk: chunk.parse().ok()?,
+                    place: place.parse().ok()?,
+                })
             }
             _ => None,
         }
@@ -158,9 +168,21 @@ impl ReadPlan {
                 Err(problem) => problems.push(problem),
             }
         }
-        if after.as_ref().is_some_and(|position| !position.fits(&target)) {
+        if after
+            .as_ref()
+            .is_some_and(|position| !position.fits(&target))
+        {
             problems.push("the cursor belongs to another list".to_owned());
         }
-        if problems.is_empty() { Ok(Self { target, conditions, after, limit }) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(Self {
+                target,
+                conditions,
+                after,
+                limit,
+            })
+        } else {
+            Err(problems)
+        }
     }
 }

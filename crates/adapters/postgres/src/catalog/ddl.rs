@@ -1,7 +1,7 @@
 //! SQL that creates and alters an organization's tables.
 
 use labdata_domain::{
-    catalog::{Column, ColumnChange, SYSTEM_COLUMNS, Table},
+    catalog::{Alteration, Column, ColumnChange, SYSTEM_COLUMNS, Table},
     data_write::cell::scalar_of_json,
     scalar::{DataType, Scalar},
 };
@@ -10,23 +10,43 @@ use crate::sql::{Schemas, ident, key_type, literal, primary_key, sql_type};
 
 /// Statements that create a table; of a raw one, the chunks and the view over them.
 pub(crate) fn create_table(schemas: &Schemas, table: &Table) -> Vec<String> {
-    if table.is_raw() { create_raw(schemas, table) } else { create_curated(schemas, table) }
+    if table.is_raw() {
+        create_raw(schemas, table)
+    } else {
+        create_curated(schemas, table)
+    }
 }
 
 fn create_curated(schemas: &Schemas, table: &Table) -> Vec<String> {
     let mut parts: Vec<String> = table.columns.iter().map(curated_column).collect();
     for (name, data_type) in SYSTEM_COLUMNS {
-        let default = if data_type == DataType::Datetime { " NOT NULL DEFAULT now()" } else { "" };
+        let default = if data_type == DataType::Datetime {
+            " NOT NULL DEFAULT now()"
+        } else {
+            ""
+        };
         parts.push(format!("{} {}{default}", ident(name), sql_type(data_type)));
     }
     parts.push(format!("PRIMARY KEY ({})", primary_key(table)));
-    let mut statements = vec![format!("CREATE TABLE {} ({})", schemas.table(&table.name), parts.join(", "))];
+    let mut statements = vec![format!(
+        "CREATE TABLE {} ({})",
+        schemas.table(&table.name),
+        parts.join(", ")
+    )];
     for column in &table.columns {
         statements.extend(add_constraints(schemas, table, column));
     }
-    statements.extend(table.unique_together.iter().map(|group| add_unique_together(schemas, table, group)));
+    statements.extend(
+        table
+            .unique_together
+            .iter()
+            .map(|group| add_unique_together(schemas, table, group)),
+    );
     // A revert finds the rows that an execution created by this.
-    statements.push(format!("CREATE INDEX ON {} (created_by_execution_id)", schemas.table(&table.name)));
+    statements.push(format!(
+        "CREATE INDEX ON {} (created_by_execution_id)",
+        schemas.table(&table.name)
+    ));
     statements
 }
 
@@ -42,8 +62,13 @@ fn curated_column(column: &Column) -> String {
 }
 
 fn default_clause(column: &Column) -> String {
-    let default = column.default.as_ref().and_then(|value| scalar_of_json(value, column.data_type));
-    default.map(|scalar| format!(" DEFAULT {}", scalar_literal(&scalar))).unwrap_or_default()
+    let default = column
+        .default
+        .as_ref()
+        .and_then(|value| scalar_of_json(value, column.data_type));
+    default
+        .map(|scalar| format!(" DEFAULT {}", scalar_literal(&scalar)))
+        .unwrap_or_default()
 }
 
 fn scalar_literal(scalar: &Scalar) -> String {
@@ -82,11 +107,19 @@ fn add_constraints(schemas: &Schemas, table: &Table, column: &Column) -> Vec<Str
 }
 
 fn add_unique(schemas: &Schemas, table: &Table, column: &Column) -> String {
-    format!("ALTER TABLE {} ADD UNIQUE ({})", schemas.table(&table.name), ident(&column.sql_name()))
+    format!(
+        "ALTER TABLE {} ADD UNIQUE ({})",
+        schemas.table(&table.name),
+        ident(&column.sql_name())
+    )
 }
 
 fn add_unique_together(schemas: &Schemas, table: &Table, group: &[String]) -> String {
-    format!("ALTER TABLE {} ADD UNIQUE ({})", schemas.table(&table.name), sql_names(table, group).join(", "))
+    format!(
+        "ALTER TABLE {} ADD UNIQUE ({})",
+        schemas.table(&table.name),
+        sql_names(table, group).join(", ")
+    )
 }
 
 fn sql_names(table: &Table, names: &[String]) -> Vec<String> {
@@ -130,8 +163,11 @@ fn create_raw(schemas: &Schemas, table: &Table) -> Vec<String> {
     for column in stored_columns(table) {
         parts.push(raw_column(schemas, column));
     }
-    let mut statements =
-        vec![format!("CREATE TABLE {} ({})", schemas.chunk_table(&table.name), parts.join(", "))];
+    let mut statements = vec![format!(
+        "CREATE TABLE {} ({})",
+        schemas.chunk_table(&table.name),
+        parts.join(", ")
+    )];
     for (_, column) in table.references() {
         statements.push(index_of_reference(schemas, table, column));
     }
@@ -142,7 +178,12 @@ fn create_raw(schemas: &Schemas, table: &Table) -> Vec<String> {
 /// A raw table's columns as its chunks store them: the order column has a form of its own.
 pub(crate) fn stored_columns(table: &Table) -> impl Iterator<Item = &Column> {
     let order = table.order_column().map(|(index, _)| index);
-    table.columns.iter().enumerate().filter(move |(index, _)| Some(*index) != order).map(|(_, column)| column)
+    table
+        .columns
+        .iter()
+        .enumerate()
+        .filter(move |(index, _)| Some(*index) != order)
+        .map(|(_, column)| column)
 }
 
 fn raw_column(schemas: &Schemas, column: &Column) -> String {
@@ -161,16 +202,28 @@ fn raw_column(schemas: &Schemas, column: &Column) -> String {
 }
 
 fn index_of_reference(schemas: &Schemas, table: &Table, column: &Column) -> String {
-    format!("CREATE INDEX ON {} ({})", schemas.chunk_table(&table.name), ident(&column.sql_name()))
+    format!(
+        "CREATE INDEX ON {} ({})",
+        schemas.chunk_table(&table.name),
+        ident(&column.sql_name())
+    )
 }
 
 /// The points of a raw table's chunks, as a FROM item list: `c` is the chunk, `p` the point with
 /// its place `_place` (from 1) and one column `v<n>` per column of values.
 pub(crate) fn points_from(schemas: &Schemas, table: &Table) -> String {
-    let values: Vec<(usize, &Column)> =
-        stored_columns(table).filter(|column| column.references.is_none()).enumerate().collect();
-    let arrays: Vec<String> = values.iter().map(|(_, column)| format!("c.{}", ident(&column.sql_name()))).collect();
-    let names: Vec<String> = values.iter().map(|(index, _)| format!("v{index}")).collect();
+    let values: Vec<(usize, &Column)> = stored_columns(table)
+        .filter(|column| column.references.is_none())
+        .enumerate()
+        .collect();
+    let arrays: Vec<String> = values
+        .iter()
+        .map(|(_, column)| format!("c.{}", ident(&column.sql_name())))
+        .collect();
+    let names: Vec<String> = values
+        .iter()
+        .map(|(index, _)| format!("v{index}"))
+        .collect();
     format!(
         "{} AS c CROSS JOIN LATERAL unnest({}) WITH ORDINALITY AS p({}, _place)",
         schemas.chunk_table(&table.name),
@@ -181,11 +234,17 @@ pub(crate) fn points_from(schemas: &Schemas, table: &Table) -> String {
 
 /// The expression for a column of a raw table over [`points_from`].
 pub(crate) fn point_expression(table: &Table, sql_name: &str) -> String {
-    if table.order_column().is_some_and(|(_, column)| column.sql_name() == sql_name) {
+    if table
+        .order_column()
+        .is_some_and(|(_, column)| column.sql_name() == sql_name)
+    {
         return "coalesce(c._order[p._place], c._start + p._place - 1)".to_owned();
     }
     let values = stored_columns(table).filter(|column| column.references.is_none());
-    match values.enumerate().find(|(_, column)| column.sql_name() == sql_name) {
+    match values
+        .enumerate()
+        .find(|(_, column)| column.sql_name() == sql_name)
+    {
         Some((index, _)) => format!("p.v{index}"),
         None => format!("c.{}", ident(sql_name)),
     }
@@ -197,7 +256,11 @@ fn create_view(schemas: &Schemas, table: &Table) -> String {
         .iter()
         .map(|column| {
             let sql_name = column.sql_name();
-            format!("{} AS {}", point_expression(table, &sql_name), ident(&sql_name))
+            format!(
+                "{} AS {}",
+                point_expression(table, &sql_name),
+                ident(&sql_name)
+            )
         })
         .collect();
     format!(
@@ -209,15 +272,15 @@ fn create_view(schemas: &Schemas, table: &Table) -> String {
 }
 
 /// Statements that alter a table, as a checked change asks.
-pub(crate) fn alter_table(
-    schemas: &Schemas,
-    before: &Table,
-    after: &Table,
-    added: &[Column],
-    changed: &[ColumnChange],
-    together_added: &[Vec<String>],
-    together_removed: &[Vec<String>],
-) -> Vec<String> {
+pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<String> {
+    let Alteration {
+        before,
+        after,
+        added,
+        changed,
+        together_added,
+        together_removed,
+    } = alteration;
     let mut statements = Vec::new();
     if after.is_raw() {
         for column in added {
@@ -230,7 +293,10 @@ pub(crate) fn alter_table(
                 statements.push(index_of_reference(schemas, after, column));
             }
         }
-        for change in changed.iter().filter(|change| change.after.references.is_some()) {
+        for change in changed
+            .iter()
+            .filter(|change| change.after.references.is_some())
+        {
             if !change.before.is_nullable && change.after.is_nullable {
                 statements.push(format!(
                     "ALTER TABLE {} ALTER COLUMN {} DROP NOT NULL",
@@ -247,14 +313,25 @@ pub(crate) fn alter_table(
     }
     let table = schemas.table(&after.name);
     for column in added {
-        statements.push(format!("ALTER TABLE {table} ADD COLUMN {}", curated_column(column)));
+        statements.push(format!(
+            "ALTER TABLE {table} ADD COLUMN {}",
+            curated_column(column)
+        ));
         statements.extend(add_constraints(schemas, after, column));
     }
     for change in changed {
         statements.extend(alter_column(schemas, before, change));
     }
-    statements.extend(together_removed.iter().map(|group| drop_unique(schemas, before, group)));
-    statements.extend(together_added.iter().map(|group| add_unique_together(schemas, after, group)));
+    statements.extend(
+        together_removed
+            .iter()
+            .map(|group| drop_unique(schemas, before, group)),
+    );
+    statements.extend(
+        together_added
+            .iter()
+            .map(|group| add_unique_together(schemas, after, group)),
+    );
     statements
 }
 
@@ -267,11 +344,18 @@ fn alter_column(schemas: &Schemas, before_table: &Table, change: &ColumnChange) 
     );
     let mut statements = Vec::new();
     if before.is_nullable != after.is_nullable {
-        statements.push(format!("{alter} {} NOT NULL", if after.is_nullable { "DROP" } else { "SET" }));
+        statements.push(format!(
+            "{alter} {} NOT NULL",
+            if after.is_nullable { "DROP" } else { "SET" }
+        ));
     }
     if before.default != after.default {
         let clause = default_clause(after);
-        statements.push(if clause.is_empty() { format!("{alter} DROP DEFAULT") } else { format!("{alter} SET{clause}") });
+        statements.push(if clause.is_empty() {
+            format!("{alter} DROP DEFAULT")
+        } else {
+            format!("{alter} SET{clause}")
+        });
     }
     if before.is_unique != after.is_unique {
         statements.push(if after.is_unique {

@@ -46,7 +46,10 @@ struct StoredColumn {
 }
 
 /// The catalog as it stands; version and tables are read by one statement, so they fit together.
-pub(super) async fn load_catalog(connection: &mut AsyncPgConnection, organization: OrganizationId) -> Result<Catalog, LoadError> {
+pub(super) async fn load_catalog(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+) -> Result<Catalog, LoadError> {
     let loaded: Option<Loaded> = diesel::sql_query(
         "SELECT o.catalog_version AS version, coalesce((SELECT json_agg(json_build_object( \
            'id', t.id, 'name', t.name, 'description', t.description, 'semantic_category', t.semantic_category, \
@@ -63,10 +66,15 @@ pub(super) async fn load_catalog(connection: &mut AsyncPgConnection, organizatio
     .get_result(connection)
     .await
     .optional()?;
-    let Some(loaded) = loaded else { return Err(LoadError::Port(PortError::NotFound("organization"))) };
-    let stored: Vec<StoredTable> =
-        serde_json::from_str(&loaded.tables).map_err(|error| corrupt(&format!("the catalog's JSON: {error}")))?;
-    let tables = stored.into_iter().map(table).collect::<Result<Vec<Table>, LoadError>>()?;
+    let Some(loaded) = loaded else {
+        return Err(LoadError::Port(PortError::NotFound("organization")));
+    };
+    let stored: Vec<StoredTable> = serde_json::from_str(&loaded.tables)
+        .map_err(|error| corrupt(&format!("the catalog's JSON: {error}")))?;
+    let tables = stored
+        .into_iter()
+        .map(table)
+        .collect::<Result<Vec<Table>, LoadError>>()?;
     Ok(Catalog::new(CatalogVersion(loaded.version), tables))
 }
 
@@ -95,7 +103,11 @@ fn table(stored: StoredTable) -> Result<Table, LoadError> {
         description: stored.description,
         category,
         origin: Origin::Organization,
-        columns: stored.columns.into_iter().map(column).collect::<Result<_, _>>()?,
+        columns: stored
+            .columns
+            .into_iter()
+            .map(column)
+            .collect::<Result<_, _>>()?,
         unique_together: stored.unique_together,
     })
 }

@@ -28,8 +28,10 @@ pub(crate) async fn create_organization_schema(
     organization: OrganizationId,
 ) -> Result<(), diesel::result::Error> {
     let schemas = Schemas::of(organization);
-    let mut statements =
-        vec![format!("CREATE SCHEMA {}", schemas.tables()), format!("CREATE SCHEMA {}", schemas.chunks())];
+    let mut statements = vec![
+        format!("CREATE SCHEMA {}", schemas.tables()),
+        format!("CREATE SCHEMA {}", schemas.chunks()),
+    ];
     for table in core_tables() {
         statements.extend(ddl::create_table(&schemas, &table));
     }

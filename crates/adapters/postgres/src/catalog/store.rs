@@ -12,7 +12,9 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
-    catalog::{Catalog, CatalogChange, CatalogVersion, Column, Origin, Table, TableDefinition},
+    catalog::{
+        Alteration, Catalog, CatalogChange, CatalogVersion, Column, Origin, Table, TableDefinition,
+    },
     ids::OrganizationId,
 };
 use labdata_ports::{
@@ -63,13 +65,23 @@ impl PgCatalogStore {
     /// A store over that database.
     #[must_use]
     pub fn new(database: Database) -> Self {
-        Self { database, pictures: Mutex::new(HashMap::new()) }
+        Self {
+            database,
+            pictures: Mutex::new(HashMap::new()),
+        }
     }
 
     /// The picture of that version, if it is at hand.
-    pub(crate) fn picture(&self, organization: OrganizationId, version: CatalogVersion) -> Option<Arc<Catalog>> {
+    pub(crate) fn picture(
+        &self,
+        organization: OrganizationId,
+        version: CatalogVersion,
+    ) -> Option<Arc<Catalog>> {
         let pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
-        pictures.get(&organization).filter(|catalog| catalog.version == version).map(Arc::clone)
+        pictures
+            .get(&organization)
+            .filter(|catalog| catalog.version == version)
+            .map(Arc::clone)
     }
 
     fn keep(&self, organization: OrganizationId, catalog: Catalog) -> Arc<Catalog> {
@@ -78,19 +90,29 @@ impl PgCatalogStore {
         if pictures.len() >= MAX_PICTURES {
             pictures.clear();
         }
-        let newer = pictures.get(&organization).is_some_and(|kept| kept.version > catalog.version);
+        let newer = pictures
+            .get(&organization)
+            .is_some_and(|kept| kept.version > catalog.version);
         if !newer {
             pictures.insert(organization, Arc::clone(&catalog));
         }
         catalog
     }
 
-    async fn change(&self, organization: OrganizationId, change: Change<'_>) -> Result<Arc<Catalog>, DefineError> {
+    async fn change(
+        &self,
+        organization: OrganizationId,
+        change: Change<'_>,
+    ) -> Result<Arc<Catalog>, DefineError> {
         let mut connection = self.database.connection().await?;
-        transaction::begin(&mut connection).await.map_err(port_error)?;
+        transaction::begin(&mut connection)
+            .await
+            .map_err(port_error)?;
         match change.carry_out(&mut connection, organization).await {
             Ok(catalog) => {
-                transaction::commit(&mut connection).await.map_err(|error| explain(error.into()))?;
+                transaction::commit(&mut connection)
+                    .await
+                    .map_err(|error| explain(error.into()))?;
                 Ok(self.keep(organization, catalog))
             }
             Err(error) => {
@@ -123,14 +145,29 @@ impl CatalogStore for PgCatalogStore {
         }
     }
 
-    async fn define(&self, organization: OrganizationId, definition: &TableDefinition) -> Result<Arc<Table>, DefineError> {
-        let catalog = self.change(organization, Change::Define(definition)).await?;
+    async fn define(
+        &self,
+        organization: OrganizationId,
+        definition: &TableDefinition,
+    ) -> Result<Arc<Table>, DefineError> {
+        let catalog = self
+            .change(organization, Change::Define(definition))
+            .await?;
         let table = catalog.table(&definition.name);
-        table.map(Arc::clone).ok_or_else(|| PortError::Internal("a defined table is missing".to_owned()).into())
+        table
+            .map(Arc::clone)
+            .ok_or_else(|| PortError::Internal("a defined table is missing".to_owned()).into())
     }
 
-    async fn drop_table(&self, organization: OrganizationId, name: &str, force: bool) -> Result<(), DefineError> {
-        self.change(organization, Change::Drop { name, force }).await.map(|_| ())
+    async fn drop_table(
+        &self,
+        organization: OrganizationId,
+        name: &str,
+        force: bool,
+    ) -> Result<(), DefineError> {
+        self.change(organization, Change::Drop { name, force })
+            .await
+            .map(|_| ())
     }
 }
 
@@ -141,7 +178,11 @@ enum Change<'c> {
 
 impl Change<'_> {
     /// Takes the organization's lock, compares with what stands then, and does what is missing.
-    async fn carry_out(&self, connection: &mut AsyncPgConnection, organization: OrganizationId) -> Result<Catalog, DefineError> {
+    async fn carry_out(
+        &self,
+        connection: &mut AsyncPgConnection,
+        organization: OrganizationId,
+    ) -> Result<Catalog, DefineError> {
         diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
             .bind::<BigInt, _>(lock_key(organization))
             .execute(connection)
@@ -150,37 +191,59 @@ impl Change<'_> {
         let standing = load(connection, organization).await?;
         let schemas = Schemas::of(organization);
         let changed = match self {
-            Self::Define(definition) => define(connection, organization, &schemas, &standing, definition).await?,
+            Self::Define(definition) => {
+                define(connection, organization, &schemas, &standing, definition).await?
+            }
             Self::Drop { name, force } => {
-                drop_table(connection, organization, &schemas, &standing, (*name, *force)).await?;
+                drop_table(
+                    connection,
+                    organization,
+                    &schemas,
+                    &standing,
+                    (*name, *force),
+                )
+                .await?;
                 true
             }
         };
         if !changed {
             return Ok(standing);
         }
-        diesel::sql_query("UPDATE labdata.organization SET catalog_version = catalog_version + 1 WHERE id = $1")
-            .bind::<SqlUuid, _>(organization.as_uuid())
-            .execute(connection)
-            .await
-            .map_err(port_error)?;
+        diesel::sql_query(
+            "UPDATE labdata.organization SET catalog_version = catalog_version + 1 WHERE id = $1",
+        )
+        .bind::<SqlUuid, _>(organization.as_uuid())
+        .execute(connection)
+        .await
+        .map_err(port_error)?;
         load(connection, organization).await
     }
 }
 
-async fn load(connection: &mut AsyncPgConnection, organization: OrganizationId) -> Result<Catalog, DefineError> {
-    load_catalog(connection, organization).await.map_err(|error| match error {
-        LoadError::Database(error) => port_error(error).into(),
-        LoadError::Port(error) => error.into(),
-    })
+async fn load(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+) -> Result<Catalog, DefineError> {
+    load_catalog(connection, organization)
+        .await
+        .map_err(|error| match error {
+            LoadError::Database(error) => port_error(error).into(),
+            LoadError::Port(error) => error.into(),
+        })
 }
 
 /// Stored data that contradicts a change is the asker's business; all else is the port's.
 fn explain(failure: Failure) -> DefineError {
     match failure {
         Failure::Problems(problems) => {
-            let messages: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
-            DefineError::Refused(format!("the stored rows do not allow it: {}", messages.join("; ")))
+            let messages: Vec<String> = problems
+                .into_iter()
+                .map(|problem| problem.message)
+                .collect();
+            DefineError::Refused(format!(
+                "the stored rows do not allow it: {}",
+                messages.join("; ")
+            ))
         }
         other => DefineError::Port(other.into_port_error()),
     }
@@ -188,7 +251,10 @@ fn explain(failure: Failure) -> DefineError {
 
 async fn run(connection: &mut AsyncPgConnection, statements: &[String]) -> Result<(), DefineError> {
     for statement in statements {
-        connection.batch_execute(statement).await.map_err(|error| explain(error.into()))?;
+        connection
+            .batch_execute(statement)
+            .await
+            .map_err(|error| explain(error.into()))?;
     }
     Ok(())
 }
@@ -200,7 +266,8 @@ async fn define(
     standing: &Catalog,
     definition: &TableDefinition,
 ) -> Result<bool, DefineError> {
-    let change = CatalogChange::towards(definition, standing).map_err(|refusal| DefineError::Refused(refusal.to_string()))?;
+    let change = CatalogChange::towards(definition, standing)
+        .map_err(|refusal| DefineError::Refused(refusal.to_string()))?;
     match change {
         CatalogChange::Nothing => return Ok(false),
         CatalogChange::Create(table) => {
@@ -221,13 +288,15 @@ async fn define(
             }
             save_unique_together(connection, created.id, &table).await?;
         }
-        CatalogChange::Alter { before, after, added, changed, together_added, together_removed } => {
+        CatalogChange::Alter(alteration) => {
+            let Alteration { before, after, .. } = alteration.as_ref();
             let Some(id) = before.id else {
-                return Err(DefineError::Refused(format!("\"{}\" is a core table and cannot be changed", before.name)));
+                return Err(DefineError::Refused(format!(
+                    "\"{}\" is a core table and cannot be changed",
+                    before.name
+                )));
             };
-            let statements =
-                ddl::alter_table(schemas, &before, &after, &added, &changed, &together_added, &together_removed);
-            run(connection, &statements).await?;
+            run(connection, &ddl::alter_table(schemas, &alteration)).await?;
             diesel::sql_query("UPDATE labdata.catalog_table SET description = $2 WHERE id = $1")
                 .bind::<BigInt, _>(id)
                 .bind::<Nullable<Text>, _>(&after.description)
@@ -237,13 +306,18 @@ async fn define(
             for (position, column) in after.columns.iter().enumerate() {
                 save_column(connection, id, position, column).await?;
             }
-            save_unique_together(connection, id, &after).await?;
+            save_unique_together(connection, id, after).await?;
         }
     }
     Ok(true)
 }
 
-async fn save_column(connection: &mut AsyncPgConnection, table: i64, position: usize, column: &Column) -> Result<(), DefineError> {
+async fn save_column(
+    connection: &mut AsyncPgConnection,
+    table: i64,
+    position: usize,
+    column: &Column,
+) -> Result<(), DefineError> {
     diesel::sql_query(
         "INSERT INTO labdata.catalog_column (table_id, position, name, description, data_type, is_primary_key, \
          is_nullable, is_unique, default_value, references_table) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
@@ -266,20 +340,26 @@ async fn save_column(connection: &mut AsyncPgConnection, table: i64, position: u
     Ok(())
 }
 
-async fn save_unique_together(connection: &mut AsyncPgConnection, id: i64, table: &Table) -> Result<(), DefineError> {
+async fn save_unique_together(
+    connection: &mut AsyncPgConnection,
+    id: i64,
+    table: &Table,
+) -> Result<(), DefineError> {
     diesel::sql_query("DELETE FROM labdata.catalog_unique WHERE table_id = $1")
         .bind::<BigInt, _>(id)
         .execute(connection)
         .await
         .map_err(port_error)?;
     for (position, group) in table.unique_together.iter().enumerate() {
-        diesel::sql_query("INSERT INTO labdata.catalog_unique (table_id, position, columns) VALUES ($1, $2, $3)")
-            .bind::<BigInt, _>(id)
-            .bind::<Integer, _>(i32::try_from(position).unwrap_or(i32::MAX))
-            .bind::<Array<Text>, _>(group)
-            .execute(connection)
-            .await
-            .map_err(port_error)?;
+        diesel::sql_query(
+            "INSERT INTO labdata.catalog_unique (table_id, position, columns) VALUES ($1, $2, $3)",
+        )
+        .bind::<BigInt, _>(id)
+        .bind::<Integer, _>(i32::try_from(position).unwrap_or(i32::MAX))
+        .bind::<Array<Text>, _>(group)
+        .execute(connection)
+        .await
+        .map_err(port_error)?;
     }
     Ok(())
 }
@@ -291,9 +371,13 @@ async fn drop_table(
     standing: &Catalog,
     (name, force): (&str, bool),
 ) -> Result<(), DefineError> {
-    let Some(table) = standing.table(name) else { return Err(PortError::NotFound("table").into()) };
+    let Some(table) = standing.table(name) else {
+        return Err(PortError::NotFound("table").into());
+    };
     if table.origin == Origin::Core {
-        return Err(DefineError::Refused(format!("\"{name}\" is a core table and cannot be dropped")));
+        return Err(DefineError::Refused(format!(
+            "\"{name}\" is a core table and cannot be dropped"
+        )));
     }
     let mut referencing: Vec<&str> = standing
         .referencing(name)
@@ -308,13 +392,20 @@ async fn drop_table(
         )));
     }
     if !force {
-        let stored = if table.is_raw() { schemas.chunk_table(name) } else { schemas.table(name) };
-        let filled: Exists = crate::sql::statement(format!("SELECT EXISTS (SELECT 1 FROM {stored}) AS found"))
-            .get_result(connection)
-            .await
-            .map_err(port_error)?;
+        let stored = if table.is_raw() {
+            schemas.chunk_table(name)
+        } else {
+            schemas.table(name)
+        };
+        let filled: Exists =
+            crate::sql::statement(format!("SELECT EXISTS (SELECT 1 FROM {stored}) AS found"))
+                .get_result(connection)
+                .await
+                .map_err(port_error)?;
         if filled.found {
-            return Err(DefineError::Refused(format!("\"{name}\" is not empty; ?force=true drops it with its rows")));
+            return Err(DefineError::Refused(format!(
+                "\"{name}\" is not empty; ?force=true drops it with its rows"
+            )));
         }
     }
     run(connection, &ddl::drop_table(schemas, table)).await?;

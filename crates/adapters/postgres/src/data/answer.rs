@@ -2,7 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use diesel::{QueryableByName, result::Error as DieselError, sql_types::{Array, BigInt, Nullable, Text}};
+use diesel::{
+    QueryableByName,
+    result::Error as DieselError,
+    sql_types::{Array, BigInt, Nullable, Text},
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     data_write::{Answers, IdQuestion, LookupAnswer, LookupQuestion, Questions},
@@ -11,7 +15,8 @@ use labdata_domain::{
 };
 
 use crate::sql::{
-    Schemas, bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type, statement,
+    Schemas, bind_values, ident, key_from_text, key_values, primary_key, primary_key_type,
+    sql_type, statement,
 };
 
 /// One row per question, in their order.
@@ -42,7 +47,12 @@ pub(crate) async fn answer(
     let asked: Vec<Values> = questions
         .ids
         .iter()
-        .map(|question| key_values(question.keys.iter().cloned(), primary_key_type(&question.table)))
+        .map(|question| {
+            key_values(
+                question.keys.iter().cloned(),
+                primary_key_type(&question.table),
+            )
+        })
         .collect();
     for question in &questions.ids {
         parameter += 1;
@@ -56,14 +66,26 @@ pub(crate) async fn answer(
     for values in &asked {
         query = bind_values(query, values);
     }
-    for (_, values) in questions.lookups.iter().flat_map(|question| &question.columns) {
+    for (_, values) in questions
+        .lookups
+        .iter()
+        .flat_map(|question| &question.columns)
+    {
         query = bind_values(query, values);
     }
     let mut found: Vec<Found> = query.load(connection).await?;
     found.sort_by_key(|found| found.question);
     let mut found = found.into_iter();
-    let ids = questions.ids.iter().map(|question| read_ids(question, found.next())).collect();
-    let lookups = questions.lookups.iter().map(|question| read_lookups(question, found.next())).collect();
+    let ids = questions
+        .ids
+        .iter()
+        .map(|question| read_ids(question, found.next()))
+        .collect();
+    let lookups = questions
+        .lookups
+        .iter()
+        .map(|question| read_lookups(question, found.next()))
+        .collect();
     Ok(Answers { ids, lookups })
 }
 
@@ -78,24 +100,43 @@ fn ids_query(schemas: &Schemas, question: &IdQuestion, index: usize, parameter: 
 }
 
 /// At most two rows for each lookup: a second one is enough to know that there are several.
-fn lookup_query(schemas: &Schemas, question: &LookupQuestion, index: usize, bound: usize) -> String {
+fn lookup_query(
+    schemas: &Schemas,
+    question: &LookupQuestion,
+    index: usize,
+    bound: usize,
+) -> String {
     let table = &question.table;
     let mut conditions = Vec::new();
     let mut arrays = Vec::new();
     let mut names = Vec::new();
     for (offset, (column, _)) in question.columns.iter().enumerate() {
-        let Some(column) = table.columns.get(*column) else { continue };
-        arrays.push(format!("${}::{}[]", bound + offset + 1, sql_type(column.data_type)));
+        let Some(column) = table.columns.get(*column) else {
+            continue;
+        };
+        arrays.push(format!(
+            "${}::{}[]",
+            bound + offset + 1,
+            sql_type(column.data_type)
+        ));
         names.push(format!("v{offset}"));
         conditions.push(format!("t.{} = l.v{offset}", ident(&column.sql_name())));
     }
-    for column in question.null_columns.iter().filter_map(|column| table.columns.get(*column)) {
+    for column in question
+        .null_columns
+        .iter()
+        .filter_map(|column| table.columns.get(*column))
+    {
         conditions.push(format!("t.{} IS NULL", ident(&column.sql_name())));
     }
     let lookups = if arrays.is_empty() {
         format!("generate_series(1, {}) AS l(place)", question.len)
     } else {
-        format!("unnest({}) WITH ORDINALITY AS l({}, place)", arrays.join(", "), names.join(", "))
+        format!(
+            "unnest({}) WITH ORDINALITY AS l({}, place)",
+            arrays.join(", "),
+            names.join(", ")
+        )
     };
     format!(
         "SELECT {index}::bigint AS question, coalesce(array_agg(f.key), '{{}}') AS keys, \
@@ -109,8 +150,11 @@ fn lookup_query(schemas: &Schemas, question: &LookupQuestion, index: usize, boun
 
 fn read_ids(question: &IdQuestion, found: Option<Found>) -> Vec<bool> {
     let data_type = primary_key_type(&question.table);
-    let keys: HashSet<KeyValue> =
-        found.into_iter().flat_map(|found| found.keys).map(|key| key_from_text(key, data_type)).collect();
+    let keys: HashSet<KeyValue> = found
+        .into_iter()
+        .flat_map(|found| found.keys)
+        .map(|key| key_from_text(key, data_type))
+        .collect();
     question.keys.iter().map(|key| keys.contains(key)).collect()
 }
 
@@ -125,5 +169,8 @@ fn read_lookups(question: &LookupQuestion, found: Option<Found>) -> Vec<LookupAn
                 .or_insert_with(|| LookupAnswer::One(key_from_text(key, data_type)));
         }
     }
-    (1_i64..).take(question.len).map(|place| answers.remove(&place).unwrap_or(LookupAnswer::None)).collect()
+    (1_i64..)
+        .take(question.len)
+        .map(|place| answers.remove(&place).unwrap_or(LookupAnswer::None))
+        .collect()
 }

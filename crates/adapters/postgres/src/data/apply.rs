@@ -1,6 +1,10 @@
 //! Applies a plan: one transaction for rows, series, their record and their execution.
 
-use std::{borrow::Cow, collections::{BTreeMap, HashSet}, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use diesel::{
     QueryableByName,
@@ -10,7 +14,8 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{Catalog, Table},
     data_write::{
-        Action, Problem, RowAddress, RowKey, SeriesOutcome, TableOutcome, TableStep, WriteOutcome, WritePlan,
+        Action, Problem, RowAddress, RowKey, SeriesOutcome, TableOutcome, TableStep, WriteOutcome,
+        WritePlan,
     },
     execution::ExecutionState,
     ids::{ExecutionId, OrganizationId},
@@ -29,7 +34,8 @@ use super::{
     series::{ReadySeries, replace_series},
 };
 use crate::sql::{
-    Schemas, bind_values, key_values, primary_key, primary_key_type, rendered_columns, sql_type, statement,
+    Schemas, bind_values, key_values, primary_key, primary_key_type, rendered_columns, sql_type,
+    statement,
 };
 
 /// What every statement of a write needs to know.
@@ -59,15 +65,19 @@ struct ExecutionStanding {
 
 /// Takes the organization's catalog lock, shared: definitions wait until the transaction ends.
 /// The version is read after it, with a snapshot of its own, so that it cannot be stale.
-pub(crate) async fn lock_catalog(connection: &mut AsyncPgConnection, organization: OrganizationId) -> Result<i64, diesel::result::Error> {
+pub(crate) async fn lock_catalog(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+) -> Result<i64, diesel::result::Error> {
     diesel::sql_query("SELECT pg_advisory_xact_lock_shared($1)")
         .bind::<BigInt, _>(crate::catalog::lock_key(organization))
         .execute(connection)
         .await?;
-    let standing: Standing = diesel::sql_query("SELECT catalog_version FROM labdata.organization WHERE id = $1")
-        .bind::<SqlUuid, _>(organization.as_uuid())
-        .get_result(connection)
-        .await?;
+    let standing: Standing =
+        diesel::sql_query("SELECT catalog_version FROM labdata.organization WHERE id = $1")
+            .bind::<SqlUuid, _>(organization.as_uuid())
+            .get_result(connection)
+            .await?;
     Ok(standing.catalog_version)
 }
 
@@ -88,12 +98,22 @@ pub(crate) async fn apply(
     let mut outcome = WriteOutcome::default();
     let mut entries = Vec::new();
     for (index, step) in plan.tables.iter().enumerate() {
-        let applied = apply_step(connection, writing, (index, step), &outcome.tables, plan.return_rows, &mut entries).await?;
+        let applied = apply_step(
+            connection,
+            writing,
+            (index, step),
+            &outcome.tables,
+            plan.return_rows,
+            &mut entries,
+        )
+        .await?;
         outcome.tables.push(applied);
     }
     apply_series(connection, writing, plan, &mut outcome, &mut entries).await?;
     if plan.dry_run {
-        connection.batch_execute("SET CONSTRAINTS ALL IMMEDIATE").await?;
+        connection
+            .batch_execute("SET CONSTRAINTS ALL IMMEDIATE")
+            .await?;
     } else {
         outcome.execution = Some(writing.execution);
         if let WriteTarget::New { .. } = &attribution.target {
@@ -104,13 +124,22 @@ pub(crate) async fn apply(
     outcome.refs = plan
         .labels
         .iter()
-        .filter_map(|(label, address)| Some((label.clone(), key_at(&outcome.tables, *address)?.to_string())))
+        .filter_map(|(label, address)| {
+            Some((
+                label.clone(),
+                key_at(&outcome.tables, *address)?.to_string(),
+            ))
+        })
         .collect();
     Ok(outcome)
 }
 
 /// The execution must exist and be open, and stays so until the write has ended.
-async fn require_open(connection: &mut AsyncPgConnection, writing: &Writing<'_>, execution: ExecutionId) -> Result<(), Failure> {
+async fn require_open(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    execution: ExecutionId,
+) -> Result<(), Failure> {
     let found: Vec<ExecutionStanding> = diesel::sql_query(
         "SELECT status, deadline FROM labdata.job_execution WHERE id = $1 AND organization_id = $2 FOR SHARE",
     )
@@ -124,14 +153,31 @@ async fn require_open(connection: &mut AsyncPgConnection, writing: &Writing<'_>,
     if standing.status != "running" {
         return Err(WriteError::ExecutionEnded(standing.status).into());
     }
-    let state = ExecutionState::Running { deadline: standing.deadline };
-    if state.is_open(writing.now) { Ok(()) } else { Err(WriteError::ExecutionEnded("failed".to_owned()).into()) }
+    let state = ExecutionState::Running {
+        deadline: standing.deadline,
+    };
+    if state.is_open(writing.now) {
+        Ok(())
+    } else {
+        Err(WriteError::ExecutionEnded("failed".to_owned()).into())
+    }
 }
 
 /// A new execution, completed with the write, and its job where that is missing. Last of all, so
 /// that writers under one new job wait for each other only while they commit.
-async fn create_execution(connection: &mut AsyncPgConnection, writing: &Writing<'_>, attribution: &Attribution) -> Result<(), Failure> {
-    let WriteTarget::New { execution, job_name, job } = &attribution.target else { return Ok(()) };
+async fn create_execution(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    attribution: &Attribution,
+) -> Result<(), Failure> {
+    let WriteTarget::New {
+        execution,
+        job_name,
+        job,
+    } = &attribution.target
+    else {
+        return Ok(());
+    };
     diesel::sql_query(
         "WITH made AS (INSERT INTO labdata.job (id, organization_id, name, archived, created_at) \
          SELECT $1, $2, $3, false, $4 WHERE NOT EXISTS \
@@ -158,7 +204,11 @@ async fn create_execution(connection: &mut AsyncPgConnection, writing: &Writing<
     .bind::<Text, _>(job_name.as_str())
     .execute(connection)
     .await?;
-    if inserted == 1 { Ok(()) } else { Err(Failure::Clash("the job vanished".to_owned())) }
+    if inserted == 1 {
+        Ok(())
+    } else {
+        Err(Failure::Clash("the job vanished".to_owned()))
+    }
 }
 
 fn key_at(tables: &[TableOutcome], address: RowAddress) -> Option<&KeyValue> {
@@ -166,10 +216,17 @@ fn key_at(tables: &[TableOutcome], address: RowAddress) -> Option<&KeyValue> {
 }
 
 /// A step's columns, with the keys of earlier rows that were not known when it was planned.
-fn resolve<'p>(step: &'p TableStep, done: &[TableOutcome], own: &[KeyValue]) -> Result<Resolved<'p>, Failure> {
+fn resolve<'p>(
+    step: &'p TableStep,
+    done: &[TableOutcome],
+    own: &[KeyValue],
+) -> Result<Resolved<'p>, Failure> {
     let mut resolved = Vec::with_capacity(step.columns.len());
     for column in &step.columns {
-        resolved.push((column.column, fill_late(&column.values, &column.late, done, own)?));
+        resolved.push((
+            column.column,
+            fill_late(&column.values, &column.late, done, own)?,
+        ));
     }
     Ok(resolved)
 }
@@ -185,7 +242,11 @@ fn fill_late<'p>(
     }
     let mut filled = values.clone();
     for (row, address) in late {
-        let key = if address.table == done.len() { own.get(address.row) } else { key_at(done, *address) };
+        let key = if address.table == done.len() {
+            own.get(address.row)
+        } else {
+            key_at(done, *address)
+        };
         let Some(key) = key else {
             let path = format!("tables[{}].rows[{row}]", done.len());
             return Err(Failure::Problems(vec![Problem::at(
@@ -210,18 +271,31 @@ async fn apply_step(
     let name = &plan.table.name;
     if plan.len == 0 {
         let rows = return_rows.then(Vec::new);
-        return Ok(TableOutcome { table: name.clone(), rows, ..TableOutcome::default() });
+        return Ok(TableOutcome {
+            table: name.clone(),
+            rows,
+            ..TableOutcome::default()
+        });
     }
     let columns = resolve(plan, done, &[])?;
     let mut outcome = match &plan.action {
         Action::Insert => {
-            let borrowed: Vec<(usize, &Values)> = columns.iter().map(|(index, values)| (*index, values.as_ref())).collect();
+            let borrowed: Vec<(usize, &Values)> = columns
+                .iter()
+                .map(|(index, values)| (*index, values.as_ref()))
+                .collect();
             insert_rows(connection, writing, &plan.table, &borrowed).await?;
             let ids = inserted_keys(plan, &columns);
-            TableOutcome { table: name.clone(), created: count(ids.len()), ids, ..TableOutcome::default() }
+            TableOutcome {
+                table: name.clone(),
+                created: count(ids.len()),
+                ids,
+                ..TableOutcome::default()
+            }
         }
         Action::Upsert { key, on_match } | Action::Update { key, on_match } => {
-            let (outcome, changed) = modify_rows(connection, writing, step, key, *on_match, &columns).await?;
+            let (outcome, changed) =
+                modify_rows(connection, writing, step, key, *on_match, &columns).await?;
             entries.push(Entry::of(name, LedgerAction::Updated, changed));
             outcome
         }
@@ -231,7 +305,8 @@ async fn apply_step(
                 Some(()) => rows_before_delete(connection, writing, step, key, &columns).await?,
                 None => None,
             };
-            let (mut outcome, doomed) = delete_rows(connection, writing, step, key, *cascade, &columns).await?;
+            let (mut outcome, doomed) =
+                delete_rows(connection, writing, step, key, *cascade, &columns).await?;
             note_deleted(entries, &outcome, doomed);
             outcome.rows = before;
             return Ok(outcome);
@@ -255,26 +330,47 @@ async fn rows_before_delete(
 ) -> Result<Option<Vec<RowJson>>, Failure> {
     let matched = super::modify::match_rows(connection, writing, step, key, columns).await?;
     let ids = super::modify::require_matches(step, &matched)?;
-    Ok(Some(read_rows(connection, writing, &step.1.table, &ids).await?))
+    Ok(Some(
+        read_rows(connection, writing, &step.1.table, &ids).await?,
+    ))
 }
 
 fn note_deleted(entries: &mut Vec<Entry>, outcome: &TableOutcome, doomed: Doomed) {
     for (table, keys) in doomed {
-        entries.push(Entry::of(&table, LedgerAction::Deleted, keys.iter().map(ToString::to_string).collect()));
+        entries.push(Entry::of(
+            &table,
+            LedgerAction::Deleted,
+            keys.iter().map(ToString::to_string).collect(),
+        ));
     }
     for (table, points) in outcome.cascade_deleted.iter().flatten() {
         if entries.iter().all(|entry| entry.table() != table) {
-            entries.push(Entry::points(table, LedgerAction::PointsDeleted, *points, Vec::new()));
+            entries.push(Entry::points(
+                table,
+                LedgerAction::PointsDeleted,
+                *points,
+                Vec::new(),
+            ));
         }
     }
 }
 
 fn inserted_keys(step: &TableStep, columns: &Resolved<'_>) -> Vec<KeyValue> {
-    let Some((own_key, _)) = step.table.primary_key() else { return Vec::new() };
-    let values = columns.iter().find(|(index, _)| *index == own_key).map(|(_, values)| values.as_ref());
+    let Some((own_key, _)) = step.table.primary_key() else {
+        return Vec::new();
+    };
+    let values = columns
+        .iter()
+        .find(|(index, _)| *index == own_key)
+        .map(|(_, values)| values.as_ref());
     match values {
         Some(Values::Text(keys)) => keys.iter().flatten().cloned().map(KeyValue::Text).collect(),
-        Some(Values::Integer(keys)) => keys.iter().flatten().copied().map(KeyValue::Integer).collect(),
+        Some(Values::Integer(keys)) => keys
+            .iter()
+            .flatten()
+            .copied()
+            .map(KeyValue::Integer)
+            .collect(),
         Some(Values::Uuid(keys)) => keys.iter().flatten().copied().map(KeyValue::Uuid).collect(),
         _ => Vec::new(),
     }
@@ -308,7 +404,10 @@ async fn read_rows(
         rendered_columns(table, "t"),
     ));
     let rows: Vec<Rendered> = bind_values(query, &keys).load(connection).await?;
-    Ok(rows.into_iter().map(|row| RowJson::from_rendered(row.rendered)).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| RowJson::from_rendered(row.rendered))
+        .collect())
 }
 
 async fn apply_series(
@@ -330,23 +429,46 @@ async fn apply_series(
     for (index, step) in plan.series.iter().enumerate() {
         let parent = match &step.parent {
             RowKey::Known(key) => key.clone(),
-            RowKey::Late(address) => key_at(&outcome.tables, *address).cloned().ok_or_else(|| {
-                Failure::Problems(vec![Problem::at(format!("series[{index}].parent"), "the parent row was not written")])
-            })?,
+            RowKey::Late(address) => {
+                key_at(&outcome.tables, *address).cloned().ok_or_else(|| {
+                    Failure::Problems(vec![Problem::at(
+                        format!("series[{index}].parent"),
+                        "the parent row was not written",
+                    )])
+                })?
+            }
         };
-        if let Some(first) = seen.insert((&step.table.name, step.parent_column, parent.clone()), index) {
+        if let Some(first) = seen.insert(
+            (&step.table.name, step.parent_column, parent.clone()),
+            index,
+        ) {
             return Err(Failure::Problems(vec![Problem::at(
                 format!("series[{index}].parent"),
-                format!("series[{first}] writes the same parent's series in \"{}\"; put all points into one", step.table.name),
+                format!(
+                    "series[{first}] writes the same parent's series in \"{}\"; put all points into one",
+                    step.table.name
+                ),
             )]));
         }
         let mut columns = Vec::with_capacity(step.columns.len());
         for column in &step.columns {
-            columns.push((column.column, fill_late(&column.values, &column.late, &outcome.tables, &[])?));
+            columns.push((
+                column.column,
+                fill_late(&column.values, &column.late, &outcome.tables, &[])?,
+            ));
         }
-        let owner = step.table.columns.get(step.parent_column).and_then(|column| column.references.as_deref());
+        let owner = step
+            .table
+            .columns
+            .get(step.parent_column)
+            .and_then(|column| column.references.as_deref());
         let is_new = owner.is_some_and(|owner| created.contains(&(owner, &parent)));
-        ready.push(ReadySeries { step, parent, is_new, columns });
+        ready.push(ReadySeries {
+            step,
+            parent,
+            is_new,
+            columns,
+        });
     }
     drop(created);
     let replaced = replace_series(connection, writing, &ready).await?;
@@ -363,7 +485,12 @@ async fn apply_series(
             entry.0 += points_replaced;
             entry.1.push(series.parent.to_string());
         }
-        outcome.series.push(SeriesOutcome { table: name.to_owned(), parent: series.parent, points_written, points_replaced });
+        outcome.series.push(SeriesOutcome {
+            table: name.to_owned(),
+            parent: series.parent,
+            points_written,
+            points_replaced,
+        });
     }
     entries.extend(written.into_iter().map(|(table, (points, parents))| {
         Entry::points(table, LedgerAction::SeriesWritten, points, parents)

@@ -18,7 +18,10 @@ use super::{
     failure::Failure,
     modify::{Resolved, match_rows, require_matches},
 };
-use crate::sql::{bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type, statement};
+use crate::sql::{
+    bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
+    statement,
+};
 
 /// Rows that a delete takes away, per table.
 pub(super) type Doomed = BTreeMap<String, Vec<KeyValue>>;
@@ -59,7 +62,11 @@ pub(super) async fn delete_rows(
     let mut cascaded = count_points(connection, writing, &doomed).await?;
     delete_all(connection, writing, &doomed).await?;
     for (table, keys) in &doomed {
-        let extra = if *table == plan.table.name { keys.len().saturating_sub(ids.len()) } else { keys.len() };
+        let extra = if *table == plan.table.name {
+            keys.len().saturating_sub(ids.len())
+        } else {
+            keys.len()
+        };
         if extra > 0 {
             *cascaded.entry(table.clone()).or_default() += u64::try_from(extra).unwrap_or(u64::MAX);
         }
@@ -71,7 +78,10 @@ pub(super) async fn delete_rows(
         cascade_deleted: (cascade || !cascaded.is_empty()).then_some(cascaded),
         ..TableOutcome::default()
     };
-    let doomed = doomed.into_iter().map(|(table, keys)| (table, keys.into_iter().collect())).collect();
+    let doomed = doomed
+        .into_iter()
+        .map(|(table, keys)| (table, keys.into_iter().collect()))
+        .collect();
     Ok((outcome, doomed))
 }
 
@@ -108,8 +118,13 @@ async fn close_over_references(
     let first: Vec<KeyValue> = doomed.values().flatten().cloned().collect();
     let mut frontier = vec![(root.name.clone(), first)];
     while let Some((table, keys)) = frontier.pop() {
-        for (other, column) in writing.catalog.referencing(&table).filter(|(other, _)| !other.is_raw()) {
-            let found = referencing_rows(connection, writing, other, column, keys.iter().cloned()).await?;
+        for (other, column) in writing
+            .catalog
+            .referencing(&table)
+            .filter(|(other, _)| !other.is_raw())
+        {
+            let found =
+                referencing_rows(connection, writing, other, column, keys.iter().cloned()).await?;
             let data_type = primary_key_type(other);
             let known = doomed.entry(other.name.clone()).or_default();
             let new: Vec<KeyValue> = found
@@ -136,12 +151,25 @@ async fn refuse_referenced(
 ) -> Result<(), Failure> {
     let (step_index, plan) = step;
     let mut counts: BTreeMap<(usize, String), usize> = BTreeMap::new();
-    let place: HashMap<&KeyValue, usize> = ids.iter().enumerate().map(|(row, key)| (key, row)).collect();
-    for (other, column) in writing.catalog.referencing(&plan.table.name).filter(|(other, _)| !other.is_raw()) {
+    let place: HashMap<&KeyValue, usize> = ids
+        .iter()
+        .enumerate()
+        .map(|(row, key)| (key, row))
+        .collect();
+    for (other, column) in writing
+        .catalog
+        .referencing(&plan.table.name)
+        .filter(|(other, _)| !other.is_raw())
+    {
         let data_type = primary_key_type(other);
-        for reference in referencing_rows(connection, writing, other, column, ids.iter().cloned()).await? {
+        for reference in
+            referencing_rows(connection, writing, other, column, ids.iter().cloned()).await?
+        {
             let own = key_from_text(reference.key, data_type);
-            if doomed.get(&other.name).is_some_and(|keys| keys.contains(&own)) {
+            if doomed
+                .get(&other.name)
+                .is_some_and(|keys| keys.contains(&own))
+            {
                 continue;
             }
             let target = key_from_text(reference.target, column.data_type);
@@ -156,11 +184,17 @@ async fn refuse_referenced(
     let problems = counts
         .into_iter()
         .map(|((row, table), count)| {
-            let rows = if count == 1 { "row references" } else { "rows reference" };
+            let rows = if count == 1 {
+                "row references"
+            } else {
+                "rows reference"
+            };
             let key = ids.get(row).map(ToString::to_string).unwrap_or_default();
             Problem::at(
                 format!("tables[{step_index}].rows[{row}]"),
-                format!("{count} {rows} \"{key}\" from \"{table}\"; delete them first, or set cascade"),
+                format!(
+                    "{count} {rows} \"{key}\" from \"{table}\"; delete them first, or set cascade"
+                ),
             )
         })
         .collect();
@@ -174,7 +208,12 @@ pub(super) async fn count_points(
     doomed: &HashMap<String, HashSet<KeyValue>>,
 ) -> Result<BTreeMap<String, u64>, Failure> {
     let mut counts = BTreeMap::new();
-    for raw in writing.catalog.tables().iter().filter(|table| table.is_raw()) {
+    for raw in writing
+        .catalog
+        .tables()
+        .iter()
+        .filter(|table| table.is_raw())
+    {
         let owners: Vec<(&Column, &HashSet<KeyValue>)> = raw
             .references()
             .filter_map(|(_, column)| Some((column, doomed.get(column.references.as_deref()?)?)))
@@ -186,11 +225,18 @@ pub(super) async fn count_points(
             .iter()
             .enumerate()
             .map(|(index, (column, _))| {
-                format!("{} = ANY(${}::{}[])", ident(&column.sql_name()), index + 1, sql_type(column.data_type))
+                format!(
+                    "{} = ANY(${}::{}[])",
+                    ident(&column.sql_name()),
+                    index + 1,
+                    sql_type(column.data_type)
+                )
             })
             .collect();
-        let keys: Vec<_> =
-            owners.iter().map(|(column, keys)| key_values(keys.iter().cloned(), column.data_type)).collect();
+        let keys: Vec<_> = owners
+            .iter()
+            .map(|(column, keys)| key_values(keys.iter().cloned(), column.data_type))
+            .collect();
         let mut query = statement(format!(
             "SELECT sum(_points)::bigint AS points FROM {} WHERE {}",
             writing.schemas.chunk_table(&raw.name),
@@ -200,7 +246,10 @@ pub(super) async fn count_points(
             query = bind_values(query, values);
         }
         let found: Points = query.get_result(connection).await?;
-        let points = found.points.and_then(|points| u64::try_from(points).ok()).unwrap_or_default();
+        let points = found
+            .points
+            .and_then(|points| u64::try_from(points).ok())
+            .unwrap_or_default();
         if points > 0 {
             counts.insert(raw.name.clone(), points);
         }
@@ -217,10 +266,14 @@ pub(super) async fn delete_all(
 ) -> Result<(), Failure> {
     let several = doomed.len() > 1;
     if several {
-        connection.batch_execute("SET CONSTRAINTS ALL DEFERRED").await?;
+        connection
+            .batch_execute("SET CONSTRAINTS ALL DEFERRED")
+            .await?;
     }
     for (name, keys) in doomed {
-        let Some(table) = writing.catalog.table(name) else { continue };
+        let Some(table) = writing.catalog.table(name) else {
+            continue;
+        };
         let data_type = primary_key_type(table);
         let keys = key_values(keys.iter().cloned(), data_type);
         let query = statement(format!(
@@ -232,7 +285,9 @@ pub(super) async fn delete_all(
         bind_values(query, &keys).execute(connection).await?;
     }
     if several {
-        connection.batch_execute("SET CONSTRAINTS ALL IMMEDIATE").await?;
+        connection
+            .batch_execute("SET CONSTRAINTS ALL IMMEDIATE")
+            .await?;
     }
     Ok(())
 }

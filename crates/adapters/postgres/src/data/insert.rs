@@ -18,9 +18,15 @@ pub(super) async fn insert_rows(
     let mut arrays = Vec::with_capacity(columns.len());
     let mut aliases = Vec::with_capacity(columns.len());
     for (position, (index, _)) in columns.iter().enumerate() {
-        let Some(column) = table.columns.get(*index) else { continue };
+        let Some(column) = table.columns.get(*index) else {
+            continue;
+        };
         names.push(ident(&column.sql_name()));
-        arrays.push(format!("${}::{}[]", position + 1, sql_type(column.data_type)));
+        arrays.push(format!(
+            "${}::{}[]",
+            position + 1,
+            sql_type(column.data_type)
+        ));
         aliases.push(format!("c{position}"));
     }
     let (now, execution) = (columns.len() + 1, columns.len() + 2);

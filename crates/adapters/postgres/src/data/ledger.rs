@@ -41,16 +41,36 @@ pub(crate) struct Entry {
 
 impl Entry {
     pub(crate) fn created(table: &str, count: u64) -> Self {
-        Self { table: table.to_owned(), action: LedgerAction::Created, count, ids: None }
+        Self {
+            table: table.to_owned(),
+            action: LedgerAction::Created,
+            count,
+            ids: None,
+        }
     }
 
     pub(crate) fn of(table: &str, action: LedgerAction, ids: Vec<String>) -> Self {
         let count = u64::try_from(ids.len()).unwrap_or(u64::MAX);
-        Self { table: table.to_owned(), action, count, ids: Some(ids) }
+        Self {
+            table: table.to_owned(),
+            action,
+            count,
+            ids: Some(ids),
+        }
     }
 
-    pub(crate) fn points(table: &str, action: LedgerAction, count: u64, parents: Vec<String>) -> Self {
-        Self { table: table.to_owned(), action, count, ids: Some(parents) }
+    pub(crate) fn points(
+        table: &str,
+        action: LedgerAction,
+        count: u64,
+        parents: Vec<String>,
+    ) -> Self {
+        Self {
+            table: table.to_owned(),
+            action,
+            count,
+            ids: Some(parents),
+        }
     }
 
     pub(crate) fn table(&self) -> &str {
@@ -59,7 +79,11 @@ impl Entry {
 }
 
 /// Writes the lines of one request.
-pub(super) async fn record(connection: &mut AsyncPgConnection, writing: &Writing<'_>, entries: &[Entry]) -> Result<(), Failure> {
+pub(super) async fn record(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    entries: &[Entry],
+) -> Result<(), Failure> {
     for entry in entries.iter().filter(|entry| entry.count > 0) {
         diesel::sql_query(
             "INSERT INTO labdata.write_ledger (organization_id, execution_id, table_name, action, row_count, ids, created_at) \

@@ -14,7 +14,10 @@ use labdata_domain::{
 };
 
 use super::{apply::Writing, failure::Failure, insert::insert_rows};
-use crate::sql::{bind_values, gather, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type, statement};
+use crate::sql::{
+    bind_values, gather, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
+    statement,
+};
 
 /// How often an upsert that could not create its rows is matched anew before its problem is told.
 const MATCH_ATTEMPTS: u32 = 3;
@@ -49,12 +52,17 @@ pub(super) async fn match_rows(
     let mut conditions = Vec::new();
     let mut bound = Vec::new();
     for (position, index) in key.iter().enumerate() {
-        let (Some(column), Some((_, values))) =
-            (table.columns.get(*index), columns.iter().find(|(given, _)| given == index))
-        else {
+        let (Some(column), Some((_, values))) = (
+            table.columns.get(*index),
+            columns.iter().find(|(given, _)| given == index),
+        ) else {
             continue;
         };
-        arrays.push(format!("${}::{}[]", position + 1, sql_type(column.data_type)));
+        arrays.push(format!(
+            "${}::{}[]",
+            position + 1,
+            sql_type(column.data_type)
+        ));
         aliases.push(format!("k{position}"));
         conditions.push(format!("t.{} = u.k{position}", ident(&column.sql_name())));
         bound.push(values);
@@ -79,12 +87,29 @@ pub(super) async fn match_rows(
     let mut problems = Vec::new();
     for Matched { place, key } in found {
         let row = usize::try_from(place - 1).unwrap_or(usize::MAX);
-        let Some(slot) = matched.get_mut(row) else { continue };
+        let Some(slot) = matched.get_mut(row) else {
+            continue;
+        };
         let path = format!("tables[{step_index}].rows[{row}]");
         if slot.is_some() {
-            problems.push((row, Problem::at(path, format!("the key matches several rows of \"{}\"", table.name))));
+            problems.push((
+                row,
+                Problem::at(
+                    path,
+                    format!("the key matches several rows of \"{}\"", table.name),
+                ),
+            ));
         } else if let Some(first) = owner.insert(key.clone(), row) {
-            problems.push((row, Problem::at(path, format!("matches the same row of \"{}\" as rows[{first}]", table.name))));
+            problems.push((
+                row,
+                Problem::at(
+                    path,
+                    format!(
+                        "matches the same row of \"{}\" as rows[{first}]",
+                        table.name
+                    ),
+                ),
+            ));
         }
         *slot = Some(key_from_text(key, data_type));
     }
@@ -98,11 +123,16 @@ fn finish(mut problems: Vec<(usize, Problem)>) -> Result<(), Failure> {
     }
     problems.sort_by_key(|(row, _)| *row);
     problems.dedup_by(|a, b| a.1 == b.1);
-    Err(Failure::Problems(Problem::first_of(problems.into_iter().map(|(_, problem)| problem).collect())))
+    Err(Failure::Problems(Problem::first_of(
+        problems.into_iter().map(|(_, problem)| problem).collect(),
+    )))
 }
 
 /// Refuses rows that match none, for modes in which every row must match.
-pub(super) fn require_matches(step: (usize, &TableStep), matched: &[Option<KeyValue>]) -> Result<Vec<KeyValue>, Failure> {
+pub(super) fn require_matches(
+    step: (usize, &TableStep),
+    matched: &[Option<KeyValue>],
+) -> Result<Vec<KeyValue>, Failure> {
     let (step_index, step) = step;
     let problems = matched
         .iter()
@@ -110,7 +140,10 @@ pub(super) fn require_matches(step: (usize, &TableStep), matched: &[Option<KeyVa
         .filter(|(_, key)| key.is_none())
         .map(|(row, _)| {
             let message = format!("the key matches no row of \"{}\"", step.table.name);
-            (row, Problem::at(format!("tables[{step_index}].rows[{row}]"), message))
+            (
+                row,
+                Problem::at(format!("tables[{step_index}].rows[{row}]"), message),
+            )
         })
         .collect();
     finish(problems)?;
@@ -130,10 +163,18 @@ pub(super) async fn modify_rows(
     let table = &plan.table;
     let matched = match_rows(connection, writing, step, key, columns).await?;
     refuse_new_primary_keys(step, &matched, columns)?;
-    let create: Vec<usize> =
-        matched.iter().enumerate().filter(|(_, key)| key.is_none()).map(|(row, _)| row).collect();
-    let update: Vec<usize> =
-        matched.iter().enumerate().filter(|(_, key)| key.is_some()).map(|(row, _)| row).collect();
+    let create: Vec<usize> = matched
+        .iter()
+        .enumerate()
+        .filter(|(_, key)| key.is_none())
+        .map(|(row, _)| row)
+        .collect();
+    let update: Vec<usize> = matched
+        .iter()
+        .enumerate()
+        .filter(|(_, key)| key.is_some())
+        .map(|(row, _)| row)
+        .collect();
     let mut ids = matched.clone();
     if plan.new_keys.is_none() {
         require_matches(step, &matched)?;
@@ -153,14 +194,30 @@ pub(super) async fn modify_rows(
             .map(|(index, values)| (*index, gather(values, &create)))
             .chain(std::iter::once((own_key, keys)))
             .collect();
-        let borrowed: Vec<(usize, &Values)> = gathered.iter().map(|(index, values)| (*index, values)).collect();
-        insert_rows(connection, writing, table, &borrowed).await.map_err(|failure| match failure {
-            // Another writer may have created the row since it was matched: match again.
-            Failure::Problems(problems) if writing.attempt < MATCH_ATTEMPTS => Failure::Clash(format!("{problems:?}")),
-            other => other,
-        })?;
+        let borrowed: Vec<(usize, &Values)> = gathered
+            .iter()
+            .map(|(index, values)| (*index, values))
+            .collect();
+        insert_rows(connection, writing, table, &borrowed)
+            .await
+            .map_err(|failure| match failure {
+                // Another writer may have created the row since it was matched: match again.
+                Failure::Problems(problems) if writing.attempt < MATCH_ATTEMPTS => {
+                    Failure::Clash(format!("{problems:?}"))
+                }
+                other => other,
+            })?;
     }
-    let changed = update_rows(connection, writing, plan, key, on_match, columns, (&update, &ids)).await?;
+    let changed = update_rows(
+        connection,
+        writing,
+        plan,
+        key,
+        on_match,
+        columns,
+        (&update, &ids),
+    )
+    .await?;
     let outcome = TableOutcome {
         table: table.name.clone(),
         created: u64::try_from(create.len()).unwrap_or(u64::MAX),
@@ -182,18 +239,33 @@ fn key_of(scalar: labdata_domain::scalar::Scalar) -> Option<KeyValue> {
 }
 
 /// A row that matches by another key may repeat its primary key, but not change it.
-fn refuse_new_primary_keys(step: (usize, &TableStep), matched: &[Option<KeyValue>], columns: &Resolved<'_>) -> Result<(), Failure> {
+fn refuse_new_primary_keys(
+    step: (usize, &TableStep),
+    matched: &[Option<KeyValue>],
+    columns: &Resolved<'_>,
+) -> Result<(), Failure> {
     let (step_index, step) = step;
-    let Some((own_key, column)) = step.table.primary_key() else { return Ok(()) };
-    let Some((_, given)) = columns.iter().find(|(index, _)| *index == own_key) else { return Ok(()) };
+    let Some((own_key, column)) = step.table.primary_key() else {
+        return Ok(());
+    };
+    let Some((_, given)) = columns.iter().find(|(index, _)| *index == own_key) else {
+        return Ok(());
+    };
     let problems = matched
         .iter()
         .enumerate()
         .filter_map(|(row, key)| {
             let (key, given) = (key.as_ref()?, given.get(row).and_then(key_of)?);
             (*key != given).then(|| {
-                let message = format!("the row that matches has the key \"{key}\", which cannot be changed");
-                (row, Problem::at(format!("tables[{step_index}].rows[{row}].{}", column.name), message))
+                let message =
+                    format!("the row that matches has the key \"{key}\", which cannot be changed");
+                (
+                    row,
+                    Problem::at(
+                        format!("tables[{step_index}].rows[{row}].{}", column.name),
+                        message,
+                    ),
+                )
             })
         })
         .collect();
@@ -238,26 +310,47 @@ async fn update_rows(
     }
     let table = &step.table;
     let own_key_type = primary_key_type(table);
-    let keys = key_values(update.iter().filter_map(|row| ids.get(*row).cloned().flatten()), own_key_type);
+    let keys = key_values(
+        update
+            .iter()
+            .filter_map(|row| ids.get(*row).cloned().flatten()),
+        own_key_type,
+    );
     let own_key = table.primary_key().map(|(index, _)| index);
     let mut update_plan = UpdatePlan::new(table, own_key_type);
     for (index, values) in columns {
         if Some(*index) == own_key || key.contains(index) {
             continue;
         }
-        let provided = step.column(*index).and_then(|column| column.provided.as_ref());
+        let provided = step
+            .column(*index)
+            .and_then(|column| column.provided.as_ref());
         let picked = provided.map(|provided| {
-            update.iter().map(|row| provided.get(*row).copied().unwrap_or(false)).collect::<Vec<bool>>()
+            update
+                .iter()
+                .map(|row| provided.get(*row).copied().unwrap_or(false))
+                .collect::<Vec<bool>>()
         });
-        if picked.as_ref().is_some_and(|picked| picked.iter().all(|given| !given)) {
+        if picked
+            .as_ref()
+            .is_some_and(|picked| picked.iter().all(|given| !given))
+        {
             continue;
         }
         let picked = picked.filter(|picked| picked.iter().any(|given| !given));
         update_plan.set(*index, gather(values, update), picked, on_match);
     }
     if update_plan.assignments.is_empty() {
-        let all = update.iter().filter_map(|row| ids.get(*row)?.as_ref()).map(ToString::to_string).collect();
-        return Ok(if on_match == OnMatch::Overwrite { all } else { Vec::new() });
+        let all = update
+            .iter()
+            .filter_map(|row| ids.get(*row)?.as_ref())
+            .map(ToString::to_string)
+            .collect();
+        return Ok(if on_match == OnMatch::Overwrite {
+            all
+        } else {
+            Vec::new()
+        });
     }
     update_plan.run(connection, writing, keys, on_match).await
 }
@@ -289,12 +382,21 @@ impl<'t> UpdatePlan<'t> {
     }
 
     fn array(&mut self, data_type: &str, alias: &str) {
-        self.arrays.push(format!("${}::{data_type}[]", self.arrays.len() + 1));
+        self.arrays
+            .push(format!("${}::{data_type}[]", self.arrays.len() + 1));
         self.aliases.push(alias.to_owned());
     }
 
-    fn set(&mut self, index: usize, values: Values, provided: Option<Vec<bool>>, on_match: OnMatch) {
-        let Some(column) = self.table.columns.get(index) else { return };
+    fn set(
+        &mut self,
+        index: usize,
+        values: Values,
+        provided: Option<Vec<bool>>,
+        on_match: OnMatch,
+    ) {
+        let Some(column) = self.table.columns.get(index) else {
+            return;
+        };
         let name = ident(&column.sql_name());
         let (value, given) = (format!("c{index}"), format!("p{index}"));
         self.array(sql_type(column.data_type), &value);
@@ -312,10 +414,16 @@ impl<'t> UpdatePlan<'t> {
         };
         self.assignments.push(match &condition {
             None => format!("{name} = {wanted}"),
-            Some(condition) => format!("{name} = CASE WHEN {condition} THEN {wanted} ELSE t.{name} END"),
+            Some(condition) => {
+                format!("{name} = CASE WHEN {condition} THEN {wanted} ELSE t.{name} END")
+            }
         });
-        let given = condition.map(|condition| format!(" AND {condition}")).unwrap_or_default();
-        self.fills.push(format!("(t.{name} IS NULL AND u.{value} IS NOT NULL{given})"));
+        let given = condition
+            .map(|condition| format!(" AND {condition}"))
+            .unwrap_or_default();
+        self.fills.push(format!(
+            "(t.{name} IS NULL AND u.{value} IS NOT NULL{given})"
+        ));
     }
 
     async fn run(
@@ -346,7 +454,10 @@ impl<'t> UpdatePlan<'t> {
                 Bound::Provided(provided) => query.bind::<Array<Bool>, _>(provided),
             };
         }
-        let changed: Vec<Changed> = query.bind::<Timestamptz, _>(writing.now).load(connection).await?;
+        let changed: Vec<Changed> = query
+            .bind::<Timestamptz, _>(writing.now)
+            .load(connection)
+            .await?;
         Ok(changed.into_iter().map(|row| row.key).collect())
     }
 }

@@ -15,8 +15,8 @@ use labdata_domain::{
 use crate::{
     catalog::ddl::{point_expression, points_from},
     sql::{
-        Schemas, bind_scalar, bind_values, ident, key_from_text, primary_key, primary_key_type, rendered,
-        rendered_columns, sql_type, statement,
+        Schemas, bind_scalar, bind_values, ident, key_from_text, primary_key, primary_key_type,
+        rendered, rendered_columns, sql_type, statement,
     },
 };
 
@@ -73,14 +73,27 @@ pub(crate) async fn read(
     let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
     let more = found.len() > limit;
     found.truncate(limit);
-    let next = if more { found.last().and_then(|last| position(&plan.target, last)) } else { None };
-    Ok(RowPage { rows: found.into_iter().map(|found| RowJson::from_rendered(found.rendered)).collect(), next })
+    let next = if more {
+        found.last().and_then(|last| position(&plan.target, last))
+    } else {
+        None
+    };
+    Ok(RowPage {
+        rows: found
+            .into_iter()
+            .map(|found| RowJson::from_rendered(found.rendered))
+            .collect(),
+        next,
+    })
 }
 
 fn position(target: &ReadTarget, last: &Found) -> Option<Position> {
     let key_type = match target {
         ReadTarget::Table(table) if table.is_raw() => {
-            return Some(Position::Point { chunk: last.chunk?, place: last.place? });
+            return Some(Position::Point {
+                chunk: last.chunk?,
+                place: last.place?,
+            });
         }
         ReadTarget::Table(table) => primary_key_type(table),
         ReadTarget::Platform(table) => table.columns().first()?.data_type,
@@ -93,9 +106,14 @@ fn key_scalar(key: &KeyValue) -> Scalar {
 }
 
 fn rows_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
-    let mut query = Query { text: String::new(), bound: Vec::new() };
+    let mut query = Query {
+        text: String::new(),
+        bound: Vec::new(),
+    };
     let key = primary_key(table);
-    let mut conditions = conditions(&mut query, schemas, plan, |sql_name| format!("t.{}", ident(sql_name)));
+    let mut conditions = conditions(&mut query, schemas, plan, |sql_name| {
+        format!("t.{}", ident(sql_name))
+    });
     if let Some(Position::Key(after)) = &plan.after {
         let parameter = query.parameter(Bound::Scalar(key_scalar(after)));
         conditions.push(format!("t.{key} < {parameter}"));
@@ -112,18 +130,28 @@ fn rows_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
 }
 
 fn points_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
-    let mut query = Query { text: String::new(), bound: Vec::new() };
-    let mut conditions = conditions(&mut query, schemas, plan, |sql_name| point_expression(table, sql_name));
+    let mut query = Query {
+        text: String::new(),
+        bound: Vec::new(),
+    };
+    let mut conditions = conditions(&mut query, schemas, plan, |sql_name| {
+        point_expression(table, sql_name)
+    });
     if let Some(Position::Point { chunk, place }) = plan.after {
         let chunk = query.parameter(Bound::Scalar(Scalar::Integer(chunk)));
         let place = query.parameter(Bound::Scalar(Scalar::Integer(place)));
-        conditions.push(format!("(c._chunk > {chunk} OR (c._chunk = {chunk} AND p._place > {place}))"));
+        conditions.push(format!(
+            "(c._chunk > {chunk} OR (c._chunk = {chunk} AND p._place > {place}))"
+        ));
     }
     let columns: Vec<String> = table
         .columns
         .iter()
         .map(|column| {
-            let value = rendered(column.data_type, &point_expression(table, &column.sql_name()));
+            let value = rendered(
+                column.data_type,
+                &point_expression(table, &column.sql_name()),
+            );
             format!("{value} AS {}", ident(&column.name))
         })
         .collect();
@@ -139,15 +167,23 @@ fn points_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
 }
 
 fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
-    let mut query = Query { text: String::new(), bound: Vec::new() };
+    let mut query = Query {
+        text: String::new(),
+        bound: Vec::new(),
+    };
     let organization = query.parameter(Bound::Organization);
     let Some(source) = platform_source(table, &organization) else {
         // Its table comes with a later part of the platform: there is nothing to read yet.
         let empty = "SELECT ''::text AS rendered, NULL::text AS key, NULL::bigint AS chunk, NULL::bigint AS place WHERE $1::uuid IS NULL";
-        return Query { text: empty.to_owned(), bound: query.bound };
+        return Query {
+            text: empty.to_owned(),
+            bound: query.bound,
+        };
     };
     let schemas = Schemas::of(OrganizationId::new(uuid::Uuid::nil()));
-    let mut conditions = conditions(&mut query, &schemas, plan, |sql_name| format!("t.{}", ident(sql_name)));
+    let mut conditions = conditions(&mut query, &schemas, plan, |sql_name| {
+        format!("t.{}", ident(sql_name))
+    });
     if let Some(Position::Key(after)) = &plan.after {
         let parameter = query.parameter(Bound::Scalar(key_scalar(after)));
         conditions.push(format!("t.id < {parameter}"));
@@ -155,7 +191,13 @@ fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
     let columns: Vec<String> = table
         .columns()
         .iter()
-        .map(|column| format!("{} AS {}", rendered(column.data_type, &format!("t.{}", ident(column.name))), ident(column.name)))
+        .map(|column| {
+            format!(
+                "{} AS {}",
+                rendered(column.data_type, &format!("t.{}", ident(column.name))),
+                ident(column.name)
+            )
+        })
         .collect();
     query.text = format!(
         "SELECT row_to_json(r)::text AS rendered, t.id::text AS key, NULL::bigint AS chunk, NULL::bigint AS place \
@@ -195,17 +237,39 @@ fn platform_source(table: PlatformTable, organization: &str) -> Option<String> {
 }
 
 fn filter(conditions: &[String]) -> String {
-    if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) }
+    if conditions.is_empty() {
+        String::new()
+    } else {
+        format!(" WHERE {}", conditions.join(" AND "))
+    }
 }
 
-fn conditions(query: &mut Query, schemas: &Schemas, plan: &ReadPlan, column: impl Fn(&str) -> String) -> Vec<String> {
-    plan.conditions.iter().map(|condition| condition_sql(query, schemas, condition, &column)).collect()
+fn conditions(
+    query: &mut Query,
+    schemas: &Schemas,
+    plan: &ReadPlan,
+    column: impl Fn(&str) -> String,
+) -> Vec<String> {
+    plan.conditions
+        .iter()
+        .map(|condition| condition_sql(query, schemas, condition, &column))
+        .collect()
 }
 
 /// A condition behind references becomes a chain of `IN (SELECT …)`, which indexes serve.
-fn condition_sql(query: &mut Query, schemas: &Schemas, condition: &Condition, column: &impl Fn(&str) -> String) -> String {
+fn condition_sql(
+    query: &mut Query,
+    schemas: &Schemas,
+    condition: &Condition,
+    column: &impl Fn(&str) -> String,
+) -> String {
     let Some(last) = condition.hops.len().checked_sub(1) else {
-        return test_sql(query, &column(&condition.field.sql_name), condition.field.data_type, &condition.test);
+        return test_sql(
+            query,
+            &column(&condition.field.sql_name),
+            condition.field.data_type,
+            &condition.test,
+        );
     };
     let field = format!("h{last}.{}", ident(&condition.field.sql_name));
     let mut inner = test_sql(query, &field, condition.field.data_type, &condition.test);
@@ -241,8 +305,11 @@ fn test_sql(query: &mut Query, expression: &str, data_type: DataType, test: &Tes
         }
         Test::IsNull(true) => format!("{expression} IS NULL"),
         Test::IsNull(false) => format!("{expression} IS NOT NULL"),
-        Test::Contains(text) => {
-            let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        Test::Contains(part) => {
+            let escaped = part
+                .replace('\\', "\\\\")
+                .replace('%', "\\%")
+                .replace('_', "\\_");
             let parameter = query.parameter(Bound::Scalar(Scalar::Text(format!("%{escaped}%"))));
             format!("{expression} ILIKE {parameter}")
         }

@@ -20,7 +20,10 @@ use super::{
     failure::Failure,
     ledger::LedgerAction,
 };
-use crate::sql::{bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type, statement};
+use crate::sql::{
+    bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
+    statement,
+};
 
 /// How many ids of blocking rows are named.
 const NAMED_BLOCKERS: usize = 5;
@@ -64,15 +67,22 @@ struct Count {
 type Created = HashMap<String, HashSet<KeyValue>>;
 
 /// Deletes the rows that `writing.execution` created. The caller commits.
-pub(crate) async fn revert(connection: &mut AsyncPgConnection, writing: &Writing<'_>) -> Result<RevertReport, RevertFailure> {
+pub(crate) async fn revert(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+) -> Result<RevertReport, RevertFailure> {
     // Locks out closing, writing and another revert of the same execution.
-    let known = diesel::sql_query("SELECT id FROM labdata.job_execution WHERE id = $1 AND organization_id = $2 FOR UPDATE")
-        .bind::<SqlUuid, _>(writing.execution.as_uuid())
-        .bind::<SqlUuid, _>(writing.organization.as_uuid())
-        .execute(connection)
-        .await?;
+    let known = diesel::sql_query(
+        "SELECT id FROM labdata.job_execution WHERE id = $1 AND organization_id = $2 FOR UPDATE",
+    )
+    .bind::<SqlUuid, _>(writing.execution.as_uuid())
+    .bind::<SqlUuid, _>(writing.organization.as_uuid())
+    .execute(connection)
+    .await?;
     if known == 0 {
-        return Err(RevertFailure::Refused(PortError::NotFound("execution").into()));
+        return Err(RevertFailure::Refused(
+            PortError::NotFound("execution").into(),
+        ));
     }
     let lines: Vec<Line> = diesel::sql_query(
         "UPDATE labdata.write_ledger SET reverted_at = $2 WHERE execution_id = $1 AND reverted_at IS NULL \
@@ -83,8 +93,12 @@ pub(crate) async fn revert(connection: &mut AsyncPgConnection, writing: &Writing
     .load(connection)
     .await?;
     let mut created_counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for line in lines.iter().filter(|line| line.action == LedgerAction::Created.as_str()) {
-        *created_counts.entry(line.table_name.as_str()).or_default() += u64::try_from(line.row_count).unwrap_or_default();
+    for line in lines
+        .iter()
+        .filter(|line| line.action == LedgerAction::Created.as_str())
+    {
+        *created_counts.entry(line.table_name.as_str()).or_default() +=
+            u64::try_from(line.row_count).unwrap_or_default();
     }
     let mut created = Created::new();
     let mut report = RevertReport::default();
@@ -105,14 +119,25 @@ pub(crate) async fn revert(connection: &mut AsyncPgConnection, writing: &Writing
         return Err(RevertFailure::Refused(RevertError::Blocked(blockers)));
     }
     report.warnings = own_warnings(&lines, &created);
-    report.warnings.extend(changed_by_others(connection, writing, &created).await?);
-    report.warnings.extend(series_of_others(connection, writing, &created).await?);
-    report.raws_deleted_count = count_points(connection, writing, &created).await?.values().sum();
+    report
+        .warnings
+        .extend(changed_by_others(connection, writing, &created).await?);
+    report
+        .warnings
+        .extend(series_of_others(connection, writing, &created).await?);
+    report.raws_deleted_count = count_points(connection, writing, &created)
+        .await?
+        .values()
+        .sum();
     delete_all(connection, writing, &created).await?;
     Ok(report)
 }
 
-async fn created_rows(connection: &mut AsyncPgConnection, writing: &Writing<'_>, table: &Table) -> Result<HashSet<KeyValue>, Failure> {
+async fn created_rows(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    table: &Table,
+) -> Result<HashSet<KeyValue>, Failure> {
     let key = primary_key(table);
     let rows: Vec<Key> = statement(format!(
         "SELECT t.{key}::text AS key FROM {} t WHERE t.created_by_execution_id = $1 ORDER BY t.{key} FOR UPDATE",
@@ -122,14 +147,25 @@ async fn created_rows(connection: &mut AsyncPgConnection, writing: &Writing<'_>,
     .load(connection)
     .await?;
     let data_type = primary_key_type(table);
-    Ok(rows.into_iter().map(|row| key_from_text(row.key, data_type)).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| key_from_text(row.key, data_type))
+        .collect())
 }
 
 /// Rows that this execution did not create, and that reference rows which it did.
-async fn find_blockers(connection: &mut AsyncPgConnection, writing: &Writing<'_>, created: &Created) -> Result<Vec<Blocker>, Failure> {
+async fn find_blockers(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    created: &Created,
+) -> Result<Vec<Blocker>, Failure> {
     let mut blockers: BTreeMap<String, HashSet<String>> = BTreeMap::new();
     for (target, keys) in created {
-        for (other, column) in writing.catalog.referencing(target).filter(|(other, _)| !other.is_raw()) {
+        for (other, column) in writing
+            .catalog
+            .referencing(target)
+            .filter(|(other, _)| !other.is_raw())
+        {
             let values = key_values(keys.iter().cloned(), column.data_type);
             let query = statement(format!(
                 "SELECT t.{key}::text AS key FROM {table} t WHERE t.{column} = ANY($1::{data_type}[]) \
@@ -144,7 +180,10 @@ async fn find_blockers(connection: &mut AsyncPgConnection, writing: &Writing<'_>
                 .load(connection)
                 .await?;
             if !rows.is_empty() {
-                blockers.entry(other.name.clone()).or_default().extend(rows.into_iter().map(|row| row.key));
+                blockers
+                    .entry(other.name.clone())
+                    .or_default()
+                    .extend(rows.into_iter().map(|row| row.key));
             }
         }
     }
@@ -165,7 +204,12 @@ fn own_warnings(lines: &[Line], created: &Created) -> Vec<String> {
     let mut sums: BTreeMap<(&str, &'static str), u64> = BTreeMap::new();
     let created_texts: HashMap<&str, HashSet<String>> = created
         .iter()
-        .map(|(table, keys)| (table.as_str(), keys.iter().map(ToString::to_string).collect()))
+        .map(|(table, keys)| {
+            (
+                table.as_str(),
+                keys.iter().map(ToString::to_string).collect(),
+            )
+        })
         .collect();
     let any_created = |id: &String| created_texts.values().any(|keys| keys.contains(id));
     for line in lines {
@@ -174,14 +218,20 @@ fn own_warnings(lines: &[Line], created: &Created) -> Vec<String> {
         let (what, count) = match line.action.as_str() {
             "updated" => {
                 let own = created_texts.get(line.table_name.as_str());
-                let others = ids.iter().filter(|id| own.is_none_or(|keys| !keys.contains(*id))).count();
+                let others = ids
+                    .iter()
+                    .filter(|id| own.is_none_or(|keys| !keys.contains(*id)))
+                    .count();
                 ("updated rows", u64::try_from(others).unwrap_or(u64::MAX))
             }
             "deleted" => ("deleted rows", count),
             "points_deleted" => ("points deleted with their rows", count),
             "series_written" => {
                 let others = ids.iter().filter(|id| !any_created(id)).count();
-                ("series written to rows that existed before", u64::try_from(others).unwrap_or(u64::MAX))
+                (
+                    "series written to rows that existed before",
+                    u64::try_from(others).unwrap_or(u64::MAX),
+                )
             }
             "series_replaced" => {
                 let others = ids.iter().filter(|id| !any_created(id)).count();
@@ -193,11 +243,17 @@ fn own_warnings(lines: &[Line], created: &Created) -> Vec<String> {
             *sums.entry((line.table_name.as_str(), what)).or_default() += count;
         }
     }
-    sums.into_iter().map(|((table, what), count)| format!("not undone: {count} {what} of \"{table}\"")).collect()
+    sums.into_iter()
+        .map(|((table, what), count)| format!("not undone: {count} {what} of \"{table}\""))
+        .collect()
 }
 
 /// Created rows that another execution has changed since.
-async fn changed_by_others(connection: &mut AsyncPgConnection, writing: &Writing<'_>, created: &Created) -> Result<Vec<String>, Failure> {
+async fn changed_by_others(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    created: &Created,
+) -> Result<Vec<String>, Failure> {
     let mut warnings = Vec::new();
     for (table, keys) in created {
         let ids: Vec<String> = keys.iter().map(ToString::to_string).collect();
@@ -222,10 +278,18 @@ async fn changed_by_others(connection: &mut AsyncPgConnection, writing: &Writing
 }
 
 /// Series that another execution wrote to created rows, which go with them.
-async fn series_of_others(connection: &mut AsyncPgConnection, writing: &Writing<'_>, created: &Created) -> Result<Vec<String>, Failure> {
+async fn series_of_others(
+    connection: &mut AsyncPgConnection,
+    writing: &Writing<'_>,
+    created: &Created,
+) -> Result<Vec<String>, Failure> {
     let mut warnings = Vec::new();
     for (target, keys) in created {
-        for (raw, column) in writing.catalog.referencing(target).filter(|(other, _)| other.is_raw()) {
+        for (raw, column) in writing
+            .catalog
+            .referencing(target)
+            .filter(|(other, _)| other.is_raw())
+        {
             let values = key_values(keys.iter().cloned(), column.data_type);
             let name = ident(&column.sql_name());
             let query = statement(format!(

@@ -5,7 +5,8 @@ use std::{borrow::Cow, collections::HashMap, ops::Range};
 use diesel::{
     QueryableByName,
     sql_types::{
-        Array, BigInt, Bool, Date, Double, Integer, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+        Array, BigInt, Bool, Date, Double, Integer, Jsonb, Nullable, Text, Timestamptz,
+        Uuid as SqlUuid,
     },
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -17,7 +18,8 @@ use labdata_domain::{
 
 use super::{apply::Writing, failure::Failure};
 use crate::sql::{
-    Statement, bind_scalar, bind_values, gather, ident, key_from_text, key_values, primary_key, sql_type, statement,
+    Statement, bind_scalar, bind_values, gather, ident, key_from_text, key_values, primary_key,
+    sql_type, statement,
 };
 
 /// Points of one chunk: arrays of this length are read whole, and cost little beside their row
@@ -56,7 +58,11 @@ pub(super) async fn replace_series(
     let mut form_of: HashMap<(&str, usize, Vec<usize>), usize> = HashMap::new();
     for (index, ready) in series.iter().enumerate() {
         let columns = ready.columns.iter().map(|(column, _)| *column).collect();
-        let key = (ready.step.table.name.as_str(), ready.step.parent_column, columns);
+        let key = (
+            ready.step.table.name.as_str(),
+            ready.step.parent_column,
+            columns,
+        );
         let form = *form_of.entry(key).or_insert_with(|| {
             forms.push(Vec::new());
             forms.len() - 1
@@ -67,12 +73,17 @@ pub(super) async fn replace_series(
     }
     let mut replaced = vec![0; series.len()];
     for members in forms {
-        let members: Vec<(usize, &ReadySeries<'_>)> =
-            members.into_iter().filter_map(|index| series.get(index).map(|ready| (index, ready))).collect();
-        let [(_, first), ..] = members.as_slice() else { continue };
+        let members: Vec<(usize, &ReadySeries<'_>)> = members
+            .into_iter()
+            .filter_map(|index| series.get(index).map(|ready| (index, ready)))
+            .collect();
+        let [(_, first), ..] = members.as_slice() else {
+            continue;
+        };
         let gone = remove(connection, writing, first.step, &members).await?;
         for (index, ready) in &members {
-            if let (Some(slot), Some(points)) = (replaced.get_mut(*index), gone.get(&ready.parent)) {
+            if let (Some(slot), Some(points)) = (replaced.get_mut(*index), gone.get(&ready.parent))
+            {
                 *slot = *points;
             }
         }
@@ -87,8 +98,13 @@ async fn remove(
     step: &SeriesStep,
     members: &[(usize, &ReadySeries<'_>)],
 ) -> Result<HashMap<KeyValue, u64>, Failure> {
-    let Some(column) = step.table.columns.get(step.parent_column) else { return Ok(HashMap::new()) };
-    let parents = key_values(members.iter().map(|(_, ready)| ready.parent.clone()), column.data_type);
+    let Some(column) = step.table.columns.get(step.parent_column) else {
+        return Ok(HashMap::new());
+    };
+    let parents = key_values(
+        members.iter().map(|(_, ready)| ready.parent.clone()),
+        column.data_type,
+    );
     lock_parents(connection, writing, column, members).await?;
     let name = ident(&column.sql_name());
     let query = statement(format!(
@@ -100,7 +116,12 @@ async fn remove(
     let gone: Vec<Replaced> = bind_values(query, &parents).load(connection).await?;
     Ok(gone
         .into_iter()
-        .map(|row| (key_from_text(row.parent, column.data_type), u64::try_from(row.points).unwrap_or_default()))
+        .map(|row| {
+            (
+                key_from_text(row.parent, column.data_type),
+                u64::try_from(row.points).unwrap_or_default(),
+            )
+        })
         .collect())
 }
 
@@ -112,10 +133,18 @@ async fn lock_parents(
     column: &Column,
     members: &[(usize, &ReadySeries<'_>)],
 ) -> Result<(), Failure> {
-    let parents = members.iter().filter(|(_, ready)| !ready.is_new).map(|(_, ready)| ready.parent.clone());
+    let parents = members
+        .iter()
+        .filter(|(_, ready)| !ready.is_new)
+        .map(|(_, ready)| ready.parent.clone());
     let parents = key_values(parents.collect::<Vec<_>>(), column.data_type);
-    let table = column.references.as_deref().and_then(|name| writing.catalog.table(name));
-    let Some(table) = table.filter(|_| !parents.is_empty()) else { return Ok(()) };
+    let table = column
+        .references
+        .as_deref()
+        .and_then(|name| writing.catalog.table(name));
+    let Some(table) = table.filter(|_| !parents.is_empty()) else {
+        return Ok(());
+    };
     let key = primary_key(table);
     let query = statement(format!(
         "SELECT 1 FROM {} t WHERE t.{key} = ANY($1::{}[]) ORDER BY t.{key} FOR NO KEY UPDATE",
@@ -162,12 +191,22 @@ fn chunk<'s>(table: &Table, ready: &'s ReadySeries<'_>, points: Range<usize>) ->
         .columns
         .iter()
         .map(|(index, values)| {
-            let reference = table.columns.get(*index).is_some_and(|column| column.references.is_some());
+            let reference = table
+                .columns
+                .get(*index)
+                .is_some_and(|column| column.references.is_some());
             reference.then(|| gather(values, &[points.start]))
         })
         .collect();
     let (start, order) = places(&ready.step.order, &points);
-    Chunk { parent: ready.parent.clone().into(), columns: &ready.columns, references, points, start, order }
+    Chunk {
+        parent: ready.parent.clone().into(),
+        columns: &ready.columns,
+        references,
+        points,
+        start,
+        order,
+    }
 }
 
 /// Where a series is cut: every 4,096 points, and wherever another reference's value changes,
@@ -177,15 +216,23 @@ fn cut(ready: &ReadySeries<'_>) -> Vec<Range<usize>> {
     let references: Vec<&Values> = ready
         .columns
         .iter()
-        .filter(|(index, _)| step.table.columns.get(*index).is_some_and(|column| column.references.is_some()))
+        .filter(|(index, _)| {
+            step.table
+                .columns
+                .get(*index)
+                .is_some_and(|column| column.references.is_some())
+        })
         .map(|(_, values)| values.as_ref())
         .collect();
     let mut ranges = Vec::new();
     let mut from = 0;
     while from < step.points {
         let full = (from + POINTS_PER_CHUNK).min(step.points);
-        let changed = (from + 1..full)
-            .find(|point| references.iter().any(|values| values.get(*point) != values.get(*point - 1)));
+        let changed = (from + 1..full).find(|point| {
+            references
+                .iter()
+                .any(|values| values.get(*point) != values.get(*point - 1))
+        });
         let to = changed.unwrap_or(full);
         ranges.push(from..to);
         from = to;
@@ -200,8 +247,9 @@ fn places(order: &Order, points: &Range<usize>) -> (i64, Option<Vec<i64>>) {
         Order::Given(places) => {
             let places = places.get(points.clone()).unwrap_or_default();
             let start = places.first().copied().unwrap_or_default();
-            let consecutive =
-                places.windows(2).all(|pair| matches!(pair, [a, b] if a.checked_add(1) == Some(*b)));
+            let consecutive = places
+                .windows(2)
+                .all(|pair| matches!(pair, [a, b] if a.checked_add(1) == Some(*b)));
             (start, (!consecutive).then(|| places.to_vec()))
         }
     }
@@ -214,9 +262,14 @@ async fn insert_chunks(
     chunks: &[Chunk<'_>],
 ) -> Result<(), Failure> {
     let table = &first.step.table;
-    let Some(parent_column) = table.columns.get(first.step.parent_column) else { return Ok(()) };
-    let columns: Vec<&Column> =
-        first.columns.iter().filter_map(|(index, _)| table.columns.get(*index)).collect();
+    let Some(parent_column) = table.columns.get(first.step.parent_column) else {
+        return Ok(());
+    };
+    let columns: Vec<&Column> = first
+        .columns
+        .iter()
+        .filter_map(|(index, _)| table.columns.get(*index))
+        .collect();
     let mut names = vec![ident(&parent_column.sql_name())];
     names.extend(columns.iter().map(|column| ident(&column.sql_name())));
     let mut rows = Vec::with_capacity(chunks.len());
@@ -226,23 +279,21 @@ async fn insert_chunks(
             parameter += 1;
             parameter
         };
-        let mut row = format!(
-            "($1,${}::integer,${}::bigint,${}::bigint[],${}::{}",
-            next(),
-            next(),
-            next(),
-            next(),
-            sql_type(parent_column.data_type)
-        );
-        for column in &columns {
+        let mut row = vec![
+            "$1".to_owned(),
+            format!("${}::integer", next()),
+            format!("${}::bigint", next()),
+            format!("${}::bigint[]", next()),
+            format!("${}::{}", next(), sql_type(parent_column.data_type)),
+        ];
+        row.extend(columns.iter().map(|column| {
             let data_type = sql_type(column.data_type);
-            row.push_str(&match column.references {
-                Some(_) => format!(",(${}::{data_type}[])[1]", next()),
-                None => format!(",${}::{data_type}[]", next()),
-            });
-        }
-        row.push(')');
-        rows.push(row);
+            match column.references {
+                Some(_) => format!("(${}::{data_type}[])[1]", next()),
+                None => format!("${}::{data_type}[]", next()),
+            }
+        }));
+        rows.push(format!("({})", row.join(",")));
     }
     let mut query = statement(format!(
         "INSERT INTO {} (_execution, _points, _start, _order, {}) VALUES {}",
@@ -269,17 +320,35 @@ async fn insert_chunks(
 }
 
 /// Binds a part of a column as an array.
-fn bind_slice<'f>(statement: Statement<'f>, values: &'f Values, points: Range<usize>) -> Statement<'f> {
+fn bind_slice<'f>(
+    statement: Statement<'f>,
+    values: &'f Values,
+    points: Range<usize>,
+) -> Statement<'f> {
     match values {
-        Values::Text(v) => statement.bind::<Array<Nullable<Text>>, _>(v.get(points).unwrap_or_default()),
-        Values::Integer(v) => statement.bind::<Array<Nullable<BigInt>>, _>(v.get(points).unwrap_or_default()),
-        Values::Float(v) => statement.bind::<Array<Nullable<Double>>, _>(v.get(points).unwrap_or_default()),
-        Values::Boolean(v) => statement.bind::<Array<Nullable<Bool>>, _>(v.get(points).unwrap_or_default()),
+        Values::Text(v) => {
+            statement.bind::<Array<Nullable<Text>>, _>(v.get(points).unwrap_or_default())
+        }
+        Values::Integer(v) => {
+            statement.bind::<Array<Nullable<BigInt>>, _>(v.get(points).unwrap_or_default())
+        }
+        Values::Float(v) => {
+            statement.bind::<Array<Nullable<Double>>, _>(v.get(points).unwrap_or_default())
+        }
+        Values::Boolean(v) => {
+            statement.bind::<Array<Nullable<Bool>>, _>(v.get(points).unwrap_or_default())
+        }
         Values::Datetime(v) => {
             statement.bind::<Array<Nullable<Timestamptz>>, _>(v.get(points).unwrap_or_default())
         }
-        Values::Date(v) => statement.bind::<Array<Nullable<Date>>, _>(v.get(points).unwrap_or_default()),
-        Values::Uuid(v) => statement.bind::<Array<Nullable<SqlUuid>>, _>(v.get(points).unwrap_or_default()),
-        Values::Json(v) => statement.bind::<Array<Nullable<Jsonb>>, _>(v.get(points).unwrap_or_default()),
+        Values::Date(v) => {
+            statement.bind::<Array<Nullable<Date>>, _>(v.get(points).unwrap_or_default())
+        }
+        Values::Uuid(v) => {
+            statement.bind::<Array<Nullable<SqlUuid>>, _>(v.get(points).unwrap_or_default())
+        }
+        Values::Json(v) => {
+            statement.bind::<Array<Nullable<Jsonb>>, _>(v.get(points).unwrap_or_default())
+        }
     }
 }

@@ -42,15 +42,28 @@ impl PgDataStore {
         Self { database, catalog }
     }
 
-    async fn catalog(&self, organization: OrganizationId, plan: &WritePlan) -> Result<Arc<Catalog>, WriteError> {
+    async fn catalog(
+        &self,
+        organization: OrganizationId,
+        plan: &WritePlan,
+    ) -> Result<Arc<Catalog>, WriteError> {
         if let Some(picture) = self.catalog.picture(organization, plan.version) {
             return Ok(picture);
         }
         let current = self.catalog.snapshot(organization).await?;
-        if current.version == plan.version { Ok(current) } else { Err(WriteError::CatalogChanged) }
+        if current.version == plan.version {
+            Ok(current)
+        } else {
+            Err(WriteError::CatalogChanged)
+        }
     }
 
-    async fn write_once(&self, writing: &Writing<'_>, plan: &WritePlan, attribution: &Attribution) -> Result<WriteOutcome, Failure> {
+    async fn write_once(
+        &self,
+        writing: &Writing<'_>,
+        plan: &WritePlan,
+        attribution: &Attribution,
+    ) -> Result<WriteOutcome, Failure> {
         let mut connection = self.database.connection().await?;
         transaction::begin(&mut connection).await?;
         match apply::apply(&mut connection, writing, plan, attribution).await {
@@ -69,13 +82,22 @@ impl PgDataStore {
         }
     }
 
-    async fn revert_once(&self, organization: OrganizationId, execution: ExecutionId, now: OffsetDateTime) -> Result<RevertReport, RevertFailure> {
+    async fn revert_once(
+        &self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+        now: OffsetDateTime,
+    ) -> Result<RevertReport, RevertFailure> {
         let mut connection = self.database.connection().await.map_err(Failure::from)?;
         transaction::begin(&mut connection).await?;
         let result = async {
             apply::lock_catalog(&mut connection, organization).await?;
             // The lock holds definitions still, so this picture stays true.
-            let catalog = self.catalog.snapshot(organization).await.map_err(Failure::from)?;
+            let catalog = self
+                .catalog
+                .snapshot(organization)
+                .await
+                .map_err(Failure::from)?;
             let writing = Writing {
                 organization,
                 schemas: Schemas::of(organization),
@@ -109,19 +131,34 @@ async fn back_off(attempt: u32, spread: u128) {
 
 #[async_trait]
 impl DataStore for PgDataStore {
-    async fn answer(&self, organization: OrganizationId, questions: &Questions) -> Result<Answers, PortError> {
+    async fn answer(
+        &self,
+        organization: OrganizationId,
+        questions: &Questions,
+    ) -> Result<Answers, PortError> {
         if questions.is_empty() {
             return Ok(Answers::default());
         }
         let mut connection = self.database.connection().await?;
-        answer::answer(&mut connection, organization, questions).await.map_err(|error| {
-            // A table or column that has gone: the catalog has changed since the check.
-            let text = error.to_string();
-            if text.contains("does not exist") { PortError::Conflict("the tables have changed".to_owned()) } else { port_error(error) }
-        })
+        answer::answer(&mut connection, organization, questions)
+            .await
+            .map_err(|error| {
+                // A table or column that has gone: the catalog has changed since the check.
+                let text = error.to_string();
+                if text.contains("does not exist") {
+                    PortError::Conflict("the tables have changed".to_owned())
+                } else {
+                    port_error(error)
+                }
+            })
     }
 
-    async fn write(&self, organization: OrganizationId, plan: &WritePlan, attribution: &Attribution) -> Result<WriteOutcome, WriteError> {
+    async fn write(
+        &self,
+        organization: OrganizationId,
+        plan: &WritePlan,
+        attribution: &Attribution,
+    ) -> Result<WriteOutcome, WriteError> {
         let catalog = self.catalog(organization, plan).await?;
         let execution = match &attribution.target {
             WriteTarget::Existing(execution) | WriteTarget::New { execution, .. } => *execution,
@@ -141,27 +178,46 @@ impl DataStore for PgDataStore {
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Clash(why)) => {
                     tracing::debug!(attempt, why, "a write clashed with another");
-                    back_off(attempt, attribution.api_key.as_uuid().as_u128() ^ execution.as_uuid().as_u128()).await;
+                    back_off(
+                        attempt,
+                        attribution.api_key.as_uuid().as_u128() ^ execution.as_uuid().as_u128(),
+                    )
+                    .await;
                 }
             }
         }
         Err(PortError::Busy("other writes keep changing the same rows".to_owned()).into())
     }
 
-    async fn revert(&self, organization: OrganizationId, execution: ExecutionId, now: OffsetDateTime) -> Result<RevertReport, RevertError> {
+    async fn revert(
+        &self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+        now: OffsetDateTime,
+    ) -> Result<RevertReport, RevertError> {
         for attempt in 0..MAX_ATTEMPTS {
             match self.revert_once(organization, execution, now).await {
                 Ok(report) => return Ok(report),
                 Err(RevertFailure::Refused(error)) => return Err(error),
-                Err(RevertFailure::Failed(Failure::Clash(_))) => back_off(attempt, execution.as_uuid().as_u128()).await,
-                Err(RevertFailure::Failed(failure)) => return Err(failure.into_port_error().into()),
+                Err(RevertFailure::Failed(Failure::Clash(_))) => {
+                    back_off(attempt, execution.as_uuid().as_u128()).await;
+                }
+                Err(RevertFailure::Failed(failure)) => {
+                    return Err(failure.into_port_error().into());
+                }
             }
         }
         Err(PortError::Busy("other writes keep changing the same rows".to_owned()).into())
     }
 
-    async fn read(&self, organization: OrganizationId, plan: &ReadPlan) -> Result<RowPage, PortError> {
+    async fn read(
+        &self,
+        organization: OrganizationId,
+        plan: &ReadPlan,
+    ) -> Result<RowPage, PortError> {
         let mut connection = self.database.connection().await?;
-        read::read(&mut connection, organization, plan).await.map_err(port_error)
+        read::read(&mut connection, organization, plan)
+            .await
+            .map_err(port_error)
     }
 }

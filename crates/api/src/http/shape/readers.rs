@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::{Kind, Place, Reader, Shape};
 
 /// Another type, by its own [`Shape`].
+#[must_use]
 pub fn shape<T: Shape>() -> impl Reader<T> {
     |value: Value, place: &Place<'_>| T::read(value, place)
 }
@@ -48,6 +49,7 @@ fn no_nul() -> Kind {
 }
 
 /// A whole number between two, both included.
+#[must_use]
 pub fn integer(range: RangeInclusive<i64>) -> impl Reader<i64> {
     move |value: Value, place: &Place<'_>| {
         let number = match whole(&value) {
@@ -68,6 +70,7 @@ pub fn integer(range: RangeInclusive<i64>) -> impl Reader<i64> {
 }
 
 /// A whole number from 0 to 4,294,967,295 within the range.
+#[must_use]
 pub fn unsigned(range: RangeInclusive<u32>) -> impl Reader<u32> {
     let read = integer(i64::from(*range.start())..=i64::from(*range.end()));
     move |value: Value, place: &Place<'_>| u32::try_from(read(value, place)?).ok()
@@ -102,6 +105,7 @@ fn is_long_number(text: &str) -> bool {
 }
 
 /// A number.
+#[must_use]
 pub fn float() -> impl Reader<f64> {
     |value: Value, place: &Place<'_>| match &value {
         Value::Number(number) => number.as_f64(),
@@ -114,6 +118,7 @@ pub fn float() -> impl Reader<f64> {
 }
 
 /// True or false, also as 1, 0, `yes`, `no`, `on`, `off`, `t`, `f`, `y`, `n`.
+#[must_use]
 pub fn boolean() -> impl Reader<bool> {
     |value: Value, place: &Place<'_>| match &value {
         Value::Bool(truth) => Some(*truth),
@@ -132,22 +137,21 @@ pub fn boolean() -> impl Reader<bool> {
 }
 
 /// One of the named values.
+#[must_use]
 pub fn choice<T: Clone>(choices: &'static [(&'static str, T)]) -> impl Reader<T> {
     move |value: Value, place: &Place<'_>| {
         let found = value.as_str().and_then(|text| {
             choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| choice.clone())
         });
-        match found {
-            Some(choice) => Some(choice),
-            None => {
-                let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-                place.refuse(Kind::choice(&names))
-            }
-        }
+        found.or_else(|| {
+            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+            place.refuse(Kind::choice(&names))
+        })
     }
 }
 
 /// A UUID, for ids that the specification calls so.
+#[must_use]
 pub fn uuid<T: From<Uuid>>() -> impl Reader<T> {
     |value: Value, place: &Place<'_>| {
         let Value::String(text) = value else { return place.refuse(Kind::uuid_type()) };
@@ -160,6 +164,7 @@ pub fn uuid<T: From<Uuid>>() -> impl Reader<T> {
 
 /// An id that the specification calls a string: what is no UUID is an unknown id, not a problem
 /// of shape.
+#[must_use]
 pub fn id<T: From<Uuid>>() -> impl Reader<MaybeId<T>> {
     |value: Value, place: &Place<'_>| {
         let Value::String(text) = value else { return place.refuse(Kind::string_type()) };
@@ -187,6 +192,7 @@ impl<T> MaybeId<T> {
 }
 
 /// A point in time with its offset (RFC 3339).
+#[must_use]
 pub fn datetime() -> impl Reader<OffsetDateTime> {
     |value: Value, place: &Place<'_>| {
         let Value::String(text) = value else { return place.refuse(Kind::datetime_type()) };
@@ -252,6 +258,7 @@ pub fn map_of<T>(read: impl Reader<T>) -> impl Reader<Vec<(String, T)>> {
 }
 
 /// A JSON object, kept as it is. NUL characters in it are left to those who store it.
+#[must_use]
 pub fn object() -> impl Reader<Map<String, Value>> {
     |value: Value, place: &Place<'_>| match value {
         Value::Object(map) => Some(map),
@@ -260,6 +267,7 @@ pub fn object() -> impl Reader<Map<String, Value>> {
 }
 
 /// Any JSON, kept as it is. NUL characters in it are left to those who store it.
+#[must_use]
 pub fn any() -> impl Reader<Value> {
     |value: Value, _: &Place<'_>| Some(value)
 }
@@ -283,6 +291,7 @@ fn has_nul(value: &Value) -> bool {
 }
 
 /// A place in a list, as a `Link` header gave it.
+#[must_use]
 pub fn cursor() -> impl Reader<Cursor> {
     |value: Value, place: &Place<'_>| {
         let cursor = value.as_str().and_then(Cursor::decode);
