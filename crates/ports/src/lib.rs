@@ -17,6 +17,8 @@ pub mod files;
 pub mod ids;
 pub mod instruments;
 pub mod jobs;
+pub mod mailer;
+pub mod notifications;
 pub mod tenancy;
 
 pub use clock::Clock;

@@ -21,7 +21,10 @@ pub struct Caps {
 
 impl Default for Caps {
     fn default() -> Self {
-        Self { per_user_and_hour: 60, per_organization_and_day: 1_000 }
+        Self {
+            per_user_and_hour: 60,
+            per_organization_and_day: 1_000,
+        }
     }
 }
 
@@ -48,12 +51,18 @@ pub struct CapReached {
 
 impl CapReached {
     fn detail(&self) -> String {
-        let Self { cap, retry_after_seconds, .. } = self;
+        let Self {
+            cap,
+            retry_after_seconds,
+            ..
+        } = self;
         let whose = match self.window {
             Window::Hour => "to you in an hour",
             Window::Day => "in your organization in a day",
         };
-        format!("the cap of {cap} notifications {whose} is reached: try again in {retry_after_seconds} s")
+        format!(
+            "the cap of {cap} notifications {whose} is reached: try again in {retry_after_seconds} s"
+        )
     }
 }
 
@@ -70,7 +79,8 @@ impl Caps {
         day: Option<OffsetDateTime>,
     ) -> Result<(), CapReached> {
         let wait = |at: Option<OffsetDateTime>, window: Duration| {
-            at.map(|at| at + window - now).filter(|wait| wait.is_positive())
+            at.map(|at| at + window - now)
+                .filter(|wait| wait.is_positive())
         };
         let (hour, day) = (wait(hour, HOUR), wait(day, DAY));
         let (window, cap, wait) = match (hour, day) {
@@ -81,7 +91,11 @@ impl Caps {
             (_, Some(day)) => (Window::Day, self.per_organization_and_day, day),
             (Some(hour), None) => (Window::Hour, self.per_user_and_hour, hour),
         };
-        Err(CapReached { window, cap, retry_after_seconds: whole_seconds_up(wait) })
+        Err(CapReached {
+            window,
+            cap,
+            retry_after_seconds: whole_seconds_up(wait),
+        })
     }
 }
 
@@ -96,7 +110,10 @@ mod tests {
     use super::*;
 
     const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
-    const CAPS: Caps = Caps { per_user_and_hour: 2, per_organization_and_day: 5 };
+    const CAPS: Caps = Caps {
+        per_user_and_hour: 2,
+        per_organization_and_day: 5,
+    };
 
     fn refused(hour: Option<Duration>, day: Option<Duration>) -> Option<(Window, u32)> {
         let ago = |age: Option<Duration>| age.map(|age| NOW - age);
@@ -108,24 +125,42 @@ mod tests {
     fn a_place_is_free_when_the_window_has_passed_and_not_before() {
         assert_eq!(refused(None, None), None);
         assert_eq!(refused(Some(HOUR), None), None);
-        assert_eq!(refused(Some(HOUR - Duration::MICROSECOND), None), Some((Window::Hour, 1)));
-        assert_eq!(refused(Some(Duration::ZERO), None), Some((Window::Hour, 3_600)));
+        assert_eq!(
+            refused(Some(HOUR - Duration::MICROSECOND), None),
+            Some((Window::Hour, 1))
+        );
+        assert_eq!(
+            refused(Some(Duration::ZERO), None),
+            Some((Window::Hour, 3_600))
+        );
         assert_eq!(refused(None, Some(DAY)), None);
-        assert_eq!(refused(None, Some(DAY - Duration::seconds(7))), Some((Window::Day, 7)));
+        assert_eq!(
+            refused(None, Some(DAY - Duration::seconds(7))),
+            Some((Window::Day, 7))
+        );
     }
 
     #[test]
     fn seconds_are_rounded_up_so_that_the_retry_finds_the_place() {
         let age = HOUR - Duration::milliseconds(1_001);
         assert_eq!(refused(Some(age), None), Some((Window::Hour, 2)));
-        assert_eq!(refused(Some(HOUR - Duration::seconds(1)), None), Some((Window::Hour, 1)));
+        assert_eq!(
+            refused(Some(HOUR - Duration::seconds(1)), None),
+            Some((Window::Hour, 1))
+        );
     }
 
     #[test]
     fn the_cap_that_takes_longest_counts() {
         let (short, long) = (Duration::seconds(5), Duration::seconds(9));
-        assert_eq!(refused(Some(HOUR - short), Some(DAY - long)), Some((Window::Day, 9)));
-        assert_eq!(refused(Some(HOUR - long), Some(DAY - short)), Some((Window::Hour, 9)));
+        assert_eq!(
+            refused(Some(HOUR - short), Some(DAY - long)),
+            Some((Window::Day, 9))
+        );
+        assert_eq!(
+            refused(Some(HOUR - long), Some(DAY - short)),
+            Some((Window::Hour, 9))
+        );
     }
 
     #[test]

@@ -69,12 +69,21 @@ impl Draft {
         if !self.action_url.is_empty() && !is_platform_path(&self.action_url) {
             return Err(DraftError::ActionUrl);
         }
-        let Some(data) = &self.data else { return Ok(()) };
-        if let Some(key) = RESERVED_DATA_KEYS.into_iter().find(|key| data.contains_key(*key)) {
+        let Some(data) = &self.data else {
+            return Ok(());
+        };
+        if let Some(key) = RESERVED_DATA_KEYS
+            .into_iter()
+            .find(|key| data.contains_key(*key))
+        {
             return Err(DraftError::ReservedKey(key));
         }
         let size = serde_json::to_vec(data).map_or(usize::MAX, |json| json.len());
-        if size > MAX_DATA_BYTES { Err(DraftError::DataTooLarge) } else { Ok(()) }
+        if size > MAX_DATA_BYTES {
+            Err(DraftError::DataTooLarge)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -100,7 +109,11 @@ mod tests {
     use super::*;
 
     fn draft() -> Draft {
-        Draft { title: "done".to_owned(), dedupe_key: "run 1".to_owned(), ..Draft::default() }
+        Draft {
+            title: "done".to_owned(),
+            dedupe_key: "run 1".to_owned(),
+            ..Draft::default()
+        }
     }
 
     #[test]
@@ -110,28 +123,67 @@ mod tests {
 
     #[test]
     fn lengths_are_counted_in_characters() {
-        let title = |count| Draft { title: "ü".repeat(count), ..draft() }.check();
+        let title = |count| {
+            Draft {
+                title: "ü".repeat(count),
+                ..draft()
+            }
+            .check()
+        };
         assert_eq!((title(1), title(200)), (Ok(()), Ok(())));
         assert!(title(0).is_err() && title(201).is_err());
-        let body = |count| Draft { body: "ü".repeat(count), ..draft() }.check();
+        let body = |count| {
+            Draft {
+                body: "ü".repeat(count),
+                ..draft()
+            }
+            .check()
+        };
         assert_eq!((body(0), body(10_000)), (Ok(()), Ok(())));
         assert!(body(10_001).is_err());
-        let key = |count| Draft { dedupe_key: "ü".repeat(count), ..draft() }.check();
+        let key = |count| {
+            Draft {
+                dedupe_key: "ü".repeat(count),
+                ..draft()
+            }
+            .check()
+        };
         assert_eq!((key(1), key(500)), (Ok(()), Ok(())));
         assert!(key(0).is_err() && key(501).is_err());
     }
 
     #[test]
     fn actions_stay_on_the_platform() {
-        let check = |url: &str| Draft { action_url: url.to_owned(), ..draft() }.check();
+        let check = |url: &str| {
+            Draft {
+                action_url: url.to_owned(),
+                ..draft()
+            }
+            .check()
+        };
         let long = format!("/{}", "a".repeat(MAX_ACTION_URL - 1));
-        for fine in ["", "/", "/jobs/1", "/files?query=a&b=//c", "/a//b", "/#x", &long] {
+        for fine in [
+            "",
+            "/",
+            "/jobs/1",
+            "/files?query=a&b=//c",
+            "/a//b",
+            "/#x",
+            &long,
+        ] {
             assert_eq!(check(fine), Ok(()), "{fine}");
         }
         let longer = format!("{long}a");
         for bad in [
-            "jobs/1", "//evil.example", "https://evil.example", "javascript:alert(1)",
-            "/\\evil.example", "/\t/evil.example", "\n/jobs", " /jobs", &longer,
+            "jobs/1",
+            "//evil.example",
+            "https://evil.example",
+            "javascript:alert(1)",
+            "/\\evil.example",
+            "/\t/evil.example",
+            "\n/jobs",
+            " /jobs",
+            &longer,
         ] {
             assert_eq!(check(bad), Err(DraftError::ActionUrl), "{bad}");
         }
@@ -147,6 +199,9 @@ mod tests {
             assert_eq!(data(key, "x").check(), Err(DraftError::ReservedKey(key)));
         }
         assert_eq!(data("Sender", "x").check(), Ok(()));
-        assert_eq!(data("a", &"x".repeat(MAX_DATA_BYTES)).check(), Err(DraftError::DataTooLarge));
+        assert_eq!(
+            data("a", &"x".repeat(MAX_DATA_BYTES)).check(),
+            Err(DraftError::DataTooLarge)
+        );
     }
 }

@@ -47,12 +47,26 @@ impl EmailText {
     /// The e-mail of a notification on the platform at that URL (without a slash at the end).
     #[must_use]
     pub fn of(notification: &Notification, public_url: &str) -> Self {
-        let Notification { title, body, action_url, sender, .. } = notification;
+        let Notification {
+            title,
+            body,
+            action_url,
+            sender,
+            ..
+        } = notification;
         let sender = format!("Sent by {} on {public_url}", one_line(sender.name()));
-        let link = (!action_url.is_empty()).then(|| format!("{public_url}{}", escaped_url(action_url)));
-        let parts: [Option<&str>; 3] =
-            [Some(body.trim_end()).filter(|body| !body.is_empty()), link.as_deref(), Some(&sender)];
-        let text = [Some(title.as_str())].into_iter().chain(parts).flatten().collect::<Vec<_>>();
+        let link =
+            (!action_url.is_empty()).then(|| format!("{public_url}{}", escaped_url(action_url)));
+        let parts: [Option<&str>; 3] = [
+            Some(body.trim_end()).filter(|body| !body.is_empty()),
+            link.as_deref(),
+            Some(&sender),
+        ];
+        let text = [Some(title.as_str())]
+            .into_iter()
+            .chain(parts)
+            .flatten()
+            .collect::<Vec<_>>();
         Self {
             subject: one_line(title),
             text: text.join("\n\n") + "\n",
@@ -69,13 +83,21 @@ fn html(title: &str, body: &str, link: Option<&str>, sender: &str) -> String {
     );
     if !body.is_empty() {
         // Writing to a String cannot fail.
-        let _ = writeln!(html, "<p style=\"white-space: pre-wrap\">{}</p>", escaped(body));
+        let _ = writeln!(
+            html,
+            "<p style=\"white-space: pre-wrap\">{}</p>",
+            escaped(body)
+        );
     }
     if let Some(link) = link {
         let link = escaped(link);
         let _ = writeln!(html, "<p><a href=\"{link}\">{link}</a></p>");
     }
-    let _ = writeln!(html, "<p style=\"color: #666\">{}</p>\n</body></html>", escaped(sender));
+    let _ = writeln!(
+        html,
+        "<p style=\"color: #666\">{}</p>\n</body></html>",
+        escaped(sender)
+    );
     html
 }
 
@@ -134,7 +156,10 @@ mod tests {
             body: body.to_owned(),
             action_url: action_url.to_owned(),
             data: Some(Map::new()),
-            sender: Sender::ApiKey { id: ApiKeyId::new(Uuid::from_u128(2)), name: "<key>".to_owned() },
+            sender: Sender::ApiKey {
+                id: ApiKeyId::new(Uuid::from_u128(2)),
+                name: "<key>".to_owned(),
+            },
             created_at: NOW,
             read_at: None,
         }
@@ -164,17 +189,32 @@ mod tests {
         let notification = notification("<b>a</b>", "1 < 2 & \"3\"", "/x?a=\"><script>&b=ä");
         let text = EmailText::of(&notification, "https://lab.example.org");
         assert!(text.html.contains("&lt;b&gt;a&lt;/b&gt;"), "{}", text.html);
-        assert!(text.html.contains("1 &lt; 2 &amp; &quot;3&quot;"), "{}", text.html);
-        assert!(!text.html.contains("<script>") && !text.html.contains("<key>"), "{}", text.html);
+        assert!(
+            text.html.contains("1 &lt; 2 &amp; &quot;3&quot;"),
+            "{}",
+            text.html
+        );
+        assert!(
+            !text.html.contains("<script>") && !text.html.contains("<key>"),
+            "{}",
+            text.html
+        );
         let link = "https://lab.example.org/x?a=%22%3E%3Cscript%3E&b=%C3%A4";
         assert!(text.text.contains(link), "{}", text.text);
-        assert!(text.html.contains(&link.replace('&', "&amp;")), "{}", text.html);
+        assert!(
+            text.html.contains(&link.replace('&', "&amp;")),
+            "{}",
+            text.html
+        );
     }
 
     #[test]
     fn what_is_empty_leaves_no_trace() {
         let text = EmailText::of(&notification("done", "", ""), "https://lab.example.org");
-        assert_eq!(text.text, "done\n\nSent by <key> on https://lab.example.org\n");
+        assert_eq!(
+            text.text,
+            "done\n\nSent by <key> on https://lab.example.org\n"
+        );
         assert!(!text.html.contains("<a "), "{}", text.html);
     }
 }

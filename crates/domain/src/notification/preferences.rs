@@ -11,7 +11,10 @@ pub struct Channels {
 
 impl Default for Channels {
     fn default() -> Self {
-        Self { inbox: true, email: false }
+        Self {
+            inbox: true,
+            email: false,
+        }
     }
 }
 
@@ -50,10 +53,27 @@ mod tests {
 
     #[test]
     fn a_change_leaves_what_it_does_not_name() {
-        let on = Preferences::default()
-            .with_message(ChannelChange { email: Some(true), ..ChannelChange::default() });
-        assert_eq!(on.message, Channels { inbox: true, email: true });
-        let muted = on.with_message(ChannelChange { inbox: Some(false), ..ChannelChange::default() });
-        assert_eq!(muted.message, Channels { inbox: false, email: true });
+        let on = Preferences::default().with_message(ChannelChange {
+            email: Some(true),
+            ..ChannelChange::default()
+        });
+        assert_eq!(
+            on.message,
+            Channels {
+                inbox: true,
+                email: true
+            }
+        );
+        let muted = on.with_message(ChannelChange {
+            inbox: Some(false),
+            ..ChannelChange::default()
+        });
+        assert_eq!(
+            muted.message,
+            Channels {
+                inbox: false,
+                email: true
+            }
+        );
     }
 }

@@ -1,0 +1,44 @@
+//! Sending e-mail.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+/// An e-mail to one person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Email {
+    /// Its identity: an e-mail that is sent again has the same one, so that whoever receives it
+    /// can tell.
+    pub id: Uuid,
+    /// The address.
+    pub to: String,
+    /// The subject: one line.
+    pub subject: String,
+    /// The text part.
+    pub text: String,
+    /// The HTML part.
+    pub html: String,
+    /// Where the recipient can turn such e-mails off with one POST and no key.
+    pub unsubscribe_url: String,
+}
+
+/// What the mail server did with an e-mail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MailOutcome {
+    /// It took it.
+    Sent,
+    /// It did not, or nobody knows; a later try may succeed. The text is for operators.
+    Transient(String),
+    /// It refused it for good. The text is for operators.
+    Permanent(String),
+}
+
+/// Hands e-mails to a mail server.
+#[async_trait]
+pub trait Mailer: Send + Sync {
+    /// Sends one e-mail. It MUST end within [`SEND_WITHIN`], and MUST NOT let any text of the
+    /// e-mail become a header of its own.
+    async fn send(&self, email: &Email) -> MailOutcome;
+}
+
+/// The longest that one [`Mailer::send`] takes. Leases of claimed e-mails are longer.
+pub const SEND_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
