@@ -44,12 +44,18 @@ impl<V> Listing<V> {
     /// No items.
     #[must_use]
     pub const fn empty() -> Self {
-        Self { views: Vec::new(), next: None }
+        Self {
+            views: Vec::new(),
+            next: None,
+        }
     }
 
     /// A page, each item shown as its view.
     pub fn of<T>(page: Page<T>, view: impl Fn(T) -> V) -> Self {
-        Self { views: page.items.into_iter().map(view).collect(), next: page.next }
+        Self {
+            views: page.items.into_iter().map(view).collect(),
+            next: page.next,
+        }
     }
 }
 

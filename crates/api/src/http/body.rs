@@ -130,17 +130,20 @@ fn parse(bytes: &Bytes, place: &Place<'_>) -> Option<Value> {
     }
     match serde_json::from_slice(bytes) {
         Ok(value) => Some(value),
-        Err(error) => {
-            place.item(offset(bytes, &error)).refuse(Kind::json_invalid(&error.to_string()))
-        }
+        Err(error) => place
+            .item(offset(bytes, &error))
+            .refuse(Kind::json_invalid(&error.to_string())),
     }
 }
 
 /// The place of a JSON error, in bytes from the start.
 fn offset(bytes: &[u8], error: &serde_json::Error) -> usize {
     let lines_before = error.line().saturating_sub(1);
-    let line_start: usize =
-        bytes.split_inclusive(|byte| *byte == b'\n').take(lines_before).map(<[u8]>::len).sum();
+    let line_start: usize = bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(lines_before)
+        .map(<[u8]>::len)
+        .sum();
     (line_start + error.column().saturating_sub(1)).min(bytes.len())
 }
 
@@ -151,15 +154,21 @@ async fn receive_json(
 ) -> Result<Bytes, ApiError> {
     let content_type = header(request, &CONTENT_TYPE);
     let is_json = content_type.is_some_and(is_json);
-    let may_be_empty =
-        announced(request).unwrap_or_default() == 0 && !request.headers().contains_key(TRANSFER_ENCODING);
-    let wrong = if required && content_type.is_some() { !is_json } else { !is_json && !may_be_empty };
+    let may_be_empty = announced(request).unwrap_or_default() == 0
+        && !request.headers().contains_key(TRANSFER_ENCODING);
+    let wrong = if required && content_type.is_some() {
+        !is_json
+    } else {
+        !is_json && !may_be_empty
+    };
     // A chunked body without a type may yet turn out to be empty.
-    let undecided = wrong && content_type.is_none() && request.headers().contains_key(TRANSFER_ENCODING);
+    let undecided =
+        wrong && content_type.is_none() && request.headers().contains_key(TRANSFER_ENCODING);
     if wrong && !undecided {
         return Err(not_json(content_type));
     }
-    if let Some(coding) = header(request, &CONTENT_ENCODING).filter(|coding| *coding != "identity") {
+    if let Some(coding) = header(request, &CONTENT_ENCODING).filter(|coding| *coding != "identity")
+    {
         let text = format!("this API reads bodies without content coding, not {coding:.50}");
         return Err(ApiError::UnsupportedMediaType(text));
     }
@@ -173,18 +182,28 @@ async fn receive_json(
 fn not_json(content_type: Option<&str>) -> ApiError {
     ApiError::UnsupportedMediaType(match content_type {
         Some(other) => format!("this operation reads application/json, not {other:.100}"),
-        None => "this operation reads application/json: the Content-Type header is missing".to_owned(),
+        None => {
+            "this operation reads application/json: the Content-Type header is missing".to_owned()
+        }
     })
 }
 
 /// `application/json` or any `…+json`, with or without parameters.
 fn is_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let essence = content_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     essence == "application/json" || (essence.contains('/') && essence.ends_with("+json"))
 }
 
 fn header<'a>(request: &'a HttpRequest, name: &HeaderName) -> Option<&'a str> {
-    request.headers().get(name).map(|value| value.to_str().unwrap_or("an unreadable one"))
+    request
+        .headers()
+        .get(name)
+        .map(|value| value.to_str().unwrap_or("an unreadable one"))
 }
 
 /// The body's length as the client announces it.
@@ -211,7 +230,9 @@ pub async fn receive_bytes(
         let piece = match timeout(PATIENCE, payload.next()).await {
             Ok(Some(Ok(piece))) => piece,
             Ok(Some(Err(error))) => {
-                return Err(ApiError::BrokenBody(format!("the request body broke off: {error}")));
+                return Err(ApiError::BrokenBody(format!(
+                    "the request body broke off: {error}"
+                )));
             }
             Ok(None) => return Ok(bytes.freeze()),
             Err(_) => return Err(ApiError::SlowBody),
@@ -226,7 +247,10 @@ pub async fn receive_bytes(
 /// The answer to a body that is too long.
 #[must_use]
 pub fn too_large(limit: usize) -> ApiError {
-    Error::TooLarge(format!("the request body must be smaller than {limit} bytes")).into()
+    Error::TooLarge(format!(
+        "the request body must be smaller than {limit} bytes"
+    ))
+    .into()
 }
 
 /// Reads and throws away what is left of a body, within bounds.
@@ -249,10 +273,20 @@ mod tests {
 
     #[test]
     fn json_is_told_by_its_type() {
-        for yes in ["application/json", "Application/JSON; charset=utf-8", "application/vnd.lab+json"] {
+        for yes in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/vnd.lab+json",
+        ] {
             assert!(is_json(yes), "{yes}");
         }
-        for no in ["", "text/plain", "application/jsonl", "+json", "application/x-www-form-urlencoded"] {
+        for no in [
+            "",
+            "text/plain",
+            "application/jsonl",
+            "+json",
+            "application/x-www-form-urlencoded",
+        ] {
             assert!(!is_json(no), "{no}");
         }
     }

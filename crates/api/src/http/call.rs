@@ -78,9 +78,14 @@ impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
         let query = Q::read(query_document(request), &Place::root("query", &problems));
         let body = B::read(&received, &Place::root("body", &problems));
         match (path, query, body) {
-            (Some(path), Some(query), Some(body)) if problems.is_empty() => {
-                Ok(Self { app, actor, body, query, path, scope: PhantomData })
-            }
+            (Some(path), Some(query), Some(body)) if problems.is_empty() => Ok(Self {
+                app,
+                actor,
+                body,
+                query,
+                path,
+                scope: PhantomData,
+            }),
             _ => Err(ApiError::Shape(problems.explain(&Map::from_iter([
                 ("path".to_owned(), path_document(request)),
                 ("query".to_owned(), query_document(request)),

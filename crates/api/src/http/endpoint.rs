@@ -5,7 +5,10 @@ use labdata_domain::scope::Scope;
 use utoipa::{
     __dev::SchemaReferences,
     Path,
-    openapi::{RefOr, Schema, path::{HttpMethod, Operation}},
+    openapi::{
+        RefOr, Schema,
+        path::{HttpMethod, Operation},
+    },
 };
 
 use super::{body::Body, call::Call, scope::RequiredScope, shape::Shape};
@@ -50,7 +53,11 @@ impl Endpoint {
         H: Handler<(Call<S, B, Q, P>,)>,
         H::Output: Responder + 'static,
     {
-        Self { scope: Some(S::SCOPE), takes_json: B::IS_JSON, ..Self::open::<D, _, _>(handler) }
+        Self {
+            scope: Some(S::SCOPE),
+            takes_json: B::IS_JSON,
+            ..Self::open::<D, _, _>(handler)
+        }
     }
 
     /// A documented endpoint that asks for no key.
@@ -65,7 +72,11 @@ impl Endpoint {
         let mut schemas = Vec::new();
         D::schemas(&mut schemas);
         Self {
-            documentation: Some(Documentation { method: method.clone(), operation: D::operation(), schemas }),
+            documentation: Some(Documentation {
+                method: method.clone(),
+                operation: D::operation(),
+                schemas,
+            }),
             ..Self::hidden(standard(&method), D::path(), handler)
         }
     }
@@ -97,7 +108,9 @@ impl Endpoint {
     }
 
     pub(super) fn routes(&self) -> impl Iterator<Item = Route> {
-        self.methods().into_iter().map(|method| (self.attach)(web::method(method)))
+        self.methods()
+            .into_iter()
+            .map(|method| (self.attach)(web::method(method)))
     }
 }
 

@@ -73,7 +73,10 @@ pub struct WriteDataErrorBody {
 
 impl From<Problem> for WriteDataProblem {
     fn from(problem: Problem) -> Self {
-        Self { path: problem.path, message: problem.message }
+        Self {
+            path: problem.path,
+            message: problem.message,
+        }
     }
 }
 
@@ -120,7 +123,9 @@ impl ResponseError for ApiError {
             Self::UseCase(Error::Unauthenticated(_)) => {
                 answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
             }
-            Self::UseCase(Error::Busy { retry_after_seconds }) => {
+            Self::UseCase(Error::Busy {
+                retry_after_seconds,
+            }) => {
                 answer.insert_header((header::RETRY_AFTER, *retry_after_seconds));
             }
             // The body, with the request's id, is made where the id is known: `observe`.
@@ -133,7 +138,9 @@ impl ResponseError for ApiError {
             }
             _ => {}
         }
-        answer.json(ErrorBody { detail: self.to_string() })
+        answer.json(ErrorBody {
+            detail: self.to_string(),
+        })
     }
 }
 
@@ -159,14 +166,22 @@ mod tests {
         assert_eq!(status(Error::Problems(Vec::new())), 400);
         assert_eq!(status(Error::Conflict("x".to_owned())), 409);
         assert_eq!(status(Error::TooLarge("x".to_owned())), 413);
-        assert_eq!(status(Error::Busy { retry_after_seconds: 1 }), 429);
+        assert_eq!(
+            status(Error::Busy {
+                retry_after_seconds: 1
+            }),
+            429
+        );
         assert_eq!(status(Error::Unavailable("x".to_owned())), 503);
         assert_eq!(status(Error::Internal("x".to_owned())), 500);
     }
 
     #[test]
     fn a_busy_platform_says_when_to_try_again() {
-        let answer = ApiError::from(Error::Busy { retry_after_seconds: 7 }).error_response();
+        let answer = ApiError::from(Error::Busy {
+            retry_after_seconds: 7,
+        })
+        .error_response();
         assert_eq!(answer.headers().get("retry-after").unwrap(), "7");
     }
 }

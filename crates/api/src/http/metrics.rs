@@ -24,14 +24,26 @@ impl Metrics {
     pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         let requests = HistogramVec::new(
-            HistogramOpts::new("labdata_http_request_duration_seconds", "Requests and how long they took")
-                .buckets(vec![0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0]),
+            HistogramOpts::new(
+                "labdata_http_request_duration_seconds",
+                "Requests and how long they took",
+            )
+            .buckets(vec![
+                0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+            ]),
             &["method", "route", "status"],
         )?;
-        let resident_memory =
-            IntGauge::new("process_resident_memory_bytes", "Resident memory size in bytes")?;
+        let resident_memory = IntGauge::new(
+            "process_resident_memory_bytes",
+            "Resident memory size in bytes",
+        )?;
         let open_files = IntGauge::new("process_open_fds", "Number of open file descriptors")?;
-        let metrics = Self { registry, requests, resident_memory, open_files };
+        let metrics = Self {
+            registry,
+            requests,
+            resident_memory,
+            open_files,
+        };
         metrics.register(metrics.requests.clone())?;
         metrics.register(metrics.resident_memory.clone())?;
         metrics.register(metrics.open_files.clone())?;
@@ -49,9 +61,12 @@ impl Metrics {
     /// Notes a request. The route is the pattern, never the path, so that figures stay few.
     pub fn note_request(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
         let method = match *method {
-            Method::GET | Method::HEAD | Method::POST | Method::PUT | Method::PATCH | Method::DELETE => {
-                method.as_str()
-            }
+            Method::GET
+            | Method::HEAD
+            | Method::POST
+            | Method::PUT
+            | Method::PATCH
+            | Method::DELETE => method.as_str(),
             _ => "other",
         };
         self.requests
@@ -64,7 +79,8 @@ impl Metrics {
     /// # Errors
     /// When a figure cannot be written as text.
     pub fn render(&self) -> Result<String, prometheus::Error> {
-        self.resident_memory.set(resident_memory().unwrap_or_default());
+        self.resident_memory
+            .set(resident_memory().unwrap_or_default());
         self.open_files.set(open_files().unwrap_or_default());
         let mut text = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
@@ -75,7 +91,9 @@ impl Metrics {
 /// The process' memory, where the system tells it under `/proc`.
 fn resident_memory() -> Option<i64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kibibytes: i64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kibibytes * 1024)
 }

@@ -62,12 +62,24 @@ pub async fn observe(
         }
         Ok(Err(error)) => {
             tracing::error!(%error, "the request could not be handled");
-            note(&app, &method, "unmatched", StatusCode::INTERNAL_SERVER_ERROR, started.elapsed());
+            note(
+                &app,
+                &method,
+                "unmatched",
+                StatusCode::INTERNAL_SERVER_ERROR,
+                started.elapsed(),
+            );
             Err(Failed { request_id: id }.into())
         }
         Err(panic) => {
             tracing::error!(panic = panic_text(&*panic), "a handler panicked");
-            note(&app, &method, "panicked", StatusCode::INTERNAL_SERVER_ERROR, started.elapsed());
+            note(
+                &app,
+                &method,
+                "panicked",
+                StatusCode::INTERNAL_SERVER_ERROR,
+                started.elapsed(),
+            );
             Err(Failed { request_id: id }.into())
         }
     }
@@ -75,13 +87,20 @@ pub async fn observe(
 
 /// The client's own id where it is short and harmless, else a new one.
 fn request_id(request: &ServiceRequest, app: &App) -> String {
-    let shown = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
+    let shown = request
+        .headers()
+        .get(REQUEST_ID)
+        .and_then(|value| value.to_str().ok());
     let sane = |id: &&str| {
         !id.is_empty()
             && id.len() <= LONGEST_ID
-            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
+            && id
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
     };
-    shown.filter(sane).map_or_else(|| app.ports.ids.next_id().to_string(), str::to_owned)
+    shown
+        .filter(sane)
+        .map_or_else(|| app.ports.ids.next_id().to_string(), str::to_owned)
 }
 
 /// Adds the id, and a body where an error has none.
@@ -91,7 +110,10 @@ fn finish(response: ServiceResponse<BoxBody>, id: &str) -> ServiceResponse<BoxBo
         log_cause(&response);
         with_body(response, internal_error(id))
     } else if (status.is_client_error() || status.is_server_error())
-        && matches!(response.response().body().size(), BodySize::None | BodySize::Sized(0))
+        && matches!(
+            response.response().body().size(),
+            BodySize::None | BodySize::Sized(0)
+        )
     {
         let detail = status.canonical_reason().unwrap_or("Error").to_owned();
         let body = HttpResponse::build(status).json(ErrorBody { detail });
@@ -132,7 +154,9 @@ fn insert_id(response: &mut HttpResponse, id: &str) {
 }
 
 fn log_cause(response: &ServiceResponse<BoxBody>) {
-    let Some(error) = response.response().error() else { return };
+    let Some(error) = response.response().error() else {
+        return;
+    };
     let cause = error.as_error::<ApiError>().and_then(ApiError::cause);
     let cause = cause.map_or_else(|| error.to_string(), str::to_owned);
     tracing::error!(cause, "the request failed");
@@ -140,7 +164,10 @@ fn log_cause(response: &ServiceResponse<BoxBody>) {
 
 fn note(app: &App, method: &Method, route: &str, status: StatusCode, took: Duration) {
     app.metrics.note_request(method, route, status, took);
-    let (status, took) = (status.as_u16(), format!("{:.1}", took.as_secs_f64() * 1000.0));
+    let (status, took) = (
+        status.as_u16(),
+        format!("{:.1}", took.as_secs_f64() * 1000.0),
+    );
     // What asks every few seconds whether the server lives would drown the rest.
     if matches!(route, "/healthz" | "/readyz" | "/metrics") {
         tracing::debug!(status, milliseconds = took, "answered");
@@ -151,7 +178,8 @@ fn note(app: &App, method: &Method, route: &str, status: StatusCode, took: Durat
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("unknown")
 }
 
 /// The request ended in a panic: there is no answer to finish, so the error is one.

@@ -33,8 +33,14 @@ fn document(endpoints: Vec<Endpoint>) -> OpenApi {
     add_schema::<ShapeErrorBody>(&mut schemas);
     add_schema::<InternalErrorBody>(&mut schemas);
     for mut endpoint in endpoints {
-        let Some(documentation) = endpoint.documentation.take() else { continue };
-        let Documentation { method, mut operation, schemas: own } = documentation;
+        let Some(documentation) = endpoint.documentation.take() else {
+            continue;
+        };
+        let Documentation {
+            method,
+            mut operation,
+            schemas: own,
+        } = documentation;
         schemas.extend(own);
         if let Some(scope) = endpoint.scope {
             complete(&mut operation, scope, endpoint.takes_json);
@@ -93,19 +99,40 @@ fn complete(operation: &mut Operation, scope: Scope, takes_json: bool) {
             .entry(status.to_owned())
             .or_insert_with(|| error_response(description, schema).into());
     };
-    answer("400", "What was asked does not hold; nothing was changed", "ErrorBody");
+    answer(
+        "400",
+        "What was asked does not hold; nothing was changed",
+        "ErrorBody",
+    );
     answer("401", "No valid API key was shown", "ErrorBody");
-    answer("403", &format!("The API key lacks the {scope} scope"), "ErrorBody");
+    answer(
+        "403",
+        &format!("The API key lacks the {scope} scope"),
+        "ErrorBody",
+    );
     answer("404", "No such thing in the organization", "ErrorBody");
-    answer("422", "The request does not have the right shape; every problem is listed", "ShapeErrorBody");
+    answer(
+        "422",
+        "The request does not have the right shape; every problem is listed",
+        "ShapeErrorBody",
+    );
     answer("500", "The platform failed", "InternalErrorBody");
     if takes_json {
         answer("413", "The body has 4,718,592 bytes or more", "ErrorBody");
-        answer("415", "The body is not JSON by its Content-Type", "ErrorBody");
+        answer(
+            "415",
+            "The body is not JSON by its Content-Type",
+            "ErrorBody",
+        );
     }
 }
 
 fn error_response(description: &str, schema: &str) -> Response {
-    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(schema))).build();
-    ResponseBuilder::new().description(description).content("application/json", content).build()
+    let content = ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name(schema)))
+        .build();
+    ResponseBuilder::new()
+        .description(description)
+        .content("application/json", content)
+        .build()
 }

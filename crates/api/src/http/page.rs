@@ -27,7 +27,10 @@ impl PageQuery {
     pub fn from_fields(fields: &mut Fields<'_>, default_limit: Option<u32>) -> Option<PageRequest> {
         let limit = fields.nullable("limit", unsigned(1..=MAX_LIMIT));
         let after = fields.nullable("cursor", cursor());
-        Some(PageRequest { limit: limit?.or(default_limit), after: after? })
+        Some(PageRequest {
+            limit: limit?.or(default_limit),
+            after: after?,
+        })
     }
 }
 
@@ -55,7 +58,9 @@ impl IntoParams for PageQuery {
                 .name("cursor")
                 .parameter_in(ParameterIn::Query)
                 .required(Required::False)
-                .description(Some("Where the page starts: from the previous page's `Link` header"))
+                .description(Some(
+                    "Where the page starts: from the previous page's `Link` header",
+                ))
                 .schema(Some(String::schema()))
                 .build(),
         ]

@@ -37,14 +37,22 @@ impl RequiredScope for Admin {
 /// # Errors
 /// [`Error::Unauthenticated`], saying what is missing.
 pub fn shown_key(request: &HttpRequest) -> Result<&str, Error> {
-    let header = request.headers().get(AUTHORIZATION).ok_or(Error::Unauthenticated(
-        "missing header: Authorization: Bearer <API key>",
-    ))?;
-    let (scheme, key) =
-        header.to_str().ok().and_then(|text| text.trim().split_once(' ')).unwrap_or_default();
+    let header = request
+        .headers()
+        .get(AUTHORIZATION)
+        .ok_or(Error::Unauthenticated(
+            "missing header: Authorization: Bearer <API key>",
+        ))?;
+    let (scheme, key) = header
+        .to_str()
+        .ok()
+        .and_then(|text| text.trim().split_once(' '))
+        .unwrap_or_default();
     if scheme.eq_ignore_ascii_case("bearer") {
         Ok(key.trim())
     } else {
-        Err(Error::Unauthenticated("the Authorization header must be: Bearer <API key>"))
+        Err(Error::Unauthenticated(
+            "the Authorization header must be: Bearer <API key>",
+        ))
     }
 }

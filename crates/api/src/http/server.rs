@@ -1,11 +1,7 @@
 //! Starts the HTTP server.
 
 use std::{
-    collections::BTreeMap,
-    io,
-    net::TcpListener,
-    num::NonZero,
-    thread::available_parallelism,
+    collections::BTreeMap, io, net::TcpListener, num::NonZero, thread::available_parallelism,
     time::Duration,
 };
 
@@ -45,7 +41,11 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
             .default_service(web::to(not_found))
             .wrap(from_fn(observe))
     })
-    .workers(available_parallelism().map_or(1, NonZero::get).min(MOST_WORKERS))
+    .workers(
+        available_parallelism()
+            .map_or(1, NonZero::get)
+            .min(MOST_WORKERS),
+    )
     .worker_max_blocking_threads(BLOCKING_THREADS)
     .client_request_timeout(HEAD_TIMEOUT)
     .keep_alive(KEEP_ALIVE)
@@ -80,8 +80,15 @@ fn configure(config: &mut ServiceConfig, endpoints: &[Endpoint]) {
 }
 
 fn allow(endpoints: &[&Endpoint]) -> String {
-    let methods: Vec<Method> = endpoints.iter().flat_map(|endpoint| endpoint.methods()).collect();
-    methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", ")
+    let methods: Vec<Method> = endpoints
+        .iter()
+        .flat_map(|endpoint| endpoint.methods())
+        .collect();
+    methods
+        .iter()
+        .map(Method::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 async fn not_found() -> HttpResponse {
@@ -89,5 +96,7 @@ async fn not_found() -> HttpResponse {
 }
 
 fn detail(status: StatusCode) -> ErrorBody {
-    ErrorBody { detail: status.canonical_reason().unwrap_or_default().to_owned() }
+    ErrorBody {
+        detail: status.canonical_reason().unwrap_or_default().to_owned(),
+    }
 }

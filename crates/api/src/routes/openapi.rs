@@ -19,12 +19,13 @@ static DOCUMENT: OnceLock<String> = OnceLock::new();
     responses((status = 200, description = "The OpenAPI document", body = serde_json::Value))
 )]
 pub async fn handle() -> Answer<HttpResponse> {
-    let document = match DOCUMENT.get() {
-        Some(document) => document.as_str(),
-        None => {
-            let fresh = openapi().to_json().map_err(|error| Error::Internal(error.to_string()))?;
-            DOCUMENT.get_or_init(|| fresh)
-        }
+    let document = if let Some(document) = DOCUMENT.get() {
+        document
+    } else {
+        let fresh = openapi().to_json().map_err(|error| Error::Internal(error.to_string()))?;
+        DOCUMENT.get_or_init(|| fresh)
     };
-    Ok(HttpResponse::Ok().content_type(ContentType::json()).body(document))
+    Ok(HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(document.as_str()))
 }

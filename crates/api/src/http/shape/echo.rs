@@ -80,9 +80,16 @@ mod tests {
     fn huge_values_come_back_short() {
         let text = "é".repeat(100_000);
         let list = vec![vec![vec![json!(text); 10]; 10]; 3];
-        let map: Map<String, Value> =
-            (0..10_000).map(|number| (format!("{text}{number}"), json!(1))).take(20).collect();
-        for value in [json!(list), json!(text), Value::Object(map), json!(vec![0; 1_000_000])] {
+        let map: Map<String, Value> = (0..10_000)
+            .map(|number| (format!("{text}{number}"), json!(1)))
+            .take(20)
+            .collect();
+        for value in [
+            json!(list),
+            json!(text),
+            Value::Object(map),
+            json!(vec![0; 1_000_000]),
+        ] {
             assert!(echo(&value).to_string().len() < 5_000);
         }
     }

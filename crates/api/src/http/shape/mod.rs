@@ -85,7 +85,11 @@ impl Problems {
             })
             .collect();
         if left_out > 0 {
-            problems.push(ShapeProblem::new(Kind::too_many(left_out), Vec::new(), Value::Null));
+            problems.push(ShapeProblem::new(
+                Kind::too_many(left_out),
+                Vec::new(),
+                Value::Null,
+            ));
         }
         problems
     }
@@ -97,13 +101,17 @@ fn look_up(documents: &Map<String, Value>, loc: &[LocationStep], around: bool) -
         Some((_, rest)) if around && !rest.is_empty() => rest,
         _ => loc,
     };
-    let Some((LocationStep::Name(root), way)) = way.split_first() else { return Value::Null };
+    let Some((LocationStep::Name(root), way)) = way.split_first() else {
+        return Value::Null;
+    };
     let start = documents.get(root);
-    let found = way.iter().try_fold(start, |value, step| match (value, step) {
-        (Some(value), LocationStep::Name(name)) => Some(value.get(name)),
-        (Some(value), LocationStep::Index(index)) => Some(value.get(index)),
-        (None, _) => None,
-    });
+    let found = way
+        .iter()
+        .try_fold(start, |value, step| match (value, step) {
+            (Some(value), LocationStep::Name(name)) => Some(value.get(name)),
+            (Some(value), LocationStep::Index(index)) => Some(value.get(index)),
+            (None, _) => None,
+        });
     found.flatten().map_or(Value::Null, echo::echo)
 }
 
@@ -125,22 +133,35 @@ impl<'a> Place<'a> {
     /// The place of a whole part of the request: `body`, `query` or `path`.
     #[must_use]
     pub const fn root(part: &'static str, problems: &'a Problems) -> Self {
-        Self { around: None, step: Step::Name(part), problems }
+        Self {
+            around: None,
+            step: Step::Name(part),
+            problems,
+        }
     }
 
     /// The place of a field in here.
     #[must_use]
     pub const fn field(&'a self, name: &'a str) -> Self {
-        Self { around: Some(self), step: Step::Name(name), problems: self.problems }
+        Self {
+            around: Some(self),
+            step: Step::Name(name),
+            problems: self.problems,
+        }
     }
 
     /// The place of an item in here.
     #[must_use]
     pub const fn item(&'a self, index: usize) -> Self {
-        Self { around: Some(self), step: Step::Index(index), problems: self.problems }
+        Self {
+            around: Some(self),
+            step: Step::Index(index),
+            problems: self.problems,
+        }
     }
 
     /// Tells a problem with what stands here. Always `None`, so that a reader can return it.
+    #[expect(clippy::must_use_candidate, reason = "it is called for what it tells the place")]
     pub fn refuse<T>(&self, kind: Kind) -> Option<T> {
         self.problems.push(kind, || self.location());
         None
@@ -170,6 +191,7 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// The fields of the value; `None` (and a problem) when it is no object.
+    #[must_use]
     pub fn of(value: Value, place: &'a Place<'a>) -> Option<Self> {
         match value {
             Value::Object(fields) => Some(Self { fields, place }),
@@ -196,7 +218,6 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that may be absent or null, both of which read as `Some(None)`.
-    #[expect(clippy::option_option, reason = "the outer one says whether it could be read")]
     pub fn nullable<T>(&mut self, name: &str, read: impl Reader<T>) -> Option<Option<T>> {
         let place = self.place.field(name);
         match self.fields.remove(name) {
@@ -207,6 +228,7 @@ impl<'a> Fields<'a> {
 
     /// Tells a problem with a field's value once it is read, such as one that depends on another
     /// field.
+    #[expect(clippy::must_use_candidate, reason = "it is called for what it tells the place")]
     pub fn refuse<T>(&self, name: &str, kind: Kind) -> Option<T> {
         self.place.field(name).refuse(kind)
     }

@@ -14,11 +14,19 @@ pub struct Kind {
 
 impl Kind {
     fn plain(name: &'static str, message: impl Into<String>) -> Self {
-        Self { name, message: message.into(), context: None }
+        Self {
+            name,
+            message: message.into(),
+            context: None,
+        }
     }
 
     fn with(name: &'static str, message: String, context: Value) -> Self {
-        Self { name, message, context: Some(context) }
+        Self {
+            name,
+            message,
+            context: Some(context),
+        }
     }
 
     /// A required field is absent.
@@ -36,14 +44,20 @@ impl Kind {
     /// Fewer characters than required.
     #[must_use]
     pub fn string_too_short(least: usize) -> Self {
-        let message = format!("String should have at least {least} character{}", plural(least));
+        let message = format!(
+            "String should have at least {least} character{}",
+            plural(least)
+        );
         Self::with("string_too_short", message, json!({ "min_length": least }))
     }
 
     /// More characters than allowed.
     #[must_use]
     pub fn string_too_long(most: usize) -> Self {
-        let message = format!("String should have at most {most} character{}", plural(most));
+        let message = format!(
+            "String should have at most {most} character{}",
+            plural(most)
+        );
         Self::with("string_too_long", message, json!({ "max_length": most }))
     }
 
@@ -118,7 +132,10 @@ impl Kind {
     pub fn too_short(least: usize, actual: usize) -> Self {
         Self::with(
             "too_short",
-            format!("List should have at least {least} item{} after validation, not {actual}", plural(least)),
+            format!(
+                "List should have at least {least} item{} after validation, not {actual}",
+                plural(least)
+            ),
             json!({ "field_type": "List", "min_length": least, "actual_length": actual }),
         )
     }
@@ -128,7 +145,10 @@ impl Kind {
     pub fn too_long(most: usize, actual: usize) -> Self {
         Self::with(
             "too_long",
-            format!("List should have at most {most} item{} after validation, not {actual}", plural(most)),
+            format!(
+                "List should have at most {most} item{} after validation, not {actual}",
+                plural(most)
+            ),
             json!({ "field_type": "List", "max_length": most, "actual_length": actual }),
         )
     }
@@ -154,13 +174,20 @@ impl Kind {
             Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
             _ => quoted.concat(),
         };
-        Self::with("enum", format!("Input should be {expected}"), json!({ "expected": expected }))
+        Self::with(
+            "enum",
+            format!("Input should be {expected}"),
+            json!({ "expected": expected }),
+        )
     }
 
     /// Not a text that could be a UUID.
     #[must_use]
     pub fn uuid_type() -> Self {
-        Self::plain("uuid_type", "UUID input should be a string, bytes or UUID object")
+        Self::plain(
+            "uuid_type",
+            "UUID input should be a string, bytes or UUID object",
+        )
     }
 
     /// A text that is no UUID.
@@ -188,7 +215,11 @@ impl Kind {
     #[must_use]
     pub fn datetime_from_date_parsing(error: &str) -> Self {
         let message = format!("Input should be a valid datetime or date, {error}");
-        Self::with("datetime_from_date_parsing", message, json!({ "error": error }))
+        Self::with(
+            "datetime_from_date_parsing",
+            message,
+            json!({ "error": error }),
+        )
     }
 
     /// A point in time without its offset.
@@ -200,20 +231,32 @@ impl Kind {
     /// The body is not JSON.
     #[must_use]
     pub fn json_invalid(error: &str) -> Self {
-        Self::with("json_invalid", "JSON decode error".to_owned(), json!({ "error": error }))
+        Self::with(
+            "json_invalid",
+            "JSON decode error".to_owned(),
+            json!({ "error": error }),
+        )
     }
 
     /// Anything else about a value; the text says what does not hold.
     #[must_use]
     pub fn value_error(text: &str) -> Self {
-        Self::with("value_error", format!("Value error, {text}"), json!({ "error": text }))
+        Self::with(
+            "value_error",
+            format!("Value error, {text}"),
+            json!({ "error": text }),
+        )
     }
 
     /// More problems than one answer holds.
     #[must_use]
     pub(super) fn too_many(left_out: usize) -> Self {
         let message = format!("{left_out} more problems were left out");
-        Self::with("too_many_problems", message, json!({ "left_out": left_out }))
+        Self::with(
+            "too_many_problems",
+            message,
+            json!({ "left_out": left_out }),
+        )
     }
 }
 
@@ -258,6 +301,12 @@ impl ShapeProblem {
             Some(Value::Object(map)) => Some(map),
             _ => None,
         };
-        Self { kind: kind.name.to_owned(), loc, msg: kind.message, input, ctx }
+        Self {
+            kind: kind.name.to_owned(),
+            loc,
+            msg: kind.message,
+            input,
+            ctx,
+        }
     }
 }

@@ -29,7 +29,9 @@ pub fn text(characters: impl RangeBounds<usize>) -> impl Reader<String> {
         Bound::Unbounded => usize::MAX,
     };
     move |value: Value, place: &Place<'_>| {
-        let Value::String(text) = value else { return place.refuse(Kind::string_type()) };
+        let Value::String(text) = value else {
+            return place.refuse(Kind::string_type());
+        };
         let length = text.chars().count();
         if text.contains('\0') {
             return place.refuse(no_nul());
@@ -81,17 +83,26 @@ fn whole(value: &Value) -> Result<i128, Kind> {
     match value {
         Value::Number(number) => match (number.as_i128(), number.as_f64()) {
             (Some(whole), _) => Ok(whole),
-            #[expect(clippy::as_conversions, clippy::cast_possible_truncation,
-                reason = "it has no fraction, and `as` gives the nearest beyond the limits")]
+            #[expect(
+                clippy::as_conversions,
+                clippy::cast_possible_truncation,
+                reason = "it has no fraction, and `as` gives the nearest beyond the limits"
+            )]
             (None, Some(float)) if float.fract() == 0.0 => Ok(float as i128),
             _ => Err(Kind::int_from_float()),
         },
         Value::String(text) => {
             let text = text.trim();
-            text.parse().or_else(|_| if is_long_number(text) {
-                Ok(if text.starts_with('-') { i128::MIN } else { i128::MAX })
-            } else {
-                Err(Kind::int_parsing())
+            text.parse().or_else(|_| {
+                if is_long_number(text) {
+                    Ok(if text.starts_with('-') {
+                        i128::MIN
+                    } else {
+                        i128::MAX
+                    })
+                } else {
+                    Err(Kind::int_parsing())
+                }
             })
         }
         Value::Bool(truth) => Ok(i128::from(*truth)),
@@ -141,7 +152,10 @@ pub fn boolean() -> impl Reader<bool> {
 pub fn choice<T: Clone>(choices: &'static [(&'static str, T)]) -> impl Reader<T> {
     move |value: Value, place: &Place<'_>| {
         let found = value.as_str().and_then(|text| {
-            choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| choice.clone())
+            choices
+                .iter()
+                .find(|(name, _)| *name == text)
+                .map(|(_, choice)| choice.clone())
         });
         found.or_else(|| {
             let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
@@ -154,7 +168,9 @@ pub fn choice<T: Clone>(choices: &'static [(&'static str, T)]) -> impl Reader<T>
 #[must_use]
 pub fn uuid<T: From<Uuid>>() -> impl Reader<T> {
     |value: Value, place: &Place<'_>| {
-        let Value::String(text) = value else { return place.refuse(Kind::uuid_type()) };
+        let Value::String(text) = value else {
+            return place.refuse(Kind::uuid_type());
+        };
         match text.parse::<Uuid>() {
             Ok(uuid) => Some(uuid.into()),
             Err(error) => place.refuse(Kind::uuid_parsing(&error)),
@@ -167,7 +183,9 @@ pub fn uuid<T: From<Uuid>>() -> impl Reader<T> {
 #[must_use]
 pub fn id<T: From<Uuid>>() -> impl Reader<MaybeId<T>> {
     |value: Value, place: &Place<'_>| {
-        let Value::String(text) = value else { return place.refuse(Kind::string_type()) };
+        let Value::String(text) = value else {
+            return place.refuse(Kind::string_type());
+        };
         Some(MaybeId(text.parse::<Uuid>().ok().map(T::from)))
     }
 }
@@ -195,7 +213,9 @@ impl<T> MaybeId<T> {
 #[must_use]
 pub fn datetime() -> impl Reader<OffsetDateTime> {
     |value: Value, place: &Place<'_>| {
-        let Value::String(text) = value else { return place.refuse(Kind::datetime_type()) };
+        let Value::String(text) = value else {
+            return place.refuse(Kind::datetime_type());
+        };
         if let Some(at) = timestamp::parse(&text) {
             return Some(at);
         }
@@ -215,7 +235,9 @@ pub fn datetime() -> impl Reader<OffsetDateTime> {
 /// A list of whatever the reader reads.
 pub fn list<T>(read: impl Reader<T>) -> impl Reader<Vec<T>> {
     move |value: Value, place: &Place<'_>| {
-        let Value::Array(items) = value else { return place.refuse(Kind::list_type()) };
+        let Value::Array(items) = value else {
+            return place.refuse(Kind::list_type());
+        };
         let count = items.len();
         let read: Vec<T> = items
             .into_iter()
@@ -244,7 +266,9 @@ pub fn list_of<T>(count: RangeInclusive<usize>, read: impl Reader<T>) -> impl Re
 /// A map from names to whatever the reader reads.
 pub fn map_of<T>(read: impl Reader<T>) -> impl Reader<Vec<(String, T)>> {
     move |value: Value, place: &Place<'_>| {
-        let Value::Object(fields) = value else { return place.refuse(Kind::dict_type()) };
+        let Value::Object(fields) = value else {
+            return place.refuse(Kind::dict_type());
+        };
         let count = fields.len();
         let read: Vec<(String, T)> = fields
             .into_iter()
@@ -275,7 +299,11 @@ pub fn any() -> impl Reader<Value> {
 /// JSON that the database is to keep as it is: no NUL characters anywhere in it.
 pub fn storable<T>(read: impl Reader<T>) -> impl Reader<T> {
     move |value: Value, place: &Place<'_>| {
-        if has_nul(&value) { place.refuse(no_nul()) } else { read(value, place) }
+        if has_nul(&value) {
+            place.refuse(no_nul())
+        } else {
+            read(value, place)
+        }
     }
 }
 
@@ -283,9 +311,9 @@ fn has_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
         Value::Array(items) => items.iter().any(has_nul),
-        Value::Object(fields) => {
-            fields.iter().any(|(name, field)| name.contains('\0') || has_nul(field))
-        }
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(name, field)| name.contains('\0') || has_nul(field)),
         _ => false,
     }
 }
