@@ -31,13 +31,20 @@ impl App {
         readiness: Arc<dyn Readiness>,
     ) -> Result<Self, prometheus::Error> {
         let public_url = public_url.into().trim_end_matches('/').to_owned();
-        Ok(Self { ports, public_url, readiness, metrics: Metrics::new()? })
+        Ok(Self {
+            ports,
+            public_url,
+            readiness,
+            metrics: Metrics::new()?,
+        })
     }
 }
 
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("App").field("public_url", &self.public_url).finish_non_exhaustive()
+        f.debug_struct("App")
+            .field("public_url", &self.public_url)
+            .finish_non_exhaustive()
     }
 }
 

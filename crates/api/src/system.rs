@@ -12,7 +12,10 @@ use uuid::Uuid;
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the clock that everyone else is given")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the clock that everyone else is given"
+    )]
     fn now(&self) -> OffsetDateTime {
         to_micros(OffsetDateTime::now_utc())
     }
@@ -35,7 +38,9 @@ impl IdSource for SystemIds {
         let next = |last: u64| now.max(last.saturating_add(1));
         let last = self
             .last
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)))
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
+                Some(next(last))
+            })
             .map_or(now, next);
         let mut random = [0; 8];
         self.fill_random(&mut random);
@@ -69,12 +74,19 @@ mod tests {
         let made: Vec<Uuid> = (0..10_000).map(|_| ids.next_id()).collect();
         assert!(made.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(made.iter().all(|id| id.get_version_num() == 7));
-        assert!(made.iter().all(|id| id.get_variant() == uuid::Variant::RFC4122));
+        assert!(
+            made.iter()
+                .all(|id| id.get_variant() == uuid::Variant::RFC4122)
+        );
     }
 
     #[test]
     fn ids_carry_the_time() {
-        let (seconds, _) = SystemIds::default().next_id().get_timestamp().unwrap().to_unix();
+        let (seconds, _) = SystemIds::default()
+            .next_id()
+            .get_timestamp()
+            .unwrap()
+            .to_unix();
         let now = u64::try_from(SystemClock.now().unix_timestamp()).unwrap();
         assert!(now.abs_diff(seconds) <= 1);
     }

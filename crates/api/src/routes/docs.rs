@@ -25,7 +25,9 @@ pub(super) fn endpoints() -> [Endpoint; 2] {
 
 /// The page's own links are relative to `/docs/`.
 async fn redirect() -> HttpResponse {
-    HttpResponse::PermanentRedirect().insert_header((LOCATION, "docs/")).finish()
+    HttpResponse::PermanentRedirect()
+        .insert_header((LOCATION, "docs/"))
+        .finish()
 }
 
 async fn file(file: Path<String>) -> Answer<HttpResponse> {
@@ -35,12 +37,15 @@ async fn file(file: Path<String>) -> Answer<HttpResponse> {
         .display_request_duration(true)
         // The badge would ask a server on the internet about the document.
         .validator_url("none");
-    let found = serve(&file, Arc::new(config)).map_err(|error| Error::Internal(error.to_string()))?;
+    let found =
+        serve(&file, Arc::new(config)).map_err(|error| Error::Internal(error.to_string()))?;
     let found = found.ok_or(Error::NotFound("page"))?;
     let mut answer = HttpResponse::Ok();
     if found.gzpipped {
         answer.insert_header((CONTENT_ENCODING, "gzip"));
     }
     answer.insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"));
-    Ok(answer.content_type(found.content_type).body(found.bytes.into_owned()))
+    Ok(answer
+        .content_type(found.content_type)
+        .body(found.bytes.into_owned()))
 }

@@ -14,6 +14,11 @@ use crate::{app::App, http::Answer};
     responses((status = 200, description = "Prometheus' text format", body = String, content_type = "text/plain"))
 )]
 pub async fn handle(app: Data<App>) -> Answer<HttpResponse> {
-    let text = app.metrics.render().map_err(|error| Error::Internal(error.to_string()))?;
-    Ok(HttpResponse::Ok().content_type(ContentType::plaintext()).body(text))
+    let text = app
+        .metrics
+        .render()
+        .map_err(|error| Error::Internal(error.to_string()))?;
+    Ok(HttpResponse::Ok()
+        .content_type(ContentType::plaintext())
+        .body(text))
 }

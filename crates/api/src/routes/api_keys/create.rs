@@ -37,7 +37,11 @@ impl Shape for CreateApiKeyBody {
         let name = fields.required("name", text(1..=200));
         let scopes = fields.required("scopes", list_of(1..=100, choice(SCOPES)));
         let expires_at = fields.nullable("expires_at", datetime());
-        Some(Self { name: name?, scopes: scopes?, expires_at: expires_at? })
+        Some(Self {
+            name: name?,
+            scopes: scopes?,
+            expires_at: expires_at?,
+        })
     }
 }
 
@@ -64,9 +68,7 @@ pub struct NewApiKeyView {
         (status = 403, description = "The caller's key lacks the admin scope, or a scope that the new key is to have", body = crate::http::error::ErrorBody),
     )
 )]
-pub async fn handle(
-    call: Call<Admin, JsonBody<CreateApiKeyBody>>,
-) -> Answer<Json<NewApiKeyView>> {
+pub async fn handle(call: Call<Admin, JsonBody<CreateApiKeyBody>>) -> Answer<Json<NewApiKeyView>> {
     let JsonBody(body) = &call.body;
     let command = CreateApiKey {
         name: body.name.clone(),
@@ -74,5 +76,8 @@ pub async fn handle(
         expires_at: body.expires_at,
     };
     let (key, plain) = create_api_key(call.ports(), &call.actor, command).await?;
-    Ok(Json(NewApiKeyView { about: key.into(), key: plain.reveal().to_owned() }))
+    Ok(Json(NewApiKeyView {
+        about: key.into(),
+        key: plain.reveal().to_owned(),
+    }))
 }

@@ -11,8 +11,11 @@ pub mod list;
 pub mod revoke;
 
 /// The scopes by their names, for bodies.
-pub const SCOPES: &[(&str, Scope)] =
-    &[("read", Scope::Read), ("write", Scope::Write), ("admin", Scope::Admin)];
+pub const SCOPES: &[(&str, Scope)] = &[
+    ("read", Scope::Read),
+    ("write", Scope::Write),
+    ("admin", Scope::Admin),
+];
 
 /// An API key, without its secret.
 #[derive(Clone, Debug, Serialize, ToSchema)]

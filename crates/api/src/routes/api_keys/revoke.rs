@@ -21,7 +21,9 @@ pub struct ApiKeyPath {
 impl Shape for ApiKeyPath {
     fn read(value: Value, place: &Place<'_>) -> Option<Self> {
         let mut fields = Fields::of(value, place)?;
-        Some(Self { api_key_id: fields.required("api_key_id", id())? })
+        Some(Self {
+            api_key_id: fields.required("api_key_id", id())?,
+        })
     }
 }
 

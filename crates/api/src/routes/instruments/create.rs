@@ -32,7 +32,11 @@ impl Shape for CreateInstrumentBody {
         let name = fields.required("name", text(1..=200));
         let description = fields.nullable("description", text(..=2_000));
         let instrument_type = fields.nullable("instrument_type", text(..=200));
-        Some(Self { name: name?, description: description?, instrument_type: instrument_type? })
+        Some(Self {
+            name: name?,
+            description: description?,
+            instrument_type: instrument_type?,
+        })
     }
 }
 

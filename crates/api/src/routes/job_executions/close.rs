@@ -13,8 +13,10 @@ use crate::http::{
     shape::{Fields, Place, Shape, readers::choice},
 };
 
-const STATUSES: &[(&str, FinalStatus)] =
-    &[("completed", FinalStatus::Completed), ("failed", FinalStatus::Failed)];
+const STATUSES: &[(&str, FinalStatus)] = &[
+    ("completed", FinalStatus::Completed),
+    ("failed", FinalStatus::Failed),
+];
 
 /// How the execution ended.
 #[derive(Clone, Debug, ToSchema)]
@@ -27,7 +29,9 @@ pub struct CloseExecutionBody {
 impl Shape for CloseExecutionBody {
     fn read(value: Value, place: &Place<'_>) -> Option<Self> {
         let mut fields = Fields::of(value, place)?;
-        Some(Self { status: fields.required("status", choice(STATUSES))? })
+        Some(Self {
+            status: fields.required("status", choice(STATUSES))?,
+        })
     }
 }
 

@@ -46,7 +46,11 @@ impl Shape for ListExecutionsQuery {
         let job_id = fields.nullable("job_id", id());
         let status = fields.nullable("status", choice(STATUSES));
         let page = PageQuery::from_fields(&mut fields, Some(DEFAULT_LIMIT));
-        Some(Self { job_id: job_id?, status: status?, page: page? })
+        Some(Self {
+            job_id: job_id?,
+            status: status?,
+            page: page?,
+        })
     }
 }
 
@@ -68,7 +72,10 @@ pub async fn handle(
         Some(None) => return Ok(Listing::empty()),
         job => job.flatten(),
     };
-    let filter = ExecutionFilter { job, status: query.status.map(str::to_owned) };
+    let filter = ExecutionFilter {
+        job,
+        status: query.status.map(str::to_owned),
+    };
     let page = list_executions(call.ports(), &call.actor, &filter, query.page).await?;
     Ok(Listing::of(page, ExecutionView::from))
 }

@@ -79,6 +79,8 @@ pub struct ExecutionPath {
 impl Shape for ExecutionPath {
     fn read(value: Value, place: &Place<'_>) -> Option<Self> {
         let mut fields = Fields::of(value, place)?;
-        Some(Self { execution_id: fields.required("execution_id", id())? })
+        Some(Self {
+            execution_id: fields.required("execution_id", id())?,
+        })
     }
 }

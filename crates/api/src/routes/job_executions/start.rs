@@ -34,7 +34,11 @@ impl Shape for StartExecutionBody {
         let job_id = fields.nullable("job_id", text(..));
         let job_name = fields.nullable("job_name", text(..));
         let minutes = fields.nullable("timeout_minutes", unsigned(1..=MAX_TIMEOUT_MINUTES));
-        Some(Self { job_id: job_id?, job_name: job_name?, timeout_minutes: minutes? })
+        Some(Self {
+            job_id: job_id?,
+            job_name: job_name?,
+            timeout_minutes: minutes?,
+        })
     }
 }
 

@@ -34,7 +34,11 @@ impl Shape for ListJobsQuery {
         let name = fields.nullable("name", text(..));
         let archived = fields.or("archived", false, boolean());
         let page = PageQuery::from_fields(&mut fields, None);
-        Some(Self { name: name?, archived: archived?, page: page? })
+        Some(Self {
+            name: name?,
+            archived: archived?,
+            page: page?,
+        })
     }
 }
 
