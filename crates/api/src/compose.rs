@@ -66,7 +66,10 @@ impl DatabaseServer {
         let server = Self { own, database };
         let applied = migrate(&server.database).await.context("the database")?;
         if !applied.is_empty() {
-            tracing::info!(migrations = applied.len(), "the database was brought up to date");
+            tracing::info!(
+                migrations = applied.len(),
+                "the database was brought up to date"
+            );
         }
         Ok(server)
     }
@@ -102,7 +105,10 @@ impl DatabaseServer {
             tenancy: Arc::new(tenancy),
             instruments: Arc::new(PgInstrumentRepository::new(self.database.clone())),
             jobs: Arc::new(PgJobRepository::new(self.database.clone())),
-            data: Arc::new(PgDataStore::new(self.database.clone(), Arc::clone(&catalog))),
+            data: Arc::new(PgDataStore::new(
+                self.database.clone(),
+                Arc::clone(&catalog),
+            )),
             catalog,
             executions: Arc::new(PgExecutionRepository::new(self.database.clone())),
             files: Arc::new(PgFileRepository::new(self.database.clone())),
@@ -112,7 +118,10 @@ impl DatabaseServer {
             ids,
             key_cache: Arc::default(),
         };
-        let readiness = Arc::new(Stores { database: self.database.clone(), blobs });
+        let readiness = Arc::new(Stores {
+            database: self.database.clone(),
+            blobs,
+        });
         Ok(Platform { ports, readiness })
     }
 }
@@ -138,7 +147,13 @@ impl Readiness for Stores {
             tracing::warn!(%error, "{what} does not answer");
             format!("{what} does not answer")
         };
-        self.database.probe().await.map_err(|error| failed("the database", &error))?;
-        self.blobs.probe().await.map_err(|error| failed("the file storage", &error))
+        self.database
+            .probe()
+            .await
+            .map_err(|error| failed("the database", &error))?;
+        self.blobs
+            .probe()
+            .await
+            .map_err(|error| failed("the file storage", &error))
     }
 }

@@ -16,7 +16,11 @@ pub fn sparkline(values: &[Option<f64>], width: usize, low: f64, high: f64) -> S
                 sum += value;
                 count += 1.0;
             }
-            if count == 0.0 { ' ' } else { bar(sum / count, low, high) }
+            if count == 0.0 {
+                ' '
+            } else {
+                bar(sum / count, low, high)
+            }
         })
         .collect()
 }
@@ -24,7 +28,9 @@ pub fn sparkline(values: &[Option<f64>], width: usize, low: f64, high: f64) -> S
 fn bar(value: f64, low: f64, high: f64) -> char {
     let part = (value - low) / (high - low);
     // A count of steps needs no conversion of floats to integers.
-    let index = [0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875].iter().filter(|step| part >= **step);
+    let index = [0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875]
+        .iter()
+        .filter(|step| part >= **step);
     BARS.get(index.count()).copied().unwrap_or(' ')
 }
 

@@ -35,12 +35,19 @@ async fn run(
     settings: &Settings,
     command: ApiKeyCommand,
 ) -> anyhow::Result<String> {
-    let ports = database.ports(settings, &settings.public_url(settings.bind)).await?.ports;
+    let ports = database
+        .ports(settings, &settings.public_url(settings.bind))
+        .await?
+        .ports;
     match command {
         ApiKeyCommand::Create(arguments) => create(&ports, arguments).await,
         ApiKeyCommand::List(arguments) => {
             let keys = operator_keys::list(&ports).await?;
-            Ok(if arguments.json { as_json(&keys)? } else { as_table(&keys) })
+            Ok(if arguments.json {
+                as_json(&keys)?
+            } else {
+                as_table(&keys)
+            })
         }
         ApiKeyCommand::Revoke(arguments) => {
             let prefix = arguments.prefix.trim().trim_start_matches("ldk_");
@@ -54,7 +61,9 @@ async fn run(
 }
 
 async fn create(ports: &Ports, arguments: CreateKey) -> anyhow::Result<String> {
-    let days = arguments.expires_in_days.map(|days| Duration::days(days.into()));
+    let days = arguments
+        .expires_in_days
+        .map(|days| Duration::days(days.into()));
     let command = CreateApiKey {
         name: arguments.name.unwrap_or_else(|| arguments.user.clone()),
         scopes: scopes(&arguments.scopes)?,
@@ -73,10 +82,16 @@ async fn create(ports: &Ports, arguments: CreateKey) -> anyhow::Result<String> {
 }
 
 fn scopes(names: &[String]) -> anyhow::Result<Scopes> {
-    let scopes: Option<Scopes> = names.iter().map(|name| Scope::from_name(name.trim())).collect();
+    let scopes: Option<Scopes> = names
+        .iter()
+        .map(|name| Scope::from_name(name.trim()))
+        .collect();
     match scopes {
         Some(scopes) if !scopes.is_empty() => Ok(scopes),
-        _ => bail!("--scopes is {:?}; it takes any of read, write, admin", names.join(",")),
+        _ => bail!(
+            "--scopes is {:?}; it takes any of read, write, admin",
+            names.join(",")
+        ),
     }
 }
 
@@ -99,7 +114,10 @@ fn view(organization: &str, key: &ApiKey) -> Value {
 }
 
 fn as_json(keys: &[(Organization, ApiKey)]) -> anyhow::Result<String> {
-    let keys: Vec<Value> = keys.iter().map(|(owner, key)| view(&owner.name, key)).collect();
+    let keys: Vec<Value> = keys
+        .iter()
+        .map(|(owner, key)| view(&owner.name, key))
+        .collect();
     Ok(serde_json::to_string_pretty(&keys)?)
 }
 
@@ -119,7 +137,11 @@ fn as_table(keys: &[(Organization, ApiKey)]) -> String {
             key.prefix,
             organization.name,
             scope_names(key).join(","),
-            timestamp::render(key.created_at.replace_nanosecond(0).unwrap_or(key.created_at)),
+            timestamp::render(
+                key.created_at
+                    .replace_nanosecond(0)
+                    .unwrap_or(key.created_at)
+            ),
             state,
             key.name.replace(char::is_control, " "),
         ));

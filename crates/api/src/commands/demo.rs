@@ -1,6 +1,8 @@
 //! `labdata demo`
 
-use std::{fs::Permissions, net::Ipv4Addr, os::unix::fs::PermissionsExt, path::Path, time::Instant};
+use std::{
+    fs::Permissions, net::Ipv4Addr, os::unix::fs::PermissionsExt, path::Path, time::Instant,
+};
 
 use anyhow::Context;
 
@@ -37,7 +39,9 @@ pub(super) async fn demo(
         () = signals.arrive() => Ok(()),
     };
     server.stop().await?;
-    directory.close().context("the temporary directory could not be removed")?;
+    directory
+        .close()
+        .context("the temporary directory could not be removed")?;
     outcome
 }
 
@@ -50,13 +54,21 @@ async fn play(
     started: Instant,
 ) -> anyhow::Result<()> {
     let url = &server.url;
-    let key = server.first_key.as_ref().context("the platform is not empty")?;
+    let key = server
+        .first_key
+        .as_ref()
+        .context("the platform is not empty")?;
     say(&format!(
         "An empty platform serves on {url} after {} ms. Its input: {name}",
         started.elapsed().as_millis()
     ));
-    tell(url, key.reveal(), name, bytes).await.context("the story ended early")?;
-    say(&format!("Every step succeeded, {} ms after the start.", started.elapsed().as_millis()));
+    tell(url, key.reveal(), name, bytes)
+        .await
+        .context("the story ended early")?;
+    say(&format!(
+        "Every step succeeded, {} ms after the start.",
+        started.elapsed().as_millis()
+    ));
     if exit {
         return Ok(());
     }
@@ -70,7 +82,9 @@ async fn play(
 
 fn instrument_file(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let name = path.file_name().context("--file takes the path of a file")?;
+    let name = path
+        .file_name()
+        .context("--file takes the path of a file")?;
     Ok((name.to_string_lossy().into_owned(), bytes))
 }
 

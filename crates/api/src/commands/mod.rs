@@ -84,11 +84,19 @@ fn explain(error: &clap::Error) -> ExitCode {
             let text = error.render().to_string();
             // What is missing stands indented below the first line.
             let mut lines = text.lines();
-            let first = lines.next().unwrap_or_default().trim_start_matches("error: ");
-            let missing: Vec<&str> =
-                lines.take_while(|line| line.starts_with("  ")).map(str::trim).collect();
+            let first = lines
+                .next()
+                .unwrap_or_default()
+                .trim_start_matches("error: ");
+            let missing: Vec<&str> = lines
+                .take_while(|line| line.starts_with("  "))
+                .map(str::trim)
+                .collect();
             let separator = if missing.is_empty() { "" } else { " " };
-            complain(&format!("{first}{separator}{}; see --help", missing.join(", ")));
+            complain(&format!(
+                "{first}{separator}{}; see --help",
+                missing.join(", ")
+            ));
             ExitCode::from(MISUSE)
         }
     }
@@ -109,7 +117,9 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
     runtime.block_on(async {
         match command {
             Command::Openapi => print_openapi(),
-            Command::Serve(arguments) => serve::serve(&settings, arguments.no_worker, started).await,
+            Command::Serve(arguments) => {
+                serve::serve(&settings, arguments.no_worker, started).await
+            }
             Command::Demo(arguments) => demo::demo(settings, &arguments, started).await,
             Command::Worker(_) => worker::worker(&settings).await,
             Command::Migrate(_) => migrate(&settings).await,

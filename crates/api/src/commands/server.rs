@@ -43,7 +43,14 @@ impl RunningServer {
             Ok((first_key, handle, http, sweeper)) => {
                 tracing::debug!(milliseconds = lap(&mut mark), "the server answers");
                 let url = url_of(address);
-                Ok(Self { url, first_key, handle, http, sweeper, database })
+                Ok(Self {
+                    url,
+                    first_key,
+                    handle,
+                    http,
+                    sweeper,
+                    database,
+                })
             }
             Err(error) => {
                 if let Err(error) = database.close().await {
@@ -72,7 +79,10 @@ impl RunningServer {
 
     /// Waits until the HTTP server ends by itself, which it does only by a fault.
     pub(super) async fn ended(&mut self) -> anyhow::Result<()> {
-        (&mut self.http).await.context("the server's task")?.context("the HTTP server")
+        (&mut self.http)
+            .await
+            .context("the server's task")?
+            .context("the HTTP server")
     }
 
     /// Stops accepting, finishes what is in flight (10 s), stops the embedded PostgreSQL.
@@ -85,7 +95,12 @@ impl RunningServer {
     }
 }
 
-type Started = (Option<PlainApiKey>, ServerHandle, JoinHandle<io::Result<()>>, Option<JoinHandle<()>>);
+type Started = (
+    Option<PlainApiKey>,
+    ServerHandle,
+    JoinHandle<io::Result<()>>,
+    Option<JoinHandle<()>>,
+);
 
 /// The listener and its address, with the real port.
 fn listen(bind: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {

@@ -20,7 +20,9 @@ async fn work(
     settings: &Settings,
     signals: &mut Signals,
 ) -> anyhow::Result<()> {
-    let platform = database.ports(settings, &settings.public_url(settings.bind)).await?;
+    let platform = database
+        .ports(settings, &settings.public_url(settings.bind))
+        .await?;
     let sweeper = background::spawn_sweeper(platform.ports);
     say("labdata works in the background");
     signals.arrive().await;

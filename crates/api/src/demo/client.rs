@@ -24,11 +24,20 @@ impl Client {
     pub(crate) fn new(base: &str, key: &str) -> anyhow::Result<Self> {
         // A proxy of the environment is never for the machine itself.
         let http = reqwest::Client::builder().no_proxy().build()?;
-        Ok(Self { http, base: base.to_owned(), key: key.to_owned() })
+        Ok(Self {
+            http,
+            base: base.to_owned(),
+            key: key.to_owned(),
+        })
     }
 
     /// Sends JSON and reads the JSON of the answer.
-    pub(crate) async fn send(&self, method: Method, path: &str, body: &Value) -> anyhow::Result<Value> {
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<Value> {
         Ok(self.exchange(method, path, body).await?.0)
     }
 
@@ -44,7 +53,13 @@ impl Client {
         }
         let answer = checked(request, path).await?;
         let headers = answer.headers().clone();
-        Ok((answer.json().await.with_context(|| format!("{path}: no JSON"))?, headers))
+        Ok((
+            answer
+                .json()
+                .await
+                .with_context(|| format!("{path}: no JSON"))?,
+            headers,
+        ))
     }
 
     /// Reads a resource.
@@ -64,10 +79,14 @@ impl Client {
         bytes: Vec<u8>,
         fields: &[(&'static str, &str)],
     ) -> anyhow::Result<Value> {
-        let file = Part::bytes(bytes).file_name(name.to_owned()).mime_str("text/plain")?;
+        let file = Part::bytes(bytes)
+            .file_name(name.to_owned())
+            .mime_str("text/plain")?;
         let form = fields
             .iter()
-            .fold(Form::new(), |form, (field, value)| form.text(*field, (*value).to_owned()))
+            .fold(Form::new(), |form, (field, value)| {
+                form.text(*field, (*value).to_owned())
+            })
             .part("file", file);
         let path = "/api/v1/files";
         let request = self.request(Method::POST, path).multipart(form);
@@ -76,7 +95,11 @@ impl Client {
 
     /// Downloads from a signed URL, which needs no key.
     pub(crate) async fn download(&self, url: &str) -> anyhow::Result<Vec<u8>> {
-        Ok(checked(self.http.get(url), "download").await?.bytes().await?.to_vec())
+        Ok(checked(self.http.get(url), "download")
+            .await?
+            .bytes()
+            .await?
+            .to_vec())
     }
 
     /// Every row of a table that the filters leave, page after page; and how many pages it took.
@@ -93,12 +116,17 @@ impl Client {
         });
         let (mut rows, mut pages) = (Vec::new(), 0);
         loop {
-            let (page, headers) =
-                self.exchange(Method::POST, "/api/v1/tools/read", &body).await?;
-            let Value::Array(page) = page else { bail!("tools/read answers no array") };
+            let (page, headers) = self
+                .exchange(Method::POST, "/api/v1/tools/read", &body)
+                .await?;
+            let Value::Array(page) = page else {
+                bail!("tools/read answers no array")
+            };
             rows.extend(page);
             pages += 1;
-            let Some(cursor) = next_cursor(&headers) else { return Ok((rows, pages)) };
+            let Some(cursor) = next_cursor(&headers) else {
+                return Ok((rows, pages));
+            };
             if let Some(fields) = body.as_object_mut() {
                 fields.insert("cursor".to_owned(), cursor.into());
             }
@@ -106,7 +134,9 @@ impl Client {
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.key)
+        self.http
+            .request(method, format!("{}{path}", self.base))
+            .bearer_auth(&self.key)
     }
 }
 
@@ -116,16 +146,27 @@ fn next_cursor(headers: &HeaderMap) -> Option<String> {
     let (url, relation) = link.trim().strip_prefix('<')?.split_once('>')?;
     relation.contains("rel=\"next\"").then_some(())?;
     let url = Url::parse(url).ok()?;
-    url.query_pairs().find(|(name, _)| name == "cursor").map(|(_, cursor)| cursor.into_owned())
+    url.query_pairs()
+        .find(|(name, _)| name == "cursor")
+        .map(|(_, cursor)| cursor.into_owned())
 }
 
 async fn checked(request: RequestBuilder, what: &str) -> anyhow::Result<Response> {
-    let answer = request.send().await.with_context(|| format!("{what}: no answer"))?;
+    let answer = request
+        .send()
+        .await
+        .with_context(|| format!("{what}: no answer"))?;
     let status = answer.status();
     if status == StatusCode::OK {
         return Ok(answer);
     }
-    let text: String = answer.text().await.unwrap_or_default().chars().take(2000).collect();
+    let text: String = answer
+        .text()
+        .await
+        .unwrap_or_default()
+        .chars()
+        .take(2000)
+        .collect();
     bail!("{what} answers {status}: {text}")
 }
 
@@ -134,7 +175,10 @@ mod tests {
     use super::*;
 
     fn cursor(link: &'static str) -> Option<String> {
-        next_cursor(&HeaderMap::from_iter([(LINK, reqwest::header::HeaderValue::from_static(link))]))
+        next_cursor(&HeaderMap::from_iter([(
+            LINK,
+            reqwest::header::HeaderValue::from_static(link),
+        )]))
     }
 
     #[test]

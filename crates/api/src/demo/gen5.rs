@@ -38,7 +38,10 @@ impl KineticExport {
     /// The header's value of that name.
     #[must_use]
     pub fn fact(&self, name: &str) -> Option<&str> {
-        self.header.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.header
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Reads an export in UTF-8, UTF-16 with a mark, or a single-byte encoding.
@@ -68,17 +71,26 @@ impl KineticExport {
                 header.push((name.trim_end_matches(':').to_owned(), (*value).to_owned()));
             }
         };
-        let mut wells: Vec<Well> =
-            names.into_iter().map(|name| Well { name, values: Vec::new() }).collect();
+        let mut wells: Vec<Well> = names
+            .into_iter()
+            .map(|name| Well {
+                name,
+                values: Vec::new(),
+            })
+            .collect();
         let mut hours: Vec<f64> = Vec::new();
         for (line, number) in lines {
             let cells: Vec<&str> = line.split('\t').map(str::trim).collect();
-            let Some((time, rest)) = cells.split_first() else { break };
+            let Some((time, rest)) = cells.split_first() else {
+                break;
+            };
             if cells.iter().all(|cell| cell.is_empty()) {
                 break;
             }
             let at = hours_of(time).ok_or_else(|| {
-                Gen5Error(format!("line {number}: {time:?} is no time such as 0:10:00"))
+                Gen5Error(format!(
+                    "line {number}: {time:?} is no time such as 0:10:00"
+                ))
             })?;
             if at == 0.0 && rest.iter().all(|cell| cell.is_empty()) {
                 continue;
@@ -88,19 +100,29 @@ impl KineticExport {
                     "line {number}: the read at {time} does not come after the one before it"
                 )));
             }
-            read_values(cells.get(values_from..).unwrap_or_default(), &mut wells, number)?;
+            read_values(
+                cells.get(values_from..).unwrap_or_default(),
+                &mut wells,
+                number,
+            )?;
             hours.push(at);
         }
         if hours.is_empty() {
             return Err(Gen5Error("the kinetic table has no reads".to_owned()));
         }
-        Ok(Self { header, wells, hours })
+        Ok(Self {
+            header,
+            wells,
+            hours,
+        })
     }
 }
 
 /// The wells of the table's first line, and the cell in which their values begin.
 fn table_head(cells: &[&str], number: usize) -> Result<Option<(Vec<String>, usize)>, Gen5Error> {
-    let Some(values_from) = cells.iter().position(|cell| is_well(cell)) else { return Ok(None) };
+    let Some(values_from) = cells.iter().position(|cell| is_well(cell)) else {
+        return Ok(None);
+    };
     // Time, and mostly a temperature.
     if cells.first() != Some(&"Time") || values_from > 2 {
         return Ok(None);
@@ -113,10 +135,14 @@ fn table_head(cells: &[&str], number: usize) -> Result<Option<(Vec<String>, usiz
     }
     for name in columns {
         if !is_well(name) {
-            return Err(Gen5Error(format!("line {number}: {name:?} is no well such as A1")));
+            return Err(Gen5Error(format!(
+                "line {number}: {name:?} is no well such as A1"
+            )));
         }
         if !known.insert(name) {
-            return Err(Gen5Error(format!("line {number}: the well {name} stands there twice")));
+            return Err(Gen5Error(format!(
+                "line {number}: the well {name} stands there twice"
+            )));
         }
         names.push(name.to_owned());
     }
@@ -136,7 +162,10 @@ fn is_well(cell: &str) -> bool {
 /// `H:MM:SS` as hours.
 fn hours_of(time: &str) -> Option<f64> {
     let number = |text: &str| {
-        text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u32>().ok()).flatten()
+        text.bytes()
+            .all(|byte| byte.is_ascii_digit())
+            .then(|| text.parse::<u32>().ok())
+            .flatten()
     };
     let mut parts = time.split(':');
     let (hours, minutes, seconds) = (parts.next()?, parts.next()?, parts.next()?);
@@ -144,13 +173,19 @@ fn hours_of(time: &str) -> Option<f64> {
         return None;
     }
     let (hours, minutes, seconds) = (number(hours)?, number(minutes)?, number(seconds)?);
-    let total = hours.checked_mul(3600)?.checked_add(minutes * 60 + seconds)?;
+    let total = hours
+        .checked_mul(3600)?
+        .checked_add(minutes * 60 + seconds)?;
     (minutes < 60 && seconds < 60).then(|| f64::from(total) / 3600.0)
 }
 
 fn read_values(cells: &[&str], wells: &mut [Well], number: usize) -> Result<(), Gen5Error> {
     let (values, more) = cells.split_at_checked(wells.len()).ok_or_else(|| {
-        Gen5Error(format!("line {number}: {} values for {} wells", cells.len(), wells.len()))
+        Gen5Error(format!(
+            "line {number}: {} values for {} wells",
+            cells.len(),
+            wells.len()
+        ))
     })?;
     if more.iter().any(|cell| !cell.is_empty()) {
         return Err(Gen5Error(format!(
@@ -161,7 +196,10 @@ fn read_values(cells: &[&str], wells: &mut [Well], number: usize) -> Result<(), 
     }
     for (cell, well) in values.iter().zip(wells) {
         let value = value_of(cell).map_err(|NoNumber| {
-            Gen5Error(format!("line {number}: {} holds {cell:?}, which is no number", well.name))
+            Gen5Error(format!(
+                "line {number}: {} holds {cell:?}, which is no number",
+                well.name
+            ))
         })?;
         well.values.push(value);
     }
@@ -181,22 +219,30 @@ fn value_of(cell: &str) -> Result<Option<f64>, NoNumber> {
         return Err(NoNumber);
     }
     let number: f64 = cell.replace(',', ".").parse().map_err(|_| NoNumber)?;
-    if number.is_finite() { Ok(Some(number)) } else { Err(NoNumber) }
+    if number.is_finite() {
+        Ok(Some(number))
+    } else {
+        Err(NoNumber)
+    }
 }
 
 /// UTF-16 by its mark, UTF-8 when it is, else one byte a character.
 fn decode(bytes: &[u8]) -> String {
     let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let units = bytes.as_chunks::<2>().0.iter().map(|pair| unit(*pair));
-        char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{fffd}')).collect()
+        char::decode_utf16(units)
+            .map(|unit| unit.unwrap_or('\u{fffd}'))
+            .collect()
     };
     match bytes {
         [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
         [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
         _ => {
             let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-            std::str::from_utf8(bytes)
-                .map_or_else(|_| bytes.iter().copied().map(char::from).collect(), str::to_owned)
+            std::str::from_utf8(bytes).map_or_else(
+                |_| bytes.iter().copied().map(char::from).collect(),
+                str::to_owned,
+            )
         }
     }
 }
@@ -210,7 +256,9 @@ mod tests {
         0:00:00\r\n0:00:00\t\t\t\r\n\r\nResults\r\n\t1\t2\r\n";
 
     fn error(text: &str) -> String {
-        KineticExport::parse(text.as_bytes()).unwrap_err().to_string()
+        KineticExport::parse(text.as_bytes())
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
@@ -218,7 +266,10 @@ mod tests {
         let export = KineticExport::parse(SMALL.as_bytes()).unwrap();
         assert_eq!(export.hours, [30.0 / 3600.0, 1.5]);
         assert_eq!(export.wells[0].values, [Some(-0.066), Some(0.5)]);
-        assert_eq!((export.wells[1].name.as_str(), export.wells[1].values[0]), ("B12", None));
+        assert_eq!(
+            (export.wells[1].name.as_str(), export.wells[1].values[0]),
+            ("B12", None)
+        );
         assert_eq!(export.fact("Reader Type"), Some("X"));
         assert_eq!(export.fact("Time"), Some("12:30:01 PM"));
     }
@@ -226,9 +277,20 @@ mod tests {
     #[test]
     fn every_usual_encoding_reads_the_same() {
         let expected = KineticExport::parse(SMALL.as_bytes()).unwrap();
-        let little: Vec<u8> = [0xfeff].into_iter().chain(SMALL.encode_utf16()).flat_map(u16::to_le_bytes).collect();
-        let big: Vec<u8> = [0xfeff].into_iter().chain(SMALL.encode_utf16()).flat_map(u16::to_be_bytes).collect();
-        let latin: Vec<u8> = SMALL.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+        let little: Vec<u8> = [0xfeff]
+            .into_iter()
+            .chain(SMALL.encode_utf16())
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        let big: Vec<u8> = [0xfeff]
+            .into_iter()
+            .chain(SMALL.encode_utf16())
+            .flat_map(u16::to_be_bytes)
+            .collect();
+        let latin: Vec<u8> = SMALL
+            .chars()
+            .map(|c| u8::try_from(u32::from(c)).unwrap())
+            .collect();
         let unix = SMALL.replace("\r\n", "\n").into_bytes();
         let marked = [b"\xef\xbb\xbf", SMALL.as_bytes()].concat();
         for bytes in [little, big, latin, unix, marked] {
@@ -247,16 +309,45 @@ mod tests {
         assert!(error("").starts_with("no kinetic table"));
         assert!(error("Time\t1:00\nA1\tB1\n").starts_with("no kinetic table"));
         assert!(error("Time\tT\tA1\n\n").contains("no reads"));
-        assert_eq!(error("Time\tT\tA1\tA1\n"), "line 1: the well A1 stands there twice");
-        assert_eq!(error("Time\tT\tA1\tsum\n"), "line 1: \"sum\" is no well such as A1");
-        assert_eq!(error("Time\tT\tA1\n12 s\t1\t2\n"), "line 2: \"12 s\" is no time such as 0:10:00");
-        assert_eq!(error("Time\tT\tA1\n0:61:00\t1\t2\n"), "line 2: \"0:61:00\" is no time such as 0:10:00");
-        assert_eq!(error("Time\tT\tA1\tA2\n0:01:00\t1\t2\n"), "line 2: 1 values for 2 wells");
-        assert_eq!(error("Time\tT\tA1\n0:01:00\t1\t2\t3\n"), "line 2: 2 values for 1 wells");
-        assert_eq!(error("Time\tA1\n0:01:00\tnone\n"), "line 2: A1 holds \"none\", which is no number");
-        assert_eq!(error("Time\tA1\n0:01:00\t1.2.3\n"), "line 2: A1 holds \"1.2.3\", which is no number");
-        assert_eq!(error("Time\tA1\n0:01:00\t1e999\n"), "line 2: A1 holds \"1e999\", which is no number");
-        assert!(error("Time\tA1\n0:02:00\t1\n0:01:00\t1\n").starts_with("line 3: the read at 0:01:00"));
+        assert_eq!(
+            error("Time\tT\tA1\tA1\n"),
+            "line 1: the well A1 stands there twice"
+        );
+        assert_eq!(
+            error("Time\tT\tA1\tsum\n"),
+            "line 1: \"sum\" is no well such as A1"
+        );
+        assert_eq!(
+            error("Time\tT\tA1\n12 s\t1\t2\n"),
+            "line 2: \"12 s\" is no time such as 0:10:00"
+        );
+        assert_eq!(
+            error("Time\tT\tA1\n0:61:00\t1\t2\n"),
+            "line 2: \"0:61:00\" is no time such as 0:10:00"
+        );
+        assert_eq!(
+            error("Time\tT\tA1\tA2\n0:01:00\t1\t2\n"),
+            "line 2: 1 values for 2 wells"
+        );
+        assert_eq!(
+            error("Time\tT\tA1\n0:01:00\t1\t2\t3\n"),
+            "line 2: 2 values for 1 wells"
+        );
+        assert_eq!(
+            error("Time\tA1\n0:01:00\tnone\n"),
+            "line 2: A1 holds \"none\", which is no number"
+        );
+        assert_eq!(
+            error("Time\tA1\n0:01:00\t1.2.3\n"),
+            "line 2: A1 holds \"1.2.3\", which is no number"
+        );
+        assert_eq!(
+            error("Time\tA1\n0:01:00\t1e999\n"),
+            "line 2: A1 holds \"1e999\", which is no number"
+        );
+        assert!(
+            error("Time\tA1\n0:02:00\t1\n0:01:00\t1\n").starts_with("line 3: the read at 0:01:00")
+        );
         assert!(error("Time\tA1\n9999999:00:00\t1\n").starts_with("line 2"));
     }
 

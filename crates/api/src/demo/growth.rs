@@ -2,22 +2,18 @@
 
 use super::gen5::Well;
 
-/// Reads over which a slope is taken: noise of one read then counts little.
+/// Reads over which a slope is taken: the noise of one read then counts little.
 const WINDOW: usize = 7;
-/// A well whose curve rises less than this does not grow.
-const LEAST_RISE: f64 = 0.1;
-/// Below this part of the rise, noise of the background makes the logarithm useless.
-const LEAST_PART: f64 = 0.05;
 
-/// The figures of one well.
+/// The figures of one well. None needs to know the background, which an export does not tell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Growth {
     /// The first value.
     pub(crate) start: Option<f64>,
     /// The greatest value.
     pub(crate) max: Option<f64>,
-    /// The shortest time in which the culture doubles, in hours.
-    pub(crate) doubling_hours: Option<f64>,
+    /// The steepest rise, per hour.
+    pub(crate) max_rate: Option<f64>,
 }
 
 impl Growth {
@@ -28,30 +24,12 @@ impl Growth {
             .zip(&well.values)
             .filter_map(|(hour, value)| value.map(|value| (*hour, value)))
             .collect();
-        let values = || points.iter().map(|(_, value)| *value);
-        let (min, max) = (values().reduce(f64::min), values().reduce(f64::max));
         Self {
-            start: values().next(),
-            max,
-            doubling_hours: min.zip(max).and_then(|(min, max)| doubling(&points, min, max - min)),
+            start: points.first().map(|(_, value)| *value),
+            max: points.iter().map(|(_, value)| *value).reduce(f64::max),
+            max_rate: points.windows(WINDOW).map(slope).reduce(f64::max),
         }
     }
-}
-
-/// The steepest slope of the logarithm above the background.
-fn doubling(points: &[(f64, f64)], background: f64, rise: f64) -> Option<f64> {
-    if rise < LEAST_RISE {
-        return None;
-    }
-    let above: Vec<(f64, f64)> = points
-        .iter()
-        .map(|(hour, value)| (*hour, value - background))
-        .skip_while(|(_, value)| *value < rise * LEAST_PART)
-        .filter(|(_, value)| *value > 0.0)
-        .map(|(hour, value)| (hour, value.ln()))
-        .collect();
-    let steepest = above.windows(WINDOW).map(slope).reduce(f64::max)?;
-    (steepest > 0.0).then(|| std::f64::consts::LN_2 / steepest)
 }
 
 /// The slope of the least-squares line.
@@ -77,44 +55,61 @@ mod tests {
     use crate::demo::{SIMULATED, gen5::KineticExport};
 
     fn growth(values: &[f64]) -> Growth {
-        let hours: Vec<f64> = (0..u32::try_from(values.len()).unwrap()).map(f64::from).collect();
+        let hours: Vec<f64> = (0..u32::try_from(values.len()).unwrap())
+            .map(f64::from)
+            .collect();
         let values = values.iter().copied().map(Some).collect();
-        Growth::of(&Well { name: "A1".to_owned(), values }, &hours)
+        Growth::of(
+            &Well {
+                name: "A1".to_owned(),
+                values,
+            },
+            &hours,
+        )
     }
 
     #[test]
-    fn a_curve_that_doubles_every_two_hours_says_so() {
-        let values: Vec<f64> =
-            (0..20).map(|hour| 0.05 + 0.001 * 2_f64.powf(f64::from(hour) / 2.0)).collect();
-        let doubling = growth(&values).doubling_hours.unwrap();
-        assert!((doubling - 2.0).abs() < 0.2, "{doubling}");
+    fn the_steepest_part_of_a_curve_counts() {
+        let rising = [1.0, 1.0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 4.5, 4.5];
+        let growth = growth(&rising);
+        assert_eq!((growth.start, growth.max), (Some(1.0), Some(4.5)));
+        assert!((growth.max_rate.unwrap() - 0.5).abs() < 1e-9, "{growth:?}");
     }
 
     #[test]
-    fn what_does_not_grow_has_no_doubling_time() {
-        assert_eq!(growth(&[0.08, 0.081, 0.079, 0.08, 0.08, 0.081, 0.08]).doubling_hours, None);
-        assert_eq!(growth(&[]), Growth { start: None, max: None, doubling_hours: None });
-        assert_eq!(growth(&[0.1, 1.0]).doubling_hours, None);
+    fn too_few_values_have_no_rate() {
+        assert_eq!(
+            growth(&[]),
+            Growth {
+                start: None,
+                max: None,
+                max_rate: None
+            }
+        );
+        assert_eq!(growth(&[0.1, 1.0]).max_rate, None);
     }
 
     #[test]
-    fn the_shipped_curves_show_the_doubling_times_that_their_header_states() {
+    fn the_shipped_curves_rise_as_the_formula_in_their_header_does() {
         let export = KineticExport::parse(SIMULATED.as_bytes()).unwrap();
         assert_eq!((export.wells.len(), export.hours.len()), (24, 100));
-        for well in &export.wells {
-            let found = Growth::of(well, &export.hours).doubling_hours;
-            if well.name == "D6" {
-                assert_eq!(found, None, "a blank does not grow");
-                continue;
-            }
-            let stated = match well.name.as_bytes()[0] {
-                b'A' => 0.75,
-                b'B' => 1.0,
-                b'C' => 1.5,
-                _ => 2.25,
-            };
-            let found = found.unwrap();
-            assert!((found / stated - 1.0).abs() < 0.25, "{}: {found} for {stated}", well.name);
+        // A logistic curve rises most steeply at half its height: K ln 2 / (4 T).
+        for (name, height, doubling) in [
+            ("A1", 1.5, 0.75),
+            ("A6", 1.5, 0.75),
+            ("B3", 1.35, 1.0),
+            ("C2", 1.1, 1.5),
+            ("D1", 0.9, 2.25),
+        ] {
+            let well = export.wells.iter().find(|well| well.name == name).unwrap();
+            let found = Growth::of(well, &export.hours).max_rate.unwrap();
+            let stated = height * std::f64::consts::LN_2 / (4.0 * doubling);
+            assert!(
+                (found / stated - 1.0).abs() < 0.1,
+                "{name}: {found} for {stated}"
+            );
         }
+        let blank = export.wells.last().unwrap();
+        assert!(Growth::of(blank, &export.hours).max_rate.unwrap() < 0.01);
     }
 }

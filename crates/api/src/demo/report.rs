@@ -11,26 +11,37 @@ const CURVE: usize = 40;
 
 /// The table of all wells, with curves of one scale, so that they compare.
 pub(crate) fn table(export: &KineticExport) -> String {
-    let values = || export.wells.iter().flat_map(|well| well.values.iter().flatten().copied());
+    let values = || {
+        export
+            .wells
+            .iter()
+            .flat_map(|well| well.values.iter().flatten().copied())
+    };
     let low = values().reduce(f64::min).unwrap_or(0.0);
     let high = values().reduce(f64::max).unwrap_or(1.0);
-    let mut lines =
-        vec!["  well  points  start OD  max OD  doubling  curve (all wells on one scale)".to_owned()];
-    lines.extend(export.wells.iter().map(|well| line(well, &export.hours, low, high)));
+    let mut lines = vec![format!(
+        "  well  points  start OD  max OD  max OD/h  curve (all wells from {low:.3} to {high:.3})"
+    )];
+    lines.extend(
+        export
+            .wells
+            .iter()
+            .map(|well| line(well, &export.hours, low, high)),
+    );
     lines.join("\n")
 }
 
 fn line(well: &Well, hours: &[f64], low: f64, high: f64) -> String {
     let growth = Growth::of(well, hours);
-    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
-    let doubling = growth.doubling_hours.map_or_else(|| "-".to_owned(), |hours| format!("{hours:.2} h"));
+    let number =
+        |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
     let line = format!(
         "  {:<4}  {:>6}  {:>8}  {:>6}  {:>8}  {}",
         well.name,
         well.values.iter().flatten().count(),
         number(growth.start),
         number(growth.max),
-        doubling,
+        number(growth.max_rate),
         sparkline(&well.values, CURVE, low, high),
     );
     line.trim_end().to_owned()

@@ -15,13 +15,21 @@ pub(crate) async fn tell(url: &str, key: &str, file_name: &str, file: &[u8]) -> 
     let client = Client::new(url, key)?;
     let mut steps = Steps::begin();
 
-    let instrument = create_instrument(&client).await.context("creating the instrument")?;
+    let instrument = create_instrument(&client)
+        .await
+        .context("creating the instrument")?;
     steps.done("create an instrument", &instrument);
     for (name, definition) in writes::definitions() {
         let path = format!("/api/v1/tables/{name}");
         let table = client.send(Method::PUT, &path, &definition).await?;
-        let columns = table.get("columns").and_then(Value::as_array).map_or(0, Vec::len);
-        steps.done(&format!("define the table {name}"), &format!("{columns} columns"));
+        let columns = table
+            .get("columns")
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len);
+        steps.done(
+            &format!("define the table {name}"),
+            &format!("{columns} columns"),
+        );
     }
     let execution = open(&client, "Import growth curves").await?;
     steps.done("open an execution", &execution);
@@ -30,41 +38,73 @@ pub(crate) async fn tell(url: &str, key: &str, file_name: &str, file: &[u8]) -> 
         .upload(
             file_name,
             file.to_vec(),
-            &[("job_execution_id", &execution), ("instrument_id", &instrument)],
+            &[
+                ("job_execution_id", &execution),
+                ("instrument_id", &instrument),
+            ],
         )
         .await?;
     let file_id = text(&uploaded, "file_id")?;
-    steps.done("upload the instrument file", &format!("{file_name}, {} bytes", file.len()));
-    let content = client.get(&format!("/api/v1/files/{file_id}/content")).await?;
+    steps.done(
+        "upload the instrument file",
+        &format!("{file_name}, {} bytes", file.len()),
+    );
+    let content = client
+        .get(&format!("/api/v1/files/{file_id}/content"))
+        .await?;
     let stored = client.download(&text(&content, "download_url")?).await?;
-    ensure!(stored == file, "the downloaded bytes differ from the uploaded ones");
+    ensure!(
+        stored == file,
+        "the downloaded bytes differ from the uploaded ones"
+    );
     steps.done("download it by its signed URL", "the bytes are the same");
     let export = KineticExport::parse(&stored).with_context(|| file_name.to_owned())?;
     let (wells, reads) = (export.wells.len(), export.hours.len());
     steps.done("parse it", &format!("{wells} wells, {reads} reads"));
 
     let write = writes::import(&export, "Plate 1", &execution);
-    write_all(&client, &export, &write, true).await.context("dry run")?;
+    write_all(&client, &export, &write, true)
+        .await
+        .context("dry run")?;
     steps.done("try the write (dry_run)", "no problems, nothing written");
     write_all(&client, &export, &write, false).await?;
     let points = wells * reads;
-    steps.done("write it in one transaction", &format!("{} rows, {points} points", 1 + 2 * wells));
+    steps.done(
+        "write it in one transaction",
+        &format!("{} rows, {points} points", 1 + 2 * wells),
+    );
 
-    let pages = check_points(&client, &export).await.context("reading the curves back")?;
-    steps.done("read the curves back", &format!("{points} points on {pages} pages, all equal"));
-    check_results(&client, &export).await.context("reading the results back")?;
+    let pages = check_points(&client, &export)
+        .await
+        .context("reading the curves back")?;
+    steps.done(
+        "read the curves back",
+        &format!("{points} points on {pages} pages, all equal"),
+    );
+    check_results(&client, &export)
+        .await
+        .context("reading the results back")?;
     steps.done("read the results back", &format!("{wells} rows, all equal"));
     close(&client, &execution, "completed").await?;
     steps.done("close the execution", "completed");
 
     let wrong = open(&client, "A script with a mistake").await?;
-    client.post("/api/v1/data/write", &writes::mistake(&wrong)).await?;
+    client
+        .post("/api/v1/data/write", &writes::mistake(&wrong))
+        .await?;
     steps.done("write something wrong", "1 row, 3 points");
     revert(&client, &wrong).await.context("reverting")?;
     close(&client, &wrong, "failed").await?;
     let (rows, _) = client.read_all("sample", &json!({})).await?;
-    ensure!(rows.len() == wells, "{} samples are left of {wells}", rows.len());
-    steps.done("revert that execution", "1 row and 3 points gone, the rest untouched");
+    ensure!(
+        rows.len() == wells,
+        "{} samples are left of {wells}",
+        rows.len()
+    );
+    steps.done(
+        "revert that execution",
+        "1 row and 3 points gone, the rest untouched",
+    );
 
     say(&format!("\n{}\n", report::table(&export)));
     Ok(())
@@ -78,22 +118,36 @@ async fn create_instrument(client: &Client) -> anyhow::Result<String> {
 async fn open(client: &Client, job: &str) -> anyhow::Result<String> {
     let body = json!({"job_name": job, "timeout_minutes": 60});
     let execution = client.post("/api/v1/job-executions", &body).await?;
-    ensure!(text(&execution, "status")? == "running", "the execution does not run: {execution}");
+    ensure!(
+        text(&execution, "status")? == "running",
+        "the execution does not run: {execution}"
+    );
     text(&execution, "job_execution_id")
 }
 
 async fn close(client: &Client, execution: &str, status: &str) -> anyhow::Result<()> {
     let path = format!("/api/v1/job-executions/{execution}");
-    let closed = client.send(Method::PATCH, &path, &json!({"status": status})).await?;
-    ensure!(text(&closed, "status")? == status, "the execution was not closed: {closed}");
+    let closed = client
+        .send(Method::PATCH, &path, &json!({"status": status}))
+        .await?;
+    ensure!(
+        text(&closed, "status")? == status,
+        "the execution was not closed: {closed}"
+    );
     Ok(())
 }
 
 async fn revert(client: &Client, execution: &str) -> anyhow::Result<()> {
     let path = format!("/api/v1/job-executions/{execution}/revert");
     let reverted = client.post(&path, &Value::Null).await?;
-    ensure!(number(&reverted, "deleted_count")? == 1, "not one row was deleted: {reverted}");
-    ensure!(number(&reverted, "raws_deleted_count")? == 3, "not three points: {reverted}");
+    ensure!(
+        number(&reverted, "deleted_count")? == 1,
+        "not one row was deleted: {reverted}"
+    );
+    ensure!(
+        number(&reverted, "raws_deleted_count")? == 3,
+        "not three points: {reverted}"
+    );
     Ok(())
 }
 
@@ -109,16 +163,24 @@ async fn write_all(
         fields.insert("dry_run".to_owned(), dry_run.into());
     }
     let answer = client.post("/api/v1/data/write", &body).await?;
-    let created: u64 =
-        items(&answer, "tables")?.iter().map(|table| number(table, "created")).sum::<Result<_, _>>()?;
+    let created: u64 = items(&answer, "tables")?
+        .iter()
+        .map(|table| number(table, "created"))
+        .sum::<Result<_, _>>()?;
     let points: u64 = items(&answer, "series")?
         .iter()
         .map(|series| number(series, "points_written"))
         .sum::<Result<_, _>>()?;
-    let (wells, reads) = (u64::try_from(export.wells.len())?, u64::try_from(export.hours.len())?);
+    let (wells, reads) = (
+        u64::try_from(export.wells.len())?,
+        u64::try_from(export.hours.len())?,
+    );
     ensure!(created == 1 + 2 * wells, "{created} rows were created");
     ensure!(points == wells * reads, "{points} points were written");
-    ensure!(dry_run == field(&answer, "job_execution_id").is_null(), "dry_run is {dry_run}: {answer}");
+    ensure!(
+        dry_run == field(&answer, "job_execution_id").is_null(),
+        "dry_run is {dry_run}: {answer}"
+    );
     Ok(())
 }
 
@@ -126,23 +188,42 @@ async fn write_all(
 async fn check_points(client: &Client, export: &KineticExport) -> anyhow::Result<usize> {
     let (samples, _) = client.read_all("sample", &json!({})).await?;
     let (points, pages) = client.read_all("growth_curve", &json!({})).await?;
-    ensure!(samples.len() == export.wells.len(), "{} samples", samples.len());
-    ensure!(points.len() == export.wells.len() * export.hours.len(), "{} points", points.len());
+    ensure!(
+        samples.len() == export.wells.len(),
+        "{} samples",
+        samples.len()
+    );
+    ensure!(
+        points.len() == export.wells.len() * export.hours.len(),
+        "{} points",
+        points.len()
+    );
     for well in &export.wells {
         let sample = samples
             .iter()
             .find(|sample| field(sample, "well").as_str() == Some(&well.name))
             .with_context(|| format!("no sample of the well {}", well.name))?;
-        let mut curve: Vec<&Value> =
-            points.iter().filter(|point| field(point, "sample") == field(sample, "id")).collect();
+        let mut curve: Vec<&Value> = points
+            .iter()
+            .filter(|point| field(point, "sample") == field(sample, "id"))
+            .collect();
         curve.sort_by_key(|point| field(point, "order").as_u64());
-        ensure!(curve.len() == export.hours.len(), "{} has {} points", well.name, curve.len());
+        ensure!(
+            curve.len() == export.hours.len(),
+            "{} has {} points",
+            well.name,
+            curve.len()
+        );
         let expected = export.hours.iter().zip(&well.values).zip(0_u64..);
         for (point, ((hour, value), order)) in curve.into_iter().zip(expected) {
             let same = field(point, "order").as_u64() == Some(order)
                 && same(field(point, "time_h").as_f64(), Some(*hour))
                 && same(field(point, "od600").as_f64(), *value);
-            ensure!(same, "{} reads back {point} for {hour} h, {value:?}", well.name);
+            ensure!(
+                same,
+                "{} reads back {point} for {hour} h, {value:?}",
+                well.name
+            );
         }
     }
     Ok(pages)
@@ -152,11 +233,13 @@ async fn check_results(client: &Client, export: &KineticExport) -> anyhow::Resul
     for well in &export.wells {
         let filters = json!({"sample__well": well.name});
         let (rows, _) = client.read_all("growth_result", &filters).await?;
-        let [row] = rows.as_slice() else { bail!("{} results of {}", rows.len(), well.name) };
+        let [row] = rows.as_slice() else {
+            bail!("{} results of {}", rows.len(), well.name)
+        };
         let growth = super::growth::Growth::of(well, &export.hours);
         let same = same(field(row, "start_od").as_f64(), growth.start)
             && same(field(row, "max_od").as_f64(), growth.max)
-            && same(field(row, "doubling_time_h").as_f64(), growth.doubling_hours);
+            && same(field(row, "max_od_per_h").as_f64(), growth.max_rate);
         ensure!(same, "{} reads back {row} for {growth:?}", well.name);
     }
     Ok(())
@@ -169,7 +252,9 @@ fn same(left: Option<f64>, right: Option<f64>) -> bool {
 
 fn text(value: &Value, field: &str) -> anyhow::Result<String> {
     let text = value.get(field).and_then(Value::as_str);
-    Ok(text.with_context(|| format!("no {field} in {value}"))?.to_owned())
+    Ok(text
+        .with_context(|| format!("no {field} in {value}"))?
+        .to_owned())
 }
 
 fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
@@ -177,7 +262,10 @@ fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
 }
 
 fn number(value: &Value, field: &str) -> anyhow::Result<u64> {
-    value.get(field).and_then(Value::as_u64).with_context(|| format!("no {field} in {value}"))
+    value
+        .get(field)
+        .and_then(Value::as_u64)
+        .with_context(|| format!("no {field} in {value}"))
 }
 
 fn items<'a>(value: &'a Value, field: &str) -> anyhow::Result<&'a [Value]> {

@@ -39,7 +39,7 @@ pub(crate) fn definitions() -> [(&'static str, Value); 3] {
             sample,
             {"name": "start_od", "data_type": "float"},
             {"name": "max_od", "data_type": "float"},
-            {"name": "doubling_time_h", "data_type": "float"},
+            {"name": "max_od_per_h", "data_type": "float"},
         ],
     });
     let curve_table = json!({
@@ -52,14 +52,21 @@ pub(crate) fn definitions() -> [(&'static str, Value); 3] {
             {"name": "od600", "data_type": "float", "description": "Null where the reader gave none."},
         ],
     });
-    [("sample", sample_table), ("growth_result", result_table), ("growth_curve", curve_table)]
+    [
+        ("sample", sample_table),
+        ("growth_result", result_table),
+        ("growth_curve", curve_table),
+    ]
 }
 
 /// Everything that the export holds, as one write: the plate, its samples, their results, their
 /// curves.
 pub(crate) fn import(export: &KineticExport, plate: &str, execution: &str) -> Value {
-    let metadata: Map<String, Value> =
-        export.header.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    let metadata: Map<String, Value> = export
+        .header
+        .iter()
+        .map(|(name, value)| (name.clone(), value.as_str().into()))
+        .collect();
     let samples: Vec<Value> = export
         .wells
         .iter()
@@ -81,7 +88,7 @@ pub(crate) fn import(export: &KineticExport, plate: &str, execution: &str) -> Va
                 "sample": format!("@{}", well.name),
                 "start_od": growth.start,
                 "max_od": growth.max,
-                "doubling_time_h": growth.doubling_hours,
+                "max_od_per_h": growth.max_rate,
             })
         })
         .collect();

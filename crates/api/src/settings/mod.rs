@@ -150,7 +150,9 @@ impl Settings {
     /// The storage as a URL.
     #[must_use]
     pub fn storage_url(&self) -> String {
-        self.storage_url.clone().unwrap_or_else(|| objects_below(&self.data_dir))
+        self.storage_url
+            .clone()
+            .unwrap_or_else(|| objects_below(&self.data_dir))
     }
 
     /// The base of the platform's URLs, when the server listens at that address.
@@ -163,10 +165,17 @@ impl Settings {
 /// `file://<data dir>/objects`.
 fn objects_below(data_dir: &Path) -> String {
     use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-    const ESCAPED: &AsciiSet =
-        &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~')
+        .remove(b'/');
     let path = data_dir.join("objects");
-    format!("file://{}", utf8_percent_encode(&path.to_string_lossy(), ESCAPED))
+    format!(
+        "file://{}",
+        utf8_percent_encode(&path.to_string_lossy(), ESCAPED)
+    )
 }
 
 /// A URL that this machine reaches the address by: nobody can call "every interface".
@@ -202,8 +211,17 @@ mod tests {
         assert_eq!(settings.bind.to_string(), "127.0.0.1:8080");
         assert_eq!(settings.public_url(settings.bind), "http://127.0.0.1:8080");
         assert!(settings.storage_url().ends_with("/.labdata/objects"));
-        assert_eq!((settings.notifications.per_hour, settings.notifications.per_day), (60, 1000));
-        assert_eq!((settings.llm.max_steps, settings.llm.timeout_seconds), (25, 60));
+        assert_eq!(
+            (
+                settings.notifications.per_hour,
+                settings.notifications.per_day
+            ),
+            (60, 1000)
+        );
+        assert_eq!(
+            (settings.llm.max_steps, settings.llm.timeout_seconds),
+            (25, 60)
+        );
         assert_eq!(settings.job_concurrency, 2);
     }
 
@@ -250,7 +268,10 @@ mod tests {
             ("DATABASE_URL", "postgres://u:hunter2@host/db"),
             ("LABDATA_LLM_API_KEY", "hunter2"),
             ("LABDATA_SMTP_URL", "smtp://u:hunter2@host"),
-            ("LABDATA_BOOTSTRAP_KEY", "ldk_aaaaaaaa_hunter2hunter2hunter2"),
+            (
+                "LABDATA_BOOTSTRAP_KEY",
+                "ldk_aaaaaaaa_hunter2hunter2hunter2",
+            ),
         ]);
         assert!(!format!("{:?}", settings.unwrap()).contains("hunter2"));
     }

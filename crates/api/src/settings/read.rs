@@ -26,10 +26,14 @@ impl Values<'_> {
         takes: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, SettingsError> {
-        let Some(Given { name, value }) = self.0.get(key) else { return Ok(None) };
+        let Some(Given { name, value }) = self.0.get(key) else {
+            return Ok(None);
+        };
         match parse(value) {
             Some(parsed) => Ok(Some(parsed)),
-            None => Err(SettingsError(format!("{name} is {value:?}; it takes {takes}"))),
+            None => Err(SettingsError(format!(
+                "{name} is {value:?}; it takes {takes}"
+            ))),
         }
     }
 
@@ -40,10 +44,14 @@ impl Values<'_> {
         takes: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, SettingsError> {
-        let Some(Given { name, value }) = self.0.get(key) else { return Ok(None) };
+        let Some(Given { name, value }) = self.0.get(key) else {
+            return Ok(None);
+        };
         match parse(value) {
             Some(parsed) => Ok(Some(parsed)),
-            None => Err(SettingsError(format!("{name} is malformed; it takes {takes}"))),
+            None => Err(SettingsError(format!(
+                "{name} is malformed; it takes {takes}"
+            ))),
         }
     }
 
@@ -56,7 +64,9 @@ impl Values<'_> {
 
     fn number(&self, key: &str, default: u32) -> Result<u32, SettingsError> {
         let parse = |value: &str| value.trim().parse().ok().filter(|number| *number >= 1);
-        Ok(self.parsed(key, "a whole number from 1 to 4294967295", parse)?.unwrap_or(default))
+        Ok(self
+            .parsed(key, "a whole number from 1 to 4294967295", parse)?
+            .unwrap_or(default))
     }
 
     fn directory(&self, key: &str) -> Result<Option<PathBuf>, SettingsError> {
@@ -131,7 +141,9 @@ fn http_url(value: &str) -> Option<Url> {
 }
 
 fn storage_url(values: &Values<'_>) -> Result<Option<String>, SettingsError> {
-    let Some(Given { name, value }) = values.0.get("storage_url") else { return Ok(None) };
+    let Some(Given { name, value }) = values.0.get("storage_url") else {
+        return Ok(None);
+    };
     crate::compose::check_storage_url(value)
         .map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
     Ok(Some(value.clone()))
@@ -171,12 +183,16 @@ fn llm(values: &Values<'_>) -> Result<LlmSettings, SettingsError> {
             _ => None,
         },
     )?;
-    let models = values.parsed("llm_models", "names of models, separated by commas", |value| {
-        value
-            .split(',')
-            .map(|name| Some(name.trim().to_owned()).filter(|name| !name.is_empty()))
-            .collect::<Option<Vec<_>>>()
-    })?;
+    let models = values.parsed(
+        "llm_models",
+        "names of models, separated by commas",
+        |value| {
+            value
+                .split(',')
+                .map(|name| Some(name.trim().to_owned()).filter(|name| !name.is_empty()))
+                .collect::<Option<Vec<_>>>()
+        },
+    )?;
     Ok(LlmSettings {
         provider,
         base_url: values.http_url("llm_base_url")?,
@@ -191,11 +207,15 @@ fn llm(values: &Values<'_>) -> Result<LlmSettings, SettingsError> {
 }
 
 fn notifications(values: &Values<'_>) -> Result<NotificationSettings, SettingsError> {
-    let smtp_url = values.secret("smtp_url", "smtp://user:password@host:587 or smtps://…", |value| {
-        let url = Url::parse(value).ok()?;
-        (matches!(url.scheme(), "smtp" | "smtps") && url.has_host())
-            .then(|| Secret::new(value.to_owned()))
-    })?;
+    let smtp_url = values.secret(
+        "smtp_url",
+        "smtp://user:password@host:587 or smtps://…",
+        |value| {
+            let url = Url::parse(value).ok()?;
+            (matches!(url.scheme(), "smtp" | "smtps") && url.has_host())
+                .then(|| Secret::new(value.to_owned()))
+        },
+    )?;
     let mail_from = values.parsed("mail_from", "an e-mail address", |value| {
         let (local, domain) = value.rsplit_once('@')?;
         let filled = !local.is_empty() && !domain.is_empty();
@@ -210,9 +230,11 @@ fn notifications(values: &Values<'_>) -> Result<NotificationSettings, SettingsEr
 }
 
 fn log(values: &Values<'_>) -> Result<LogSettings, SettingsError> {
-    let filter = values.parsed("log", "error, warn, info, debug, trace, or target=level,…", |value| {
-        EnvFilter::try_new(value).ok().map(|_| value.to_owned())
-    })?;
+    let filter = values.parsed(
+        "log",
+        "error, warn, info, debug, trace, or target=level,…",
+        |value| EnvFilter::try_new(value).ok().map(|_| value.to_owned()),
+    )?;
     let format = values.parsed("log_format", "text or json", |value| match value {
         "text" => Some(LogFormat::Text),
         "json" => Some(LogFormat::Json),

@@ -29,19 +29,37 @@ pub(super) fn gather(
     for setting in list::SETTINGS {
         // An empty variable is how shells and containers say "unset".
         if let Some(value) = environment(setting.env).filter(|value| !value.is_empty()) {
-            given.insert(setting.key, Given { name: setting.env.to_owned(), value });
+            given.insert(
+                setting.key,
+                Given {
+                    name: setting.env.to_owned(),
+                    value,
+                },
+            );
         }
     }
     let path = config.map_or_else(|| PathBuf::from(FILE), Path::to_owned);
     if config.is_some() || path.exists() {
         for (key, value) in read_file(&path)? {
-            given.insert(key, Given { name: format!("{key} in {}", path.display()), value });
+            given.insert(
+                key,
+                Given {
+                    name: format!("{key} in {}", path.display()),
+                    value,
+                },
+            );
         }
     }
     for (key, value) in flags {
         if let Some(setting) = list::find(key) {
             let name = format!("--{}", setting.flag);
-            given.insert(setting.key, Given { name, value: value.clone() });
+            given.insert(
+                setting.key,
+                Given {
+                    name,
+                    value: value.clone(),
+                },
+            );
         }
     }
     Ok(given)
@@ -51,26 +69,38 @@ fn read_file(path: &Path) -> Result<Vec<(&'static str, String)>, SettingsError> 
     let refused = |reason: String| SettingsError(format!("{}: {reason}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-        let line = error.span().and_then(|span| text.get(..span.start)).map_or(1, |before| {
-            1 + before.bytes().filter(|byte| *byte == b'\n').count()
-        });
-        refused(format!("line {line}: {}", error.message().replace('\n', " ")))
+        let line = error
+            .span()
+            .and_then(|span| text.get(..span.start))
+            .map_or(1, |before| {
+                1 + before.bytes().filter(|byte| *byte == b'\n').count()
+            });
+        refused(format!(
+            "line {line}: {}",
+            error.message().replace('\n', " ")
+        ))
     })?;
     let mut values = Vec::with_capacity(table.len());
     for (key, value) in table {
         let setting = list::find(&key).ok_or_else(|| {
-            refused(format!("there is no setting {key:?}; `labdata serve --help` lists them"))
+            refused(format!(
+                "there is no setting {key:?}; `labdata serve --help` lists them"
+            ))
         })?;
         let value = match value {
             toml::Value::String(text) => text,
             toml::Value::Integer(number) => number.to_string(),
             toml::Value::Array(items) => {
                 let texts: Option<Vec<&str>> = items.iter().map(toml::Value::as_str).collect();
-                texts.ok_or_else(|| refused(format!("{key} takes a list of strings")))?.join(",")
+                texts
+                    .ok_or_else(|| refused(format!("{key} takes a list of strings")))?
+                    .join(",")
             }
             other => {
                 let kind = other.type_str();
-                return Err(refused(format!("{key} takes a string or a number, not a {kind}")));
+                return Err(refused(format!(
+                    "{key} takes a string or a number, not a {kind}"
+                )));
             }
         };
         values.push((setting.key, value));

@@ -7,11 +7,15 @@ use crate::process::{directory, labdata, run, text};
 #[test]
 fn the_demo_tells_every_step_and_leaves_nothing_behind() {
     let (directory, temporary) = (directory(), directory());
-    let output = run(labdata(directory.path(), &["demo", "--exit"]).env("TMPDIR", temporary.path()));
+    let output =
+        run(labdata(directory.path(), &["demo", "--exit"]).env("TMPDIR", temporary.path()));
     let (told, log) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{told}{log}");
     assert!(told.contains("2400 points on 3 pages, all equal"), "{told}");
-    let blank = told.lines().find(|line| line.trim_start().starts_with("D6 ")).unwrap();
+    let blank = told
+        .lines()
+        .find(|line| line.trim_start().starts_with("D6 "))
+        .unwrap();
     assert!(blank.contains("▁▁▁▁") && !blank.contains('█'), "{blank}");
     assert!(told.contains('█'), "{told}");
     for place in [&directory, &temporary] {
@@ -22,9 +26,19 @@ fn the_demo_tells_every_step_and_leaves_nothing_behind() {
 #[test]
 fn the_demo_fails_with_a_file_that_is_no_export() {
     let directory = directory();
-    fs::write(directory.path().join("notes.txt"), "Time\tA1\n0:01:00\tred\n").unwrap();
-    let output = run(&mut labdata(directory.path(), &["demo", "--exit", "--file", "notes.txt"]));
+    fs::write(
+        directory.path().join("notes.txt"),
+        "Time\tA1\n0:01:00\tred\n",
+    )
+    .unwrap();
+    let output = run(&mut labdata(
+        directory.path(),
+        &["demo", "--exit", "--file", "notes.txt"],
+    ));
     let line = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{line}");
-    assert!(line.contains("notes.txt: line 2: A1 holds \"red\""), "{line}");
+    assert!(
+        line.contains("notes.txt: line 2: A1 holds \"red\""),
+        "{line}"
+    );
 }

@@ -11,6 +11,7 @@
 mod api_keys;
 mod authentication;
 mod authorization;
+mod demo;
 mod files;
 mod framework;
 mod hostile;
@@ -19,4 +20,7 @@ mod job_executions;
 mod jobs;
 mod openapi;
 mod operations;
+mod process;
+mod program;
 mod server;
+mod settings;

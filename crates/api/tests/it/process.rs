@@ -28,7 +28,10 @@ pub(crate) fn labdata(directory: &Path, arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    command.args(arguments).current_dir(directory).stdin(Stdio::null());
+    command
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::null());
     command
 }
 
@@ -56,6 +59,7 @@ impl Program {
     /// Starts it and waits until it has printed its URL.
     pub(crate) fn serve(directory: &Path, environment: &[(&str, &str)]) -> Self {
         let mut child = labdata(directory, &["serve", "--bind", "127.0.0.1:0"])
+            .env("LABDATA_LOG", "warn")
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
@@ -64,7 +68,11 @@ impl Program {
         let mut key = None;
         let url = loop {
             let mut line = String::new();
-            assert_ne!(lines.read_line(&mut line).unwrap(), 0, "ended before it served");
+            assert_ne!(
+                lines.read_line(&mut line).unwrap(),
+                0,
+                "ended before it served"
+            );
             if line.starts_with("ldk_") {
                 key = Some(line.trim().to_owned());
             }
@@ -72,13 +80,21 @@ impl Program {
                 break line[start..].trim().to_owned();
             }
         };
-        Self { child, lines, url, key }
+        Self {
+            child,
+            lines,
+            url,
+            key,
+        }
     }
 
     /// Sends a signal, by its name for `kill`, and waits for the end; returns what it still wrote.
     pub(crate) fn end(mut self, signal: &str) -> (ExitStatus, String) {
         let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap();
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &pid])
+            .status()
+            .unwrap();
         assert!(sent.success());
         let mut rest = String::new();
         self.lines.read_to_string(&mut rest).unwrap();

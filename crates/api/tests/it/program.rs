@@ -9,16 +9,34 @@ use crate::process::{Program, directory, labdata, run, text};
 
 const CHOSEN: &str = "ldk_chosen77_0123456789abcdefghijklmnopqrstuvwxyz";
 
-async fn call(program: &Program, key: &str, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
+async fn call(
+    program: &Program,
+    key: &str,
+    method: Method,
+    path: &str,
+    body: Value,
+) -> (StatusCode, Value) {
     let url = format!("{}{path}", program.url);
     let request = Client::new().request(method, url).bearer_auth(key);
-    let request = if body.is_null() { request } else { request.json(&body) };
+    let request = if body.is_null() {
+        request
+    } else {
+        request.json(&body)
+    };
     let answer = request.send().await.unwrap();
     (answer.status(), answer.json().await.unwrap_or_default())
 }
 
 async fn instruments(program: &Program, key: &str) -> StatusCode {
-    call(program, key, Method::GET, "/api/v1/instruments", Value::Null).await.0
+    call(
+        program,
+        key,
+        Method::GET,
+        "/api/v1/instruments",
+        Value::Null,
+    )
+    .await
+    .0
 }
 
 /// The standard output of a command that succeeds.
@@ -53,8 +71,14 @@ async fn what_was_acknowledged_survives_kill_9() {
         "semantic_category": "curated",
         "columns": [{"name": "name", "data_type": "string"}],
     });
-    let (status, answer) =
-        call(&program, CHOSEN, Method::PUT, "/api/v1/tables/sample", definition).await;
+    let (status, answer) = call(
+        &program,
+        CHOSEN,
+        Method::PUT,
+        "/api/v1/tables/sample",
+        definition,
+    )
+    .await;
     assert_eq!(status, StatusCode::OK, "{answer}");
     let rows = json!({"tables": [{"table": "sample", "rows": [{"name": "a"}, {"name": "b"}]}]});
     let (status, answer) = call(&program, CHOSEN, Method::POST, "/api/v1/data/write", rows).await;
@@ -64,7 +88,11 @@ async fn what_was_acknowledged_survives_kill_9() {
     let program = Program::serve(directory.path(), &[]);
     let read = json!({"target_name": "sample", "target_type": "table"});
     let (status, rows) = call(&program, CHOSEN, Method::POST, "/api/v1/tools/read", read).await;
-    assert_eq!((status, rows.as_array().map(Vec::len)), (StatusCode::OK, Some(2)), "{rows}");
+    assert_eq!(
+        (status, rows.as_array().map(Vec::len)),
+        (StatusCode::OK, Some(2)),
+        "{rows}"
+    );
     assert_eq!(program.end("TERM").0.code(), Some(0));
 }
 
@@ -72,52 +100,107 @@ async fn what_was_acknowledged_survives_kill_9() {
 async fn the_operator_makes_lists_and_revokes_keys_beside_a_running_server() {
     let directory = directory();
     let program = Program::serve(directory.path(), &[]);
-    let create = ["api-key", "create", "--organization", "Lab B", "--user", "ada@example.org"];
-    let key = succeeds(directory.path(), &[&create[..], &["--scopes", "read,write"]].concat());
+    let create = [
+        "api-key",
+        "create",
+        "--organization",
+        "Lab B",
+        "--user",
+        "ada@example.org",
+    ];
+    let key = succeeds(
+        directory.path(),
+        &[&create[..], &["--scopes", "read,write"]].concat(),
+    );
     assert_eq!(instruments(&program, &key).await, StatusCode::OK);
 
     let json = succeeds(
         directory.path(),
-        &[&create[..], &["--scopes", "read", "--name", "n", "--expires-in-days", "7", "--json"]].concat(),
+        &[
+            &create[..],
+            &[
+                "--scopes",
+                "read",
+                "--name",
+                "n",
+                "--expires-in-days",
+                "7",
+                "--json",
+            ],
+        ]
+        .concat(),
     );
     let made: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!((&made["name"], &made["scopes"]), (&json!("n"), &json!(["read"])));
+    assert_eq!(
+        (&made["name"], &made["scopes"]),
+        (&json!("n"), &json!(["read"]))
+    );
     assert!(made["expires_at"].is_string());
 
     let listed: Value =
         serde_json::from_str(&succeeds(directory.path(), &["api-key", "list", "--json"])).unwrap();
-    let organizations: Vec<&Value> =
-        listed.as_array().unwrap().iter().map(|key| &key["organization"]).collect();
+    let organizations: Vec<&Value> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|key| &key["organization"])
+        .collect();
     assert_eq!(organizations, ["default", "Lab B", "Lab B"]);
-    assert!(listed.as_array().unwrap().iter().all(|key| key.get("key").is_none()));
+    assert!(
+        listed
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|key| key.get("key").is_none())
+    );
 
     // A key that the server has not seen yet is refused at once.
     let prefix = made["prefix"].as_str().unwrap();
     succeeds(directory.path(), &["api-key", "revoke", prefix]);
     let revoked = made["key"].as_str().unwrap();
-    assert_eq!(instruments(&program, revoked).await, StatusCode::UNAUTHORIZED);
+    assert_eq!(
+        instruments(&program, revoked).await,
+        StatusCode::UNAUTHORIZED
+    );
     assert_eq!(program.end("TERM").0.code(), Some(0));
 }
 
 #[test]
 fn commands_that_cannot_be_carried_out_end_with_1_and_one_line() {
     let directory = directory();
-    let create =
-        ["api-key", "create", "--organization", "x", "--user", "a@b", "--scopes", "read,everything"];
+    let create = [
+        "api-key",
+        "create",
+        "--organization",
+        "x",
+        "--user",
+        "a@b",
+        "--scopes",
+        "read,everything",
+    ];
     let busy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = busy.local_addr().unwrap().to_string();
     let url = "postgresql://nobody@127.0.0.1:1/none";
     let cases: [(&[&str], &str); 4] = [
         (&create, "it takes any of read, write, admin"),
         (&["serve", "--bind", &taken], "cannot listen on"),
-        (&["migrate", "--database-url", url], "the database does not answer"),
-        (&["demo", "--exit", "--file", "missing.txt"], "cannot read missing.txt"),
+        (
+            &["migrate", "--database-url", url],
+            "the database does not answer",
+        ),
+        (
+            &["demo", "--exit", "--file", "missing.txt"],
+            "cannot read missing.txt",
+        ),
     ];
     for (arguments, expected) in cases {
         let output = run(labdata(directory.path(), arguments).env("LABDATA_LOG", "off"));
         let line = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{line}");
-        assert!(line.contains(expected) && line.lines().count() == 1, "{line}");
+        assert!(
+            line.contains(expected) && line.lines().count() == 1,
+            "{line}"
+        );
     }
 }
 

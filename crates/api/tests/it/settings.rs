@@ -31,7 +31,10 @@ fn a_wrong_variable_is_refused_by_its_name() {
     assert!(line.contains("LABDATA_STORAGE_URL"), "{line}");
     assert!(line.contains("local disk only"), "{line}");
     let line = refused(serve(directory.path()).env("LABDATA_BOOTSTRAP_KEY", "hunter2"));
-    assert!(line.contains("LABDATA_BOOTSTRAP_KEY") && !line.contains("hunter2"), "{line}");
+    assert!(
+        line.contains("LABDATA_BOOTSTRAP_KEY") && !line.contains("hunter2"),
+        "{line}"
+    );
 }
 
 #[test]
@@ -39,10 +42,19 @@ fn a_wrong_file_is_refused_by_its_name_and_key() {
     let directory = directory();
     let file = directory.path().join("labdata.toml");
     let cases = [
-        ("bnid = \"127.0.0.1:0\"", "labdata.toml: there is no setting \"bnid\""),
+        (
+            "bnid = \"127.0.0.1:0\"",
+            "labdata.toml: there is no setting \"bnid\"",
+        ),
         ("bind = \"x\"", "bind in labdata.toml is \"x\""),
-        ("job_concurrency = 0", "job_concurrency in labdata.toml is \"0\""),
-        ("log_format = true", "labdata.toml: log_format takes a string or a number"),
+        (
+            "job_concurrency = 0",
+            "job_concurrency in labdata.toml is \"0\"",
+        ),
+        (
+            "log_format = true",
+            "labdata.toml: log_format takes a string or a number",
+        ),
         ("log = \"info\"\nbind = ", "labdata.toml: line 2: "),
     ];
     for (content, expected) in cases {
@@ -55,14 +67,21 @@ fn a_wrong_file_is_refused_by_its_name_and_key() {
 #[test]
 fn a_file_that_was_named_must_be_there() {
     let directory = directory();
-    let line = refused(&mut labdata(directory.path(), &["serve", "--config", "other.toml"]));
+    let line = refused(&mut labdata(
+        directory.path(),
+        &["serve", "--config", "other.toml"],
+    ));
     assert!(line.contains("other.toml"), "{line}");
 }
 
 #[test]
 fn the_file_beats_the_environment_and_a_flag_beats_the_file() {
     let directory = directory();
-    fs::write(directory.path().join("labdata.toml"), "bind = \"from file\"").unwrap();
+    fs::write(
+        directory.path().join("labdata.toml"),
+        "bind = \"from file\"",
+    )
+    .unwrap();
     let line = refused(serve(directory.path()).env("LABDATA_BIND", "from environment"));
     assert!(line.contains("\"from file\""), "{line}");
     let line = refused(
@@ -86,7 +105,10 @@ fn a_wrong_call_is_one_line() {
     let directory = directory();
     let line = refused(&mut labdata(directory.path(), &["serve", "--bnid", "x"]));
     assert!(line.contains("--bnid"), "{line}");
-    let line = refused(&mut labdata(directory.path(), &["api-key", "create", "--user", "a@b"]));
+    let line = refused(&mut labdata(
+        directory.path(),
+        &["api-key", "create", "--user", "a@b"],
+    ));
     assert!(line.contains("--organization <NAME>"), "{line}");
 }
 
@@ -123,7 +145,10 @@ fn the_help_lists_every_setting_of_the_contract() {
         ("LABDATA_LOG_FORMAT", "text]"),
         ("LABDATA_PG_BIN_DIR", "unset:"),
     ] {
-        assert!(words.contains(&&*format!("{variable}]")), "{variable} in {help}");
+        assert!(
+            words.contains(&&*format!("{variable}]")),
+            "{variable} in {help}"
+        );
         assert!(words.contains(&default), "{default} in {help}");
     }
 }
