@@ -16,6 +16,7 @@ pub mod instrument;
 pub mod job;
 pub mod notification;
 pub mod page;
+pub mod query;
 pub mod read;
 pub mod revert;
 pub mod scalar;

@@ -19,6 +19,7 @@ pub mod instruments;
 pub mod jobs;
 pub mod mailer;
 pub mod notifications;
+pub mod query;
 pub mod tenancy;
 
 pub use clock::Clock;

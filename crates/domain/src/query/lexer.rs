@@ -1,0 +1,227 @@
+//! Cuts SQL into pieces, as PostgreSQL's own lexer does with `standard_conforming_strings` on.
+//!
+//! Not a general SQL tokenizer, because those read `a=%s` as the operator `=%` and a name.
+
+use super::Refusal;
+
+/// What a piece of SQL is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// A keyword or a name without quotes.
+    Word,
+    /// A name in double quotes.
+    Quoted,
+    /// A name with Unicode escapes, `U&"…"`.
+    UnicodeName,
+    /// A text, number or bit string.
+    Literal,
+    /// `%s`.
+    Percent,
+    /// `%%`.
+    EscapedPercent,
+    /// `$1`.
+    Numbered(usize),
+    /// Any other character.
+    Symbol(u8),
+}
+
+/// A piece and where it stands, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed {
+    pub(super) piece: Piece,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// The pieces of a text, blanks and comments left out.
+pub(super) fn pieces(sql: &str) -> Result<Vec<Placed>, Refusal> {
+    let lexer = Lexer {
+        bytes: sql.as_bytes(),
+    };
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = lexer.byte(at) {
+        let (piece, end) = lexer.piece(byte, at)?;
+        if let Some(piece) = piece {
+            pieces.push(Placed {
+                piece,
+                start: at,
+                end,
+            });
+        }
+        at = end;
+    }
+    Ok(pieces)
+}
+
+struct Lexer<'s> {
+    bytes: &'s [u8],
+}
+
+const fn starts_word(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+const fn continues_word(byte: u8) -> bool {
+    starts_word(byte) || byte.is_ascii_digit() || byte == b'$'
+}
+
+fn never_ends(what: &str) -> Refusal {
+    Refusal::new(format!("{what} never ends"))
+}
+
+impl Lexer<'_> {
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.bytes.get(at).copied()
+    }
+
+    fn follows(&self, at: usize, text: &[u8]) -> bool {
+        self.bytes
+            .get(at..)
+            .is_some_and(|rest| rest.starts_with(text))
+    }
+
+    /// The first place from there on where the test fails.
+    fn skip(&self, from: usize, test: impl Fn(u8) -> bool) -> usize {
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        from + rest
+            .iter()
+            .position(|byte| !test(*byte))
+            .unwrap_or(rest.len())
+    }
+
+    /// The piece that starts there, if it is not blank, and where it ends.
+    fn piece(&self, byte: u8, at: usize) -> Result<(Option<Piece>, usize), Refusal> {
+        let some = |piece, end| Ok((Some(piece), end));
+        match byte {
+            _ if byte.is_ascii_whitespace() || byte == 0x0b => Ok((None, at + 1)),
+            b'-' if self.follows(at, b"--") => {
+                Ok((None, self.skip(at, |byte| byte != b'\n' && byte != b'\r')))
+            }
+            b'/' if self.follows(at, b"/*") => Ok((None, self.comment(at)?)),
+            b'\'' => some(Piece::Literal, self.quoted(at, b'\'', "a text")?),
+            b'"' => some(Piece::Quoted, self.quoted(at, b'"', "a quoted name")?),
+            b'$' => self.dollar(at),
+            b'%' if self.follows(at, b"%%") => some(Piece::EscapedPercent, at + 2),
+            b'%' if self.follows(at, b"%(") => {
+                let end = self.skip(at + 2, continues_word);
+                if end > at + 2 && self.follows(end, b")s") {
+                    return Err(Refusal::new(
+                        "placeholders have no names: write %s or $1, not %(name)s",
+                    ));
+                }
+                some(Piece::Symbol(byte), at + 1)
+            }
+            b'%' if self.follows(at, b"%s") && !self.byte(at + 2).is_some_and(continues_word) => {
+                some(Piece::Percent, at + 2)
+            }
+            _ if byte.is_ascii_digit() => some(Piece::Literal, self.number(at)),
+            _ if starts_word(byte) => self.word(at),
+            _ => some(Piece::Symbol(byte), at + 1),
+        }
+    }
+
+    fn word(&self, at: usize) -> Result<(Option<Piece>, usize), Refusal> {
+        let end = self.skip(at, continues_word);
+        let word = self.bytes.get(at..end).unwrap_or_default();
+        if word.eq_ignore_ascii_case(b"e") && self.byte(end) == Some(b'\'') {
+            return Ok((Some(Piece::Literal), self.escaped(end)?));
+        }
+        if word.eq_ignore_ascii_case(b"u") && self.follows(end, b"&\"") {
+            let end = self.quoted(end + 1, b'"', "a quoted name")?;
+            return Ok((Some(Piece::UnicodeName), end));
+        }
+        Ok((Some(Piece::Word), end))
+    }
+
+    fn number(&self, at: usize) -> usize {
+        let digits = |from| self.skip(from, |byte| byte.is_ascii_digit() || byte == b'_');
+        let mut end = digits(at);
+        if self.byte(end) == Some(b'.') && self.byte(end + 1) != Some(b'.') {
+            end = digits(end + 1);
+        }
+        let sign = usize::from(matches!(self.byte(end + 1), Some(b'+' | b'-')));
+        let exponent = matches!(self.byte(end), Some(b'e' | b'E'));
+        if exponent
+            && self
+                .byte(end + 1 + sign)
+                .is_some_and(|byte| byte.is_ascii_digit())
+        {
+            end = digits(end + 1 + sign);
+        }
+        end
+    }
+
+    /// Behind the quote that closes the one there; doubled ones do not.
+    fn quoted(&self, at: usize, quote: u8, what: &str) -> Result<usize, Refusal> {
+        let mut at = at + 1;
+        loop {
+            at = self.skip(at, |byte| byte != quote);
+            match (self.byte(at), self.byte(at + 1)) {
+                (None, _) => return Err(never_ends(what)),
+                (_, Some(next)) if next == quote => at += 2,
+                _ => return Ok(at + 1),
+            }
+        }
+    }
+
+    /// The same where a backslash escapes what follows.
+    fn escaped(&self, at: usize) -> Result<usize, Refusal> {
+        let mut at = at + 1;
+        loop {
+            at = self.skip(at, |byte| byte != b'\'' && byte != b'\\');
+            match (self.byte(at), self.byte(at + 1)) {
+                (None, _) => return Err(never_ends("a text")),
+                (Some(b'\\'), _) | (_, Some(b'\'')) => at += 2,
+                _ => return Ok(at + 1),
+            }
+        }
+    }
+
+    /// Comments nest.
+    fn comment(&self, at: usize) -> Result<usize, Refusal> {
+        let (mut at, mut depth) = (at + 2, 1_usize);
+        while depth > 0 {
+            if self.follows(at, b"/*") {
+                (at, depth) = (at + 2, depth + 1);
+            } else if self.follows(at, b"*/") {
+                (at, depth) = (at + 2, depth - 1);
+            } else if self.byte(at).is_some() {
+                at += 1;
+            } else {
+                return Err(never_ends("a comment"));
+            }
+        }
+        Ok(at)
+    }
+
+    /// `$1`, `$$…$$`, `$tag$…$tag$`, or a lone dollar sign.
+    fn dollar(&self, at: usize) -> Result<(Option<Piece>, usize), Refusal> {
+        let digits = self.skip(at + 1, |byte| byte.is_ascii_digit());
+        if digits > at + 1 {
+            let text = self
+                .bytes
+                .get(at + 1..digits)
+                .and_then(|text| str::from_utf8(text).ok());
+            let number = text
+                .and_then(|text| text.parse().ok())
+                .filter(|number| *number <= 65_535);
+            let number =
+                number.ok_or_else(|| Refusal::new("a placeholder's number is too high"))?;
+            return Ok((Some(Piece::Numbered(number)), digits));
+        }
+        let tag = self.skip(at + 1, |byte| byte != b'$' && continues_word(byte));
+        if self.byte(tag) != Some(b'$') {
+            return Ok((Some(Piece::Symbol(b'$')), at + 1));
+        }
+        let delimiter = self.bytes.get(at..=tag).unwrap_or_default();
+        let mut end = tag + 1;
+        while self.byte(end).is_some() {
+            if self.follows(end, delimiter) {
+                return Ok((Some(Piece::Literal), end + delimiter.len()));
+            }
+            end += 1;
+        }
+        Err(never_ends("a text"))
+    }
+}

@@ -1,0 +1,254 @@
+//! Queries that people write in SQL: what is read of them before PostgreSQL sees them.
+//!
+//! Placeholders are found and counted, and what could only fail is refused with a clear reason.
+//! This is no boundary: whoever runs a query isolates it whatever its text says.
+
+mod lexer;
+mod screen;
+mod system_names;
+
+use lexer::{Piece, pieces};
+
+/// The most bytes of a query's text.
+pub const MAX_LENGTH: usize = 256 << 10;
+
+/// Why a query is not run; for the person who asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(String);
+
+impl Refusal {
+    fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+/// One query: a single `SELECT` (or `WITH … SELECT`, `VALUES`, `TABLE`) whose parameters are
+/// written `$1`, `$2`, ….
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryText {
+    text: String,
+    parameters: usize,
+}
+
+impl QueryText {
+    /// Reads a query. Its parameters are written either `%s`, one after the other, or `$1`, `$2`, …;
+    /// outside of literals and comments, `%%` stands for `%`.
+    ///
+    /// # Errors
+    /// [`Refusal`] for what is no single query, or uses what queries may not use.
+    pub fn parse(sql: &str) -> Result<Self, Refusal> {
+        if sql.len() > MAX_LENGTH {
+            return Err(Refusal::new("the query is longer than 256 KiB"));
+        }
+        if sql.contains('\0') {
+            return Err(Refusal::new("the query contains a NUL character"));
+        }
+        let pieces = pieces(sql)?;
+        let end = screen::check(sql, &pieces)?;
+        let body = sql.get(..end).unwrap_or(sql);
+        let positional = pieces
+            .iter()
+            .filter(|it| matches!(it.piece, Piece::Percent))
+            .count();
+        let numbered = pieces.iter().filter_map(|it| match it.piece {
+            Piece::Numbered(number) => Some(number),
+            _ => None,
+        });
+        let numbered = numbered.max().unwrap_or(0);
+        if positional > 0 && numbered > 0 {
+            return Err(Refusal::new(
+                "a query uses either %s or $1, $2, …, not both",
+            ));
+        }
+        let mut text = String::with_capacity(body.len() + positional * 4);
+        let (mut copied, mut seen) = (0, 0_usize);
+        for it in pieces.iter().filter(|it| it.end <= end) {
+            let replacement = match it.piece {
+                Piece::Percent => {
+                    seen += 1;
+                    // Blanks, so that it does not grow together with a name or number beside it.
+                    format!(" ${seen} ")
+                }
+                Piece::EscapedPercent => "%".to_owned(),
+                _ => continue,
+            };
+            text.push_str(body.get(copied..it.start).unwrap_or_default());
+            text.push_str(&replacement);
+            copied = it.end;
+        }
+        text.push_str(body.get(copied..).unwrap_or_default());
+        Ok(Self {
+            text,
+            parameters: positional.max(numbered),
+        })
+    }
+
+    /// The text as PostgreSQL reads it, on the same lines as it was written; no semicolon ends it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Refuses another number of values than the query has parameters.
+    ///
+    /// # Errors
+    /// [`Refusal`], with both numbers.
+    pub fn check_parameters(&self, values: usize) -> Result<(), Refusal> {
+        if values == self.parameters {
+            return Ok(());
+        }
+        Err(Refusal::new(format!(
+            "the query has {} placeholders, but params has {values} values",
+            self.parameters
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewritten(sql: &str) -> String {
+        QueryText::parse(sql).map_or_else(|refusal| refusal.0, |query| query.text)
+    }
+
+    #[test]
+    fn percent_s_becomes_a_numbered_parameter_wherever_sql_stands() {
+        assert_eq!(rewritten("select %s"), "select  $1 ");
+        assert_eq!(
+            rewritten("select a from t where a=%s and b = any(%s)"),
+            "select a from t where a= $1  and b = any( $2 )"
+        );
+        assert_eq!(rewritten("select %s::int%%%s"), "select  $1 ::int% $2 ");
+    }
+
+    #[test]
+    fn literals_names_and_comments_are_left_alone() {
+        for sql in [
+            "select '%s', 'it''s %s', e'\\'%s', E'\\\\', $$%s ; $$, $a$ $$ %s $a$, U&'%s'",
+            "select \"%s\" from t -- %s ; drop\n/* %s /* ; */ %s */ where a like '%%s'",
+            "select a%some_column, a % s.b from t s",
+        ] {
+            assert_eq!(rewritten(sql), sql);
+            QueryText::parse(sql).unwrap().check_parameters(0).unwrap();
+        }
+    }
+
+    #[test]
+    fn numbered_parameters_count_by_their_highest_number() {
+        let query = QueryText::parse("select $2, $1, $2, '$9', a$7 from t").unwrap();
+        query.check_parameters(2).unwrap();
+        assert_eq!(
+            query.check_parameters(1).unwrap_err().to_string(),
+            "the query has 2 placeholders, but params has 1 values"
+        );
+        assert!(rewritten("select $1, %s").contains("not both"));
+        assert!(rewritten("select %(name)s").contains("%(name)s"));
+    }
+
+    #[test]
+    fn one_trailing_semicolon_is_dropped_and_no_other() {
+        assert_eq!(rewritten("select 1 ; -- done"), "select 1 ");
+        assert_eq!(rewritten("select 1;;"), "select 1");
+        for sql in ["select 1; select 2", "commit; drop table a", ";"] {
+            assert!(QueryText::parse(sql).is_err(), "{sql}");
+        }
+    }
+
+    #[test]
+    fn only_queries_begin_as_queries_do() {
+        for sql in [
+            "select 1",
+            "WITH a AS (SELECT 1) SELECT * FROM a",
+            "values (1)",
+            "table a",
+            "(select 1) union select 2",
+        ] {
+            assert!(QueryText::parse(sql).is_ok(), "{sql}");
+        }
+        for sql in [
+            "",
+            "  -- nothing",
+            "update a set b = 1",
+            "commit",
+            "do $$ $$",
+            "explain select 1",
+            "copy a to stdout",
+            "prepare a as select 1",
+            "reset role",
+            "set role x",
+            "lock a",
+            "listen a",
+        ] {
+            assert!(QueryText::parse(sql).is_err(), "{sql}");
+        }
+    }
+
+    #[test]
+    fn parentheses_must_close_what_the_query_itself_opened() {
+        for sql in [
+            "select 1) as a, (select 2",
+            "select (1",
+            "select 1)",
+            "select (')'",
+        ] {
+            assert!(rewritten(sql).contains("parentheses"), "{sql}");
+        }
+        assert!(
+            rewritten(&format!(
+                "select {}1{}",
+                "(".repeat(20_000),
+                ")".repeat(20_000)
+            ))
+            .contains("deep")
+        );
+    }
+
+    #[test]
+    fn what_never_ends_is_told() {
+        for sql in [
+            "select 'a",
+            "select \"a",
+            "select 1 /* a /* b */",
+            "select $a$ $b$",
+        ] {
+            assert!(rewritten(sql).contains("never ends"), "{sql}");
+        }
+    }
+
+    #[test]
+    fn functions_and_names_of_the_server_are_refused_however_they_are_written() {
+        for sql in [
+            "select set_config('role', 'x', false)",
+            "select PG_SLEEP (1)",
+            "select pg_catalog.pg_sleep(1)",
+            "select \"pg_sleep\"(1)",
+            "select pg_sleep/**/(1)",
+            "select lo_create(1)",
+            "select query_to_xml('select 1', true, true, '')",
+            "select 'a'::regclass",
+            "select cast('a' as \"regclass\")",
+            "select * from pg_class",
+            "select * from labdata.api_key",
+            "select * from information_schema.tables",
+            "select * from org_0191d5a4000070008000000000000000.sample",
+            "select * from U&\"\\0070g_class\"",
+            "select nextval('a')",
+        ] {
+            assert!(QueryText::parse(sql).is_err(), "{sql}");
+        }
+    }
+
+    #[test]
+    fn names_of_a_laboratory_are_not_taken_for_the_servers() {
+        for sql in [
+            "select pg_per_ml, s.pg_ml from sample s",
+            "select pg_typeof(a), current_date, now() from t",
+            "select set_config from t",
+            "select org_1.x from t org_1",
+        ] {
+            assert!(QueryText::parse(sql).is_ok(), "{sql}");
+        }
+    }
+}
