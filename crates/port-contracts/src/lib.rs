@@ -63,6 +63,9 @@ mod harness;
 pub mod instruments;
 pub mod jobs;
 pub mod lab;
+pub mod notification_caps;
+pub mod notification_emails;
+pub mod notifications;
 pub mod paging;
 pub mod tenancy;
 

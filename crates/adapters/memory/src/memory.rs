@@ -10,14 +10,15 @@ use labdata_domain::{
     api_key::ApiKey,
     execution::Execution,
     file::{File, ObjectKey},
-    ids::{ExecutionId, JobId, OrganizationId},
+    ids::{ExecutionId, JobId, OrganizationId, UserId},
     instrument::Instrument,
     job::Job,
+    notification::Preferences,
     tenancy::{Organization, User},
 };
 use labdata_ports::{PortError, blob::Granted};
 
-use crate::tables::Tables;
+use crate::{notifications, tables::Tables};
 
 /// A store in memory. Clones are the same store.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +46,8 @@ pub(crate) struct State {
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
     pub(crate) files: Vec<Owned<File>>,
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,
+    pub(crate) notifications: Vec<notifications::Row>,
+    pub(crate) preferences: BTreeMap<UserId, Preferences>,
     /// Every permission that a URL was given, by the number in the URL.
     pub(crate) granted: Vec<Granted>,
 }
