@@ -10,7 +10,7 @@ use deadpool::managed::{
 };
 use diesel::ConnectionError;
 use diesel_async::{
-    AsyncConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
+    AsyncConnection, AsyncPgConnection, SimpleAsyncConnection,
     pooled_connection::{
         AsyncDieselConnectionManager, ManagerConfig, PoolError as ManagerError, RecyclingMethod,
     },
@@ -38,14 +38,12 @@ const PING: Duration = Duration::from_secs(2);
 /// How long [`Database::probe`] waits for a free connection.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 
-/// What every connection is set to. Statements wait at most 10 s for rows that others hold
-/// (contract §3). Messages are kept in English where the role may choose, as the driver tells
+/// What every connection is set to, besides [`DatabaseSettings::lock_timeout`]. Messages are kept in English where the role may choose, as the driver tells
 /// some errors apart by their text only. Names are never looked up in a schema that is not named.
 const SETUP: &str = "SET application_name = 'labdata'; \
      SET timezone = 'UTC'; \
      SET standard_conforming_strings = on; \
      SET search_path = pg_catalog; \
-     SET lock_timeout = '10s'; \
      SET idle_in_transaction_session_timeout = '60s'; \
      SET client_min_messages = warning; \
      DO $$ BEGIN SET lc_messages = 'C'; EXCEPTION WHEN insufficient_privilege THEN NULL; END $$";
@@ -57,6 +55,8 @@ pub struct DatabaseSettings {
     pub max_connections: usize,
     /// How long a request waits for a free connection before it is told that the platform is busy.
     pub wait: Duration,
+    /// How long a statement waits for rows that others hold (contract §3); at least 1 ms.
+    pub lock_timeout: Duration,
 }
 
 impl Default for DatabaseSettings {
@@ -64,6 +64,7 @@ impl Default for DatabaseSettings {
         Self {
             max_connections: 16,
             wait: Duration::from_secs(10),
+            lock_timeout: Duration::from_secs(10),
         }
     }
 }
@@ -93,7 +94,8 @@ impl Database {
     pub fn new(url: &str, settings: DatabaseSettings) -> Result<Self, PortError> {
         let mut config = ManagerConfig::default();
         config.recycling_method = RecyclingMethod::Fast;
-        config.custom_setup = Box::new(|url| connect(url).boxed());
+        let lock_timeout = settings.lock_timeout;
+        config.custom_setup = Box::new(move |url| connect(url, lock_timeout).boxed());
         let pool = Pool::builder(Manager::new_with_config(url, config))
             .max_size(settings.max_connections)
             .timeouts(Timeouts {
@@ -142,24 +144,26 @@ impl Database {
     /// # Errors
     /// [`PortError::Unavailable`].
     pub(crate) async fn dedicated(&self) -> Result<AsyncPgConnection, PortError> {
-        let connected = tokio::time::timeout(CONNECT, connect(&self.url)).await;
+        let connected = tokio::time::timeout(CONNECT, connect(&self.url, Duration::ZERO)).await;
         let mut connection = match connected {
             Ok(Ok(connection)) => connection,
             Ok(Err(error)) => return Err(connection_error(&error)),
             Err(_) => return Err(PortError::Unavailable(NO_ANSWER.to_owned())),
         };
         connection
-            .batch_execute("SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0")
+            .batch_execute("SET idle_in_transaction_session_timeout = 0")
             .await
             .map_err(port_error)?;
         Ok(connection)
     }
 }
 
-async fn connect(url: &str) -> Result<AsyncPgConnection, ConnectionError> {
+/// Connects and sets up. A lock timeout of zero is none.
+async fn connect(url: &str, lock_timeout: Duration) -> Result<AsyncPgConnection, ConnectionError> {
     let mut connection = AsyncPgConnection::establish(url).await?;
+    let setup = format!("SET lock_timeout = {}; {SETUP}", lock_timeout.as_millis());
     connection
-        .batch_execute(SETUP)
+        .batch_execute(&setup)
         .await
         .map_err(ConnectionError::CouldntSetupConfiguration)?;
     Ok(connection)
@@ -196,9 +200,9 @@ fn is_closed(connection: &mut AsyncPgConnection) -> bool {
     }
 }
 
+/// One round trip: nothing is prepared.
 async fn ping(connection: &mut AsyncPgConnection) -> Result<(), diesel::result::Error> {
-    diesel::sql_query("SELECT 1").execute(connection).await?;
-    Ok(())
+    connection.batch_execute("SELECT 1").await
 }
 
 fn pool_error(error: PoolError<ManagerError>) -> PortError {
@@ -229,6 +233,7 @@ fn connection_error(error: &ConnectionError) -> PortError {
 #[cfg(test)]
 mod tests {
     use diesel::{QueryableByName, sql_types::Text};
+    use diesel_async::RunQueryDsl;
     use labdata_test_database::TestDatabase;
 
     use super::*;
@@ -253,6 +258,7 @@ mod tests {
         let settings = DatabaseSettings {
             max_connections,
             wait,
+            ..DatabaseSettings::default()
         };
         Database::new(own.url(), settings).expect("a pool")
     }
