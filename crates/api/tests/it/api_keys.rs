@@ -24,13 +24,21 @@ async fn a_new_key_works_and_is_shown_this_once() {
     assert_eq!(made["scopes"], json!(["read", "write"]));
     assert_eq!(made["expires_at"], "2026-01-02T00:00:00Z");
     assert_eq!(made["created_at"], "2026-01-01T00:00:00Z");
-    assert_eq!((&made["last_used_at"], &made["revoked_at"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        (&made["last_used_at"], &made["revoked_at"]),
+        (&Value::Null, &Value::Null)
+    );
     server.with_key(key).get("/api/v1/jobs").await.json(200);
 
     let listed = admin.get(PATH).await;
     assert!(!listed.text.contains(key));
     let listed = listed.json(200);
-    let shown = listed.as_array().unwrap().iter().find(|one| one["id"] == made["id"]).unwrap();
+    let shown = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["id"] == made["id"])
+        .unwrap();
     assert_eq!(shown["name"], "plate reader");
     assert!(shown.get("key").is_none());
     assert!(shown["last_used_at"].is_string());
@@ -40,9 +48,14 @@ async fn a_new_key_works_and_is_shown_this_once() {
 async fn a_key_cannot_grant_a_scope_that_it_lacks() {
     let server = TestServer::start().await;
     let client = server.client(&[Scope::Admin]).await;
-    let detail = client.post(PATH, &json!({"name": "n", "scopes": ["admin", "write"]})).await;
+    let detail = client
+        .post(PATH, &json!({"name": "n", "scopes": ["admin", "write"]}))
+        .await;
     assert_eq!(detail.detail(403), "this API key lacks the write scope");
-    client.post(PATH, &json!({"name": "n", "scopes": ["admin"]})).await.json(200);
+    client
+        .post(PATH, &json!({"name": "n", "scopes": ["admin"]}))
+        .await
+        .json(200);
 }
 
 #[tokio::test]
@@ -61,11 +74,26 @@ async fn rejects_bodies_of_another_shape() {
     let client = server.admin().await;
     for (body, problem) in [
         (json!({"scopes": ["read"]}), ("missing", "body.name")),
-        (json!({"name": "", "scopes": ["read"]}), ("string_too_short", "body.name")),
-        (json!({"name": "x".repeat(201), "scopes": ["read"]}), ("string_too_long", "body.name")),
-        (json!({"name": "n", "scopes": []}), ("too_short", "body.scopes")),
-        (json!({"name": "n", "scopes": "read"}), ("list_type", "body.scopes")),
-        (json!({"name": "n", "scopes": ["read", "root"]}), ("enum", "body.scopes.1")),
+        (
+            json!({"name": "", "scopes": ["read"]}),
+            ("string_too_short", "body.name"),
+        ),
+        (
+            json!({"name": "x".repeat(201), "scopes": ["read"]}),
+            ("string_too_long", "body.name"),
+        ),
+        (
+            json!({"name": "n", "scopes": []}),
+            ("too_short", "body.scopes"),
+        ),
+        (
+            json!({"name": "n", "scopes": "read"}),
+            ("list_type", "body.scopes"),
+        ),
+        (
+            json!({"name": "n", "scopes": ["read", "root"]}),
+            ("enum", "body.scopes.1"),
+        ),
         (
             json!({"name": "n", "scopes": ["read"], "expires_at": "2030-01-01T00:00:00"}),
             ("timezone_aware", "body.expires_at"),
@@ -76,7 +104,11 @@ async fn rejects_bodies_of_another_shape() {
         ),
     ] {
         let problems = client.post(PATH, &body).await.problems();
-        assert_eq!(problems, [(problem.0.to_owned(), problem.1.to_owned())], "{body}");
+        assert_eq!(
+            problems,
+            [(problem.0.to_owned(), problem.1.to_owned())],
+            "{body}"
+        );
     }
 }
 
@@ -84,7 +116,10 @@ async fn rejects_bodies_of_another_shape() {
 async fn a_revoked_key_is_refused_at_once_and_stays_listed() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
-    let made = admin.post(PATH, &json!({"name": "n", "scopes": ["read"]})).await.json(200);
+    let made = admin
+        .post(PATH, &json!({"name": "n", "scopes": ["read"]}))
+        .await
+        .json(200);
     let client = server.with_key(made["key"].as_str().unwrap());
     client.get("/api/v1/jobs").await.json(200);
     let one = format!("{PATH}/{}", made["id"].as_str().unwrap());
@@ -94,7 +129,12 @@ async fn a_revoked_key_is_refused_at_once_and_stays_listed() {
     }
     client.get("/api/v1/jobs").await.detail(401);
     let listed = admin.get(PATH).await.json(200);
-    let shown = listed.as_array().unwrap().iter().find(|one| one["id"] == made["id"]).unwrap();
+    let shown = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["id"] == made["id"])
+        .unwrap();
     assert!(shown["revoked_at"].is_string());
 }
 
@@ -102,14 +142,28 @@ async fn a_revoked_key_is_refused_at_once_and_stays_listed() {
 async fn keys_of_other_organizations_do_not_exist() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
-    let made = admin.post(PATH, &json!({"name": "n", "scopes": ["read"]})).await.json(200);
+    let made = admin
+        .post(PATH, &json!({"name": "n", "scopes": ["read"]}))
+        .await
+        .json(200);
     let stranger = server.stranger().await;
-    assert_eq!(stranger.get(PATH).await.json(200).as_array().unwrap().len(), 1);
-    for id in [made["id"].as_str().unwrap(), "0191d5a4-0000-7000-8000-000000000000", "x"] {
+    assert_eq!(
+        stranger.get(PATH).await.json(200).as_array().unwrap().len(),
+        1
+    );
+    for id in [
+        made["id"].as_str().unwrap(),
+        "0191d5a4-0000-7000-8000-000000000000",
+        "x",
+    ] {
         let detail = stranger.delete(&format!("{PATH}/{id}")).await.detail(404);
         assert_eq!(detail, "API key not found", "{id}");
     }
-    server.with_key(made["key"].as_str().unwrap()).get("/api/v1/jobs").await.json(200);
+    server
+        .with_key(made["key"].as_str().unwrap())
+        .get("/api/v1/jobs")
+        .await
+        .json(200);
 }
 
 #[tokio::test]
@@ -118,7 +172,10 @@ async fn keys_are_listed_page_by_page_newest_first() {
     let admin = server.admin().await;
     for name in ["a", "b", "c"] {
         server.clock.advance(time::Duration::seconds(1));
-        admin.post(PATH, &json!({"name": name, "scopes": ["read"]})).await.json(200);
+        admin
+            .post(PATH, &json!({"name": name, "scopes": ["read"]}))
+            .await
+            .json(200);
     }
     let first = admin.get(&format!("{PATH}?limit=2")).await;
     let second = admin.get(&first.next().unwrap()).await;

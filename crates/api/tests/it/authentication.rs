@@ -39,13 +39,18 @@ async fn refuses_whoever_shows_no_usable_key() {
         assert_eq!(reply.header("www-authenticate"), Some("Bearer"), "{header}");
     }
     let reply = server.anonymous().get(READ).await;
-    assert_eq!(reply.detail(401), "missing header: Authorization: Bearer <API key>");
+    assert_eq!(
+        reply.detail(401),
+        "missing header: Authorization: Bearer <API key>"
+    );
 }
 
 #[tokio::test]
 async fn rejects_a_revoked_key() {
     let server = TestServer::start().await;
-    let key = server.key(&[Scope::Read], |key| key.revoked_at = Some(key.created_at)).await;
+    let key = server
+        .key(&[Scope::Read], |key| key.revoked_at = Some(key.created_at))
+        .await;
     server.with_key(&key).get(READ).await.detail(401);
 }
 
@@ -67,7 +72,10 @@ async fn a_revocation_reaches_every_replica_within_five_seconds() {
     let replica = server.replica().await;
     let admin = server.admin().await;
     let made = admin
-        .post("/api/v1/api-keys", &serde_json::json!({"name": "n", "scopes": ["read"]}))
+        .post(
+            "/api/v1/api-keys",
+            &serde_json::json!({"name": "n", "scopes": ["read"]}),
+        )
         .await
         .json(200);
     let key = made["key"].as_str().unwrap();
@@ -75,7 +83,10 @@ async fn a_revocation_reaches_every_replica_within_five_seconds() {
     replica.with_key(key).get(READ).await.json(200);
 
     let id = made["id"].as_str().unwrap();
-    assert_eq!(admin.delete(&format!("/api/v1/api-keys/{id}")).await.status, 204);
+    assert_eq!(
+        admin.delete(&format!("/api/v1/api-keys/{id}")).await.status,
+        204
+    );
     server.with_key(key).get(READ).await.detail(401);
     server.clock.advance(Duration::seconds(5));
     replica.with_key(key).get(READ).await.detail(401);
@@ -86,7 +97,10 @@ async fn notes_the_last_use_of_a_key_at_most_once_a_minute() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let last_use = async || {
-        admin.get("/api/v1/api-keys").await.json(200)[0]["last_used_at"].as_str().unwrap().to_owned()
+        admin.get("/api/v1/api-keys").await.json(200)[0]["last_used_at"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let first = last_use().await;
     server.clock.advance(Duration::seconds(50));

@@ -17,7 +17,10 @@ const OPEN: &[&str] = &["/api/v1/openapi.json", "/healthz", "/metrics", "/readyz
 const HIDDEN: &[&str] = &["/docs", "/storage"];
 
 fn guarded() -> Vec<(Endpoint, Scope)> {
-    routes::all().into_iter().filter_map(|it| it.scope.map(|scope| (it, scope))).collect()
+    routes::all()
+        .into_iter()
+        .filter_map(|it| it.scope.map(|scope| (it, scope)))
+        .collect()
 }
 
 /// Calls the endpoint with ids that nothing bears and no body.
@@ -37,8 +40,12 @@ async fn call(client: &Client, endpoint: &Endpoint) -> Reply {
 #[tokio::test]
 async fn every_guarded_endpoint_asks_for_a_key() {
     let server = TestServer::start().await;
-    let revoked = server.key(&Scope::ALL, |key| key.revoked_at = Some(key.created_at)).await;
-    let expired = server.key(&Scope::ALL, |key| key.expires_at = Some(key.created_at)).await;
+    let revoked = server
+        .key(&Scope::ALL, |key| key.revoked_at = Some(key.created_at))
+        .await;
+    let expired = server
+        .key(&Scope::ALL, |key| key.expires_at = Some(key.created_at))
+        .await;
     let clients = [
         server.anonymous(),
         server.anonymous().authorized("Basic YTpi"),
@@ -51,7 +58,11 @@ async fn every_guarded_endpoint_asks_for_a_key() {
         for client in &clients {
             let reply = call(client, &endpoint).await;
             assert_eq!(reply.status, 401, "{endpoint:?}");
-            assert_eq!(reply.header("www-authenticate"), Some("Bearer"), "{endpoint:?}");
+            assert_eq!(
+                reply.header("www-authenticate"),
+                Some("Bearer"),
+                "{endpoint:?}"
+            );
         }
     }
 }
@@ -60,20 +71,32 @@ async fn every_guarded_endpoint_asks_for_a_key() {
 async fn every_guarded_endpoint_asks_for_its_scope_and_no_other() {
     let server = TestServer::start().await;
     for (endpoint, scope) in guarded() {
-        let others: Vec<Scope> = Scope::ALL.into_iter().filter(|other| *other != scope).collect();
+        let others: Vec<Scope> = Scope::ALL
+            .into_iter()
+            .filter(|other| *other != scope)
+            .collect();
         for lacking in [&others[..], &others[..1], &others[1..], &[]] {
             let reply = call(&server.client(lacking).await, &endpoint).await;
             let expected = format!("this API key lacks the {scope} scope");
             assert_eq!(reply.detail(403), expected, "{endpoint:?}");
         }
-        let status = call(&server.client(&[scope]).await, &endpoint).await.status.as_u16();
-        assert!(![401, 403, 405, 500].contains(&status), "{endpoint:?}: {status}");
+        let status = call(&server.client(&[scope]).await, &endpoint)
+            .await
+            .status
+            .as_u16();
+        assert!(
+            ![401, 403, 405, 500].contains(&status),
+            "{endpoint:?}: {status}"
+        );
     }
 }
 
 #[tokio::test]
 async fn only_the_endpoints_listed_here_ask_for_no_key() {
-    for endpoint in routes::all().into_iter().filter(|endpoint| endpoint.scope.is_none()) {
+    for endpoint in routes::all()
+        .into_iter()
+        .filter(|endpoint| endpoint.scope.is_none())
+    {
         let path = endpoint.path.as_str();
         let listed = OPEN.contains(&path) || HIDDEN.iter().any(|start| path.starts_with(start));
         assert!(listed, "{endpoint:?}");
@@ -86,7 +109,9 @@ async fn the_document_and_the_routes_agree() {
     let mut documented = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            let scope = operation["security"][0]["bearer"][0].as_str().map(str::to_owned);
+            let scope = operation["security"][0]["bearer"][0]
+                .as_str()
+                .map(str::to_owned);
             documented.push((method.to_uppercase(), path.clone(), scope));
         }
     }
@@ -115,12 +140,18 @@ fn the_scopes_are_those_of_the_specification() {
         ("GET", "/api/v1/jobs", "read"),
         ("POST", "/api/v1/job-executions", "write"),
         ("PATCH", "/api/v1/job-executions/{execution_id}", "write"),
-        ("POST", "/api/v1/job-executions/{execution_id}/revert", "write"),
+        (
+            "POST",
+            "/api/v1/job-executions/{execution_id}/revert",
+            "write",
+        ),
         ("POST", "/api/v1/data/write", "write"),
     ];
     let guarded = guarded();
     for (method, path, scope) in specified {
-        let found = guarded.iter().find(|(it, _)| it.method.as_str() == method && it.path == path);
+        let found = guarded
+            .iter()
+            .find(|(it, _)| it.method.as_str() == method && it.path == path);
         let found = found.unwrap_or_else(|| panic!("{method} {path} is missing"));
         assert_eq!(found.1.as_str(), scope, "{method} {path}");
     }

@@ -28,16 +28,28 @@ async fn key_comes_before_scope_before_type_before_size_before_shape() {
     let huge = vec![b'['; 5_000_000];
     let attempt = |client: crate::server::Client, content_type: &'static str, body: Vec<u8>| async move {
         let path = "/api/v1/instruments?limit=x";
-        let request = client.request(Method::POST, path).header(CONTENT_TYPE, content_type);
+        let request = client
+            .request(Method::POST, path)
+            .header(CONTENT_TYPE, content_type);
         send(request.body(body)).await
     };
     let reader = server.client(&[Scope::Read]).await;
     let admin = server.client(&[Scope::Admin]).await;
-    attempt(server.anonymous(), "text/plain", huge.clone()).await.detail(401);
-    attempt(reader, "text/plain", huge.clone()).await.detail(403);
-    attempt(admin.clone(), "text/plain", huge.clone()).await.detail(415);
-    attempt(admin.clone(), "application/json", huge).await.detail(413);
-    attempt(admin, "application/json", b"[".to_vec()).await.json(422);
+    attempt(server.anonymous(), "text/plain", huge.clone())
+        .await
+        .detail(401);
+    attempt(reader, "text/plain", huge.clone())
+        .await
+        .detail(403);
+    attempt(admin.clone(), "text/plain", huge.clone())
+        .await
+        .detail(415);
+    attempt(admin.clone(), "application/json", huge)
+        .await
+        .detail(413);
+    attempt(admin, "application/json", b"[".to_vec())
+        .await
+        .json(422);
 }
 
 #[tokio::test]
@@ -47,23 +59,33 @@ async fn problems_of_body_and_query_come_together() {
     let body = json!({"name": 1, "scopes": ["read", "all", 7], "expires_at": "soon"});
     let reply = client.post("/api/v1/api-keys", &body).await;
     let problems = reply.problems();
-    let found: Vec<(&str, &str)> =
-        problems.iter().map(|(kind, loc)| (kind.as_str(), loc.as_str())).collect();
-    assert_eq!(found, [
-        ("string_type", "body.name"),
-        ("enum", "body.scopes.1"),
-        ("enum", "body.scopes.2"),
-        ("datetime_from_date_parsing", "body.expires_at"),
-    ]);
+    let found: Vec<(&str, &str)> = problems
+        .iter()
+        .map(|(kind, loc)| (kind.as_str(), loc.as_str()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("string_type", "body.name"),
+            ("enum", "body.scopes.1"),
+            ("enum", "body.scopes.2"),
+            ("datetime_from_date_parsing", "body.expires_at"),
+        ]
+    );
     let first = &reply.json(422)["detail"][1];
-    assert_eq!(first, &json!({
-        "type": "enum",
-        "loc": ["body", "scopes", 1],
-        "msg": "Input should be 'read', 'write' or 'admin'",
-        "input": "all",
-        "ctx": {"expected": "'read', 'write' or 'admin'"},
-    }));
-    let reply = client.get("/api/v1/jobs?limit=abc&archived=maybe&cursor=x").await;
+    assert_eq!(
+        first,
+        &json!({
+            "type": "enum",
+            "loc": ["body", "scopes", 1],
+            "msg": "Input should be 'read', 'write' or 'admin'",
+            "input": "all",
+            "ctx": {"expected": "'read', 'write' or 'admin'"},
+        })
+    );
+    let reply = client
+        .get("/api/v1/jobs?limit=abc&archived=maybe&cursor=x")
+        .await;
     assert_eq!(reply.problems().len(), 3);
 }
 
@@ -71,22 +93,33 @@ async fn problems_of_body_and_query_come_together() {
 async fn a_missing_field_shows_the_object_that_lacks_it() {
     let server = TestServer::start().await;
     let client = server.admin().await;
-    let reply = client.post("/api/v1/instruments", &json!({"description": "x"})).await;
-    assert_eq!(reply.json(422)["detail"], json!([{
-        "type": "missing",
-        "loc": ["body", "name"],
-        "msg": "Field required",
-        "input": {"description": "x"},
-    }]));
+    let reply = client
+        .post("/api/v1/instruments", &json!({"description": "x"}))
+        .await;
+    assert_eq!(
+        reply.json(422)["detail"],
+        json!([{
+            "type": "missing",
+            "loc": ["body", "name"],
+            "msg": "Field required",
+            "input": {"description": "x"},
+        }])
+    );
     for body in ["", "null", "  \n"] {
         let reply = client.post_raw("/api/v1/instruments", body).await;
         let detail = &reply.json(422)["detail"];
-        assert_eq!(detail, &json!([
-            {"type": "missing", "loc": ["body"], "msg": "Field required", "input": null}
-        ]));
+        assert_eq!(
+            detail,
+            &json!([
+                {"type": "missing", "loc": ["body"], "msg": "Field required", "input": null}
+            ])
+        );
     }
     let reply = client.post_raw("/api/v1/instruments", "[1]").await;
-    assert_eq!(reply.problems(), [("model_attributes_type".to_owned(), "body".to_owned())]);
+    assert_eq!(
+        reply.problems(),
+        [("model_attributes_type".to_owned(), "body".to_owned())]
+    );
 }
 
 #[tokio::test]
@@ -97,19 +130,38 @@ async fn limits_are_from_1_to_1000() {
         ("0", "greater_than_equal"),
         ("-1", "greater_than_equal"),
         ("1001", "less_than_equal"),
-        ("99999999999999999999999999999999999999999999", "less_than_equal"),
+        (
+            "99999999999999999999999999999999999999999999",
+            "less_than_equal",
+        ),
         ("abc", "int_parsing"),
         ("1.5", "int_parsing"),
         ("", "int_parsing"),
     ] {
-        let problems = client.get(&format!("/api/v1/instruments?limit={limit}")).await.problems();
-        assert_eq!(problems, [(kind.to_owned(), "query.limit".to_owned())], "{limit}");
+        let problems = client
+            .get(&format!("/api/v1/instruments?limit={limit}"))
+            .await
+            .problems();
+        assert_eq!(
+            problems,
+            [(kind.to_owned(), "query.limit".to_owned())],
+            "{limit}"
+        );
     }
     for limit in ["1", "1000"] {
-        client.get(&format!("/api/v1/instruments?limit={limit}")).await.json(200);
+        client
+            .get(&format!("/api/v1/instruments?limit={limit}"))
+            .await
+            .json(200);
     }
-    let problems = client.get("/api/v1/instruments?cursor=nonsense").await.problems();
-    assert_eq!(problems, [("value_error".to_owned(), "query.cursor".to_owned())]);
+    let problems = client
+        .get("/api/v1/instruments?cursor=nonsense")
+        .await
+        .problems();
+    assert_eq!(
+        problems,
+        [("value_error".to_owned(), "query.cursor".to_owned())]
+    );
 }
 
 #[tokio::test]
@@ -123,17 +175,31 @@ async fn only_json_is_read_where_json_is_wanted() {
             None => request,
         })
     };
-    for json in ["application/json", "application/json; charset=utf-8", "application/x.y+json"] {
+    for json in [
+        "application/json",
+        "application/json; charset=utf-8",
+        "application/x.y+json",
+    ] {
         post(Some(json), "{}").await.json(200);
     }
-    for other in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
+    for other in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "",
+    ] {
         post(Some(other), "{}").await.detail(415);
     }
     post(None, "{}").await.detail(415);
     // The specification lets this body be empty, whatever type a client then announces.
     post(None, "").await.json(200);
-    post(Some("application/x-www-form-urlencoded"), "").await.json(200);
-    let gzip = client.request(Method::POST, START).header("content-encoding", "gzip").json(&json!({}));
+    post(Some("application/x-www-form-urlencoded"), "")
+        .await
+        .json(200);
+    let gzip = client
+        .request(Method::POST, START)
+        .header("content-encoding", "gzip")
+        .json(&json!({}));
     send(gzip).await.detail(415);
 }
 
@@ -142,11 +208,25 @@ async fn every_answer_carries_a_request_id() {
     let server = TestServer::start().await;
     let client = server.anonymous();
     for path in ["/healthz", "/nowhere", START] {
-        let id = client.get(path).await.header("x-request-id").unwrap().to_owned();
+        let id = client
+            .get(path)
+            .await
+            .header("x-request-id")
+            .unwrap()
+            .to_owned();
         assert_eq!(id.len(), 36, "{path}: {id}");
     }
-    let with_id = |id: &str| send(client.request(Method::GET, "/healthz").header("x-request-id", id));
-    assert_eq!(with_id("run-7.~_").await.header("x-request-id"), Some("run-7.~_"));
+    let with_id = |id: &str| {
+        send(
+            client
+                .request(Method::GET, "/healthz")
+                .header("x-request-id", id),
+        )
+    };
+    assert_eq!(
+        with_id("run-7.~_").await.header("x-request-id"),
+        Some("run-7.~_")
+    );
     for bad in ["", "a b", "<script>", &"x".repeat(129)] {
         let reply = with_id(bad).await;
         assert_eq!(reply.header("x-request-id").unwrap().len(), 36, "{bad}");
@@ -202,7 +282,14 @@ impl JobRepository for Broken {
 async fn broken(how: fn() -> PortError) -> TestServer {
     let clock = Arc::new(FixedClock::default());
     let ports = in_memory(Arc::clone(&clock) as Arc<dyn Clock>);
-    TestServer::start_on(Ports { jobs: Arc::new(Broken(how)), ..ports }, clock).await
+    TestServer::start_on(
+        Ports {
+            jobs: Arc::new(Broken(how)),
+            ..ports
+        },
+        clock,
+    )
+    .await
 }
 
 #[tokio::test]

@@ -64,21 +64,38 @@ async fn strange_values_are_problems_of_their_field() {
         (r#"{"name": null}"#, "string_type"),
     ] {
         let problems = client.post_raw(PATH, body).await.problems();
-        assert_eq!(problems, [(kind.to_owned(), "body.name".to_owned())], "{body}");
+        assert_eq!(
+            problems,
+            [(kind.to_owned(), "body.name".to_owned())],
+            "{body}"
+        );
     }
     for (minutes, kind) in [
-        ("123456789012345678901234567890123456789012345678901234567890", "less_than_equal"),
+        (
+            "123456789012345678901234567890123456789012345678901234567890",
+            "less_than_equal",
+        ),
         ("-1e300", "greater_than_equal"),
         ("1e-300", "int_from_float"),
         ("\"9e9\"", "int_parsing"),
         ("[]", "int_type"),
     ] {
         let body = format!("{{\"timeout_minutes\": {minutes}}}");
-        let problems = client.post_raw("/api/v1/job-executions", body).await.problems();
-        assert_eq!(problems, [(kind.to_owned(), "body.timeout_minutes".to_owned())], "{minutes}");
+        let problems = client
+            .post_raw("/api/v1/job-executions", body)
+            .await
+            .problems();
+        assert_eq!(
+            problems,
+            [(kind.to_owned(), "body.timeout_minutes".to_owned())],
+            "{minutes}"
+        );
     }
     // Of duplicate names the last counts.
-    let made = client.post_raw(PATH, r#"{"name": 1, "name": "last"}"#).await.json(200);
+    let made = client
+        .post_raw(PATH, r#"{"name": 1, "name": "last"}"#)
+        .await
+        .json(200);
     assert_eq!(made["name"], "last");
 }
 
@@ -86,13 +103,22 @@ async fn strange_values_are_problems_of_their_field() {
 async fn an_answer_stays_short_however_long_the_body_is() {
     let server = TestServer::start().await;
     let client = server.client(&[Scope::Admin]).await;
-    let many = format!("{{\"name\": \"n\", \"scopes\": [{}1]}}", "1,".repeat(2_000_000));
+    let many = format!(
+        "{{\"name\": \"n\", \"scopes\": [{}1]}}",
+        "1,".repeat(2_000_000)
+    );
     let reply = client.post_raw("/api/v1/api-keys", many).await;
-    assert_eq!(reply.problems(), [("too_long".to_owned(), "body.scopes".to_owned())]);
+    assert_eq!(
+        reply.problems(),
+        [("too_long".to_owned(), "body.scopes".to_owned())]
+    );
     assert!(reply.text.len() < 10_000);
     let long = format!("{{\"name\": \"{}\"}}", "é".repeat(2_000_000));
     let reply = client.post_raw(PATH, long).await;
-    assert_eq!(reply.problems(), [("string_too_long".to_owned(), "body.name".to_owned())]);
+    assert_eq!(
+        reply.problems(),
+        [("string_too_long".to_owned(), "body.name".to_owned())]
+    );
     assert!(reply.text.len() < 10_000);
 }
 
@@ -121,7 +147,10 @@ async fn a_chunked_body_is_measured_as_it_arrives() {
     };
     client.post_raw(PATH, chunks(100)).await.detail(413);
     client.post_raw(PATH, chunks(500)).await.detail(413);
-    assert_eq!(client.post_raw(PATH, chunks(10)).await.problems()[0].0, "missing");
+    assert_eq!(
+        client.post_raw(PATH, chunks(10)).await.problems()[0].0,
+        "missing"
+    );
 }
 
 /// Sends bytes, and returns what comes back before the server closes the connection.
@@ -132,7 +161,10 @@ async fn raw(server: &TestServer, request: &str, body: &[u8]) -> String {
     stream.shutdown().await.unwrap();
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);
-    timeout(Duration::from_secs(5), read).await.expect("the server hangs").unwrap();
+    timeout(Duration::from_secs(5), read)
+        .await
+        .expect("the server hangs")
+        .unwrap();
     String::from_utf8_lossy(&answer).into_owned()
 }
 
@@ -157,6 +189,11 @@ async fn a_body_that_breaks_off_ends_the_request_and_nothing_else() {
          Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
     );
     raw(&server, &head, b"{\"name\": \"half").await;
-    let list = server.client(&[Scope::Read]).await.get(PATH).await.json(200);
+    let list = server
+        .client(&[Scope::Read])
+        .await
+        .get(PATH)
+        .await
+        .json(200);
     assert_eq!(list, serde_json::json!([]));
 }

@@ -11,7 +11,10 @@ async fn with_jobs(names: &[&str]) -> TestServer {
     let client = server.admin().await;
     for name in names {
         server.clock.advance(time::Duration::seconds(1));
-        client.post("/api/v1/job-executions", &json!({"job_name": name})).await.json(200);
+        client
+            .post("/api/v1/job-executions", &json!({"job_name": name}))
+            .await
+            .json(200);
     }
     server
 }
@@ -31,7 +34,10 @@ async fn all_jobs_are_listed_newest_first_unless_a_limit_is_given() {
     let first = client.get(&format!("{PATH}?limit=25&archived=yes")).await;
     let next = first.next().unwrap();
     assert!(next.contains("limit=25&archived=yes&cursor="), "{next}");
-    assert!(next.starts_with(&format!("http://{}", server.address)), "{next}");
+    assert!(
+        next.starts_with(&format!("http://{}", server.address)),
+        "{next}"
+    );
     let second = client.get(&next).await;
     assert_eq!(second.json(200)[0]["name"], "job 34");
 }
@@ -43,10 +49,25 @@ async fn a_name_finds_that_one_job() {
     let found = client.get(&format!("{PATH}?name=b%25")).await.json(200);
     assert_eq!(found.as_array().unwrap().len(), 1);
     assert_eq!(found[0]["name"], "b%");
-    assert_eq!(client.get(&format!("{PATH}?name=none")).await.json(200), json!([]));
-    assert_eq!(client.get(&format!("{PATH}?name=a")).await.json(200).as_array().unwrap().len(), 1);
+    assert_eq!(
+        client.get(&format!("{PATH}?name=none")).await.json(200),
+        json!([])
+    );
+    assert_eq!(
+        client
+            .get(&format!("{PATH}?name=a"))
+            .await
+            .json(200)
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
     let problems = client.get(&format!("{PATH}?name=a%00")).await.problems();
-    assert_eq!(problems, [("value_error".to_owned(), "query.name".to_owned())]);
+    assert_eq!(
+        problems,
+        [("value_error".to_owned(), "query.name".to_owned())]
+    );
 }
 
 #[tokio::test]
@@ -54,10 +75,19 @@ async fn booleans_read_as_pydantic_reads_them() {
     let server = TestServer::start().await;
     let client = server.admin().await;
     for truth in ["true", "True", "1", "yes", "on", "false", "0", "no", "off"] {
-        client.get(&format!("{PATH}?archived={truth}")).await.json(200);
+        client
+            .get(&format!("{PATH}?archived={truth}"))
+            .await
+            .json(200);
     }
-    let problems = client.get(&format!("{PATH}?archived=maybe")).await.problems();
-    assert_eq!(problems, [("bool_parsing".to_owned(), "query.archived".to_owned())]);
+    let problems = client
+        .get(&format!("{PATH}?archived=maybe"))
+        .await
+        .problems();
+    assert_eq!(
+        problems,
+        [("bool_parsing".to_owned(), "query.archived".to_owned())]
+    );
 }
 
 #[tokio::test]

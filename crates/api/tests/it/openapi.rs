@@ -34,7 +34,12 @@ fn every_reference_leads_somewhere() {
 fn collect(value: &Value, references: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
-            references.extend(fields.get("$ref").and_then(Value::as_str).map(str::to_owned));
+            references.extend(
+                fields
+                    .get("$ref")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned),
+            );
             fields.values().for_each(|field| collect(field, references));
         }
         Value::Array(items) => items.iter().for_each(|item| collect(item, references)),
@@ -54,7 +59,11 @@ fn every_operation_lists_the_specified_status_codes() {
         ("/api/v1/files/{file_id}/content", "get", &[]),
         ("/api/v1/jobs", "get", &[]),
         ("/api/v1/job-executions", "post", &["413", "415"]),
-        ("/api/v1/job-executions/{execution_id}", "patch", &["413", "415"]),
+        (
+            "/api/v1/job-executions/{execution_id}",
+            "patch",
+            &["413", "415"],
+        ),
         ("/api/v1/job-executions/{execution_id}/revert", "post", &[]),
         ("/api/v1/data/write", "post", &["413", "415", "429"]),
         ("/api/v1/instruments", "post", &["409", "413", "415"]),
@@ -62,8 +71,14 @@ fn every_operation_lists_the_specified_status_codes() {
     ];
     for (path, method, own) in specified {
         let operation = &document["paths"][path][method];
-        for status in ["200", "400", "401", "403", "404", "422", "500"].iter().chain(own) {
-            assert!(operation["responses"].get(status).is_some(), "{method} {path}: {status}");
+        for status in ["200", "400", "401", "403", "404", "422", "500"]
+            .iter()
+            .chain(own)
+        {
+            assert!(
+                operation["responses"].get(status).is_some(),
+                "{method} {path}: {status}"
+            );
         }
     }
 }
@@ -73,8 +88,9 @@ fn operations_are_named_once() {
     let document = serde_json::to_value(openapi()).unwrap();
     let paths = document["paths"].as_object().unwrap().values();
     let operations = paths.flat_map(|item| item.as_object().unwrap().values());
-    let mut names: Vec<&str> =
-        operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    let mut names: Vec<&str> = operations
+        .map(|operation| operation["operationId"].as_str().unwrap())
+        .collect();
     names.sort_unstable();
     let all = names.len();
     names.dedup();
@@ -87,5 +103,8 @@ fn the_title_and_version_are_the_specified_ones() {
     let document = serde_json::to_value(openapi()).unwrap();
     assert_eq!(document["info"]["title"], "Lab Data Platform API");
     assert_eq!(document["info"]["version"], "1.0.0");
-    assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
+    assert_eq!(
+        document["components"]["securitySchemes"]["bearer"]["scheme"],
+        "bearer"
+    );
 }

@@ -81,7 +81,10 @@ impl TestServer {
 
     /// Starts another server on the same store, as a second replica would be.
     pub(crate) async fn replica(&self) -> Self {
-        let ports = Ports { key_cache: Arc::default(), ..self.ports.clone() };
+        let ports = Ports {
+            key_cache: Arc::default(),
+            ..self.ports.clone()
+        };
         Self::start_on(ports, Arc::clone(&self.clock)).await
     }
 
@@ -99,7 +102,16 @@ impl TestServer {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .unwrap();
-        Self { ports, clock, ready, address, organization, user, handle, http }
+        Self {
+            ports,
+            clock,
+            ready,
+            address,
+            organization,
+            user,
+            handle,
+            http,
+        }
     }
 
     /// A client with a fresh key of these scopes.
@@ -127,7 +139,10 @@ impl TestServer {
 
     /// A client that shows that key.
     pub(crate) fn with_key(&self, key: &str) -> Client {
-        Client { authorization: Some(format!("Bearer {key}")), ..self.anonymous() }
+        Client {
+            authorization: Some(format!("Bearer {key}")),
+            ..self.anonymous()
+        }
     }
 
     /// A client that shows no key.
@@ -172,14 +187,22 @@ async fn member(ports: &Ports, name: &str) -> (OrganizationId, UserId) {
         name: name.to_owned(),
         created_at: ports.clock.now(),
     };
-    let organization = ports.tenancy.ensure_organization(&organization).await.unwrap().id;
+    let organization = ports
+        .tenancy
+        .ensure_organization(&organization)
+        .await
+        .unwrap()
+        .id;
     let user = User {
         id: ports.ids.next_id().into(),
         organization,
         email: "ada@example.org".to_owned(),
         name: "Ada".to_owned(),
     };
-    (organization, ports.tenancy.ensure_user(&user).await.unwrap().id)
+    (
+        organization,
+        ports.tenancy.ensure_user(&user).await.unwrap().id,
+    )
 }
 
 /// Ports over an empty store in memory.
@@ -227,7 +250,11 @@ impl Client {
 
     /// A request to build on. Paths may be whole URLs.
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        let url = if path.starts_with('/') { format!("{}{path}", self.base) } else { path.to_owned() };
+        let url = if path.starts_with('/') {
+            format!("{}{path}", self.base)
+        } else {
+            path.to_owned()
+        };
         let request = self.http.request(method, url);
         match &self.authorization {
             Some(header) => request.header("authorization", header),
@@ -253,7 +280,9 @@ impl Client {
 
     /// Posts bytes as JSON, be they JSON or not.
     pub(crate) async fn post_raw(&self, path: &str, body: impl Into<reqwest::Body>) -> Reply {
-        let request = self.request(Method::POST, path).header(CONTENT_TYPE, "application/json");
+        let request = self
+            .request(Method::POST, path)
+            .header(CONTENT_TYPE, "application/json");
         send(request.body(body)).await
     }
 }
@@ -280,19 +309,32 @@ impl Reply {
     #[track_caller]
     pub(crate) fn detail(&self, status: u16) -> String {
         let body = self.json(status);
-        body["detail"].as_str().unwrap_or_else(|| panic!("{body}")).to_owned()
+        body["detail"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{body}"))
+            .to_owned()
     }
 
     /// The type and place of each problem of shape.
     #[track_caller]
     pub(crate) fn problems(&self) -> Vec<(String, String)> {
         let body = self.json(422);
-        let problems = body["detail"].as_array().unwrap_or_else(|| panic!("{body}"));
-        let place = |step: &Value| step.as_str().map_or_else(|| step.to_string(), str::to_owned);
+        let problems = body["detail"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{body}"));
+        let place = |step: &Value| {
+            step.as_str()
+                .map_or_else(|| step.to_string(), str::to_owned)
+        };
         problems
             .iter()
             .map(|problem| {
-                let loc: Vec<String> = problem["loc"].as_array().unwrap().iter().map(place).collect();
+                let loc: Vec<String> = problem["loc"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(place)
+                    .collect();
                 (problem["type"].as_str().unwrap().to_owned(), loc.join("."))
             })
             .collect()

@@ -28,6 +28,8 @@ use serde_json::{Map, Value};
 mod echo;
 mod problem;
 pub mod readers;
+#[cfg(test)]
+mod tests;
 
 pub use problem::{Kind, LocationStep, ShapeProblem};
 

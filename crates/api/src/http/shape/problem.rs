@@ -206,13 +206,6 @@ impl Kind {
 
     /// A text that is no point in time.
     #[must_use]
-    pub fn datetime_parsing(error: &str) -> Self {
-        let message = format!("Input should be a valid datetime, {error}");
-        Self::with("datetime_parsing", message, json!({ "error": error }))
-    }
-
-    /// A text that is too short for a point in time.
-    #[must_use]
     pub fn datetime_from_date_parsing(error: &str) -> Self {
         let message = format!("Input should be a valid datetime or date, {error}");
         Self::with(

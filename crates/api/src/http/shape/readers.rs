@@ -93,6 +93,11 @@ fn whole(value: &Value) -> Result<i128, Kind> {
         },
         Value::String(text) => {
             let text = text.trim();
+            // `5.0` is the whole number 5, as a text too.
+            let text = match text.split_once('.') {
+                Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,
+                _ => text,
+            };
             text.parse().or_else(|_| {
                 if is_long_number(text) {
                     Ok(if text.starts_with('-') {
@@ -141,7 +146,8 @@ pub fn boolean() -> impl Reader<bool> {
         Value::Number(number) => match number.as_f64() {
             Some(1.0) => Some(true),
             Some(0.0) => Some(false),
-            _ => place.refuse(Kind::bool_parsing()),
+            Some(float) if float.fract() == 0.0 => place.refuse(Kind::bool_parsing()),
+            _ => place.refuse(Kind::bool_type()),
         },
         _ => place.refuse(Kind::bool_type()),
     }
@@ -219,14 +225,13 @@ pub fn datetime() -> impl Reader<OffsetDateTime> {
         if let Some(at) = timestamp::parse(&text) {
             return Some(at);
         }
-        let kind = if timestamp::parse(&format!("{text}Z")).is_some() {
+        let only_offset_missing = timestamp::parse(&format!("{text}Z")).is_some();
+        let kind = if only_offset_missing || timestamp::parse_date(&text).is_some() {
             Kind::timezone_aware()
-        } else if timestamp::parse_date(&text).is_some() {
-            Kind::datetime_parsing("a date without a time")
         } else if text.len() < 10 {
             Kind::datetime_from_date_parsing("input is too short")
         } else {
-            Kind::datetime_parsing("expected a form such as 2026-03-01T12:00:00Z")
+            Kind::datetime_from_date_parsing("expected a form such as 2026-03-01T12:00:00Z")
         };
         place.refuse(kind)
     }

@@ -1,0 +1,327 @@
+//! What pydantic 2 says of the same values: taken from its answers, word for word.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{
+    Fields, Kind, MOST_PROBLEMS, Place, Problems, Reader, Shape, ShapeProblem, read,
+    readers::{
+        any, boolean, choice, datetime, float, integer, list, list_of, map_of, object, storable,
+        text, uuid,
+    },
+};
+
+fn kinds(value: &Value, read: impl Fn(Value, &Place<'_>) -> bool) -> Vec<(String, String)> {
+    let problems = Problems::default();
+    let fits = read(value.clone(), &Place::root("body", &problems));
+    assert_eq!(fits, problems.is_empty(), "{value}");
+    let documents = [("body".to_owned(), value.clone())].into_iter().collect();
+    problems
+        .explain(&documents)
+        .into_iter()
+        .map(|problem| (problem.kind, problem.msg))
+        .collect()
+}
+
+#[track_caller]
+fn refused<T>(read: impl Reader<T>, values: &[Value], kind: &str, message: &str) {
+    for value in values {
+        let found = kinds(value, |value, place| read(value, place).is_some());
+        assert_eq!(found, [(kind.to_owned(), message.to_owned())], "{value}");
+    }
+}
+
+#[track_caller]
+fn reads<T: PartialEq + std::fmt::Debug>(read: impl Reader<T>, pairs: Vec<(Value, T)>) {
+    for (value, expected) in pairs {
+        let problems = Problems::default();
+        let found = read(value, &Place::root("body", &problems));
+        assert_eq!(found, Some(expected));
+    }
+}
+
+#[test]
+fn texts() {
+    let not_text = "Input should be a valid string";
+    refused(
+        text(..),
+        &[json!(1), json!(null), json!([])],
+        "string_type",
+        not_text,
+    );
+    let short = "String should have at least 1 character";
+    refused(text(1..), &[json!("")], "string_too_short", short);
+    let long = "String should have at most 2 characters";
+    refused(
+        text(..=2),
+        &[json!("abc"), json!("äöü")],
+        "string_too_long",
+        long,
+    );
+    let nul = "Value error, text cannot hold NUL characters";
+    refused(text(..), &[json!("a\0")], "value_error", nul);
+    reads(text(1..=2), vec![(json!("äö"), "äö".to_owned())]);
+}
+
+#[test]
+fn whole_numbers() {
+    let read = || integer(1..=1000);
+    let fraction = "Input should be a valid integer, got a number with a fractional part";
+    refused(read(), &[json!(1.5)], "int_from_float", fraction);
+    let parsing = "Input should be a valid integer, unable to parse string as an integer";
+    let texts = [
+        json!("abc"),
+        json!("1.5"),
+        json!(""),
+        json!("9e9"),
+        json!("-"),
+        json!(".0"),
+    ];
+    refused(read(), &texts, "int_parsing", parsing);
+    let other = "Input should be a valid integer";
+    refused(
+        read(),
+        &[json!([]), json!(null), json!({})],
+        "int_type",
+        other,
+    );
+    let most = "Input should be less than or equal to 1000";
+    let huge: Value = serde_json::from_str("10000000000000000000000000000000000000000").unwrap();
+    refused(read(), &[json!(1001), huge], "less_than_equal", most);
+    let least = "Input should be greater than or equal to 1";
+    refused(
+        read(),
+        &[json!(0), json!("-7")],
+        "greater_than_equal",
+        least,
+    );
+    let fitting = [
+        json!(5),
+        json!(5.0),
+        json!("5"),
+        json!(" 5 "),
+        json!("+5"),
+        json!("5.0"),
+    ];
+    reads(
+        read(),
+        fitting.into_iter().map(|value| (value, 5)).collect(),
+    );
+    let limits = [i64::MIN, i64::MAX];
+    reads(
+        integer(i64::MIN..=i64::MAX),
+        limits.map(|limit| (json!(limit), limit)).to_vec(),
+    );
+}
+
+#[test]
+fn numbers() {
+    let parsing = "Input should be a valid number, unable to parse string as a number";
+    refused(
+        float(),
+        &[json!("x"), json!("nan")],
+        "float_parsing",
+        parsing,
+    );
+    refused(
+        float(),
+        &[json!([]), json!(null)],
+        "float_type",
+        "Input should be a valid number",
+    );
+    reads(
+        float(),
+        vec![(json!(1), 1.0), (json!("1.5"), 1.5), (json!(-2.5), -2.5)],
+    );
+}
+
+#[test]
+fn truths() {
+    let parsing = "Input should be a valid boolean, unable to interpret input";
+    let unclear = [json!("maybe"), json!(" true"), json!(2), json!("")];
+    refused(boolean(), &unclear, "bool_parsing", parsing);
+    let other = [json!([]), json!(null), json!(0.5)];
+    refused(
+        boolean(),
+        &other,
+        "bool_type",
+        "Input should be a valid boolean",
+    );
+    let yes = [
+        json!(true),
+        json!(1),
+        json!(1.0),
+        json!("YES"),
+        json!("t"),
+        json!("on"),
+    ];
+    reads(
+        boolean(),
+        yes.into_iter().map(|value| (value, true)).collect(),
+    );
+    let no = [
+        json!(false),
+        json!(0),
+        json!("No"),
+        json!("f"),
+        json!("off"),
+    ];
+    reads(
+        boolean(),
+        no.into_iter().map(|value| (value, false)).collect(),
+    );
+}
+
+#[test]
+fn choices() {
+    let message = "Input should be 'a', 'b' or 'c'";
+    let read = choice(&[("a", 1), ("b", 2), ("c", 3)]);
+    refused(
+        &read,
+        &[json!("x"), json!(1), json!(null), json!("A")],
+        "enum",
+        message,
+    );
+    reads(&read, vec![(json!("b"), 2)]);
+    refused(
+        choice(&[("a", 1)]),
+        &[json!("x")],
+        "enum",
+        "Input should be 'a'",
+    );
+    refused(
+        choice(&[("a", 1), ("b", 2)]),
+        &[json!("x")],
+        "enum",
+        "Input should be 'a' or 'b'",
+    );
+}
+
+#[test]
+fn uuids() {
+    let other = "UUID input should be a string, bytes or UUID object";
+    refused(uuid::<Uuid>(), &[json!(1), json!(null)], "uuid_type", other);
+    let cut = "Input should be a valid UUID, \
+               invalid group length in group 4: expected 12, found 11";
+    refused(
+        uuid::<Uuid>(),
+        &[json!("0191d5a4-0000-7000-8000-00000000000")],
+        "uuid_parsing",
+        cut,
+    );
+    let id = Uuid::from_u128(7);
+    reads(
+        uuid::<Uuid>(),
+        vec![(json!(id), id), (json!(id.simple().to_string()), id)],
+    );
+}
+
+#[test]
+fn points_in_time() {
+    let other = "Input should be a valid datetime";
+    refused(
+        datetime(),
+        &[json!([]), json!(null), json!(true)],
+        "datetime_type",
+        other,
+    );
+    let short = "Input should be a valid datetime or date, input is too short";
+    refused(
+        datetime(),
+        &[json!("soon"), json!("")],
+        "datetime_from_date_parsing",
+        short,
+    );
+    let aware = "Input should have timezone info";
+    let naive = [json!("2030-01-01T00:00:00"), json!("2030-01-01")];
+    refused(datetime(), &naive, "timezone_aware", aware);
+    let form = "Input should be a valid datetime or date, \
+                expected a form such as 2026-03-01T12:00:00Z";
+    let wrong = [json!("2030-13-01T00:00:00Z"), json!("2030-01-01T25:00:00Z")];
+    refused(datetime(), &wrong, "datetime_from_date_parsing", form);
+}
+
+#[test]
+fn lists_and_maps() {
+    let other = "Input should be a valid list";
+    refused(
+        list(text(..)),
+        &[json!(1), json!({}), json!(null)],
+        "list_type",
+        other,
+    );
+    let empty = "List should have at least 1 item after validation, not 0";
+    refused(list_of(1..=2, any()), &[json!([])], "too_short", empty);
+    let many = "List should have at most 2 items after validation, not 3";
+    refused(list_of(1..=2, any()), &[json!([1, 2, 3])], "too_long", many);
+    let map = "Input should be a valid dictionary";
+    refused(map_of(text(..)), &[json!([]), json!(1)], "dict_type", map);
+    refused(object(), &[json!([]), json!("x")], "dict_type", map);
+    let nul = "Value error, text cannot hold NUL characters";
+    let hidden = [json!({"a": [{"b": "\0"}]}), json!({"\0": 1})];
+    refused(storable(object()), &hidden, "value_error", nul);
+}
+
+#[derive(Debug)]
+struct Pair {
+    left: i64,
+    right: Vec<i64>,
+}
+
+impl Shape for Pair {
+    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
+        let mut fields = Fields::of(value, place)?;
+        let left = fields.required("left", integer(0..=9));
+        let right = fields.or("right", Vec::new(), list(integer(0..=9)));
+        let note = fields.nullable("note", text(..));
+        if left == Some(9) {
+            return fields.refuse("left", Kind::value_error("nine is taken"));
+        }
+        note?;
+        Some(Self {
+            left: left?,
+            right: right?,
+        })
+    }
+}
+
+fn places(problems: &[ShapeProblem]) -> Vec<Value> {
+    problems.iter().map(|problem| json!(problem.loc)).collect()
+}
+
+#[test]
+fn every_problem_is_told_at_its_place_with_its_value() {
+    let problems = read::<Pair>("body", json!({"right": [1, "x", 10], "note": 5})).unwrap_err();
+    assert_eq!(
+        places(&problems),
+        [
+            json!(["body", "left"]),
+            json!(["body", "right", 1]),
+            json!(["body", "right", 2]),
+            json!(["body", "note"]),
+        ]
+    );
+    let inputs: Vec<&Value> = problems.iter().map(|problem| &problem.input).collect();
+    let whole = json!({"right": [1, "x", 10], "note": 5});
+    assert_eq!(inputs, [&whole, &json!("x"), &json!(10), &json!(5)]);
+}
+
+#[test]
+fn what_fits_is_read_and_unknown_fields_are_ignored() {
+    let pair = read::<Pair>("body", json!({"left": 1, "note": null, "unknown": [1]})).unwrap();
+    assert_eq!((pair.left, pair.right), (1, Vec::new()));
+    assert_eq!(
+        places(&read::<Pair>("body", json!({"left": 9})).unwrap_err()),
+        [json!(["body", "left"])]
+    );
+}
+
+#[test]
+fn past_a_thousand_problems_a_last_one_counts_the_rest() {
+    let body = json!({"left": 1, "right": vec!["x"; 5_000]});
+    let problems = read::<Pair>("body", body).unwrap_err();
+    assert_eq!(problems.len(), MOST_PROBLEMS + 1);
+    let last = problems.last().unwrap();
+    assert_eq!(last.kind, "too_many_problems");
+    assert_eq!(last.msg, "4000 more problems were left out");
+}

@@ -1,0 +1,116 @@
+//! Starting, closing and sweeping executions.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use labdata_application::{
+    Error, Ports,
+    close_execution::close_execution,
+    get_execution::get_execution,
+    start_execution::{StartExecution, start_execution},
+    sweep_executions::sweep_executions,
+};
+use labdata_domain::{
+    execution::{Execution, FinalStatus},
+    ids::{ExecutionId, OrganizationId, UserId},
+    page::{Page, PageRequest},
+    scope::Scope,
+};
+use labdata_ports::{
+    PortError,
+    executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository},
+};
+use mockall::mock;
+use time::{Duration, OffsetDateTime};
+
+use crate::lab::Lab;
+
+mock! {
+    Executions {}
+
+    #[async_trait]
+    impl ExecutionRepository for Executions {
+        async fn add(
+            &self,
+            organization: OrganizationId,
+            execution: &Execution,
+            started_by: UserId,
+        ) -> Result<(), PortError>;
+        async fn get(
+            &self,
+            organization: OrganizationId,
+            id: ExecutionId,
+        ) -> Result<Execution, PortError>;
+        async fn list(
+            &self,
+            organization: OrganizationId,
+            filter: &ExecutionFilter,
+            page: PageRequest,
+        ) -> Result<Page<Execution>, PortError>;
+        async fn close(
+            &self,
+            organization: OrganizationId,
+            id: ExecutionId,
+            status: FinalStatus,
+            now: OffsetDateTime,
+        ) -> Result<Execution, CloseExecutionError>;
+        async fn fail_overdue(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError>;
+    }
+}
+
+#[tokio::test]
+async fn reading_needs_read_and_changing_needs_write() {
+    let lab = Lab::new().await;
+    let writer = lab.actor(&[Scope::Write, Scope::Admin]);
+    let reader = lab.actor(&[Scope::Read, Scope::Admin]);
+    let made = start_execution(&lab.ports, &writer, StartExecution::default())
+        .await
+        .unwrap();
+    let refusals = [
+        start_execution(&lab.ports, &reader, StartExecution::default()).await,
+        close_execution(&lab.ports, &reader, made.id, FinalStatus::Completed).await,
+        get_execution(&lab.ports, &writer, made.id).await,
+    ];
+    for refusal in refusals {
+        assert!(matches!(refusal, Err(Error::Forbidden(_))), "{refusal:?}");
+    }
+    let read = get_execution(&lab.ports, &reader, made.id).await.unwrap();
+    assert_eq!(read, made);
+}
+
+#[tokio::test]
+async fn past_its_deadline_an_execution_cannot_be_completed_though_no_sweeper_came() {
+    let lab = Lab::new().await;
+    let actor = lab.actor(&Scope::ALL);
+    let command = StartExecution {
+        timeout_minutes: Some(1),
+        ..StartExecution::default()
+    };
+    let made = start_execution(&lab.ports, &actor, command).await.unwrap();
+    lab.clock.advance(Duration::minutes(2));
+    let refused = close_execution(&lab.ports, &actor, made.id, FinalStatus::Completed).await;
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    assert!(sweep_executions(&lab.ports).await.unwrap() <= 1);
+    let read = get_execution(&lab.ports, &actor, made.id).await.unwrap();
+    assert_eq!(read.state.as_str(), "failed");
+}
+
+#[tokio::test]
+async fn sweeping_goes_on_while_batches_are_full() {
+    let lab = Lab::new().await;
+    let mut executions = MockExecutions::new();
+    let mut left = 1_200_u64;
+    executions
+        .expect_fail_overdue()
+        .times(3)
+        .returning(move |_, limit| {
+            let batch = left.min(u64::from(limit));
+            left -= batch;
+            Ok(batch)
+        });
+    let ports = Ports {
+        executions: Arc::new(executions),
+        ..lab.ports.clone()
+    };
+    assert_eq!(sweep_executions(&ports).await.unwrap(), 1_200);
+}

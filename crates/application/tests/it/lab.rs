@@ -1,0 +1,86 @@
+//! One organization on in-memory ports.
+
+use std::sync::Arc;
+
+use labdata_application::Ports;
+use labdata_domain::{
+    actor::Actor,
+    ids::ApiKeyId,
+    scope::{Scope, Scopes},
+    tenancy::{Organization, User},
+};
+use labdata_memory::{
+    FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
+    InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository,
+    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryTenancyRepository,
+    InMemoryUrlSigner, Memory, SequentialIds,
+};
+use labdata_ports::Clock;
+
+/// An empty store with one organization and one user.
+pub(crate) struct Lab {
+    pub(crate) ports: Ports,
+    pub(crate) clock: Arc<FixedClock>,
+    organization: Organization,
+    user: User,
+}
+
+impl Lab {
+    pub(crate) async fn new() -> Self {
+        let clock = Arc::new(FixedClock::default());
+        let ports = in_memory(Arc::clone(&clock) as Arc<dyn Clock>);
+        let organization = Organization {
+            id: ports.ids.next_id().into(),
+            name: "lab".to_owned(),
+            created_at: clock.now(),
+        };
+        let organization = ports
+            .tenancy
+            .ensure_organization(&organization)
+            .await
+            .unwrap();
+        let user = User {
+            id: ports.ids.next_id().into(),
+            organization: organization.id,
+            email: "ada@example.org".to_owned(),
+            name: "Ada".to_owned(),
+        };
+        let user = ports.tenancy.ensure_user(&user).await.unwrap();
+        Self {
+            ports,
+            clock,
+            organization,
+            user,
+        }
+    }
+
+    /// The user, with a key of these scopes.
+    pub(crate) fn actor(&self, scopes: &[Scope]) -> Actor {
+        Actor {
+            organization: self.organization.id,
+            user: self.user.id,
+            api_key: ApiKeyId::new(self.ports.ids.next_id()),
+            scopes: scopes.iter().copied().collect::<Scopes>(),
+            execution: None,
+        }
+    }
+}
+
+fn in_memory(clock: Arc<dyn Clock>) -> Ports {
+    let memory = Memory::new();
+    Ports {
+        api_keys: Arc::new(InMemoryApiKeyRepository::new(&memory)),
+        tenancy: Arc::new(InMemoryTenancyRepository::new(&memory)),
+        instruments: Arc::new(InMemoryInstrumentRepository::new(&memory)),
+        jobs: Arc::new(InMemoryJobRepository::new(&memory)),
+        catalog: Arc::new(InMemoryCatalogStore::new(&memory)),
+        data: Arc::new(InMemoryDataStore::new(&memory)),
+        executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
+        files: Arc::new(InMemoryFileRepository::new(&memory)),
+        blobs: Arc::new(InMemoryBlobStore::new(&memory)),
+        signer: Arc::new(InMemoryUrlSigner::new(&memory)),
+        clock,
+        ids: Arc::new(SequentialIds::default()),
+        key_cache: Arc::default(),
+    }
+}
