@@ -47,24 +47,40 @@ impl Bench {
         for line in BufReader::new(server.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
             if let Some(at) = line.find("http://") {
-                base = line[at..].split_whitespace().next().unwrap().trim_end_matches('/').to_owned();
+                base = line[at..]
+                    .split_whitespace()
+                    .next()
+                    .unwrap()
+                    .trim_end_matches('/')
+                    .to_owned();
                 break;
             }
         }
-        let (database, connection) =
-            tokio_postgres::connect(postgres.database_url(), NoTls).await.unwrap();
+        let (database, connection) = tokio_postgres::connect(postgres.database_url(), NoTls)
+            .await
+            .unwrap();
         tokio::spawn(connection);
-        let bench =
-            Self { http: reqwest::Client::new(), database, base, server, postgres, _directory: directory };
+        let bench = Self {
+            http: reqwest::Client::new(),
+            database,
+            base,
+            server,
+            postgres,
+            _directory: directory,
+        };
         bench.define_tables().await;
         bench
     }
 
     async fn define_tables(&self) {
         let column = |name: &str, data_type: &str| json!({ "name": name, "data_type": data_type });
-        self.put("sample", json!({ "semantic_category": "curated", "columns": [
+        self.put(
+            "sample",
+            json!({ "semantic_category": "curated", "columns": [
             { "name": "name", "data_type": "string", "is_nullable": false, "is_unique": true },
-            column("volume", "float"), column("taken_at", "datetime") ] })).await;
+            column("volume", "float"), column("taken_at", "datetime") ] }),
+        )
+        .await;
         self.put("measurement", json!({ "semantic_category": "curated", "columns": [
             { "name": "sample", "data_type": "string", "references": "sample", "is_nullable": false },
             column("kind", "string"), column("value", "float"), column("replicate", "integer") ] })).await;
@@ -75,19 +91,39 @@ impl Bench {
 
     async fn put(&self, table: &str, definition: Value) {
         let url = format!("{}/api/v1/tables/{table}", self.base);
-        let answer = self.http.put(url).bearer_auth(KEY).json(&definition).send().await.unwrap();
-        assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
+        let answer = self
+            .http
+            .put(url)
+            .bearer_auth(KEY)
+            .json(&definition)
+            .send()
+            .await
+            .unwrap();
+        assert!(
+            answer.status().is_success(),
+            "{}",
+            answer.text().await.unwrap()
+        );
     }
 
     /// The quoted schema of the one organization.
     pub(crate) async fn schema(&self) -> String {
-        let row = self.database.query_one("SELECT schema_name FROM labdata.organization", &[]).await.unwrap();
+        let row = self
+            .database
+            .query_one("SELECT schema_name FROM labdata.organization", &[])
+            .await
+            .unwrap();
         row.get(0)
     }
 
     pub(crate) async fn write(&self, body: String) -> Value {
         let url = format!("{}/api/v1/data/write", self.base);
-        let request = self.http.post(url).bearer_auth(KEY).header("content-type", "application/json").body(body);
+        let request = self
+            .http
+            .post(url)
+            .bearer_auth(KEY)
+            .header("content-type", "application/json")
+            .body(body);
         let answer = request.send().await.unwrap();
         let ok = answer.status().is_success();
         let value: Value = answer.json().await.unwrap();

@@ -26,7 +26,10 @@ async fn main() {
         return;
     }
     let mut bench = Bench::start().await;
-    println!("{:<58} {:>9} {:>9} {:>7}", "what (medians, ms)", "ours", "floor", "ratio");
+    println!(
+        "{:<58} {:>9} {:>9} {:>7}",
+        "what (medians, ms)", "ours", "floor", "ratio"
+    );
     rows::insert_10_000(&mut bench).await;
     series::write_250_000_values(&mut bench).await;
     series::read_one_parent_among_1_000(&mut bench).await;

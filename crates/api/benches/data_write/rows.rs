@@ -22,14 +22,20 @@ fn body(round: usize) -> String {
             "replicate": i / SAMPLES }))
         .collect();
     let mut body = Map::new();
-    body.insert("tables".to_owned(), json!([
-        { "table": "sample", "rows": samples }, { "table": "measurement", "rows": measurements } ]));
+    body.insert(
+        "tables".to_owned(),
+        json!([
+        { "table": "sample", "rows": samples }, { "table": "measurement", "rows": measurements } ]),
+    );
     Value::Object(body).to_string()
 }
 
 async fn copy(bench: &mut tokio_postgres::Client, schema: &str, round: usize) {
-    let id = |n: usize| Uuid::from_u128((1 << 100) + ((round as u128) << 40) + n as u128).to_string();
-    let names: Vec<(String, String)> = (0..SAMPLES).map(|i| (id(i), format!("floor {round} {i}"))).collect();
+    let id =
+        |n: usize| Uuid::from_u128((1 << 100) + ((round as u128) << 40) + n as u128).to_string();
+    let names: Vec<(String, String)> = (0..SAMPLES)
+        .map(|i| (id(i), format!("floor {round} {i}")))
+        .collect();
     let taken: OffsetDateTime = OffsetDateTime::from_unix_timestamp(1_772_366_400).unwrap();
     let execution = Uuid::from_u128(round as u128);
     let transaction = bench.transaction().await.unwrap();
@@ -41,12 +47,24 @@ async fn copy(bench: &mut tokio_postgres::Client, schema: &str, round: usize) {
         .unwrap();
     let writer = BinaryCopyInWriter::new(
         sink,
-        &[Type::TEXT, Type::TEXT, Type::FLOAT8, Type::TIMESTAMPTZ, Type::TIMESTAMPTZ, Type::TIMESTAMPTZ, Type::UUID],
+        &[
+            Type::TEXT,
+            Type::TEXT,
+            Type::FLOAT8,
+            Type::TIMESTAMPTZ,
+            Type::TIMESTAMPTZ,
+            Type::TIMESTAMPTZ,
+            Type::UUID,
+        ],
     );
     pin_mut!(writer);
     for (i, (id, name)) in names.iter().enumerate() {
         let volume = i as f64 * 0.5;
-        writer.as_mut().write(&[id, name, &volume, &taken, &taken, &taken, &execution]).await.unwrap();
+        writer
+            .as_mut()
+            .write(&[id, name, &volume, &taken, &taken, &taken, &execution])
+            .await
+            .unwrap();
     }
     writer.finish().await.unwrap();
     let sink = transaction
@@ -57,13 +75,28 @@ async fn copy(bench: &mut tokio_postgres::Client, schema: &str, round: usize) {
         .unwrap();
     let writer = BinaryCopyInWriter::new(
         sink,
-        &[Type::TEXT, Type::TEXT, Type::TEXT, Type::FLOAT8, Type::INT8, Type::TIMESTAMPTZ, Type::TIMESTAMPTZ, Type::UUID],
+        &[
+            Type::TEXT,
+            Type::TEXT,
+            Type::TEXT,
+            Type::FLOAT8,
+            Type::INT8,
+            Type::TIMESTAMPTZ,
+            Type::TIMESTAMPTZ,
+            Type::UUID,
+        ],
     );
     pin_mut!(writer);
     for i in 0..SAMPLES * PER_SAMPLE {
         let (id, value, replicate) = (id(SAMPLES + i), i as f64 * 0.001, (i / SAMPLES) as i64);
         let sample = &names[i % SAMPLES].0;
-        writer.as_mut().write(&[&id, sample, &"od600", &value, &replicate, &taken, &taken, &execution]).await.unwrap();
+        writer
+            .as_mut()
+            .write(&[
+                &id, sample, &"od600", &value, &replicate, &taken, &taken, &execution,
+            ])
+            .await
+            .unwrap();
     }
     writer.finish().await.unwrap();
     transaction.commit().await.unwrap();
@@ -81,5 +114,9 @@ pub(crate) async fn insert_10_000(bench: &mut Bench) {
             pairs.push((ours, floor));
         }
     }
-    report("insert 10,000 rows by label / binary COPY of the same", 1.6, &pairs);
+    report(
+        "insert 10,000 rows by label / binary COPY of the same",
+        1.6,
+        &pairs,
+    );
 }

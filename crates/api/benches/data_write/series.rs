@@ -16,12 +16,20 @@ async fn sample(bench: &Bench, name: &str) -> String {
 }
 
 fn values(points: usize) -> (Vec<f64>, Vec<f64>) {
-    (0..points).map(|i| (i as f64 * 0.066_667, 0.05 + 1.0 / (1.0 + (-(i as f64) * 0.0001).exp()))).unzip()
+    (0..points)
+        .map(|i| {
+            (
+                i as f64 * 0.066_667,
+                0.05 + 1.0 / (1.0 + (-(i as f64) * 0.0001).exp()),
+            )
+        })
+        .unzip()
 }
 
 fn body(sample: &str, points: usize) -> String {
     let (t, od) = values(points);
-    json!({ "series": [{ "table": "curve", "parent": sample, "columns": { "t": t, "od": od } }] }).to_string()
+    json!({ "series": [{ "table": "curve", "parent": sample, "columns": { "t": t, "od": od } }] })
+        .to_string()
 }
 
 pub(crate) async fn write_250_000_values(bench: &mut Bench) {
@@ -51,18 +59,34 @@ pub(crate) async fn write_250_000_values(bench: &mut Bench) {
             to_chunks.push((ours, chunks));
         }
     }
-    report("250,000 series values / COPY of one row per point", 0.1, &to_points);
-    report("250,000 series values / COPY of ready-made chunks", 2.5, &to_chunks);
+    report(
+        "250,000 series values / COPY of one row per point",
+        0.1,
+        &to_points,
+    );
+    report(
+        "250,000 series values / COPY of ready-made chunks",
+        2.5,
+        &to_chunks,
+    );
 }
 
 async fn copy_points(database: &mut tokio_postgres::Client, id: &str) {
     let (t, od) = values(POINTS);
     let transaction = database.transaction().await.unwrap();
-    let sink = transaction.copy_in("COPY floor.points (sample_id, \"order\", t, od) FROM STDIN BINARY").await.unwrap();
-    let writer = BinaryCopyInWriter::new(sink, &[Type::TEXT, Type::INT8, Type::FLOAT8, Type::FLOAT8]);
+    let sink = transaction
+        .copy_in("COPY floor.points (sample_id, \"order\", t, od) FROM STDIN BINARY")
+        .await
+        .unwrap();
+    let writer =
+        BinaryCopyInWriter::new(sink, &[Type::TEXT, Type::INT8, Type::FLOAT8, Type::FLOAT8]);
     pin_mut!(writer);
     for (i, (t, od)) in t.iter().zip(&od).enumerate() {
-        writer.as_mut().write(&[&id, &(i as i64), t, od]).await.unwrap();
+        writer
+            .as_mut()
+            .write(&[&id, &(i as i64), t, od])
+            .await
+            .unwrap();
     }
     writer.finish().await.unwrap();
     transaction.commit().await.unwrap();
@@ -71,11 +95,26 @@ async fn copy_points(database: &mut tokio_postgres::Client, id: &str) {
 async fn copy_chunks(database: &mut tokio_postgres::Client, id: &str) {
     let (t, od) = values(POINTS);
     let transaction = database.transaction().await.unwrap();
-    let sink = transaction.copy_in("COPY floor.chunks (sample_id, start, t, od) FROM STDIN BINARY").await.unwrap();
-    let writer = BinaryCopyInWriter::new(sink, &[Type::TEXT, Type::INT8, Type::FLOAT8_ARRAY, Type::FLOAT8_ARRAY]);
+    let sink = transaction
+        .copy_in("COPY floor.chunks (sample_id, start, t, od) FROM STDIN BINARY")
+        .await
+        .unwrap();
+    let writer = BinaryCopyInWriter::new(
+        sink,
+        &[
+            Type::TEXT,
+            Type::INT8,
+            Type::FLOAT8_ARRAY,
+            Type::FLOAT8_ARRAY,
+        ],
+    );
     pin_mut!(writer);
     for (i, (t, od)) in t.chunks(4096).zip(od.chunks(4096)).enumerate() {
-        writer.as_mut().write(&[&id, &((i * 4096) as i64), &t, &od]).await.unwrap();
+        writer
+            .as_mut()
+            .write(&[&id, &((i * 4096) as i64), &t, &od])
+            .await
+            .unwrap();
     }
     writer.finish().await.unwrap();
     transaction.commit().await.unwrap();
@@ -86,7 +125,11 @@ async fn copy_chunks(database: &mut tokio_postgres::Client, id: &str) {
 pub(crate) async fn read_one_parent_among_1_000(bench: &mut Bench) {
     let schema = bench.schema().await;
     let names: Vec<String> = (0..1000).map(|i| format!("parent {i}")).collect();
-    let rows: Vec<Value> = names.iter().enumerate().map(|(i, name)| json!({ "_ref": format!("p{i}"), "name": name })).collect();
+    let rows: Vec<Value> = names
+        .iter()
+        .enumerate()
+        .map(|(i, name)| json!({ "_ref": format!("p{i}"), "name": name }))
+        .collect();
     let (t, od) = values(100);
     let series: Vec<Value> = (0..1000)
         .map(|i| json!({ "table": "curve", "parent": format!("@p{i}"), "columns": { "t": t, "od": od } }))
@@ -95,16 +138,32 @@ pub(crate) async fn read_one_parent_among_1_000(bench: &mut Bench) {
     let answer = bench.write(body.to_string()).await;
     let id = answer["tables"][0]["ids"][500].as_str().unwrap().to_owned();
     bench.database.batch_execute("ANALYZE").await.unwrap();
-    let one = format!("SELECT count(*), avg(od), max(t) FROM \"{schema}\".curve WHERE sample_id = $1");
+    let one =
+        format!("SELECT count(*), avg(od), max(t) FROM \"{schema}\".curve WHERE sample_id = $1");
     let all = format!("SELECT count(*), avg(od), max(t) FROM \"{schema}\".curve");
-    let plan = bench.database.query(&format!("EXPLAIN {}", one.replace("$1", &format!("'{id}'"))), &[]).await.unwrap();
+    let plan = bench
+        .database
+        .query(
+            &format!("EXPLAIN {}", one.replace("$1", &format!("'{id}'"))),
+            &[],
+        )
+        .await
+        .unwrap();
     let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
-    assert!(plan.iter().any(|line| line.contains("Index") || line.contains("Bitmap")), "{plan:#?}");
+    assert!(
+        plan.iter()
+            .any(|line| line.contains("Index") || line.contains("Bitmap")),
+        "{plan:#?}"
+    );
     let mut pairs = Vec::new();
     for _ in 0..ROUNDS {
         let floor = timed(async { bench.database.query_one(&all, &[]).await.unwrap() }).await;
         let ours = timed(async { bench.database.query_one(&one, &[&id]).await.unwrap() }).await;
         pairs.push((ours, floor));
     }
-    report("aggregates of one parent among 1,000 / of all parents", 0.01, &pairs);
+    report(
+        "aggregates of one parent among 1,000 / of all parents",
+        0.01,
+        &pairs,
+    );
 }

@@ -61,12 +61,26 @@ impl Cell {
         }
     }
 
+    /// "must be a UUID as a string, not a string" would puzzle: says that its form is wrong.
+    const fn wrong_form(&self, data_type: DataType) -> &'static str {
+        match (data_type, self) {
+            (DataType::Datetime | DataType::Date | DataType::Uuid, Self::Text(_)) => {
+                " of another form"
+            }
+            (DataType::Integer, Self::Integer(_) | Self::Float(_)) => {
+                " with a fraction or out of range"
+            }
+            (DataType::Float, Self::Integer(_) | Self::Float(_)) => " out of range",
+            _ => "",
+        }
+    }
+
     /// Reads the cell as a value of a type; null and absent cells are `Ok(None)`.
     ///
     /// # Errors
     /// A sentence that says what the column takes.
     pub fn into_scalar(self, data_type: DataType) -> Result<Option<Scalar>, String> {
-        let kind = self.kind();
+        let (kind, flaw) = (self.kind(), self.wrong_form(data_type));
         let has_nul = matches!(&self, Self::Text(text) if text.contains('\0'));
         let scalar = match (data_type, self) {
             (_, Self::Absent | Self::Null) => return Ok(None),
@@ -93,13 +107,9 @@ impl Cell {
             (DataType::Uuid, Self::Text(text)) => Uuid::try_parse(&text).ok().map(Scalar::Uuid),
             _ => None,
         };
-        scalar.map(Some).ok_or_else(|| {
-            format!(
-                "must be {}, not {kind}{}",
-                data_type.expectation(),
-                wrong_form(data_type, kind)
-            )
-        })
+        scalar
+            .map(Some)
+            .ok_or_else(|| format!("must be {}, not {kind}{flaw}", data_type.expectation()))
     }
 
     fn into_json(self) -> Value {
@@ -112,18 +122,6 @@ impl Cell {
             Self::List(list) => Value::from(list),
             Self::Object(map) => Value::Object(*map),
         }
-    }
-}
-
-/// "must be a UUID as a string, not a string" would puzzle: say that its form is wrong.
-const fn wrong_form(data_type: DataType, kind: &str) -> &'static str {
-    match data_type {
-        DataType::Datetime | DataType::Date | DataType::Uuid if kind.len() == "a string".len() => {
-            " of another form"
-        }
-        DataType::Integer if kind.len() == "a number".len() => " with a fraction or out of range",
-        DataType::Float if kind.len() == "a number".len() => " out of range",
-        _ => "",
     }
 }
 
@@ -200,6 +198,22 @@ mod tests {
         ] {
             assert!(read(value.clone(), DataType::Integer).is_err(), "{value}");
         }
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_told_what_is_wrong_with_it() {
+        let refused = |value: Value, data_type| read(value, data_type).unwrap_err();
+        assert_eq!(
+            refused(Value::from("x"), DataType::Float),
+            "must be a number, not a string"
+        );
+        assert!(
+            refused(Value::from(1.5), DataType::Integer)
+                .ends_with("with a fraction or out of range")
+        );
+        assert!(
+            refused(Value::from("x"), DataType::Uuid).ends_with("not a string of another form")
+        );
     }
 
     #[test]

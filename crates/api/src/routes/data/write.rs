@@ -9,11 +9,7 @@ use super::{
     write_body::{DataWriteBody, WriteBody},
     write_view::{DataWriteView, ProblemsView},
 };
-use crate::http::{
-    Answer, ApiError, Call, JsonBody, Write,
-    body::Body,
-    shape::Place,
-};
+use crate::http::{Answer, ApiError, Call, JsonBody, Write, body::Body, shape::Place};
 
 /// The body of a data write: read straight into columns where it fits, else by the reader that
 /// finds all its problems.
@@ -58,7 +54,12 @@ impl Body for StreamedBody {
     )
 )]
 pub async fn handle(call: Call<Write, StreamedBody>) -> Answer<Json<DataWriteView>> {
-    let Call { app, actor, body: StreamedBody(body), .. } = call;
+    let Call {
+        app,
+        actor,
+        body: StreamedBody(body),
+        ..
+    } = call;
     let command = WriteData {
         request: body.request,
         job_execution_id: body.job_execution_id,

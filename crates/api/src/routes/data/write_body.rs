@@ -14,7 +14,10 @@ use crate::http::shape::{
 
 /// The body of a data write, as it is documented.
 #[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "documents the body, which is read straight into columns")]
+#[expect(
+    dead_code,
+    reason = "documents the body, which is read straight into columns"
+)]
 pub struct DataWriteBody {
     /// Table writes, applied in order; at most 10,000 rows across all of them.
     tables: Option<Vec<TableWriteBody>>,
@@ -34,7 +37,10 @@ pub struct DataWriteBody {
 
 /// Rows for one table.
 #[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "documents the body, which is read straight into columns")]
+#[expect(
+    dead_code,
+    reason = "documents the body, which is read straight into columns"
+)]
 pub struct TableWriteBody {
     /// One of the organization's tables, or a core table.
     table: String,
@@ -57,7 +63,10 @@ pub struct TableWriteBody {
 
 /// A series for one parent row; it replaces the one that the parent has.
 #[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "documents the body, which is read straight into columns")]
+#[expect(
+    dead_code,
+    reason = "documents the body, which is read straight into columns"
+)]
 pub struct SeriesWriteBody {
     /// The raw table.
     table: String,
@@ -101,8 +110,16 @@ impl Shape for WriteBody {
         let return_rows = fields.or("return_rows", false, boolean());
         Some(Self {
             request: WriteRequest {
-                tables: tables?.unwrap_or_default().into_iter().map(|table| table.0).collect(),
-                series: series?.unwrap_or_default().into_iter().map(|series| series.0).collect(),
+                tables: tables?
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|table| table.0)
+                    .collect(),
+                series: series?
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|series| series.0)
+                    .collect(),
                 dry_run: dry_run?,
                 return_rows: return_rows?,
             },
@@ -124,7 +141,14 @@ impl Shape for TableBody {
         let cascade = fields.or("cascade", false, boolean());
         let on_match = fields.or("on_match", OnMatch::default(), choice(&ON_MATCH));
         let (table, mode, key, cascade, on_match) = (table?, mode?, key?, cascade?, on_match?);
-        Some(Self(TableWrite { table, rows: columns_of(rows?), mode, key, cascade, on_match }))
+        Some(Self(TableWrite {
+            table,
+            rows: columns_of(rows?),
+            mode,
+            key,
+            cascade,
+            on_match,
+        }))
     }
 }
 
@@ -135,8 +159,10 @@ const MODES: [(&str, Mode); 4] = [
     ("delete", Mode::Delete),
 ];
 
-const ON_MATCH: [(&str, OnMatch); 2] =
-    [("overwrite", OnMatch::Overwrite), ("fill_missing", OnMatch::FillMissing)];
+const ON_MATCH: [(&str, OnMatch); 2] = [
+    ("overwrite", OnMatch::Overwrite),
+    ("fill_missing", OnMatch::FillMissing),
+];
 
 fn row(value: Value, place: &Place<'_>) -> Option<Map<String, Value>> {
     match value {
@@ -182,7 +208,9 @@ fn parent(value: Value, place: &Place<'_>) -> Option<Cell> {
 }
 
 fn columns(value: Value, place: &Place<'_>) -> Option<Vec<(String, SeriesValues)>> {
-    let Value::Object(map) = value else { return place.refuse(Kind::dict_type()) };
+    let Value::Object(map) = value else {
+        return place.refuse(Kind::dict_type());
+    };
     let read: Vec<Option<(String, SeriesValues)>> = map
         .into_iter()
         .map(|(name, value)| {
@@ -191,7 +219,9 @@ fn columns(value: Value, place: &Place<'_>) -> Option<Vec<(String, SeriesValues)
                 _ => return place.field(&name).refuse(Kind::list_type()),
             };
             let mut column = SeriesValues::default();
-            values.into_iter().for_each(|value| column.push(Cell::from(value)));
+            values
+                .into_iter()
+                .for_each(|value| column.push(Cell::from(value)));
             Some((name, column))
         })
         .collect();
@@ -262,7 +292,11 @@ mod tests {
             json!({ "series": [{ "table": "x", "parent": "a", "columns": { "v": 1 } }] }),
             json!({ "dry_run": "yes" }),
         ] {
-            assert_eq!(WriteBody::stream(body.to_string().as_bytes()), None, "{body}");
+            assert_eq!(
+                WriteBody::stream(body.to_string().as_bytes()),
+                None,
+                "{body}"
+            );
             assert_eq!(slow(&body), None, "{body}");
         }
     }

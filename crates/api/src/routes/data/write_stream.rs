@@ -3,14 +3,16 @@
 //! This reader stops at the first value that does not fit the shape; which problems a body has is
 //! then found out by the slower reader of [`super::write_body`], which reports all of them.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use labdata_domain::data_write::{
     Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite, WriteRequest, cell::Cell,
 };
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+    de::{
+        DeserializeSeed, Error, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer,
+    },
 };
 use serde_json::{Map, Value};
 
@@ -21,17 +23,50 @@ use super::write_body::WriteBody;
 /// # Errors
 /// When it is no JSON, or does not fit the shape.
 pub(super) fn read(body: &[u8]) -> Result<WriteBody, serde_json::Error> {
-    let streamed: StreamedBody = serde_json::from_slice(body)?;
+    let Object(streamed): Object<StreamedBody> = serde_json::from_slice(body)?;
     Ok(WriteBody {
         request: WriteRequest {
-            tables: streamed.tables.unwrap_or_default().into_iter().map(|table| table.0).collect(),
-            series: streamed.series.unwrap_or_default().into_iter().map(|series| series.0).collect(),
+            tables: streamed
+                .tables
+                .unwrap_or_default()
+                .into_iter()
+                .map(|table| table.0)
+                .collect(),
+            series: streamed
+                .series
+                .unwrap_or_default()
+                .into_iter()
+                .map(|series| series.0)
+                .collect(),
             dry_run: streamed.dry_run,
             return_rows: streamed.return_rows,
         },
         job_execution_id: streamed.job_execution_id,
         job_name: streamed.job_name,
     })
+}
+
+/// A struct that is read from an object only: derived readers would take a list as well.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ObjectVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        deserializer.deserialize_map(ObjectVisitor(PhantomData)).map(Self)
+    }
 }
 
 #[derive(Deserialize)]
@@ -67,8 +102,22 @@ impl<'de> Deserialize<'de> for StreamedTable {
             #[serde(default)]
             on_match: OnMatch,
         }
-        let Fields { table, rows, mode, key, cascade, on_match } = Fields::deserialize(deserializer)?;
-        Ok(Self(TableWrite { table, rows: rows.0, mode, key, cascade, on_match }))
+        let Fields {
+            table,
+            rows,
+            mode,
+            key,
+            cascade,
+            on_match,
+        } = Object::<Fields>::deserialize(deserializer)?.0;
+        Ok(Self(TableWrite {
+            table,
+            rows: rows.0,
+            mode,
+            key,
+            cascade,
+            on_match,
+        }))
     }
 }
 
@@ -84,8 +133,18 @@ impl<'de> Deserialize<'de> for StreamedSeries {
             #[serde(default)]
             parent_column: Option<String>,
         }
-        let Fields { table, parent, columns, parent_column } = Fields::deserialize(deserializer)?;
-        Ok(Self(SeriesWrite { table, parent: parent.0, columns: columns.0, parent_column }))
+        let Fields {
+            table,
+            parent,
+            columns,
+            parent_column,
+        } = Object::<Fields>::deserialize(deserializer)?.0;
+        Ok(Self(SeriesWrite {
+            table,
+            parent: parent.0,
+            columns: columns.0,
+            parent_column,
+        }))
     }
 }
 
@@ -96,7 +155,10 @@ impl<'de> Deserialize<'de> for StreamedParent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match deserializer.deserialize_any(CellVisitor)? {
             cell @ (Cell::Text(_) | Cell::Integer(_) | Cell::Object(_)) => Ok(Self(cell)),
-            other => Err(D::Error::custom(format_args!("no parent: {}", other.kind()))),
+            other => Err(D::Error::custom(format_args!(
+                "no parent: {}",
+                other.kind()
+            ))),
         }
     }
 }

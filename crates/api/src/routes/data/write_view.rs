@@ -75,8 +75,16 @@ impl From<WriteOutcome> for DataWriteView {
     fn from(outcome: WriteOutcome) -> Self {
         Self {
             job_execution_id: outcome.execution.map(|id| id.to_string()),
-            tables: outcome.tables.into_iter().map(TableWriteView::from).collect(),
-            series: outcome.series.into_iter().map(SeriesWriteView::from).collect(),
+            tables: outcome
+                .tables
+                .into_iter()
+                .map(TableWriteView::from)
+                .collect(),
+            series: outcome
+                .series
+                .into_iter()
+                .map(SeriesWriteView::from)
+                .collect(),
             refs: outcome.refs,
         }
     }
@@ -85,7 +93,9 @@ impl From<WriteOutcome> for DataWriteView {
 impl From<TableOutcome> for TableWriteView {
     fn from(outcome: TableOutcome) -> Self {
         let rows = outcome.rows.map(|rows| {
-            rows.into_iter().filter_map(|row| RawValue::from_string(row.into_string()).ok()).collect()
+            rows.into_iter()
+                .filter_map(|row| RawValue::from_string(row.into_string()).ok())
+                .collect()
         });
         Self {
             table: outcome.table,
