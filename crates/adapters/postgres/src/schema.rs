@@ -110,5 +110,44 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    labdata.notification (organization_id, id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        user_id -> Uuid,
+        dedupe_key -> Text,
+        title -> Text,
+        body -> Text,
+        action_url -> Text,
+        data -> Nullable<Jsonb>,
+        sender_kind -> Text,
+        sender_name -> Text,
+        api_key_id -> Nullable<Uuid>,
+        created_at -> Timestamptz,
+        read_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    labdata.notification_preference (organization_id, user_id) {
+        user_id -> Uuid,
+        organization_id -> Uuid,
+        message_inbox -> Bool,
+        message_email -> Bool,
+    }
+}
+
+diesel::table! {
+    labdata.notification_email (notification_id, organization_id) {
+        notification_id -> Uuid,
+        organization_id -> Uuid,
+        status -> Text,
+        tries -> BigInt,
+        due_at -> Timestamptz,
+        last_error -> Nullable<Text>,
+        settled_at -> Nullable<Timestamptz>,
+    }
+}
+
 diesel::joinable!(job_execution -> job (job_id));
 diesel::allow_tables_to_appear_in_same_query!(job_execution, job);

@@ -6,12 +6,12 @@ use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
     api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore,
     executions::ExecutionRepository, files::FileRepository, instruments::InstrumentRepository,
-    jobs::JobRepository, tenancy::TenancyRepository,
+    jobs::JobRepository, notifications::NotificationRepository, tenancy::TenancyRepository,
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
-    PgTenancyRepository,
+    PgNotificationRepository, PgTenancyRepository,
 };
 use labdata_test_database::TestDatabase;
 
@@ -64,6 +64,7 @@ subjects! {
     JobRepository => PgJobRepository,
     ExecutionRepository => PgExecutionRepository,
     FileRepository => PgFileRepository,
+    NotificationRepository => PgNotificationRepository,
     CatalogStore => PgCatalogStore,
 }
 
@@ -83,3 +84,6 @@ labdata_port_contracts::files_contract!(Postgres);
 labdata_port_contracts::file_lists_contract!(Postgres);
 labdata_port_contracts::catalog_contract!(Postgres);
 labdata_port_contracts::data_contract!(Postgres);
+labdata_port_contracts::notifications_contract!(Postgres);
+labdata_port_contracts::notification_caps_contract!(Postgres);
+labdata_port_contracts::notification_emails_contract!(Postgres);

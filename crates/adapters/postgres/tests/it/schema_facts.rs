@@ -116,7 +116,7 @@ async fn the_program_declares_its_tables_as_they_are() {
              CASE is_nullable WHEN 'YES' THEN 'Nullable<' END, \
              CASE udt_name WHEN 'uuid' THEN 'Uuid' WHEN 'text' THEN 'Text' WHEN 'bool' THEN 'Bool' \
                  WHEN 'timestamptz' THEN 'Timestamptz' WHEN 'int8' THEN 'BigInt' \
-                 WHEN 'bytea' THEN 'Bytea' WHEN '_text' THEN 'Array<Text>' ELSE udt_name END, \
+                 WHEN 'bytea' THEN 'Bytea' WHEN 'jsonb' THEN 'Jsonb' WHEN '_text' THEN 'Array<Text>' ELSE udt_name END, \
              CASE is_nullable WHEN 'YES' THEN '>' END) \
          FROM information_schema.columns WHERE table_schema = 'labdata' \
          AND table_name NOT LIKE 'catalog\\_%' AND table_name NOT LIKE '\\_\\_%' \
