@@ -28,7 +28,8 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) async fn new() -> Self {
         let clock = Arc::new(FixedClock::default());
-        let ports = in_memory(Arc::clone(&clock) as Arc<dyn Clock>);
+        let shown: Arc<dyn Clock> = clock.clone();
+        let ports = in_memory(shown);
         let organization = Organization {
             id: ports.ids.next_id().into(),
             name: "lab".to_owned(),
