@@ -290,7 +290,7 @@ mod tests {
             json!({ "tables": [{ "table": "x", "rows": [], "key": [1] }] }),
             json!({ "series": [{ "table": "x", "parent": 1.5, "columns": {} }] }),
             json!({ "series": [{ "table": "x", "parent": "a", "columns": { "v": 1 } }] }),
-            json!({ "dry_run": "yes" }),
+            json!({ "dry_run": "perhaps" }),
         ] {
             assert_eq!(
                 WriteBody::stream(body.to_string().as_bytes()),
