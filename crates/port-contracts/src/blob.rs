@@ -50,13 +50,19 @@ fn key() -> ObjectKey {
     ObjectKey::new(given::uuid())
 }
 
-/// A body that arrives in pieces of that length.
+/// A body that arrives in pieces of that length. It panics when it is asked for more once it has
+/// ended, as streams may.
 fn body(bytes: &[u8], piece: usize) -> ByteStream {
-    let pieces: Vec<_> = bytes
+    let pieces = bytes
         .chunks(piece)
-        .map(|piece| Ok(Bytes::copy_from_slice(piece)))
-        .collect();
-    stream::iter(pieces).boxed()
+        .map(Bytes::copy_from_slice)
+        .collect::<Vec<_>>()
+        .into_iter();
+    stream::unfold(
+        pieces,
+        |mut rest| async move { Some((Ok(rest.next()?), rest)) },
+    )
+    .boxed()
 }
 
 /// Bytes that differ from place to place.

@@ -13,7 +13,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::StreamExt;
+use futures::{StreamExt, stream::Fuse};
 use labdata_domain::{
     file::{ObjectKey, StoredBytes},
     ids::OrganizationId,
@@ -29,7 +29,7 @@ use crate::{OpenError, incoming::Incoming, place::place, reading};
 
 /// How many bytes of a body are gathered before they are written; with those that are just being
 /// written, all that is in memory of it.
-const BATCH_BYTES: usize = 256 * 1024;
+const BATCH_BYTES: usize = 1024 * 1024;
 
 /// Where files are written before they are whole.
 const INCOMING: &str = "incoming";
@@ -97,7 +97,7 @@ impl BlobStore for LocalBlobStore {
         &self,
         organization: OrganizationId,
         object: ObjectKey,
-        mut body: ByteStream,
+        body: ByteStream,
         limit: u64,
     ) -> Result<StoredBytes, PutBlobError> {
         let destination = self.destination(organization, object);
@@ -114,6 +114,8 @@ impl BlobStore for LocalBlobStore {
         })
         .await?;
 
+        // A stream is not asked again once it has ended.
+        let mut body = body.fuse();
         let mut size = 0;
         let mut batch = gather(&mut body, &mut size, limit).await?;
         while !batch.is_empty() {
@@ -199,7 +201,7 @@ impl BlobStore for LocalBlobStore {
 
 /// Reads some chunks of the body, at least one unless it has ended.
 async fn gather(
-    body: &mut ByteStream,
+    body: &mut Fuse<ByteStream>,
     size: &mut u64,
     limit: u64,
 ) -> Result<Vec<Bytes>, PutBlobError> {

@@ -11,6 +11,7 @@
 mod api_keys;
 mod authentication;
 mod authorization;
+mod data_write_rules;
 mod demo;
 mod files;
 mod framework;
@@ -18,6 +19,7 @@ mod hostile;
 mod instruments;
 mod job_executions;
 mod jobs;
+mod on_postgres;
 mod openapi;
 mod operations;
 mod process;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix_web::{
     FromRequest, HttpRequest, HttpResponse,
     dev::Payload,
-    http::header::{CONTENT_LENGTH, ETAG},
+    http::header::{CONTENT_LENGTH, ETAG, EXPECT},
     web::Data,
 };
 use bytes::Bytes;
@@ -21,6 +21,10 @@ use crate::{app::App, http::body::drain};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How many pieces wait for the storage; with what it gathers, all that is in memory of a body.
 const WAITING: usize = 4;
+
+/// A refused body of at most this length is read to its end, so that the client comes to see the
+/// answer; who announces a longer one is answered at once.
+const WORTH_DRAINING: u64 = 32 << 20;
 
 /// A body as it comes in.
 pub struct Incoming(Payload);
@@ -46,7 +50,11 @@ pub async fn handle(
     Incoming(mut payload): Incoming,
 ) -> Result<HttpResponse, Refusal> {
     let answer = receive(&request, &app, &mut payload).await;
-    if answer.is_err() {
+    let waits = request.headers().contains_key(EXPECT);
+    if answer.is_err()
+        && !waits
+        && announced(&request).is_none_or(|length| length <= WORTH_DRAINING)
+    {
         drain(&mut payload).await;
     }
     answer
@@ -72,7 +80,7 @@ async fn receive(
     }
     // The payload belongs to this thread, the storage may read on any.
     let (sender, receiver) = mpsc::channel(WAITING);
-    let (_, stored) = tokio::join!(
+    let ((), stored) = tokio::join!(
         forward(payload, sender),
         receive_upload(&app.ports, &upload, body(receiver)),
     );
@@ -85,6 +93,17 @@ async fn receive(
         ))
         .insert_header(("x-goog-stored-content-length", stored.size.to_string()))
         .finish())
+}
+
+/// The body's length as the client announces it.
+fn announced(request: &HttpRequest) -> Option<u64> {
+    request
+        .headers()
+        .get(CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()
 }
 
 /// Hands the pieces of the payload on, until it ends or nobody takes them any more.

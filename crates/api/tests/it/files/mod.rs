@@ -39,10 +39,11 @@ impl Lab {
     async fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(FixedClock::default());
+        let time: Arc<dyn Clock> = clock.clone();
         let ports = Ports {
             blobs: Arc::new(LocalBlobStore::open(directory.path()).await.unwrap()),
             signer: Arc::new(GatewaySigner::new(SIGNED, &[9; 32])),
-            ..in_memory(Arc::clone(&clock) as Arc<dyn Clock>)
+            ..in_memory(time)
         };
         let server = TestServer::start_on(ports, clock).await;
         let client = server.admin().await;

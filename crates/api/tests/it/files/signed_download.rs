@@ -175,7 +175,6 @@ async fn a_tampered_url_is_refused() {
         format!("{url}0"),
         format!("{url}&x=1"),
         path.to_owned(),
-        format!("{path}/../{object}?{query}"),
         format!("{path}%2f..%2f{object}?{query}"),
     ];
     for tampered in tampered {

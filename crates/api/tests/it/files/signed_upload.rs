@@ -190,7 +190,7 @@ async fn a_body_over_500_megabytes_is_refused_before_it_is_sent() {
     let target = url.split_once(&lab.server.address.to_string()).unwrap().1;
     let mut head = format!("PUT {target} HTTP/1.1\r\nHost: x\r\nContent-Length: 524288001\r\n");
     for (name, value) in begun["headers"].as_object().unwrap() {
-        head.push_str(&format!("{name}: {}\r\n", value.as_str().unwrap()));
+        head = format!("{head}{name}: {}\r\n", value.as_str().unwrap());
     }
     let mut socket = tokio::net::TcpStream::connect(lab.server.address)
         .await
@@ -199,13 +199,8 @@ async fn a_body_over_500_megabytes_is_refused_before_it_is_sent() {
         .write_all(format!("{head}\r\n").as_bytes())
         .await
         .unwrap();
-    let (mut receive, send) = socket.split();
-    drop(send);
     let mut answer = vec![0; 4_096];
-    let reading = tokio::time::timeout(
-        std::time::Duration::from_secs(15),
-        receive.read(&mut answer),
-    );
+    let reading = tokio::time::timeout(std::time::Duration::from_secs(5), socket.read(&mut answer));
     let length = reading.await.expect("an answer without the body").unwrap();
     let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
@@ -217,7 +212,8 @@ async fn a_body_that_breaks_off_leaves_nothing_and_can_be_sent_again() {
     let lab = Lab::start().await;
     let begun = lab.begin("a.csv").await;
     let url = lab.local(begun["upload_url"].as_str().unwrap());
-    let pieces = stream::iter(vec![Ok(vec![7_u8; 300_000]); 4])
+    let pieces = stream::repeat_with(|| Ok(vec![7_u8; 300_000]))
+        .take(4)
         .chain(stream::once(async { Err(std::io::Error::other("cut")) }));
     let mut request = lab.server.anonymous().request(Method::PUT, &url);
     for (name, value) in begun["headers"].as_object().unwrap() {
