@@ -28,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// client comes to see the answer instead of a broken connection.
 const MOST_DRAINED: usize = 64 << 20;
 const LONGEST_DRAIN: Duration = Duration::from_secs(10);
+/// A client that sends nothing for so long waits for the answer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A request body that an endpoint reads; the third parameter of [`crate::http::Call`].
 pub trait Body: Sized + 'static {
@@ -257,7 +259,7 @@ pub fn too_large(limit: usize) -> ApiError {
 pub async fn drain(payload: &mut Payload) {
     let drained = async {
         let mut left = MOST_DRAINED;
-        while let Some(Ok(piece)) = payload.next().await {
+        while let Ok(Some(Ok(piece))) = timeout(LONGEST_PAUSE, payload.next()).await {
             left = left.saturating_sub(piece.len());
             if left == 0 {
                 break;

@@ -197,3 +197,22 @@ async fn a_body_that_breaks_off_ends_the_request_and_nothing_else() {
         .json(200);
     assert_eq!(list, serde_json::json!([]));
 }
+
+#[tokio::test]
+async fn a_client_that_waits_with_its_body_is_answered_soon() {
+    let server = TestServer::start().await;
+    let key = server.key(&[Scope::Admin], |_| {}).await;
+    let head = format!(
+        "POST {PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\
+         Content-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n"
+    );
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = [0; 12];
+    let read = stream.read_exact(&mut answer);
+    timeout(Duration::from_secs(5), read)
+        .await
+        .expect("the server hangs")
+        .unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 413");
+}
