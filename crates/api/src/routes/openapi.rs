@@ -22,7 +22,9 @@ pub async fn handle() -> Answer<HttpResponse> {
     let document = if let Some(document) = DOCUMENT.get() {
         document
     } else {
-        let fresh = openapi().to_json().map_err(|error| Error::Internal(error.to_string()))?;
+        let fresh = openapi()
+            .to_json()
+            .map_err(|error| Error::Internal(error.to_string()))?;
         DOCUMENT.get_or_init(|| fresh)
     };
     Ok(HttpResponse::Ok()

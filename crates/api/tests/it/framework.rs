@@ -281,7 +281,8 @@ impl JobRepository for Broken {
 
 async fn broken(how: fn() -> PortError) -> TestServer {
     let clock = Arc::new(FixedClock::default());
-    let ports = in_memory(Arc::clone(&clock) as Arc<dyn Clock>);
+    let shown: Arc<dyn Clock> = clock.clone();
+    let ports = in_memory(shown);
     TestServer::start_on(
         Ports {
             jobs: Arc::new(Broken(how)),
@@ -294,11 +295,12 @@ async fn broken(how: fn() -> PortError) -> TestServer {
 
 #[tokio::test]
 async fn a_failure_tells_the_client_nothing_but_the_request_id() {
-    for how in [
-        (|| PortError::Internal("password=hunter2".to_owned())) as fn() -> PortError,
+    let failures: [fn() -> PortError; 3] = [
+        || PortError::Internal("password=hunter2".to_owned()),
         || PortError::Corrupt("job.name of 7".to_owned()),
         || panic!("a bug"),
-    ] {
+    ];
+    for how in failures {
         let server = broken(how).await;
         let client = server.admin().await;
         let reply = client.get("/api/v1/jobs").await;

@@ -163,7 +163,10 @@ impl<'a> Place<'a> {
     }
 
     /// Tells a problem with what stands here. Always `None`, so that a reader can return it.
-    #[expect(clippy::must_use_candidate, reason = "it is called for what it tells the place")]
+    #[expect(
+        clippy::must_use_candidate,
+        reason = "it is called for what it tells the place"
+    )]
     pub fn refuse<T>(&self, kind: Kind) -> Option<T> {
         self.problems.push(kind, || self.location());
         None
@@ -230,7 +233,10 @@ impl<'a> Fields<'a> {
 
     /// Tells a problem with a field's value once it is read, such as one that depends on another
     /// field.
-    #[expect(clippy::must_use_candidate, reason = "it is called for what it tells the place")]
+    #[expect(
+        clippy::must_use_candidate,
+        reason = "it is called for what it tells the place"
+    )]
     pub fn refuse<T>(&self, name: &str, kind: Kind) -> Option<T> {
         self.place.field(name).refuse(kind)
     }
