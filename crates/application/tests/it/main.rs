@@ -6,5 +6,6 @@
 )]
 
 mod executions;
+mod files;
 mod keys;
 mod lab;
