@@ -38,8 +38,9 @@ const PING: Duration = Duration::from_secs(2);
 /// How long [`Database::probe`] waits for a free connection.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 
-/// What every connection is set to, besides [`DatabaseSettings::lock_timeout`]. Messages are kept in English where the role may choose, as the driver tells
-/// some errors apart by their text only. Names are never looked up in a schema that is not named.
+/// What every connection is set to, besides [`DatabaseSettings::lock_timeout`]. Messages are kept
+/// in English where the role may choose, as the driver tells some errors apart by their text only.
+/// Names are never looked up in a schema that is not named.
 const SETUP: &str = "SET application_name = 'labdata'; \
      SET timezone = 'UTC'; \
      SET standard_conforming_strings = on; \

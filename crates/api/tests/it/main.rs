@@ -16,6 +16,7 @@ mod demo;
 mod files;
 mod framework;
 mod hostile;
+mod hostile_bodies;
 mod instruments;
 mod job_executions;
 mod jobs;

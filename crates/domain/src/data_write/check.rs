@@ -676,10 +676,12 @@ impl TablePlanner<'_> {
         let keys = insert_keys(&table, mode, &columns, len, new_id);
         let mut planned = Vec::with_capacity(columns.len());
         for column in columns {
+            let is_key = key.contains(&column.column);
             planned.push(self.plan_column(
                 &table,
                 column,
                 keys.as_ref().filter(|_| mode == Mode::Insert),
+                is_key,
             ));
         }
         let mut new_keys = None;
@@ -722,6 +724,7 @@ impl TablePlanner<'_> {
         table: &Table,
         column: CheckedColumn,
         own_insert_keys: Option<&Values>,
+        is_key: bool,
     ) -> StepColumn {
         let CheckedColumn {
             column: index,
@@ -732,7 +735,7 @@ impl TablePlanner<'_> {
         let (values, late) = match content {
             Content::Values(values) => (values, Vec::new()),
             Content::References(references) => {
-                self.resolve_column(table, index, input, &references, own_insert_keys)
+                self.resolve_column(table, index, input, &references, own_insert_keys, is_key)
             }
         };
         StepColumn {
@@ -750,6 +753,7 @@ impl TablePlanner<'_> {
         input: usize,
         references: &[Reference],
         own_insert_keys: Option<&Values>,
+        is_key: bool,
     ) -> (Values, Vec<(usize, RowAddress)>) {
         let Some(column) = table.columns.get(index) else {
             return (Values::Text(Vec::new()), Vec::new());
@@ -767,7 +771,14 @@ impl TablePlanner<'_> {
                     known_insert_key(steps, address)
                 }
             };
-            match resolve(reference, self.questions, self.answers, known_key) {
+            let resolved = match resolve(reference, self.questions, self.answers, known_key) {
+                // All rows of a table write are matched at once.
+                Ok(Some(RowKey::Late(address))) if is_key && address.table == this => Err(
+                    "a key column cannot refer to a row of the same table write, whose rows are matched together; put that row into an earlier one".to_owned(),
+                ),
+                other => other,
+            };
+            match resolved {
                 Ok(None) => values.push_null(),
                 Ok(Some(RowKey::Known(key))) => values.push(key.into()),
                 Ok(Some(RowKey::Late(address))) => {

@@ -22,7 +22,10 @@ use labdata_domain::{
     read::RowJson,
     scalar::{KeyValue, Values},
 };
-use labdata_ports::data::{Attribution, WriteError, WriteTarget};
+use labdata_ports::{
+    PortError,
+    data::{Attribution, WriteError, WriteTarget},
+};
 use time::OffsetDateTime;
 
 use super::{
@@ -215,17 +218,14 @@ fn key_at(tables: &[TableOutcome], address: RowAddress) -> Option<&KeyValue> {
     tables.get(address.table)?.ids.get(address.row)
 }
 
-/// A step's columns, with the keys of earlier rows that were not known when it was planned.
-fn resolve<'p>(
-    step: &'p TableStep,
-    done: &[TableOutcome],
-    own: &[KeyValue],
-) -> Result<Resolved<'p>, Failure> {
+/// A step's columns, with the keys of rows of earlier steps that were not known when it was
+/// planned. Rows of the step itself are known once it has matched them ([`modify_rows`]).
+fn resolve<'p>(step: &'p TableStep, done: &[TableOutcome]) -> Result<Resolved<'p>, Failure> {
     let mut resolved = Vec::with_capacity(step.columns.len());
     for column in &step.columns {
         resolved.push((
             column.column,
-            fill_late(&column.values, &column.late, done, own)?,
+            fill_late(&column.values, &column.late, done)?,
         ));
     }
     Ok(resolved)
@@ -235,28 +235,18 @@ fn fill_late<'p>(
     values: &'p Values,
     late: &[(usize, RowAddress)],
     done: &[TableOutcome],
-    own: &[KeyValue],
 ) -> Result<Cow<'p, Values>, Failure> {
-    if late.is_empty() {
-        return Ok(Cow::Borrowed(values));
-    }
-    let mut filled = values.clone();
-    for (row, address) in late {
-        let key = if address.table == done.len() {
-            own.get(address.row)
-        } else {
-            key_at(done, *address)
+    let mut filled = Cow::Borrowed(values);
+    for (row, address) in late
+        .iter()
+        .filter(|(_, address)| address.table < done.len())
+    {
+        let Some(key) = key_at(done, *address) else {
+            return Err(PortError::Internal(format!("no row at {address:?} for row {row}")).into());
         };
-        let Some(key) = key else {
-            let path = format!("tables[{}].rows[{row}]", done.len());
-            return Err(Failure::Problems(vec![Problem::at(
-                path,
-                "references a row of the same table write that is matched only when it is applied; put it into an earlier table write",
-            )]));
-        };
-        filled.set_key(*row, key.clone());
+        filled.to_mut().set_key(*row, key.clone());
     }
-    Ok(Cow::Owned(filled))
+    Ok(filled)
 }
 
 async fn apply_step(
@@ -277,7 +267,7 @@ async fn apply_step(
             ..TableOutcome::default()
         });
     }
-    let columns = resolve(plan, done, &[])?;
+    let columns = resolve(plan, done)?;
     let mut outcome = match &plan.action {
         Action::Insert => {
             let borrowed: Vec<(usize, &Values)> = columns
@@ -295,7 +285,7 @@ async fn apply_step(
         }
         Action::Upsert { key, on_match } | Action::Update { key, on_match } => {
             let (outcome, changed) =
-                modify_rows(connection, writing, step, key, *on_match, &columns).await?;
+                modify_rows(connection, writing, step, key, *on_match, columns).await?;
             entries.push(Entry::of(name, LedgerAction::Updated, changed));
             outcome
         }
@@ -454,7 +444,7 @@ async fn apply_series(
         for column in &step.columns {
             columns.push((
                 column.column,
-                fill_late(&column.values, &column.late, &outcome.tables, &[])?,
+                fill_late(&column.values, &column.late, &outcome.tables)?,
             ));
         }
         let owner = step

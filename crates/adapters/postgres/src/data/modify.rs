@@ -157,12 +157,12 @@ pub(super) async fn modify_rows(
     step: (usize, &TableStep),
     key: &[usize],
     on_match: OnMatch,
-    columns: &Resolved<'_>,
+    mut columns: Resolved<'_>,
 ) -> Result<(TableOutcome, Vec<String>), Failure> {
     let (step_index, plan) = step;
     let table = &plan.table;
-    let matched = match_rows(connection, writing, step, key, columns).await?;
-    refuse_new_primary_keys(step, &matched, columns)?;
+    let matched = match_rows(connection, writing, step, key, &columns).await?;
+    refuse_new_primary_keys(step, &matched, &columns)?;
     let create: Vec<usize> = matched
         .iter()
         .enumerate()
@@ -179,14 +179,18 @@ pub(super) async fn modify_rows(
     if plan.new_keys.is_none() {
         require_matches(step, &matched)?;
     }
-    if let Some(new_keys) = plan.new_keys.as_ref().filter(|_| !create.is_empty()) {
+    let new_keys = plan.new_keys.as_ref().filter(|_| !create.is_empty());
+    let new_keys = new_keys.map(|keys| gather(keys, &create));
+    if let Some(keys) = &new_keys {
         refuse_incomplete(step_index, plan, &create)?;
-        let keys = gather(new_keys, &create);
         for (position, row) in create.iter().enumerate() {
             if let Some(slot) = ids.get_mut(*row) {
                 *slot = keys.get(position).and_then(key_of);
             }
         }
+    }
+    fill_own(step, &ids, &mut columns);
+    if let Some(keys) = new_keys {
         let own_key = table.primary_key().map_or(0, |(index, _)| index);
         let gathered: Vec<(usize, Values)> = columns
             .iter()
@@ -214,7 +218,7 @@ pub(super) async fn modify_rows(
         plan,
         key,
         on_match,
-        columns,
+        &columns,
         (&update, &ids),
     )
     .await?;
@@ -226,6 +230,24 @@ pub(super) async fn modify_rows(
         ..TableOutcome::default()
     };
     Ok((outcome, changed))
+}
+
+/// Fills in the keys of rows of the step itself that other rows of it reference.
+fn fill_own(
+    (step_index, step): (usize, &TableStep),
+    ids: &[Option<KeyValue>],
+    columns: &mut Resolved<'_>,
+) {
+    for (index, values) in columns {
+        let late = step.column(*index).map(|column| column.late.as_slice());
+        for (row, address) in late.unwrap_or_default() {
+            if address.table == step_index
+                && let Some(Some(key)) = ids.get(address.row)
+            {
+                values.to_mut().set_key(*row, key.clone());
+            }
+        }
+    }
 }
 
 fn key_of(scalar: labdata_domain::scalar::Scalar) -> Option<KeyValue> {

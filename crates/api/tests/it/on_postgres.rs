@@ -1,0 +1,149 @@
+//! A server whose rows are in a PostgreSQL database of the test's own.
+
+use std::sync::Arc;
+
+use labdata_application::Ports;
+use labdata_memory::FixedClock;
+use labdata_ports::Clock;
+use labdata_postgres::{
+    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
+    PgExecutionRepository, PgJobRepository, PgTenancyRepository,
+};
+use labdata_test_database::TestDatabase;
+use serde_json::{Value, json};
+
+use crate::server::{Client, Reply, TestServer, in_memory};
+
+/// The path of a data write.
+pub(crate) const WRITE: &str = "/api/v1/data/write";
+
+/// A running server, a client with every scope, and what is behind them.
+pub(crate) struct OnPostgres {
+    pub(crate) client: Client,
+    _server: TestServer,
+    // Dropped after the server, whose connections it would cut off.
+    own: TestDatabase,
+}
+
+impl OnPostgres {
+    /// A server on an empty database, used in that way.
+    async fn with(settings: DatabaseSettings) -> Self {
+        let own = TestDatabase::new().await;
+        let database = Database::new(own.url(), settings).unwrap();
+        let catalog = Arc::new(PgCatalogStore::new(database.clone()));
+        let clock = Arc::new(FixedClock::default());
+        let ports = Ports {
+            api_keys: Arc::new(PgApiKeyRepository::new(database.clone())),
+            tenancy: Arc::new(PgTenancyRepository::new(database.clone())),
+            jobs: Arc::new(PgJobRepository::new(database.clone())),
+            executions: Arc::new(PgExecutionRepository::new(database.clone())),
+            data: Arc::new(PgDataStore::new(database, Arc::clone(&catalog))),
+            catalog,
+            ..in_memory(Arc::clone(&clock) as Arc<dyn Clock>)
+        };
+        let server = TestServer::start_on(ports, clock).await;
+        let client = server.admin().await;
+        Self {
+            client,
+            _server: server,
+            own,
+        }
+    }
+
+    /// A server with `sample`, `measurement` (of a sample), and the series `curve` of samples.
+    pub(crate) async fn with_tables(settings: DatabaseSettings) -> Self {
+        let started = Self::with(settings).await;
+        started
+            .define(
+                "sample",
+                json!({ "semantic_category": "curated", "columns": [
+                { "name": "name", "data_type": "string", "is_nullable": false, "is_unique": true },
+                { "name": "volume", "data_type": "float" },
+                { "name": "note", "data_type": "text" },
+                { "name": "parent", "data_type": "string", "references": "sample" },
+            ] }),
+            )
+            .await;
+        started
+            .define(
+                "measurement",
+                json!({ "semantic_category": "curated", "columns": [
+                    { "name": "sample", "data_type": "string", "references": "sample" },
+                    { "name": "value", "data_type": "float" },
+                ] }),
+            )
+            .await;
+        started
+            .define(
+                "curve",
+                json!({ "semantic_category": "raw", "columns": [
+                { "name": "sample", "data_type": "string", "references": "sample" },
+                { "name": "order", "data_type": "integer", "is_nullable": false },
+                { "name": "od", "data_type": "float" },
+            ] }),
+            )
+            .await;
+        started
+    }
+
+    /// Defines a table.
+    pub(crate) async fn define(&self, name: &str, definition: Value) {
+        let path = format!("/api/v1/tables/{name}");
+        let request = self.client.request(reqwest::Method::PUT, &path);
+        let reply = crate::server::send(request.json(&definition)).await;
+        reply.json(200);
+    }
+
+    /// Writes.
+    pub(crate) async fn write(&self, body: Value) -> Reply {
+        self.client.post(WRITE, &body).await
+    }
+
+    /// Writes rows of one table in the plainest way, which succeeds.
+    pub(crate) async fn insert(&self, table: &str, rows: Value) -> Value {
+        self.write(json!({ "tables": [{ "table": table, "rows": rows }] }))
+            .await
+            .json(200)
+    }
+
+    /// The rows of a table that meet the filters.
+    pub(crate) async fn rows(&self, table: &str, filters: Value) -> Vec<Value> {
+        let body = json!({ "target_name": table, "target_type": "table", "filters": filters,
+            "mode": "multiple", "limit": 1000 });
+        let reply = self.client.post("/api/v1/tools/read", &body).await;
+        reply.json(200).as_array().unwrap().clone()
+    }
+
+    /// One column of all rows of a table, in the order of their texts.
+    pub(crate) async fn column(&self, table: &str, column: &str) -> Vec<Value> {
+        let rows = self.rows(table, json!({})).await;
+        let mut values: Vec<Value> = rows.iter().map(|row| row[column].clone()).collect();
+        values.sort_by_key(ToString::to_string);
+        values
+    }
+
+    /// Reverts the execution of a write.
+    pub(crate) async fn revert(&self, written: &Value) -> Value {
+        let execution = written["job_execution_id"].as_str().unwrap();
+        let path = format!("/api/v1/job-executions/{execution}/revert");
+        let request = self.client.request(reqwest::Method::POST, &path);
+        crate::server::send(request).await.json(200)
+    }
+
+    /// A connection past the server, to look behind it.
+    pub(crate) async fn look_behind(&self) -> tokio_postgres::Client {
+        let (client, connection) = tokio_postgres::connect(self.own.url(), tokio_postgres::NoTls)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        client
+    }
+}
+
+/// The paths of a refused write's problems; null stands for the whole request.
+#[track_caller]
+pub(crate) fn paths(reply: &Reply) -> Vec<Value> {
+    let errors = &reply.json(400)["errors"];
+    let errors = errors.as_array().unwrap_or_else(|| panic!("{errors}"));
+    errors.iter().map(|error| error["path"].clone()).collect()
+}
