@@ -33,6 +33,7 @@ pub mod revert_execution;
 pub mod revoke_api_key;
 pub mod start_execution;
 pub mod sweep_executions;
+pub mod sweep_uploads;
 pub mod upload_file;
 pub mod write_data;
 
