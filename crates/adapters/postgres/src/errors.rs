@@ -61,7 +61,7 @@ impl Fault {
 
 /// What went wrong, as far as it decides what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     /// Another transaction was in the way; the whole may succeed when it is done again.
     Clash,
     /// Another transaction kept a lock for too long.
@@ -72,7 +72,7 @@ enum Kind {
     Other,
 }
 
-fn kind_of(error: &DieselError) -> Kind {
+pub(crate) fn kind_of(error: &DieselError) -> Kind {
     match error {
         DieselError::DatabaseError(kind, information) => kind_of_answer(*kind, &**information),
         DieselError::BrokenTransactionManager => Kind::Broken,

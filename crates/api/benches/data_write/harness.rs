@@ -131,6 +131,27 @@ impl Bench {
         value
     }
 
+    /// Posts JSON to a path of the API.
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
+        let url = format!("{}/api/v1{path}", self.base);
+        let answer = self
+            .http
+            .post(url)
+            .bearer_auth(KEY)
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
+        let ok = answer.status().is_success();
+        let value: Value = answer.json().await.unwrap();
+        assert!(ok, "{value}");
+        value
+    }
+
+    pub(crate) fn database_url(&self) -> String {
+        self.postgres.database_url().to_owned()
+    }
+
     pub(crate) async fn stop(mut self) {
         self.server.kill().unwrap();
         self.server.wait().unwrap();
@@ -152,6 +173,14 @@ fn as_ms(duration: Duration) -> f64 {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
+}
+
+/// As [`report`], for rates.
+pub(crate) fn report_at_least(what: &str, limit: f64, pairs: &[(f64, f64)]) {
+    let ours = median(pairs.iter().map(|pair| pair.0).collect());
+    let floor = median(pairs.iter().map(|pair| pair.1).collect());
+    let ratio = median(pairs.iter().map(|pair| pair.0 / pair.1).collect());
+    println!("{what:<58} {ours:>9.1} {floor:>9.1} {ratio:>7.3}  (asked: at least {limit})");
 }
 
 /// Prints one line; the ratio is the median of the pairs' own ratios, which drift cancels out of.

@@ -14,6 +14,7 @@
 )]
 
 mod harness;
+mod modify;
 mod rows;
 mod series;
 
@@ -33,5 +34,9 @@ async fn main() {
     rows::insert_10_000(&mut bench).await;
     series::write_250_000_values(&mut bench).await;
     series::read_one_parent_among_1_000(&mut bench).await;
+    modify::upsert_10_000(&mut bench).await;
+    modify::delete_10_000(&mut bench).await;
+    modify::revert_10_000(&mut bench).await;
+    modify::single_rows(&mut bench).await;
     bench.stop().await;
 }

@@ -80,7 +80,7 @@ impl Cell {
     /// # Errors
     /// A sentence that says what the column takes.
     pub fn into_scalar(self, data_type: DataType) -> Result<Option<Scalar>, String> {
-        let (kind, flaw) = (self.kind(), self.wrong_form(data_type));
+        let (kind, form) = (self.kind(), self.wrong_form(data_type));
         let has_nul = matches!(&self, Self::Text(text) if text.contains('\0'));
         let scalar = match (data_type, self) {
             (_, Self::Absent | Self::Null) => return Ok(None),
@@ -109,7 +109,7 @@ impl Cell {
         };
         scalar
             .map(Some)
-            .ok_or_else(|| format!("must be {}, not {kind}{flaw}", data_type.expectation()))
+            .ok_or_else(|| format!("must be {}, not {kind}{form}", data_type.expectation()))
     }
 
     fn into_json(self) -> Value {

@@ -27,12 +27,7 @@ use super::{
     load::{LoadError, load_catalog},
     lock_key,
 };
-use crate::{
-    data::{Failure, port_error},
-    pool::Database,
-    sql::Schemas,
-    transaction,
-};
+use crate::{data::Failure, errors::port_error, pool::Database, sql::Schemas, transaction};
 
 /// The most organizations whose catalogs are kept in memory.
 const MAX_PICTURES: usize = 1000;

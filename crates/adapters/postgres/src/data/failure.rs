@@ -4,6 +4,8 @@ use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as Diese
 use labdata_domain::data_write::Problem;
 use labdata_ports::{PortError, data::WriteError};
 
+use crate::errors::{Kind, kind_of, port_error};
+
 /// Why applying a write stopped.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -27,19 +29,20 @@ impl Failure {
     }
 }
 
-/// What an error of the driver means where no request's problems are expected.
-pub(crate) fn port_error(error: DieselError) -> PortError {
-    Failure::from(error).into_port_error()
-}
-
 impl From<DieselError> for Failure {
     fn from(error: DieselError) -> Self {
-        match error {
-            DieselError::DatabaseError(kind, information) => classify(kind, information.as_ref()),
-            DieselError::BrokenTransactionManager => Self::Refused(
-                PortError::Unavailable("the database connection broke".to_owned()).into(),
-            ),
-            other => Self::Refused(PortError::Internal(other.to_string()).into()),
+        match kind_of(&error) {
+            Kind::Clash => Self::Clash(error.to_string()),
+            Kind::LockTimeout | Kind::Broken => Self::Refused(port_error(error).into()),
+            Kind::Other => match &error {
+                DieselError::DatabaseError(kind, information) => {
+                    problem_of(*kind, information.as_ref()).map_or_else(
+                        || Self::Refused(port_error(error).into()),
+                        |problem| Self::Problems(vec![problem]),
+                    )
+                }
+                _ => Self::Refused(port_error(error).into()),
+            },
         }
     }
 }
@@ -56,42 +59,26 @@ impl From<WriteError> for Failure {
     }
 }
 
-fn classify(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInformation) -> Failure {
-    let message = information.message();
+/// What the request did to earn a refusal of the database; `None` when it is not its doing.
+fn problem_of(
+    kind: DatabaseErrorKind,
+    information: &dyn DatabaseErrorInformation,
+) -> Option<Problem> {
     match kind {
-        DatabaseErrorKind::SerializationFailure => Failure::Clash(message.to_owned()),
-        DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand => {
-            Failure::Refused(
-                PortError::Unavailable("the database connection broke".to_owned()).into(),
-            )
-        }
         DatabaseErrorKind::UniqueViolation
         | DatabaseErrorKind::ForeignKeyViolation
         | DatabaseErrorKind::RestrictViolation
         | DatabaseErrorKind::ExclusionViolation
         | DatabaseErrorKind::CheckViolation
-        | DatabaseErrorKind::NotNullViolation => {
-            Failure::Problems(vec![constraint_problem(kind, information)])
-        }
-        // The driver tells these apart only by their text, which `lc_messages` keeps in English.
-        _ if message.contains("deadlock detected") => Failure::Clash(message.to_owned()),
-        _ if message.contains("due to lock timeout") => Failure::Refused(
-            PortError::Busy("waited too long for rows that another write holds".to_owned()).into(),
-        ),
-        _ if message.contains("terminating connection")
-            || message.contains("shutting down")
-            || message.contains("starting up") =>
-        {
-            Failure::Refused(PortError::Unavailable("the database restarts".to_owned()).into())
-        }
-        _ if is_about_values(message) => {
+        | DatabaseErrorKind::NotNullViolation => Some(constraint_problem(kind, information)),
+        _ if is_about_values(information.message()) => {
             let table = information
                 .table_name()
-                .map(|table| format!("\"{table}\": "))
-                .unwrap_or_default();
-            Failure::Problems(vec![Problem::of_the_request(format!("{table}{message}"))])
+                .map(|table| format!("\"{table}\": "));
+            let message = format!("{}{}", table.unwrap_or_default(), information.message());
+            Some(Problem::of_the_request(message))
         }
-        _ => Failure::Refused(PortError::Internal(message.to_owned()).into()),
+        _ => None,
     }
 }
 

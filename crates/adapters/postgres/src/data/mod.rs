@@ -12,5 +12,6 @@ mod revert;
 mod series;
 mod store;
 
-pub(crate) use failure::{Failure, port_error};
+pub(crate) use failure::Failure;
+pub(crate) use read::platform_source;
 pub use store::PgDataStore;

@@ -210,7 +210,7 @@ fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
 }
 
 /// A platform table's rows of one organization, with exactly the columns that are readable.
-fn platform_source(table: PlatformTable, organization: &str) -> Option<String> {
+pub(crate) fn platform_source(table: PlatformTable, organization: &str) -> Option<String> {
     let source = match table {
         PlatformTable::Table => "SELECT id, name, semantic_category FROM labdata.catalog_table",
         PlatformTable::Job => "SELECT id, name, description, archived, created_at FROM labdata.job",

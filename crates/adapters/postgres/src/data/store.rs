@@ -20,11 +20,13 @@ use time::OffsetDateTime;
 use super::{
     answer, apply,
     apply::Writing,
-    failure::{Failure, port_error},
+    failure::Failure,
     read,
     revert::{RevertFailure, revert},
 };
-use crate::{catalog::PgCatalogStore, pool::Database, sql::Schemas, transaction};
+use crate::{
+    catalog::PgCatalogStore, errors::port_error, pool::Database, sql::Schemas, transaction,
+};
 
 /// How often a transaction that clashed with another is tried in all.
 const MAX_ATTEMPTS: u32 = 8;

@@ -1,0 +1,167 @@
+//! Upserts, deletes and reverts of 10,000 rows, and single rows from eight writers.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tokio_postgres::NoTls;
+use uuid::Uuid;
+
+use crate::harness::{Bench, report, report_at_least, timed};
+
+const ROWS: usize = 10_000;
+const ROUNDS: usize = 7;
+const WRITERS: usize = 8;
+const WRITES: usize = 250;
+
+fn names(prefix: &str) -> Vec<String> {
+    (0..ROWS).map(|i| format!("{prefix} {i}")).collect()
+}
+
+fn body(mode: &str, names: &[String], volume: f64) -> String {
+    let rows: Vec<Value> = names
+        .iter()
+        .map(|name| match mode {
+            "delete" => json!({ "name": name }),
+            _ => json!({ "name": name, "volume": volume }),
+        })
+        .collect();
+    json!({ "tables": [{ "table": "sample", "mode": mode, "key": ["name"], "rows": rows }] })
+        .to_string()
+}
+
+/// All rows match: beside a hand-written `INSERT … ON CONFLICT` from arrays.
+pub(crate) async fn upsert_10_000(bench: &mut Bench) {
+    let schema = bench.schema().await;
+    let names = names("upsert");
+    bench.write(body("insert", &names, 0.0)).await;
+    let statement = format!(
+        "INSERT INTO \"{schema}\".sample (id, name, volume, created_at, updated_at) \
+         SELECT u.id, u.name, u.volume, now(), now() FROM unnest($1::text[], $2::text[], $3::float8[]) AS u(id, name, volume) \
+         ON CONFLICT (name) DO UPDATE SET volume = excluded.volume, updated_at = now()"
+    );
+    let ids: Vec<String> = (0..ROWS)
+        .map(|i| Uuid::from_u128(i as u128).to_string())
+        .collect();
+    let mut pairs = Vec::new();
+    for round in 0..=ROUNDS {
+        let volumes: Vec<f64> = vec![round as f64; ROWS];
+        let body = body("upsert", &names, round as f64 + 0.5);
+        let floor = timed(async {
+            bench
+                .database
+                .execute(&statement, &[&ids, &names, &volumes])
+                .await
+                .unwrap();
+        })
+        .await;
+        let ours = timed(bench.write(body)).await;
+        if round > 0 {
+            pairs.push((ours, floor));
+        }
+    }
+    report(
+        "upsert 10,000 matching rows / INSERT ... ON CONFLICT",
+        2.0,
+        &pairs,
+    );
+}
+
+/// Beside `DELETE … USING unnest` of as many rows of the same table.
+pub(crate) async fn delete_10_000(bench: &mut Bench) {
+    let schema = bench.schema().await;
+    let mut pairs = Vec::new();
+    for round in 0..=ROUNDS {
+        let (ours, theirs) = (
+            names(&format!("delete {round}")),
+            names(&format!("gone {round}")),
+        );
+        bench.write(body("insert", &ours, 0.0)).await;
+        bench.write(body("insert", &theirs, 0.0)).await;
+        let body = body("delete", &ours, 0.0);
+        let statement = format!(
+            "DELETE FROM \"{schema}\".sample t USING unnest($1::text[]) AS u(name) WHERE t.name = u.name"
+        );
+        let floor = timed(async {
+            bench
+                .database
+                .execute(&statement, &[&theirs])
+                .await
+                .unwrap()
+        })
+        .await;
+        let ours = timed(bench.write(body)).await;
+        if round > 0 {
+            pairs.push((ours, floor));
+        }
+    }
+    report("delete 10,000 rows / DELETE ... USING unnest", 2.0, &pairs);
+}
+
+/// Beside the insert that is reverted.
+pub(crate) async fn revert_10_000(bench: &mut Bench) {
+    let mut pairs = Vec::new();
+    for round in 0..=ROUNDS {
+        let body = body("insert", &names(&format!("revert {round}")), 0.0);
+        let start = Instant::now();
+        let answer = bench.write(body).await;
+        let insert = start.elapsed().as_secs_f64() * 1000.0;
+        let execution = answer["job_execution_id"].as_str().unwrap().to_owned();
+        let revert =
+            timed(bench.post(&format!("/job-executions/{execution}/revert"), Value::Null)).await;
+        if round > 0 {
+            pairs.push((revert, insert));
+        }
+    }
+    report("revert of 10,000 rows / their insert", 2.0, &pairs);
+}
+
+/// Writes per second of single rows, each with its execution and ledger, beside single-row inserts
+/// of as many direct connections with the same durability.
+pub(crate) async fn single_rows(bench: &mut Bench) {
+    let schema = bench.schema().await;
+    let mut pairs = Vec::new();
+    for round in 0..=3 {
+        let start = Instant::now();
+        let direct = (0..WRITERS).map(|writer| {
+            let (url, schema) = (bench.database_url(), schema.clone());
+            tokio::spawn(async move {
+                let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+                tokio::spawn(connection);
+                let insert = client
+                    .prepare(&format!(
+                        "INSERT INTO \"{schema}\".sample (id, name) VALUES ($1, $2)"
+                    ))
+                    .await
+                    .unwrap();
+                for i in 0..WRITES {
+                    let id = format!("direct {round} {writer} {i}");
+                    client.execute(&insert, &[&id, &id]).await.unwrap();
+                }
+            })
+        });
+        futures::future::try_join_all(direct).await.unwrap();
+        let floor = (WRITERS * WRITES) as f64 / start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let ours = (0..WRITERS).map(|writer| {
+            let bench = &*bench;
+            async move {
+                for i in 0..WRITES {
+                    let name = format!("single {round} {writer} {i}");
+                    let body =
+                        json!({ "tables": [{ "table": "sample", "rows": [{ "name": name }] }] });
+                    bench.write(body.to_string()).await;
+                }
+            }
+        });
+        futures::future::join_all(ours).await;
+        let rate = (WRITERS * WRITES) as f64 / start.elapsed().as_secs_f64();
+        if round > 0 {
+            pairs.push((rate, floor));
+        }
+    }
+    report_at_least(
+        "one-row writes/s of 8 writers / single-row INSERTs/s",
+        0.35,
+        &pairs,
+    );
+}
