@@ -5,13 +5,14 @@ use std::sync::Arc;
 use anyhow::Context;
 use async_trait::async_trait;
 use labdata_application::Ports;
+use labdata_domain::notification::Caps;
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
 use labdata_object_store::{GatewaySigner, InvalidLocation, Location};
 use labdata_ports::{IdSource, blob::BlobStore, tenancy::TenancyRepository};
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
-    PgTenancyRepository, migrate,
+    PgNotificationRepository, PgTenancyRepository, migrate,
 };
 
 use crate::{
@@ -114,6 +115,11 @@ impl DatabaseServer {
             files: Arc::new(PgFileRepository::new(self.database.clone())),
             blobs: Arc::clone(&blobs),
             signer: Arc::new(GatewaySigner::new(public_url, &secret)),
+            notifications: Arc::new(PgNotificationRepository::new(self.database.clone())),
+            notification_caps: Caps {
+                per_user_and_hour: settings.notifications.per_hour,
+                per_organization_and_day: settings.notifications.per_day,
+            },
             clock: Arc::new(SystemClock),
             ids,
             key_cache: Arc::default(),

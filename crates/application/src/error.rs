@@ -1,6 +1,6 @@
 //! Why a use case refused or failed.
 
-use labdata_domain::{actor::MissingScope, data_write::Problem};
+use labdata_domain::{actor::MissingScope, data_write::Problem, notification::CapReached};
 use labdata_ports::PortError;
 
 /// The outcome of a use case that did not succeed. Every text but `Internal`'s is for the person
@@ -34,6 +34,9 @@ pub enum Error {
         /// When to try again.
         retry_after_seconds: u32,
     },
+    /// As many notifications as may be were delivered; nothing was sent.
+    #[error(transparent)]
+    Capped(CapReached),
     /// A service behind the platform does not answer.
     #[error("unavailable: {0}")]
     Unavailable(String),

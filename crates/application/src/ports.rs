@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use labdata_domain::notification::Caps;
 use labdata_ports::{
     Clock, IdSource,
     api_keys::ApiKeyRepository,
@@ -12,6 +13,7 @@ use labdata_ports::{
     files::FileRepository,
     instruments::InstrumentRepository,
     jobs::JobRepository,
+    notifications::NotificationRepository,
     tenancy::TenancyRepository,
 };
 
@@ -40,6 +42,10 @@ pub struct Ports {
     pub blobs: Arc<dyn BlobStore>,
     /// URLs that carry their own permission.
     pub signer: Arc<dyn UrlSigner>,
+    /// Inboxes, preferences, and the outbox of e-mails.
+    pub notifications: Arc<dyn NotificationRepository>,
+    /// How many notifications are delivered at most, as the settings say.
+    pub notification_caps: Caps,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Identifiers and random bytes.

@@ -101,7 +101,7 @@ impl ResponseError for ApiError {
                 Error::Invalid(_) | Error::Problems(_) => StatusCode::BAD_REQUEST,
                 Error::Conflict(_) => StatusCode::CONFLICT,
                 Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-                Error::Busy { .. } => StatusCode::TOO_MANY_REQUESTS,
+                Error::Busy { .. } | Error::Capped(_) => StatusCode::TOO_MANY_REQUESTS,
                 Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
                 Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
@@ -127,6 +127,9 @@ impl ResponseError for ApiError {
                 retry_after_seconds,
             }) => {
                 answer.insert_header((header::RETRY_AFTER, *retry_after_seconds));
+            }
+            Self::UseCase(Error::Capped(reached)) => {
+                answer.insert_header((header::RETRY_AFTER, reached.retry_after_seconds));
             }
             // The body, with the request's id, is made where the id is known: `observe`.
             Self::UseCase(Error::Internal(_)) => return answer.finish(),

@@ -18,11 +18,14 @@ pub mod instruments;
 pub mod job_executions;
 pub mod jobs;
 pub mod metrics;
+pub mod notification_preferences;
+pub mod notifications;
 pub mod openapi;
 pub mod ready;
 pub mod storage;
 pub mod tables;
 pub mod tools;
+pub mod unsubscribe;
 
 /// Every endpoint of the server. Routing, the OpenAPI document and the authorization matrix of the
 /// tests are made from this one list.
@@ -51,6 +54,12 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(files::confirm),
         endpoint!(files::content),
         endpoint!(files::delete),
+        endpoint!(notifications::send),
+        endpoint!(notifications::list),
+        endpoint!(notifications::unread_count),
+        endpoint!(notifications::mark),
+        endpoint!(notification_preferences::get),
+        endpoint!(notification_preferences::change),
         endpoint!(open health),
         endpoint!(open ready),
         endpoint!(open metrics),
@@ -58,5 +67,6 @@ pub fn all() -> Vec<Endpoint> {
     ];
     endpoints.extend(docs::endpoints());
     endpoints.extend(storage::endpoints());
+    endpoints.extend(unsubscribe::endpoints());
     endpoints
 }

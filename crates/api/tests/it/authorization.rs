@@ -14,7 +14,7 @@ const OPEN: &[&str] = &["/api/v1/openapi.json", "/healthz", "/metrics", "/readyz
 
 /// Parts of the path that no document shows and that ask for no key, for a reason of their own:
 /// the interactive reference, and URLs that carry a signature.
-const HIDDEN: &[&str] = &["/docs", "/storage"];
+const HIDDEN: &[&str] = &["/docs", "/storage", "/unsubscribe"];
 
 fn guarded() -> Vec<(Endpoint, Scope)> {
     routes::all()
@@ -146,6 +146,7 @@ fn the_scopes_are_those_of_the_specification() {
             "write",
         ),
         ("POST", "/api/v1/data/write", "write"),
+        ("POST", "/api/v1/notifications", "write"),
     ];
     let guarded = guarded();
     for (method, path, scope) in specified {

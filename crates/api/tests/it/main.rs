@@ -21,6 +21,7 @@ mod instruments;
 mod job_executions;
 mod jobs;
 mod on_postgres;
+mod notifications;
 mod openapi;
 mod operations;
 mod process;

@@ -66,6 +66,7 @@ fn every_operation_lists_the_specified_status_codes() {
         ),
         ("/api/v1/job-executions/{execution_id}/revert", "post", &[]),
         ("/api/v1/data/write", "post", &["413", "415", "429"]),
+        ("/api/v1/notifications", "post", &["413", "415", "429"]),
         ("/api/v1/instruments", "post", &["409", "413", "415"]),
         ("/api/v1/api-keys", "post", &["413", "415"]),
     ];

@@ -19,14 +19,15 @@ use labdata_application::Ports;
 use labdata_domain::{
     api_key::{ApiKey, PlainApiKey},
     ids::{OrganizationId, UserId},
+    notification::Caps,
     scope::{Scope, Scopes},
     tenancy::{Organization, User},
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository,
-    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryTenancyRepository,
-    InMemoryUrlSigner, Memory,
+    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
+    InMemoryTenancyRepository, InMemoryUrlSigner, Memory,
 };
 use labdata_ports::Clock;
 use reqwest::{
@@ -41,8 +42,8 @@ pub(crate) struct TestServer {
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) ready: Arc<Switch>,
     pub(crate) address: SocketAddr,
-    organization: OrganizationId,
-    user: UserId,
+    pub(crate) organization: OrganizationId,
+    pub(crate) user: UserId,
     handle: ServerHandle,
     http: reqwest::Client,
 }
@@ -216,6 +217,8 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         catalog: Arc::new(InMemoryCatalogStore::new(&memory)),
         data: Arc::new(InMemoryDataStore::new(&memory)),
         executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
+        notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
+        notification_caps: Caps::default(),
         files: Arc::new(InMemoryFileRepository::new(&memory)),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),

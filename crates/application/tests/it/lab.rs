@@ -6,14 +6,15 @@ use labdata_application::Ports;
 use labdata_domain::{
     actor::Actor,
     ids::ApiKeyId,
+    notification::Caps,
     scope::{Scope, Scopes},
     tenancy::{Organization, User},
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository,
-    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryTenancyRepository,
-    InMemoryUrlSigner, Memory, SequentialIds,
+    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
+    InMemoryTenancyRepository, InMemoryUrlSigner, Memory, SequentialIds,
 };
 use labdata_ports::Clock;
 
@@ -77,6 +78,8 @@ fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         catalog: Arc::new(InMemoryCatalogStore::new(&memory)),
         data: Arc::new(InMemoryDataStore::new(&memory)),
         executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
+        notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
+        notification_caps: Caps::default(),
         files: Arc::new(InMemoryFileRepository::new(&memory)),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),

@@ -4,6 +4,7 @@ mod caps;
 mod draft;
 mod email;
 mod preferences;
+mod unsubscribe;
 
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
@@ -17,6 +18,7 @@ pub use draft::{
 };
 pub use email::{AfterFailure, EmailText, MAX_EMAIL_AGE, MAX_EMAIL_TRIES, after_failure};
 pub use preferences::{ChannelChange, Channels, Preferences};
+pub use unsubscribe::{read_unsubscribe_token, unsubscribe_token};
 
 /// Who sent a notification, as its sender says.
 #[derive(Clone, Debug, PartialEq, Eq)]

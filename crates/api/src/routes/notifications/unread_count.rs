@@ -1,0 +1,27 @@
+//! `GET /api/v1/notifications/unread-count`
+
+use actix_web::web::Json;
+use labdata_application::list_notifications::count_unread_notifications;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::{Answer, Call, Read};
+
+/// How many notifications are unread.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct UnreadCountView {
+    unread: u64,
+}
+
+/// Counts the caller's unread notifications
+#[utoipa::path(
+    get,
+    path = "/api/v1/notifications/unread-count",
+    operation_id = "count_unread_notifications",
+    tag = "notifications",
+    responses((status = 200, description = "How many are unread", body = UnreadCountView))
+)]
+pub async fn handle(call: Call<Read>) -> Answer<Json<UnreadCountView>> {
+    let unread = count_unread_notifications(call.ports(), &call.actor).await?;
+    Ok(Json(UnreadCountView { unread }))
+}
