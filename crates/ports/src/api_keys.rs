@@ -29,7 +29,12 @@ pub trait ApiKeyRepository: Send + Sync {
     ///
     /// # Errors
     /// [`PortError::NotFound`].
-    async fn revoke(&self, organization: OrganizationId, id: ApiKeyId, at: OffsetDateTime) -> Result<(), PortError>;
+    async fn revoke(
+        &self,
+        organization: OrganizationId,
+        id: ApiKeyId,
+        at: OffsetDateTime,
+    ) -> Result<(), PortError>;
 
     /// Notes that keys were used, at those times; never moves a time back.
     async fn touch(&self, uses: &[(ApiKeyId, OffsetDateTime)]) -> Result<(), PortError>;

@@ -36,12 +36,21 @@ pub trait CatalogStore: Send + Sync {
     /// # Errors
     /// [`DefineError::Refused`] when the definition is wrong, or stored data contradicts it; then
     /// nothing is changed.
-    async fn define(&self, organization: OrganizationId, definition: &TableDefinition) -> Result<Arc<Table>, DefineError>;
+    async fn define(
+        &self,
+        organization: OrganizationId,
+        definition: &TableDefinition,
+    ) -> Result<Arc<Table>, DefineError>;
 
     /// Drops a table. With `force` also when it holds rows.
     ///
     /// # Errors
     /// [`DefineError::Refused`] when another table references it, or it is not empty and `force`
     /// is not set; [`PortError::NotFound`] when there is none of that name.
-    async fn drop_table(&self, organization: OrganizationId, name: &str, force: bool) -> Result<(), DefineError>;
+    async fn drop_table(
+        &self,
+        organization: OrganizationId,
+        name: &str,
+        force: bool,
+    ) -> Result<(), DefineError>;
 }

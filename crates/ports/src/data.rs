@@ -79,22 +79,40 @@ pub trait DataStore: Send + Sync {
     ///
     /// # Errors
     /// [`PortError::Conflict`] when the tables asked about have changed meanwhile.
-    async fn answer(&self, organization: OrganizationId, questions: &Questions) -> Result<Answers, PortError>;
+    async fn answer(
+        &self,
+        organization: OrganizationId,
+        questions: &Questions,
+    ) -> Result<Answers, PortError>;
 
     /// Applies a plan: all of it or nothing, together with its record under the execution. On a
     /// dry run everything is done, deferred constraints included, and rolled back.
     ///
     /// # Errors
     /// See [`WriteError`]; nothing is changed then.
-    async fn write(&self, organization: OrganizationId, plan: &WritePlan, attribution: &Attribution) -> Result<WriteOutcome, WriteError>;
+    async fn write(
+        &self,
+        organization: OrganizationId,
+        plan: &WritePlan,
+        attribution: &Attribution,
+    ) -> Result<WriteOutcome, WriteError>;
 
     /// Deletes the rows that the execution created, with their series, in one transaction. A
     /// second revert finds nothing and returns zeros.
     ///
     /// # Errors
     /// See [`RevertError`]; nothing is changed then.
-    async fn revert(&self, organization: OrganizationId, execution: ExecutionId, now: OffsetDateTime) -> Result<RevertReport, RevertError>;
+    async fn revert(
+        &self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+        now: OffsetDateTime,
+    ) -> Result<RevertReport, RevertError>;
 
     /// Reads a page of rows.
-    async fn read(&self, organization: OrganizationId, plan: &ReadPlan) -> Result<RowPage, PortError>;
+    async fn read(
+        &self,
+        organization: OrganizationId,
+        plan: &ReadPlan,
+    ) -> Result<RowPage, PortError>;
 }

@@ -37,23 +37,43 @@ pub trait ExecutionRepository: Send + Sync {
     ///
     /// # Errors
     /// [`PortError::NotFound`] when the job is not the organization's.
-    async fn add(&self, organization: OrganizationId, execution: &Execution, started_by: UserId) -> Result<(), PortError>;
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        execution: &Execution,
+        started_by: UserId,
+    ) -> Result<(), PortError>;
 
     /// One of the organization's executions.
     ///
     /// # Errors
     /// [`PortError::NotFound`].
-    async fn get(&self, organization: OrganizationId, id: ExecutionId) -> Result<Execution, PortError>;
+    async fn get(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+    ) -> Result<Execution, PortError>;
 
     /// The organization's executions that match, newest first.
-    async fn list(&self, organization: OrganizationId, filter: &ExecutionFilter, page: PageRequest) -> Result<Page<Execution>, PortError>;
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        filter: &ExecutionFilter,
+        page: PageRequest,
+    ) -> Result<Page<Execution>, PortError>;
 
     /// Closes an execution by [`labdata_domain::execution::ExecutionState::close`], in one step
     /// with reading its state: of racing calls with different statuses exactly one MUST win.
     ///
     /// # Errors
     /// [`PortError::NotFound`], or the state's refusal.
-    async fn close(&self, organization: OrganizationId, id: ExecutionId, status: FinalStatus, now: OffsetDateTime) -> Result<Execution, CloseExecutionError>;
+    async fn close(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+        status: FinalStatus,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CloseExecutionError>;
 
     /// Fails running executions of every organization whose deadline has passed, at most `limit`
     /// of them; returns how many. MUST be safe to call from several servers at once: each

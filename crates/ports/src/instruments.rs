@@ -16,14 +16,26 @@ pub trait InstrumentRepository: Send + Sync {
     ///
     /// # Errors
     /// [`PortError::Conflict`] when the organization has one of that name.
-    async fn add(&self, organization: OrganizationId, instrument: &Instrument) -> Result<(), PortError>;
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        instrument: &Instrument,
+    ) -> Result<(), PortError>;
 
     /// The organization's instruments, newest first.
-    async fn list(&self, organization: OrganizationId, page: PageRequest) -> Result<Page<Instrument>, PortError>;
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        page: PageRequest,
+    ) -> Result<Page<Instrument>, PortError>;
 
     /// One of the organization's instruments.
     ///
     /// # Errors
     /// [`PortError::NotFound`].
-    async fn get(&self, organization: OrganizationId, id: InstrumentId) -> Result<Instrument, PortError>;
+    async fn get(
+        &self,
+        organization: OrganizationId,
+        id: InstrumentId,
+    ) -> Result<Instrument, PortError>;
 }

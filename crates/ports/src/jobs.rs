@@ -22,7 +22,12 @@ pub struct JobFilter {
 #[async_trait]
 pub trait JobRepository: Send + Sync {
     /// The organization's jobs that match, newest first.
-    async fn list(&self, organization: OrganizationId, filter: &JobFilter, page: PageRequest) -> Result<Page<Job>, PortError>;
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        filter: &JobFilter,
+        page: PageRequest,
+    ) -> Result<Page<Job>, PortError>;
 
     /// One of the organization's jobs.
     ///
@@ -32,5 +37,6 @@ pub trait JobRepository: Send + Sync {
 
     /// The job of the candidate's name, created as `candidate` when missing. Racing calls MUST
     /// end with one job.
-    async fn ensure(&self, organization: OrganizationId, candidate: &Job) -> Result<Job, PortError>;
+    async fn ensure(&self, organization: OrganizationId, candidate: &Job)
+    -> Result<Job, PortError>;
 }

@@ -10,7 +10,10 @@ use crate::PortError;
 pub trait TenancyRepository: Send + Sync {
     /// The organization of that name, created with its core tables when missing: `candidate` is
     /// stored then. Racing calls MUST end with one organization.
-    async fn ensure_organization(&self, candidate: &Organization) -> Result<Organization, PortError>;
+    async fn ensure_organization(
+        &self,
+        candidate: &Organization,
+    ) -> Result<Organization, PortError>;
 
     /// The user of that e-mail address (compared without regard to case) in the candidate's
     /// organization, created when missing. Racing calls MUST end with one user.
@@ -24,5 +27,9 @@ pub trait TenancyRepository: Send + Sync {
 
     /// A secret of this platform for that purpose, made of `candidate` on first use and the same
     /// ever after on every server.
-    async fn ensure_secret(&self, purpose: &str, candidate: &[u8; 32]) -> Result<[u8; 32], PortError>;
+    async fn ensure_secret(
+        &self,
+        purpose: &str,
+        candidate: &[u8; 32],
+    ) -> Result<[u8; 32], PortError>;
 }

@@ -181,8 +181,10 @@ fn create_raw(schemas: &Schemas, table: &Table) -> Vec<String> {
 /// Arrays of numbers are stored as they are: measured values hardly compress, and trying takes a
 /// third of a write's time.
 fn store_plainly(schemas: &Schemas, table: &Table, column: &Column) -> Option<String> {
-    let compressible =
-        matches!(column.data_type, DataType::String | DataType::Text | DataType::Json);
+    let compressible = matches!(
+        column.data_type,
+        DataType::String | DataType::Text | DataType::Json
+    );
     (column.references.is_none() && !compressible).then(|| {
         format!(
             "ALTER TABLE {} ALTER COLUMN {} SET STORAGE EXTERNAL",

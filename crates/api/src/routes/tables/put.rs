@@ -56,8 +56,10 @@ pub struct DefineColumnBody {
     references: Option<String>,
 }
 
-const CATEGORIES: [(&str, SemanticCategory); 2] =
-    [("curated", SemanticCategory::Curated), ("raw", SemanticCategory::Raw)];
+const CATEGORIES: [(&str, SemanticCategory); 2] = [
+    ("curated", SemanticCategory::Curated),
+    ("raw", SemanticCategory::Raw),
+];
 
 const DATA_TYPES: [(&str, DataType); 9] = [
     ("string", DataType::String),
@@ -150,7 +152,9 @@ impl Shape for TablePath {
     request_body = DefineTableBody,
     responses((status = 200, description = "The table as it stands", body = TableView))
 )]
-pub async fn handle(call: Call<Admin, JsonBody<Definition>, (), TablePath>) -> Answer<Json<TableView>> {
+pub async fn handle(
+    call: Call<Admin, JsonBody<Definition>, (), TablePath>,
+) -> Answer<Json<TableView>> {
     let JsonBody(body) = &call.body;
     let definition = TableDefinition {
         name: call.path.name.clone(),

@@ -41,10 +41,15 @@ pub struct ReadRowsBody {
     cursor: Option<Position>,
 }
 
-const TARGET_TYPES: [(&str, TargetType); 2] =
-    [("table", TargetType::Table), ("core-table", TargetType::CoreTable)];
+const TARGET_TYPES: [(&str, TargetType); 2] = [
+    ("table", TargetType::Table),
+    ("core-table", TargetType::CoreTable),
+];
 
-const MODES: [(&str, ReadMode); 2] = [("single", ReadMode::Single), ("multiple", ReadMode::Multiple)];
+const MODES: [(&str, ReadMode); 2] = [
+    ("single", ReadMode::Single),
+    ("multiple", ReadMode::Multiple),
+];
 
 impl Shape for ReadRowsBody {
     fn read(value: Value, place: &Place<'_>) -> Option<Self> {
@@ -96,10 +101,16 @@ impl Responder for Rows {
 
     fn respond_to(self, request: &HttpRequest) -> HttpResponse {
         let mut answer = HttpResponse::Ok();
-        if let Some(link) = self.0.next.and_then(|next| next_page(request, &next.encode())) {
+        if let Some(link) = self
+            .0
+            .next
+            .and_then(|next| next_page(request, &next.encode()))
+        {
             answer.insert_header((LINK, link));
         }
-        answer.content_type("application/json").body(json_array(&self.0.rows))
+        answer
+            .content_type("application/json")
+            .body(json_array(&self.0.rows))
     }
 }
 

@@ -20,5 +20,11 @@ use crate::{
 )]
 pub async fn handle(call: Call<Read>) -> Answer<Json<Vec<TableView>>> {
     let catalog = get_schema(call.ports(), &call.actor).await?;
-    Ok(Json(catalog.tables().iter().map(|table| TableView::from(table.as_ref())).collect()))
+    Ok(Json(
+        catalog
+            .tables()
+            .iter()
+            .map(|table| TableView::from(table.as_ref()))
+            .collect(),
+    ))
 }
