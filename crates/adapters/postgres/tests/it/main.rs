@@ -8,7 +8,9 @@
 )]
 
 mod contracts;
+mod data_concurrency;
 mod migrations;
+mod random;
 mod restarts;
 mod rows;
 mod schema_facts;
