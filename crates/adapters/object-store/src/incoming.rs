@@ -94,6 +94,17 @@ impl Incoming {
     }
 }
 
+impl Incoming {
+    /// Makes sure that the file can be given a second name, and takes it away again.
+    pub(crate) fn probe(&self) -> io::Result<()> {
+        let mut second = self.path.clone().into_os_string();
+        second.push(".link");
+        drop(fs::remove_file(&second));
+        fs::hard_link(&self.path, &second)?;
+        fs::remove_file(second)
+    }
+}
+
 impl Drop for Incoming {
     fn drop(&mut self) {
         // What cannot be removed now is found by the sweeper.

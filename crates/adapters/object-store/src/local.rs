@@ -41,7 +41,7 @@ const INCOMING: &str = "incoming";
 pub struct LocalBlobStore {
     root: PathBuf,
     files: Arc<LocalFileSystem>,
-    counter: AtomicU64,
+    counter: Arc<AtomicU64>,
 }
 
 impl LocalBlobStore {
@@ -62,7 +62,7 @@ impl LocalBlobStore {
         let store = Self {
             root,
             files: Arc::new(files),
-            counter: AtomicU64::new(0),
+            counter: Arc::default(),
         };
         store
             .probe()
@@ -71,13 +71,25 @@ impl LocalBlobStore {
         Ok(store)
     }
 
-    /// A name in `incoming` that no other call of this or another process bears at the same time.
-    fn incoming(&self, name: &str) -> PathBuf {
-        let count = self.counter.fetch_add(1, Ordering::Relaxed);
+    /// What creates a file in `incoming`, of a name that starts so.
+    fn incoming<N>(&self, name: N) -> impl FnOnce() -> io::Result<Incoming> + use<N>
+    where
+        N: std::fmt::Display,
+    {
+        let directory = self.root.join(INCOMING);
         let process = std::process::id();
-        self.root
-            .join(INCOMING)
-            .join(format!("{name}.{process}.{count}"))
+        let counter = Arc::clone(&self.counter);
+        move || {
+            loop {
+                let count = counter.fetch_add(1, Ordering::Relaxed);
+                let path = directory.join(format!("{name}.{process}.{count}"));
+                match Incoming::create(path) {
+                    // Of another process with this one's id: before a restart, or in a container.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    created => return created,
+                }
+            }
+        }
     }
 
     fn destination(&self, organization: OrganizationId, object: ObjectKey) -> PathBuf {
@@ -101,7 +113,7 @@ impl BlobStore for LocalBlobStore {
         limit: u64,
     ) -> Result<StoredBytes, PutBlobError> {
         let destination = self.destination(organization, object);
-        let path = self.incoming(&object.to_string());
+        let create = self.incoming(object);
         let mut incoming = blocking({
             let destination = destination.clone();
             move || {
@@ -109,7 +121,7 @@ impl BlobStore for LocalBlobStore {
                 if destination.exists() {
                     return Err(io::ErrorKind::AlreadyExists.into());
                 }
-                Incoming::create(path)
+                create()
             }
         })
         .await?;
@@ -187,14 +199,8 @@ impl BlobStore for LocalBlobStore {
     }
 
     async fn probe(&self) -> Result<(), PortError> {
-        let (first, second) = (self.incoming("probe"), self.incoming("probe"));
-        let probe = move || {
-            let file = Incoming::create(first.clone())?;
-            let linked = fs::hard_link(&first, &second);
-            drop(fs::remove_file(&second));
-            drop(file);
-            linked
-        };
+        let create = self.incoming("probe");
+        let probe = move || create()?.probe();
         blocking(probe).await.map_err(port_error)
     }
 }

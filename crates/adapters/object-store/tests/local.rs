@@ -97,6 +97,24 @@ async fn the_sweeper_removes_old_leftovers_and_leaves_young_ones_and_objects() {
 }
 
 #[tokio::test]
+async fn leftovers_of_a_process_of_the_same_id_are_in_nobodys_way() {
+    let directory = tempfile::tempdir().unwrap();
+    let incoming = directory.path().join("incoming");
+    fs::create_dir(&incoming).unwrap();
+    let process = std::process::id();
+    for count in 0..20 {
+        for name in [OBJECT.to_string(), "probe".to_owned()] {
+            fs::write(incoming.join(format!("{name}.{process}.{count}")), b"torn").unwrap();
+            fs::write(incoming.join(format!("{name}.{process}.{count}.link")), b"").unwrap();
+        }
+    }
+    let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
+    blobs.put_new(LAB, OBJECT, body(b"bytes"), 5).await.unwrap();
+    assert_eq!(blobs.size(LAB, OBJECT).await.unwrap(), 5);
+    assert_eq!(fs::read_dir(&incoming).unwrap().count(), 80);
+}
+
+#[tokio::test]
 async fn a_directory_that_cannot_be_used_is_refused_in_one_line() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
