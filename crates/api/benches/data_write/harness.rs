@@ -47,12 +47,8 @@ impl Bench {
         for line in BufReader::new(server.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
             if let Some(at) = line.find("http://") {
-                base = line[at..]
-                    .split_whitespace()
-                    .next()
-                    .unwrap()
-                    .trim_end_matches('/')
-                    .to_owned();
+                let url = line[at..].split_whitespace().next().unwrap();
+                base = String::from(url.trim_end_matches('/'));
                 break;
             }
         }

@@ -10,6 +10,7 @@
     clippy::indexing_slicing,
     clippy::as_conversions,
     clippy::cast_precision_loss,
+    clippy::cast_possible_wrap,
     reason = "a benchmark prints its figures, and stops at the first surprise"
 )]
 

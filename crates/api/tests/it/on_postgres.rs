@@ -32,6 +32,7 @@ impl OnPostgres {
         let database = Database::new(own.url(), settings).unwrap();
         let catalog = Arc::new(PgCatalogStore::new(database.clone()));
         let clock = Arc::new(FixedClock::default());
+        let shown: Arc<dyn Clock> = clock.clone();
         let ports = Ports {
             api_keys: Arc::new(PgApiKeyRepository::new(database.clone())),
             tenancy: Arc::new(PgTenancyRepository::new(database.clone())),
@@ -39,7 +40,7 @@ impl OnPostgres {
             executions: Arc::new(PgExecutionRepository::new(database.clone())),
             data: Arc::new(PgDataStore::new(database, Arc::clone(&catalog))),
             catalog,
-            ..in_memory(Arc::clone(&clock) as Arc<dyn Clock>)
+            ..in_memory(shown)
         };
         let server = TestServer::start_on(ports, clock).await;
         let client = server.admin().await;

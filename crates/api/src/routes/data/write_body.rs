@@ -214,14 +214,13 @@ fn columns(value: Value, place: &Place<'_>) -> Option<Vec<(String, SeriesValues)
     let read: Vec<Option<(String, SeriesValues)>> = map
         .into_iter()
         .map(|(name, value)| {
-            let values = match value {
-                Value::Array(list) => list,
-                _ => return place.field(&name).refuse(Kind::list_type()),
+            let Value::Array(values) = value else {
+                return place.field(&name).refuse(Kind::list_type());
             };
             let mut column = SeriesValues::default();
-            values
-                .into_iter()
-                .for_each(|value| column.push(Cell::from(value)));
+            for value in values {
+                column.push(Cell::from(value));
+            }
             Some((name, column))
         })
         .collect();
@@ -258,7 +257,7 @@ mod tests {
     }
 
     /// Maps of JSON values are sorted by key; the stream keeps the body's order.
-    fn sorted(mut body: WriteBody) -> (Vec<(String, Vec<(String, Vec<Cell>)>)>, WriteBody) {
+    fn sorted(mut body: WriteBody) -> (Vec<Vec<(String, Vec<Cell>)>>, WriteBody) {
         let rows = body
             .request
             .tables
@@ -270,7 +269,7 @@ mod tests {
                     .map(|column| (column.name, column.cells))
                     .collect();
                 columns.sort_by(|a, b| a.0.cmp(&b.0));
-                (table.table.clone(), columns)
+                columns
             })
             .collect();
         for series in &mut body.request.series {

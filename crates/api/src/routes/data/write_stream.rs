@@ -10,9 +10,7 @@ use labdata_domain::data_write::{
 };
 use serde::{
     Deserialize, Deserializer,
-    de::{
-        DeserializeSeed, Error, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer,
-    },
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 use serde_json::{Map, Value};
 
@@ -65,7 +63,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
             }
         }
 
-        deserializer.deserialize_map(ObjectVisitor(PhantomData)).map(Self)
+        deserializer
+            .deserialize_map(ObjectVisitor(PhantomData))
+            .map(Self)
     }
 }
 

@@ -23,6 +23,7 @@ pub struct TableView {
 
 /// A column of a table.
 #[derive(Debug, Serialize, ToSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "the contract's own fields")]
 pub struct ColumnView {
     /// The column's id; null for columns of core tables.
     id: Option<i64>,

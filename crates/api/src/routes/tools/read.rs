@@ -71,6 +71,10 @@ impl Shape for ReadRowsBody {
     }
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "this is the form of a reader"
+)]
 fn position(value: Value, place: &Place<'_>) -> Option<Position> {
     let position = value.as_str().and_then(Position::decode);
     position.or_else(|| place.refuse(Kind::value_error("not a cursor of this list")))
