@@ -55,6 +55,7 @@ pub mod data_write;
 pub mod definitions;
 pub mod execution_ends;
 pub mod executions;
+pub mod file_ends;
 pub mod file_lists;
 pub mod files;
 pub mod fixtures;
