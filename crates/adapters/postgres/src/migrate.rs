@@ -15,7 +15,7 @@ use diesel_async::{
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use labdata_ports::PortError;
 
-use crate::{errors::port_error, pool::Database};
+use crate::{errors::port_error, pool::Database, query::drop_platform_views};
 
 /// The platform's migrations, in the program itself.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
@@ -54,6 +54,9 @@ pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
         return Ok(Vec::new());
     }
     prepare(&mut connection).await.map_err(port_error)?;
+    drop_platform_views(&mut connection)
+        .await
+        .map_err(port_error)?;
     harness(connection, |harness| {
         harness
             .run_pending_migrations(MIGRATIONS)
@@ -70,6 +73,9 @@ pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
 pub async fn revert_all_migrations(database: &Database) -> Result<(), PortError> {
     let mut connection = database.dedicated().await?;
     prepare(&mut connection).await.map_err(port_error)?;
+    drop_platform_views(&mut connection)
+        .await
+        .map_err(port_error)?;
     harness(connection, |harness| {
         harness.revert_all_migrations(MIGRATIONS).map(|_| ())
     })

@@ -140,6 +140,11 @@ impl Database {
         ping(&mut connection).await.map_err(port_error)
     }
 
+    /// Where the database is, with its password.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// A connection of its own, which the pool does not know, with no limit to its waiting.
     ///
     /// # Errors

@@ -10,6 +10,8 @@
 mod contracts;
 mod data_concurrency;
 mod migrations;
+mod query;
+mod query_lab;
 mod random;
 mod restarts;
 mod rows;

@@ -1,0 +1,221 @@
+//! Values between JSON and PostgreSQL's texts.
+
+use serde_json::Value;
+
+/// Type oids, as `pg_type.dat` fixes them for all servers.
+mod oid {
+    pub(super) const BOOL: u32 = 16;
+    pub(super) const JSON: u32 = 114;
+    pub(super) const JSONB: u32 = 3802;
+    pub(super) const TIMESTAMP: u32 = 1114;
+    pub(super) const TIMESTAMPTZ: u32 = 1184;
+    /// int8, int2, int4, oid.
+    pub(super) const WHOLE: [u32; 4] = [20, 21, 23, 26];
+    /// float4, float8, numeric.
+    pub(super) const FRACTIONAL: [u32; 3] = [700, 701, 1700];
+    /// bytea, char, name, text, bpchar, varchar, date, time, timetz, interval, uuid, void, xml,
+    /// money, bit, varbit, inet, cidr, macaddr, tsvector, tsquery.
+    pub(super) const TEXTUAL: [u32; 21] = [
+        17, 18, 19, 25, 1042, 1043, 1082, 1083, 1266, 1186, 2950, 2278, 142, 790, 1560, 1562, 869,
+        650, 829, 3614, 3615,
+    ];
+    /// Arrays of the simple types that parameters may have.
+    pub(super) const ARRAYS: [u32; 17] = [
+        1000, 1001, 1002, 1003, 1005, 1007, 1009, 1014, 1015, 1016, 1021, 1022, 1115, 1182, 1185,
+        1231, 2951,
+    ];
+    /// jsonb[], json[].
+    pub(super) const JSON_ARRAYS: [u32; 2] = [3807, 199];
+}
+
+/// How a column's text becomes JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rendering {
+    /// `t` and `f`.
+    Boolean,
+    /// JSON as it is.
+    Json,
+    /// A number as it is, unless it is none.
+    Number,
+    /// A point in time.
+    Datetime,
+    /// A text.
+    Text,
+    /// The server has to render it as JSON: arrays, rows, and whatever else there is.
+    ByServer,
+}
+
+impl Rendering {
+    /// How values of that type are rendered.
+    pub(super) fn of(type_oid: u32) -> Self {
+        match type_oid {
+            oid::BOOL => Self::Boolean,
+            oid::JSON | oid::JSONB => Self::Json,
+            oid::TIMESTAMP | oid::TIMESTAMPTZ => Self::Datetime,
+            _ if oid::WHOLE.contains(&type_oid) || oid::FRACTIONAL.contains(&type_oid) => {
+                Self::Number
+            }
+            _ if oid::TEXTUAL.contains(&type_oid) => Self::Text,
+            _ => Self::ByServer,
+        }
+    }
+
+    /// Appends a value as JSON.
+    pub(super) fn push(self, json: &mut String, text: &str) {
+        match self {
+            Self::Boolean => json.push_str(if text == "t" { "true" } else { "false" }),
+            // JSON has neither: null stands for what is no number.
+            Self::Number if text.ends_with(['N', 'y']) => json.push_str("null"),
+            Self::Number | Self::Json | Self::ByServer => json.push_str(text),
+            Self::Datetime => push_datetime(json, text),
+            Self::Text => push_text(json, text),
+        }
+    }
+}
+
+/// `2026-03-01 12:00:00.5+00` as `2026-03-01T12:00:00.5Z`; one without a time zone stays without.
+/// What RFC 3339 cannot tell (infinity, years before Christ) stays as PostgreSQL writes it.
+fn push_datetime(json: &mut String, text: &str) {
+    json.push('"');
+    match text.split_once(' ') {
+        Some((date, time)) if !time.contains(' ') => {
+            json.push_str(date);
+            json.push('T');
+            match time.strip_suffix("+00") {
+                Some(utc) => {
+                    json.push_str(utc);
+                    json.push('Z');
+                }
+                None => json.push_str(time),
+            }
+        }
+        _ => json.push_str(text),
+    }
+    json.push('"');
+}
+
+fn push_text(json: &mut String, text: &str) {
+    match serde_json::to_string(text) {
+        Ok(quoted) => json.push_str(&quoted),
+        Err(_) => json.push_str("null"),
+    }
+}
+
+/// A parameter's value as text that the server reads as the type it wants; `None` is null.
+pub(super) fn parameter(value: &Value, type_oid: u32) -> Option<String> {
+    if matches!(type_oid, oid::JSON | oid::JSONB) {
+        return (!value.is_null()).then(|| value.to_string());
+    }
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) if oid::ARRAYS.contains(&type_oid) => Some(array(items, plain)),
+        Value::Array(items) if oid::JSON_ARRAYS.contains(&type_oid) => Some(array(items, |item| {
+            (!item.is_null()).then(|| item.to_string())
+        })),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Some(value.to_string())
+        }
+    }
+}
+
+fn plain(item: &Value) -> Option<String> {
+    match item {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// An array as PostgreSQL writes it; nested lists are further dimensions.
+fn array(items: &[Value], text: impl Fn(&Value) -> Option<String> + Copy) -> String {
+    let mut written = String::from("{");
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            written.push(',');
+        }
+        match item {
+            Value::Array(inner) => written.push_str(&array(inner, text)),
+            _ => match text(item) {
+                None => written.push_str("NULL"),
+                Some(text) => {
+                    written.push('"');
+                    for letter in text.chars() {
+                        if matches!(letter, '"' | '\\') {
+                            written.push('\\');
+                        }
+                        written.push(letter);
+                    }
+                    written.push('"');
+                }
+            },
+        }
+    }
+    written.push('}');
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rendered(type_oid: u32, text: &str) -> String {
+        let mut json = String::new();
+        Rendering::of(type_oid).push(&mut json, text);
+        json
+    }
+
+    #[test]
+    fn values_are_rendered_as_writes_accept_them() {
+        for (type_oid, text, json) in [
+            (16, "t", "true"),
+            (20, "9223372036854775807", "9223372036854775807"),
+            (701, "1e-05", "1e-05"),
+            (701, "NaN", "null"),
+            (701, "-Infinity", "null"),
+            (1700, "1.50", "1.50"),
+            (1184, "2026-03-01 12:00:00+00", "\"2026-03-01T12:00:00Z\""),
+            (
+                1184,
+                "2026-03-01 12:00:00.123456+00",
+                "\"2026-03-01T12:00:00.123456Z\"",
+            ),
+            (1184, "infinity", "\"infinity\""),
+            (
+                1184,
+                "0044-03-15 00:00:00+00 BC",
+                "\"0044-03-15 00:00:00+00 BC\"",
+            ),
+            (1114, "2026-03-01 12:00:00", "\"2026-03-01T12:00:00\""),
+            (1082, "2026-03-01", "\"2026-03-01\""),
+            (3802, "{\"a\": 1}", "{\"a\": 1}"),
+            (25, "a\"b\n", "\"a\\\"b\\n\""),
+        ] {
+            assert_eq!(rendered(type_oid, text), json);
+        }
+        assert_eq!(Rendering::of(1007), Rendering::ByServer);
+        assert_eq!(Rendering::of(17_000), Rendering::ByServer);
+    }
+
+    #[test]
+    fn parameters_become_texts_of_the_wanted_type() {
+        assert_eq!(parameter(&json!(1.5), 701).as_deref(), Some("1.5"));
+        assert_eq!(parameter(&json!("a"), 25).as_deref(), Some("a"));
+        assert_eq!(parameter(&json!("a"), 3802).as_deref(), Some("\"a\""));
+        assert_eq!(
+            parameter(&json!({"a": null}), 3802).as_deref(),
+            Some("{\"a\":null}")
+        );
+        assert_eq!(parameter(&json!(null), 3802), None);
+        assert_eq!(
+            parameter(&json!(["a\"\\", null, "NULL", ""]), 1009).as_deref(),
+            Some("{\"a\\\"\\\\\",NULL,\"NULL\",\"\"}")
+        );
+        assert_eq!(
+            parameter(&json!([[1, 2], [3, 4]]), 1016).as_deref(),
+            Some("{{\"1\",\"2\"},{\"3\",\"4\"}}")
+        );
+    }
+}
