@@ -1,4 +1,4 @@
-//! What [`FileRepository::list`](labdata_ports::files::FileRepository::list) promises.
+//! What [`FileRepository::list`] promises.
 
 use std::{cmp::Reverse, sync::Arc};
 

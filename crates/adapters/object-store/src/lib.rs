@@ -1,6 +1,6 @@
 //! Object storage: local disk today, the clouds behind the same port; signed URLs; checksums.
 //!
-//! **Invariants.** An object's place is made of two ids ([`place`]), never of anything that a
+//! **Invariants.** An object's place is made of two ids (see `place.rs`), never of anything that a
 //! client sent. Objects are created, read and removed, never changed. What was acknowledged is on
 //! the disk: file and directory are synced before the answer. No body is ever held as a whole.
 //!
