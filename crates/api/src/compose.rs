@@ -12,7 +12,7 @@ use labdata_ports::{IdSource, blob::BlobStore, tenancy::TenancyRepository};
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
-    PgNotificationRepository, PgTenancyRepository, migrate,
+    PgNotificationRepository, PgQueryRunner, PgTenancyRepository, migrate,
 };
 
 use crate::{
@@ -23,6 +23,9 @@ use crate::{
 
 /// What the secret that signs URLs is kept under.
 const URL_SIGNING: &str = "url-signing";
+
+/// What the secret is kept under from which the roles of queries get their passwords.
+const QUERY_ROLES: &str = "query-roles";
 
 /// Whether this build can keep files there.
 ///
@@ -100,6 +103,10 @@ impl DatabaseServer {
         let mut candidate = [0; 32];
         ids.fill_random(&mut candidate);
         let secret = tenancy.ensure_secret(URL_SIGNING, &candidate).await?;
+        ids.fill_random(&mut candidate);
+        let roles_secret = tenancy.ensure_secret(QUERY_ROLES, &candidate).await?;
+        let queries = PgQueryRunner::new(self.database.clone(), &roles_secret)?;
+        queries.prepare().await?;
         let catalog = Arc::new(PgCatalogStore::new(self.database.clone()));
         let ports = Ports {
             api_keys: Arc::new(PgApiKeyRepository::new(self.database.clone())),
@@ -111,6 +118,7 @@ impl DatabaseServer {
                 Arc::clone(&catalog),
             )),
             catalog,
+            queries: Arc::new(queries),
             executions: Arc::new(PgExecutionRepository::new(self.database.clone())),
             files: Arc::new(PgFileRepository::new(self.database.clone())),
             blobs: Arc::clone(&blobs),

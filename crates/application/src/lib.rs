@@ -30,6 +30,7 @@ pub mod notification_preferences;
 pub mod open_download;
 pub mod operator_keys;
 pub mod ports;
+pub mod query_data;
 pub mod read_rows;
 pub mod receive_upload;
 pub mod revert_execution;

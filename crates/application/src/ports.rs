@@ -14,6 +14,7 @@ use labdata_ports::{
     instruments::InstrumentRepository,
     jobs::JobRepository,
     notifications::NotificationRepository,
+    query::QueryRunner,
     tenancy::TenancyRepository,
 };
 
@@ -34,6 +35,8 @@ pub struct Ports {
     pub catalog: Arc<dyn CatalogStore>,
     /// Rows and series.
     pub data: Arc<dyn DataStore>,
+    /// Queries in SQL.
+    pub queries: Arc<dyn QueryRunner>,
     /// Job executions.
     pub executions: Arc<dyn ExecutionRepository>,
     /// Records of files.

@@ -47,6 +47,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(tables::delete),
         endpoint!(tools::schema),
         endpoint!(tools::read),
+        endpoint!(tools::query),
         endpoint!(data::write),
         endpoint!(files::upload),
         endpoint!(files::list),

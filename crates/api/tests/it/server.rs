@@ -27,7 +27,7 @@ use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryTenancyRepository, InMemoryUrlSigner, Memory,
+    InMemoryTenancyRepository, InMemoryUrlSigner, Memory, NoQueryRunner,
 };
 use labdata_ports::Clock;
 use reqwest::{
@@ -221,6 +221,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         notification_caps: Caps::default(),
         files: Arc::new(InMemoryFileRepository::new(&memory)),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
+        queries: Arc::new(NoQueryRunner),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),
         clock,
         ids: Arc::new(SystemIds::default()),

@@ -14,7 +14,7 @@ use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryTenancyRepository, InMemoryUrlSigner, Memory, SequentialIds,
+    InMemoryTenancyRepository, InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
 };
 use labdata_ports::Clock;
 
@@ -82,6 +82,7 @@ fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         notification_caps: Caps::default(),
         files: Arc::new(InMemoryFileRepository::new(&memory)),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
+        queries: Arc::new(NoQueryRunner),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),
         clock,
         ids: Arc::new(SequentialIds::default()),

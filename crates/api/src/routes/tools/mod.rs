@@ -1,4 +1,5 @@
 //! `/api/v1/tools`: reading for scripts and agents.
 
+pub mod query;
 pub mod read;
 pub mod schema;

@@ -1,0 +1,108 @@
+//! `POST /api/v1/tools/query`
+
+use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody};
+use labdata_application::query_data::{QueryData, query_data};
+use labdata_ports::query::QueryResult;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::http::{
+    Answer, Call, JsonBody, Read,
+    error::ErrorBody,
+    shape::{
+        Fields, Place, Shape,
+        readers::{any, list, text},
+    },
+};
+
+/// The query to run.
+#[derive(Clone, Debug, ToSchema)]
+pub struct QueryBody {
+    /// One SELECT, in PostgreSQL's SQL.
+    #[schema(example = "select name, volume from sample where volume > %s order by name")]
+    query: String,
+    /// The values of its placeholders: `%s` in turn, or `$1`, `$2`, ….
+    #[schema(value_type = Option<Vec<Value>>)]
+    params: Vec<Value>,
+}
+
+impl Shape for QueryBody {
+    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
+        let mut fields = Fields::of(value, place)?;
+        let query = fields.required("query", text(1..));
+        let params = fields.nullable("params", list(any()));
+        Some(Self {
+            query: query?,
+            params: params?.unwrap_or_default(),
+        })
+    }
+}
+
+/// What the query found.
+#[derive(Debug, ToSchema)]
+pub struct QueryView {
+    /// The names of the columns, in order.
+    pub columns: Vec<String>,
+    /// The rows, each with one value per column.
+    #[schema(value_type = Vec<Vec<Value>>)]
+    pub data: (),
+}
+
+/// A result, whose rows are rendered already.
+#[derive(Debug)]
+pub struct Table(QueryResult);
+
+impl Responder for Table {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        HttpResponse::Ok()
+            .content_type("application/json")
+            .body(json_text(&self.0))
+    }
+}
+
+/// The result as the text of a JSON object.
+fn json_text(result: &QueryResult) -> String {
+    let columns = Value::from(result.columns.clone()).to_string();
+    let length: usize = result.rows.iter().map(|row| row.len() + 1).sum();
+    let mut text = String::with_capacity(columns.len() + length + 24);
+    text.push_str("{\"columns\":");
+    text.push_str(&columns);
+    text.push_str(",\"data\":[");
+    for (index, row) in result.rows.iter().enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        text.push_str(row);
+    }
+    text.push_str("]}");
+    text
+}
+
+/// Query with SQL
+///
+/// One SELECT over the organization's tables: curated, core, and raw ones as one row per point; and
+/// over `table`, `job`, `job_execution`, `file`, `instrument` and `organizationmember`. A reference
+/// is called by its name and `_id`. Placeholders take the type of their place. At most 15 s, 10,000
+/// rows and 16 MiB: beyond, 400 says so. Nothing is ever changed.
+#[utoipa::path(
+    post,
+    path = "/api/v1/tools/query",
+    tag = "tools",
+    operation_id = "query_data",
+    request_body = QueryBody,
+    responses(
+        (status = 200, description = "The result", body = QueryView),
+        (status = 400, description = "The query is wrong, or takes too much: the detail says what", body = ErrorBody),
+        (status = 429, description = "Too many queries are running", body = ErrorBody),
+    )
+)]
+pub async fn handle(call: Call<Read, JsonBody<QueryBody>>) -> Answer<Table> {
+    let JsonBody(body) = call.body.clone();
+    let command = QueryData {
+        sql: body.query,
+        params: body.params,
+    };
+    Ok(Table(query_data(call.ports(), &call.actor, command).await?))
+}
