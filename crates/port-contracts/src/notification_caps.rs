@@ -70,7 +70,7 @@ async fn send(
 /// The window and the seconds of a refusal.
 #[track_caller]
 fn refusal(result: Result<Sent, CapReached>) -> (Window, u32) {
-    let reached = result.expect_err("a cap is reached");
+    let reached = result.err().unwrap();
     (reached.window, reached.retry_after_seconds)
 }
 

@@ -214,7 +214,7 @@ where
         .unwrap();
     for seconds in [0, 1, 4_000, 400_000_000] {
         let mut repeat = notification("a", seconds);
-        repeat.draft.title = "Another".to_owned();
+        repeat.draft.title = String::from("Another");
         let outcome = notifications
             .send(lab, user, &repeat, PLENTY)
             .await
