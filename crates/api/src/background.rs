@@ -1,11 +1,82 @@
 //! What a server does on its own, besides answering.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
-    Ports, sweep_executions::sweep_executions, sweep_uploads::sweep_uploads,
+    Ports, send_emails::send_emails, sweep_executions::sweep_executions,
+    sweep_uploads::sweep_uploads,
 };
-use tokio::{task::JoinHandle, time::MissedTickBehavior};
+use labdata_ports::mailer::Mailer;
+use tokio::{
+    sync::watch,
+    task::JoinHandle,
+    time::{MissedTickBehavior, sleep, timeout},
+};
+
+/// How often e-mails that are due are looked for.
+const EMAILS_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a stop waits for e-mails that are being sent (contract §1).
+const FINISH: Duration = Duration::from_secs(10);
+
+/// The work of one server besides answering, running.
+#[derive(Debug)]
+#[must_use = "stop it when the server stops"]
+pub struct Background {
+    sweeper: JoinHandle<()>,
+    emails: Option<JoinHandle<()>>,
+    stopping: watch::Sender<bool>,
+}
+
+impl Background {
+    /// Starts it. E-mails are sent where there is a mailer; their links lead to that URL. Several
+    /// servers on one database may all do it.
+    pub fn start(ports: Ports, mailer: Option<Arc<dyn Mailer>>, public_url: &str) -> Self {
+        let (stopping, stopped) = watch::channel(false);
+        let emails = mailer.map(|mailer| {
+            let (ports, public_url) = (ports.clone(), public_url.trim_end_matches('/').to_owned());
+            tokio::spawn(async move { keep_mailing(&ports, &*mailer, &public_url, stopped).await })
+        });
+        Self {
+            sweeper: spawn_sweeper(ports),
+            emails,
+            stopping,
+        }
+    }
+
+    /// Ends it, once e-mails that are being sent have gone out: one that is cut off may have been
+    /// taken already, and would be sent again.
+    pub async fn stop(self) {
+        self.sweeper.abort();
+        self.stopping.send_replace(true);
+        if let Some(mut emails) = self.emails
+            && timeout(FINISH, &mut emails).await.is_err()
+        {
+            tracing::warn!("the mail server is too slow to wait for");
+            emails.abort();
+        }
+    }
+}
+
+/// Sends e-mails that are due, until it is told to stop.
+async fn keep_mailing(
+    ports: &Ports,
+    mailer: &dyn Mailer,
+    public_url: &str,
+    mut stopped: watch::Receiver<bool>,
+) {
+    while !*stopped.borrow() {
+        match send_emails(ports, mailer, public_url).await {
+            Ok(0) => {}
+            Ok(_) => continue,
+            Err(error) => tracing::warn!(%error, "could not look for e-mails to send"),
+        }
+        tokio::select! {
+            () = sleep(EMAILS_EVERY) => {}
+            _ = stopped.changed() => {}
+        }
+    }
+}
 
 /// How often executions past their deadline are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(2);
@@ -16,8 +87,7 @@ const UPLOADS_EVERY: u32 = 300;
 /// Fails executions that were not closed in time, and removes the remains of uploads that broke
 /// off with their process, again and again, until the task is aborted.
 /// Several servers on one database may all do it.
-#[must_use = "abort the task when the server stops"]
-pub fn spawn_sweeper(ports: Ports) -> JoinHandle<()> {
+fn spawn_sweeper(ports: Ports) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut ticks = tokio::time::interval(SWEEP_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

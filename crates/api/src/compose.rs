@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use labdata_application::Ports;
 use labdata_domain::notification::Caps;
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
+use labdata_mail::SmtpMailer;
 use labdata_object_store::{GatewaySigner, InvalidLocation, Location};
-use labdata_ports::{IdSource, blob::BlobStore, tenancy::TenancyRepository};
+use labdata_ports::{IdSource, blob::BlobStore, mailer::Mailer, tenancy::TenancyRepository};
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
@@ -17,7 +18,7 @@ use labdata_postgres::{
 
 use crate::{
     app::Readiness,
-    settings::Settings,
+    settings::{NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
 };
 
@@ -136,7 +137,11 @@ impl DatabaseServer {
             database: self.database.clone(),
             blobs,
         });
-        Ok(Platform { ports, readiness })
+        Ok(Platform {
+            ports,
+            readiness,
+            mailer: mailer(&settings.notifications)?,
+        })
     }
 }
 
@@ -146,6 +151,20 @@ pub struct Platform {
     pub ports: Ports,
     /// Whether what is behind them answers.
     pub readiness: Arc<dyn Readiness>,
+    /// Sends e-mails, where a mail server is set.
+    pub mailer: Option<Arc<dyn Mailer>>,
+}
+
+/// The mailer of the settings; none unless both the server and the sender's address are set.
+fn mailer(settings: &NotificationSettings) -> anyhow::Result<Option<Arc<dyn Mailer>>> {
+    match (&settings.smtp_url, &settings.mail_from) {
+        (Some(server), Some(from)) => Ok(Some(Arc::new(SmtpMailer::new(server.reveal(), from)?))),
+        (None, None) => Ok(None),
+        (Some(_), None) | (None, Some(_)) => {
+            tracing::warn!("no e-mail is sent: set LABDATA_SMTP_URL and LABDATA_MAIL_FROM both");
+            Ok(None)
+        }
+    }
 }
 
 /// Asks database and storage for a sign of life.

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::{
     app::App,
-    background,
+    background::Background,
     compose::{DatabaseServer, Platform},
     http,
     settings::{Settings, url_of},
@@ -28,7 +28,7 @@ pub(super) struct RunningServer {
     pub(super) first_key: Option<PlainApiKey>,
     handle: ServerHandle,
     http: JoinHandle<io::Result<()>>,
-    sweeper: Option<JoinHandle<()>>,
+    background: Option<Background>,
     database: DatabaseServer,
 }
 
@@ -40,7 +40,7 @@ impl RunningServer {
         let database = DatabaseServer::open(settings).await?;
         tracing::debug!(milliseconds = lap(&mut mark), "the database answers");
         match Self::start_on(&database, listener, address, settings, with_worker).await {
-            Ok((first_key, handle, http, sweeper)) => {
+            Ok((first_key, handle, http, background)) => {
                 tracing::debug!(milliseconds = lap(&mut mark), "the server answers");
                 let url = url_of(address);
                 Ok(Self {
@@ -48,7 +48,7 @@ impl RunningServer {
                     first_key,
                     handle,
                     http,
-                    sweeper,
+                    background,
                     database,
                 })
             }
@@ -69,12 +69,16 @@ impl RunningServer {
         with_worker: bool,
     ) -> anyhow::Result<Started> {
         let public_url = settings.public_url(address);
-        let Platform { ports, readiness } = database.ports(settings, &public_url).await?;
+        let Platform {
+            ports,
+            readiness,
+            mailer,
+        } = database.ports(settings, &public_url).await?;
         let first_key = first_start(&ports, settings.bootstrap_key.clone()).await?;
-        let sweeper = with_worker.then(|| background::spawn_sweeper(ports.clone()));
-        let app = App::new(ports, public_url, readiness)?;
+        let app = App::new(ports.clone(), public_url.clone(), readiness)?;
         let (server, handle) = http::server::bind(app, listener)?;
-        Ok((first_key, handle, tokio::spawn(server), sweeper))
+        let background = with_worker.then(|| Background::start(ports, mailer, &public_url));
+        Ok((first_key, handle, tokio::spawn(server), background))
     }
 
     /// Waits until the HTTP server ends by itself, which it does only by a fault.
@@ -88,8 +92,8 @@ impl RunningServer {
     /// Stops accepting, finishes what is in flight (10 s), stops the embedded PostgreSQL.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         self.handle.stop(true).await;
-        if let Some(sweeper) = self.sweeper {
-            sweeper.abort();
+        if let Some(background) = self.background {
+            background.stop().await;
         }
         self.database.close().await
     }
@@ -99,7 +103,7 @@ type Started = (
     Option<PlainApiKey>,
     ServerHandle,
     JoinHandle<io::Result<()>>,
-    Option<JoinHandle<()>>,
+    Option<Background>,
 );
 
 /// The listener and its address, with the real port.

@@ -1,7 +1,7 @@
 //! `labdata worker`
 
 use super::{output::say, signals::Signals};
-use crate::{background, compose::DatabaseServer, settings::Settings};
+use crate::{background::Background, compose::DatabaseServer, settings::Settings};
 
 /// Does the background work until a signal arrives.
 pub(super) async fn worker(settings: &Settings) -> anyhow::Result<()> {
@@ -20,12 +20,11 @@ async fn work(
     settings: &Settings,
     signals: &mut Signals,
 ) -> anyhow::Result<()> {
-    let platform = database
-        .ports(settings, &settings.public_url(settings.bind))
-        .await?;
-    let sweeper = background::spawn_sweeper(platform.ports);
+    let public_url = settings.public_url(settings.bind);
+    let platform = database.ports(settings, &public_url).await?;
+    let background = Background::start(platform.ports, platform.mailer, &public_url);
     say("labdata works in the background");
     signals.arrive().await;
-    sweeper.abort();
+    background.stop().await;
     Ok(())
 }

@@ -13,6 +13,7 @@ mod authentication;
 mod authorization;
 mod data_write_rules;
 mod demo;
+mod emails;
 mod files;
 mod framework;
 mod hostile;
@@ -28,3 +29,5 @@ mod process;
 mod program;
 mod server;
 mod settings;
+#[path = "../../../adapters/mail/tests/it/sink.rs"]
+mod smtp_sink;

@@ -1,0 +1,145 @@
+//! The mailer.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use labdata_ports::mailer::{Email, MailOutcome, Mailer, SEND_WITHIN};
+use lettre::{
+    AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor,
+    message::{
+        Mailbox, MultiPart,
+        header::{HeaderName, HeaderValue},
+    },
+    transport::smtp::{Error as SmtpError, response::Category},
+};
+use tokio::time::timeout;
+use url::Url;
+
+use crate::server_url::with_encryption;
+
+/// How long the server may take for one answer.
+const ANSWER: Duration = Duration::from_secs(15);
+
+/// A setting of the mailer cannot be used; one line for the operator, without secrets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidMailSettings {
+    /// The server's URL.
+    #[error("the mail server's URL cannot be used: {0}")]
+    Url(String),
+    /// The sender's address.
+    #[error("the sender's e-mail address cannot be used: {0}")]
+    From(String),
+}
+
+/// Sends e-mails by SMTP, each over a connection of its own.
+pub struct SmtpMailer {
+    transport: AsyncSmtpTransport<Tokio1Executor>,
+    from: Mailbox,
+}
+
+impl std::fmt::Debug for SmtpMailer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Never the server's URL: it may hold a password.
+        f.debug_struct("SmtpMailer")
+            .field("from", &self.from)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SmtpMailer {
+    /// A mailer for the server at that URL (`smtp://` or `smtps://`, with user and password if it
+    /// asks for them), which sends as that address. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// [`InvalidMailSettings`].
+    pub fn new(server: &str, from: &str) -> Result<Self, InvalidMailSettings> {
+        let url: Url = server
+            .parse()
+            .map_err(|error| InvalidMailSettings::Url(format!("{error}")))?;
+        let transport =
+            AsyncSmtpTransport::<Tokio1Executor>::from_url(with_encryption(url).as_str())
+                .map_err(|error| InvalidMailSettings::Url(error.to_string()))?
+                .timeout(Some(ANSWER))
+                .build();
+        let from = from
+            .parse()
+            .map_err(|error| InvalidMailSettings::From(format!("{error}")))?;
+        Ok(Self { transport, from })
+    }
+
+    fn message(&self, email: &Email) -> Result<Message, String> {
+        let to: Mailbox = email
+            .to
+            .parse()
+            .map_err(|error| format!("the recipient: {error}"))?;
+        let id = format!("<notification-{}@{}>", email.id, self.from.email.domain());
+        let mut message = Message::builder()
+            .message_id(Some(id))
+            .from(self.from.clone())
+            .to(to)
+            .subject(one_line(&email.subject))
+            .multipart(MultiPart::alternative_plain_html(
+                email.text.clone(),
+                email.html.clone(),
+            ))
+            .map_err(|error| error.to_string())?;
+        let unsubscribe = format!("<{}>", one_line(&email.unsubscribe_url));
+        for (name, value) in [
+            (
+                HeaderName::new_from_ascii_str("List-Unsubscribe"),
+                unsubscribe,
+            ),
+            (
+                HeaderName::new_from_ascii_str("List-Unsubscribe-Post"),
+                "List-Unsubscribe=One-Click".to_owned(),
+            ),
+            // Nobody's holiday notice answers it (RFC 3834).
+            (
+                HeaderName::new_from_ascii_str("Auto-Submitted"),
+                "auto-generated".to_owned(),
+            ),
+        ] {
+            message
+                .headers_mut()
+                .insert_raw(HeaderValue::new(name, value));
+        }
+        Ok(message)
+    }
+}
+
+/// Without line ends and other control characters: what follows one would be another header.
+fn one_line(text: &str) -> String {
+    text.replace(|character: char| character.is_control(), " ")
+}
+
+/// What a failure means. Answers about connecting or authenticating are the installation's to
+/// mend, so the e-mail waits; those about the e-mail or its recipient are final.
+fn outcome_of(error: &SmtpError) -> MailOutcome {
+    let text = match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    let about_the_email = error
+        .status()
+        .is_some_and(|code| matches!(code.category, Category::Syntax | Category::MailSystem));
+    if error.is_permanent() && about_the_email {
+        MailOutcome::Permanent(text)
+    } else {
+        MailOutcome::Transient(text)
+    }
+}
+
+#[async_trait]
+impl Mailer for SmtpMailer {
+    async fn send(&self, email: &Email) -> MailOutcome {
+        let message = match self.message(email) {
+            Ok(message) => message,
+            Err(error) => return MailOutcome::Permanent(error),
+        };
+        match timeout(SEND_WITHIN, self.transport.send(message)).await {
+            Ok(Ok(_)) => MailOutcome::Sent,
+            Ok(Err(error)) => outcome_of(&error),
+            Err(_) => MailOutcome::Transient("the mail server took too long".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! A mail server that keeps what it is sent, for tests.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
+
+/// What the server does with those who connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Takes every e-mail.
+    Takes,
+    /// Never says a word.
+    Silent,
+    /// Refuses every recipient with this answer.
+    Refuses(&'static str),
+}
+
+/// An e-mail that was taken, as it came: headers, an empty line, the body.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    pub(crate) recipients: Vec<String>,
+    pub(crate) content: String,
+}
+
+impl Taken {
+    /// A header, unfolded.
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
+        let (head, _) = self.content.split_once("\r\n\r\n")?;
+        let unfolded = head.replace("\r\n ", " ").replace("\r\n\t", " ");
+        let start = format!("{}:", name.to_ascii_lowercase());
+        let line = unfolded
+            .lines()
+            .find(|line| line.to_ascii_lowercase().starts_with(&start))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    }
+}
+
+/// A running server; it stops when dropped.
+pub(crate) struct Sink {
+    pub(crate) address: SocketAddr,
+    taken: Arc<Mutex<Vec<Taken>>>,
+    connections: Arc<Mutex<usize>>,
+    server: JoinHandle<()>,
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl Sink {
+    /// A server on a free port.
+    pub(crate) async fn start(manner: Manner) -> Self {
+        Self::on(([127, 0, 0, 1], 0).into(), manner).await
+    }
+
+    /// A server on that address.
+    pub(crate) async fn on(address: SocketAddr, manner: Manner) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let taken = Arc::new(Mutex::new(Vec::new()));
+        let connections = Arc::new(Mutex::new(0));
+        let (keep, count) = (Arc::clone(&taken), Arc::clone(&connections));
+        let server = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                *count.lock().unwrap() += 1;
+                tokio::spawn(talk(stream, manner.clone(), Arc::clone(&keep)));
+            }
+        });
+        Self {
+            address,
+            taken,
+            connections,
+            server,
+        }
+    }
+
+    /// Its URL.
+    pub(crate) fn url(&self) -> String {
+        format!("smtp://{}", self.address)
+    }
+
+    /// What it has taken.
+    pub(crate) fn taken(&self) -> Vec<Taken> {
+        self.taken.lock().unwrap().clone()
+    }
+
+    /// How many have connected.
+    pub(crate) fn connections(&self) -> usize {
+        *self.connections.lock().unwrap()
+    }
+}
+
+async fn talk(stream: TcpStream, manner: Manner, taken: Arc<Mutex<Vec<Taken>>>) -> Option<()> {
+    let (reader, mut writer) = stream.into_split();
+    let mut lines = BufReader::new(reader).lines();
+    if manner == Manner::Silent {
+        while lines.next_line().await.ok()?.is_some() {}
+        return None;
+    }
+    writer.write_all(b"220 sink\r\n").await.ok()?;
+    let mut recipients = Vec::new();
+    while let Some(line) = lines.next_line().await.ok()? {
+        let command = line
+            .split([' ', ':'])
+            .next()
+            .unwrap_or_default()
+            .to_ascii_uppercase();
+        let answer = match (command.as_str(), &manner) {
+            ("RCPT", Manner::Refuses(answer)) => (*answer).to_owned(),
+            ("RCPT", _) => {
+                let address = line.split(['<', '>']).nth(1).unwrap_or_default();
+                recipients.push(address.to_owned());
+                "250 ok".to_owned()
+            }
+            ("DATA", _) => {
+                writer.write_all(b"354 go on\r\n").await.ok()?;
+                let mut content = String::new();
+                loop {
+                    let line = lines.next_line().await.ok()??;
+                    if line == "." {
+                        break;
+                    }
+                    content.push_str(line.strip_prefix('.').unwrap_or(&line));
+                    content.push_str("\r\n");
+                }
+                let recipients = std::mem::take(&mut recipients);
+                taken.lock().unwrap().push(Taken {
+                    recipients,
+                    content,
+                });
+                "250 taken".to_owned()
+            }
+            ("QUIT", _) => {
+                writer.write_all(b"221 bye\r\n").await.ok()?;
+                return Some(());
+            }
+            _ => "250 ok".to_owned(),
+        };
+        writer
+            .write_all(format!("{answer}\r\n").as_bytes())
+            .await
+            .ok()?;
+    }
+    Some(())
+}
