@@ -108,7 +108,7 @@ async fn settle(ports: &Ports, email: &ClaimedEmail, fate: &EmailFate) -> Result
     let stood = ports.notifications.settle_email(email.claim, fate).await?;
     match fate {
         _ if !stood => {
-            tracing::warn!(%notification, tries, ?fate, "an e-mail took longer than its lease")
+            tracing::warn!(%notification, tries, ?fate, "an e-mail took longer than its lease");
         }
         EmailFate::Sent { .. } => tracing::debug!(%notification, tries, "e-mail sent"),
         EmailFate::Retry { at, error } => {
