@@ -24,7 +24,8 @@ async fn with_caps(per_user_and_hour: u32, per_organization_and_day: u32) -> Tes
         per_user_and_hour,
         per_organization_and_day,
     };
-    let ports = in_memory(Arc::clone(&clock) as Arc<dyn Clock>);
+    let shown: Arc<dyn Clock> = clock.clone();
+    let ports = in_memory(shown);
     TestServer::start_on(
         Ports {
             notification_caps: caps,

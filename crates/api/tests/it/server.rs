@@ -76,7 +76,8 @@ impl TestServer {
     /// Starts a server on a free port, with an empty store.
     pub(crate) async fn start() -> Self {
         let clock = Arc::new(FixedClock::default());
-        let ports = in_memory(Arc::clone(&clock) as Arc<dyn Clock>);
+        let shown: Arc<dyn Clock> = clock.clone();
+        let ports = in_memory(shown);
         Self::start_on(ports, clock).await
     }
 
@@ -94,7 +95,7 @@ impl TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let ready = Arc::new(Switch::default());
-        let readiness = Arc::clone(&ready) as Arc<dyn Readiness>;
+        let readiness: Arc<dyn Readiness> = ready.clone();
         let app = App::new(ports.clone(), format!("http://{address}"), readiness).unwrap();
         let (server, handle) = bind(app, listener).unwrap();
         tokio::spawn(server);

@@ -256,8 +256,11 @@ mod tests {
         }
     }
 
+    /// One table's columns: their names and cells.
+    type Columns = Vec<(String, Vec<Cell>)>;
+
     /// Maps of JSON values are sorted by key; the stream keeps the body's order.
-    fn sorted(mut body: WriteBody) -> (Vec<Vec<(String, Vec<Cell>)>>, WriteBody) {
+    fn sorted(mut body: WriteBody) -> (Vec<Columns>, WriteBody) {
         let rows = body
             .request
             .tables
