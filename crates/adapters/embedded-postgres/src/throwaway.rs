@@ -46,6 +46,14 @@ impl ThrowawayServer {
     /// # Errors
     /// As [`EmbeddedPostgres::start`].
     pub async fn start() -> Result<Self, Error> {
+        Self::start_with(std::env::var_os("LABDATA_PG_BIN_DIR").map(PathBuf::from)).await
+    }
+
+    /// Starts a server with the programs of that directory, whatever the environment says.
+    ///
+    /// # Errors
+    /// As [`EmbeddedPostgres::start`].
+    pub async fn start_with(bin_dir: Option<PathBuf>) -> Result<Self, Error> {
         let parent = parent_directory();
         let (directory, reaper) = tokio::task::spawn_blocking(move || {
             sweep(&parent);
@@ -67,7 +75,7 @@ impl ThrowawayServer {
         };
         let settings = Settings {
             data_dir: throwaway.directory.clone(),
-            bin_dir: std::env::var_os("LABDATA_PG_BIN_DIR").map(PathBuf::from),
+            bin_dir,
             durability: Durability::Throwaway,
         };
         throwaway.server = Some(EmbeddedPostgres::start(settings).await?);

@@ -11,6 +11,7 @@ mod contracts;
 mod data_concurrency;
 mod migrations;
 mod query;
+mod query_attacks;
 mod query_lab;
 mod random;
 mod restarts;

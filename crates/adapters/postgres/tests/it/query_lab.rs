@@ -29,6 +29,8 @@ pub(crate) struct QueryLab {
     pub(crate) theirs: OrganizationId,
     /// Past the adapter, as a superuser.
     pub(crate) behind: Client,
+    /// The server and the database, as the end of a URL.
+    role_host: String,
     pub(crate) database: Database,
     // Dropped last: it cuts off the connections of the others.
     _own: Option<TestDatabase>,
@@ -50,11 +52,33 @@ impl QueryLab {
     pub(crate) async fn new() -> Self {
         let own = TestDatabase::new().await;
         let url = own.url().to_owned();
-        Self::at(&url, Some(own)).await
+        Self::at(&url, &url, Some(own)).await
     }
 
-    /// On that database, which has been migrated.
-    pub(crate) async fn at(url: &str, own: Option<TestDatabase>) -> Self {
+    /// On a database of another's server: the platform owns it and may create roles, no more.
+    pub(crate) async fn managed() -> Self {
+        let own = TestDatabase::unmigrated().await;
+        let all = own.url().to_owned();
+        let (server, name) = all.rsplit_once('/').expect("a database's name");
+        let platform = format!("platform_of_{name}");
+        let behind = look_behind(&all).await;
+        behind
+            .batch_execute(&format!(
+                "CREATE ROLE {platform} LOGIN CREATEROLE; ALTER DATABASE {name} OWNER TO {platform}"
+            ))
+            .await
+            .expect("a role of the platform");
+        let (_, host) = server.split_once('@').expect("a role's name");
+        let url = format!("postgresql://{platform}@{host}/{name}");
+        let database = Database::new(&url, DatabaseSettings::default()).expect("a pool");
+        labdata_postgres::migrate(&database)
+            .await
+            .expect("migrated");
+        Self::at(&url, &all, Some(own)).await
+    }
+
+    /// On that database, which has been migrated; `behind` it as a superuser.
+    pub(crate) async fn at(url: &str, behind: &str, own: Option<TestDatabase>) -> Self {
         let settings = DatabaseSettings {
             max_connections: 4,
             ..DatabaseSettings::default()
@@ -68,13 +92,15 @@ impl QueryLab {
             organization.expect("an organization").id
         };
         let (ours, theirs) = (organization("ours").await, organization("theirs").await);
-        let behind = look_behind(url).await;
+        let role_host = behind.split_once('@').expect("a role's name").1.to_owned();
+        let behind = look_behind(behind).await;
         let runner = PgQueryRunner::new(database.clone(), &[7; 32]).expect("a runner");
         let lab = Self {
             runner,
             ours,
             theirs,
             behind,
+            role_host,
             database,
             _own: own,
         };
@@ -192,6 +218,23 @@ impl QueryLab {
             Err(QueryError::Refused(reason)) => reason,
             other => panic!("{sql}: {other:?}"),
         }
+    }
+
+    /// A connection as the role of our queries, past every layer but its rights.
+    pub(crate) async fn as_role(&self) -> Client {
+        self.rows("select 1").await;
+        look_behind(&format!(
+            "postgresql://{}_reader@{}",
+            schema(self.ours),
+            self.role_host
+        ))
+        .await
+    }
+
+    /// The same lab after a restart of the platform.
+    pub(crate) fn restarted(self) -> Self {
+        let runner = PgQueryRunner::new(self.database.clone(), &[7; 32]).expect("a runner");
+        Self { runner, ..self }
     }
 
     /// How many connections of queries the server has.
