@@ -1,4 +1,4 @@
-//! What [`CatalogStore`] promises. How definitions are checked is the domain's business; these
+//! What [`labdata_ports::catalog::CatalogStore`] promises. How definitions are checked is the domain's business; these
 //! clauses are about carrying them out.
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Data writes: many tables, label references, lookups and series in one transaction.
 //!
 //! A write goes through three pure steps with one question to the database between them:
-//! [`check`] reads every cell with its column's type and collects what must be asked;
+//! [`check()`] reads every cell with its column's type and collects what must be asked;
 //! the answers come from one round trip; [`Checked::plan`] turns both into typed columns that an
 //! adapter applies set by set. Problems of all steps meet in one list, in request order.
 
