@@ -2,13 +2,13 @@
 
 use labdata_domain::{
     actor::Actor,
-    execution::{Execution, FinalStatus},
+    execution::{Execution, ExecutionState, FinalStatus},
     ids::ExecutionId,
     scope::Scope,
 };
 use labdata_ports::executions::CloseExecutionError;
 
-use crate::{Error, Ports};
+use crate::{Error, Ports, notify_failure::notify_failure};
 
 /// Closes an execution. The same status again changes nothing.
 ///
@@ -28,8 +28,28 @@ pub async fn close_execution(
         .close(actor.organization, id, status, now)
         .await
     {
-        Ok(execution) => Ok(execution),
+        Ok(execution) => {
+            tell_if_failed(ports, actor, &execution).await;
+            Ok(execution)
+        }
         Err(CloseExecutionError::Refused(refusal)) => Err(Error::Invalid(refusal.to_string())),
         Err(CloseExecutionError::Port(error)) => Err(error.into()),
+    }
+}
+
+/// Tells who started it, who need not be who closed it.
+async fn tell_if_failed(ports: &Ports, actor: &Actor, execution: &Execution) {
+    if !matches!(execution.state, ExecutionState::Failed { .. }) {
+        return;
+    }
+    match ports
+        .executions
+        .started_by(actor.organization, execution.id)
+        .await
+    {
+        Ok(user) => notify_failure(ports, actor.organization, user, execution).await,
+        Err(error) => {
+            tracing::warn!(execution = %execution.id, %error, "could not tell of a failed execution");
+        }
     }
 }

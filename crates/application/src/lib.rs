@@ -27,6 +27,7 @@ pub mod list_jobs;
 pub mod list_notifications;
 pub mod mark_notification;
 pub mod notification_preferences;
+pub mod notify_failure;
 pub mod open_download;
 pub mod operator_keys;
 pub mod ports;

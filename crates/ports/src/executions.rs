@@ -30,6 +30,17 @@ pub enum CloseExecutionError {
     Port(#[from] PortError),
 }
 
+/// An execution that the platform failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverdueExecution {
+    /// Its organization.
+    pub organization: OrganizationId,
+    /// It, failed.
+    pub execution: Execution,
+    /// The user who started it.
+    pub started_by: UserId,
+}
+
 /// Where executions are kept.
 #[async_trait]
 pub trait ExecutionRepository: Send + Sync {
@@ -76,7 +87,21 @@ pub trait ExecutionRepository: Send + Sync {
     ) -> Result<Execution, CloseExecutionError>;
 
     /// Fails running executions of every organization whose deadline has passed, at most `limit`
-    /// of them; returns how many. MUST be safe to call from several servers at once: each
+    /// of them; returns them. MUST be safe to call from several servers at once: each
     /// execution is failed once.
-    async fn fail_overdue(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError>;
+    async fn fail_overdue(
+        &self,
+        now: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<OverdueExecution>, PortError>;
+
+    /// The user who started one of the organization's executions.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn started_by(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+    ) -> Result<UserId, PortError>;
 }

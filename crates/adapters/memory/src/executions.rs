@@ -1,5 +1,7 @@
 //! Executions in memory.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use labdata_domain::{
     execution::{Execution, ExecutionState, FinalStatus},
@@ -8,7 +10,7 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository},
+    executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository, OverdueExecution},
 };
 use time::OffsetDateTime;
 
@@ -40,10 +42,11 @@ impl ExecutionRepository for InMemoryExecutionRepository {
         &self,
         organization: OrganizationId,
         execution: &Execution,
-        _started_by: UserId,
+        started_by: UserId,
     ) -> Result<(), PortError> {
         let mut state = self.memory.lock();
         state.job(organization, execution.job_id)?;
+        state.started_by.insert(execution.id, started_by);
         state.executions.push(Owned {
             organization,
             thing: execution.clone(),
@@ -94,16 +97,45 @@ impl ExecutionRepository for InMemoryExecutionRepository {
         Ok(execution.clone())
     }
 
-    async fn fail_overdue(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError> {
-        let mut failed = 0;
-        for owned in &mut self.memory.lock().executions {
+    async fn fail_overdue(
+        &self,
+        now: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<OverdueExecution>, PortError> {
+        let mut guard = self.memory.lock();
+        let state = &mut *guard;
+        let overdue = state.executions.iter_mut().filter(|owned| {
+            matches!(owned.thing.state, ExecutionState::Running { .. })
+                && !owned.thing.state.is_open(now)
+        });
+        let mut failed = Vec::new();
+        for owned in overdue.take(usize::try_from(limit).unwrap_or(usize::MAX)) {
             let execution = &mut owned.thing;
-            let running = matches!(execution.state, ExecutionState::Running { .. });
-            if failed < u64::from(limit) && running && !execution.state.is_open(now) {
-                execution.state = execution.state.clone().expire(now);
-                failed += 1;
-            }
+            execution.state = execution.state.clone().expire(now);
+            failed.push(OverdueExecution {
+                organization: owned.organization,
+                execution: execution.clone(),
+                started_by: starter(&state.started_by, execution.id)?,
+            });
         }
         Ok(failed)
     }
+
+    async fn started_by(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+    ) -> Result<UserId, PortError> {
+        let mut state = self.memory.lock();
+        state.execution_mut(organization, id)?;
+        starter(&state.started_by, id)
+    }
+}
+
+fn starter(
+    started_by: &BTreeMap<ExecutionId, UserId>,
+    id: ExecutionId,
+) -> Result<UserId, PortError> {
+    let starter = started_by.get(&id).copied();
+    starter.ok_or_else(|| PortError::Corrupt(format!("nobody started {id}")))
 }

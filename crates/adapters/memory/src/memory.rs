@@ -43,6 +43,7 @@ pub(crate) struct State {
     pub(crate) instruments: Vec<Owned<Instrument>>,
     pub(crate) jobs: Vec<Owned<Job>>,
     pub(crate) executions: Vec<Owned<Execution>>,
+    pub(crate) started_by: BTreeMap<ExecutionId, UserId>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
     pub(crate) files: Vec<Owned<File>>,
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,

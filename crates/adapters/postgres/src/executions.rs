@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use diesel::{
     prelude::*,
-    sql_types::{BigInt, Text, Timestamptz},
+    sql_types::{BigInt, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
@@ -13,7 +13,7 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository},
+    executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository, OverdueExecution},
 };
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -26,12 +26,12 @@ use crate::{
     transaction,
 };
 
-#[derive(Queryable, Selectable)]
+#[derive(Queryable, QueryableByName, Selectable)]
 #[diesel(table_name = job_execution)]
 struct ExecutionRow {
     id: Uuid,
     job_id: Uuid,
-    #[diesel(select_expression = job::name)]
+    #[diesel(select_expression = job::name, sql_type = Text)]
     job_name: String,
     origin: String,
     status: String,
@@ -79,6 +79,17 @@ impl TryFrom<ExecutionRow> for Execution {
     }
 }
 
+/// A row that was failed because its deadline has passed.
+#[derive(QueryableByName)]
+struct OverdueRow {
+    #[diesel(sql_type = SqlUuid)]
+    organization_id: Uuid,
+    #[diesel(sql_type = SqlUuid)]
+    started_by: Uuid,
+    #[diesel(embed)]
+    execution: ExecutionRow,
+}
+
 const fn deadline(state: &ExecutionState) -> Option<OffsetDateTime> {
     match state {
         ExecutionState::Running { deadline } => *deadline,
@@ -119,21 +130,27 @@ impl PgExecutionRepository {
         end(&mut connection, outcome).await
     }
 
-    async fn fail_overdue_once(&self, now: OffsetDateTime, limit: u32) -> Result<usize, Fault> {
+    async fn fail_overdue_once(
+        &self,
+        now: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<OverdueRow>, Fault> {
         let mut connection = self.database.connection().await?;
         // The array makes the planner choose the rows once.
         let failed = diesel::sql_query(
-            "UPDATE labdata.job_execution \
-             SET status = 'failed', completed_at = $1, error_message = $2 \
-             WHERE id = ANY (ARRAY( \
+            "UPDATE labdata.job_execution it \
+             SET status = 'failed', completed_at = $1, error_message = $2 FROM labdata.job \
+             WHERE job.organization_id = it.organization_id AND job.id = it.job_id \
+             AND it.id = ANY (ARRAY( \
                  SELECT id FROM labdata.job_execution \
                  WHERE status = 'running' AND deadline IS NOT NULL AND deadline <= $1 \
-                 ORDER BY deadline LIMIT $3 FOR UPDATE SKIP LOCKED))",
+                 ORDER BY deadline LIMIT $3 FOR UPDATE SKIP LOCKED)) \
+             RETURNING it.*, job.name AS job_name",
         )
         .bind::<Timestamptz, _>(now)
         .bind::<Text, _>(TIMED_OUT)
         .bind::<BigInt, _>(i64::from(limit))
-        .execute(&mut connection)
+        .load(&mut connection)
         .await?;
         Ok(failed)
     }
@@ -286,8 +303,39 @@ impl ExecutionRepository for PgExecutionRepository {
         Ok(closed.map_err(PortError::from)??)
     }
 
-    async fn fail_overdue(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError> {
+    async fn fail_overdue(
+        &self,
+        now: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<OverdueExecution>, PortError> {
         let failed = retried!(self.fail_overdue_once(now, limit))?;
-        Ok(u64::try_from(failed).unwrap_or(u64::MAX))
+        failed
+            .into_iter()
+            .map(|row| {
+                Ok(OverdueExecution {
+                    organization: OrganizationId::new(row.organization_id),
+                    started_by: UserId::new(row.started_by),
+                    execution: row.execution.try_into()?,
+                })
+            })
+            .collect()
+    }
+
+    async fn started_by(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+    ) -> Result<UserId, PortError> {
+        let mut connection = self.database.connection().await?;
+        let user: Option<Uuid> = job_execution::table
+            .find(id.as_uuid())
+            .filter(job_execution::organization_id.eq(organization.as_uuid()))
+            .select(job_execution::started_by)
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        user.map(UserId::new)
+            .ok_or(PortError::NotFound("execution"))
     }
 }

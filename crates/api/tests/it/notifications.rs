@@ -368,3 +368,33 @@ async fn the_link_in_an_email_turns_emails_off_when_it_is_posted_to() {
         .await
         .detail(404);
 }
+
+#[tokio::test]
+async fn the_platform_tells_of_a_failed_execution_by_the_same_way() {
+    let server = TestServer::start().await;
+    let client = server.admin().await;
+    let started = client
+        .post("/api/v1/job-executions", &json!({"job_name": "parse"}))
+        .await;
+    let id = started.json(200)["job_execution_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let path = format!("/api/v1/job-executions/{id}");
+    for _ in 0..2 {
+        client
+            .patch(&path, &json!({"status": "failed"}))
+            .await
+            .json(200);
+    }
+    let rows = client.get(PATH).await.json(200);
+    assert_eq!(rows.as_array().unwrap().len(), 1);
+    let row = &rows[0];
+    assert_eq!(row["title"], "\"parse\" failed");
+    assert_eq!(row["action_url"], format!("/job-executions/{id}"));
+    let platform = json!({"kind": "platform", "name": "labdata", "api_key_id": null});
+    assert_eq!(
+        (&row["sender"], &row["api_key_id"]),
+        (&platform, &Value::Null)
+    );
+}

@@ -7,18 +7,20 @@ use labdata_application::{
     Error, Ports,
     close_execution::close_execution,
     get_execution::get_execution,
+    list_notifications::list_notifications,
     start_execution::{StartExecution, start_execution},
     sweep_executions::sweep_executions,
 };
 use labdata_domain::{
     execution::{Execution, FinalStatus},
     ids::{ExecutionId, OrganizationId, UserId},
+    notification::Sender,
     page::{Page, PageRequest},
     scope::Scope,
 };
 use labdata_ports::{
     PortError,
-    executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository},
+    executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository, OverdueExecution},
 };
 use mockall::mock;
 use time::{Duration, OffsetDateTime};
@@ -54,7 +56,16 @@ mock! {
             status: FinalStatus,
             now: OffsetDateTime,
         ) -> Result<Execution, CloseExecutionError>;
-        async fn fail_overdue(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError>;
+        async fn fail_overdue(
+            &self,
+            now: OffsetDateTime,
+            limit: u32,
+        ) -> Result<Vec<OverdueExecution>, PortError>;
+        async fn started_by(
+            &self,
+            organization: OrganizationId,
+            id: ExecutionId,
+        ) -> Result<UserId, PortError>;
     }
 }
 
@@ -99,18 +110,75 @@ async fn past_its_deadline_an_execution_cannot_be_completed_though_no_sweeper_ca
 async fn sweeping_goes_on_while_batches_are_full() {
     let lab = Lab::new().await;
     let mut executions = MockExecutions::new();
-    let mut left = 1_200_u64;
+    let actor = lab.actor(&Scope::ALL);
+    let made = start_execution(&lab.ports, &actor, StartExecution::default()).await;
+    let one = OverdueExecution {
+        organization: actor.organization,
+        execution: made.unwrap(),
+        started_by: actor.user,
+    };
+    let mut left = 1_200_usize;
     executions
         .expect_fail_overdue()
         .times(3)
         .returning(move |_, limit| {
-            let batch = left.min(u64::from(limit));
+            let batch = left.min(usize::try_from(limit).unwrap());
             left -= batch;
-            Ok(batch)
+            Ok(vec![one.clone(); batch])
         });
     let ports = Ports {
         executions: Arc::new(executions),
         ..lab.ports.clone()
     };
     assert_eq!(sweep_executions(&ports).await.unwrap(), 1_200);
+}
+
+#[tokio::test]
+async fn who_started_a_failed_execution_is_told_once_by_the_platform() {
+    let lab = Lab::new().await;
+    let actor = lab.actor(&Scope::ALL);
+    let timed = StartExecution {
+        job_name: Some("parse plates".to_owned()),
+        timeout_minutes: Some(1),
+        ..StartExecution::default()
+    };
+    let failing = start_execution(&lab.ports, &actor, timed.clone())
+        .await
+        .unwrap();
+    let fine = start_execution(&lab.ports, &actor, timed.clone())
+        .await
+        .unwrap();
+    let late = start_execution(&lab.ports, &actor, timed).await.unwrap();
+    // Another of the lab closes it; who started it is told.
+    let mut other = actor.clone();
+    other.user = UserId::new(lab.ports.ids.next_id());
+    for _ in 0..2 {
+        close_execution(&lab.ports, &other, failing.id, FinalStatus::Failed)
+            .await
+            .unwrap();
+        close_execution(&lab.ports, &actor, fine.id, FinalStatus::Completed)
+            .await
+            .unwrap();
+    }
+    lab.clock.advance(Duration::minutes(2));
+    for expected in [1, 0] {
+        assert_eq!(sweep_executions(&lab.ports).await.unwrap(), expected);
+    }
+    let page = PageRequest {
+        limit: None,
+        after: None,
+    };
+    let told = list_notifications(&lab.ports, &actor, false, page)
+        .await
+        .unwrap()
+        .items;
+    let titles: Vec<&str> = told.iter().map(|one| one.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        ["\"parse plates\" timed out", "\"parse plates\" failed"]
+    );
+    for (one, execution) in told.iter().zip([late, failing]) {
+        assert_eq!(one.sender, Sender::Platform);
+        assert_eq!(one.action_url, format!("/job-executions/{}", execution.id));
+    }
 }

@@ -3,6 +3,7 @@
 mod caps;
 mod draft;
 mod email;
+mod notices;
 mod preferences;
 mod unsubscribe;
 
@@ -17,6 +18,7 @@ pub use draft::{
     RESERVED_DATA_KEYS,
 };
 pub use email::{AfterFailure, EmailText, MAX_EMAIL_AGE, MAX_EMAIL_TRIES, after_failure};
+pub use notices::failure_notice;
 pub use preferences::{ChannelChange, Channels, Preferences};
 pub use unsubscribe::{read_unsubscribe_token, unsubscribe_token};
 

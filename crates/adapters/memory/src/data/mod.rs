@@ -149,6 +149,7 @@ impl State {
                     created_at: now,
                     started_at: Some(now),
                 };
+                self.started_by.insert(*execution, attribution.user);
                 self.executions.push(Owned {
                     organization,
                     thing: new,
