@@ -26,7 +26,9 @@ pub(super) fn apply(
         tables,
         execution,
         now,
+        return_rows: plan.return_rows,
         ids: Vec::new(),
+        parents: BTreeSet::new(),
     };
     let mut outcome = WriteOutcome::default();
     for (index, step) in plan.tables.iter().enumerate() {
@@ -57,8 +59,11 @@ struct Writing<'t> {
     tables: &'t mut Tables,
     execution: ExecutionId,
     now: OffsetDateTime,
+    return_rows: bool,
     /// The key of every row of the steps so far.
     ids: Vec<Vec<Option<KeyValue>>>,
+    /// Whose series were written: the raw table, its reference, the parent.
+    parents: BTreeSet<(String, usize, KeyValue)>,
 }
 
 impl Writing<'_> {
@@ -95,7 +100,9 @@ impl Writing<'_> {
             Action::Update { key, on_match } => {
                 self.update(index, step, &matched, key, *on_match, &mut outcome)?;
             }
-            Action::Delete { cascade, .. } => self.delete(step, &matched, *cascade, &mut outcome),
+            Action::Delete { cascade, .. } => {
+                self.delete(index, step, &matched, *cascade, &mut outcome)?;
+            }
         }
         let broken = self.tables.broken_values();
         if !broken.is_empty() {
@@ -152,7 +159,7 @@ impl Writing<'_> {
             problems.extend(
                 problem.map(|text| Problem::at(format!("tables[{index}].rows[{row}]"), text)),
             );
-            matched.push(first);
+            matched.push(first.filter(|_| second.is_none()));
         }
         if problems.is_empty() {
             Ok(matched)
@@ -184,6 +191,7 @@ impl Writing<'_> {
         let table = &step.table;
         let own_key = table.primary_key().map(|(index, _)| index);
         let mut created = Vec::new();
+        let mut problems = Vec::new();
         for row in matched
             .iter()
             .enumerate()
@@ -197,10 +205,11 @@ impl Writing<'_> {
             };
             let (Some(key), true) = (key, missing.is_empty()) else {
                 let path = format!("tables[{index}].rows[{row}]");
-                return Err(vec![Problem::at(
+                problems.push(Problem::at(
                     path,
                     format!("cannot be created: the required columns {missing:?} are missing"),
-                )]);
+                ));
+                continue;
             };
             let cells = (0..table.columns.len())
                 .map(|column| {
@@ -227,6 +236,9 @@ impl Writing<'_> {
             }
             created.push(key);
         }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
         outcome.created = count(created.len());
         self.note(step, Effect::Created(created));
         Ok(())
@@ -243,6 +255,7 @@ impl Writing<'_> {
     ) -> Result<(), Vec<Problem>> {
         let own_key = step.table.primary_key().map(|(index, _)| index);
         let mut updated = 0;
+        let mut problems = Vec::new();
         for (row, matched) in matched.iter().enumerate() {
             let Some(matched) = matched else { continue };
             let mut given: Vec<(usize, Option<Scalar>)> = Vec::new();
@@ -262,10 +275,11 @@ impl Writing<'_> {
                         let text = format!(
                             "the row that matches has the key \"{matched}\", which cannot be changed"
                         );
-                        return Err(vec![Problem::at(
-                            format!("tables[{index}].rows[{row}]"),
+                        let name = step.table.primary_key().map_or("id", |(_, key)| &key.name);
+                        problems.push(Problem::at(
+                            format!("tables[{index}].rows[{row}].{name}"),
                             text,
-                        )]);
+                        ));
                     }
                 } else if provided && !key.contains(&column.column) {
                     given.push((column.column, value));
@@ -297,6 +311,9 @@ impl Writing<'_> {
                 updated += 1;
             }
         }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
         outcome.updated = count(updated);
         self.note(step, Effect::Updated(updated));
         Ok(())
@@ -304,16 +321,20 @@ impl Writing<'_> {
 
     fn delete(
         &mut self,
+        index: usize,
         step: &TableStep,
         matched: &[Option<KeyValue>],
         cascade: bool,
         outcome: &mut TableOutcome,
-    ) {
+    ) -> Result<(), Vec<Problem>> {
         let asked: BTreeSet<(String, KeyValue)> = matched
             .iter()
             .flatten()
             .map(|key| (step.table.name.clone(), key.clone()))
             .collect();
+        if !cascade {
+            self.refuse_referenced(index, step, matched, &asked)?;
+        }
         let mut doomed = asked.clone();
         let mut found = cascade;
         while found {
@@ -321,6 +342,13 @@ impl Writing<'_> {
             found = !more.is_empty();
             doomed.extend(more);
         }
+        // A deleted row is answered as it was.
+        outcome.rows = self.return_rows.then(|| {
+            let rows = matched.iter().flatten();
+            rows.filter_map(|key| self.tables.row(&step.table.name, key))
+                .map(|row| render_row(&step.table, row))
+                .collect()
+        });
         let mut others: BTreeMap<String, u64> = BTreeMap::new();
         for (table, _) in doomed.difference(&asked) {
             *others.entry(table.clone()).or_default() += 1;
@@ -331,6 +359,36 @@ impl Writing<'_> {
         outcome.deleted = count(asked.len());
         outcome.cascade_deleted = Some(others);
         self.note(step, Effect::Deleted(doomed.len()));
+        Ok(())
+    }
+
+    /// Without cascade, rows that stay must not reference rows that go.
+    fn refuse_referenced(
+        &self,
+        index: usize,
+        step: &TableStep,
+        matched: &[Option<KeyValue>],
+        asked: &BTreeSet<(String, KeyValue)>,
+    ) -> Result<(), Vec<Problem>> {
+        let mut problems = Vec::new();
+        for (row, key) in matched.iter().enumerate() {
+            let Some(key) = key else { continue };
+            let this = BTreeSet::from([(step.table.name.clone(), key.clone())]);
+            let staying = self.tables.referrers(&this);
+            if let Some((table, _)) = staying.difference(asked).next() {
+                problems.push(Problem::at(
+                    format!("tables[{index}].rows[{row}]"),
+                    format!(
+                        "rows of \"{table}\" reference \"{key}\"; delete them first, or set cascade"
+                    ),
+                ));
+            }
+        }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
     }
 
     fn note(&mut self, step: &TableStep, effect: Effect) {
@@ -360,6 +418,13 @@ impl Writing<'_> {
                 "the parent row does not exist",
             )]);
         };
+        let written = (step.table.name.clone(), step.parent_column, parent.clone());
+        if !self.parents.insert(written) {
+            return Err(vec![Problem::at(
+                format!("series[{index}].parent"),
+                "an earlier series of this request has the same parent",
+            )]);
+        }
         let points = self.points(step, &parent);
         let id = self.tables.next_id();
         let stored = self

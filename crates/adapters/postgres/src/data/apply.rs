@@ -33,7 +33,7 @@ use super::{
     failure::Failure,
     insert::insert_rows,
     ledger::{Entry, LedgerAction, record},
-    modify::{Resolved, modify_rows},
+    modify::{Resolved, match_rows, modify_rows},
     series::{ReadySeries, replace_series},
 };
 use crate::sql::{
@@ -318,8 +318,8 @@ async fn rows_before_delete(
     key: &[usize],
     columns: &Resolved<'_>,
 ) -> Result<Option<Vec<RowJson>>, Failure> {
-    let matched = super::modify::match_rows(connection, writing, step, key, columns).await?;
-    let ids = super::modify::require_matches(step, &matched)?;
+    let matched = match_rows(connection, writing, step, key, columns, true).await?;
+    let ids: Vec<KeyValue> = matched.into_iter().flatten().collect();
     Ok(Some(
         read_rows(connection, writing, &step.1.table, &ids).await?,
     ))

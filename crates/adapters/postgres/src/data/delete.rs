@@ -16,7 +16,7 @@ use labdata_domain::{
 use super::{
     apply::Writing,
     failure::Failure,
-    modify::{Resolved, match_rows, require_matches},
+    modify::{Resolved, match_rows},
 };
 use crate::sql::{
     bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
@@ -50,8 +50,8 @@ pub(super) async fn delete_rows(
     columns: &Resolved<'_>,
 ) -> Result<(TableOutcome, Doomed), Failure> {
     let (_, plan) = step;
-    let matched = match_rows(connection, writing, step, key, columns).await?;
-    let ids = require_matches(step, &matched)?;
+    let matched = match_rows(connection, writing, step, key, columns, true).await?;
+    let ids: Vec<KeyValue> = matched.into_iter().flatten().collect();
     let mut doomed: HashMap<String, HashSet<KeyValue>> = HashMap::new();
     doomed.insert(plan.table.name.clone(), ids.iter().cloned().collect());
     if cascade {

@@ -37,16 +37,18 @@ struct Matched {
 /// where it matches none.
 ///
 /// # Errors
-/// A problem at every row that matches several rows, or one that another input row matches too.
+/// A problem at every row that matches several rows, or one that an earlier input row matches
+/// too, or, if every row must match, none.
 pub(super) async fn match_rows(
     connection: &mut AsyncPgConnection,
     writing: &Writing<'_>,
     step: (usize, &TableStep),
     key: &[usize],
     columns: &Resolved<'_>,
+    must_match: bool,
 ) -> Result<Vec<Option<KeyValue>>, Failure> {
-    let (step_index, step) = step;
-    let table = &step.table;
+    let (_, plan) = step;
+    let table = &plan.table;
     let mut arrays = Vec::new();
     let mut aliases = Vec::new();
     let mut conditions = Vec::new();
@@ -80,38 +82,50 @@ pub(super) async fn match_rows(
     for values in bound {
         query = bind_values(query, values);
     }
-    let found: Vec<Matched> = query.load(connection).await?;
+    let mut found: Vec<Matched> = query.load(connection).await?;
+    found.sort_by_key(|found| found.place);
+    assign_matches(step, found, must_match)
+}
+
+/// Gives every input row the row that it matches. `found` is in the order of the input.
+fn assign_matches(
+    (step_index, step): (usize, &TableStep),
+    found: Vec<Matched>,
+    must_match: bool,
+) -> Result<Vec<Option<KeyValue>>, Failure> {
+    let table = &step.table;
     let data_type = primary_key_type(table);
     let mut matched: Vec<Option<KeyValue>> = vec![None; step.len];
-    let mut owner: HashMap<String, usize> = HashMap::with_capacity(found.len());
+    let mut owner: HashMap<KeyValue, usize> = HashMap::with_capacity(found.len());
     let mut problems = Vec::new();
-    for Matched { place, key } in found {
-        let row = usize::try_from(place - 1).unwrap_or(usize::MAX);
-        let Some(slot) = matched.get_mut(row) else {
-            continue;
+    let mut found = found.into_iter().peekable();
+    for (row, slot) in matched.iter_mut().enumerate() {
+        let place = i64::try_from(row).unwrap_or(i64::MAX).saturating_add(1);
+        let is_own = |next: &Matched| next.place == place;
+        let first = found.next_if(is_own);
+        let several = found.next_if(is_own).is_some();
+        while found.next_if(is_own).is_some() {}
+        let mut refuse = |message: String| {
+            let path = format!("tables[{step_index}].rows[{row}]");
+            problems.push((row, Problem::at(path, message)));
         };
-        let path = format!("tables[{step_index}].rows[{row}]");
-        if slot.is_some() {
-            problems.push((
-                row,
-                Problem::at(
-                    path,
-                    format!("the key matches several rows of \"{}\"", table.name),
-                ),
+        if several {
+            refuse(format!(
+                "the key matches several rows of \"{}\"",
+                table.name
             ));
-        } else if let Some(first) = owner.insert(key.clone(), row) {
-            problems.push((
-                row,
-                Problem::at(
-                    path,
-                    format!(
-                        "matches the same row of \"{}\" as rows[{first}]",
-                        table.name
-                    ),
-                ),
-            ));
+        } else if let Some(first) = first {
+            let key = key_from_text(first.key, data_type);
+            if let Some(other) = owner.insert(key.clone(), row) {
+                refuse(format!(
+                    "matches the same row of \"{}\" as rows[{other}]",
+                    table.name
+                ));
+            }
+            *slot = Some(key);
+        } else if must_match {
+            refuse(format!("the key matches no row of \"{}\"", table.name));
         }
-        *slot = Some(key_from_text(key, data_type));
     }
     finish(problems)?;
     Ok(matched)
@@ -122,32 +136,9 @@ fn finish(mut problems: Vec<(usize, Problem)>) -> Result<(), Failure> {
         return Ok(());
     }
     problems.sort_by_key(|(row, _)| *row);
-    problems.dedup_by(|a, b| a.1 == b.1);
     Err(Failure::Problems(Problem::first_of(
         problems.into_iter().map(|(_, problem)| problem).collect(),
     )))
-}
-
-/// Refuses rows that match none, for modes in which every row must match.
-pub(super) fn require_matches(
-    step: (usize, &TableStep),
-    matched: &[Option<KeyValue>],
-) -> Result<Vec<KeyValue>, Failure> {
-    let (step_index, step) = step;
-    let problems = matched
-        .iter()
-        .enumerate()
-        .filter(|(_, key)| key.is_none())
-        .map(|(row, _)| {
-            let message = format!("the key matches no row of \"{}\"", step.table.name);
-            (
-                row,
-                Problem::at(format!("tables[{step_index}].rows[{row}]"), message),
-            )
-        })
-        .collect();
-    finish(problems)?;
-    Ok(matched.iter().flatten().cloned().collect())
 }
 
 /// Updates matched rows, creates the others where that is asked for.
@@ -161,7 +152,15 @@ pub(super) async fn modify_rows(
 ) -> Result<(TableOutcome, Vec<String>), Failure> {
     let (step_index, plan) = step;
     let table = &plan.table;
-    let matched = match_rows(connection, writing, step, key, &columns).await?;
+    let matched = match_rows(
+        connection,
+        writing,
+        step,
+        key,
+        &columns,
+        plan.new_keys.is_none(),
+    )
+    .await?;
     refuse_new_primary_keys(step, &matched, &columns)?;
     let create: Vec<usize> = matched
         .iter()
@@ -176,9 +175,6 @@ pub(super) async fn modify_rows(
         .map(|(row, _)| row)
         .collect();
     let mut ids = matched.clone();
-    if plan.new_keys.is_none() {
-        require_matches(step, &matched)?;
-    }
     let new_keys = plan.new_keys.as_ref().filter(|_| !create.is_empty());
     let new_keys = new_keys.map(|keys| gather(keys, &create));
     if let Some(keys) = &new_keys {
@@ -362,18 +358,10 @@ async fn update_rows(
         let picked = picked.filter(|picked| picked.iter().any(|given| !given));
         update_plan.set(*index, gather(values, update), picked, on_match);
     }
-    if update_plan.assignments.is_empty() {
-        let all = update
-            .iter()
-            .filter_map(|row| ids.get(*row)?.as_ref())
-            .map(ToString::to_string)
-            .collect();
-        return Ok(if on_match == OnMatch::Overwrite {
-            all
-        } else {
-            Vec::new()
-        });
+    if update_plan.assignments.is_empty() && on_match == OnMatch::FillMissing {
+        return Ok(Vec::new());
     }
+    // Overwriting nothing still counts as an update, and says so on the row.
     update_plan.run(connection, writing, keys, on_match).await
 }
 
@@ -460,12 +448,13 @@ impl<'t> UpdatePlan<'t> {
             OnMatch::Overwrite => String::new(),
             OnMatch::FillMissing => format!(" AND ({})", self.fills.join(" OR ")),
         };
+        let mut assignments = self.assignments;
+        assignments.push(format!("updated_at = ${}", self.arrays.len() + 1));
         let mut query = statement(format!(
-            "UPDATE {table} t SET {assignments}, updated_at = ${now} FROM unnest({arrays}) AS u({aliases}) \
+            "UPDATE {table} t SET {assignments} FROM unnest({arrays}) AS u({aliases}) \
              WHERE t.{own_key} = u.k{filter} RETURNING t.{own_key}::text AS key",
             table = writing.schemas.table(&self.table.name),
-            assignments = self.assignments.join(", "),
-            now = self.arrays.len() + 1,
+            assignments = assignments.join(", "),
             arrays = self.arrays.join(", "),
             aliases = self.aliases.join(", "),
         ));

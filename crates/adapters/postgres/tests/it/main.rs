@@ -9,6 +9,7 @@
 
 mod contracts;
 mod data_concurrency;
+mod data_properties;
 mod migrations;
 mod query;
 mod query_attacks;
