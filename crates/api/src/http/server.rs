@@ -50,6 +50,8 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     .client_request_timeout(HEAD_TIMEOUT)
     .keep_alive(KEEP_ALIVE)
     .shutdown_timeout(SHUTDOWN_SECONDS)
+    // A client that closes its side has left: what runs for it ends, on the database too.
+    .h1_allow_half_closed(false)
     .disable_signals()
     .listen(listener)?
     .run();

@@ -26,6 +26,7 @@ mod on_postgres;
 mod openapi;
 mod operations;
 mod process;
+mod queries;
 mod program;
 mod server;
 mod settings;
