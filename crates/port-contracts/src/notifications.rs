@@ -65,7 +65,7 @@ pub fn notification(dedupe_key: &str, seconds: i64) -> NewNotification {
 }
 
 /// Turns channels of a user on or off.
-pub async fn prefer(
+pub(crate) async fn prefer(
     notifications: &dyn NotificationRepository,
     organization: OrganizationId,
     user: UserId,

@@ -26,8 +26,8 @@ mod on_postgres;
 mod openapi;
 mod operations;
 mod process;
-mod queries;
 mod program;
+mod queries;
 mod server;
 mod settings;
 #[path = "../../../adapters/mail/tests/it/sink.rs"]
