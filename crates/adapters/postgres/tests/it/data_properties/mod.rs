@@ -12,7 +12,7 @@ use std::{
 };
 
 use labdata_domain::{
-    data_write::{Mode, Problem, WriteOutcome, WriteRequest, check},
+    data_write::{Problem, WriteOutcome, WriteRequest, check},
     ids::{ExecutionId, JobId},
     job::JobName,
     revert::RevertReport,
@@ -208,10 +208,6 @@ async fn agree(list: Vec<u16>, tally: &Tally) {
         let told = || format!("{:#?}\n{}", schema.tables, history.join("\n"));
         match step {
             Step::Write(request) => {
-                let modifies = request
-                    .tables
-                    .iter()
-                    .any(|table| matches!(table.mode, Mode::Update | Mode::Upsert));
                 let expected = write(&model, turn, request.clone()).await;
                 let found = write(&postgres, turn, request).await;
                 tally.note(&expected);
