@@ -10,27 +10,29 @@ fn name(text: &str) -> &str {
 }
 
 #[test]
-fn every_clause_is_in_the_macro_of_its_suite() {
+fn every_clause_is_in_the_macro_of_a_suite() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut suites = 0;
+    let (mut listed, mut clauses) = (BTreeSet::new(), BTreeSet::new());
     for entry in fs::read_dir(sources).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "rs") {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
-        let Some((_, rest)) = text.split_once("_contract {\n") else {
-            continue;
-        };
-        let (listing, code) = rest.split_once("\n}\n").unwrap();
-        let listed: BTreeSet<&str> = listing
-            .lines()
-            .filter_map(|line| line.trim().strip_suffix(','))
-            .filter(|line| name(line) == *line)
-            .collect();
-        let clauses: BTreeSet<&str> = code.split("\npub async fn ").skip(1).map(name).collect();
-        assert_eq!(listed, clauses, "{}", path.display());
-        suites += 1;
+        if let Some((_, rest)) = text.split_once("_contract {\n") {
+            let (listing, _) = rest.split_once("\n}\n").unwrap();
+            let names = listing
+                .lines()
+                .filter_map(|line| line.trim().strip_suffix(','));
+            listed.extend(names.filter(|line| name(line) == *line).map(str::to_owned));
+        }
+        // A clause takes the harness; other public functions are steps that clauses share.
+        let functions = text.split("\npub async fn ").skip(1);
+        let own = functions
+            .filter(|function| function.split('{').next().unwrap().contains("harness: &H"))
+            .map(|function| name(function).to_owned());
+        clauses.extend(own);
     }
-    assert!(suites >= 5, "the suites were not found");
+    assert_eq!(listed, clauses);
+    assert!(clauses.len() > 100, "the suites were not found");
 }
