@@ -86,3 +86,7 @@ id!(
     /// A notification: one row of a user's inbox.
     NotificationId
 );
+id!(
+    /// An event in the outbox.
+    EventId
+);

@@ -9,6 +9,7 @@ pub mod actor;
 pub mod api_key;
 pub mod catalog;
 pub mod data_write;
+pub mod event;
 pub mod execution;
 pub mod file;
 pub mod ids;

@@ -53,6 +53,7 @@ pub mod data_revert;
 pub mod data_series;
 pub mod data_write;
 pub mod definitions;
+pub mod events;
 pub mod execution_ends;
 pub mod executions;
 pub mod file_ends;

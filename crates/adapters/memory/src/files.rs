@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
+    event::EventKind,
     file::{File, FileFilter, FileState, ObjectKey, StoredBytes},
     ids::{FileId, OrganizationId},
     page::{Cursor, Page, PageRequest},
@@ -56,6 +57,13 @@ impl State {
         Ok(())
     }
 
+    /// Stores the event of a file that is confirmed now.
+    fn record_upload(&mut self, organization: OrganizationId, file: &File) {
+        if let Some(at) = file.state.uploaded_at() {
+            self.record_event(organization, EventKind::FileUploaded(file.id), at);
+        }
+    }
+
     /// The organization's files, to be changed.
     fn files_mut(&mut self, organization: OrganizationId) -> impl Iterator<Item = &mut File> {
         self.files
@@ -88,6 +96,7 @@ impl FileRepository for InMemoryFileRepository {
                     organization,
                     thing: file.clone(),
                 });
+                state.record_upload(organization, file);
                 Ok(Recorded {
                     file: file.clone(),
                     abandoned: None,
@@ -108,10 +117,9 @@ impl FileRepository for InMemoryFileRepository {
                     created_at,
                     ..file.clone()
                 };
-                Ok(Recorded {
-                    file: earlier.clone(),
-                    abandoned,
-                })
+                let file = earlier.clone();
+                state.record_upload(organization, &file);
+                Ok(Recorded { file, abandoned })
             }
         }
     }
@@ -166,7 +174,9 @@ impl FileRepository for InMemoryFileRepository {
                     bytes,
                     uploaded_at: now,
                 };
-                Ok((file.clone(), true))
+                let file = file.clone();
+                state.record_upload(organization, &file);
+                Ok((file, true))
             }
         }
     }
@@ -179,6 +189,7 @@ impl FileRepository for InMemoryFileRepository {
             .iter()
             .position(is_it)
             .ok_or(PortError::NotFound("file"))?;
+        state.events.retain(|event| event.kind.file() != Some(id));
         Ok(state.files.remove(at).thing)
     }
 }

@@ -8,6 +8,7 @@ use std::{
 use bytes::Bytes;
 use labdata_domain::{
     api_key::ApiKey,
+    event::Event,
     execution::Execution,
     file::{File, ObjectKey},
     ids::{ExecutionId, JobId, OrganizationId, UserId},
@@ -48,6 +49,9 @@ pub(crate) struct State {
     pub(crate) files: Vec<Owned<File>>,
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,
     pub(crate) notifications: Vec<notifications::Row>,
+    pub(crate) events: Vec<Event>,
+    /// How many events there ever were.
+    pub(crate) events_so_far: u128,
     pub(crate) preferences: BTreeMap<UserId, Preferences>,
     /// Every permission that a URL was given, by the number in the URL.
     pub(crate) granted: Vec<Granted>,

@@ -8,6 +8,7 @@ use diesel::{
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
+    event::EventKind,
     execution::ExecutionState,
     file::{ExtensionFilter, File, FileFilter, FileState, ObjectKey, StoredBytes},
     ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
@@ -22,6 +23,7 @@ use uuid::Uuid;
 
 use crate::{
     errors::{Fault, corrupt, end, port_error, retried},
+    events,
     file_rows::{
         EXTENSION_CHARS, FileRow, IdentityRow, StateColumns, UploadRow, extension_prefix, path_hash,
     },
@@ -163,7 +165,7 @@ async fn add(
     }
     for _ in 0..MAX_ROUNDS {
         if let Some(standing) = standing_record(connection, organization, file).await? {
-            return take_over(connection, standing, file).await;
+            return take_over(connection, organization, standing, file).await;
         }
         // A racing insertion of the same path is waited for; the next round finds its record.
         let stored = diesel::insert_into(file::table)
@@ -174,6 +176,7 @@ async fn add(
             .execute(connection)
             .await?;
         if stored == 1 {
+            record_upload(connection, organization, file).await?;
             return Ok(Ok(Recorded {
                 file: file.clone(),
                 abandoned: None,
@@ -186,6 +189,7 @@ async fn add(
 /// A record that awaits its bytes gives way to the new one; a confirmed one does not.
 async fn take_over(
     connection: &mut Connection,
+    organization: OrganizationId,
     standing: File,
     file: &File,
 ) -> Result<Result<Recorded, AddFileError>, Fault> {
@@ -196,14 +200,31 @@ async fn take_over(
         .set(UploadRow::of(file)?)
         .execute(connection)
         .await?;
+    let recorded = File {
+        id: standing.id,
+        created_at: standing.created_at,
+        ..file.clone()
+    };
+    record_upload(connection, organization, &recorded).await?;
     Ok(Ok(Recorded {
-        file: File {
-            id: standing.id,
-            created_at: standing.created_at,
-            ..file.clone()
-        },
+        file: recorded,
         abandoned: (object != file.state.object()).then_some((object, expires_at)),
     }))
+}
+
+/// Stores the event of a file that is confirmed now.
+async fn record_upload(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    file: &File,
+) -> Result<(), Fault> {
+    match file.state.uploaded_at() {
+        None => Ok(()),
+        Some(at) => {
+            let uploaded = EventKind::FileUploaded(file.id);
+            events::record(connection, organization, uploaded, at).await
+        }
+    }
 }
 
 async fn confirm(
@@ -238,6 +259,7 @@ async fn confirm(
         state: confirmed,
         ..standing
     };
+    record_upload(connection, organization, &file).await?;
     Ok(Ok((file, true)))
 }
 

@@ -111,6 +111,17 @@ diesel::table! {
 }
 
 diesel::table! {
+    labdata.event (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        kind -> Text,
+        file_id -> Nullable<Uuid>,
+        job_execution_id -> Nullable<Uuid>,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     labdata.notification (organization_id, id) {
         id -> Uuid,
         organization_id -> Uuid,

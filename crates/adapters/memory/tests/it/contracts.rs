@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use labdata_memory::{
     InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
-    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryInstrumentRepository,
-    InMemoryJobRepository, InMemoryNotificationRepository, InMemoryTenancyRepository, Memory,
+    InMemoryEventOutbox, InMemoryExecutionRepository, InMemoryFileRepository,
+    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
+    InMemoryTenancyRepository, Memory,
 };
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
     api_keys::ApiKeyRepository, blob::BlobStore, catalog::CatalogStore, data::DataStore,
-    executions::ExecutionRepository, files::FileRepository, instruments::InstrumentRepository,
-    jobs::JobRepository, notifications::NotificationRepository, tenancy::TenancyRepository,
+    events::EventOutbox, executions::ExecutionRepository, files::FileRepository,
+    instruments::InstrumentRepository, jobs::JobRepository, notifications::NotificationRepository,
+    tenancy::TenancyRepository,
 };
 
 /// All fakes over one store.
@@ -47,6 +49,7 @@ subjects! {
     DataStore => InMemoryDataStore,
     BlobStore => InMemoryBlobStore,
     FileRepository => InMemoryFileRepository,
+    EventOutbox => InMemoryEventOutbox,
     NotificationRepository => InMemoryNotificationRepository,
 }
 
@@ -60,6 +63,7 @@ labdata_port_contracts::data_contract!(InMemory);
 labdata_port_contracts::blob_contract!(InMemory);
 labdata_port_contracts::files_contract!(InMemory);
 labdata_port_contracts::file_lists_contract!(InMemory);
+labdata_port_contracts::events_contract!(InMemory);
 labdata_port_contracts::notifications_contract!(InMemory);
 labdata_port_contracts::notification_caps_contract!(InMemory);
 labdata_port_contracts::notification_emails_contract!(InMemory);

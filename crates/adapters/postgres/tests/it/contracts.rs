@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
-    api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore,
+    api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore, events::EventOutbox,
     executions::ExecutionRepository, files::FileRepository, instruments::InstrumentRepository,
     jobs::JobRepository, notifications::NotificationRepository, tenancy::TenancyRepository,
 };
 use labdata_postgres::{
-    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
+    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore, PgEventOutbox,
     PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
     PgNotificationRepository, PgTenancyRepository,
 };
@@ -64,6 +64,7 @@ subjects! {
     JobRepository => PgJobRepository,
     ExecutionRepository => PgExecutionRepository,
     FileRepository => PgFileRepository,
+    EventOutbox => PgEventOutbox,
     NotificationRepository => PgNotificationRepository,
     CatalogStore => PgCatalogStore,
 }
@@ -82,6 +83,7 @@ labdata_port_contracts::jobs_contract!(Postgres);
 labdata_port_contracts::executions_contract!(Postgres);
 labdata_port_contracts::files_contract!(Postgres);
 labdata_port_contracts::file_lists_contract!(Postgres);
+labdata_port_contracts::events_contract!(Postgres);
 labdata_port_contracts::catalog_contract!(Postgres);
 labdata_port_contracts::data_contract!(Postgres);
 labdata_port_contracts::notifications_contract!(Postgres);

@@ -10,6 +10,7 @@
 mod contracts;
 mod data_concurrency;
 mod data_properties;
+mod events;
 mod migrations;
 mod query;
 mod query_attacks;
