@@ -69,6 +69,7 @@ pub mod notification_caps;
 pub mod notification_emails;
 pub mod notifications;
 pub mod paging;
+pub mod runs;
 pub mod tenancy;
 
 pub use async_trait::async_trait;

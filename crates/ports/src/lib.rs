@@ -21,6 +21,7 @@ pub mod jobs;
 pub mod mailer;
 pub mod notifications;
 pub mod query;
+pub mod runner;
 pub mod tenancy;
 
 pub use clock::Clock;

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use labdata_memory::{
     InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
     InMemoryEventOutbox, InMemoryExecutionRepository, InMemoryFileRepository,
-    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryTenancyRepository, Memory,
+    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
+    InMemoryNotificationRepository, InMemoryTenancyRepository, Memory,
 };
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
     api_keys::ApiKeyRepository, blob::BlobStore, catalog::CatalogStore, data::DataStore,
     events::EventOutbox, executions::ExecutionRepository, files::FileRepository,
     instruments::InstrumentRepository, jobs::JobRepository, notifications::NotificationRepository,
-    tenancy::TenancyRepository,
+    runner::JobRunner, tenancy::TenancyRepository,
 };
 
 /// All fakes over one store.
@@ -53,6 +53,22 @@ subjects! {
     NotificationRepository => InMemoryNotificationRepository,
 }
 
+/// A runner of its own: runs are not kept in the store.
+struct Runs(InMemoryJobRunner);
+
+#[async_trait]
+impl Harness for Runs {
+    async fn fresh() -> Self {
+        Self(InMemoryJobRunner::new())
+    }
+}
+
+impl Subject<dyn JobRunner> for Runs {
+    fn subject(&self) -> Arc<dyn JobRunner> {
+        Arc::new(self.0.clone())
+    }
+}
+
 labdata_port_contracts::tenancy_contract!(InMemory);
 labdata_port_contracts::api_keys_contract!(InMemory);
 labdata_port_contracts::instruments_contract!(InMemory);
@@ -67,3 +83,4 @@ labdata_port_contracts::events_contract!(InMemory);
 labdata_port_contracts::notifications_contract!(InMemory);
 labdata_port_contracts::notification_caps_contract!(InMemory);
 labdata_port_contracts::notification_emails_contract!(InMemory);
+labdata_port_contracts::runs_contract!(Runs);
