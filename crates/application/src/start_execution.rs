@@ -65,12 +65,6 @@ pub async fn ensure_job(ports: &Ports, actor: &Actor, name: Option<&str>) -> Res
         Some(name) => JobName::parse(name).map_err(|error| Error::Invalid(error.to_string()))?,
         None => JobName::default_job(),
     };
-    let candidate = Job {
-        id: JobId::new(ports.ids.next_id()),
-        name: name.as_str().to_owned(),
-        archived: false,
-        description: None,
-        created_at: ports.clock.now(),
-    };
+    let candidate = Job::new(JobId::new(ports.ids.next_id()), name, ports.clock.now());
     Ok(ports.jobs.ensure(actor.organization, &candidate).await?)
 }

@@ -7,7 +7,7 @@ use labdata_domain::{
     execution::{Execution, ExecutionState, Origin},
     ids::{ApiKeyId, ExecutionId, InstrumentId, JobId, OrganizationId, UserId},
     instrument::Instrument,
-    job::Job,
+    job::{Job, ScriptVersion},
     scope::Scopes,
     tenancy::{Organization, User},
 };
@@ -105,6 +105,19 @@ pub fn job(name: &str, created_at: OffsetDateTime) -> Job {
         archived: false,
         description: Some(format!("What {name} does")),
         created_at,
+        version_number: None,
+        revision: 1,
+    }
+}
+
+/// A version of a script that is not stored yet.
+#[must_use]
+pub fn script(number: u32, code: &str, created_by: UserId) -> ScriptVersion {
+    ScriptVersion {
+        number,
+        code: code.to_owned(),
+        created_at: at(i64::from(number)),
+        created_by,
     }
 }
 

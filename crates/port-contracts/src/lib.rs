@@ -63,6 +63,7 @@ pub mod fixtures;
 pub mod given;
 mod harness;
 pub mod instruments;
+pub mod job_changes;
 pub mod jobs;
 pub mod lab;
 pub mod notification_caps;

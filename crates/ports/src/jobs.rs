@@ -1,9 +1,9 @@
-//! Jobs.
+//! Jobs and the versions of their scripts.
 
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{JobId, OrganizationId},
-    job::Job,
+    job::{Job, ScriptVersion, VersionSummary},
     page::{Page, PageRequest},
 };
 
@@ -35,8 +35,56 @@ pub trait JobRepository: Send + Sync {
     /// [`PortError::NotFound`].
     async fn get(&self, organization: OrganizationId, id: JobId) -> Result<Job, PortError>;
 
-    /// The job of the candidate's name, created as `candidate` when missing. Racing calls MUST
-    /// end with one job.
+    /// The job of the candidate's name, created as `candidate` (which has no script) when missing.
+    /// Racing calls MUST end with one job.
     async fn ensure(&self, organization: OrganizationId, candidate: &Job)
     -> Result<Job, PortError>;
+
+    /// Stores a new job with the first version of its script, whose number the job names.
+    ///
+    /// # Errors
+    /// [`PortError::Conflict`] when the organization has a job of this name; of racing calls
+    /// exactly one MUST succeed.
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        job: &Job,
+        script: &ScriptVersion,
+    ) -> Result<(), PortError>;
+
+    /// Stores a job anew that was read as `revision`, with the version of its script that came with
+    /// the change, all or nothing. Returns whether it did: not when the job has changed since. The
+    /// stored revision is one higher.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`]; [`PortError::Conflict`] when another job bears the name.
+    async fn update(
+        &self,
+        organization: OrganizationId,
+        revision: u64,
+        job: &Job,
+        script: Option<&ScriptVersion>,
+    ) -> Result<bool, PortError>;
+
+    /// The versions of a job's script, newest first; none where it has no script.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`] when the job is not the organization's.
+    async fn versions(
+        &self,
+        organization: OrganizationId,
+        job: JobId,
+        page: PageRequest,
+    ) -> Result<Page<VersionSummary>, PortError>;
+
+    /// One version of a job's script.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`] when the organization has no such job, or the job no such version.
+    async fn version(
+        &self,
+        organization: OrganizationId,
+        job: JobId,
+        number: u32,
+    ) -> Result<ScriptVersion, PortError>;
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{JobId, OrganizationId},
-    job::Job,
+    job::{Job, ScriptVersion, VersionSummary},
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
@@ -50,6 +50,20 @@ impl State {
         });
         Ok(candidate.clone())
     }
+
+    /// Refuses the job when another one of the organization bears its name.
+    fn require_free_name(&self, organization: OrganizationId, job: &Job) -> Result<(), PortError> {
+        let taken = owned(&self.jobs, organization)
+            .any(|other| other.name == job.name && other.id != job.id);
+        if taken {
+            Err(PortError::Conflict(format!(
+                "the organization has a job named {:?}",
+                job.name
+            )))
+        } else {
+            Ok(())
+        }
+    }
 }
 
 #[async_trait]
@@ -81,5 +95,86 @@ impl JobRepository for InMemoryJobRepository {
         candidate: &Job,
     ) -> Result<Job, PortError> {
         self.memory.lock().ensure_job(organization, candidate)
+    }
+
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        job: &Job,
+        script: &ScriptVersion,
+    ) -> Result<(), PortError> {
+        let mut state = self.memory.lock();
+        state.require_organization(organization)?;
+        state.require_free_name(organization, job)?;
+        state.scripts.insert(job.id, vec![script.clone()]);
+        state.jobs.push(Owned {
+            organization,
+            thing: job.clone(),
+        });
+        Ok(())
+    }
+
+    async fn update(
+        &self,
+        organization: OrganizationId,
+        revision: u64,
+        job: &Job,
+        script: Option<&ScriptVersion>,
+    ) -> Result<bool, PortError> {
+        let mut state = self.memory.lock();
+        if state.job(organization, job.id)?.revision != revision {
+            return Ok(false);
+        }
+        state.require_free_name(organization, job)?;
+        state
+            .scripts
+            .entry(job.id)
+            .or_default()
+            .extend(script.cloned());
+        for owned in &mut state.jobs {
+            if owned.thing.id == job.id {
+                owned.thing = Job {
+                    revision: revision + 1,
+                    ..job.clone()
+                };
+            }
+        }
+        for owned in &mut state.executions {
+            if owned.thing.job_id == job.id {
+                owned.thing.job_name.clone_from(&job.name);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn versions(
+        &self,
+        organization: OrganizationId,
+        job: JobId,
+        request: PageRequest,
+    ) -> Result<Page<VersionSummary>, PortError> {
+        let state = self.memory.lock();
+        let current = state.job(organization, job)?.version_number;
+        let versions = state.scripts.get(&job).into_iter().flatten();
+        let summaries = versions.map(|script| VersionSummary {
+            number: script.number,
+            created_at: script.created_at,
+            created_by: script.created_by,
+            is_current: Some(script.number) == current,
+        });
+        Ok(page(summaries, request, VersionSummary::place))
+    }
+
+    async fn version(
+        &self,
+        organization: OrganizationId,
+        job: JobId,
+        number: u32,
+    ) -> Result<ScriptVersion, PortError> {
+        let state = self.memory.lock();
+        state.job(organization, job)?;
+        let mut versions = state.scripts.get(&job).into_iter().flatten();
+        let found = versions.find(|script| script.number == number);
+        found.cloned().ok_or(PortError::NotFound("script version"))
     }
 }

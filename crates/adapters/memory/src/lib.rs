@@ -9,7 +9,7 @@
 //! pass in, or [`FixedClock`], [`StepClock`] and [`SequentialIds`] make up.
 //!
 //! ```
-//! use labdata_domain::{ids::OrganizationId, job::Job, tenancy::Organization};
+//! use labdata_domain::{ids::OrganizationId, job::{Job, JobName}, tenancy::Organization};
 //! use labdata_memory::{FixedClock, InMemoryJobRepository, InMemoryTenancyRepository, Memory, SequentialIds};
 //! use labdata_ports::{Clock, IdSource, jobs::JobRepository, tenancy::TenancyRepository};
 //!
@@ -22,13 +22,8 @@
 //!     created_at: clock.now(),
 //! };
 //! let lab = InMemoryTenancyRepository::new(&memory).ensure_organization(&lab).await?;
-//! let job = Job {
-//!     id: ids.next_id().into(),
-//!     name: "parse plates".to_owned(),
-//!     archived: false,
-//!     description: None,
-//!     created_at: clock.now(),
-//! };
+//! let name = JobName::parse("parse plates").expect("a name");
+//! let job = Job::new(ids.next_id().into(), name, clock.now());
 //! let jobs = InMemoryJobRepository::new(&memory);
 //! assert_eq!(jobs.ensure(lab.id, &job).await?, job);
 //! assert!(jobs.get(OrganizationId::new(ids.next_id()), job.id).await.is_err());

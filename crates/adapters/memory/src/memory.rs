@@ -13,7 +13,7 @@ use labdata_domain::{
     file::{File, ObjectKey},
     ids::{ExecutionId, JobId, OrganizationId, UserId},
     instrument::Instrument,
-    job::Job,
+    job::{Job, ScriptVersion},
     notification::Preferences,
     tenancy::{Organization, User},
 };
@@ -43,6 +43,8 @@ pub(crate) struct State {
     pub(crate) api_keys: Vec<ApiKey>,
     pub(crate) instruments: Vec<Owned<Instrument>>,
     pub(crate) jobs: Vec<Owned<Job>>,
+    /// The versions of each job's script, oldest first.
+    pub(crate) scripts: BTreeMap<JobId, Vec<ScriptVersion>>,
     pub(crate) executions: Vec<Owned<Execution>>,
     pub(crate) started_by: BTreeMap<ExecutionId, UserId>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,

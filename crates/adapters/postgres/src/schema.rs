@@ -49,6 +49,19 @@ diesel::table! {
         description -> Nullable<Text>,
         archived -> Bool,
         created_at -> Timestamptz,
+        version_number -> Nullable<BigInt>,
+        revision -> BigInt,
+    }
+}
+
+diesel::table! {
+    labdata.job_version (organization_id, job_id, version_number) {
+        job_id -> Uuid,
+        organization_id -> Uuid,
+        version_number -> BigInt,
+        code -> Text,
+        created_by -> Uuid,
+        created_at -> Timestamptz,
     }
 }
 
@@ -161,4 +174,5 @@ diesel::table! {
 }
 
 diesel::joinable!(job_execution -> job (job_id));
-diesel::allow_tables_to_appear_in_same_query!(job_execution, job);
+diesel::joinable!(job_version -> job (job_id));
+diesel::allow_tables_to_appear_in_same_query!(job_execution, job, job_version);

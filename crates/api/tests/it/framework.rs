@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use labdata_application::Ports;
 use labdata_domain::{
     ids::{JobId, OrganizationId},
-    job::Job,
+    job::{Job, ScriptVersion, VersionSummary},
     page::{Page, PageRequest},
     scope::Scope,
 };
@@ -275,6 +275,38 @@ impl JobRepository for Broken {
     }
 
     async fn ensure(&self, _: OrganizationId, _: &Job) -> Result<Job, PortError> {
+        Err((self.0)())
+    }
+
+    async fn add(&self, _: OrganizationId, _: &Job, _: &ScriptVersion) -> Result<(), PortError> {
+        Err((self.0)())
+    }
+
+    async fn update(
+        &self,
+        _: OrganizationId,
+        _: u64,
+        _: &Job,
+        _: Option<&ScriptVersion>,
+    ) -> Result<bool, PortError> {
+        Err((self.0)())
+    }
+
+    async fn versions(
+        &self,
+        _: OrganizationId,
+        _: JobId,
+        _: PageRequest,
+    ) -> Result<Page<VersionSummary>, PortError> {
+        Err((self.0)())
+    }
+
+    async fn version(
+        &self,
+        _: OrganizationId,
+        _: JobId,
+        _: u32,
+    ) -> Result<ScriptVersion, PortError> {
         Err((self.0)())
     }
 }

@@ -17,7 +17,7 @@ use labdata_domain::{
     file::{Crc32c, File, FileFilter, FilePath, ObjectKey, SourceType, StoredBytes},
     ids::{FileId, InstrumentId, OrganizationId},
     instrument::Instrument,
-    job::Job,
+    job::{Job, JobName},
     page::{Page, PageRequest},
     scope::Scope,
 };
@@ -180,13 +180,8 @@ async fn what_a_platform_run_script_uploads_belongs_to_its_execution() {
     let lab = Lab::new().await;
     let mut actor = lab.actor(&[Scope::Read, Scope::Write]);
     let now = lab.ports.clock.now();
-    let job = Job {
-        id: lab.ports.ids.next_id().into(),
-        name: "parser".to_owned(),
-        archived: false,
-        description: None,
-        created_at: now,
-    };
+    let name = JobName::parse("parser").unwrap();
+    let job = Job::new(lab.ports.ids.next_id().into(), name, now);
     let job = lab
         .ports
         .jobs

@@ -132,13 +132,7 @@ impl State {
                 job_name,
                 job,
             } => {
-                let candidate = Job {
-                    id: *job,
-                    name: job_name.as_str().to_owned(),
-                    archived: false,
-                    description: None,
-                    created_at: now,
-                };
+                let candidate = Job::new(*job, job_name.clone(), now);
                 let job = self.ensure_job(organization, &candidate)?;
                 let new = Execution {
                     id: *execution,

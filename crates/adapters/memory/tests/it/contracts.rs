@@ -73,6 +73,7 @@ labdata_port_contracts::tenancy_contract!(InMemory);
 labdata_port_contracts::api_keys_contract!(InMemory);
 labdata_port_contracts::instruments_contract!(InMemory);
 labdata_port_contracts::jobs_contract!(InMemory);
+labdata_port_contracts::job_changes_contract!(InMemory);
 labdata_port_contracts::executions_contract!(InMemory);
 labdata_port_contracts::catalog_contract!(InMemory);
 labdata_port_contracts::data_contract!(InMemory);

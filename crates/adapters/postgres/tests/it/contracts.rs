@@ -80,6 +80,7 @@ labdata_port_contracts::tenancy_contract!(Postgres);
 labdata_port_contracts::api_keys_contract!(Postgres);
 labdata_port_contracts::instruments_contract!(Postgres);
 labdata_port_contracts::jobs_contract!(Postgres);
+labdata_port_contracts::job_changes_contract!(Postgres);
 labdata_port_contracts::executions_contract!(Postgres);
 labdata_port_contracts::files_contract!(Postgres);
 labdata_port_contracts::file_lists_contract!(Postgres);

@@ -1,8 +1,14 @@
 //! Jobs: scripts of the organization, or names under which off-platform scripts run.
 
+mod script;
+
 use time::OffsetDateTime;
 
 use crate::ids::JobId;
+
+pub use script::{
+    Edit, EditError, MAX_CODE_LENGTH, MAX_EDITS, ScriptVersion, VersionSummary, apply_edits,
+};
 
 /// The job of executions and writes that name none (specification, `POST /job-executions`).
 pub const DEFAULT_JOB_NAME: &str = "Off-Platform Manual Job";
@@ -23,6 +29,27 @@ pub struct Job {
     pub description: Option<String>,
     /// When it was created.
     pub created_at: OffsetDateTime,
+    /// The version of its script that the next run uses; none where it is only a name for
+    /// off-platform scripts.
+    pub version_number: Option<u32>,
+    /// Counts its changes, so that a change can say which state it was made from.
+    pub revision: u64,
+}
+
+impl Job {
+    /// An active job without description and script.
+    #[must_use]
+    pub fn new(id: JobId, name: JobName, created_at: OffsetDateTime) -> Self {
+        Self {
+            id,
+            name: name.0,
+            archived: false,
+            description: None,
+            created_at,
+            version_number: None,
+            revision: 1,
+        }
+    }
 }
 
 /// A job's name: 1 to 200 characters, no control characters, not blank.

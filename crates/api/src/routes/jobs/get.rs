@@ -1,0 +1,39 @@
+//! `GET /api/v1/jobs/{job_id}`
+
+use actix_web::web::Json;
+use labdata_application::get_job::get_job;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{JobPath, JobView};
+use crate::http::{Answer, Call, NoBody, Read};
+
+/// A job and its current script.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct JobWithCodeView {
+    #[serde(flatten)]
+    job: JobView,
+    /// Python source; null where the job is only a name for off-platform scripts.
+    code: Option<String>,
+    /// The version that this is, counted from 1; null without a script.
+    version_number: Option<u32>,
+}
+
+/// Reads one job with its script
+#[utoipa::path(
+    get,
+    path = "/api/v1/jobs/{job_id}",
+    operation_id = "get_job",
+    tag = "jobs",
+    params(("job_id" = String, Path, description = "The job's id")),
+    responses((status = 200, description = "The job", body = JobWithCodeView))
+)]
+pub async fn handle(call: Call<Read, NoBody, (), JobPath>) -> Answer<Json<JobWithCodeView>> {
+    let id = call.path.job_id.or_not_found("job")?;
+    let (job, script) = get_job(call.ports(), &call.actor, id).await?;
+    Ok(Json(JobWithCodeView {
+        version_number: job.version_number,
+        job: job.into(),
+        code: script.map(|script| script.code),
+    }))
+}

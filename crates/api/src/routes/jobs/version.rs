@@ -1,0 +1,29 @@
+//! `GET /api/v1/jobs/{job_id}/versions/{version_number}`
+
+use actix_web::web::Json;
+use labdata_application::{Error, get_job::get_job_version};
+
+use super::{VersionPath, VersionWithCodeView};
+use crate::http::{Answer, Call, NoBody, Read};
+
+/// Reads one version of a job's script
+#[utoipa::path(
+    get,
+    path = "/api/v1/jobs/{job_id}/versions/{version_number}",
+    operation_id = "get_job_version",
+    tag = "jobs",
+    params(
+        ("job_id" = String, Path, description = "The job's id"),
+        ("version_number" = u32, Path, description = "The version's number"),
+    ),
+    responses((status = 200, description = "The version", body = VersionWithCodeView))
+)]
+pub async fn handle(
+    call: Call<Read, NoBody, (), VersionPath>,
+) -> Answer<Json<VersionWithCodeView>> {
+    let id = call.path.job_id.or_not_found("job")?;
+    let number = call.path.version_number;
+    let number = number.ok_or(Error::NotFound("script version"))?;
+    let (script, is_current) = get_job_version(call.ports(), &call.actor, id, number).await?;
+    Ok(Json(VersionWithCodeView::new(script, is_current)))
+}

@@ -1,0 +1,21 @@
+//! `GET /api/v1/jobs/{job_id}/versions`
+
+use labdata_application::get_job::list_job_versions;
+
+use super::{JobPath, VersionView};
+use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
+
+/// Lists the versions of a job's script, newest first
+#[utoipa::path(
+    get,
+    path = "/api/v1/jobs/{job_id}/versions",
+    operation_id = "list_job_versions",
+    tag = "jobs",
+    params(("job_id" = String, Path, description = "The job's id"), PageQuery),
+    responses((status = 200, description = "The versions", body = Vec<VersionView>))
+)]
+pub async fn handle(call: Call<Read, NoBody, PageQuery, JobPath>) -> Answer<Listing<VersionView>> {
+    let id = call.path.job_id.or_not_found("job")?;
+    let page = list_job_versions(call.ports(), &call.actor, id, call.query.0).await?;
+    Ok(Listing::of(page, Into::into))
+}

@@ -1,0 +1,119 @@
+//! Changes a job.
+
+use labdata_domain::{
+    actor::Actor,
+    ids::JobId,
+    job::{Edit, Job, ScriptVersion, apply_edits},
+    scope::Scope,
+};
+
+use crate::{Error, Ports, create_job::parse_name, get_job::with_script};
+
+/// How often a change is made anew because the job changed meanwhile. Of changes that race, one
+/// is stored in each round.
+const MAX_ATTEMPTS: u32 = 64;
+
+/// What to change of a job; what is left out stays.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateJob {
+    /// Its name.
+    pub name: Option<String>,
+    /// What it does; empty for nothing.
+    pub description: Option<String>,
+    /// What becomes of its script.
+    pub code: Option<CodeChange>,
+    /// Whether it is archived.
+    pub archived: Option<bool>,
+}
+
+/// What becomes of a script.
+#[derive(Clone, Debug)]
+pub enum CodeChange {
+    /// It is this one from now on.
+    Replace(String),
+    /// These replacements are made in it, one after the other.
+    Edit(Vec<Edit>),
+}
+
+/// Changes a job; all of it or nothing. A changed script is a new version.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when no
+/// job can bear the name or an edit does not match exactly once; [`Error::Conflict`] when another
+/// job bears the name.
+pub async fn update_job(
+    ports: &Ports,
+    actor: &Actor,
+    id: JobId,
+    command: UpdateJob,
+) -> Result<Job, Error> {
+    actor.require(Scope::Write)?;
+    for _ in 0..MAX_ATTEMPTS {
+        let (standing, script) = with_script(ports, actor, id).await?;
+        let (changed, script) = change(ports, actor, &standing, script, &command)?;
+        if changed == standing && script.is_none() {
+            return Ok(standing);
+        }
+        let saved = ports
+            .jobs
+            .update(
+                actor.organization,
+                standing.revision,
+                &changed,
+                script.as_ref(),
+            )
+            .await?;
+        if saved {
+            return Ok(Job {
+                revision: standing.revision + 1,
+                ..changed
+            });
+        }
+    }
+    Err(Error::Busy {
+        retry_after_seconds: 1,
+    })
+}
+
+/// The job as the command wants it, and the new version of its script.
+fn change(
+    ports: &Ports,
+    actor: &Actor,
+    standing: &Job,
+    script: Option<ScriptVersion>,
+    command: &UpdateJob,
+) -> Result<(Job, Option<ScriptVersion>), Error> {
+    let mut job = standing.clone();
+    if let Some(name) = &command.name {
+        parse_name(name)?.as_str().clone_into(&mut job.name);
+    }
+    if let Some(description) = &command.description {
+        job.description = Some(description.clone()).filter(|text| !text.is_empty());
+    }
+    if let Some(archived) = command.archived {
+        job.archived = archived;
+    }
+    let code = match (&command.code, script) {
+        (None, _) => None,
+        (Some(CodeChange::Replace(code)), _) => Some(code.clone()),
+        (Some(CodeChange::Edit(edits)), _) if edits.is_empty() => None,
+        (Some(CodeChange::Edit(_)), None) => {
+            return Err(Error::Invalid(
+                "this job has no script to edit: give its code".to_owned(),
+            ));
+        }
+        (Some(CodeChange::Edit(edits)), Some(script)) => Some(
+            apply_edits(&script.code, edits).map_err(|error| Error::Invalid(error.to_string()))?,
+        ),
+    };
+    let script = code.map(|code| ScriptVersion {
+        number: standing.version_number.unwrap_or(0) + 1,
+        code,
+        created_at: ports.clock.now(),
+        created_by: actor.user,
+    });
+    if let Some(script) = &script {
+        job.version_number = Some(script.number);
+    }
+    Ok((job, script))
+}
