@@ -1,16 +1,12 @@
 //! Records of files.
 
 use async_trait::async_trait;
-use diesel::{
-    dsl::sql,
-    prelude::*,
-    sql_types::{Array, Bool, Text},
-};
+use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     event::EventKind,
     execution::ExecutionState,
-    file::{ExtensionFilter, File, FileFilter, FileState, ObjectKey, StoredBytes},
+    file::{File, FileFilter, FileState, ObjectKey, StoredBytes},
     ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
     page::{Cursor, Page, PageRequest},
 };
@@ -24,10 +20,8 @@ use uuid::Uuid;
 use crate::{
     errors::{Fault, corrupt, end, port_error, retried},
     events,
-    file_rows::{
-        EXTENSION_CHARS, FileRow, IdentityRow, StateColumns, UploadRow, extension_prefix, path_hash,
-    },
-    paging::page_of,
+    file_list::Listing,
+    file_rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash},
     pool::{Connection, Database},
     schema::{file, instrument, job_execution},
     transaction,
@@ -263,30 +257,6 @@ async fn confirm(
     Ok(Ok((file, true)))
 }
 
-type BoxedFiles<'q> = diesel::dsl::IntoBoxed<
-    'q,
-    diesel::dsl::Select<file::table, diesel::dsl::AsSelect<FileRow, diesel::pg::Pg>>,
-    diesel::pg::Pg,
->;
-
-/// Candidates come from the column; what it cannot tell is compared at the path's end.
-fn with_extensions<'q>(query: BoxedFiles<'q>, extensions: &ExtensionFilter) -> BoxedFiles<'q> {
-    let last_parts = extensions.last_parts();
-    let cut = last_parts
-        .iter()
-        .any(|part| part.chars().nth(EXTENSION_CHARS).is_some());
-    let prefixes: Vec<String> = last_parts.into_iter().map(extension_prefix).collect();
-    let query = query.filter(file::extension.eq_any(prefixes));
-    if !cut && !extensions.has_compound() {
-        return query;
-    }
-    query.filter(
-        sql::<Bool>("EXISTS (SELECT FROM unnest(")
-            .bind::<Array<Text>, _>(extensions.suffixes())
-            .sql(") AS s (suffix) WHERE right(path_folded, length(suffix)) = suffix)"),
-    )
-}
-
 #[async_trait]
 impl FileRepository for PgFileRepository {
     async fn add(
@@ -319,29 +289,9 @@ impl FileRepository for PgFileRepository {
         page: PageRequest,
     ) -> Result<Page<File>, PortError> {
         let mut connection = self.database.connection().await?;
-        let mut query: BoxedFiles<'_> = file::table
-            .select(FileRow::as_select())
-            .into_boxed()
-            .filter(file::organization_id.eq(organization.as_uuid()))
-            // The listing's indexes hold confirmed files only, which have a time of upload.
-            .filter(file::uploaded_at.is_not_null());
-        if let Some(instrument) = filter.instrument {
-            query = query.filter(file::instrument_id.eq(instrument.as_uuid()));
-        }
-        if let Some(extensions) = &filter.extensions {
-            query = with_extensions(query, extensions);
-        }
-        if let Some(name) = &filter.query {
-            query = query.filter(
-                sql::<Bool>("strpos(path_folded, ")
-                    .bind::<Text, _>(name.folded().to_owned())
-                    .sql(") > 0"),
-            );
-        }
-        let rows: Vec<FileRow> = page_of!(query, page, file::uploaded_at, file::id)
-            .load(&mut connection)
-            .await
-            .map_err(port_error)?;
+        let rows = Listing::new(organization, filter, page)
+            .rows(&mut connection)
+            .await?;
         let mut files = Vec::with_capacity(rows.len());
         for row in rows {
             let file = File::try_from(row)?;

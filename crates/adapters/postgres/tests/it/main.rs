@@ -11,6 +11,7 @@ mod contracts;
 mod data_concurrency;
 mod data_properties;
 mod events;
+mod file_lists;
 mod migrations;
 mod query;
 mod query_attacks;

@@ -1,0 +1,95 @@
+//! Statements of fixed texts, which each connection prepares once: `sql_query` parses and plans
+//! its text anew every time.
+
+use std::marker::PhantomData;
+
+use diesel::{
+    pg::Pg,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    result::QueryResult,
+    sql_types::{Array, BigInt, Text, Timestamptz, Uuid as SqlUuid},
+};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// A statement whose columns have the types `Row`, in pieces. There must be few different texts
+/// over the life of a connection: values go in as parameters, never as text.
+#[derive(Debug)]
+pub(crate) struct Prepared<'q, Row> {
+    pieces: Vec<Piece<'q>>,
+    row: PhantomData<Row>,
+}
+
+#[derive(Debug)]
+enum Piece<'q> {
+    Sql(&'static str),
+    Uuid(Uuid),
+    Text(&'q str),
+    Texts(Vec<String>),
+    Time(OffsetDateTime),
+    Count(i64),
+}
+
+impl<'q, Row> Prepared<'q, Row> {
+    pub(crate) fn new() -> Self {
+        Self {
+            pieces: Vec::new(),
+            row: PhantomData,
+        }
+    }
+
+    pub(crate) fn sql(&mut self, sql: &'static str) -> &mut Self {
+        self.push(Piece::Sql(sql))
+    }
+
+    pub(crate) fn uuid(&mut self, value: Uuid) -> &mut Self {
+        self.push(Piece::Uuid(value))
+    }
+
+    pub(crate) fn text(&mut self, value: &'q str) -> &mut Self {
+        self.push(Piece::Text(value))
+    }
+
+    pub(crate) fn texts(&mut self, value: Vec<String>) -> &mut Self {
+        self.push(Piece::Texts(value))
+    }
+
+    pub(crate) fn time(&mut self, value: OffsetDateTime) -> &mut Self {
+        self.push(Piece::Time(value))
+    }
+
+    pub(crate) fn count(&mut self, value: i64) -> &mut Self {
+        self.push(Piece::Count(value))
+    }
+
+    fn push(&mut self, piece: Piece<'q>) -> &mut Self {
+        self.pieces.push(piece);
+        self
+    }
+}
+
+impl<Row> QueryFragment<Pg> for Prepared<'_, Row> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Sql(sql) => out.push_sql(sql),
+                Piece::Uuid(value) => out.push_bind_param::<SqlUuid, _>(value)?,
+                Piece::Text(value) => out.push_bind_param::<Text, _>(*value)?,
+                Piece::Texts(value) => out.push_bind_param::<Array<Text>, _>(value)?,
+                Piece::Time(value) => out.push_bind_param::<Timestamptz, _>(value)?,
+                Piece::Count(value) => out.push_bind_param::<BigInt, _>(value)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The text is the statement's identity.
+impl<Row> QueryId for Prepared<'_, Row> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<Row> Query for Prepared<'_, Row> {
+    type SqlType = Row;
+}
