@@ -4,7 +4,7 @@ CREATE TABLE labdata.event (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     organization_id uuid NOT NULL,
     kind text NOT NULL,
-    -- The file that was confirmed, or the execution that completed. What is deleted triggers nothing any more.
+    -- The file that was confirmed, or the execution that ended. What is deleted triggers nothing any more.
     file_id uuid,
     job_execution_id uuid,
     created_at timestamptz NOT NULL,

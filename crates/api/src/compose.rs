@@ -13,7 +13,7 @@ use labdata_ports::{IdSource, blob::BlobStore, mailer::Mailer, tenancy::TenancyR
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
-    PgNotificationRepository, PgQueryRunner, PgTenancyRepository, migrate,
+    PgNotificationRepository, PgQueryRunner, PgRunQueue, PgTenancyRepository, migrate,
 };
 
 use crate::{
@@ -121,6 +121,7 @@ impl DatabaseServer {
             catalog,
             queries: Arc::new(queries),
             executions: Arc::new(PgExecutionRepository::new(self.database.clone())),
+            runs: Arc::new(PgRunQueue::new(self.database.clone())),
             files: Arc::new(PgFileRepository::new(self.database.clone())),
             blobs: Arc::clone(&blobs),
             signer: Arc::new(GatewaySigner::new(public_url, &secret)),

@@ -15,6 +15,7 @@ use labdata_ports::{
     jobs::JobRepository,
     notifications::NotificationRepository,
     query::QueryRunner,
+    runs::RunQueue,
     tenancy::TenancyRepository,
 };
 
@@ -39,6 +40,8 @@ pub struct Ports {
     pub queries: Arc<dyn QueryRunner>,
     /// Job executions.
     pub executions: Arc<dyn ExecutionRepository>,
+    /// Runs on the platform: their queue, and who holds them.
+    pub runs: Arc<dyn RunQueue>,
     /// Records of files.
     pub files: Arc<dyn FileRepository>,
     /// Bytes of files.

@@ -78,7 +78,7 @@ pub async fn write_data(
 fn ended(status: &str) -> Error {
     Error::Problems(vec![Problem::at(
         "job_execution_id",
-        format!("this execution is {status} and accepts no more writes"),
+        format!("this execution is {status} and accepts no writes"),
     )])
 }
 

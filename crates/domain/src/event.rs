@@ -23,7 +23,8 @@ pub struct Event {
 pub enum EventKind {
     /// The bytes of a file were confirmed, by whatever way it was uploaded.
     FileUploaded(FileId),
-    /// An execution ended as completed.
+    /// An execution ended: as completed, failed or cancelled. Not recorded of executions that data
+    /// writes create for themselves.
     JobCompleted(ExecutionId),
 }
 

@@ -20,6 +20,7 @@ pub mod page;
 pub mod query;
 pub mod read;
 pub mod revert;
+pub mod run;
 pub mod scalar;
 pub mod scope;
 pub mod tenancy;

@@ -3,6 +3,7 @@
 use labdata_domain::{
     execution::{Execution, ExecutionState, FinalStatus, Origin},
     ids::{ExecutionId, OrganizationId},
+    run::PlatformRun,
 };
 use labdata_ports::executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository};
 
@@ -68,6 +69,7 @@ where
             deadline: Some(at(3600)),
         },
         ExecutionState::Completed { at: at(9) },
+        ExecutionState::Cancelled { at: at(9) },
         ExecutionState::Failed {
             at: at(9),
             error: None,
@@ -78,7 +80,15 @@ where
         },
     ];
     for state in states {
-        for origin in [Origin::OffPlatform, Origin::DataWrite] {
+        let run = PlatformRun {
+            exit_code: Some(-9),
+            ..PlatformRun::of_version(7)
+        };
+        for origin in [
+            Origin::OffPlatform,
+            Origin::DataWrite,
+            Origin::Platform(run),
+        ] {
             let given = given::execution(&job, at(0), None);
             let execution = Execution {
                 state: state.clone(),

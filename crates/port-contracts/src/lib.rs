@@ -70,6 +70,8 @@ pub mod notification_caps;
 pub mod notification_emails;
 pub mod notifications;
 pub mod paging;
+pub mod run_queue;
+pub mod run_queue_ends;
 pub mod runs;
 pub mod tenancy;
 

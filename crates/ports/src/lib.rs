@@ -22,6 +22,7 @@ pub mod mailer;
 pub mod notifications;
 pub mod query;
 pub mod runner;
+pub mod runs;
 pub mod tenancy;
 
 pub use clock::Clock;

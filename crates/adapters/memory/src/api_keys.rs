@@ -10,7 +10,7 @@ use labdata_domain::{
 use labdata_ports::{PortError, api_keys::ApiKeyRepository};
 use time::OffsetDateTime;
 
-use crate::Memory;
+use crate::{Memory, memory::State};
 
 /// API keys in memory.
 #[derive(Clone, Debug)]
@@ -28,23 +28,25 @@ impl InMemoryApiKeyRepository {
     }
 }
 
-#[async_trait]
-impl ApiKeyRepository for InMemoryApiKeyRepository {
-    async fn add(&self, key: &ApiKey) -> Result<(), PortError> {
-        let mut state = self.memory.lock();
-        state.require_organization(key.organization)?;
-        if state
-            .api_keys
-            .iter()
-            .any(|other| other.prefix == key.prefix)
-        {
+impl State {
+    /// Stores a new key.
+    pub(crate) fn add_api_key(&mut self, key: &ApiKey) -> Result<(), PortError> {
+        self.require_organization(key.organization)?;
+        if self.api_keys.iter().any(|other| other.prefix == key.prefix) {
             return Err(PortError::Conflict(format!(
                 "a key with the prefix {} exists",
                 key.prefix
             )));
         }
-        state.api_keys.push(key.clone());
+        self.api_keys.push(key.clone());
         Ok(())
+    }
+}
+
+#[async_trait]
+impl ApiKeyRepository for InMemoryApiKeyRepository {
+    async fn add(&self, key: &ApiKey) -> Result<(), PortError> {
+        self.memory.lock().add_api_key(key)
     }
 
     async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError> {

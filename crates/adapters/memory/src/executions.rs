@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use labdata_domain::{
+    event::EventKind,
     execution::{Execution, ExecutionState, FinalStatus},
     ids::{ExecutionId, OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
@@ -93,8 +94,13 @@ impl ExecutionRepository for InMemoryExecutionRepository {
     ) -> Result<Execution, CloseExecutionError> {
         let mut state = self.memory.lock();
         let execution = state.execution_mut(organization, id)?;
-        execution.state = execution.state.clone().close(status, now)?;
-        Ok(execution.clone())
+        let closed = execution.clone().close(status, now)?;
+        let ends_now = *execution != closed;
+        *execution = closed.clone();
+        if ends_now {
+            state.record_event(organization, EventKind::JobCompleted(id), now);
+        }
+        Ok(closed)
     }
 
     async fn fail_overdue(
@@ -106,6 +112,7 @@ impl ExecutionRepository for InMemoryExecutionRepository {
         let state = &mut *guard;
         let overdue = state.executions.iter_mut().filter(|owned| {
             matches!(owned.thing.state, ExecutionState::Running { .. })
+                && owned.thing.origin.run().is_none()
                 && !owned.thing.state.is_open(now)
         });
         let mut failed = Vec::new();
@@ -117,6 +124,10 @@ impl ExecutionRepository for InMemoryExecutionRepository {
                 execution: execution.clone(),
                 started_by: starter(&state.started_by, execution.id)?,
             });
+        }
+        for overdue in &failed {
+            let ended = EventKind::JobCompleted(overdue.execution.id);
+            state.record_event(overdue.organization, ended, now);
         }
         Ok(failed)
     }
@@ -132,7 +143,7 @@ impl ExecutionRepository for InMemoryExecutionRepository {
     }
 }
 
-fn starter(
+pub(crate) fn starter(
     started_by: &BTreeMap<ExecutionId, UserId>,
     id: ExecutionId,
 ) -> Result<UserId, PortError> {

@@ -19,7 +19,7 @@ use labdata_domain::{
 };
 use labdata_ports::{PortError, blob::Granted};
 
-use crate::{notifications, tables::Tables};
+use crate::{notifications, runs, tables::Tables};
 
 /// A store in memory. Clones are the same store.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +47,8 @@ pub(crate) struct State {
     pub(crate) scripts: BTreeMap<JobId, Vec<ScriptVersion>>,
     pub(crate) executions: Vec<Owned<Execution>>,
     pub(crate) started_by: BTreeMap<ExecutionId, UserId>,
+    pub(crate) runs: BTreeMap<ExecutionId, runs::Standing>,
+    pub(crate) subscribers: Vec<runs::Subscriber>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
     pub(crate) files: Vec<Owned<File>>,
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::{
     errors::{Fault, corrupt, port_error, retried},
-    pool::Database,
+    pool::{Connection, Database},
     schema::api_key,
 };
 
@@ -103,39 +103,44 @@ impl PgApiKeyRepository {
     }
 }
 
+/// Stores a new key.
+pub(crate) async fn insert(connection: &mut Connection, key: &ApiKey) -> Result<(), Fault> {
+    let scopes: Vec<&str> = key.scopes.iter().map(Scope::as_str).collect();
+    diesel::insert_into(api_key::table)
+        .values((
+            api_key::id.eq(key.id.as_uuid()),
+            api_key::organization_id.eq(key.organization.as_uuid()),
+            api_key::user_id.eq(key.user.as_uuid()),
+            api_key::name.eq(&key.name),
+            api_key::prefix.eq(&key.prefix),
+            api_key::hash.eq(key.hash.0.as_slice()),
+            api_key::scopes.eq(scopes),
+            api_key::execution_id.eq(key.execution.map(ExecutionId::as_uuid)),
+            api_key::created_at.eq(key.created_at),
+            api_key::expires_at.eq(key.expires_at),
+            api_key::last_used_at.eq(key.last_used_at),
+            api_key::revoked_at.eq(key.revoked_at),
+        ))
+        .execute(connection)
+        .await
+        .map_err(|error| {
+            Fault::from(error)
+                .on_violation("api_key_prefix_key", || {
+                    PortError::Conflict(format!("there is a key {} already", key.prefix))
+                })
+                .on_violation("api_key_user_id_fkey", || PortError::NotFound("user"))
+                .on_violation("api_key_execution_id_fkey", || {
+                    PortError::NotFound("execution")
+                })
+        })?;
+    Ok(())
+}
+
 #[async_trait]
 impl ApiKeyRepository for PgApiKeyRepository {
     async fn add(&self, key: &ApiKey) -> Result<(), PortError> {
         let mut connection = self.database.connection().await?;
-        let scopes: Vec<&str> = key.scopes.iter().map(Scope::as_str).collect();
-        diesel::insert_into(api_key::table)
-            .values((
-                api_key::id.eq(key.id.as_uuid()),
-                api_key::organization_id.eq(key.organization.as_uuid()),
-                api_key::user_id.eq(key.user.as_uuid()),
-                api_key::name.eq(&key.name),
-                api_key::prefix.eq(&key.prefix),
-                api_key::hash.eq(key.hash.0.as_slice()),
-                api_key::scopes.eq(scopes),
-                api_key::execution_id.eq(key.execution.map(ExecutionId::as_uuid)),
-                api_key::created_at.eq(key.created_at),
-                api_key::expires_at.eq(key.expires_at),
-                api_key::last_used_at.eq(key.last_used_at),
-                api_key::revoked_at.eq(key.revoked_at),
-            ))
-            .execute(&mut connection)
-            .await
-            .map_err(|error| {
-                Fault::from(error)
-                    .on_violation("api_key_prefix_key", || {
-                        PortError::Conflict(format!("there is a key {} already", key.prefix))
-                    })
-                    .on_violation("api_key_user_id_fkey", || PortError::NotFound("user"))
-                    .on_violation("api_key_execution_id_fkey", || {
-                        PortError::NotFound("execution")
-                    })
-            })?;
-        Ok(())
+        Ok(insert(&mut connection, key).await?)
     }
 
     async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError> {

@@ -7,8 +7,9 @@ use diesel::{
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
-    execution::{CloseError, Execution, ExecutionState, FinalStatus, Origin, TIMED_OUT},
-    ids::{ExecutionId, JobId, OrganizationId, UserId},
+    event::EventKind,
+    execution::{CloseError, Execution, FinalStatus, TIMED_OUT},
+    ids::{ExecutionId, OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
@@ -19,65 +20,14 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{
-    errors::{Fault, corrupt, end, port_error, retried},
+    errors::{Fault, end, port_error, retried},
+    events,
+    execution_rows::{ExecutionRow, insert, load, lock, store_state},
     paging::page_of,
     pool::{Connection, Database},
     schema::{job, job_execution},
     transaction,
 };
-
-#[derive(Queryable, QueryableByName, Selectable)]
-#[diesel(table_name = job_execution)]
-struct ExecutionRow {
-    id: Uuid,
-    job_id: Uuid,
-    #[diesel(select_expression = job::name, sql_type = Text)]
-    job_name: String,
-    origin: String,
-    status: String,
-    deadline: Option<OffsetDateTime>,
-    error_message: Option<String>,
-    created_at: OffsetDateTime,
-    started_at: Option<OffsetDateTime>,
-    completed_at: Option<OffsetDateTime>,
-}
-
-impl ExecutionRow {
-    fn state(&self) -> Result<ExecutionState, PortError> {
-        let at = || {
-            self.completed_at
-                .ok_or_else(|| corrupt("job_execution", "completed_at", self.id))
-        };
-        match self.status.as_str() {
-            "running" => Ok(ExecutionState::Running {
-                deadline: self.deadline,
-            }),
-            "completed" => Ok(ExecutionState::Completed { at: at()? }),
-            "failed" => Ok(ExecutionState::Failed {
-                at: at()?,
-                error: self.error_message.clone(),
-            }),
-            _ => Err(corrupt("job_execution", "status", self.id)),
-        }
-    }
-}
-
-impl TryFrom<ExecutionRow> for Execution {
-    type Error = PortError;
-
-    fn try_from(row: ExecutionRow) -> Result<Self, PortError> {
-        Ok(Self {
-            id: ExecutionId::new(row.id),
-            job_id: JobId::new(row.job_id),
-            origin: Origin::from_name(&row.origin)
-                .ok_or_else(|| corrupt("job_execution", "origin", row.id))?,
-            state: row.state()?,
-            created_at: row.created_at,
-            started_at: row.started_at,
-            job_name: row.job_name,
-        })
-    }
-}
 
 /// A row that was failed because its deadline has passed.
 #[derive(QueryableByName)]
@@ -88,20 +38,6 @@ struct OverdueRow {
     started_by: Uuid,
     #[diesel(embed)]
     execution: ExecutionRow,
-}
-
-const fn deadline(state: &ExecutionState) -> Option<OffsetDateTime> {
-    match state {
-        ExecutionState::Running { deadline } => *deadline,
-        ExecutionState::Completed { .. } | ExecutionState::Failed { .. } => None,
-    }
-}
-
-fn error_message(state: &ExecutionState) -> Option<&str> {
-    match state {
-        ExecutionState::Failed { error, .. } => error.as_deref(),
-        ExecutionState::Running { .. } | ExecutionState::Completed { .. } => None,
-    }
 }
 
 /// Executions in PostgreSQL.
@@ -138,14 +74,18 @@ impl PgExecutionRepository {
         let mut connection = self.database.connection().await?;
         // The array makes the planner choose the rows once.
         let failed = diesel::sql_query(
-            "UPDATE labdata.job_execution it \
+            "WITH overdue AS (UPDATE labdata.job_execution it \
              SET status = 'failed', completed_at = $1, error_message = $2 FROM labdata.job \
              WHERE job.organization_id = it.organization_id AND job.id = it.job_id \
              AND it.id = ANY (ARRAY( \
                  SELECT id FROM labdata.job_execution \
-                 WHERE status = 'running' AND deadline IS NOT NULL AND deadline <= $1 \
-                 ORDER BY deadline LIMIT $3 FOR UPDATE SKIP LOCKED)) \
-             RETURNING it.*, job.name AS job_name",
+                 WHERE status = 'running' AND origin <> 'platform' AND deadline IS NOT NULL \
+                 AND deadline <= $1 ORDER BY deadline LIMIT $3 FOR UPDATE SKIP LOCKED)) \
+             RETURNING it.*, job.name AS job_name), \
+             told AS (INSERT INTO labdata.event \
+             (organization_id, kind, job_execution_id, created_at) \
+             SELECT organization_id, 'job_completed', id, $1 FROM overdue) \
+             SELECT *, pg_notify('labdata_event', '')::text FROM overdue",
         )
         .bind::<Timestamptz, _>(now)
         .bind::<Text, _>(TIMED_OUT)
@@ -156,23 +96,6 @@ impl PgExecutionRepository {
     }
 }
 
-async fn load(
-    connection: &mut Connection,
-    organization: OrganizationId,
-    id: ExecutionId,
-) -> Result<Execution, Fault> {
-    let row: Option<ExecutionRow> = job_execution::table
-        .inner_join(job::table)
-        .filter(job_execution::id.eq(id.as_uuid()))
-        .filter(job_execution::organization_id.eq(organization.as_uuid()))
-        .select(ExecutionRow::as_select())
-        .first(connection)
-        .await
-        .optional()?;
-    let row = row.ok_or(PortError::NotFound("execution"))?;
-    Ok(row.try_into()?)
-}
-
 /// Reads the state under a lock, and stores the next one.
 async fn close(
     connection: &mut Connection,
@@ -181,34 +104,17 @@ async fn close(
     status: FinalStatus,
     now: OffsetDateTime,
 ) -> Result<Result<Execution, CloseError>, Fault> {
-    job_execution::table
-        .filter(job_execution::id.eq(id.as_uuid()))
-        .filter(job_execution::organization_id.eq(organization.as_uuid()))
-        .select(job_execution::id)
-        .for_update()
-        .first::<Uuid>(connection)
-        .await
-        .optional()?
-        .ok_or(PortError::NotFound("execution"))?;
-    let standing = load(connection, organization, id).await?;
-    let next = match standing.state.clone().close(status, now) {
+    let standing = lock(connection, organization, id).await?;
+    let next = match standing.clone().close(status, now) {
         Ok(next) => next,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    if next != standing.state {
-        diesel::update(job_execution::table.find(id.as_uuid()))
-            .set((
-                job_execution::status.eq(next.as_str()),
-                job_execution::completed_at.eq(next.completed_at()),
-                job_execution::error_message.eq(error_message(&next)),
-            ))
-            .execute(connection)
-            .await?;
+    if next != standing {
+        store_state(connection, &next).await?;
+        let ended = EventKind::JobCompleted(id);
+        events::record(connection, organization, ended, now).await?;
     }
-    Ok(Ok(Execution {
-        state: next,
-        ..standing
-    }))
+    Ok(Ok(next))
 }
 
 #[async_trait]
@@ -220,29 +126,7 @@ impl ExecutionRepository for PgExecutionRepository {
         started_by: UserId,
     ) -> Result<(), PortError> {
         let mut connection = self.database.connection().await?;
-        diesel::insert_into(job_execution::table)
-            .values((
-                job_execution::id.eq(execution.id.as_uuid()),
-                job_execution::organization_id.eq(organization.as_uuid()),
-                job_execution::job_id.eq(execution.job_id.as_uuid()),
-                job_execution::origin.eq(execution.origin.as_str()),
-                job_execution::status.eq(execution.state.as_str()),
-                job_execution::deadline.eq(deadline(&execution.state)),
-                job_execution::error_message.eq(error_message(&execution.state)),
-                job_execution::started_by.eq(started_by.as_uuid()),
-                job_execution::created_at.eq(execution.created_at),
-                job_execution::started_at.eq(execution.started_at),
-                job_execution::completed_at.eq(execution.state.completed_at()),
-            ))
-            .execute(&mut connection)
-            .await
-            .map_err(|error| {
-                Fault::from(error)
-                    .on_violation("job_execution_job_id_fkey", || PortError::NotFound("job"))
-                    .on_violation("job_execution_started_by_fkey", || {
-                        PortError::NotFound("user")
-                    })
-            })?;
+        insert(&mut connection, organization, execution, started_by, None).await?;
         Ok(())
     }
 

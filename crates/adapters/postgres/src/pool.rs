@@ -3,7 +3,7 @@
 //! Connections of a `DATABASE_URL` are not encrypted: `sslmode=require` is refused by the driver.
 //! Put the database on the same host or in a trusted network, or a TLS tunnel between.
 
-use std::{pin::pin, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use deadpool::managed::{
     Hook, HookError, Metrics, Object, PoolError, QueueMode, TimeoutType, Timeouts,
@@ -17,8 +17,12 @@ use diesel_async::{
 };
 use futures::{FutureExt, StreamExt};
 use labdata_ports::PortError;
+use tokio::sync::watch;
 
-use crate::errors::{NO_ANSWER, port_error};
+use crate::{
+    errors::{NO_ANSWER, port_error},
+    listen::{Channel, Listener},
+};
 
 type Manager = AsyncDieselConnectionManager<AsyncPgConnection>;
 type Pool = deadpool::managed::Pool<Manager>;
@@ -75,6 +79,7 @@ impl Default for DatabaseSettings {
 pub struct Database {
     pool: Pool,
     url: String,
+    listener: Arc<Listener>,
 }
 
 impl std::fmt::Debug for Database {
@@ -116,6 +121,7 @@ impl Database {
         Ok(Self {
             pool,
             url: url.to_owned(),
+            listener: Arc::default(),
         })
     }
 
@@ -145,23 +151,33 @@ impl Database {
         &self.url
     }
 
+    /// Tells of what comes on that channel from now on.
+    pub(crate) fn listen(&self, channel: Channel) -> watch::Receiver<u64> {
+        self.listener.subscribe(&self.url, channel)
+    }
+
     /// A connection of its own, which the pool does not know, with no limit to its waiting.
     ///
     /// # Errors
     /// [`PortError::Unavailable`].
     pub(crate) async fn dedicated(&self) -> Result<AsyncPgConnection, PortError> {
-        let connected = tokio::time::timeout(CONNECT, connect(&self.url, Duration::ZERO)).await;
-        let mut connection = match connected {
-            Ok(Ok(connection)) => connection,
-            Ok(Err(error)) => return Err(connection_error(&error)),
-            Err(_) => return Err(PortError::Unavailable(NO_ANSWER.to_owned())),
-        };
-        connection
-            .batch_execute("SET idle_in_transaction_session_timeout = 0")
-            .await
-            .map_err(port_error)?;
-        Ok(connection)
+        dedicated(&self.url).await
     }
+}
+
+/// As [`Database::dedicated`].
+pub(crate) async fn dedicated(url: &str) -> Result<AsyncPgConnection, PortError> {
+    let connected = tokio::time::timeout(CONNECT, connect(url, Duration::ZERO)).await;
+    let mut connection = match connected {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(error)) => return Err(connection_error(&error)),
+        Err(_) => return Err(PortError::Unavailable(NO_ANSWER.to_owned())),
+    };
+    connection
+        .batch_execute("SET idle_in_transaction_session_timeout = 0")
+        .await
+        .map_err(port_error)?;
+    Ok(connection)
 }
 
 /// Connects and sets up. A lock timeout of zero is none.

@@ -79,6 +79,22 @@ diesel::table! {
         created_at -> Timestamptz,
         started_at -> Nullable<Timestamptz>,
         completed_at -> Nullable<Timestamptz>,
+        script_version -> Nullable<BigInt>,
+        trigger_file_id -> Nullable<Uuid>,
+        parameters -> Nullable<Jsonb>,
+        source_execution_id -> Nullable<Uuid>,
+        exit_code -> Nullable<BigInt>,
+        attempt -> BigInt,
+        lost_workers -> BigInt,
+    }
+}
+
+diesel::table! {
+    labdata.run_lease (execution_id) {
+        execution_id -> Uuid,
+        organization_id -> Uuid,
+        attempt -> BigInt,
+        expires_at -> Timestamptz,
     }
 }
 

@@ -7,7 +7,7 @@ use labdata_memory::FixedClock;
 use labdata_ports::Clock;
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
-    PgExecutionRepository, PgJobRepository, PgQueryRunner, PgTenancyRepository,
+    PgExecutionRepository, PgJobRepository, PgQueryRunner, PgRunQueue, PgTenancyRepository,
 };
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
@@ -38,6 +38,7 @@ impl OnPostgres {
             tenancy: Arc::new(PgTenancyRepository::new(database.clone())),
             jobs: Arc::new(PgJobRepository::new(database.clone())),
             executions: Arc::new(PgExecutionRepository::new(database.clone())),
+            runs: Arc::new(PgRunQueue::new(database.clone())),
             queries: Arc::new(PgQueryRunner::new(database.clone(), &[1; 32]).unwrap()),
             data: Arc::new(PgDataStore::new(database, Arc::clone(&catalog))),
             catalog,

@@ -27,7 +27,7 @@ use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryTenancyRepository, InMemoryUrlSigner, Memory, NoQueryRunner,
+    InMemoryRunQueue, InMemoryTenancyRepository, InMemoryUrlSigner, Memory, NoQueryRunner,
 };
 use labdata_ports::Clock;
 use reqwest::{
@@ -218,6 +218,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         catalog: Arc::new(InMemoryCatalogStore::new(&memory)),
         data: Arc::new(InMemoryDataStore::new(&memory)),
         executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
+        runs: Arc::new(InMemoryRunQueue::new(&memory)),
         notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
         notification_caps: Caps::default(),
         files: Arc::new(InMemoryFileRepository::new(&memory)),

@@ -14,7 +14,8 @@ use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryTenancyRepository, InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
+    InMemoryRunQueue, InMemoryTenancyRepository, InMemoryUrlSigner, Memory, NoQueryRunner,
+    SequentialIds,
 };
 use labdata_ports::Clock;
 
@@ -78,6 +79,7 @@ fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         catalog: Arc::new(InMemoryCatalogStore::new(&memory)),
         data: Arc::new(InMemoryDataStore::new(&memory)),
         executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
+        runs: Arc::new(InMemoryRunQueue::new(&memory)),
         notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
         notification_caps: Caps::default(),
         files: Arc::new(InMemoryFileRepository::new(&memory)),

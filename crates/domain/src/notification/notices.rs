@@ -3,7 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::{Draft, MAX_BODY, MAX_TITLE};
-use crate::execution::{Execution, ExecutionState, TIMED_OUT};
+use crate::{
+    execution::{Execution, ExecutionState, TIMED_OUT},
+    run::TIMED_OUT_AFTER,
+};
 
 /// The notice that an execution has failed; `None` for one that has not. Whoever tells it again
 /// tells it under the same key.
@@ -12,11 +15,10 @@ pub fn failure_notice(execution: &Execution) -> Option<Draft> {
     let ExecutionState::Failed { error, .. } = &execution.state else {
         return None;
     };
-    let how = if error.as_deref() == Some(TIMED_OUT) {
-        "timed out"
-    } else {
-        "failed"
-    };
+    let timed_out = error
+        .as_deref()
+        .is_some_and(|error| error == TIMED_OUT || error.starts_with(TIMED_OUT_AFTER));
+    let how = if timed_out { "timed out" } else { "failed" };
     let id = execution.id.to_string();
     let ending = format!("\" {how}");
     let room = MAX_TITLE.saturating_sub(ending.chars().count() + 1);

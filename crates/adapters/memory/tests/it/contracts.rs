@@ -6,14 +6,14 @@ use labdata_memory::{
     InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
     InMemoryEventOutbox, InMemoryExecutionRepository, InMemoryFileRepository,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
-    InMemoryNotificationRepository, InMemoryTenancyRepository, Memory,
+    InMemoryNotificationRepository, InMemoryRunQueue, InMemoryTenancyRepository, Memory,
 };
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
     api_keys::ApiKeyRepository, blob::BlobStore, catalog::CatalogStore, data::DataStore,
     events::EventOutbox, executions::ExecutionRepository, files::FileRepository,
     instruments::InstrumentRepository, jobs::JobRepository, notifications::NotificationRepository,
-    runner::JobRunner, tenancy::TenancyRepository,
+    runner::JobRunner, runs::RunQueue, tenancy::TenancyRepository,
 };
 
 /// All fakes over one store.
@@ -45,6 +45,7 @@ subjects! {
     InstrumentRepository => InMemoryInstrumentRepository,
     JobRepository => InMemoryJobRepository,
     ExecutionRepository => InMemoryExecutionRepository,
+    RunQueue => InMemoryRunQueue,
     CatalogStore => InMemoryCatalogStore,
     DataStore => InMemoryDataStore,
     BlobStore => InMemoryBlobStore,
@@ -75,6 +76,7 @@ labdata_port_contracts::instruments_contract!(InMemory);
 labdata_port_contracts::jobs_contract!(InMemory);
 labdata_port_contracts::job_changes_contract!(InMemory);
 labdata_port_contracts::executions_contract!(InMemory);
+labdata_port_contracts::run_queue_contract!(InMemory);
 labdata_port_contracts::catalog_contract!(InMemory);
 labdata_port_contracts::data_contract!(InMemory);
 labdata_port_contracts::blob_contract!(InMemory);

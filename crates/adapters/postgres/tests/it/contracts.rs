@@ -6,12 +6,13 @@ use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
     api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore, events::EventOutbox,
     executions::ExecutionRepository, files::FileRepository, instruments::InstrumentRepository,
-    jobs::JobRepository, notifications::NotificationRepository, tenancy::TenancyRepository,
+    jobs::JobRepository, notifications::NotificationRepository, runs::RunQueue,
+    tenancy::TenancyRepository,
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore, PgEventOutbox,
     PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
-    PgNotificationRepository, PgTenancyRepository,
+    PgNotificationRepository, PgRunQueue, PgTenancyRepository,
 };
 use labdata_test_database::TestDatabase;
 
@@ -63,6 +64,7 @@ subjects! {
     InstrumentRepository => PgInstrumentRepository,
     JobRepository => PgJobRepository,
     ExecutionRepository => PgExecutionRepository,
+    RunQueue => PgRunQueue,
     FileRepository => PgFileRepository,
     EventOutbox => PgEventOutbox,
     NotificationRepository => PgNotificationRepository,
@@ -82,6 +84,7 @@ labdata_port_contracts::instruments_contract!(Postgres);
 labdata_port_contracts::jobs_contract!(Postgres);
 labdata_port_contracts::job_changes_contract!(Postgres);
 labdata_port_contracts::executions_contract!(Postgres);
+labdata_port_contracts::run_queue_contract!(Postgres);
 labdata_port_contracts::files_contract!(Postgres);
 labdata_port_contracts::file_lists_contract!(Postgres);
 labdata_port_contracts::events_contract!(Postgres);

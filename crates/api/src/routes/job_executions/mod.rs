@@ -1,7 +1,7 @@
 //! `/api/v1/job-executions`
 
 use labdata_domain::{
-    execution::{Execution, ExecutionState},
+    execution::{Execution, Origin},
     ids::ExecutionId,
 };
 use serde::Serialize;
@@ -50,6 +50,10 @@ pub struct ExecutionView {
 
 impl From<Execution> for ExecutionView {
     fn from(execution: Execution) -> Self {
+        let run = match execution.origin {
+            Origin::Platform(run) => Some(run),
+            Origin::OffPlatform | Origin::DataWrite => None,
+        };
         Self {
             job_execution_id: execution.id.to_string(),
             job_id: execution.job_id.to_string(),
@@ -57,14 +61,14 @@ impl From<Execution> for ExecutionView {
             status: execution.state.as_str(),
             started_at: execution.started_at.map(Into::into),
             completed_at: execution.state.completed_at().map(Into::into),
-            error_message: match execution.state {
-                ExecutionState::Failed { error, .. } => error,
-                _ => None,
-            },
-            exit_code: None,
-            script_version: None,
-            trigger_file_id: None,
-            parameters: None,
+            error_message: execution.state.error().map(str::to_owned),
+            exit_code: run.as_ref().and_then(|run| run.exit_code),
+            script_version: run.as_ref().map(|run| run.script_version),
+            trigger_file_id: run
+                .as_ref()
+                .and_then(|run| run.trigger_file)
+                .map(|file| file.to_string()),
+            parameters: run.map(|run| run.parameters),
         }
     }
 }
