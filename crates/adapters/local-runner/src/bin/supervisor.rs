@@ -1,0 +1,7 @@
+//! The supervisor of a run, as a program of its own.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    labdata_local_runner::supervise()
+}

@@ -1,0 +1,151 @@
+//! Namespaces: processes and files of the program's own.
+//!
+//! Root asks for them as root; an ordinary user asks for a user namespace first, in which he is
+//! himself. The new root is a small file system in memory into which only what the order allows is
+//! bound, at the paths that it has outside. The network stays the machine's.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::symlink,
+    path::Path,
+};
+
+use nix::{
+    mount::{MntFlags, MsFlags, mount, umount2},
+    sched::{CloneFlags, unshare},
+    sys::statvfs::{FsFlags, statvfs},
+    unistd::{chdir, getegid, geteuid, pivot_root},
+};
+
+use super::{Order, landlocked::DEVICES};
+
+const NONE: Option<&str> = None;
+
+/// Asks for namespaces: the next child of this process is the first one in them.
+pub(super) fn enter() -> Result<(), String> {
+    let (user, group) = (geteuid(), getegid());
+    let wanted = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC;
+    if user.is_root() {
+        return unshare(wanted).map_err(|error| format!("unshare: {error}"));
+    }
+    unshare(wanted | CloneFlags::CLONE_NEWUSER).map_err(|error| format!("unshare: {error}"))?;
+    let write = |name: &str, text: String| {
+        fs::write(format!("/proc/self/{name}"), text).map_err(|error| format!("{name}: {error}"))
+    };
+    write("setgroups", "deny".to_owned())?;
+    write("uid_map", format!("{user} {user} 1"))?;
+    write("gid_map", format!("{group} {group} 1"))
+}
+
+/// Puts the new root together and moves into it. For the first process in the namespaces.
+pub(super) fn build_root(order: &Order) -> Result<(), String> {
+    build(order).map_err(|(what, error)| format!("{what}: {error}"))
+}
+
+type Step = Result<(), (String, io::Error)>;
+
+fn failed<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> (String, io::Error) {
+    move |error| (what.into(), error.into())
+}
+
+fn build(order: &Order) -> Step {
+    let root = &*order.root;
+    mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)
+        .map_err(failed("private mounts"))?;
+    let tmpfs = |path: &Path, options: &str| {
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+        mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(options))
+            .map_err(failed(format!("tmpfs {}", path.display())))
+    };
+    tmpfs(root, "mode=755,size=4m")?;
+
+    // First what others may lie below.
+    bind(&order.temporary, root, Path::new("/tmp"), false)?;
+    for device in DEVICES {
+        bind_device(Path::new(device), root)?;
+    }
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+    ] {
+        symlink(target, root.join("dev").join(name)).map_err(failed(name))?;
+    }
+    let shared = root.join("dev/shm");
+    fs::create_dir(&shared).map_err(failed("/dev/shm"))?;
+    tmpfs(
+        &shared,
+        &format!("mode=1777,size={}", order.limits.memory / 4),
+    )?;
+    let mut bound: Vec<&Path> = Vec::new();
+    for path in &order.readable {
+        if !bound.iter().any(|above| path.starts_with(above)) && bind(path, root, path, true)? {
+            bound.push(path);
+        }
+    }
+    for path in &order.writable {
+        bind(path, root, path, false)?;
+    }
+
+    let proc = root.join("proc");
+    fs::create_dir(&proc).map_err(failed("/proc"))?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("proc"), &proc, Some("proc"), flags, NONE).map_err(failed("proc"))?;
+
+    chdir(root).map_err(failed("the new root"))?;
+    pivot_root(".", ".").map_err(failed("pivot_root"))?;
+    umount2(".", MntFlags::MNT_DETACH).map_err(failed("the old root"))?;
+    chdir("/").map_err(failed("/"))?;
+    let flags = MsFlags::MS_REMOUNT
+        | MsFlags::MS_BIND
+        | MsFlags::MS_RDONLY
+        | MsFlags::MS_NOSUID
+        | MsFlags::MS_NODEV;
+    mount(NONE, "/", NONE, flags, NONE).map_err(failed("the root, read-only"))
+}
+
+/// Shows a file or directory in the new root. False when it does not exist.
+fn bind(
+    source: &Path,
+    root: &Path,
+    shown: &Path,
+    read_only: bool,
+) -> Result<bool, (String, io::Error)> {
+    let what = || source.display().to_string();
+    let Ok(kind) = fs::metadata(source) else {
+        return Ok(false);
+    };
+    let target = root.join(shown.strip_prefix("/").unwrap_or(shown));
+    if kind.is_dir() {
+        fs::create_dir_all(&target).map_err(failed(what()))?;
+    } else {
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent).map_err(failed(what()))?;
+        }
+        File::create(&target).map_err(failed(what()))?;
+    }
+    let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
+    mount(Some(source), &target, NONE, flags, NONE).map_err(failed(what()))?;
+    let has = statvfs(&target).map_err(failed(what()))?.flags();
+    let mut flags = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    // In a user namespace a flag that the mount has outside must stay.
+    flags.set(MsFlags::MS_NOEXEC, has.contains(FsFlags::ST_NOEXEC));
+    flags.set(
+        MsFlags::MS_RDONLY,
+        read_only || has.contains(FsFlags::ST_RDONLY),
+    );
+    mount(NONE, &target, NONE, flags, NONE).map_err(failed(what()))?;
+    Ok(true)
+}
+
+fn bind_device(device: &Path, root: &Path) -> Step {
+    let what = || device.display().to_string();
+    let target = root.join(device.strip_prefix("/").unwrap_or(device));
+    if let Some(parent) = target.parent() {
+        fs::create_dir_all(parent).map_err(failed(what()))?;
+    }
+    File::create(&target).map_err(failed(what()))?;
+    mount(Some(device), &target, NONE, MsFlags::MS_BIND, NONE).map_err(failed(what()))
+}

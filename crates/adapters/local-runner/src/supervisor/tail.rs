@@ -1,0 +1,66 @@
+//! The last lines of a stream.
+
+use labdata_ports::runner::ERROR_TAIL;
+
+/// Keeps the end of what went by.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    bytes: Vec<u8>,
+    cut: bool,
+}
+
+impl Tail {
+    /// Goes on with the stream.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let end = bytes
+            .get(bytes.len().saturating_sub(ERROR_TAIL)..)
+            .unwrap_or_default();
+        self.cut |= end.len() < bytes.len();
+        self.bytes.extend_from_slice(end);
+        let over = self.bytes.len().saturating_sub(ERROR_TAIL);
+        self.cut |= over > 0;
+        self.bytes.drain(..over);
+    }
+
+    /// The whole lines at its end.
+    pub(super) fn into_lines(self) -> String {
+        let text = String::from_utf8_lossy(&self.bytes);
+        let whole = match text.split_once('\n') {
+            Some((_, rest)) if self.cut && !rest.is_empty() => rest,
+            _ => &text,
+        };
+        // A replaced byte takes three.
+        let start = (0..=whole.len())
+            .find(|at| whole.is_char_boundary(*at) && whole.len() - at <= ERROR_TAIL)
+            .unwrap_or_default();
+        whole.get(start..).unwrap_or_default().trim_end().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail(pieces: &[&str]) -> String {
+        let mut tail = Tail::default();
+        for piece in pieces {
+            tail.push(piece.as_bytes());
+        }
+        tail.into_lines()
+    }
+
+    #[test]
+    fn a_short_stream_is_all_there() {
+        assert_eq!(tail(&["one\n", "two\n"]), "one\ntwo");
+        assert_eq!(tail(&[]), "");
+    }
+
+    #[test]
+    fn a_long_one_ends_with_whole_lines_within_the_limit() {
+        let line = format!("{}\n", "µ".repeat(40));
+        let all = line.repeat(1000);
+        let kept = tail(&[&all, "last\n"]);
+        assert!(kept.len() <= ERROR_TAIL && kept.len() > ERROR_TAIL / 2);
+        assert!(kept.starts_with('µ') && kept.ends_with("last"));
+    }
+}

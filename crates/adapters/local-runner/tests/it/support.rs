@@ -1,0 +1,100 @@
+//! Runners of the tests' own.
+
+use std::{ffi::OsString, fs, path::Path, sync::Arc};
+
+use labdata_local_runner::{Isolation, LocalRunner, Settings};
+use labdata_port_contracts::runs;
+use labdata_ports::runner::{JobRunner, RunEnd, RunId, RunSpec};
+
+/// Names another supervisor, for tests that run as another user.
+pub(crate) const SUPERVISOR: &str = "LABDATA_TEST_SUPERVISOR";
+
+/// A runner over a data directory of its own.
+pub(crate) struct Lab {
+    pub(crate) runner: Arc<LocalRunner>,
+    pub(crate) data: tempfile::TempDir,
+}
+
+/// The settings of a runner over that data directory.
+pub(crate) fn settings(data: &Path, isolation: Isolation) -> Settings {
+    let supervisor = std::env::var_os(SUPERVISOR)
+        .unwrap_or_else(|| OsString::from(env!("CARGO_BIN_EXE_labdata-run-supervisor")));
+    Settings {
+        isolation,
+        ..Settings::new(data.to_owned(), vec![supervisor])
+    }
+}
+
+impl Lab {
+    pub(crate) fn new(isolation: Isolation) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let runner = Arc::new(LocalRunner::new(settings(data.path(), isolation)));
+        Self { runner, data }
+    }
+
+    /// A lab with exactly that isolation; none where the kernel does not allow it. What holds
+    /// there is tested with what it does allow.
+    pub(crate) async fn isolated(isolation: Isolation) -> Option<Self> {
+        let lab = Self::new(isolation);
+        let found = lab.runner.isolation().await.unwrap();
+        if found != isolation {
+            eprintln!("NOT TESTED: this machine allows {found:?} and not {isolation:?}");
+            return None;
+        }
+        Some(lab)
+    }
+
+    /// Submits a run and waits for its first line.
+    pub(crate) async fn begin(&self, spec: &RunSpec) -> String {
+        self.runner.submit(spec).await.unwrap();
+        let mut log = String::new();
+        while !log.contains('\n') {
+            let length = u64::try_from(log.len()).unwrap();
+            runs::until(&*self.runner, spec.run, |view| view.logged > length).await;
+            log = self.log(spec.run).await;
+        }
+        log
+    }
+
+    /// Runs it to its end, and yields that and the log.
+    pub(crate) async fn run(&self, spec: &RunSpec) -> (RunEnd, String) {
+        self.runner.submit(spec).await.unwrap();
+        let end = runs::end_of(&*self.runner, spec.run).await;
+        (end, self.log(spec.run).await)
+    }
+
+    /// The output of a script that must end well.
+    pub(crate) async fn output(&self, script: &str) -> String {
+        let spec = runs::spec(script);
+        let (end, log) = self.run(&spec).await;
+        assert!(end.succeeded(), "{end:?}\n{log}");
+        self.runner.reap(spec.run).await.unwrap();
+        log
+    }
+
+    pub(crate) async fn log(&self, run: RunId) -> String {
+        runs::log_from(&*self.runner, run, 0).await
+    }
+}
+
+/// How many processes of this machine have that in their command line.
+pub(crate) fn processes_with(mark: &str) -> usize {
+    fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| {
+            let path = entry.ok()?.path().join("cmdline");
+            let line = fs::read(path).ok()?;
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            line.contains(mark).then_some(())
+        })
+        .count()
+}
+
+/// A number of seconds that no other test sleeps.
+pub(crate) fn mark() -> String {
+    let nanoseconds = std::time::SystemTime::UNIX_EPOCH
+        .elapsed()
+        .unwrap()
+        .as_nanos();
+    format!("{}.{}", 4000 + std::process::id() % 1000, nanoseconds)
+}
