@@ -1,15 +1,18 @@
 //! The composition root: the only place that names adapters.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::Context;
 use async_trait::async_trait;
 use labdata_application::Ports;
 use labdata_domain::notification::Caps;
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
+use labdata_local_runner::{LocalRunner, Settings as RunnerSettings};
 use labdata_mail::SmtpMailer;
 use labdata_object_store::{GatewaySigner, InvalidLocation, Location};
-use labdata_ports::{IdSource, blob::BlobStore, mailer::Mailer, tenancy::TenancyRepository};
+use labdata_ports::{
+    IdSource, blob::BlobStore, mailer::Mailer, runner::JobRunner, tenancy::TenancyRepository,
+};
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
@@ -18,7 +21,7 @@ use labdata_postgres::{
 
 use crate::{
     app::Readiness,
-    settings::{NotificationSettings, Settings},
+    settings::{Backend, NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
 };
 
@@ -27,6 +30,11 @@ const URL_SIGNING: &str = "url-signing";
 
 /// What the secret is kept under from which the roles of queries get their passwords.
 const QUERY_ROLES: &str = "query-roles";
+
+/// The command of this program that [`supervise`] is for.
+const SUPERVISE: &str = "run-supervisor";
+
+pub use labdata_local_runner::supervise;
 
 /// Whether this build can keep files there.
 ///
@@ -154,6 +162,36 @@ pub struct Platform {
     pub readiness: Arc<dyn Readiness>,
     /// Sends e-mails, where a mail server is set.
     pub mailer: Option<Arc<dyn Mailer>>,
+}
+
+/// What runs scripts, by the settings.
+///
+/// # Errors
+/// When this build has no such backend.
+pub fn job_runner(settings: &Settings) -> anyhow::Result<Arc<dyn JobRunner>> {
+    match &settings.job_backend {
+        Backend::Local => {
+            // Not the path of the program: another version may have been put there meanwhile.
+            let program = if cfg!(target_os = "linux") {
+                "/proc/self/exe".into()
+            } else {
+                std::env::current_exe().context("the path of this program")?
+            };
+            Ok(local_runner(settings, program))
+        }
+        Backend::Ray(url) => anyhow::bail!("this build does not run scripts on Ray ({url}) yet"),
+    }
+}
+
+/// Runs scripts on this machine; the program is `labdata`.
+#[must_use]
+pub fn local_runner(settings: &Settings, program: PathBuf) -> Arc<dyn JobRunner> {
+    let supervisor = vec![program.into_os_string(), SUPERVISE.into()];
+    Arc::new(LocalRunner::new(RunnerSettings {
+        python: settings.python.clone(),
+        uv: settings.uv.clone(),
+        ..RunnerSettings::new(settings.data_dir.clone(), supervisor)
+    }))
 }
 
 /// The mailer of the settings; none unless both the server and the sender's address are set.

@@ -28,6 +28,9 @@ pub(super) enum Command {
     ApiKey(ApiKey),
     /// Print the OpenAPI document
     Openapi,
+    /// Stand between the worker and one script; started by the worker alone
+    #[command(hide = true)]
+    RunSupervisor,
 }
 
 /// What every command with settings takes.
@@ -140,7 +143,7 @@ impl Command {
                 ApiKeyCommand::List(list) => &list.common,
                 ApiKeyCommand::Revoke(revoke) => &revoke.common,
             },
-            Self::Openapi => return (None, &NONE),
+            Self::Openapi | Self::RunSupervisor => return (None, &NONE),
         };
         (common.config.as_deref(), &common.flags)
     }

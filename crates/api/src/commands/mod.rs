@@ -19,7 +19,7 @@ use self::{
     output::complain,
 };
 use crate::{
-    compose::DatabaseServer,
+    compose::{self, DatabaseServer},
     settings::{Settings, SettingsError},
 };
 
@@ -56,6 +56,10 @@ pub fn run() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return explain(&error),
     };
+    if matches!(arguments.command, Command::RunSupervisor) {
+        // Before any thread is started: it forks.
+        return compose::supervise();
+    }
     match execute(arguments.command, started) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Settings(error)) => {
@@ -116,7 +120,7 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
         .map_err(anyhow::Error::from)?;
     runtime.block_on(async {
         match command {
-            Command::Openapi => print_openapi(),
+            Command::Openapi | Command::RunSupervisor => print_openapi(),
             Command::Serve(arguments) => {
                 serve::serve(&settings, arguments.no_worker, started).await
             }

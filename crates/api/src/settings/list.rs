@@ -52,6 +52,10 @@ settings! {
         "What runs job scripts: `local` or ray+http://host:8265";
     ml_backend "LABDATA_ML_BACKEND" "ml-backend" "BACKEND", "local",
         "What trains models: `local` or ray+http://host:8265";
+    python "LABDATA_PYTHON" "python" "PATH", "python3 of the path",
+        "The Python that runs scripts of the local job backend";
+    uv "LABDATA_UV" "uv" "PATH", "unset: searched, else fetched",
+        "The uv that installs the dependencies of those scripts";
     job_concurrency "LABDATA_JOB_CONCURRENCY" "job-concurrency" "NUMBER", "2",
         "How many job runs the worker runs at a time";
     llm_provider "LABDATA_LLM_PROVIDER" "llm-provider" "PROVIDER", "unset: no agent runs",

@@ -120,6 +120,10 @@ pub struct Settings {
     pub job_backend: Backend,
     /// What trains models.
     pub ml_backend: Backend,
+    /// The Python of scripts that run on this machine.
+    pub python: Option<PathBuf>,
+    /// The uv that installs their dependencies.
+    pub uv: Option<PathBuf>,
     /// How many runs at a time.
     pub job_concurrency: u32,
     /// The language model.

@@ -70,7 +70,11 @@ impl Values<'_> {
     }
 
     fn directory(&self, key: &str) -> Result<Option<PathBuf>, SettingsError> {
-        self.parsed(key, "a directory", |value| {
+        self.path(key, "a directory")
+    }
+
+    fn path(&self, key: &str, takes: &str) -> Result<Option<PathBuf>, SettingsError> {
+        self.parsed(key, takes, |value| {
             (!value.is_empty() && !value.contains('\0'))
                 .then(|| std::path::absolute(value).ok())
                 .flatten()
@@ -120,6 +124,8 @@ pub(super) fn settings(given: &BTreeMap<&'static str, Given>) -> Result<Settings
         )?,
         job_backend: backend(&values, "job_backend")?,
         ml_backend: backend(&values, "ml_backend")?,
+        python: values.path("python", "the path of a program")?,
+        uv: values.path("uv", "the path of a program")?,
         job_concurrency: values.number("job_concurrency", 2)?,
         llm: llm(&values)?,
         notifications: notifications(&values)?,

@@ -212,3 +212,15 @@ fn the_openapi_document_needs_no_settings() {
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["info"]["version"], "1.0.0");
 }
+
+#[test]
+fn the_supervisor_of_runs_is_part_of_the_program_but_not_of_its_help() {
+    let directory = directory();
+    let help = run(&mut labdata(directory.path(), &["--help"]));
+    assert!(!text(&help.stdout).contains("supervisor"));
+    // Without an order it says so, in the way that the runner reads.
+    let output = run(&mut labdata(directory.path(), &["run-supervisor"]));
+    assert!(!output.status.success());
+    let event: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(event["Failed"].as_str().unwrap().contains("no order"));
+}
