@@ -6,6 +6,7 @@
 
 pub mod authenticate;
 pub mod begin_upload;
+mod check_script;
 pub mod close_execution;
 pub mod confirm_upload;
 pub mod create_api_key;

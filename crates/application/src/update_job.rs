@@ -3,11 +3,13 @@
 use labdata_domain::{
     actor::Actor,
     ids::JobId,
-    job::{Edit, Job, ScriptVersion, apply_edits},
+    job::{Edit, Job, ParameterDefinition, ScriptVersion, apply_edits, check_parameters},
     scope::Scope,
 };
 
-use crate::{Error, Ports, create_job::parse_name, get_job::with_script};
+use crate::{
+    Error, Ports, check_script::check_script, create_job::parse_name, get_job::with_script,
+};
 
 /// How often a change is made anew because the job changed meanwhile. Of changes that race, one
 /// is stored in each round.
@@ -24,6 +26,8 @@ pub struct UpdateJob {
     pub code: Option<CodeChange>,
     /// Whether it is archived.
     pub archived: Option<bool>,
+    /// What its runs are asked for, in place of what they were.
+    pub parameters: Option<Vec<ParameterDefinition>>,
 }
 
 /// What becomes of a script.
@@ -39,7 +43,8 @@ pub enum CodeChange {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when no
-/// job can bear the name or an edit does not match exactly once; [`Error::Conflict`] when another
+/// job can bear the name, an edit does not match exactly once, the code is not Python or the
+/// parameters make no sense; [`Error::Conflict`] when another
 /// job bears the name.
 pub async fn update_job(
     ports: &Ports,
@@ -48,11 +53,19 @@ pub async fn update_job(
     command: UpdateJob,
 ) -> Result<Job, Error> {
     actor.require(Scope::Write)?;
+    let mut checked = None;
     for _ in 0..MAX_ATTEMPTS {
         let (standing, script) = with_script(ports, actor, id).await?;
         let (changed, script) = change(ports, actor, &standing, script, &command)?;
         if changed == standing && script.is_none() {
             return Ok(standing);
+        }
+        // Another's change need not change what this one makes of the script.
+        if let Some(script) = &script
+            && checked.as_ref() != Some(&script.code)
+        {
+            check_script(&script.code).await?;
+            checked = Some(script.code.clone());
         }
         let saved = ports
             .jobs
@@ -92,6 +105,10 @@ fn change(
     }
     if let Some(archived) = command.archived {
         job.archived = archived;
+    }
+    if let Some(parameters) = &command.parameters {
+        check_parameters(parameters).map_err(|error| Error::Invalid(error.to_string()))?;
+        job.parameters.clone_from(parameters);
     }
     let code = match (&command.code, script) {
         (None, _) => None,

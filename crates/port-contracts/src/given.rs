@@ -7,10 +7,11 @@ use labdata_domain::{
     execution::{Execution, ExecutionState, Origin},
     ids::{ApiKeyId, ExecutionId, InstrumentId, JobId, OrganizationId, UserId},
     instrument::Instrument,
-    job::{Job, ScriptVersion},
+    job::{Job, ParameterDefinition, ScriptVersion, Widget},
     scope::Scopes,
     tenancy::{Organization, User},
 };
+use serde_json::Number;
 use time::{Duration, OffsetDateTime, macros::datetime};
 use uuid::Uuid;
 
@@ -106,8 +107,41 @@ pub fn job(name: &str, created_at: OffsetDateTime) -> Job {
         description: Some(format!("What {name} does")),
         created_at,
         version_number: None,
+        parameters: Vec::new(),
         revision: 1,
     }
+}
+
+/// Definitions of parameters that fill every field, and leave out every field that they may.
+#[must_use]
+pub fn parameters() -> Vec<ParameterDefinition> {
+    let full = ParameterDefinition {
+        widget_type: Widget::Slider,
+        parameter_name: "Schwelle \"OD\"".to_owned(),
+        label: Some("Threshold".to_owned()),
+        model_source: Some("sample".to_owned()),
+        min: Some(0.into()),
+        max: Number::from_f64(2.5),
+        step: Number::from_f64(0.125),
+        file_id: Some(uuid().to_string()),
+        file_id_parameter: Some("image".to_owned()),
+        required: true,
+        default: Some(Number::from_f64(0.1).into()),
+    };
+    let bare = ParameterDefinition {
+        widget_type: Widget::Text,
+        parameter_name: "image".to_owned(),
+        label: None,
+        model_source: None,
+        min: None,
+        max: None,
+        step: None,
+        file_id: None,
+        file_id_parameter: None,
+        required: false,
+        default: None,
+    };
+    vec![full, bare]
 }
 
 /// A version of a script that is not stored yet.

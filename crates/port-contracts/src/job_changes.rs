@@ -41,6 +41,7 @@ macro_rules! job_changes_contract {
 fn with_script(name: &str, user: &User) -> (Job, ScriptVersion) {
     let job = Job {
         version_number: Some(1),
+        parameters: given::parameters(),
         ..given::job(name, at(0))
     };
     (job, given::script(1, "print(1)\n", user.id))
@@ -148,6 +149,7 @@ where
         archived: true,
         description: None,
         version_number: Some(2),
+        parameters: Vec::new(),
         ..job.clone()
     };
     let script = given::script(2, "print(2)\n", user.id);

@@ -12,6 +12,7 @@ use labdata_ports::{
     PortError,
     jobs::{JobFilter, JobRepository},
 };
+use serde_json::Value;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -33,6 +34,7 @@ struct JobRow {
     created_at: OffsetDateTime,
     version_number: Option<i64>,
     revision: i64,
+    parameter_definitions: Value,
 }
 
 impl TryFrom<JobRow> for Job {
@@ -44,6 +46,8 @@ impl TryFrom<JobRow> for Job {
         Ok(Self {
             id: JobId::new(row.id),
             version_number: version_number.map_err(|_| corrupt("version_number"))?,
+            parameters: serde_json::from_value(row.parameter_definitions)
+                .map_err(|_| corrupt("parameter_definitions"))?,
             revision: u64::try_from(row.revision).map_err(|_| corrupt("revision"))?,
             name: row.name,
             archived: row.archived,
@@ -128,6 +132,7 @@ async fn add(
             job::created_at.eq(job.created_at),
             job::version_number.eq(job.version_number.map(i64::from)),
             job::revision.eq(number(job.revision)?),
+            job::parameter_definitions.eq(parameters(job)?),
         ))
         .execute(connection)
         .await
@@ -177,6 +182,7 @@ async fn update(
             job::archived.eq(job.archived),
             job::version_number.eq(job.version_number.map(i64::from)),
             job::revision.eq(job::revision + 1),
+            job::parameter_definitions.eq(parameters(job)?),
         ))
         .execute(connection)
         .await
@@ -206,6 +212,11 @@ async fn require(
         .optional()
         .map_err(port_error)?;
     found.map(drop).ok_or(PortError::NotFound("job"))
+}
+
+/// Definitions of parameters as the database keeps them.
+fn parameters(job: &Job) -> Result<Value, PortError> {
+    serde_json::to_value(&job.parameters).map_err(|error| PortError::Internal(error.to_string()))
 }
 
 /// A count as the database keeps it.

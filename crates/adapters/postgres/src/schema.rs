@@ -51,6 +51,7 @@ diesel::table! {
         created_at -> Timestamptz,
         version_number -> Nullable<BigInt>,
         revision -> BigInt,
+        parameter_definitions -> Jsonb,
     }
 }
 

@@ -1,11 +1,16 @@
 //! Jobs: scripts of the organization, or names under which off-platform scripts run.
 
+mod parameter;
 mod script;
 
 use time::OffsetDateTime;
 
 use crate::ids::JobId;
 
+pub use parameter::{
+    InvalidParameter, MAX_PARAMETERS, MissingParameter, ParameterDefinition, Widget,
+    check_parameters, effective_parameters, with_defaults,
+};
 pub use script::{
     Edit, EditError, MAX_CODE_LENGTH, MAX_EDITS, ScriptVersion, VersionSummary, apply_edits,
 };
@@ -32,6 +37,8 @@ pub struct Job {
     /// The version of its script that the next run uses; none where it is only a name for
     /// off-platform scripts.
     pub version_number: Option<u32>,
+    /// What its runs are asked for.
+    pub parameters: Vec<ParameterDefinition>,
     /// Counts its changes, so that a change can say which state it was made from.
     pub revision: u64,
 }
@@ -47,6 +54,7 @@ impl Job {
             description: None,
             created_at,
             version_number: None,
+            parameters: Vec::new(),
             revision: 1,
         }
     }

@@ -2,11 +2,14 @@
 
 use actix_web::web::Json;
 use labdata_application::create_job::{CreateJob, create_job};
-use labdata_domain::job::{MAX_CODE_LENGTH, MAX_NAME_LENGTH};
+use labdata_domain::job::{MAX_CODE_LENGTH, MAX_NAME_LENGTH, ParameterDefinition};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::JobView;
+use super::{
+    JobView,
+    parameters::{ParameterBody, definitions},
+};
 use crate::http::{
     Answer, Call, JsonBody, Write,
     error::ErrorBody,
@@ -25,6 +28,9 @@ pub struct CreateJobBody {
     /// What it does.
     #[schema(max_length = 10_000)]
     description: Option<String>,
+    /// What its runs are asked for.
+    #[schema(value_type = Option<Vec<ParameterBody>>, max_items = 100)]
+    parameter_definitions: Vec<ParameterDefinition>,
 }
 
 impl Shape for CreateJobBody {
@@ -33,10 +39,12 @@ impl Shape for CreateJobBody {
         let name = fields.required("name", text(1..=MAX_NAME_LENGTH));
         let code = fields.required("code", text(..=MAX_CODE_LENGTH));
         let description = fields.nullable("description", text(..=10_000));
+        let parameters = fields.nullable("parameter_definitions", definitions());
         Some(Self {
             name: name?,
             code: code?,
             description: description?,
+            parameter_definitions: parameters?.unwrap_or_default(),
         })
     }
 }
@@ -61,6 +69,7 @@ pub async fn handle(call: Call<Write, JsonBody<CreateJobBody>>) -> Answer<Json<J
         name: body.name,
         code: body.code,
         description: body.description,
+        parameters: body.parameter_definitions,
     };
     let job = create_job(call.ports(), &call.actor, command).await?;
     Ok(Json(job.into()))

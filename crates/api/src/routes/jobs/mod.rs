@@ -8,6 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use self::parameters::ParameterView;
+
 use crate::http::{
     Timestamp,
     shape::{
@@ -19,6 +21,7 @@ use crate::http::{
 pub mod create;
 pub mod get;
 pub mod list;
+pub mod parameters;
 pub mod update;
 pub mod version;
 pub mod versions;
@@ -34,6 +37,8 @@ pub struct JobView {
     archived: bool,
     /// What it does.
     description: Option<String>,
+    /// What its runs are asked for.
+    parameter_definitions: Vec<ParameterView>,
 }
 
 impl From<Job> for JobView {
@@ -43,6 +48,7 @@ impl From<Job> for JobView {
             name: job.name,
             archived: job.archived,
             description: job.description,
+            parameter_definitions: job.parameters.into_iter().map(Into::into).collect(),
         }
     }
 }

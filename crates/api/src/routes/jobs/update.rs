@@ -2,11 +2,14 @@
 
 use actix_web::web::Json;
 use labdata_application::update_job::{CodeChange, UpdateJob, update_job};
-use labdata_domain::job::{Edit, MAX_CODE_LENGTH, MAX_EDITS, MAX_NAME_LENGTH};
+use labdata_domain::job::{Edit, MAX_CODE_LENGTH, MAX_EDITS, MAX_NAME_LENGTH, ParameterDefinition};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{JobPath, JobView};
+use super::{
+    JobPath, JobView,
+    parameters::{ParameterBody, definitions},
+};
 use crate::http::{
     Answer, Call, JsonBody, Write,
     error::ErrorBody,
@@ -34,6 +37,9 @@ pub struct UpdateJobBody {
     edits: Option<Vec<EditBody>>,
     /// True archives it, false restores it.
     archived: Option<bool>,
+    /// What its runs are asked for, in place of what they were.
+    #[schema(value_type = Option<Vec<ParameterBody>>, max_items = 100)]
+    parameter_definitions: Option<Vec<ParameterDefinition>>,
 }
 
 impl Shape for UpdateJobBody {
@@ -44,6 +50,7 @@ impl Shape for UpdateJobBody {
         let code = fields.nullable("code", text(..=MAX_CODE_LENGTH));
         let edits = fields.nullable("edits", list_of(0..=MAX_EDITS, shape()));
         let archived = fields.nullable("archived", boolean());
+        let parameters = fields.nullable("parameter_definitions", definitions());
         if let (Some(Some(_)), Some(Some(_))) = (&code, &edits) {
             return fields.refuse("edits", Kind::value_error("not together with code"));
         }
@@ -53,6 +60,7 @@ impl Shape for UpdateJobBody {
             code: code?,
             edits: edits?,
             archived: archived?,
+            parameter_definitions: parameters?,
         })
     }
 }
@@ -118,6 +126,7 @@ pub async fn handle(
         description: body.description,
         code: body.code.map(CodeChange::Replace).or(edits),
         archived: body.archived,
+        parameters: body.parameter_definitions,
     };
     let job = update_job(call.ports(), &call.actor, id, command).await?;
     Ok(Json(job.into()))

@@ -1,0 +1,413 @@
+//! Whether a script is Python, and its inline metadata TOML (PEP 723): see docs/adr/0010.
+
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::LazyLock,
+    thread,
+};
+
+use futures::{channel::oneshot, lock::Mutex};
+use regex::Regex;
+use ruff_python_ast::token::TokenKind;
+use ruff_python_parser::{Mode, lexer, parse_module};
+
+use crate::Error;
+
+/// The most brackets inside of each other, as in Python's own parser.
+const MAX_BRACKETS: usize = 200;
+
+/// The most blocks inside of each other, as in Python's own parser.
+const MAX_BLOCKS: usize = 100;
+
+/// The most operators, calls and brackets that one expression holds without a comma: what bounds
+/// the depth of its tree.
+const MAX_CHAIN: usize = 3_000;
+
+/// The stack of the thread that parses: enough for a tree of those depths, whatever the platform
+/// gives to threads. Only what is touched takes memory.
+const STACK: usize = 64 * 1024 * 1024;
+
+/// One script is parsed at a time, so that requests cannot take many such stacks.
+static PARSING: Mutex<()> = Mutex::new(());
+
+/// The reference implementation's, from PEP 723; `$` stands before `\n` only, in both languages.
+static METADATA: LazyLock<Result<Regex, regex::Error>> = LazyLock::new(|| {
+    Regex::new(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+});
+
+/// Why a script cannot be a job's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Flaw {
+    /// Counted from 1.
+    line: usize,
+    /// In characters, counted from 1.
+    column: usize,
+    message: String,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            line,
+            column,
+            message,
+        } = self;
+        write!(f, "line {line}, column {column}: {message}")
+    }
+}
+
+/// Refuses a script that is not Python 3, or whose PEP 723 block is not TOML.
+///
+/// # Errors
+/// [`Error::Invalid`], naming line and column.
+pub(crate) async fn check_script(code: &str) -> Result<(), Error> {
+    let _turn = PARSING.lock().await;
+    let (answer, answered) = oneshot::channel();
+    let code = code.to_owned();
+    thread::Builder::new()
+        .name("check-script".to_owned())
+        .stack_size(STACK)
+        .spawn(move || {
+            let outcome = catch_unwind(AssertUnwindSafe(|| find_flaw(&code)));
+            // Nobody waits any more where the request was given up.
+            let _ = answer.send(outcome);
+        })
+        .map_err(|error| Error::Internal(format!("no thread to check a script: {error}")))?;
+    match answered.await {
+        Ok(Ok(None)) => Ok(()),
+        Ok(Ok(Some(flaw))) => Err(Error::Invalid(format!("the code is refused: {flaw}"))),
+        Ok(Err(_)) | Err(_) => Err(Error::Internal("the check of a script broke".to_owned())),
+    }
+}
+
+fn find_flaw(code: &str) -> Option<Flaw> {
+    too_deep(code)
+        .or_else(|| not_python(code))
+        .or_else(|| not_toml(code))
+}
+
+fn flaw(code: &str, offset: usize, message: impl Into<String>) -> Flaw {
+    let (line, column) = position(code, offset);
+    Flaw {
+        line,
+        column,
+        message: message.into(),
+    }
+}
+
+/// Line and column of a byte, from 1. Lines end as Python's do.
+fn position(code: &str, offset: usize) -> (usize, usize) {
+    let before = code.get(..offset).unwrap_or(code);
+    let crlf = before.matches("\r\n").count();
+    let ends = before.bytes().filter(|byte| matches!(byte, b'\r' | b'\n'));
+    let line = ends.count() - crlf + 1;
+    let start = before.rfind(['\r', '\n']).map_or(0, |end| end + 1);
+    let within = before.get(start..).unwrap_or_default();
+    let within = if start == 0 {
+        within.trim_start_matches('\u{feff}')
+    } else {
+        within
+    };
+    (line, within.chars().count() + 1)
+}
+
+/// Refuses trees deeper than Python itself takes before they are made: taking them apart needs as
+/// much stack as they are deep.
+fn too_deep(code: &str) -> Option<Flaw> {
+    if !is_too_deep(code) {
+        return None;
+    }
+    // The lexer does not tell where it is. The shortest beginning that is too deep ends there.
+    let (mut fits, mut exceeds) = (0, code.len());
+    while exceeds - fits > 1 {
+        let middle = fits + (exceeds - fits) / 2;
+        let beginning = code.get(..code.floor_char_boundary(middle));
+        if beginning.is_some_and(is_too_deep) {
+            exceeds = middle;
+        } else {
+            fits = middle;
+        }
+    }
+    let place = code.floor_char_boundary(fits);
+    Some(flaw(code, place, "this is nested too deeply"))
+}
+
+/// What is inside of one pair of brackets, or of none.
+#[derive(Default)]
+struct Chain {
+    /// How many operators, calls and brackets it holds since the last comma.
+    links: usize,
+    /// How many lambdas' parameters go on: their commas divide nothing.
+    lambdas: usize,
+}
+
+fn is_too_deep(code: &str) -> bool {
+    let mut lexer = lexer::lex(code, Mode::Module);
+    let mut around: Vec<Chain> = Vec::new();
+    let mut here = Chain::default();
+    let (mut total, mut blocks) = (0_usize, 0_usize);
+    loop {
+        match lexer.next_token() {
+            TokenKind::EndOfFile => return false,
+            TokenKind::Lpar
+            | TokenKind::Lsqb
+            | TokenKind::Lbrace
+            | TokenKind::FStringStart
+            | TokenKind::TStringStart => {
+                here.links += 1;
+                total += 1;
+                around.push(std::mem::take(&mut here));
+            }
+            TokenKind::Rpar
+            | TokenKind::Rsqb
+            | TokenKind::Rbrace
+            | TokenKind::FStringEnd
+            | TokenKind::TStringEnd => {
+                total -= here.links;
+                here = around.pop().unwrap_or_default();
+            }
+            TokenKind::Comma if here.lambdas == 0 => {
+                total -= here.links;
+                here.links = 0;
+            }
+            TokenKind::Newline | TokenKind::Semi => {
+                around.clear();
+                here = Chain::default();
+                total = 0;
+            }
+            TokenKind::Indent => blocks += 1,
+            TokenKind::Dedent => blocks = blocks.saturating_sub(1),
+            TokenKind::Name
+            | TokenKind::Int
+            | TokenKind::Float
+            | TokenKind::Complex
+            | TokenKind::String
+            | TokenKind::FStringMiddle
+            | TokenKind::TStringMiddle
+            | TokenKind::Comment
+            | TokenKind::NonLogicalNewline => {}
+            token => {
+                match token {
+                    TokenKind::Lambda => here.lambdas += 1,
+                    TokenKind::Colon => here.lambdas = here.lambdas.saturating_sub(1),
+                    _ => {}
+                }
+                here.links += 1;
+                total += 1;
+            }
+        }
+        if blocks > MAX_BLOCKS || around.len() > MAX_BRACKETS || total > MAX_CHAIN {
+            return true;
+        }
+    }
+}
+
+fn not_python(code: &str) -> Option<Flaw> {
+    let error = parse_module(code).err()?;
+    let place = usize::from(error.location.start());
+    Some(flaw(code, place, error.error.to_string()))
+}
+
+/// What is wrong with the script's own metadata block, where it has one.
+fn not_toml(code: &str) -> Option<Flaw> {
+    let code = code.replace("\r\n", "\n");
+    let metadata = METADATA.as_ref().ok()?;
+    let mut blocks = metadata
+        .captures_iter(&code)
+        .filter(|block| &block["type"] == "script");
+    let block = blocks.next()?;
+    if let Some(second) = blocks.next() {
+        let place = second.get(0).map_or(0, |found| found.start());
+        return Some(flaw(
+            &code,
+            place,
+            "a script has one `# /// script` block only",
+        ));
+    }
+    let content = block.name("content")?;
+    // The same lines without `# `; an empty comment is an empty line.
+    let lines = content.as_str().split_inclusive('\n');
+    let toml: String = lines
+        .map(|line| {
+            line.strip_prefix("# ")
+                .or(line.strip_prefix('#'))
+                .unwrap_or(line)
+        })
+        .collect();
+    let error = toml.parse::<toml::Table>().err()?;
+    let (line, column) = position(&toml, error.span().map_or(0, |span| span.start));
+    let (before, _) = position(&code, content.start());
+    Some(Flaw {
+        line: before + line - 1,
+        column: column + 2,
+        message: format!("the script block is not TOML: {}", error.message()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(code: &str) -> (usize, usize) {
+        let flaw = find_flaw(code).unwrap_or_else(|| panic!("nothing wrong with {code:?}"));
+        assert!(!flaw.message.is_empty());
+        (flaw.line, flaw.column)
+    }
+
+    #[test]
+    fn python_of_any_kind_passes() {
+        for code in [
+            "",
+            "\n",
+            "# only a comment",
+            "\u{feff}print('with a byte order mark')\n",
+            "print('without a newline at the end')",
+            "def f(a, /, b, *, c: int = 1) -> None:\r\n    return None\r\n",
+            "match x:\n    case [1, *rest] if rest:\n        pass\n",
+            "type A[T] = list[T]\n",
+            "print(f\"{'a' + f'{1:>{2}}'}\")\n",
+            "async def f():\n    async with a as b:\n        await b\n",
+            "try:\n    pass\nexcept* ValueError:\n    pass\n",
+            "名前 = 1\n",
+        ] {
+            assert_eq!(find_flaw(code), None, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_python_is_refused_at_its_place() {
+        for (code, place) in [
+            ("print 'python 2'\n", (1, 7)),
+            ("a = 1\nb = = 2\n", (2, 5)),
+            ("a = 1\r\nb = = 2\r\n", (2, 5)),
+            ("ä = 'ä'; b = = 2\n", (1, 14)),
+            ("\u{feff}b = = 2\n", (1, 5)),
+            ("if True:\npass\n", (2, 1)),
+            ("  a = 1\n", (1, 1)),
+            ("x = 'no end\n", (1, 5)),
+            ("f(", (1, 3)),
+            ("SELECT 1;", (1, 8)),
+        ] {
+            assert_eq!(found(code), place, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn a_metadata_block_is_toml() {
+        let good = "# /// script\n# requires-python = \">=3.11\"\n#\n# dependencies = [\n#   \"httpx\",\n# ]\n# ///\nimport httpx\n";
+        assert_eq!(find_flaw(good), None);
+        assert_eq!(find_flaw(&good.replace('\n', "\r\n")), None);
+        let bad = "import os\n# /// script\n#\n# dependencies = [\"httpx\"\n# x = 1\n# ///\n";
+        assert_eq!(found(bad).0, 5);
+        assert_eq!(found(&bad.replace('\n', "\r\n")).0, 5);
+        let no_value = "# /// script\n# dependencies = \n# ///\n";
+        assert_eq!(found(no_value).0, 2);
+        let twice = "# /// script\n# a = 1\n# a = 2\n# ///\n";
+        assert_eq!(found(twice), (3, 3));
+    }
+
+    #[test]
+    fn what_the_pep_does_not_call_a_script_block_is_a_comment() {
+        for code in [
+            // Not closed, of another type, not at the start of its line, nothing in it.
+            "# /// script\n# = nonsense\n",
+            "# /// other\n# = nonsense\n# ///\n",
+            "  # /// script\n  # = nonsense\n  # ///\npass\n",
+            "# /// script\n# ///\n",
+            "# /// script\n#= nonsense\n# ///\n",
+        ] {
+            assert_eq!(find_flaw(code), None, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn a_block_reaches_to_the_last_closing_line() {
+        let code = "# /// script\n# a = 1\n# ///\n# b = 2\n# ///\n";
+        assert_eq!(found(code).0, 3);
+    }
+
+    #[test]
+    fn two_script_blocks_are_one_too_many() {
+        let code = "# /// script\n# a = 1\n# ///\n\n# /// script\n# a = 1\n# ///\n";
+        assert_eq!(found(code), (5, 1));
+    }
+
+    #[tokio::test]
+    async fn whatever_is_nested_too_deeply_is_refused_and_nothing_breaks() {
+        const DEEP: usize = 200_000;
+        let repeated = |before: &str, middle: &str, after: &str| {
+            format!("{}{middle}{}\n", before.repeat(DEEP), after.repeat(DEEP))
+        };
+        for code in [
+            repeated("(", "1", ")"),
+            repeated("[", "", ""),
+            repeated("{1:", "1", "}"),
+            repeated("-", "1", ""),
+            repeated("not ", "1", ""),
+            repeated("lambda:", "1", ""),
+            repeated("lambda a,b:", "1", ""),
+            repeated("f'{", "1", "}'"),
+            repeated("1+", "1", ""),
+            repeated("1**", "1", ""),
+            repeated("", "a", ".b"),
+            repeated("", "a", "()"),
+            repeated("", "a", "[0]"),
+            repeated("", "a", "\n"),
+            repeated("", "1", " if 1 else 1"),
+            repeated("a=", "1", ""),
+            repeated("*", "a", ""),
+            repeated("", "(a", ".b\n"),
+            repeated("await ", "a", ""),
+            repeated("(),", "a", "+("),
+            format!("match x:\n case {}", repeated("[", "1", "]")),
+            (0..2_000).fold(String::new(), |code, depth| {
+                code + &" ".repeat(depth) + "if 1:\n"
+            }),
+            format!("# /// script\n# a = {}# ///\n", repeated("[", "", "]")),
+        ] {
+            // Whatever it says; that it says something is the point.
+            if let Err(error) = check_script(&code).await {
+                assert!(matches!(error, Error::Invalid(_)), "{error}");
+            } else {
+                assert!(code.starts_with("a\n"), "{}", &code[..20]);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn trees_as_deep_as_they_may_be_are_parsed() {
+        let chain = |before: &str, count: usize, middle: &str, after: &str| {
+            format!("{}{middle}{}\n", before.repeat(count), after.repeat(count))
+        };
+        for code in [
+            chain("(", MAX_BRACKETS, "1", ")"),
+            chain("-", MAX_CHAIN, "1", ""),
+            chain("not ", MAX_CHAIN, "1", ""),
+            chain("1**", MAX_CHAIN, "1", ""),
+            chain("lambda:", MAX_CHAIN / 2, "1", ""),
+            chain("", MAX_CHAIN, "a", ".b"),
+            chain("", MAX_CHAIN, "a", "()"),
+            chain("", MAX_CHAIN / 2, "1", " if 1 else 1"),
+            chain("f'{", MAX_BRACKETS / 2, "1", "}'"),
+            (0..=MAX_BLOCKS).fold(String::new(), |code, depth| {
+                code + &" ".repeat(depth) + "if 1:\n"
+            }) + &" ".repeat(MAX_BLOCKS + 1)
+                + "pass\n",
+        ] {
+            let outcome = check_script(&code).await;
+            assert!(outcome.is_ok() || code.starts_with("if"), "{outcome:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn long_flat_scripts_are_no_problem() {
+        let list = format!("x = [{}]\n", "(1, -2.5, 'a', f(x)),\n".repeat(20_000));
+        let calls = "print(a.b + c[1])\n".repeat(20_000);
+        let strings = format!("x = ({})\n", "'a'\n".repeat(50_000));
+        for code in [list, calls, strings] {
+            let outcome = check_script(&code).await;
+            assert!(outcome.is_ok(), "{outcome:?}");
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! What a job asks whoever runs it for.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value};
+
+use crate::timestamp;
+
+/// The most parameters that a job defines.
+pub const MAX_PARAMETERS: usize = 100;
+
+/// With what a parameter is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Widget {
+    /// One of several choices.
+    Combobox,
+    /// A day.
+    Date,
+    /// A number between two others.
+    Slider,
+    /// A text.
+    Text,
+    /// A part of an image.
+    Region,
+}
+
+impl Widget {
+    /// Every widget and its name in the API.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("combobox", Self::Combobox),
+        ("date", Self::Date),
+        ("slider", Self::Slider),
+        ("text", Self::Text),
+        ("region", Self::Region),
+    ];
+
+    /// Its name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Combobox => "combobox",
+            Self::Date => "date",
+            Self::Slider => "slider",
+            Self::Text => "text",
+            Self::Region => "region",
+        }
+    }
+}
+
+/// One parameter of a job's runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParameterDefinition {
+    /// With what it is asked for.
+    pub widget_type: Widget,
+    /// Its name among the run's parameters.
+    pub parameter_name: String,
+    /// What people see instead of the name.
+    pub label: Option<String>,
+    /// Where choices come from.
+    pub model_source: Option<String>,
+    /// The least number.
+    pub min: Option<Number>,
+    /// The greatest number.
+    pub max: Option<Number>,
+    /// How far numbers are apart.
+    pub step: Option<Number>,
+    /// The file that is shown, such as the image of a region.
+    pub file_id: Option<String>,
+    /// The parameter that holds the id of the file that is shown.
+    pub file_id_parameter: Option<String>,
+    /// Whether a run needs a value.
+    pub required: bool,
+    /// The value of runs that are given none.
+    pub default: Option<Value>,
+}
+
+/// Why a job cannot have these parameters.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("parameter_definitions[{index}]: {problem}")]
+pub struct InvalidParameter {
+    index: usize,
+    problem: String,
+}
+
+/// Checks parameters of one job together.
+///
+/// # Errors
+/// [`InvalidParameter`] for the first one that makes no sense.
+pub fn check_parameters(definitions: &[ParameterDefinition]) -> Result<(), InvalidParameter> {
+    let names: BTreeSet<&str> = definitions
+        .iter()
+        .map(|definition| definition.parameter_name.as_str())
+        .collect();
+    let mut seen = BTreeSet::new();
+    for (index, definition) in definitions.iter().enumerate() {
+        let name = definition.parameter_name.as_str();
+        let refuse = |problem| Err(InvalidParameter { index, problem });
+        if name.trim().is_empty() || name.chars().any(char::is_control) {
+            return refuse(
+                "a parameter_name is not blank and has no control characters".to_owned(),
+            );
+        }
+        if !seen.insert(name) {
+            return refuse(format!("another parameter is named {name:?}"));
+        }
+        if let Some(other) = &definition.file_id_parameter
+            && (other == name || !names.contains(other.as_str()))
+        {
+            return refuse(format!(
+                "file_id_parameter names {other:?}, which is no other parameter of this job"
+            ));
+        }
+        if let Err(problem) = check_values(definition) {
+            return refuse(problem);
+        }
+    }
+    Ok(())
+}
+
+fn check_values(definition: &ParameterDefinition) -> Result<(), String> {
+    let number = |number: &Option<Number>| number.as_ref().and_then(Number::as_f64);
+    let (min, max) = (number(&definition.min), number(&definition.max));
+    if let (Some(min), Some(max)) = (min, max)
+        && min > max
+    {
+        return Err(format!("min {min} is greater than max {max}"));
+    }
+    if number(&definition.step).is_some_and(|step| step <= 0.0) {
+        return Err("step is not greater than 0".to_owned());
+    }
+    let Some(default) = &definition.default else {
+        return Ok(());
+    };
+    match definition.widget_type {
+        Widget::Slider => match default.as_f64() {
+            None => Err("the default of a slider is a number".to_owned()),
+            Some(value)
+                if min.is_some_and(|min| value < min) || max.is_some_and(|max| value > max) =>
+            {
+                Err(format!("the default {value} is not between min and max"))
+            }
+            Some(_) => Ok(()),
+        },
+        Widget::Date if !default.as_str().is_some_and(is_date) => Err(
+            "the default of a date is a date such as 2026-03-01, or a datetime with its offset"
+                .to_owned(),
+        ),
+        Widget::Date | Widget::Combobox | Widget::Text | Widget::Region => Ok(()),
+    }
+}
+
+fn is_date(text: &str) -> bool {
+    timestamp::parse_date(text).is_some() || timestamp::parse(text).is_some()
+}
+
+/// A run cannot start: a parameter that it needs has neither a value nor a default.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the parameter {0:?} is required: give it a value")]
+pub struct MissingParameter(pub String);
+
+/// What a run's script is given: the values given to it, and defaults where there is none. Null
+/// is no value. Values that no definition names are kept.
+///
+/// # Errors
+/// [`MissingParameter`] for the first required one with neither value nor default.
+pub fn effective_parameters(
+    definitions: &[ParameterDefinition],
+    given: Map<String, Value>,
+) -> Result<Map<String, Value>, MissingParameter> {
+    let effective = with_defaults(definitions, given);
+    for definition in definitions {
+        let name = &definition.parameter_name;
+        if definition.required && effective.get(name).is_none_or(Value::is_null) {
+            return Err(MissingParameter(name.clone()));
+        }
+    }
+    Ok(effective)
+}
+
+/// The values given, and defaults where there is none: what a run gets that nobody can be asked
+/// about, such as a triggered one.
+#[must_use]
+pub fn with_defaults(
+    definitions: &[ParameterDefinition],
+    mut given: Map<String, Value>,
+) -> Map<String, Value> {
+    for definition in definitions {
+        if let Some(default) = &definition.default {
+            let value = given
+                .entry(definition.parameter_name.clone())
+                .or_insert(Value::Null);
+            if value.is_null() {
+                value.clone_from(default);
+            }
+        }
+    }
+    given
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn definition(widget: Widget, name: &str) -> ParameterDefinition {
+        ParameterDefinition {
+            widget_type: widget,
+            parameter_name: name.to_owned(),
+            label: None,
+            model_source: None,
+            min: None,
+            max: None,
+            step: None,
+            file_id: None,
+            file_id_parameter: None,
+            required: false,
+            default: None,
+        }
+    }
+
+    fn map(value: Value) -> Map<String, Value> {
+        match value {
+            Value::Object(map) => map,
+            _ => panic!("not an object"),
+        }
+    }
+
+    fn slider(min: f64, max: f64, default: Value) -> ParameterDefinition {
+        ParameterDefinition {
+            min: Number::from_f64(min),
+            max: Number::from_f64(max),
+            default: Some(default),
+            ..definition(Widget::Slider, "threshold")
+        }
+    }
+
+    #[test]
+    fn defaults_fill_in_what_is_not_given_and_nothing_else() {
+        let definitions = [
+            ParameterDefinition {
+                default: Some(json!("a")),
+                ..definition(Widget::Text, "first")
+            },
+            ParameterDefinition {
+                default: Some(json!(0.5)),
+                required: true,
+                ..definition(Widget::Slider, "second")
+            },
+            definition(Widget::Text, "third"),
+        ];
+        let given = map(json!({"first": "b", "second": null, "other": [1]}));
+        assert_eq!(
+            effective_parameters(&definitions, given),
+            Ok(map(json!({"first": "b", "second": 0.5, "other": [1]})))
+        );
+        assert_eq!(
+            effective_parameters(&definitions, Map::new()),
+            Ok(map(json!({"first": "a", "second": 0.5})))
+        );
+    }
+
+    #[test]
+    fn a_required_parameter_without_value_and_default_is_named() {
+        let definitions = [
+            definition(Widget::Text, "note"),
+            ParameterDefinition {
+                required: true,
+                ..definition(Widget::Text, "plate")
+            },
+        ];
+        for given in [json!({}), json!({"plate": null}), json!({"note": "x"})] {
+            let error = effective_parameters(&definitions, map(given)).unwrap_err();
+            assert_eq!(error, MissingParameter("plate".to_owned()));
+            assert!(error.to_string().contains("\"plate\""));
+        }
+        let given = map(json!({"plate": false}));
+        assert_eq!(effective_parameters(&definitions, given.clone()), Ok(given));
+    }
+
+    #[test]
+    fn definitions_that_make_no_sense_are_refused() {
+        let region = |other: &str| ParameterDefinition {
+            file_id_parameter: Some(other.to_owned()),
+            ..definition(Widget::Region, "well")
+        };
+        let text = || definition(Widget::Text, "image");
+        let date = |default: &str| ParameterDefinition {
+            default: Some(json!(default)),
+            ..definition(Widget::Date, "day")
+        };
+        let wrong = [
+            vec![definition(Widget::Text, " ")],
+            vec![text(), text()],
+            vec![region("image")],
+            vec![region("well")],
+            vec![slider(2.0, 1.0, json!(1.5))],
+            vec![slider(0.0, 1.0, json!(2))],
+            vec![slider(0.0, 1.0, json!("0.5"))],
+            vec![ParameterDefinition {
+                step: Number::from_f64(0.0),
+                ..text()
+            }],
+            vec![date("yesterday")],
+        ];
+        for definitions in wrong {
+            assert!(check_parameters(&definitions).is_err(), "{definitions:?}");
+        }
+        let right = [
+            region("image"),
+            text(),
+            slider(0.0, 1.0, json!(1)),
+            date("2026-03-01"),
+        ];
+        assert_eq!(check_parameters(&right), Ok(()));
+    }
+}

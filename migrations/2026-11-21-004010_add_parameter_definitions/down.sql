@@ -1,0 +1,1 @@
+ALTER TABLE labdata.job DROP COLUMN parameter_definitions;
