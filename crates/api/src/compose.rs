@@ -9,9 +9,13 @@ use labdata_domain::notification::Caps;
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
 use labdata_local_runner::{LocalRunner, Settings as RunnerSettings};
 use labdata_mail::SmtpMailer;
-use labdata_object_store::{GatewaySigner, InvalidLocation, Location};
+use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, UploadMode};
 use labdata_ports::{
-    IdSource, blob::BlobStore, mailer::Mailer, runner::JobRunner, tenancy::TenancyRepository,
+    Clock, IdSource,
+    blob::{BlobStore, UrlSigner},
+    mailer::Mailer,
+    runner::JobRunner,
+    tenancy::TenancyRepository,
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
@@ -36,19 +40,40 @@ const SUPERVISE: &str = "run-supervisor";
 
 pub use labdata_local_runner::supervise;
 
-/// Whether this build can keep files there.
+/// Whether files can be kept there, and uploads go there straight (`direct`) where that is wished.
 ///
 /// # Errors
 /// Why not, in one line.
-pub fn check_storage_url(url: &str) -> Result<(), String> {
+pub fn check_storage_url(url: &str, direct: bool) -> Result<(), String> {
     match url.parse::<Location>() {
+        Ok(Location::Local(_)) if direct => {
+            Err("`direct` is for storage in a cloud: s3://, gs:// or az://".to_owned())
+        }
         Ok(_) => Ok(()),
-        Err(InvalidLocation::NotYet(scheme)) => Err(format!(
-            "{scheme}:// is not available: this build stores on the local disk only; it takes \
-             file://<directory>"
-        )),
-        Err(error @ InvalidLocation::Unknown(_)) => Err(error.to_string()),
+        Err(error) => Err(error.to_string()),
     }
+}
+
+/// The signer of the storage's URLs, and with it who takes uploads.
+fn signer(
+    settings: &Settings,
+    location: &Location,
+    storage: &Storage,
+    gateway: GatewaySigner,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<Arc<dyn UrlSigner>> {
+    let mode = match settings.direct_uploads {
+        Some(true) => UploadMode::Direct,
+        Some(false) => UploadMode::Gateway,
+        None => location.default_mode(),
+    };
+    Ok(match (mode, &storage.bucket) {
+        (UploadMode::Direct, Some(bucket)) => {
+            let clock = Arc::clone(clock);
+            Arc::new(DirectSigner::new(bucket.clone(), gateway, clock)?)
+        }
+        (UploadMode::Gateway, _) | (UploadMode::Direct, None) => Arc::new(gateway),
+    })
 }
 
 /// The database: another's, or one of the platform's own that runs as long as this value.
@@ -106,7 +131,11 @@ impl DatabaseServer {
     /// When the storage does not take files, or the database does not answer.
     pub async fn ports(&self, settings: &Settings, public_url: &str) -> anyhow::Result<Platform> {
         let location = settings.storage_url().parse::<Location>()?;
-        let blobs = labdata_object_store::open(&location).await?;
+        let environment: Vec<_> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let storage = labdata_object_store::open(&location, &environment).await?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let ids: Arc<dyn IdSource> = Arc::new(SystemIds::default());
         let tenancy = PgTenancyRepository::new(self.database.clone());
         let mut candidate = [0; 32];
@@ -116,6 +145,9 @@ impl DatabaseServer {
         let roles_secret = tenancy.ensure_secret(QUERY_ROLES, &candidate).await?;
         let queries = PgQueryRunner::new(self.database.clone(), &roles_secret)?;
         queries.prepare().await?;
+        let gateway = GatewaySigner::new(public_url, &secret);
+        let signer = signer(settings, &location, &storage, gateway, &clock)?;
+        let blobs = storage.blobs;
         let catalog = Arc::new(PgCatalogStore::new(self.database.clone()));
         let ports = Ports {
             api_keys: Arc::new(PgApiKeyRepository::new(self.database.clone())),
@@ -132,13 +164,13 @@ impl DatabaseServer {
             runs: Arc::new(PgRunQueue::new(self.database.clone())),
             files: Arc::new(PgFileRepository::new(self.database.clone())),
             blobs: Arc::clone(&blobs),
-            signer: Arc::new(GatewaySigner::new(public_url, &secret)),
+            signer,
             notifications: Arc::new(PgNotificationRepository::new(self.database.clone())),
             notification_caps: Caps {
                 per_user_and_hour: settings.notifications.per_hour,
                 per_organization_and_day: settings.notifications.per_day,
             },
-            clock: Arc::new(SystemClock),
+            clock,
             ids,
             key_cache: Arc::default(),
         };

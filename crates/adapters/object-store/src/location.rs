@@ -4,45 +4,118 @@ use std::{fmt, path::PathBuf, str::FromStr};
 
 use percent_encoding::percent_decode_str;
 
+/// Whose bucket it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cloud {
+    /// Amazon S3, or any server that speaks its language.
+    S3,
+    /// Google Cloud Storage.
+    Gcs,
+    /// Azure Blob Storage; a bucket is a container there.
+    Azure,
+}
+
+impl Cloud {
+    /// Every cloud.
+    pub const ALL: [Self; 3] = [Self::S3, Self::Gcs, Self::Azure];
+
+    /// The scheme of its URLs.
+    #[must_use]
+    pub const fn scheme(self) -> &'static str {
+        match self {
+            Self::S3 => "s3",
+            Self::Gcs => "gs",
+            Self::Azure => "az",
+        }
+    }
+}
+
 /// A storage location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// A directory of this machine.
     Local(PathBuf),
+    /// A bucket of a cloud.
+    Bucket {
+        /// Whose.
+        cloud: Cloud,
+        /// Its name.
+        name: String,
+        /// What the names of all objects begin with; empty, or names between slashes.
+        prefix: String,
+    },
+}
+
+/// Who takes the bytes of uploads by signed URLs, and serves those of downloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UploadMode {
+    /// The platform's own endpoint, which hands them on.
+    Gateway,
+    /// The cloud itself.
+    Direct,
+}
+
+impl Location {
+    /// The mode where none is set: direct where the cloud enforces all that a URL must
+    /// (docs/adr/0010).
+    #[must_use]
+    pub const fn default_mode(&self) -> UploadMode {
+        match self {
+            Self::Bucket {
+                cloud: Cloud::Gcs, ..
+            } => UploadMode::Direct,
+            Self::Local(_) | Self::Bucket { .. } => UploadMode::Gateway,
+        }
+    }
 }
 
 /// The setting names no location that this program can use; the text is one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidLocation {
-    /// A storage of a cloud.
-    #[error("storage on {0}:// is not supported yet; use file://<directory>")]
-    NotYet(String),
-    /// Anything else.
-    #[error("{0:?} is no storage URL; use file://<directory>")]
-    Unknown(String),
-}
+#[error(
+    "{0:?} is no storage URL: it takes file://<directory>, s3://<bucket>/<prefix>, \
+     gs://<bucket>/<prefix> or az://<container>/<prefix>"
+)]
+pub struct InvalidLocation(String);
 
 impl FromStr for Location {
     type Err = InvalidLocation;
 
-    /// Reads `file://<directory>`; a relative directory (`file://./objects`) is one of the
-    /// directory in which the program was started.
+    /// Reads `file://<directory>`, where a relative directory (`file://./objects`) is one of the
+    /// directory in which the program was started; or `s3://`, `gs://` or `az://` with a bucket
+    /// and perhaps a prefix. Parts of a prefix have letters, digits, `-`, `_` and `.` only.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let unknown = || InvalidLocation::Unknown(text.to_owned());
-        let (scheme, rest) = text.split_once("://").ok_or_else(unknown)?;
-        match scheme.to_ascii_lowercase().as_str() {
-            "file" => {
-                let directory = percent_decode_str(rest)
-                    .decode_utf8()
-                    .map_err(|_| unknown())?;
-                if directory.is_empty() || directory.contains('\0') {
-                    return Err(unknown());
-                }
-                Ok(Self::Local(PathBuf::from(directory.into_owned())))
+        let invalid = || InvalidLocation(text.to_owned());
+        let (scheme, rest) = text.split_once("://").ok_or_else(invalid)?;
+        let scheme = scheme.to_ascii_lowercase();
+        if scheme == "file" {
+            let directory = percent_decode_str(rest)
+                .decode_utf8()
+                .map_err(|_| invalid())?;
+            if directory.is_empty() || directory.contains('\0') {
+                return Err(invalid());
             }
-            "s3" | "gs" | "az" => Err(InvalidLocation::NotYet(scheme.to_ascii_lowercase())),
-            _ => Err(unknown()),
+            return Ok(Self::Local(PathBuf::from(directory.into_owned())));
         }
+        let cloud = Cloud::ALL
+            .into_iter()
+            .find(|cloud| cloud.scheme() == scheme)
+            .ok_or_else(invalid)?;
+        let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
+        let plain = |part: &str| {
+            !matches!(part, "" | "." | "..")
+                && part
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+        };
+        if !plain(name) || !(prefix.is_empty() || prefix.split('/').all(plain)) {
+            return Err(invalid());
+        }
+        Ok(Self::Bucket {
+            cloud,
+            name: name.to_owned(),
+            prefix: prefix.to_owned(),
+        })
     }
 }
 
@@ -50,6 +123,16 @@ impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local(directory) => write!(f, "file://{}", directory.display()),
+            Self::Bucket {
+                cloud,
+                name,
+                prefix,
+            } if prefix.is_empty() => write!(f, "{}://{name}", cloud.scheme()),
+            Self::Bucket {
+                cloud,
+                name,
+                prefix,
+            } => write!(f, "{}://{name}/{prefix}", cloud.scheme()),
         }
     }
 }
@@ -78,28 +161,43 @@ mod tests {
     }
 
     #[test]
-    fn other_schemes_are_refused_in_one_clear_line() {
+    fn cloud_urls_name_a_bucket_and_perhaps_a_prefix() {
         let cases = [
-            (
-                "s3://bucket/prefix",
-                "storage on s3:// is not supported yet; use file://<directory>",
-            ),
-            (
-                "ftp://host",
-                "\"ftp://host\" is no storage URL; use file://<directory>",
-            ),
-            (
-                "/var/lib",
-                "\"/var/lib\" is no storage URL; use file://<directory>",
-            ),
-            (
-                "file://",
-                "\"file://\" is no storage URL; use file://<directory>",
-            ),
+            ("s3://lab", Cloud::S3, "lab", "", UploadMode::Gateway),
+            ("S3://lab/", Cloud::S3, "lab", "", UploadMode::Gateway),
+            ("gs://lab/a/b", Cloud::Gcs, "lab", "a/b", UploadMode::Direct),
+            ("az://lab/a/", Cloud::Azure, "lab", "a", UploadMode::Gateway),
         ];
-        for (url, line) in cases {
+        for (url, cloud, name, prefix, mode) in cases {
+            let location: Location = url.parse().unwrap();
+            let (name, prefix) = (name.to_owned(), prefix.to_owned());
+            let expected = Location::Bucket {
+                cloud,
+                name,
+                prefix,
+            };
+            assert_eq!(location, expected);
+            assert_eq!(location.default_mode(), mode);
+            assert_eq!(location.to_string().parse(), Ok(expected), "{location}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused_in_one_clear_line() {
+        for url in [
+            "ftp://host",
+            "/var/lib",
+            "file://",
+            "s3://",
+            "s3:///prefix",
+            "gs://bucket//a",
+            "gs://bucket/a/../b",
+            "az://container/with space",
+            "s3://user:secret@bucket/",
+            "s3://bucket/a?region=x",
+        ] {
             let error = url.parse::<Location>().unwrap_err().to_string();
-            assert_eq!(error, line);
+            assert!(error.contains("it takes file://<directory>"), "{error}");
             assert!(!error.contains('\n'));
         }
     }

@@ -25,11 +25,12 @@ const CHUNK_BYTES: u64 = 256 * 1024;
 pub(crate) async fn read(
     store: &dyn ObjectStore,
     place: &Path,
-    range: Option<Range<u64>>,
+    mut range: Option<Range<u64>>,
 ) -> Result<BlobBody, PortError> {
-    if let Some(range) = &range {
+    if let Some(range) = &mut range {
         let size = size(store, place).await?;
-        if range.start >= range.end.min(size) {
+        range.end = range.end.min(size);
+        if range.is_empty() {
             return Ok(BlobBody {
                 size,
                 bytes: stream::empty().boxed(),

@@ -94,6 +94,7 @@ fn throwaway(settings: Settings, directory: &Path) -> Settings {
     directory.clone_into(&mut settings.data_dir);
     settings.database_url = None;
     settings.storage_url = None;
+    settings.direct_uploads = None;
     settings.public_url = None;
     settings.bootstrap_key = None;
     if !settings.bind_given {

@@ -41,8 +41,8 @@ settings! {
     pg_bin_dir "LABDATA_PG_BIN_DIR" "pg-bin-dir" "DIRECTORY", "unset: searched, else fetched",
         "Where initdb and postgres of the embedded PostgreSQL are";
     storage_url "LABDATA_STORAGE_URL" "storage-url" "URL", "file://<data dir>/objects",
-        "Where the bytes of files are kept";
-    upload_mode "LABDATA_UPLOAD_MODE" "upload-mode" "MODE", "gateway",
+        "Where the bytes of files are kept: file://, s3://, gs:// or az:// with bucket and prefix";
+    upload_mode "LABDATA_UPLOAD_MODE" "upload-mode" "MODE", "direct on gs://, else gateway",
         "Who takes signed uploads: `direct` (the cloud) or `gateway` (this server)";
     public_url "LABDATA_PUBLIC_URL" "public-url" "URL", "http://<bind>",
         "Base of signed URLs and of the URL given to jobs";

@@ -112,6 +112,8 @@ pub struct Settings {
     pub pg_bin_dir: Option<PathBuf>,
     /// Where files are kept, when not in the data directory.
     pub storage_url: Option<String>,
+    /// Whether clients send bytes straight to the cloud; by default the storage tells.
+    pub direct_uploads: Option<bool>,
     /// Base of signed URLs, when not the address itself.
     pub public_url: Option<String>,
     /// The first start's admin key.
@@ -235,9 +237,10 @@ mod tests {
             ("LABDATA_BIND", "8080"),
             ("LABDATA_BIND", "example.org:80"),
             ("DATABASE_URL", "mysql://host/db"),
-            ("LABDATA_STORAGE_URL", "s3://bucket/prefix"),
+            ("LABDATA_STORAGE_URL", "s3://bucket/../prefix"),
             ("LABDATA_STORAGE_URL", "/objects"),
             ("LABDATA_UPLOAD_MODE", "sideways"),
+            ("LABDATA_UPLOAD_MODE", "direct"),
             ("LABDATA_PUBLIC_URL", "lab.example.org"),
             ("LABDATA_BOOTSTRAP_KEY", "ldk_short_x"),
             ("LABDATA_JOB_BACKEND", "ray"),

@@ -96,7 +96,7 @@ pub(super) fn settings(given: &BTreeMap<&'static str, Given>) -> Result<Settings
         "an IP address and a port, such as 127.0.0.1:8080",
         address,
     )?;
-    upload_mode(&values)?;
+    let direct_uploads = direct_uploads(&values)?;
     Ok(Settings {
         bind: bind.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 8080).into()),
         bind_given: bind.is_some(),
@@ -116,6 +116,7 @@ pub(super) fn settings(given: &BTreeMap<&'static str, Given>) -> Result<Settings
         )?,
         pg_bin_dir: values.directory("pg_bin_dir")?,
         storage_url: storage_url(&values)?,
+        direct_uploads,
         public_url: values.http_url("public_url")?,
         bootstrap_key: values.secret(
             "bootstrap_key",
@@ -150,20 +151,31 @@ fn storage_url(values: &Values<'_>) -> Result<Option<String>, SettingsError> {
     let Some(Given { name, value }) = values.0.get("storage_url") else {
         return Ok(None);
     };
-    crate::compose::check_storage_url(value)
+    crate::compose::check_storage_url(value, false)
         .map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
     Ok(Some(value.clone()))
 }
 
-/// There is no cloud yet that could take uploads itself, so the mode chooses nothing.
-fn upload_mode(values: &Values<'_>) -> Result<(), SettingsError> {
-    values
-        .parsed(
-            "upload_mode",
-            "`gateway`; `direct` is for storage in a cloud, and this build stores on the local disk only",
-            |value| (value == "gateway").then_some(()),
-        )
-        .map(drop)
+/// Whether uploads go straight to the cloud; that needs one.
+fn direct_uploads(values: &Values<'_>) -> Result<Option<bool>, SettingsError> {
+    let direct = values.parsed(
+        "upload_mode",
+        "`direct` or `gateway`",
+        |value| match value {
+            "direct" => Some(true),
+            "gateway" => Some(false),
+            _ => None,
+        },
+    )?;
+    if direct == Some(true)
+        && let Some(Given { name, .. }) = values.0.get("upload_mode")
+    {
+        let url = values.0.get("storage_url");
+        let url = url.map_or("file://.", |given| given.value.as_str());
+        crate::compose::check_storage_url(url, true)
+            .map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
+    }
+    Ok(direct)
 }
 
 fn backend(values: &Values<'_>, key: &str) -> Result<Backend, SettingsError> {

@@ -27,9 +27,12 @@ fn a_wrong_variable_is_refused_by_its_name() {
         "labdata: LABDATA_BIND is \"nowhere\"; it takes an IP address and a port, such as \
          127.0.0.1:8080"
     );
-    let line = refused(serve(directory.path()).env("LABDATA_STORAGE_URL", "s3://bucket"));
+    let line = refused(serve(directory.path()).env("LABDATA_STORAGE_URL", "ftp://bucket"));
     assert!(line.contains("LABDATA_STORAGE_URL"), "{line}");
-    assert!(line.contains("local disk only"), "{line}");
+    assert!(line.contains("it takes file://"), "{line}");
+    let line = refused(serve(directory.path()).env("LABDATA_UPLOAD_MODE", "direct"));
+    assert!(line.contains("LABDATA_UPLOAD_MODE"), "{line}");
+    assert!(line.contains("a cloud"), "{line}");
     let line = refused(serve(directory.path()).env("LABDATA_BOOTSTRAP_KEY", "hunter2"));
     assert!(
         line.contains("LABDATA_BOOTSTRAP_KEY") && !line.contains("hunter2"),

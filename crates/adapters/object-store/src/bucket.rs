@@ -1,0 +1,207 @@
+//! A bucket of a cloud, opened.
+
+use std::{sync::Arc, time::Duration};
+
+use labdata_domain::{file::ObjectKey, ids::OrganizationId};
+use object_store::{
+    BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt, PutMode, PutPayload, RetryConfig,
+    aws::{AmazonS3Builder, AmazonS3ConfigKey, S3CopyIfNotExists},
+    azure::{AzureConfigKey, MicrosoftAzureBuilder},
+    gcp::GoogleCloudStorageBuilder,
+    path::{Path, PathPart},
+    signer::{Signer, Url},
+};
+
+use crate::{
+    Cloud, Location, OpenError, http_client::CloudClient, place::place, service_sas::ServiceSas,
+};
+
+/// Where objects are written before they are whole, below the prefix.
+pub(crate) const INCOMING: &str = "incoming";
+
+/// A bucket of a cloud.
+#[derive(Clone)]
+pub struct Bucket {
+    pub(crate) cloud: Cloud,
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) urls: Arc<dyn Signer>,
+    /// What makes URLs of Azure that only create; none without the account's key.
+    pub(crate) sas: Option<ServiceSas>,
+    pub(crate) client: CloudClient,
+    prefix: Path,
+}
+
+/// An environment variable and its value.
+pub type Variable = (String, String);
+
+impl Bucket {
+    /// Opens a bucket with the cloud's usual environment variables, and makes sure that it takes
+    /// objects.
+    pub(crate) async fn open(
+        location: &Location,
+        (cloud, name, prefix): (Cloud, &str, &str),
+        environment: &[Variable],
+    ) -> Result<Self, OpenError> {
+        let fails = |error: &dyn std::fmt::Display| OpenError::new(location, error);
+        let client = CloudClient::new().map_err(|error| fails(&error))?;
+        let bucket = match cloud {
+            Cloud::S3 => s3(name, environment, client),
+            Cloud::Gcs => gcs(name, environment, client),
+            Cloud::Azure => azure(name, environment, client),
+        };
+        let mut bucket = bucket.map_err(|error| fails(&error))?;
+        bucket.prefix = Path::from(prefix);
+        bucket.try_out().await.map_err(|error| fails(&error))?;
+        Ok(bucket)
+    }
+
+    /// Where an object lies.
+    pub(crate) fn place(&self, organization: OrganizationId, object: ObjectKey) -> Path {
+        self.below(place(organization, object).parts())
+    }
+
+    /// Where all lies that is not whole.
+    pub(crate) fn incoming(&self) -> Path {
+        self.below([PathPart::from(INCOMING)])
+    }
+
+    fn below<'p>(&'p self, parts: impl IntoIterator<Item = PathPart<'p>>) -> Path {
+        self.prefix.parts().chain(parts).collect()
+    }
+
+    /// Creates an object and removes it.
+    async fn try_out(&self) -> object_store::Result<()> {
+        let path = self.incoming().join(format!("probe.{}", random_name()));
+        let bytes = PutPayload::from_static(b"labdata");
+        self.store
+            .put_opts(&path, bytes, PutMode::Create.into())
+            .await?;
+        self.store.delete(&path).await
+    }
+}
+
+/// A name that nobody else makes.
+pub(crate) fn random_name() -> String {
+    let mut bytes = [0; 16];
+    // Without random bytes names may meet, and meeting ones are refused, not mixed up.
+    let _ = getrandom::fill(&mut bytes);
+    format!("{:032x}", u128::from_be_bytes(bytes))
+}
+
+/// The options of an environment, of which the names begin so.
+fn options<Key: std::str::FromStr>(
+    environment: &[Variable],
+    beginning: &str,
+) -> Vec<(Key, String)> {
+    let options = environment.iter().filter_map(|(name, value)| {
+        let key = name
+            .starts_with(beginning)
+            .then(|| name.to_ascii_lowercase());
+        Some((key?.parse().ok()?, value.clone()))
+    });
+    options.collect()
+}
+
+/// Answers within a request's patience, whatever the cloud does.
+fn retry() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(1),
+            ..BackoffConfig::default()
+        },
+        max_retries: 3,
+        retry_timeout: Duration::from_secs(20),
+    }
+}
+
+/// Whether the operator named a server without TLS.
+///
+/// # Errors
+/// When what was named is no server.
+fn client_options(endpoint: Option<String>) -> object_store::Result<ClientOptions> {
+    let Some(endpoint) = endpoint else {
+        return Ok(ClientOptions::new());
+    };
+    let url = Url::parse(&endpoint).ok();
+    let scheme = url.as_ref().map(Url::scheme);
+    match scheme {
+        Some("http" | "https") => Ok(ClientOptions::new().with_allow_http(scheme == Some("http"))),
+        _ => Err(object_store::Error::Generic {
+            store: "storage",
+            source: format!("the endpoint {endpoint:?} is no http or https URL").into(),
+        }),
+    }
+}
+
+fn s3(name: &str, environment: &[Variable], client: CloudClient) -> object_store::Result<Bucket> {
+    let mut builder = AmazonS3Builder::new();
+    for (key, value) in options::<AmazonS3ConfigKey>(environment, "AWS_") {
+        builder = builder.with_config(key, value);
+    }
+    let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+    let store = builder
+        .with_bucket_name(name)
+        .with_client_options(client_options(endpoint)?)
+        .with_retry(retry())
+        .with_copy_if_not_exists(S3CopyIfNotExists::Multipart)
+        .with_http_connector(client.clone())
+        .build()?;
+    Ok(bucket(Cloud::S3, store, None, client))
+}
+
+fn gcs(name: &str, environment: &[Variable], client: CloudClient) -> object_store::Result<Bucket> {
+    let mut builder = GoogleCloudStorageBuilder::new();
+    for (key, value) in options(environment, "GOOGLE_") {
+        builder = builder.with_config(key, value);
+    }
+    let store = builder
+        .with_bucket_name(name)
+        // A server without TLS can only be named in a key file, for tests.
+        .with_client_options(ClientOptions::new().with_allow_http(true))
+        .with_retry(retry())
+        .with_http_connector(client.clone())
+        .build()?;
+    Ok(bucket(Cloud::Gcs, store, None, client))
+}
+
+fn azure(
+    name: &str,
+    environment: &[Variable],
+    client: CloudClient,
+) -> object_store::Result<Bucket> {
+    let mut builder = MicrosoftAzureBuilder::new();
+    for (key, value) in options::<AzureConfigKey>(environment, "AZURE_") {
+        builder = builder.with_config(key, value);
+    }
+    let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
+    let account = builder.get_config_value(&AzureConfigKey::AccountName);
+    let key = builder.get_config_value(&AzureConfigKey::AccessKey);
+    let sas = account
+        .zip(key)
+        .and_then(|(account, key)| ServiceSas::new(&account, &key));
+    let store = builder
+        .with_container_name(name)
+        .with_client_options(client_options(endpoint)?)
+        .with_retry(retry())
+        .with_http_connector(client.clone())
+        .build()?;
+    Ok(bucket(Cloud::Azure, store, sas, client))
+}
+
+fn bucket<S: ObjectStore + Signer>(
+    cloud: Cloud,
+    store: S,
+    sas: Option<ServiceSas>,
+    client: CloudClient,
+) -> Bucket {
+    let store = Arc::new(store);
+    Bucket {
+        cloud,
+        store: store.clone(),
+        urls: store,
+        sas,
+        client,
+        prefix: Path::default(),
+    }
+}

@@ -1,0 +1,328 @@
+//! Objects in a bucket of a cloud.
+
+use std::ops::Range;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use crc_fast::{CrcAlgorithm, Digest};
+use futures::{StreamExt, TryStreamExt, stream::Fuse};
+use http::{HeaderName, HeaderValue, Method, Request};
+use labdata_domain::{
+    file::{Crc32c, ObjectKey, StoredBytes},
+    ids::OrganizationId,
+};
+use labdata_ports::{
+    PortError,
+    blob::{BlobBody, BlobStore, ByteStream, PutBlobError},
+};
+use object_store::{
+    CopyMode, CopyOptions, Error, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode,
+    PutPayload,
+    client::{HttpRequestBody, HttpService},
+    path::Path,
+    signer::SignedUrlOptions,
+};
+use time::OffsetDateTime;
+use tokio::runtime::Handle;
+
+use crate::{
+    Cloud,
+    bucket::{Bucket, random_name},
+    reading,
+};
+
+/// How many bytes of a body are sent at once; twice as many are in memory of it. The least that S3
+/// takes as a part.
+const PART_BYTES: usize = 5 * 1024 * 1024;
+
+/// How long a URL works that this program follows itself.
+const OWN_URL: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Objects in a bucket.
+///
+/// A body that fits into one part is created in one request. A longer one goes to `incoming/` in
+/// parts, and is then copied to its name by the cloud, which refuses where that is taken: no cloud
+/// but S3 can finish an upload in parts on that condition.
+pub struct CloudBlobStore {
+    bucket: Bucket,
+}
+
+impl CloudBlobStore {
+    /// The store over that bucket.
+    #[must_use]
+    pub fn new(bucket: Bucket) -> Self {
+        Self { bucket }
+    }
+
+    fn store(&self) -> &dyn ObjectStore {
+        &*self.bucket.store
+    }
+
+    async fn put_parts(
+        &self,
+        place: &Path,
+        first: Vec<Bytes>,
+        body: &mut Body,
+    ) -> Result<(), PutBlobError> {
+        // Only spares a body that would be refused at the end.
+        match self.store().head(place).await {
+            Ok(_) => return Err(PutBlobError::Exists),
+            Err(Error::NotFound { .. }) => {}
+            Err(failed) => return Err(reading::error(failed).into()),
+        }
+        let incoming = self.bucket.incoming().join(random_name());
+        let upload = self.store().put_multipart(&incoming).await;
+        let mut upload = Unfinished(Some(upload.map_err(reading::error)?));
+        let mut part = first;
+        while !part.is_empty() {
+            // One part is sent while the next one is gathered.
+            let sending = upload.put_part(PutPayload::from_iter(part))?;
+            let (sent, next) = tokio::join!(sending, body.gather());
+            sent.map_err(reading::error)?;
+            part = next?;
+        }
+        upload.complete().await?;
+        let outcome = self.publish(&incoming, place, body.size).await;
+        if let Err(error) = self.store().delete(&incoming).await {
+            tracing::warn!(%error, "what was uploaded in parts could not be removed; it is swept");
+        }
+        outcome
+    }
+
+    async fn publish(&self, incoming: &Path, place: &Path, size: u64) -> Result<(), PutBlobError> {
+        let create = CopyOptions::new().with_mode(CopyMode::Create);
+        match self.store().copy_opts(incoming, place, create).await {
+            Ok(()) => {}
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
+                return Err(PutBlobError::Exists);
+            }
+            Err(failed) => return Err(reading::error(failed).into()),
+        }
+        let copied = reading::size(self.store(), place).await?;
+        if copied == size {
+            return Ok(());
+        }
+        reading::delete(self.store(), place).await?;
+        let text = format!("the file storage copied {copied} of {size} bytes");
+        Err(PortError::Unavailable(text).into())
+    }
+
+    /// The CRC-32C that the cloud recorded, where it tells one.
+    async fn recorded(&self, place: &Path) -> Option<Crc32c> {
+        let (asks, tells) = match self.bucket.cloud {
+            Cloud::S3 => (
+                Some(("x-amz-checksum-mode", "ENABLED")),
+                "x-amz-checksum-crc32c",
+            ),
+            Cloud::Gcs => (None, "x-goog-hash"),
+            Cloud::Azure => return None,
+        };
+        let mut options = SignedUrlOptions::new();
+        let mut request = Request::builder().method(Method::HEAD);
+        if let Some((name, value)) = asks {
+            let (name, value) = (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            );
+            options = options.with_signed_header(name.clone(), value.clone());
+            request = request.header(name, value);
+        }
+        let signed = self
+            .bucket
+            .urls
+            .signed_url_opts(Method::HEAD, place, OWN_URL, &options);
+        let url = signed.await.ok()?;
+        let request = request
+            .uri(url.as_str())
+            .body(HttpRequestBody::empty())
+            .ok()?;
+        let answer = self.bucket.client.call(request).await.ok()?;
+        if !answer.status().is_success() {
+            return None;
+        }
+        let told = answer.headers().get_all(tells).iter();
+        let mut values = told.filter_map(|value| value.to_str().ok());
+        match self.bucket.cloud {
+            Cloud::Gcs => values
+                .flat_map(|value| value.split(','))
+                .find_map(|hash| hash.trim().strip_prefix("crc32c="))
+                .and_then(Crc32c::from_base64),
+            Cloud::S3 | Cloud::Azure => values.next().and_then(Crc32c::from_base64),
+        }
+    }
+}
+
+#[async_trait]
+impl BlobStore for CloudBlobStore {
+    async fn put_new(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+        body: ByteStream,
+        limit: u64,
+    ) -> Result<StoredBytes, PutBlobError> {
+        let place = self.bucket.place(organization, object);
+        let mut body = Body {
+            // A stream is not asked again once it has ended.
+            pieces: body.fuse(),
+            limit,
+            size: 0,
+            digest: Digest::new(CrcAlgorithm::Crc32Iscsi),
+            ended: false,
+        };
+        let first = body.gather().await?;
+        if body.ended {
+            let payload = PutPayload::from_iter(first);
+            match self
+                .store()
+                .put_opts(&place, payload, PutMode::Create.into())
+                .await
+            {
+                Ok(_) => {}
+                Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
+                    return Err(PutBlobError::Exists);
+                }
+                Err(failed) => return Err(reading::error(failed).into()),
+            }
+        } else {
+            self.put_parts(&place, first, &mut body).await?;
+        }
+        let crc32c = reading::crc32c(&body.digest)
+            .map_err(|error| PortError::Internal(error.to_string()))?;
+        Ok(StoredBytes {
+            size: body.size,
+            crc32c,
+        })
+    }
+
+    async fn read(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+        range: Option<Range<u64>>,
+    ) -> Result<BlobBody, PortError> {
+        reading::read(
+            self.store(),
+            &self.bucket.place(organization, object),
+            range,
+        )
+        .await
+    }
+
+    async fn size(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<u64, PortError> {
+        reading::size(self.store(), &self.bucket.place(organization, object)).await
+    }
+
+    async fn checksum(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<StoredBytes, PortError> {
+        let place = self.bucket.place(organization, object);
+        if let Some(crc32c) = self.recorded(&place).await {
+            let size = reading::size(self.store(), &place).await?;
+            return Ok(StoredBytes { size, crc32c });
+        }
+        reading::checksum(self.store(), &place).await
+    }
+
+    async fn delete(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<(), PortError> {
+        reading::delete(self.store(), &self.bucket.place(organization, object)).await
+    }
+
+    async fn sweep_unfinished(&self, begun_before: OffsetDateTime) -> Result<u64, PortError> {
+        let incoming = self.bucket.incoming();
+        let mut listed = self.store().list(Some(&incoming));
+        let mut removed = 0;
+        while let Some(found) = listed.try_next().await.map_err(reading::error)? {
+            if found.last_modified.timestamp() < begun_before.unix_timestamp() {
+                reading::delete(self.store(), &found.location).await?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    async fn probe(&self) -> Result<(), PortError> {
+        let nothing = self.bucket.incoming().join("probe");
+        match self.store().head(&nothing).await {
+            Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(failed) => Err(reading::error(failed)),
+        }
+    }
+}
+
+/// A body that comes in.
+struct Body {
+    pieces: Fuse<ByteStream>,
+    limit: u64,
+    size: u64,
+    digest: Digest,
+    ended: bool,
+}
+
+impl Body {
+    /// Reads a part; it is shorter only where the body ends.
+    async fn gather(&mut self) -> Result<Vec<Bytes>, PutBlobError> {
+        let mut part = Vec::new();
+        let mut gathered = 0;
+        while gathered < PART_BYTES {
+            let Some(piece) = self.pieces.next().await else {
+                self.ended = true;
+                break;
+            };
+            let piece = piece?;
+            let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+            self.size = self.size.saturating_add(length);
+            if self.size > self.limit {
+                return Err(PutBlobError::TooLarge { limit: self.limit });
+            }
+            self.digest.update(&piece);
+            gathered += piece.len();
+            part.push(piece);
+        }
+        Ok(part)
+    }
+}
+
+/// An upload in parts that is given up unless it is completed.
+struct Unfinished(Option<Box<dyn MultipartUpload>>);
+
+impl Unfinished {
+    fn put_part(&mut self, part: PutPayload) -> Result<object_store::UploadPart, PortError> {
+        let upload = self.0.as_mut();
+        let upload = upload.ok_or_else(|| PortError::Internal("it is completed".to_owned()))?;
+        Ok(upload.put_part(part))
+    }
+
+    async fn complete(&mut self) -> Result<(), PortError> {
+        if let Some(upload) = self.0.as_mut() {
+            upload.complete().await.map_err(reading::error)?;
+        }
+        self.0 = None;
+        Ok(())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Parts of a process that is killed are left to a rule of the bucket (docs/OPERATING.md).
+        if let Some(mut upload) = self.0.take()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(async move {
+                if let Err(error) = upload.abort().await {
+                    tracing::debug!(%error, "an upload in parts could not be given up");
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! URLs with which clients exchange bytes with a cloud itself.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use http::{HeaderName, HeaderValue, Method};
+use labdata_domain::{file::disposition::attachment, ids::OrganizationId};
+use labdata_ports::{
+    Clock, PortError,
+    blob::{
+        DownloadGrant, Granted, SignatureError, SignedRequest, SignedUpload, UploadGrant, UrlSigner,
+    },
+};
+use object_store::{
+    path::Path,
+    signer::{SignedUrlOptions, Url},
+};
+use time::OffsetDateTime;
+
+use crate::{Bucket, Cloud, GatewaySigner, service_sas::Permission};
+
+/// Signs URLs of a cloud. What a gateway signed before stays valid.
+pub struct DirectSigner {
+    bucket: Bucket,
+    gateway: GatewaySigner,
+    clock: Arc<dyn Clock>,
+}
+
+/// This bucket cannot be used directly; one line for the person who wished it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "uploads straight to Azure need the storage account's key: set AZURE_STORAGE_ACCOUNT_NAME and \
+     AZURE_STORAGE_ACCOUNT_KEY, or LABDATA_UPLOAD_MODE=gateway"
+)]
+pub struct NeedsAccountKey;
+
+impl DirectSigner {
+    /// A signer for that bucket.
+    ///
+    /// # Errors
+    /// [`NeedsAccountKey`].
+    pub fn new(
+        bucket: Bucket,
+        gateway: GatewaySigner,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, NeedsAccountKey> {
+        if bucket.cloud == Cloud::Azure && bucket.sas.is_none() {
+            return Err(NeedsAccountKey);
+        }
+        Ok(Self {
+            bucket,
+            gateway,
+            clock,
+        })
+    }
+
+    async fn url(
+        &self,
+        method: Method,
+        place: &Path,
+        expires_at: OffsetDateTime,
+        options: &SignedUrlOptions,
+    ) -> Result<Url, PortError> {
+        let left = Duration::try_from(expires_at - self.clock.now()).unwrap_or_default();
+        self.bucket
+            .urls
+            .signed_url_opts(method, place, left, options)
+            .await
+            .map_err(|error| PortError::Unavailable(format!("no URL can be signed: {error}")))
+    }
+
+    /// A URL of Azure's.
+    async fn sas(
+        &self,
+        place: &Path,
+        permission: &Permission<'_>,
+        expires_at: OffsetDateTime,
+    ) -> Result<Url, PortError> {
+        // What the library signs is replaced; it knows where the blob is.
+        let blob = self
+            .url(Method::GET, place, expires_at, &SignedUrlOptions::new())
+            .await?;
+        let sas = self.bucket.sas.as_ref();
+        sas.and_then(|sas| sas.sign(blob, permission, expires_at))
+            .ok_or_else(|| PortError::Internal(NeedsAccountKey.to_string()))
+    }
+}
+
+#[async_trait]
+impl UrlSigner for DirectSigner {
+    async fn sign_upload(
+        &self,
+        organization: OrganizationId,
+        grant: &UploadGrant,
+    ) -> Result<SignedUpload, PortError> {
+        let place = self.bucket.place(organization, grant.object);
+        let content_type = grant.content_type.as_str();
+        let range = format!("0,{}", grant.limit);
+        let headers = match self.bucket.cloud {
+            Cloud::S3 => vec![("content-type", content_type), ("if-none-match", "*")],
+            Cloud::Gcs => vec![
+                ("content-type", content_type),
+                ("x-goog-content-length-range", &range),
+                ("x-goog-if-generation-match", "0"),
+            ],
+            Cloud::Azure => vec![
+                ("content-type", content_type),
+                ("x-ms-blob-type", "BlockBlob"),
+            ],
+        };
+        let url = if self.bucket.cloud == Cloud::Azure {
+            self.sas(&place, &Permission::Create, grant.expires_at)
+                .await?
+        } else {
+            let mut options = SignedUrlOptions::new();
+            for (name, value) in &headers {
+                let value = HeaderValue::from_str(value)
+                    .map_err(|error| PortError::Internal(error.to_string()))?;
+                options = options.with_signed_header(HeaderName::from_static(name), value);
+            }
+            self.url(Method::PUT, &place, grant.expires_at, &options)
+                .await?
+        };
+        let headers = headers
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Ok(SignedUpload {
+            url: url.into(),
+            headers: headers.collect(),
+        })
+    }
+
+    async fn sign_download(
+        &self,
+        organization: OrganizationId,
+        grant: &DownloadGrant,
+    ) -> Result<String, PortError> {
+        let place = self.bucket.place(organization, grant.object);
+        let disposition = attachment(grant.path.file_name());
+        let content_type = grant.content_type.as_str();
+        let url = if self.bucket.cloud == Cloud::Azure {
+            let read = Permission::Read {
+                disposition: &disposition,
+                content_type,
+            };
+            self.sas(&place, &read, grant.expires_at).await?
+        } else {
+            let options = SignedUrlOptions::new().with_query([
+                ("response-content-disposition", disposition.as_str()),
+                ("response-content-type", content_type),
+            ]);
+            self.url(Method::GET, &place, grant.expires_at, &options)
+                .await?
+        };
+        Ok(url.into())
+    }
+
+    fn verify(
+        &self,
+        request: &SignedRequest<'_>,
+        now: OffsetDateTime,
+    ) -> Result<Granted, SignatureError> {
+        self.gateway.verify(request, now)
+    }
+}

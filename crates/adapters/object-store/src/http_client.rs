@@ -1,0 +1,138 @@
+//! How the clouds are reached: one small HTTP client with the TLS that the platform has anyway.
+
+use std::{
+    error::Error,
+    fmt,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector as TcpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
+use object_store::{
+    ClientOptions,
+    client::{
+        HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
+        HttpResponse, HttpResponseBody, HttpService,
+    },
+};
+use tokio::time::{Sleep, sleep, timeout};
+
+/// How long connecting may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How long an answer may take to begin, with what is sent before it (at most a part of an
+/// upload), and how long the next piece of it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An HTTP/1.1 client, with TLS for `https`.
+#[derive(Clone)]
+pub(crate) struct CloudClient {
+    client: Client<HttpsConnector<TcpConnector>, HttpRequestBody>,
+}
+
+impl CloudClient {
+    /// A client that trusts what this machine trusts.
+    ///
+    /// # Errors
+    /// When the machine's certificates cannot be read.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let mut tcp = TcpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT));
+        let tls = HttpsConnectorBuilder::new()
+            .with_native_roots()?
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .build(tls);
+        Ok(Self { client })
+    }
+}
+
+impl fmt::Debug for CloudClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CloudClient").finish_non_exhaustive()
+    }
+}
+
+impl HttpConnector for CloudClient {
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+#[async_trait]
+impl HttpService for CloudClient {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        match timeout(PATIENCE, self.client.request(request)).await {
+            Ok(Ok(answer)) => Ok(answer.map(|body| {
+                HttpResponseBody::new(Patient {
+                    body,
+                    patience: None,
+                })
+            })),
+            Ok(Err(error)) if error.is_connect() => {
+                Err(HttpError::new(HttpErrorKind::Connect, error))
+            }
+            Ok(Err(error)) => Err(HttpError::new(HttpErrorKind::Request, error)),
+            Err(late) => Err(HttpError::new(HttpErrorKind::Timeout, late)),
+        }
+    }
+}
+
+/// A body of which no piece takes too long.
+struct Patient<B> {
+    body: B,
+    patience: Option<Pin<Box<Sleep>>>,
+}
+
+impl<B> Body for Patient<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    type Data = Bytes;
+    type Error = HttpError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            self.patience = None;
+            return Poll::Ready(frame.map(|frame| {
+                frame
+                    .map_err(|error| HttpError::new_boxed(HttpErrorKind::Interrupted, error.into()))
+            }));
+        }
+        let patience = self
+            .patience
+            .get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        match patience.as_mut().poll(context) {
+            Poll::Ready(()) => {
+                let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
+                Poll::Ready(Some(Err(HttpError::new(HttpErrorKind::Timeout, late))))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
