@@ -2,6 +2,7 @@
 
 use labdata_domain::{
     actor::Actor,
+    catalog::Catalog,
     data_write::{Problem, WriteOutcome, WriteRequest, check},
     ids::{ExecutionId, JobId},
     job::JobName,
@@ -52,6 +53,10 @@ pub async fn write_data(
         api_key: actor.api_key,
         now: ports.clock.now(),
     };
+    // The tables as they were a while ago do for most writes, and save asking. What they forbid is
+    // judged again by the tables as they are.
+    let mut catalog = ports.catalog.recent(actor.organization).await?;
+    let mut is_current = false;
     let mut request = Some(request);
     for attempt in 1..=MAX_PLANS {
         // Tables rarely change under a write: only then is the request needed twice.
@@ -60,18 +65,51 @@ pub async fn write_data(
         } else {
             request.clone()
         };
-        match plan_and_apply(ports, actor, this.unwrap_or_default(), &attribution).await {
+        let problems = match plan_and_apply(
+            ports,
+            actor,
+            this.unwrap_or_default(),
+            &catalog,
+            &attribution,
+        )
+        .await
+        {
             Ok(outcome) => return Ok(outcome),
-            Err(WriteError::CatalogChanged | WriteError::Port(PortError::Conflict(_))) => {}
-            Err(WriteError::Problems(problems)) => return Err(Error::Problems(problems)),
-            Err(WriteError::ExecutionNotFound) => return Err(Error::NotFound("job execution")),
-            Err(WriteError::ExecutionEnded(status)) => return Err(ended(&status)),
-            Err(WriteError::Port(error)) => return Err(error.into()),
+            Err(Stop::Plan(problems)) => Some(problems),
+            Err(Stop::Write(
+                WriteError::CatalogChanged | WriteError::Port(PortError::Conflict(_)),
+            )) => None,
+            Err(Stop::Write(error)) => return Err(refusal(error)),
+        };
+        if let Some(problems) = problems {
+            if is_current {
+                return Err(Error::Problems(problems));
+            }
+            let current = ports.catalog.snapshot(actor.organization).await?;
+            if current.version == catalog.version {
+                return Err(Error::Problems(problems));
+            }
+            catalog = current;
+        } else {
+            catalog = ports.catalog.snapshot(actor.organization).await?;
         }
+        is_current = true;
     }
     Err(Error::Busy {
         retry_after_seconds: 1,
     })
+}
+
+fn refusal(error: WriteError) -> Error {
+    match error {
+        WriteError::Problems(problems) => Error::Problems(problems),
+        WriteError::ExecutionNotFound => Error::NotFound("job execution"),
+        WriteError::ExecutionEnded(status) => ended(&status),
+        WriteError::CatalogChanged => Error::Busy {
+            retry_after_seconds: 1,
+        },
+        WriteError::Port(error) => error.into(),
+    }
 }
 
 /// The answer to a write under an execution that takes none any more.
@@ -116,23 +154,33 @@ async fn choose_target(
     })
 }
 
+/// Where a write stopped.
+enum Stop {
+    /// By the picture of the tables that it was planned with.
+    Plan(Vec<Problem>),
+    /// By the tables themselves.
+    Write(WriteError),
+}
+
 async fn plan_and_apply(
     ports: &Ports,
     actor: &Actor,
     request: WriteRequest,
+    catalog: &Catalog,
     attribution: &Attribution,
-) -> Result<WriteOutcome, WriteError> {
-    let catalog = ports.catalog.snapshot(actor.organization).await?;
-    let checked = check(request, &catalog);
+) -> Result<WriteOutcome, Stop> {
+    let checked = check(request, catalog);
     let answers = ports
         .data
         .answer(actor.organization, checked.questions())
-        .await?;
+        .await
+        .map_err(|error| Stop::Write(error.into()))?;
     let plan = checked
         .plan(&answers, &mut || ports.ids.next_id())
-        .map_err(WriteError::Problems)?;
+        .map_err(Stop::Plan)?;
     ports
         .data
         .write(actor.organization, &plan, attribution)
         .await
+        .map_err(Stop::Write)
 }

@@ -28,6 +28,16 @@ pub trait CatalogStore: Send + Sync {
     /// return one that is no older than the call.
     async fn snapshot(&self, organization: OrganizationId) -> Result<Arc<Catalog>, PortError>;
 
+    /// A picture that may be out of date, without asking where one is at hand. Whoever acts on it
+    /// must be told when it was ([`crate::data::WriteError::CatalogChanged`]); whoever finds fault
+    /// by it asks for a [`Self::snapshot`] before saying so.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    async fn recent(&self, organization: OrganizationId) -> Result<Arc<Catalog>, PortError> {
+        self.snapshot(organization).await
+    }
+
     /// Creates or alters a table so that it is as defined
     /// ([`labdata_domain::catalog::CatalogChange::towards`] against the tables as they stand at
     /// that moment), and returns it as it stands then. The same definition again MUST change

@@ -39,6 +39,10 @@ const TRUSTED_FOR: Duration = Duration::from_millis(500);
 /// How long that sign of life may take.
 const PING: Duration = Duration::from_secs(2);
 
+/// How often a connection is lent before it is replaced: PostgreSQL keeps what a session has
+/// prepared and looked up until it ends, and organizations and their tables may be many.
+const MAX_USES: usize = 2_000;
+
 /// How long [`Database::probe`] waits for a free connection.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 
@@ -199,6 +203,11 @@ async fn check(
 ) -> Result<(), HookError<ManagerError>> {
     if is_closed(connection) {
         return Err(HookError::Message("the connection was closed".into()));
+    }
+    if metrics.recycle_count >= MAX_USES {
+        return Err(HookError::Message(
+            "the connection was used often enough".into(),
+        ));
     }
     if metrics.last_used() < TRUSTED_FOR {
         return Ok(());

@@ -1,8 +1,9 @@
 //! Dynamic SQL: the only place where names become SQL text, and values become parameters.
 
 use diesel::{
+    QueryResult,
     pg::Pg,
-    query_builder::{BoxedSqlQuery, SqlQuery},
+    query_builder::{AstPass, BoxedSqlQuery, Query, QueryFragment, QueryId, SqlQuery},
     sql_types::{
         Array, BigInt, Bool, Date, Double, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
     },
@@ -19,6 +20,32 @@ pub(crate) type Statement<'f> = BoxedSqlQuery<'f, Pg, SqlQuery>;
 /// A statement of that text, to which `$1`, `$2`, … are bound in turn.
 pub(crate) fn statement<'f>(text: String) -> Statement<'f> {
     diesel::sql_query(text).into_boxed()
+}
+
+/// A statement that stays prepared on its connection: planned once, then one round trip. Only for
+/// statements of which there are few, as PostgreSQL keeps every one of them in memory until the
+/// connection ends ([`crate::pool`] ends them after a number of uses).
+pub(crate) struct Kept<Q>(pub(crate) Q);
+
+impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Kept<Q> {
+    fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        self.0.walk_ast(pass)
+    }
+
+    /// Diesel does not keep raw SQL by itself, as it cannot know how many texts there are.
+    fn is_safe_to_cache_prepared(&self, _: &Pg) -> QueryResult<bool> {
+        Ok(true)
+    }
+}
+
+impl<Q> QueryId for Kept<Q> {
+    type QueryId = ();
+
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<Q: Query> Query for Kept<Q> {
+    type SqlType = Q::SqlType;
 }
 
 /// A name as an SQL identifier.

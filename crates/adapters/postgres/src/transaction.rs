@@ -4,12 +4,25 @@
 //! asks the transaction manager before it hands a connection out.
 
 use diesel::result::Error;
-use diesel_async::{AsyncConnection, AsyncPgConnection, TransactionManager};
+use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection, TransactionManager};
 
 type Manager = <AsyncPgConnection as AsyncConnection>::TransactionManager;
 
 pub(crate) async fn begin(connection: &mut AsyncPgConnection) -> Result<(), Error> {
     Manager::begin_transaction(connection).await
+}
+
+/// Begins one with further statements in the same round trip: `also` follows `BEGIN;`.
+pub(crate) async fn begin_with(
+    connection: &mut AsyncPgConnection,
+    also: &str,
+) -> Result<(), Error> {
+    let begun = Manager::begin_transaction_sql(connection, &format!("BEGIN; {also}")).await;
+    if begun.is_err() {
+        // The transaction may have begun before the rest failed, which the manager cannot know.
+        connection.batch_execute("ROLLBACK").await?;
+    }
+    begun
 }
 
 pub(crate) async fn commit(connection: &mut AsyncPgConnection) -> Result<(), Error> {

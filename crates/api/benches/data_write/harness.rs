@@ -85,7 +85,7 @@ impl Bench {
             column("order", "integer"), column("t", "float"), column("od", "float") ] })).await;
     }
 
-    async fn put(&self, table: &str, definition: Value) {
+    pub(crate) async fn put(&self, table: &str, definition: Value) {
         let url = format!("{}/api/v1/tables/{table}", self.base);
         let answer = self
             .http
@@ -146,6 +146,27 @@ impl Bench {
 
     pub(crate) fn database_url(&self) -> String {
         self.postgres.database_url().to_owned()
+    }
+
+    /// The server's resident memory now, in megabytes.
+    pub(crate) fn resident_mb(&self) -> f64 {
+        self.status("VmRSS:")
+    }
+
+    /// Its most since [`Self::forget_peak`].
+    pub(crate) fn peak_mb(&self) -> f64 {
+        self.status("VmHWM:")
+    }
+
+    pub(crate) fn forget_peak(&self) {
+        std::fs::write(format!("/proc/{}/clear_refs", self.server.id()), "5").unwrap();
+    }
+
+    fn status(&self, field: &str) -> f64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.server.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+        let kilobytes: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        kilobytes / 1024.0
     }
 
     pub(crate) async fn stop(mut self) {

@@ -17,6 +17,7 @@
 mod harness;
 mod modify;
 mod rows;
+mod scale;
 mod series;
 
 use harness::Bench;
@@ -32,12 +33,36 @@ async fn main() {
         "{:<58} {:>9} {:>9} {:>7}",
         "what (medians, ms)", "ours", "floor", "ratio"
     );
-    rows::insert_10_000(&mut bench).await;
-    series::write_250_000_values(&mut bench).await;
-    series::read_one_parent_among_1_000(&mut bench).await;
-    modify::upsert_10_000(&mut bench).await;
-    modify::delete_10_000(&mut bench).await;
-    modify::revert_10_000(&mut bench).await;
-    modify::single_rows(&mut bench).await;
+    // Words after `--bench` choose among them: `just bench -- revert single`.
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with("--"))
+        .collect();
+    let chosen = |name: &str| wanted.is_empty() || wanted.iter().any(|word| name.contains(word));
+    if chosen("insert") {
+        rows::insert_10_000(&mut bench).await;
+    }
+    if chosen("series") {
+        series::write_250_000_values(&mut bench).await;
+        series::read_one_parent_among_1_000(&mut bench).await;
+    }
+    if chosen("upsert") {
+        modify::upsert_10_000(&mut bench).await;
+    }
+    if chosen("delete") {
+        modify::delete_10_000(&mut bench).await;
+    }
+    if chosen("revert") {
+        modify::revert_10_000(&mut bench).await;
+    }
+    if chosen("single") {
+        modify::single_rows(&mut bench).await;
+    }
+    if chosen("scale") {
+        scale::insert_among_5_000_000(&mut bench).await;
+    }
+    if chosen("memory") {
+        scale::memory_of_the_largest_request(&mut bench).await;
+    }
     bench.stop().await;
 }

@@ -94,6 +94,30 @@ impl PgCatalogStore {
         catalog
     }
 
+    /// [`CatalogStore::snapshot`] over a connection that is at hand.
+    pub(crate) async fn snapshot_on(
+        &self,
+        connection: &mut AsyncPgConnection,
+        organization: OrganizationId,
+    ) -> Result<Arc<Catalog>, PortError> {
+        let version: Option<Version> =
+            diesel::sql_query("SELECT catalog_version FROM labdata.organization WHERE id = $1")
+                .bind::<SqlUuid, _>(organization.as_uuid())
+                .get_result(connection)
+                .await
+                .optional()
+                .map_err(port_error)?;
+        let version = version.ok_or(PortError::NotFound("organization"))?;
+        if let Some(picture) = self.picture(organization, CatalogVersion(version.catalog_version)) {
+            return Ok(picture);
+        }
+        match load_catalog(connection, organization).await {
+            Ok(catalog) => Ok(self.keep(organization, catalog)),
+            Err(LoadError::Database(error)) => Err(port_error(error)),
+            Err(LoadError::Port(error)) => Err(error),
+        }
+    }
+
     async fn change(
         &self,
         organization: OrganizationId,
@@ -122,21 +146,17 @@ impl PgCatalogStore {
 impl CatalogStore for PgCatalogStore {
     async fn snapshot(&self, organization: OrganizationId) -> Result<Arc<Catalog>, PortError> {
         let mut connection = self.database.connection().await?;
-        let version: Option<Version> =
-            diesel::sql_query("SELECT catalog_version FROM labdata.organization WHERE id = $1")
-                .bind::<SqlUuid, _>(organization.as_uuid())
-                .get_result(&mut connection)
-                .await
-                .optional()
-                .map_err(port_error)?;
-        let version = version.ok_or(PortError::NotFound("organization"))?;
-        if let Some(picture) = self.picture(organization, CatalogVersion(version.catalog_version)) {
-            return Ok(picture);
-        }
-        match load_catalog(&mut connection, organization).await {
-            Ok(catalog) => Ok(self.keep(organization, catalog)),
-            Err(LoadError::Database(error)) => Err(port_error(error)),
-            Err(LoadError::Port(error)) => Err(error),
+        self.snapshot_on(&mut connection, organization).await
+    }
+
+    async fn recent(&self, organization: OrganizationId) -> Result<Arc<Catalog>, PortError> {
+        let kept = {
+            let pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+            pictures.get(&organization).map(Arc::clone)
+        };
+        match kept {
+            Some(picture) => Ok(picture),
+            None => self.snapshot(organization).await,
         }
     }
 

@@ -8,38 +8,41 @@ use std::{
 
 use diesel::{
     QueryableByName,
-    sql_types::{BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{BigInt, Text, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
-    catalog::{Catalog, Table},
+    catalog::{Catalog, CatalogVersion, Table},
     data_write::{
         Action, Problem, RowAddress, RowKey, SeriesOutcome, TableOutcome, TableStep, WriteOutcome,
         WritePlan,
     },
-    execution::ExecutionState,
     ids::{ExecutionId, OrganizationId},
     read::RowJson,
     scalar::{KeyValue, Values},
 };
 use labdata_ports::{
     PortError,
-    data::{Attribution, WriteError, WriteTarget},
+    data::{Attribution, WriteError},
 };
 use time::OffsetDateTime;
 
 use super::{
     delete::{Doomed, delete_rows},
+    execution::{KnownJobs, create_execution, ensure_job, require_open},
     failure::Failure,
-    insert::insert_rows,
+    insert::insertion,
     ledger::{Entry, LedgerAction, record},
     modify::{Resolved, match_rows, modify_rows},
     series::{ReadySeries, replace_series},
 };
 use crate::sql::{
-    Schemas, bind_values, key_values, primary_key, primary_key_type, rendered_columns, sql_type,
-    statement,
+    Kept, Schemas, bind_values, key_values, primary_key, primary_key_type, rendered_columns,
+    sql_type, statement,
 };
+
+/// The most table writes of a request whose first insert stays prepared.
+const MAX_KEPT: usize = 4;
 
 /// What every statement of a write needs to know.
 pub(crate) struct Writing<'w> {
@@ -58,46 +61,44 @@ struct Standing {
     catalog_version: i64,
 }
 
-#[derive(QueryableByName)]
-struct ExecutionStanding {
-    #[diesel(sql_type = Text)]
-    status: String,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    deadline: Option<OffsetDateTime>,
+/// The statement that takes the organization's catalog lock, shared: definitions wait until the
+/// transaction ends.
+pub(super) fn catalog_lock(organization: OrganizationId) -> String {
+    format!(
+        "SELECT pg_advisory_xact_lock_shared({})",
+        crate::catalog::lock_key(organization)
+    )
 }
 
-/// Takes the organization's catalog lock, shared: definitions wait until the transaction ends.
-/// The version is read after it, with a snapshot of its own, so that it cannot be stale.
-pub(crate) async fn lock_catalog(
-    connection: &mut AsyncPgConnection,
-    organization: OrganizationId,
-) -> Result<i64, diesel::result::Error> {
-    diesel::sql_query("SELECT pg_advisory_xact_lock_shared($1)")
-        .bind::<BigInt, _>(crate::catalog::lock_key(organization))
-        .execute(connection)
-        .await?;
-    let standing: Standing =
-        diesel::sql_query("SELECT catalog_version FROM labdata.organization WHERE id = $1")
-            .bind::<SqlUuid, _>(organization.as_uuid())
-            .get_result(connection)
-            .await?;
-    Ok(standing.catalog_version)
+/// The version of the organization's definitions. Asked after the lock, with a snapshot of its own,
+/// so that it cannot be stale.
+async fn require_version(
+    mut connection: &AsyncPgConnection,
+    writing: &Writing<'_>,
+    planned: CatalogVersion,
+) -> Result<(), Failure> {
+    let query = diesel::sql_query("SELECT catalog_version FROM labdata.organization WHERE id = $1")
+        .bind::<SqlUuid, _>(writing.organization.as_uuid());
+    let standing: Standing = Kept(query).get_result(&mut connection).await?;
+    if standing.catalog_version == planned.0 {
+        Ok(())
+    } else {
+        Err(WriteError::CatalogChanged.into())
+    }
 }
 
-/// Does all of a write but its end: the caller commits, or rolls a dry run back.
-pub(crate) async fn apply(
+/// Does all of a write but its beginning and its end: the caller holds the catalog lock, and
+/// commits, or rolls a dry run back.
+pub(super) async fn apply(
     connection: &mut AsyncPgConnection,
     writing: &Writing<'_>,
     plan: &WritePlan,
     attribution: &Attribution,
+    jobs: &KnownJobs,
 ) -> Result<WriteOutcome, Failure> {
-    let version = lock_catalog(connection, writing.organization).await?;
-    if version != plan.version.0 {
-        return Err(WriteError::CatalogChanged.into());
-    }
-    if let WriteTarget::Existing(execution) = &attribution.target {
-        require_open(connection, writing, *execution).await?;
-    }
+    let job_is_there = jobs.suffice(writing, &attribution.target);
+    let opening = Opening::of(plan, job_is_there);
+    opening.run(connection, writing, plan, attribution).await?;
     let mut outcome = WriteOutcome::default();
     let mut entries = Vec::new();
     for (index, step) in plan.tables.iter().enumerate() {
@@ -107,6 +108,7 @@ pub(crate) async fn apply(
             (index, step),
             &outcome.tables,
             plan.return_rows,
+            opening.inserts && index == 0,
             &mut entries,
         )
         .await?;
@@ -119,10 +121,12 @@ pub(crate) async fn apply(
             .await?;
     } else {
         outcome.execution = Some(writing.execution);
-        if let WriteTarget::New { .. } = &attribution.target {
-            create_execution(connection, writing, attribution).await?;
+        if !opening.records {
+            if !job_is_there {
+                ensure_job(connection, writing, &attribution.target).await?;
+            }
+            note(connection, writing, attribution, &entries).await?;
         }
-        record(connection, writing, &entries).await?;
     }
     outcome.refs = plan
         .labels
@@ -137,80 +141,85 @@ pub(crate) async fn apply(
     Ok(outcome)
 }
 
-/// The execution must exist and be open, and stays so until the write has ended.
-async fn require_open(
-    connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
-    execution: ExecutionId,
-) -> Result<(), Failure> {
-    let found: Vec<ExecutionStanding> = diesel::sql_query(
-        "SELECT status, deadline FROM labdata.job_execution WHERE id = $1 AND organization_id = $2 FOR SHARE",
-    )
-    .bind::<SqlUuid, _>(execution.as_uuid())
-    .bind::<SqlUuid, _>(writing.organization.as_uuid())
-    .load(connection)
-    .await?;
-    let Some(standing) = found.into_iter().next() else {
-        return Err(WriteError::ExecutionNotFound.into());
-    };
-    if standing.status != "running" {
-        return Err(WriteError::ExecutionEnded(standing.status).into());
-    }
-    let state = ExecutionState::Running {
-        deadline: standing.deadline,
-    };
-    if state.is_open(writing.now) {
-        Ok(())
-    } else {
-        Err(WriteError::ExecutionEnded("failed".to_owned()).into())
-    }
-}
-
-/// A new execution, completed with the write, and its job where that is missing. Last of all, so
-/// that writers under one new job wait for each other only while they commit.
-async fn create_execution(
-    connection: &mut AsyncPgConnection,
+/// The new execution and the ledger, sent together.
+async fn note(
+    connection: &AsyncPgConnection,
     writing: &Writing<'_>,
     attribution: &Attribution,
+    entries: &[Entry],
 ) -> Result<(), Failure> {
-    let WriteTarget::New {
-        execution,
-        job_name,
-        job,
-    } = &attribution.target
-    else {
-        return Ok(());
-    };
-    diesel::sql_query(
-        "WITH made AS (INSERT INTO labdata.job (id, organization_id, name, archived, created_at) \
-         SELECT $1, $2, $3, false, $4 WHERE NOT EXISTS \
-         (SELECT 1 FROM labdata.job WHERE organization_id = $2 AND name = $3) \
-         ON CONFLICT (organization_id, name) DO NOTHING RETURNING id) \
-         SELECT id FROM made",
-    )
-    .bind::<SqlUuid, _>(job.as_uuid())
-    .bind::<SqlUuid, _>(writing.organization.as_uuid())
-    .bind::<Text, _>(job_name.as_str())
-    .bind::<Timestamptz, _>(attribution.now)
-    .execute(connection)
-    .await?;
-    let inserted = diesel::sql_query(
-        "INSERT INTO labdata.job_execution \
-         (id, organization_id, job_id, origin, status, started_by, created_at, started_at, completed_at) \
-         SELECT $1, $2, job.id, 'data_write', 'completed', $3, $4, $4, $4 \
-         FROM labdata.job WHERE organization_id = $2 AND name = $5",
-    )
-    .bind::<SqlUuid, _>(execution.as_uuid())
-    .bind::<SqlUuid, _>(writing.organization.as_uuid())
-    .bind::<SqlUuid, _>(attribution.user.as_uuid())
-    .bind::<Timestamptz, _>(attribution.now)
-    .bind::<Text, _>(job_name.as_str())
-    .execute(connection)
-    .await?;
-    if inserted == 1 {
-        Ok(())
-    } else {
-        Err(Failure::Clash("the job vanished".to_owned()))
+    let (created, recorded) = futures::join!(
+        create_execution(connection, writing, attribution),
+        record(connection, writing, entries),
+    );
+    created.and(recorded)
+}
+
+/// What is sent in the first round trip, beside the questions whether the write may be done at
+/// all: where one of these says no, everything is rolled back. Most writes insert something first,
+/// and many do nothing else.
+#[derive(Clone, Copy)]
+struct Opening {
+    /// The first table write.
+    inserts: bool,
+    /// Execution and ledger as well, as that is all.
+    records: bool,
+}
+
+impl Opening {
+    fn of(plan: &WritePlan, job_is_there: bool) -> Self {
+        let first = plan.tables.as_slice().first();
+        let inserts = first.is_some_and(|step| step.action == Action::Insert && step.len > 0);
+        let is_all = plan.tables.len() == 1 && plan.series.is_empty() && !plan.dry_run;
+        Self {
+            inserts,
+            records: inserts && is_all && job_is_there,
+        }
+    }
+
+    async fn run(
+        self,
+        connection: &AsyncPgConnection,
+        writing: &Writing<'_>,
+        plan: &WritePlan,
+        attribution: &Attribution,
+    ) -> Result<(), Failure> {
+        let first = plan.tables.as_slice().first();
+        let insert = async {
+            let Some(step) = first.filter(|_| self.inserts) else {
+                return Ok(());
+            };
+            let columns = step
+                .columns
+                .iter()
+                .map(|column| (column.column, &column.values));
+            let query = insertion(writing, &step.table, columns);
+            let mut connection = connection;
+            // A request of many table writes would leave as many statements behind.
+            if plan.tables.len() <= MAX_KEPT {
+                Kept(query).execute(&mut connection).await?;
+            } else {
+                query.execute(&mut connection).await?;
+            }
+            Ok::<(), Failure>(())
+        };
+        let noted = async {
+            match first.filter(|_| self.records) {
+                Some(step) => {
+                    let entry = Entry::created(&step.table.name, count(step.len));
+                    note(connection, writing, attribution, &[entry]).await
+                }
+                None => Ok(()),
+            }
+        };
+        let (version, open, inserted, noted) = futures::join!(
+            require_version(connection, writing, plan.version),
+            require_open(connection, writing, &attribution.target),
+            insert,
+            noted,
+        );
+        // In this order: an insert into a table that has gone fails because of it.
+        version.and(open).and(inserted).and(noted)
     }
 }
 
@@ -255,6 +264,7 @@ async fn apply_step(
     step: (usize, &TableStep),
     done: &[TableOutcome],
     return_rows: bool,
+    is_inserted: bool,
     entries: &mut Vec<Entry>,
 ) -> Result<TableOutcome, Failure> {
     let (_, plan) = step;
@@ -270,11 +280,14 @@ async fn apply_step(
     let columns = resolve(plan, done)?;
     let mut outcome = match &plan.action {
         Action::Insert => {
-            let borrowed: Vec<(usize, &Values)> = columns
-                .iter()
-                .map(|(index, values)| (*index, values.as_ref()))
-                .collect();
-            insert_rows(connection, writing, &plan.table, &borrowed).await?;
+            if !is_inserted {
+                let borrowed = columns
+                    .iter()
+                    .map(|(index, values)| (*index, values.as_ref()));
+                insertion(writing, &plan.table, borrowed)
+                    .execute(connection)
+                    .await?;
+            }
             let ids = inserted_keys(plan, &columns);
             TableOutcome {
                 table: name.clone(),

@@ -4,6 +4,7 @@ use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlU
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 
 use super::{apply::Writing, failure::Failure};
+use crate::sql::{Kept, statement};
 
 /// Kinds of change. Created rows carry their execution themselves
 /// (`created_by_execution_id`), so their line only counts.
@@ -78,26 +79,49 @@ impl Entry {
     }
 }
 
+/// The most lines of one statement: four parameters each, of PostgreSQL's 65,535.
+const MAX_LINES: usize = 10_000;
+
 /// Writes the lines of one request.
 pub(super) async fn record(
-    connection: &mut AsyncPgConnection,
+    connection: &AsyncPgConnection,
     writing: &Writing<'_>,
     entries: &[Entry],
 ) -> Result<(), Failure> {
-    for entry in entries.iter().filter(|entry| entry.count > 0) {
-        diesel::sql_query(
-            "INSERT INTO labdata.write_ledger (organization_id, execution_id, table_name, action, row_count, ids, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        )
+    let entries: Vec<&Entry> = entries.iter().filter(|entry| entry.count > 0).collect();
+    for lines in entries.chunks(MAX_LINES) {
+        let rows: Vec<String> = (0..lines.len())
+            .map(|line| {
+                let first = 4 * line + 4;
+                format!(
+                    "($1, $2, $3, ${first}, ${}, ${}, ${})",
+                    first + 1,
+                    first + 2,
+                    first + 3
+                )
+            })
+            .collect();
+        let mut query = statement(format!(
+            "INSERT INTO labdata.write_ledger \
+             (organization_id, execution_id, created_at, table_name, action, row_count, ids) VALUES {}",
+            rows.join(", ")
+        ))
         .bind::<SqlUuid, _>(writing.organization.as_uuid())
         .bind::<SqlUuid, _>(writing.execution.as_uuid())
-        .bind::<Text, _>(&entry.table)
-        .bind::<Text, _>(entry.action.as_str())
-        .bind::<BigInt, _>(i64::try_from(entry.count).unwrap_or(i64::MAX))
-        .bind::<Nullable<Array<Text>>, _>(&entry.ids)
-        .bind::<Timestamptz, _>(writing.now)
-        .execute(connection)
-        .await?;
+        .bind::<Timestamptz, _>(writing.now);
+        for entry in lines {
+            query = query
+                .bind::<Text, _>(&entry.table)
+                .bind::<Text, _>(entry.action.as_str())
+                .bind::<BigInt, _>(i64::try_from(entry.count).unwrap_or(i64::MAX))
+                .bind::<Nullable<Array<Text>>, _>(&entry.ids);
+        }
+        let mut connection = connection;
+        if lines.len() == 1 {
+            Kept(query).execute(&mut connection).await?;
+        } else {
+            query.execute(&mut connection).await?;
+        }
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod answer;
 mod apply;
 mod delete;
+mod execution;
 mod failure;
 mod insert;
 mod ledger;

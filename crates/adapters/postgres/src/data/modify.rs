@@ -13,7 +13,7 @@ use labdata_domain::{
     scalar::{KeyValue, Values},
 };
 
-use super::{apply::Writing, failure::Failure, insert::insert_rows};
+use super::{apply::Writing, failure::Failure, insert::insertion};
 use crate::sql::{
     bind_values, gather, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
     statement,
@@ -194,13 +194,11 @@ pub(super) async fn modify_rows(
             .map(|(index, values)| (*index, gather(values, &create)))
             .chain(std::iter::once((own_key, keys)))
             .collect();
-        let borrowed: Vec<(usize, &Values)> = gathered
-            .iter()
-            .map(|(index, values)| (*index, values))
-            .collect();
-        insert_rows(connection, writing, table, &borrowed)
+        let borrowed = gathered.iter().map(|(index, values)| (*index, values));
+        insertion(writing, table, borrowed)
+            .execute(connection)
             .await
-            .map_err(|failure| match failure {
+            .map_err(|error| match Failure::from(error) {
                 // Another writer may have created the row since it was matched: match again.
                 Failure::Problems(problems) if writing.attempt < MATCH_ATTEMPTS => {
                     Failure::Clash(format!("{problems:?}"))
@@ -449,7 +447,12 @@ impl<'t> UpdatePlan<'t> {
             OnMatch::FillMissing => format!(" AND ({})", self.fills.join(" OR ")),
         };
         let mut assignments = self.assignments;
-        assignments.push(format!("updated_at = ${}", self.arrays.len() + 1));
+        // Always later than before, whatever the servers' clocks: reverts tell by it which rows
+        // were changed since they were created.
+        assignments.push(format!(
+            "updated_at = greatest(${}, t.updated_at + interval '1 microsecond')",
+            self.arrays.len() + 1
+        ));
         let mut query = statement(format!(
             "UPDATE {table} t SET {assignments} FROM unnest({arrays}) AS u({aliases}) \
              WHERE t.{own_key} = u.k{filter} RETURNING t.{own_key}::text AS key",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use diesel::{
     QueryableByName,
-    sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
@@ -16,7 +16,7 @@ use labdata_ports::{PortError, data::RevertError};
 
 use super::{
     apply::Writing,
-    delete::{count_points, delete_all},
+    delete::{GoneSeries, delete_all},
     failure::Failure,
     ledger::LedgerAction,
 };
@@ -50,6 +50,15 @@ struct Line {
     row_count: i64,
     #[diesel(sql_type = Nullable<Array<Text>>)]
     ids: Option<Vec<String>>,
+}
+
+#[derive(QueryableByName)]
+struct CreatedRow {
+    #[diesel(sql_type = Text)]
+    key: String,
+    /// Whether it was changed since, by whomever.
+    #[diesel(sql_type = Bool)]
+    touched: bool,
 }
 
 #[derive(QueryableByName)]
@@ -101,12 +110,19 @@ pub(crate) async fn revert(
             u64::try_from(line.row_count).unwrap_or_default();
     }
     let mut created = Created::new();
+    let mut touched: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut report = RevertReport::default();
     for (name, count) in &created_counts {
-        let keys = match writing.catalog.table(name).filter(|table| !table.is_raw()) {
-            Some(table) => created_rows(connection, writing, table).await?,
-            None => HashSet::new(),
-        };
+        let mut keys = HashSet::new();
+        if let Some(table) = writing.catalog.table(name).filter(|table| !table.is_raw()) {
+            let data_type = primary_key_type(table);
+            for row in created_rows(connection, writing, table).await? {
+                if row.touched {
+                    touched.entry(name).or_default().push(row.key.clone());
+                }
+                keys.insert(key_from_text(row.key, data_type));
+            }
+        }
         let found = u64::try_from(keys.len()).unwrap_or(u64::MAX);
         report.deleted_count += found;
         report.skipped_count += count.saturating_sub(found);
@@ -121,36 +137,29 @@ pub(crate) async fn revert(
     report.warnings = own_warnings(&lines, &created);
     report
         .warnings
-        .extend(changed_by_others(connection, writing, &created).await?);
-    report
-        .warnings
-        .extend(series_of_others(connection, writing, &created).await?);
-    report.raws_deleted_count = count_points(connection, writing, &created)
-        .await?
-        .values()
-        .sum();
-    delete_all(connection, writing, &created).await?;
+        .extend(changed_by_others(connection, writing, &touched).await?);
+    let gone = delete_all(connection, writing, &created).await?;
+    report.warnings.extend(series_of_others(&gone));
+    report.raws_deleted_count = gone.values().map(|gone| gone.points).sum();
     Ok(report)
 }
 
+/// The rows of a table that the execution created, locked.
 async fn created_rows(
     connection: &mut AsyncPgConnection,
     writing: &Writing<'_>,
     table: &Table,
-) -> Result<HashSet<KeyValue>, Failure> {
+) -> Result<Vec<CreatedRow>, Failure> {
     let key = primary_key(table);
-    let rows: Vec<Key> = statement(format!(
-        "SELECT t.{key}::text AS key FROM {} t WHERE t.created_by_execution_id = $1 ORDER BY t.{key} FOR UPDATE",
+    let rows = statement(format!(
+        "SELECT t.{key}::text AS key, t.updated_at <> t.created_at AS touched \
+         FROM {} t WHERE t.created_by_execution_id = $1 ORDER BY t.{key} FOR UPDATE",
         writing.schemas.table(&table.name)
     ))
     .bind::<SqlUuid, _>(writing.execution.as_uuid())
     .load(connection)
     .await?;
-    let data_type = primary_key_type(table);
-    Ok(rows
-        .into_iter()
-        .map(|row| key_from_text(row.key, data_type))
-        .collect())
+    Ok(rows)
 }
 
 /// Rows that this execution did not create, and that reference rows which it did.
@@ -248,23 +257,22 @@ fn own_warnings(lines: &[Line], created: &Created) -> Vec<String> {
         .collect()
 }
 
-/// Created rows that another execution has changed since.
+/// Created rows that another execution has changed since, of those that were changed at all.
 async fn changed_by_others(
     connection: &mut AsyncPgConnection,
     writing: &Writing<'_>,
-    created: &Created,
+    touched: &BTreeMap<&str, Vec<String>>,
 ) -> Result<Vec<String>, Failure> {
     let mut warnings = Vec::new();
-    for (table, keys) in created {
-        let ids: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    for (table, ids) in touched {
         let changed: Count = diesel::sql_query(
             "SELECT count(DISTINCT c.key) AS count FROM labdata.write_ledger l CROSS JOIN LATERAL unnest(l.ids) AS c(key) \
              WHERE l.organization_id = $1 AND l.table_name = $2 AND l.action = 'updated' AND l.execution_id <> $3 AND c.key = ANY($4)",
         )
         .bind::<SqlUuid, _>(writing.organization.as_uuid())
-        .bind::<Text, _>(table)
+        .bind::<Text, _>(*table)
         .bind::<SqlUuid, _>(writing.execution.as_uuid())
-        .bind::<Array<Text>, _>(&ids)
+        .bind::<Array<Text>, _>(ids)
         .get_result(connection)
         .await?;
         if changed.count > 0 {
@@ -277,37 +285,14 @@ async fn changed_by_others(
     Ok(warnings)
 }
 
-/// Series that another execution wrote to created rows, which go with them.
-async fn series_of_others(
-    connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
-    created: &Created,
-) -> Result<Vec<String>, Failure> {
-    let mut warnings = Vec::new();
-    for (target, keys) in created {
-        for (raw, column) in writing
-            .catalog
-            .referencing(target)
-            .filter(|(other, _)| other.is_raw())
-        {
-            let values = key_values(keys.iter().cloned(), column.data_type);
-            let name = ident(&column.sql_name());
-            let query = statement(format!(
-                "SELECT count(DISTINCT c.{name}) AS count FROM {} c WHERE c.{name} = ANY($1::{}[]) AND c._execution IS DISTINCT FROM $2",
-                writing.schemas.chunk_table(&raw.name),
-                sql_type(column.data_type),
-            ));
-            let others: Count = bind_values(query, &values)
-                .bind::<SqlUuid, _>(writing.execution.as_uuid())
-                .get_result(connection)
-                .await?;
-            if others.count > 0 {
-                warnings.push(format!(
-                    "{} series of \"{}\" that another execution wrote were deleted with their rows",
-                    others.count, raw.name
-                ));
-            }
-        }
-    }
-    Ok(warnings)
+/// Series that another execution wrote to created rows, which went with them.
+fn series_of_others(gone: &BTreeMap<String, GoneSeries>) -> impl Iterator<Item = String> + '_ {
+    gone.iter()
+        .filter(|(_, gone)| gone.foreign_series > 0)
+        .map(|(table, gone)| {
+            format!(
+                "{} series of \"{table}\" that another execution wrote were deleted with their rows",
+                gone.foreign_series
+            )
+        })
 }

@@ -13,13 +13,14 @@ use labdata_domain::{
 use labdata_ports::{
     PortError,
     catalog::CatalogStore,
-    data::{Attribution, DataStore, RevertError, WriteError, WriteTarget},
+    data::{Attribution, DataStore, RevertError, WriteError},
 };
 use time::OffsetDateTime;
 
 use super::{
     answer, apply,
-    apply::Writing,
+    apply::{Writing, catalog_lock},
+    execution::{KnownJobs, execution_of},
     failure::Failure,
     read,
     revert::{RevertFailure, revert},
@@ -35,13 +36,18 @@ const MAX_ATTEMPTS: u32 = 8;
 pub struct PgDataStore {
     database: Database,
     catalog: Arc<PgCatalogStore>,
+    jobs: KnownJobs,
 }
 
 impl PgDataStore {
     /// A store over that database, which shares the pictures of that catalog store.
     #[must_use]
     pub fn new(database: Database, catalog: Arc<PgCatalogStore>) -> Self {
-        Self { database, catalog }
+        Self {
+            database,
+            catalog,
+            jobs: KnownJobs::default(),
+        }
     }
 
     async fn catalog(
@@ -67,14 +73,16 @@ impl PgDataStore {
         attribution: &Attribution,
     ) -> Result<WriteOutcome, Failure> {
         let mut connection = self.database.connection().await?;
-        transaction::begin(&mut connection).await?;
-        match apply::apply(&mut connection, writing, plan, attribution).await {
+        transaction::begin_with(&mut connection, &catalog_lock(writing.organization)).await?;
+        match apply::apply(&mut connection, writing, plan, attribution, &self.jobs).await {
             Ok(outcome) if plan.dry_run => {
                 transaction::rollback(&mut connection).await;
                 Ok(outcome)
             }
             Ok(outcome) => {
                 transaction::commit(&mut connection).await?;
+                self.jobs
+                    .remember(writing.organization, &attribution.target);
                 Ok(outcome)
             }
             Err(failure) => {
@@ -91,13 +99,12 @@ impl PgDataStore {
         now: OffsetDateTime,
     ) -> Result<RevertReport, RevertFailure> {
         let mut connection = self.database.connection().await.map_err(Failure::from)?;
-        transaction::begin(&mut connection).await?;
+        transaction::begin_with(&mut connection, &catalog_lock(organization)).await?;
         let result = async {
-            apply::lock_catalog(&mut connection, organization).await?;
             // The lock holds definitions still, so this picture stays true.
             let catalog = self
                 .catalog
-                .snapshot(organization)
+                .snapshot_on(&mut connection, organization)
                 .await
                 .map_err(Failure::from)?;
             let writing = Writing {
@@ -162,9 +169,7 @@ impl DataStore for PgDataStore {
         attribution: &Attribution,
     ) -> Result<WriteOutcome, WriteError> {
         let catalog = self.catalog(organization, plan).await?;
-        let execution = match &attribution.target {
-            WriteTarget::Existing(execution) | WriteTarget::New { execution, .. } => *execution,
-        };
+        let execution = execution_of(&attribution.target);
         for attempt in 0..MAX_ATTEMPTS {
             let writing = Writing {
                 organization,
