@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
-    Ports, send_emails::send_emails, sweep_executions::sweep_executions,
-    sweep_uploads::sweep_uploads,
+    Ports, send_emails::send_emails, sweep_answers::sweep_answers,
+    sweep_executions::sweep_executions, sweep_uploads::sweep_uploads,
 };
 use labdata_ports::mailer::Mailer;
 use tokio::{
@@ -84,6 +84,9 @@ const SWEEP_EVERY: Duration = Duration::from_secs(2);
 /// After how many of those sweeps the remains of broken uploads are looked for.
 const UPLOADS_EVERY: u32 = 300;
 
+/// After how many of those sweeps answers of idempotency keys that have expired are forgotten.
+const ANSWERS_EVERY: u32 = 450;
+
 /// Fails executions that were not closed in time, and removes the remains of uploads that broke
 /// off with their process, again and again, until the task is aborted.
 /// Several servers on one database may all do it.
@@ -97,6 +100,11 @@ fn spawn_sweeper(ports: Ports) -> JoinHandle<()> {
                 && let Err(error) = sweep_uploads(&ports).await
             {
                 tracing::warn!(%error, "could not look for the remains of uploads");
+            }
+            if sweep.is_multiple_of(ANSWERS_EVERY)
+                && let Err(error) = sweep_answers(&ports).await
+            {
+                tracing::warn!(%error, "could not forget expired answers");
             }
             match sweep_executions(&ports).await {
                 Ok(0) => {}

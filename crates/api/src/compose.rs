@@ -19,8 +19,9 @@ use labdata_ports::{
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
-    PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
-    PgNotificationRepository, PgQueryRunner, PgRunQueue, PgTenancyRepository, migrate,
+    PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
+    PgJobRepository, PgNotificationRepository, PgQueryRunner, PgRunQueue, PgTenancyRepository,
+    migrate,
 };
 
 use crate::{
@@ -170,6 +171,7 @@ impl DatabaseServer {
                 per_user_and_hour: settings.notifications.per_hour,
                 per_organization_and_day: settings.notifications.per_day,
             },
+            idempotency: Arc::new(PgIdempotency::new(self.database.clone())),
             clock,
             ids,
             key_cache: Arc::default(),

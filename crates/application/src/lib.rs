@@ -42,6 +42,7 @@ pub mod revoke_api_key;
 pub mod send_emails;
 pub mod send_notification;
 pub mod start_execution;
+pub mod sweep_answers;
 pub mod sweep_executions;
 pub mod sweep_uploads;
 pub mod update_job;

@@ -11,6 +11,7 @@ use labdata_ports::{
     data::DataStore,
     executions::ExecutionRepository,
     files::FileRepository,
+    idempotency::Idempotency,
     instruments::InstrumentRepository,
     jobs::JobRepository,
     notifications::NotificationRepository,
@@ -52,6 +53,8 @@ pub struct Ports {
     pub notifications: Arc<dyn NotificationRepository>,
     /// How many notifications are delivered at most, as the settings say.
     pub notification_caps: Caps,
+    /// Requests that have their effect once.
+    pub idempotency: Arc<dyn Idempotency>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Identifiers and random bytes.

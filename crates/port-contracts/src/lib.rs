@@ -62,6 +62,7 @@ pub mod files;
 pub mod fixtures;
 pub mod given;
 mod harness;
+pub mod idempotency;
 pub mod instruments;
 pub mod job_changes;
 pub mod jobs;

@@ -15,6 +15,7 @@ pub mod error;
 pub mod events;
 pub mod executions;
 pub mod files;
+pub mod idempotency;
 pub mod ids;
 pub mod instruments;
 pub mod jobs;

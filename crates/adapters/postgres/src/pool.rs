@@ -3,7 +3,12 @@
 //! Connections of a `DATABASE_URL` are not encrypted: `sslmode=require` is refused by the driver.
 //! Put the database on the same host or in a trusted network, or a TLS tunnel between.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{
+    ops::{Deref, DerefMut},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use deadpool::managed::{
     Hook, HookError, Metrics, Object, PoolError, QueueMode, TimeoutType, Timeouts,
@@ -17,7 +22,10 @@ use diesel_async::{
 };
 use futures::{FutureExt, StreamExt};
 use labdata_ports::PortError;
-use tokio::sync::watch;
+use tokio::{
+    sync::{Mutex, OwnedMutexGuard, watch},
+    task_local,
+};
 
 use crate::{
     errors::{NO_ANSWER, port_error},
@@ -27,8 +35,39 @@ use crate::{
 type Manager = AsyncDieselConnectionManager<AsyncPgConnection>;
 type Pool = deadpool::managed::Pool<Manager>;
 
-/// A connection lent by the pool.
-pub(crate) type Connection = Object<Manager>;
+/// A connection, outside of any transaction or in that of the unit of work which the task is part
+/// of.
+pub(crate) enum Connection {
+    /// Lent by the pool.
+    Pooled(Object<Manager>),
+    /// That of the unit of work, for as long as the caller holds it.
+    Shared(OwnedMutexGuard<Object<Manager>>),
+}
+
+impl Deref for Connection {
+    type Target = AsyncPgConnection;
+
+    fn deref(&self) -> &AsyncPgConnection {
+        match self {
+            Self::Pooled(connection) => connection,
+            Self::Shared(connection) => connection,
+        }
+    }
+}
+
+impl DerefMut for Connection {
+    fn deref_mut(&mut self) -> &mut AsyncPgConnection {
+        match self {
+            Self::Pooled(connection) => connection,
+            Self::Shared(connection) => connection,
+        }
+    }
+}
+
+task_local! {
+    /// The connection that all of a task's work goes through, and the URL of its database.
+    static UNIT_OF_WORK: (Arc<Mutex<Object<Manager>>>, String);
+}
 
 /// How long it may take to connect.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -129,12 +168,44 @@ impl Database {
         })
     }
 
-    /// A connection that was alive a moment ago, outside of any transaction.
+    /// A connection that was alive a moment ago; within [`Self::unit_of_work`] that of the unit.
+    /// Whoever holds one MUST NOT ask for another.
     ///
     /// # Errors
     /// [`PortError::Busy`] when all stay in use; [`PortError::Unavailable`] when none can be made.
     pub(crate) async fn connection(&self) -> Result<Connection, PortError> {
-        self.pool.get().await.map_err(pool_error)
+        let shared = UNIT_OF_WORK
+            .try_with(|(connection, url)| (*url == self.url).then(|| Arc::clone(connection)));
+        let Some(shared) = shared.ok().flatten() else {
+            let pooled = self.pool.get().await.map_err(pool_error)?;
+            return Ok(Connection::Pooled(pooled));
+        };
+        let wait = self.pool.timeouts().wait.unwrap_or(CONNECT);
+        match tokio::time::timeout(wait, shared.lock_owned()).await {
+            Ok(connection) => Ok(Connection::Shared(connection)),
+            Err(_) => Err(PortError::Busy(
+                "the connection of this request is in use".to_owned(),
+            )),
+        }
+    }
+
+    /// Does work through one connection, whatever parts of this adapter it calls: their
+    /// transactions become savepoints of the one that the connection is in. Returns the connection
+    /// too.
+    pub(crate) async fn unit_of_work<T>(
+        &self,
+        connection: Connection,
+        work: impl Future<Output = T>,
+    ) -> (T, Connection) {
+        let connection = match connection {
+            Connection::Pooled(connection) => connection,
+            // Already part of one.
+            shared @ Connection::Shared(_) => return (work.await, shared),
+        };
+        let shared = Arc::new(Mutex::new(connection));
+        let unit = (Arc::clone(&shared), self.url.clone());
+        let done = UNIT_OF_WORK.scope(unit, work).await;
+        (done, Connection::Shared(shared.lock_owned().await))
     }
 
     /// Asks the database for a sign of life.

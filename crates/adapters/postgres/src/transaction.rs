@@ -3,7 +3,7 @@
 //! A connection whose transaction was left open (a cancelled request) is not used again: the pool
 //! asks the transaction manager before it hands a connection out.
 
-use diesel::result::Error;
+use diesel::{connection::TransactionManagerStatus, result::Error};
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection, TransactionManager};
 
 type Manager = <AsyncPgConnection as AsyncConnection>::TransactionManager;
@@ -17,6 +17,14 @@ pub(crate) async fn begin_with(
     connection: &mut AsyncPgConnection,
     also: &str,
 ) -> Result<(), Error> {
+    if is_open(connection) {
+        begin(connection).await?;
+        let done = connection.batch_execute(also).await;
+        if done.is_err() {
+            rollback(connection).await;
+        }
+        return done;
+    }
     let begun = Manager::begin_transaction_sql(connection, &format!("BEGIN; {also}")).await;
     if begun.is_err() {
         // The transaction may have begun before the rest failed, which the manager cannot know.
@@ -33,5 +41,13 @@ pub(crate) async fn commit(connection: &mut AsyncPgConnection) -> Result<(), Err
 pub(crate) async fn rollback(connection: &mut AsyncPgConnection) {
     if let Err(error) = Manager::rollback_transaction(connection).await {
         tracing::debug!(%error, "rollback on a broken connection");
+    }
+}
+
+/// Whether the connection is in a transaction.
+fn is_open(connection: &mut AsyncPgConnection) -> bool {
+    match Manager::transaction_manager_status_mut(connection) {
+        TransactionManagerStatus::Valid(status) => status.transaction_depth().is_some(),
+        TransactionManagerStatus::InError => true,
     }
 }

@@ -53,6 +53,10 @@ pub trait Body: Sized + 'static {
 
     /// The body as a document, in which the values of problems are looked up.
     fn document(received: &Self::Received) -> Value;
+
+    /// The bytes of the body, by which the same request is known again; `None` where they are not
+    /// kept.
+    fn bytes(received: &Self::Received) -> Option<&[u8]>;
 }
 
 /// The endpoint reads no body; one that is sent is ignored.
@@ -74,6 +78,10 @@ impl Body for NoBody {
 
     fn document((): &()) -> Value {
         Value::Null
+    }
+
+    fn bytes((): &()) -> Option<&[u8]> {
+        Some(&[])
     }
 }
 
@@ -99,6 +107,10 @@ impl<T: Shape + 'static> Body for JsonBody<T> {
     fn document(received: &Bytes) -> Value {
         serde_json::from_slice(received).unwrap_or_default()
     }
+
+    fn bytes(received: &Bytes) -> Option<&[u8]> {
+        Some(received)
+    }
 }
 
 /// The endpoint reads a JSON body, which may be empty or null.
@@ -122,6 +134,10 @@ impl<T: Shape + 'static> Body for OptionalJson<T> {
 
     fn document(received: &Bytes) -> Value {
         serde_json::from_slice(received).unwrap_or_default()
+    }
+
+    fn bytes(received: &Bytes) -> Option<&[u8]> {
+        Some(received)
     }
 }
 

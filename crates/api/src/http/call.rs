@@ -8,10 +8,12 @@ use labdata_application::{Error, Ports, authenticate::authenticate};
 use labdata_domain::actor::Actor;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use super::{
     ApiError,
     body::{Body, NoBody, drain},
+    once::IDEMPOTENCY_KEY,
     scope::{RequiredScope, shown_key},
     shape::{Place, Problems, Shape},
 };
@@ -33,6 +35,8 @@ pub struct Call<S, B = NoBody, Q = (), P = ()> {
     pub query: Q,
     /// The path's variable parts.
     pub path: P,
+    /// The SHA-256 of the body, where the request bears an idempotency key.
+    pub(super) body_sha256: Option<[u8; 32]>,
     scope: PhantomData<S>,
 }
 
@@ -72,6 +76,9 @@ impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
         let actor = authenticate(&app.ports, shown_key(request)?).await?;
         actor.require(S::SCOPE).map_err(Error::from)?;
         let received = B::receive(request, payload).await?;
+        let body_sha256 = B::bytes(&received)
+            .filter(|_| request.headers().contains_key(IDEMPOTENCY_KEY))
+            .map(|bytes| Sha256::digest(bytes).into());
 
         let problems = Problems::default();
         let path = P::read(path_document(request), &Place::root("path", &problems));
@@ -84,6 +91,7 @@ impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
                 body,
                 query,
                 path,
+                body_sha256,
                 scope: PhantomData,
             }),
             _ => Err(ApiError::Shape(problems.explain(&Map::from_iter([

@@ -1,6 +1,6 @@
 //! An endpoint: its route, its scope, its documentation, from one source.
 
-use actix_web::{FromRequest, Handler, Responder, Route, http::Method, web};
+use actix_web::{FromRequest, Handler, HttpRequest, Responder, Route, http::Method, web};
 use labdata_domain::scope::Scope;
 use utoipa::{
     __dev::SchemaReferences,
@@ -11,7 +11,7 @@ use utoipa::{
     },
 };
 
-use super::{body::Body, call::Call, scope::RequiredScope, shape::Shape};
+use super::{body::Body, call::Call, once, scope::RequiredScope, shape::Shape};
 
 /// One method of one path.
 pub struct Endpoint {
@@ -22,6 +22,8 @@ pub struct Endpoint {
     /// The scope that the caller's key must have; `None` where no key is asked for.
     pub scope: Option<Scope>,
     pub(super) takes_json: bool,
+    /// Whether it heeds `Idempotency-Key`.
+    pub(super) is_idempotent: bool,
     pub(super) documentation: Option<Documentation>,
     attach: Box<dyn Fn(Route) -> Route>,
 }
@@ -60,6 +62,29 @@ impl Endpoint {
         }
     }
 
+    /// As [`Self::scoped`], for one that creates something: a request that bears an
+    /// `Idempotency-Key` has its effect once, and is answered the same when it is sent again.
+    pub fn creating<D, H, S, B, Q, P>(handler: H) -> Self
+    where
+        D: Path + SchemaReferences,
+        S: RequiredScope,
+        B: Body,
+        Q: Shape + 'static,
+        P: Shape + 'static,
+        H: Handler<(Call<S, B, Q, P>,)>,
+        H::Output: Responder + 'static,
+    {
+        let once = move |request: HttpRequest, call: Call<S, B, Q, P>| {
+            once::answer(request, call, handler.clone())
+        };
+        Self {
+            scope: Some(S::SCOPE),
+            takes_json: B::IS_JSON,
+            is_idempotent: true,
+            ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(once)
+        }
+    }
+
     /// A documented endpoint that asks for no key.
     pub fn open<D, H, A>(handler: H) -> Self
     where
@@ -93,6 +118,7 @@ impl Endpoint {
             path: path.into(),
             scope: None,
             takes_json: false,
+            is_idempotent: false,
             documentation: None,
             attach: Box::new(move |route| route.to(handler.clone())),
         }
@@ -125,11 +151,17 @@ fn standard(method: &HttpMethod) -> Method {
 }
 
 /// The endpoint of a module that has a documented `handle`: `endpoint!(api_keys::create)`, or
-/// `endpoint!(open health)` for one that asks for no key.
+/// `endpoint!(open health)` for one that asks for no key, or `endpoint!(creating jobs::create)` for a
+/// POST that heeds `Idempotency-Key`.
 #[macro_export]
 macro_rules! endpoint {
     (open $($module:ident)::+) => {
         $crate::http::endpoint::Endpoint::open::<$($module)::+::__path_handle, _, _>(
+            $($module)::+::handle,
+        )
+    };
+    (creating $($module:ident)::+) => {
+        $crate::http::endpoint::Endpoint::creating::<$($module)::+::__path_handle, _, _, _, _, _>(
             $($module)::+::handle,
         )
     };

@@ -10,6 +10,7 @@ pub mod endpoint;
 pub mod error;
 pub mod metrics;
 pub mod observe;
+pub mod once;
 pub mod openapi;
 pub mod page;
 pub mod scope;

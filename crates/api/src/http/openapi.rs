@@ -4,9 +4,10 @@ use labdata_domain::scope::Scope;
 use utoipa::{
     ToSchema,
     openapi::{
-        ComponentsBuilder, ContentBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder,
-        PathItem, Paths, Ref, RefOr, Response, ResponseBuilder, Schema,
-        path::Operation,
+        ComponentsBuilder, ContentBuilder, HttpMethod, InfoBuilder, ObjectBuilder, OpenApi,
+        OpenApiBuilder, PathItem, Paths, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
+        path::{Operation, Parameter, ParameterBuilder, ParameterIn},
+        schema::Type,
         security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
     },
 };
@@ -44,6 +45,12 @@ fn document(endpoints: Vec<Endpoint>) -> OpenApi {
         schemas.extend(own);
         if let Some(scope) = endpoint.scope {
             complete(&mut operation, scope, endpoint.takes_json);
+        }
+        if endpoint.is_idempotent {
+            operation
+                .parameters
+                .get_or_insert_default()
+                .push(idempotency_key().into());
         }
         add(&mut paths, endpoint.path, method, operation);
     }
@@ -125,6 +132,21 @@ fn complete(operation: &mut Operation, scope: Scope, takes_json: bool) {
             "ErrorBody",
         );
     }
+}
+
+fn idempotency_key() -> Parameter {
+    ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(
+            "Names the request, 1 to 255 characters of the client's choice. Sent again within 24 \
+             hours it has no second effect: the first answer is returned, with \
+             `Idempotent-Replayed: true`. Another body under the same key is refused with 422. \
+             Answers of 4xx and 5xx are not kept.",
+        ))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String).build()))
+        .build()
 }
 
 fn error_response(description: &str, schema: &str) -> Response {

@@ -18,6 +18,7 @@ mod files;
 mod framework;
 mod hostile;
 mod hostile_bodies;
+mod idempotency;
 mod instruments;
 mod job_executions;
 mod jobs;

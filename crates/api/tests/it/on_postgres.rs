@@ -7,7 +7,8 @@ use labdata_memory::FixedClock;
 use labdata_ports::Clock;
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
-    PgExecutionRepository, PgJobRepository, PgQueryRunner, PgRunQueue, PgTenancyRepository,
+    PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
+    PgJobRepository, PgQueryRunner, PgRunQueue, PgTenancyRepository,
 };
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
@@ -39,6 +40,9 @@ impl OnPostgres {
             jobs: Arc::new(PgJobRepository::new(database.clone())),
             executions: Arc::new(PgExecutionRepository::new(database.clone())),
             runs: Arc::new(PgRunQueue::new(database.clone())),
+            instruments: Arc::new(PgInstrumentRepository::new(database.clone())),
+            files: Arc::new(PgFileRepository::new(database.clone())),
+            idempotency: Arc::new(PgIdempotency::new(database.clone())),
             queries: Arc::new(PgQueryRunner::new(database.clone(), &[1; 32]).unwrap()),
             data: Arc::new(PgDataStore::new(database, Arc::clone(&catalog))),
             catalog,

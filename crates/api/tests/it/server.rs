@@ -25,7 +25,7 @@ use labdata_domain::{
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository,
+    InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
     InMemoryRunQueue, InMemoryTenancyRepository, InMemoryUrlSigner, Memory, NoQueryRunner,
 };
@@ -225,6 +225,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         queries: Arc::new(NoQueryRunner),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),
+        idempotency: Arc::new(InMemoryIdempotency::default()),
         clock,
         ids: Arc::new(SystemIds::default()),
         key_cache: Arc::default(),

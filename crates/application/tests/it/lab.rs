@@ -12,7 +12,7 @@ use labdata_domain::{
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository,
+    InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
     InMemoryRunQueue, InMemoryTenancyRepository, InMemoryUrlSigner, Memory, NoQueryRunner,
     SequentialIds,
@@ -51,6 +51,7 @@ impl Lab {
         let user = ports.tenancy.ensure_user(&user).await.unwrap();
         Self {
             ports,
+            idempotency: Arc::new(InMemoryIdempotency::default()),
             clock,
             organization,
             user,

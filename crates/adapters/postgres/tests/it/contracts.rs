@@ -5,14 +5,14 @@ use std::sync::Arc;
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
     api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore, events::EventOutbox,
-    executions::ExecutionRepository, files::FileRepository, instruments::InstrumentRepository,
-    jobs::JobRepository, notifications::NotificationRepository, runs::RunQueue,
-    tenancy::TenancyRepository,
+    executions::ExecutionRepository, files::FileRepository, idempotency::Idempotency,
+    instruments::InstrumentRepository, jobs::JobRepository, notifications::NotificationRepository,
+    runs::RunQueue, tenancy::TenancyRepository,
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore, PgEventOutbox,
-    PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
-    PgNotificationRepository, PgRunQueue, PgTenancyRepository,
+    PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
+    PgJobRepository, PgNotificationRepository, PgRunQueue, PgTenancyRepository,
 };
 use labdata_test_database::TestDatabase;
 
@@ -61,6 +61,7 @@ macro_rules! subjects {
 subjects! {
     TenancyRepository => PgTenancyRepository,
     ApiKeyRepository => PgApiKeyRepository,
+    Idempotency => PgIdempotency,
     InstrumentRepository => PgInstrumentRepository,
     JobRepository => PgJobRepository,
     ExecutionRepository => PgExecutionRepository,
@@ -80,6 +81,7 @@ impl Subject<dyn DataStore> for Postgres {
 
 labdata_port_contracts::tenancy_contract!(Postgres);
 labdata_port_contracts::api_keys_contract!(Postgres);
+labdata_port_contracts::idempotency_contract!(Postgres);
 labdata_port_contracts::instruments_contract!(Postgres);
 labdata_port_contracts::jobs_contract!(Postgres);
 labdata_port_contracts::job_changes_contract!(Postgres);

@@ -34,6 +34,10 @@ impl Body for StreamedBody {
     fn document(received: &Bytes) -> Value {
         JsonBody::<WriteBody>::document(received)
     }
+
+    fn bytes(received: &Bytes) -> Option<&[u8]> {
+        Some(received)
+    }
 }
 
 /// Write rows and series

@@ -97,6 +97,10 @@ impl Body for UploadForm {
         })
     }
 
+    fn bytes(_: &ReceivedForm) -> Option<&[u8]> {
+        None
+    }
+
     fn document(received: &ReceivedForm) -> Value {
         let Ok(form) = &received.0 else {
             return Value::Null;

@@ -1,0 +1,97 @@
+//! Effects that happen once per request, in memory.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError},
+};
+
+use async_trait::async_trait;
+use futures::{
+    FutureExt,
+    future::{BoxFuture, LocalBoxFuture},
+    lock::Mutex,
+};
+use labdata_domain::ids::ApiKeyId;
+use labdata_ports::{
+    PortError,
+    idempotency::{Idempotency, IdempotentRequest, KEPT_FOR, KeptAnswer, Once, OnceError},
+};
+use time::OffsetDateTime;
+
+/// The request that was answered last under a key.
+#[derive(Debug)]
+struct Answered {
+    body_sha256: [u8; 32],
+    answer: KeptAnswer,
+    at: OffsetDateTime,
+}
+
+/// What was answered, locked while the request runs.
+type Slot = Arc<Mutex<Option<Answered>>>;
+
+/// Idempotency keys in memory. What an effect did before it failed is not undone: the fakes of
+/// this crate change nothing when they fail.
+#[derive(Clone, Debug, Default)]
+pub struct InMemoryIdempotency {
+    slots: Arc<std::sync::Mutex<HashMap<(ApiKeyId, String, String), Slot>>>,
+}
+
+#[async_trait(?Send)]
+impl Idempotency for InMemoryIdempotency {
+    async fn once(
+        &self,
+        request: &IdempotentRequest,
+        effect: LocalBoxFuture<'_, Option<KeptAnswer>>,
+    ) -> Result<Once, OnceError> {
+        let slot = {
+            let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+            let name = (
+                request.api_key,
+                request.operation.clone(),
+                request.key.clone(),
+            );
+            Arc::clone(slots.entry(name).or_default())
+        };
+        let mut slot = slot.lock().await;
+        if let Some(answered) = &*slot
+            && answered.at > request.now - KEPT_FOR
+        {
+            return if answered.body_sha256 == request.body_sha256 {
+                Ok(Once::Replayed(answered.answer.clone()))
+            } else {
+                Err(OnceError::OtherBody)
+            };
+        }
+        *slot = effect.await.map(|answer| Answered {
+            body_sha256: request.body_sha256,
+            answer,
+            at: request.now,
+        });
+        Ok(Once::Ran)
+    }
+
+    fn forget_expired(
+        &self,
+        now: OffsetDateTime,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<u64, PortError>> {
+        async move {
+            let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut forgotten = 0;
+            for slot in slots.values() {
+                if forgotten == u64::from(limit) {
+                    break;
+                }
+                if let Some(mut slot) = slot.try_lock()
+                    && slot
+                        .take_if(|answered| answered.at <= now - KEPT_FOR)
+                        .is_some()
+                {
+                    forgotten += 1;
+                }
+            }
+            Ok(forgotten)
+        }
+        .boxed()
+    }
+}

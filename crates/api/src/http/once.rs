@@ -1,0 +1,135 @@
+//! `Idempotency-Key`: a POST that creates something can be sent again without creating it twice.
+
+use std::{cell::RefCell, sync::Arc};
+
+use actix_web::{
+    Handler, HttpRequest, HttpResponse, Responder, ResponseError,
+    body::{BoxBody, to_bytes},
+    http::header::{CONTENT_TYPE, HeaderName, HeaderValue},
+};
+use futures::FutureExt;
+use labdata_application::Error;
+use labdata_ports::idempotency::{IdempotentRequest, KeptAnswer, Once, OnceError};
+use serde_json::Value;
+
+use super::{
+    ApiError,
+    call::Call,
+    shape::{Kind, LocationStep, ShapeProblem},
+};
+
+/// The header that names a request.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The header of an answer that was given before.
+pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// The most characters of a key.
+const MAX_KEY: usize = 255;
+
+/// Answers a call: by the handler, or with the answer that the same request got before.
+pub(super) async fn answer<H, S, B, Q, P>(
+    request: HttpRequest,
+    call: Call<S, B, Q, P>,
+    handler: H,
+) -> HttpResponse
+where
+    H: Handler<(Call<S, B, Q, P>,)>,
+    H::Output: Responder,
+{
+    let Some(body_sha256) = call.body_sha256 else {
+        let output = handler.call((call,)).await;
+        return output.respond_to(&request).map_into_boxed_body();
+    };
+    let key = match key_of(&request) {
+        Ok(key) => key,
+        Err(error) => return error.error_response(),
+    };
+    let once = IdempotentRequest {
+        organization: call.actor.organization,
+        api_key: call.actor.api_key,
+        operation: format!("{} {}", request.method(), request.path()),
+        key,
+        body_sha256,
+        now: call.app.ports.clock.now(),
+    };
+    let idempotency = Arc::clone(&call.app.ports.idempotency);
+    let answered = RefCell::new(None);
+    let effect = async {
+        let output = handler.call((call,)).await;
+        let response = output.respond_to(&request).map_into_boxed_body();
+        let (response, kept) = keep(response).await;
+        answered.replace(Some(response));
+        kept
+    };
+    match idempotency.once(&once, effect.boxed_local()).await {
+        Ok(Once::Ran) => answered.take().unwrap_or_else(|| {
+            ApiError::from(Error::Internal("an effect did not answer".to_owned())).error_response()
+        }),
+        Ok(Once::Replayed(answer)) => replayed(answer),
+        Err(OnceError::OtherBody) => refusal(
+            &once.key,
+            "this key was used for a request with another body within the last 24 hours; use a new one",
+        )
+        .error_response(),
+        Err(OnceError::Port(error)) => ApiError::from(Error::from(error)).error_response(),
+    }
+}
+
+/// The request's key: 1 to 255 visible characters.
+fn key_of(request: &HttpRequest) -> Result<String, ApiError> {
+    let mut values = request.headers().get_all(IDEMPOTENCY_KEY);
+    let (first, second) = (values.next(), values.next());
+    let text = first.and_then(|value| value.to_str().ok());
+    match text.map(str::trim) {
+        Some(key) if second.is_none() && (1..=MAX_KEY).contains(&key.len()) => Ok(key.to_owned()),
+        key => Err(refusal(
+            key.unwrap_or_default(),
+            "an idempotency key is one header of 1 to 255 ASCII characters",
+        )),
+    }
+}
+
+fn refusal(key: &str, message: &str) -> ApiError {
+    let place = ["header", "Idempotency-Key"];
+    ApiError::Shape(vec![ShapeProblem::new(
+        Kind::value_error(message),
+        place.map(|step| LocationStep::Name(step.to_owned())).into(),
+        Value::String(key.to_owned()),
+    )])
+}
+
+/// The response, and what to keep of it where it tells of success.
+async fn keep(response: HttpResponse) -> (HttpResponse, Option<KeptAnswer>) {
+    if !response.status().is_success() {
+        return (response, None);
+    }
+    let status = response.status().as_u16();
+    let content_type = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
+    let (head, body) = response.into_parts();
+    let Ok(body) = to_bytes(body).await else {
+        let broken = Error::Internal("an answer could not be rendered".to_owned());
+        return (ApiError::from(broken).error_response(), None);
+    };
+    let kept = KeptAnswer {
+        status,
+        content_type,
+        body: body.to_vec(),
+    };
+    (head.set_body(BoxBody::new(body)), Some(kept))
+}
+
+fn replayed(answer: KeptAnswer) -> HttpResponse {
+    let status = actix_web::http::StatusCode::from_u16(answer.status).unwrap_or_default();
+    let mut response = HttpResponse::build(status);
+    response.insert_header((IDEMPOTENT_REPLAYED, HeaderValue::from_static("true")));
+    if !answer.content_type.is_empty() {
+        response.insert_header((CONTENT_TYPE, answer.content_type));
+    }
+    response.body(answer.body)
+}

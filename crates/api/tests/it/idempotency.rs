@@ -1,0 +1,179 @@
+//! `Idempotency-Key`, on PostgreSQL.
+
+use futures::future::join_all;
+use labdata_postgres::DatabaseSettings;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    on_postgres::{OnPostgres, WRITE},
+    server::{Reply, send},
+};
+
+async fn lab() -> OnPostgres {
+    OnPostgres::with_tables(DatabaseSettings::default()).await
+}
+
+impl OnPostgres {
+    async fn post_once(&self, path: &str, key: &str, body: &Value) -> Reply {
+        let request = self.client.request(Method::POST, path);
+        send(request.header("Idempotency-Key", key).json(body)).await
+    }
+}
+
+fn one_row(name: &str) -> Value {
+    json!({ "tables": [{ "table": "sample", "rows": [{ "name": name }] }] })
+}
+
+#[tokio::test]
+async fn a_request_that_is_sent_again_has_one_effect_and_is_answered_the_same() {
+    let lab = lab().await;
+    let instrument = lab
+        .client
+        .post("/api/v1/instruments", &json!({ "name": "reader" }))
+        .await
+        .json(200);
+    for (path, body) in [
+        (WRITE, one_row("once")),
+        (
+            "/api/v1/jobs",
+            json!({ "name": "parse", "code": "print(1)" }),
+        ),
+        ("/api/v1/job-executions", json!({ "job_name": "by hand" })),
+        ("/api/v1/instruments", json!({ "name": "another reader" })),
+        (
+            "/api/v1/files/upload-url",
+            json!({ "file_name": "a.csv", "instrument_id": instrument["id"] }),
+        ),
+    ] {
+        let first = lab.post_once(path, "the same", &body).await;
+        first.json(200);
+        assert_eq!(first.header("idempotent-replayed"), None, "{path}");
+        for _ in 0..2 {
+            let again = lab.post_once(path, "the same", &body).await;
+            assert_eq!(again.header("idempotent-replayed"), Some("true"), "{path}");
+            assert_eq!(again.text, first.text, "{path}");
+            assert_eq!(
+                again.header("content-type"),
+                first.header("content-type"),
+                "{path}"
+            );
+        }
+    }
+    assert_eq!(lab.rows("sample", json!({})).await.len(), 1);
+    let executions = lab.client.get("/api/v1/job-executions").await.json(200);
+    assert_eq!(executions.as_array().unwrap().len(), 2, "{executions}");
+}
+
+#[tokio::test]
+async fn the_same_key_with_another_body_is_refused_and_changes_nothing() {
+    let lab = lab().await;
+    lab.post_once(WRITE, "key", &one_row("first"))
+        .await
+        .json(200);
+    let other = lab.post_once(WRITE, "key", &one_row("second")).await;
+    assert_eq!(
+        other.problems(),
+        [(
+            "value_error".to_owned(),
+            "header.Idempotency-Key".to_owned()
+        )]
+    );
+    assert_eq!(lab.column("sample", "name").await, ["first"]);
+    // Another path is another request.
+    lab.post_once("/api/v1/job-executions", "key", &json!({}))
+        .await
+        .json(200);
+}
+
+#[tokio::test]
+async fn a_refused_request_may_be_mended_and_sent_under_the_same_key() {
+    let lab = lab().await;
+    let wrong =
+        json!({ "tables": [{ "table": "sample", "rows": [{ "name": "a" }, { "name": "a" }] }] });
+    lab.post_once(WRITE, "key", &wrong).await.json(400);
+    lab.post_once(WRITE, "key", &json!({ "tables": 1 }))
+        .await
+        .json(422);
+    lab.post_once(WRITE, "key", &one_row("a")).await.json(200);
+    assert_eq!(lab.column("sample", "name").await, ["a"]);
+
+    let job = json!({ "name": "parse", "code": "print(1)" });
+    lab.post_once("/api/v1/jobs", "first", &job).await.json(200);
+    for _ in 0..2 {
+        let clash = lab.post_once("/api/v1/jobs", "second", &job).await;
+        clash.detail(409);
+        assert_eq!(clash.header("idempotent-replayed"), None);
+    }
+}
+
+#[tokio::test]
+async fn of_racing_requests_with_one_key_one_writes_and_all_are_answered_the_same() {
+    let lab = lab().await;
+    let body = one_row("raced");
+    let replies = join_all((0..8).map(|_| lab.post_once(WRITE, "key", &body))).await;
+    for reply in &replies {
+        reply.json(200);
+        assert_eq!(reply.text, replies[0].text);
+    }
+    let replayed = replies
+        .iter()
+        .filter(|reply| reply.header("idempotent-replayed") == Some("true"))
+        .count();
+    assert_eq!(replayed, 7);
+    assert_eq!(lab.rows("sample", json!({})).await.len(), 1);
+}
+
+#[tokio::test]
+async fn every_kind_of_write_works_within_the_transaction_of_its_key() {
+    let lab = lab().await;
+    for (key, body) in [
+        (
+            "upsert",
+            json!({ "tables": [{ "table": "sample", "mode": "upsert", "key": ["name"],
+            "rows": [{ "name": "a", "volume": 1 }, { "name": "b" }] }] }),
+        ),
+        (
+            "series",
+            json!({ "series": [{ "table": "curve", "parent": { "name": "a" },
+            "columns": { "od": [1, 2, 3] } }] }),
+        ),
+        (
+            "dry run",
+            json!({ "dry_run": true, "tables": [{ "table": "sample", "mode": "delete",
+            "key": ["name"], "rows": [{ "name": "a" }] }] }),
+        ),
+        (
+            "delete",
+            json!({ "tables": [{ "table": "sample", "mode": "delete", "key": ["name"],
+            "rows": [{ "name": "a" }] }] }),
+        ),
+    ] {
+        let first = lab.post_once(WRITE, key, &body).await;
+        first.json(200);
+        let again = lab.post_once(WRITE, key, &body).await;
+        assert_eq!(again.text, first.text, "{key}");
+    }
+    assert_eq!(lab.column("sample", "name").await, ["b"]);
+}
+
+#[tokio::test]
+async fn a_key_is_one_header_of_1_to_255_characters() {
+    let lab = lab().await;
+    let long = "k".repeat(256);
+    for key in ["", " ", long.as_str()] {
+        let refused = lab.post_once(WRITE, key, &one_row("a")).await;
+        assert_eq!(refused.problems()[0].1, "header.Idempotency-Key", "{key:?}");
+    }
+    let twice = lab
+        .client
+        .request(Method::POST, WRITE)
+        .header("Idempotency-Key", "a")
+        .header("Idempotency-Key", "b")
+        .json(&one_row("a"));
+    assert_eq!(send(twice).await.problems()[0].1, "header.Idempotency-Key");
+    assert_eq!(lab.rows("sample", json!({})).await.len(), 0);
+    lab.post_once(WRITE, &"k".repeat(255), &one_row("a"))
+        .await
+        .json(200);
+}

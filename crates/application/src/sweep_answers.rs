@@ -1,0 +1,23 @@
+//! Forgets answers that were kept for requests with an idempotency key, once they have expired.
+
+use crate::{Error, Ports};
+
+/// The most answers that are forgotten in one step, so that no step holds many rows.
+const BATCH: u32 = 500;
+
+/// Forgets every expired answer; returns how many. No caller asks for it: it is the platform's own
+/// housekeeping, and several servers may do it at once.
+///
+/// # Errors
+/// What the port answers.
+pub async fn sweep_answers(ports: &Ports) -> Result<u64, Error> {
+    let mut forgotten = 0;
+    loop {
+        let now = ports.clock.now();
+        let batch = ports.idempotency.forget_expired(now, BATCH).await?;
+        forgotten += batch;
+        if batch < u64::from(BATCH) {
+            return Ok(forgotten);
+        }
+    }
+}

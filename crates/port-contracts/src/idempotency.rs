@@ -1,0 +1,212 @@
+//! What [`Idempotency`] promises.
+
+use std::cell::Cell;
+
+use futures::{
+    FutureExt,
+    future::{LocalBoxFuture, join_all},
+};
+use labdata_domain::ids::{ApiKeyId, OrganizationId};
+use labdata_ports::idempotency::{Idempotency, IdempotentRequest, KeptAnswer, Once, OnceError};
+use time::Duration;
+
+use crate::{
+    Subject,
+    fixtures::Tenants,
+    given::{self, at},
+};
+
+/// Makes one test of each clause of [`crate::idempotency`].
+#[macro_export]
+macro_rules! idempotency_contract {
+    ($harness:ty $(, $test:meta)?) => {
+        $crate::clauses! { [$($test)?] $harness, idempotency:
+            the_same_request_again_gets_the_first_answer_and_runs_nothing,
+            the_key_with_another_body_is_refused_and_runs_nothing,
+            an_answer_that_is_not_kept_lets_the_request_run_again,
+            of_racing_requests_one_runs_and_the_others_get_its_answer,
+            another_api_key_operation_or_key_is_another_request,
+            after_a_day_the_request_runs_again,
+            expired_answers_are_forgotten_and_others_are_not,
+        }
+    };
+}
+
+fn request(organization: OrganizationId, key: &str) -> IdempotentRequest {
+    IdempotentRequest {
+        organization,
+        api_key: ApiKeyId::new(given::uuid()),
+        operation: "POST /api/v1/jobs".to_owned(),
+        key: key.to_owned(),
+        body_sha256: [7; 32],
+        now: at(0),
+    }
+}
+
+/// An effect that counts its runs, and answers with their number.
+fn counted(runs: &Cell<u8>) -> LocalBoxFuture<'_, Option<KeptAnswer>> {
+    async {
+        runs.set(runs.get() + 1);
+        Some(KeptAnswer {
+            status: 200,
+            content_type: "application/json".to_owned(),
+            body: vec![0, runs.get(), 255],
+        })
+    }
+    .boxed_local()
+}
+
+/// An answer that is replayed is the first one, to the byte.
+pub async fn the_same_request_again_gets_the_first_answer_and_runs_nothing<H>(harness: &H)
+where
+    H: Tenants + Subject<dyn Idempotency>,
+{
+    let request = request(harness.organization("lab").await.id, "key");
+    let (once, runs) = (harness.subject(), Cell::new(0));
+    assert_eq!(
+        once.once(&request, counted(&runs)).await.unwrap(),
+        Once::Ran
+    );
+    for _ in 0..2 {
+        let Once::Replayed(answer) = once.once(&request, counted(&runs)).await.unwrap() else {
+            panic!("it ran again");
+        };
+        assert_eq!(
+            (answer.status, answer.content_type.as_str(), answer.body),
+            (200, "application/json", vec![0, 1, 255])
+        );
+    }
+    assert_eq!(runs.get(), 1);
+}
+
+/// The first request's answer is still there after the refusal.
+pub async fn the_key_with_another_body_is_refused_and_runs_nothing<H>(harness: &H)
+where
+    H: Tenants + Subject<dyn Idempotency>,
+{
+    let first = request(harness.organization("lab").await.id, "key");
+    let other = IdempotentRequest {
+        body_sha256: [8; 32],
+        ..first.clone()
+    };
+    let (once, runs) = (harness.subject(), Cell::new(0));
+    once.once(&first, counted(&runs)).await.unwrap();
+    let refused = once.once(&other, counted(&runs)).await;
+    assert!(matches!(refused, Err(OnceError::OtherBody)), "{refused:?}");
+    let again = once.once(&first, counted(&runs)).await.unwrap();
+    assert!(matches!(again, Once::Replayed(_)), "{again:?}");
+    assert_eq!(runs.get(), 1);
+}
+
+/// Answers of 4xx and 5xx are not kept; even another body may follow them.
+pub async fn an_answer_that_is_not_kept_lets_the_request_run_again<H>(harness: &H)
+where
+    H: Tenants + Subject<dyn Idempotency>,
+{
+    let failing = request(harness.organization("lab").await.id, "key");
+    let mended = IdempotentRequest {
+        body_sha256: [8; 32],
+        ..failing.clone()
+    };
+    let (once, runs) = (harness.subject(), Cell::new(0));
+    let failed = once.once(&failing, async { None }.boxed_local()).await;
+    assert_eq!(failed.unwrap(), Once::Ran);
+    let ran = once.once(&mended, counted(&runs)).await.unwrap();
+    assert_eq!((ran, runs.get()), (Once::Ran, 1));
+}
+
+/// The others wait for it rather than being told to come again.
+pub async fn of_racing_requests_one_runs_and_the_others_get_its_answer<H>(harness: &H)
+where
+    H: Tenants + Subject<dyn Idempotency>,
+{
+    let request = request(harness.organization("lab").await.id, "key");
+    let (once, runs) = (harness.subject(), Cell::new(0));
+    let all = join_all((0..5).map(|_| once.once(&request, counted(&runs)))).await;
+    let ran = all
+        .iter()
+        .filter(|one| matches!(one, Ok(Once::Ran)))
+        .count();
+    let replayed = all
+        .iter()
+        .filter(|one| matches!(one, Ok(Once::Replayed(_))))
+        .count();
+    assert_eq!((ran, replayed, runs.get()), (1, 4, 1), "{all:?}");
+}
+
+/// All three of them tell requests apart.
+pub async fn another_api_key_operation_or_key_is_another_request<H>(harness: &H)
+where
+    H: Tenants + Subject<dyn Idempotency>,
+{
+    let first = request(harness.organization("lab").await.id, "key");
+    let others = [
+        IdempotentRequest {
+            api_key: ApiKeyId::new(given::uuid()),
+            ..first.clone()
+        },
+        IdempotentRequest {
+            operation: "POST /api/v1/data/write".to_owned(),
+            ..first.clone()
+        },
+        IdempotentRequest {
+            key: "Key".to_owned(),
+            ..first.clone()
+        },
+    ];
+    let (once, runs) = (harness.subject(), Cell::new(0));
+    once.once(&first, counted(&runs)).await.unwrap();
+    for other in &others {
+        let ran = once.once(other, counted(&runs)).await.unwrap();
+        assert_eq!(ran, Once::Ran, "{other:?}");
+    }
+    assert_eq!(runs.get(), 4);
+}
+
+/// With whatever body, and its answer is kept in turn.
+pub async fn after_a_day_the_request_runs_again<H>(harness: &H)
+where
+    H: Tenants + Subject<dyn Idempotency>,
+{
+    let first = request(harness.organization("lab").await.id, "key");
+    let nearly = IdempotentRequest {
+        now: at(0) + Duration::hours(24) - Duration::seconds(1),
+        ..first.clone()
+    };
+    let later = IdempotentRequest {
+        now: at(0) + Duration::hours(24),
+        body_sha256: [8; 32],
+        ..first.clone()
+    };
+    let (once, runs) = (harness.subject(), Cell::new(0));
+    once.once(&first, counted(&runs)).await.unwrap();
+    let replayed = once.once(&nearly, counted(&runs)).await.unwrap();
+    assert!(matches!(replayed, Once::Replayed(_)), "{replayed:?}");
+    assert_eq!(once.once(&later, counted(&runs)).await.unwrap(), Once::Ran);
+    let replayed = once.once(&later, counted(&runs)).await.unwrap();
+    assert!(matches!(replayed, Once::Replayed(_)), "{replayed:?}");
+    assert_eq!(runs.get(), 2);
+}
+
+/// No more than asked for at once.
+pub async fn expired_answers_are_forgotten_and_others_are_not<H>(harness: &H)
+where
+    H: Tenants + Subject<dyn Idempotency>,
+{
+    let lab = harness.organization("lab").await.id;
+    let (once, runs) = (harness.subject(), Cell::new(0));
+    for key in ["a", "b", "c"] {
+        once.once(&request(lab, key), counted(&runs)).await.unwrap();
+    }
+    let young = IdempotentRequest {
+        now: at(0) + Duration::hours(1),
+        ..request(lab, "young")
+    };
+    once.once(&young, counted(&runs)).await.unwrap();
+    let now = at(0) + Duration::hours(24);
+    assert_eq!(once.forget_expired(now, 2).await.unwrap(), 2);
+    assert_eq!(once.forget_expired(now, 2).await.unwrap(), 1);
+    assert_eq!(once.forget_expired(now, 2).await.unwrap(), 0);
+    let replayed = once.once(&young, counted(&runs)).await.unwrap();
+    assert!(matches!(replayed, Once::Replayed(_)), "{replayed:?}");
+}
