@@ -1,9 +1,6 @@
 //! Effects that happen once per request, in memory.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError},
-};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::{
@@ -11,29 +8,40 @@ use futures::{
     future::{BoxFuture, LocalBoxFuture},
     lock::Mutex,
 };
-use labdata_domain::ids::ApiKeyId;
 use labdata_ports::{
     PortError,
     idempotency::{Idempotency, IdempotentRequest, KEPT_FOR, KeptAnswer, Once, OnceError},
 };
 use time::OffsetDateTime;
 
+use crate::Memory;
+
 /// The request that was answered last under a key.
 #[derive(Debug)]
-struct Answered {
+pub(crate) struct Answered {
     body_sha256: [u8; 32],
     answer: KeptAnswer,
     at: OffsetDateTime,
 }
 
 /// What was answered, locked while the request runs.
-type Slot = Arc<Mutex<Option<Answered>>>;
+pub(crate) type Slot = Arc<Mutex<Option<Answered>>>;
 
 /// Idempotency keys in memory. What an effect did before it failed is not undone: the fakes of
 /// this crate change nothing when they fail.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct InMemoryIdempotency {
-    slots: Arc<std::sync::Mutex<HashMap<(ApiKeyId, String, String), Slot>>>,
+    memory: Memory,
+}
+
+impl InMemoryIdempotency {
+    /// The keys in that store.
+    #[must_use]
+    pub fn new(memory: &Memory) -> Self {
+        Self {
+            memory: memory.clone(),
+        }
+    }
 }
 
 #[async_trait(?Send)]
@@ -44,13 +52,13 @@ impl Idempotency for InMemoryIdempotency {
         effect: LocalBoxFuture<'_, Option<KeptAnswer>>,
     ) -> Result<Once, OnceError> {
         let slot = {
-            let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.memory.lock();
             let name = (
                 request.api_key,
                 request.operation.clone(),
                 request.key.clone(),
             );
-            Arc::clone(slots.entry(name).or_default())
+            Arc::clone(state.answers.entry(name).or_default())
         };
         let mut slot = slot.lock().await;
         if let Some(answered) = &*slot
@@ -76,9 +84,9 @@ impl Idempotency for InMemoryIdempotency {
         limit: u32,
     ) -> BoxFuture<'_, Result<u64, PortError>> {
         async move {
-            let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+            let state = self.memory.lock();
             let mut forgotten = 0;
-            for slot in slots.values() {
+            for slot in state.answers.values() {
                 if forgotten == u64::from(limit) {
                     break;
                 }

@@ -11,7 +11,7 @@ use labdata_domain::{
     event::Event,
     execution::Execution,
     file::{File, ObjectKey},
-    ids::{ExecutionId, JobId, OrganizationId, UserId},
+    ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
     instrument::Instrument,
     job::{Job, ScriptVersion},
     notification::Preferences,
@@ -19,7 +19,7 @@ use labdata_domain::{
 };
 use labdata_ports::{PortError, blob::Granted};
 
-use crate::{notifications, runs, tables::Tables};
+use crate::{idempotency, notifications, runs, tables::Tables};
 
 /// A store in memory. Clones are the same store.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +56,8 @@ pub(crate) struct State {
     pub(crate) events: Vec<Event>,
     /// How many events there ever were.
     pub(crate) events_so_far: u128,
+    /// Answers by API key, operation and idempotency key.
+    pub(crate) answers: BTreeMap<(ApiKeyId, String, String), idempotency::Slot>,
     pub(crate) preferences: BTreeMap<UserId, Preferences>,
     /// Every permission that a URL was given, by the number in the URL.
     pub(crate) granted: Vec<Granted>,

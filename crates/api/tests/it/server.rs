@@ -225,7 +225,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         queries: Arc::new(NoQueryRunner),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),
-        idempotency: Arc::new(InMemoryIdempotency::default()),
+        idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
         clock,
         ids: Arc::new(SystemIds::default()),
         key_cache: Arc::default(),

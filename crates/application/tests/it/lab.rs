@@ -51,7 +51,7 @@ impl Lab {
         let user = ports.tenancy.ensure_user(&user).await.unwrap();
         Self {
             ports,
-            idempotency: Arc::new(InMemoryIdempotency::default()),
+            idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
             clock,
             organization,
             user,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use labdata_memory::{
     InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
-    InMemoryEventOutbox, InMemoryExecutionRepository, InMemoryFileRepository,
+    InMemoryEventOutbox, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
     InMemoryNotificationRepository, InMemoryRunQueue, InMemoryTenancyRepository, Memory,
 };
@@ -12,8 +12,9 @@ use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
     api_keys::ApiKeyRepository, blob::BlobStore, catalog::CatalogStore, data::DataStore,
     events::EventOutbox, executions::ExecutionRepository, files::FileRepository,
-    instruments::InstrumentRepository, jobs::JobRepository, notifications::NotificationRepository,
-    runner::JobRunner, runs::RunQueue, tenancy::TenancyRepository,
+    idempotency::Idempotency, instruments::InstrumentRepository, jobs::JobRepository,
+    notifications::NotificationRepository, runner::JobRunner, runs::RunQueue,
+    tenancy::TenancyRepository,
 };
 
 /// All fakes over one store.
@@ -42,6 +43,7 @@ macro_rules! subjects {
 subjects! {
     TenancyRepository => InMemoryTenancyRepository,
     ApiKeyRepository => InMemoryApiKeyRepository,
+    Idempotency => InMemoryIdempotency,
     InstrumentRepository => InMemoryInstrumentRepository,
     JobRepository => InMemoryJobRepository,
     ExecutionRepository => InMemoryExecutionRepository,
