@@ -14,6 +14,7 @@ CREATE TABLE labdata.idempotency_key (
     CONSTRAINT idempotency_key_pkey PRIMARY KEY (api_key_id, operation, key),
     CONSTRAINT idempotency_key_organization_id_fkey
         FOREIGN KEY (organization_id) REFERENCES labdata.organization (id),
+    CONSTRAINT idempotency_key_status_check CHECK (status BETWEEN 200 AND 299),
     CONSTRAINT idempotency_key_body_sha256_check CHECK (octet_length(body_sha256) = 32)
 );
 

@@ -1,5 +1,5 @@
 //! The platform's tables, as the migrations make them; those that dynamic SQL alone uses (catalog,
-//! ledger) are left out.
+//! ledger, idempotency keys) are left out.
 
 diesel::table! {
     labdata.organization (id) {
