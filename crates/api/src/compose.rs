@@ -23,6 +23,7 @@ use labdata_postgres::{
     PgJobRepository, PgNotificationRepository, PgQueryRunner, PgRunQueue, PgTenancyRepository,
     migrate,
 };
+use labdata_ray_runner::{RayRunner, Settings as RaySettings};
 
 use crate::{
     app::Readiness,
@@ -201,7 +202,7 @@ pub struct Platform {
 /// What runs scripts, by the settings.
 ///
 /// # Errors
-/// When this build has no such backend.
+/// When the cluster's address is none that can be called.
 pub fn job_runner(settings: &Settings) -> anyhow::Result<Arc<dyn JobRunner>> {
     match &settings.job_backend {
         Backend::Local => {
@@ -213,7 +214,14 @@ pub fn job_runner(settings: &Settings) -> anyhow::Result<Arc<dyn JobRunner>> {
             };
             Ok(local_runner(settings, program))
         }
-        Backend::Ray(url) => anyhow::bail!("this build does not run scripts on Ray ({url}) yet"),
+        Backend::Ray(address) => Ok(Arc::new(RayRunner::new(RaySettings {
+            address: address.clone(),
+            token: settings
+                .ray_token
+                .as_ref()
+                .map(|token| token.reveal().to_owned()),
+            namespace: "labdata".to_owned(),
+        })?)),
     }
 }
 

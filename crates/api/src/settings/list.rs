@@ -52,6 +52,8 @@ settings! {
         "What runs job scripts: `local` or ray+http://host:8265";
     ml_backend "LABDATA_ML_BACKEND" "ml-backend" "BACKEND", "local",
         "What trains models: `local` or ray+http://host:8265";
+    ray_token "LABDATA_RAY_TOKEN" "ray-token" "TOKEN", "unset",
+        "The Ray cluster's bearer token, its RAY_AUTH_TOKEN";
     python "LABDATA_PYTHON" "python" "PATH", "python3 of the path",
         "The Python that runs scripts of the local job backend";
     uv "LABDATA_UV" "uv" "PATH", "unset: searched, else fetched",

@@ -122,6 +122,8 @@ pub struct Settings {
     pub job_backend: Backend,
     /// What trains models.
     pub ml_backend: Backend,
+    /// The token of the Ray cluster, where it wants one.
+    pub ray_token: Option<Secret>,
     /// The Python of scripts that run on this machine.
     pub python: Option<PathBuf>,
     /// The uv that installs their dependencies.
@@ -274,6 +276,7 @@ mod tests {
         let settings = load(&[
             ("DATABASE_URL", "postgres://u:hunter2@host/db"),
             ("LABDATA_LLM_API_KEY", "hunter2"),
+            ("LABDATA_RAY_TOKEN", "hunter2"),
             ("LABDATA_SMTP_URL", "smtp://u:hunter2@host"),
             (
                 "LABDATA_BOOTSTRAP_KEY",

@@ -125,6 +125,9 @@ pub(super) fn settings(given: &BTreeMap<&'static str, Given>) -> Result<Settings
         )?,
         job_backend: backend(&values, "job_backend")?,
         ml_backend: backend(&values, "ml_backend")?,
+        ray_token: values.secret("ray_token", "a token", |value| {
+            (!value.trim().is_empty()).then(|| Secret::new(value.to_owned()))
+        })?,
         python: values.path("python", "the path of a program")?,
         uv: values.path("uv", "the path of a program")?,
         job_concurrency: values.number("job_concurrency", 2)?,

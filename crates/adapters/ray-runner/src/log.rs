@@ -1,0 +1,192 @@
+//! Reading a job's log: the marks of `entry.py`, and the script's output between them.
+
+use labdata_ports::runner::{EndReason, LOG_PIECE, LogPiece, RunEnd, RunExit};
+use serde::Deserialize;
+
+/// What a log tells.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Log {
+    /// Whether the script itself runs, or has run.
+    pub(crate) started: bool,
+    /// How it ended.
+    pub(crate) end: Option<RunEnd>,
+    /// Pieces of the output: where each begins, and its text.
+    pieces: Vec<(u64, String)>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Mark {
+    Begun(()),
+    Started(()),
+    LeftOut(u64),
+    Ended(Ended),
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    reason: Reason,
+    exit: Option<Exit>,
+    tail: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Reason {
+    Exited,
+    PreparationFailed,
+    TimedOut,
+    Memory,
+    Cancelled,
+    Lost,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Exit {
+    Code(i32),
+    Signal(i32),
+}
+
+impl Log {
+    /// Reads the log of the job of that id.
+    pub(crate) fn parse(id: &str, text: &str) -> Self {
+        let sign = format!("\u{1e}labdata {id} ");
+        let mut log = Self::default();
+        // What stands before the first mark is Ray's own.
+        let mut parts = text.split(&*sign).skip(1).peekable();
+        while let Some(part) = parts.next() {
+            // A mark without its line's end is still being written.
+            let Some((mark, output)) = part.split_once('\n') else {
+                break;
+            };
+            match serde_json::from_str(mark) {
+                Ok(Mark::Begun(())) | Err(_) => {}
+                Ok(Mark::Started(())) => log.started = true,
+                Ok(Mark::LeftOut(bytes)) => {
+                    let at = log.length() + bytes;
+                    log.pieces.push((at, String::new()));
+                }
+                Ok(Mark::Ended(ended)) => {
+                    log.end = Some(ended.into());
+                    break;
+                }
+            }
+            // The end of a log that goes on may be half a character, or half a sign.
+            let output = if parts.peek().is_none() {
+                let whole = output.split('\u{1e}').next().unwrap_or_default();
+                whole.trim_end_matches('\u{fffd}')
+            } else {
+                output
+            };
+            log.push(output);
+        }
+        log
+    }
+
+    fn push(&mut self, output: &str) {
+        match self.pieces.last_mut() {
+            Some((_, text)) => text.push_str(output),
+            None => self.pieces.push((0, output.to_owned())),
+        }
+    }
+
+    /// The length of the output, with what was left out.
+    pub(crate) fn length(&self) -> u64 {
+        self.pieces.last().map_or(0, |(at, text)| at + size(text))
+    }
+
+    /// A piece of the output, from the next byte at or behind that offset.
+    pub(crate) fn read(&self, offset: u64) -> LogPiece {
+        for (at, text) in &self.pieces {
+            if offset < at + size(text) {
+                let from = usize::try_from(offset.saturating_sub(*at)).unwrap_or(usize::MAX);
+                let rest = text.as_bytes().get(from..).unwrap_or_default();
+                let piece = rest.get(..LOG_PIECE).unwrap_or(rest);
+                return LogPiece {
+                    offset: offset.max(*at),
+                    bytes: piece.to_vec().into(),
+                };
+            }
+        }
+        LogPiece {
+            offset,
+            bytes: Vec::new().into(),
+        }
+    }
+}
+
+fn size(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
+
+impl From<Ended> for RunEnd {
+    fn from(ended: Ended) -> Self {
+        Self {
+            reason: match ended.reason {
+                Reason::Exited => EndReason::Exited,
+                Reason::PreparationFailed => EndReason::PreparationFailed,
+                Reason::TimedOut => EndReason::TimedOut,
+                Reason::Memory => EndReason::Memory,
+                Reason::Cancelled => EndReason::Cancelled,
+                Reason::Lost => EndReason::Lost,
+            },
+            exit: ended.exit.map(|exit| match exit {
+                Exit::Code(code) => RunExit::Code(code),
+                Exit::Signal(signal) => RunExit::Signal(signal),
+            }),
+            error_tail: ended.tail,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "2026 INFO Runtime env is setting up.\n\u{1e}labdata j {\"begun\": null}\n";
+
+    #[test]
+    fn the_output_stands_between_the_marks() {
+        let text = format!(
+            "{HEAD}Installed\n\u{1e}labdata j {{\"started\": null}}\nno newline\u{1e}labdata j \
+             {{\"ended\": {{\"reason\": \"exited\", \"exit\": {{\"code\": 7}}, \"tail\": \"e\"}}}}\n"
+        );
+        let log = Log::parse("j", &text);
+        assert!(log.started);
+        let end = log.end.clone().unwrap();
+        assert_eq!(
+            (end.reason, end.exit, &*end.error_tail),
+            (EndReason::Exited, Some(RunExit::Code(7)), "e")
+        );
+        assert_eq!(&*log.read(0).bytes, b"Installed\nno newline");
+        assert_eq!(&*log.read(15).bytes, b"wline");
+        assert_eq!(log.length(), 20);
+    }
+
+    #[test]
+    fn what_was_left_out_is_a_gap() {
+        let text = format!("{HEAD}abc\u{1e}labdata j {{\"left_out\": 100}}\nxyz");
+        let log = Log::parse("j", &text);
+        assert_eq!(log.length(), 106);
+        assert_eq!(
+            (log.read(3).offset, &*log.read(3).bytes),
+            (103, &b"xyz"[..])
+        );
+        assert_eq!(&*log.read(104).bytes, b"yz");
+    }
+
+    #[test]
+    fn halves_of_what_is_being_written_are_not_shown() {
+        for half in ["\u{1e}labd", "\u{1e}labdata j {\"ended\": {", "\u{fffd}"] {
+            let log = Log::parse("j", &format!("{HEAD}abc{half}"));
+            assert_eq!((log.length(), log.end), (3, None), "{half:?}");
+        }
+    }
+
+    #[test]
+    fn before_the_first_mark_there_is_nothing() {
+        let log = Log::parse("j", "2026 INFO Runtime env is setting up.\n");
+        assert_eq!(log, Log::default());
+    }
+}

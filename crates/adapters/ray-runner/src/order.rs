@@ -1,0 +1,122 @@
+//! The job that a run is.
+
+use std::io::Write;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use flate2::{Compression, write::ZlibEncoder};
+use labdata_ports::runner::{GRACE, LOG_KEPT, RunSpec, RunnerError};
+use serde_json::{Map, Value, json};
+
+/// The longest order as it travels: Ray gives the whole environment to a process as one argument,
+/// and Linux takes 128 KiB for that. With a longer one the job would stay pending for ever.
+const LONGEST: usize = 100_000;
+
+/// What runs on the cluster.
+const ENTRY: &str = include_str!("entry.py");
+
+/// The command line of the job.
+const COMMAND: &str = "exec python3 -c 'import base64,os,zlib;exec(zlib.decompress(base64.b64decode(os.environ[\"LABDATA_RUN_ENTRY\"])))'";
+
+/// The body of the submission.
+pub(crate) fn submission(id: &str, spec: &RunSpec) -> Result<Value, RunnerError> {
+    for (name, value) in &spec.environment {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            return Err(RunnerError::Refused(format!(
+                "no process can have an environment variable {name:?}"
+            )));
+        }
+    }
+    let environment: Map<String, Value> = spec
+        .environment
+        .iter()
+        .map(|(name, value)| (name.clone(), Value::from(value.clone())))
+        .collect();
+    let limits = &spec.limits;
+    let order = json!({
+        "name": id,
+        "script": spec.script,
+        "has_dependencies": has_dependencies(&spec.script),
+        "environment": environment,
+        "log_kept": LOG_KEPT,
+        "limits": {
+            "preparation": limits.preparation.as_secs_f64(),
+            "wall_clock": limits.wall_clock.as_secs_f64(),
+            "cpu_seconds": limits.cpu_time.as_secs().max(1),
+            "memory": limits.memory,
+            "file_size": limits.file_size,
+        },
+    });
+    let packed = packed(&order.to_string())?;
+    if packed.len() > LONGEST {
+        return Err(RunnerError::Refused(format!(
+            "this script is too long for a Ray cluster: compressed, with its environment, it has \
+             {} characters, and {LONGEST} get through",
+            packed.len()
+        )));
+    }
+    let mut variables = Map::new();
+    variables.insert("LABDATA_RUN_ORDER".to_owned(), packed.into());
+    variables.insert("LABDATA_RUN_ENTRY".to_owned(), self::packed(ENTRY)?.into());
+    // Ray's own grace; the entry point's is shorter, and then it needs a moment.
+    let grace = (GRACE.as_secs() + 3).to_string();
+    variables.insert("RAY_JOB_STOP_WAIT_TIME_S".to_owned(), grace.into());
+    Ok(json!({
+        "submission_id": id,
+        "entrypoint": COMMAND,
+        "entrypoint_num_cpus": 1,
+        "runtime_env": {"env_vars": variables},
+        "metadata": {
+            "labdata_organization": spec.organization.to_string(),
+            "labdata_execution": spec.run.execution.to_string(),
+        },
+    }))
+}
+
+/// A text, compressed and without characters that anybody would change.
+fn packed(text: &str) -> Result<String, RunnerError> {
+    let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
+    let bytes = packer
+        .write_all(text.as_bytes())
+        .and_then(|()| packer.finish())
+        .map_err(|error| RunnerError::Unavailable(error.to_string()))?;
+    Ok(STANDARD.encode(bytes))
+}
+
+/// Whether anything has to be installed; uv on the cluster reads the block itself.
+fn has_dependencies(script: &str) -> bool {
+    let mut lines = script
+        .lines()
+        .skip_while(|line| line.trim_end() != "# /// script");
+    let block = lines.by_ref().take_while(|line| line.starts_with('#'));
+    let text: String = block
+        .take_while(|line| line.trim_end() != "# ///")
+        .map(|line| line.trim_start_matches('#').trim())
+        .collect();
+    // `dependencies = []` is the one way to declare none.
+    text.split_once("dependencies")
+        .map(|(_, rest)| rest.split_whitespace().collect::<String>())
+        .is_some_and(|rest| rest.starts_with("=[") && !rest.starts_with("=[]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dependencies_are_seen_however_the_block_is_written() {
+        for script in [
+            "# /// script\n# dependencies = [\"six\"]\n# ///\n",
+            "import os\n# /// script\n# requires-python = \">=3.11\"\n# dependencies=[\n#   \"six\",\n# ]\n# ///\n",
+        ] {
+            assert!(has_dependencies(script), "{script}");
+        }
+        for script in [
+            "",
+            "# dependencies = [\"six\"]\n",
+            "# /// script\n# dependencies = [ ]\n# ///\n",
+            "# /// script\n# requires-python = \">=3.11\"\n# ///\n# dependencies = [\"six\"]\n",
+        ] {
+            assert!(!has_dependencies(script), "{script}");
+        }
+    }
+}

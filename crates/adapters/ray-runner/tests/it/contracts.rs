@@ -1,0 +1,26 @@
+//! The runner keeps what the port promises.
+
+use std::sync::Arc;
+
+use labdata_port_contracts::{Harness, Subject, async_trait};
+use labdata_ports::runner::JobRunner;
+use labdata_ray_runner::RayRunner;
+
+use crate::cluster::shared;
+
+struct OnRay(Arc<RayRunner>);
+
+#[async_trait]
+impl Harness for OnRay {
+    async fn fresh() -> Self {
+        Self(Arc::new(shared().await.runner(None)))
+    }
+}
+
+impl Subject<dyn JobRunner> for OnRay {
+    fn subject(&self) -> Arc<dyn JobRunner> {
+        self.0.clone()
+    }
+}
+
+labdata_port_contracts::runs_contract!(OnRay);
