@@ -1,0 +1,68 @@
+//! What a run costs beyond its script: the time from its submission to its end, beside the time
+//! that the same Python needs for the same script without a runner.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark that goes wrong ends there, and its answer goes to the terminal"
+)]
+
+use std::{
+    ffi::OsString,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use labdata_local_runner::{LocalRunner, Settings};
+use labdata_port_contracts::runs::{end_of, spec};
+use labdata_ports::runner::JobRunner;
+
+const ROUNDS: usize = 20;
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap()
+}
+
+#[tokio::main]
+async fn main() {
+    let data = tempfile::tempdir().unwrap();
+    let supervisor = OsString::from(env!("CARGO_BIN_EXE_labdata-run-supervisor"));
+    let runner = LocalRunner::new(Settings::new(data.path().to_owned(), vec![supervisor]));
+    println!("isolation: {:?}", runner.isolation().await.unwrap());
+    let script = "print('done')\n";
+    let path = data.path().join("script.py");
+    std::fs::write(&path, script).unwrap();
+
+    let (mut alone, mut run, mut over) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..=ROUNDS {
+        let began = Instant::now();
+        let status = Command::new("/usr/bin/python3")
+            .arg(&path)
+            .stdout(Stdio::null())
+            .status();
+        assert!(status.unwrap().success());
+        let floor = began.elapsed();
+
+        let spec = spec(script);
+        let began = Instant::now();
+        runner.submit(&spec).await.unwrap();
+        let end = end_of(&runner, spec.run).await;
+        let whole = began.elapsed();
+        assert!(end.succeeded());
+        runner.reap(spec.run).await.unwrap();
+        // The first round warms what is cached.
+        if round > 0 {
+            alone.push(floor);
+            run.push(whole);
+            over.push(whole.saturating_sub(floor));
+        }
+    }
+    println!("medians of {ROUNDS} rounds");
+    println!("the script alone   {:>9.1?}", median(alone));
+    println!("submit to ended    {:>9.1?}", median(run));
+    println!(
+        "overhead           {:>9.1?}   asked: at most 100 ms",
+        median(over)
+    );
+}
