@@ -3,8 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
-    Ports, send_emails::send_emails, sweep_answers::sweep_answers,
-    sweep_executions::sweep_executions, sweep_uploads::sweep_uploads,
+    Ports,
+    send_emails::send_emails,
+    sweep_answers::sweep_answers,
+    sweep_executions::sweep_executions,
+    sweep_uploads::{sweep_objects, sweep_uploads},
 };
 use labdata_ports::mailer::Mailer;
 use tokio::{
@@ -87,6 +90,9 @@ const UPLOADS_EVERY: u32 = 300;
 /// After how many of those sweeps answers of idempotency keys that have expired are forgotten.
 const ANSWERS_EVERY: u32 = 450;
 
+/// After how many of those sweeps the whole storage is looked through: about a day.
+const OBJECTS_EVERY: u32 = 43_200;
+
 /// Fails executions that were not closed in time, and removes the remains of uploads that broke
 /// off with their process, again and again, until the task is aborted.
 /// Several servers on one database may all do it.
@@ -105,6 +111,14 @@ fn spawn_sweeper(ports: Ports) -> JoinHandle<()> {
                 && let Err(error) = sweep_answers(&ports).await
             {
                 tracing::warn!(%error, "could not forget expired answers");
+            }
+            // Some time after the start, when there is less to do, and then every day.
+            if sweep % OBJECTS_EVERY == UPLOADS_EVERY {
+                match sweep_objects(&ports).await {
+                    Ok(0) => {}
+                    Ok(removed) => tracing::info!(removed, "objects that nothing refers to"),
+                    Err(error) => tracing::warn!(%error, "could not look through the storage"),
+                }
             }
             match sweep_executions(&ports).await {
                 Ok(0) => {}

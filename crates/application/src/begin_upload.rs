@@ -71,7 +71,11 @@ pub async fn begin_upload(
         attribution,
         file_created_at: None,
         created_at: now,
-        state: FileState::AwaitingBytes { object, expires_at },
+        state: FileState::AwaitingBytes {
+            object,
+            expires_at,
+            received: None,
+        },
     };
     let recorded = ports
         .files

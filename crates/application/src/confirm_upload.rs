@@ -28,17 +28,23 @@ use crate::{
 pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<File, Error> {
     actor.require(Scope::Write)?;
     let file = ports.files.get(actor.organization, id).await?;
-    let FileState::AwaitingBytes { object, .. } = file.state else {
+    let FileState::AwaitingBytes {
+        object, received, ..
+    } = file.state
+    else {
         return Ok(file);
     };
-    let size = match ports.blobs.size(actor.organization, object).await {
-        Err(PortError::NotFound(_)) => {
-            return Err(Error::Invalid(
-                "the file's bytes were not uploaded yet: PUT them to the upload URL first"
-                    .to_owned(),
-            ));
-        }
-        size => size?,
+    let size = match received {
+        Some(bytes) => bytes.size,
+        None => match ports.blobs.size(actor.organization, object).await {
+            Err(PortError::NotFound(_)) => {
+                return Err(Error::Invalid(
+                    "the file's bytes were not uploaded yet: PUT them to the upload URL first"
+                        .to_owned(),
+                ));
+            }
+            size => size?,
+        },
     };
     if size > MAX_FILE_BYTES {
         let text = format!("a file has at most {MAX_FILE_BYTES} bytes; it was discarded");
@@ -48,7 +54,10 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
         let error = native_executable(format);
         return Err(discard(ports, actor, id, object, error).await);
     }
-    let bytes = ports.blobs.checksum(actor.organization, object).await?;
+    let bytes = match received {
+        Some(bytes) => bytes,
+        None => ports.blobs.checksum(actor.organization, object).await?,
+    };
     let now = ports.clock.now();
     match ports
         .files
@@ -56,10 +65,16 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
         .await
     {
         Ok((file, _newly)) => Ok(file),
-        Err(ConfirmFileError::Superseded) => Err(Error::Conflict(
-            "a fresh upload URL was given out for this file meanwhile".to_owned(),
-        )),
-        Err(ConfirmFileError::Port(error)) => Err(error.into()),
+        Err(error) => Err(not_confirmed(error)),
+    }
+}
+
+fn not_confirmed(error: ConfirmFileError) -> Error {
+    match error {
+        ConfirmFileError::Superseded => {
+            Error::Conflict("a fresh upload URL was given out for this file meanwhile".to_owned())
+        }
+        ConfirmFileError::Port(error) => error.into(),
     }
 }
 
@@ -98,11 +113,11 @@ async fn read(
 
 /// Removes the record for good, then the object; returns why, or why it could not be done.
 async fn discard(ports: &Ports, actor: &Actor, id: FileId, object: ObjectKey, why: Error) -> Error {
-    match ports.files.delete(actor.organization, id).await {
-        Ok(_) | Err(PortError::NotFound(_)) => {
+    match ports.files.discard(actor.organization, id, object).await {
+        Ok(()) | Err(ConfirmFileError::Port(PortError::NotFound(_))) => {
             remove(ports, actor, object).await;
             why
         }
-        Err(error) => error.into(),
+        Err(error) => not_confirmed(error),
     }
 }

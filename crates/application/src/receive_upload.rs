@@ -30,7 +30,7 @@ pub fn open_upload(ports: &Ports, request: &SignedRequest<'_>) -> Result<Upload,
     }
 }
 
-/// Stores the body. The file's record takes no notice until the upload is confirmed.
+/// Stores the body, and keeps what is known of it for the confirmation.
 ///
 /// # Errors
 /// [`PutBlobError`].
@@ -40,8 +40,14 @@ pub async fn receive_upload(
     body: ByteStream,
 ) -> Result<StoredBytes, PutBlobError> {
     let UploadGrant { object, limit, .. } = upload.grant;
-    ports
+    let organization = upload.organization;
+    let stored = ports
         .blobs
-        .put_new(upload.organization, object, body, limit)
-        .await
+        .put_new(organization, object, body, limit)
+        .await?;
+    let noted = ports.files.note_received(organization, object, stored);
+    if let Err(error) = noted.await {
+        tracing::warn!(%object, %error, "the confirmation will have to read what was uploaded");
+    }
+    Ok(stored)
 }

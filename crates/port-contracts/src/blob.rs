@@ -35,6 +35,7 @@ macro_rules! blob_contract {
             an_object_that_does_not_exist_is_not_found,
             the_same_key_in_another_organization_is_another_object,
             a_deleted_object_is_gone_and_its_deletion_repeats,
+            every_object_is_listed_with_its_organization,
             the_probe_of_a_store_that_works_succeeds,
         }
     };
@@ -337,6 +338,25 @@ pub async fn a_deleted_object_is_gone_and_its_deletion_repeats<H: Subject<dyn Bl
     assert_absent(&*blobs, lab, object).await;
     blobs.delete(lab, object).await.unwrap();
     blobs.delete(lab, key()).await.unwrap();
+}
+
+/// The list has the objects of all organizations, each once, and none that is removed or was never
+/// whole.
+pub async fn every_object_is_listed_with_its_organization<H: Subject<dyn BlobStore>>(harness: &H) {
+    let (blobs, lab, other) = (harness.subject(), ours(), ours());
+    let (first, second, gone, torn) = (key(), key(), key(), key());
+    for (organization, object) in [(lab, first), (other, first), (lab, second), (lab, gone)] {
+        put(&*blobs, organization, object, b"bytes").await.unwrap();
+    }
+    blobs.delete(lab, gone).await.unwrap();
+    let broken = stream::once(async { Err(BodyBroken("the sender left".to_owned())) });
+    let refused = blobs.put_new(lab, torn, broken.boxed(), NO_LIMIT).await;
+    assert!(refused.is_err(), "{refused:?}");
+    let mut listed: Vec<_> = blobs.objects().try_collect().await.unwrap();
+    listed.sort_unstable();
+    let mut expected = [(lab, first), (other, first), (lab, second)];
+    expected.sort_unstable();
+    assert_eq!(listed, expected);
 }
 
 /// A store that works says so, again and again.

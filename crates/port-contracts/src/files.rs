@@ -53,6 +53,15 @@ macro_rules! files_contract {
             a_deleted_file_is_gone_and_its_path_free,
             only_its_own_organization_deletes_a_file,
         }
+        $crate::clauses! { [$($test)?] $harness, file_sweeps:
+            what_was_received_is_kept_until_the_object_is_superseded,
+            what_nobody_awaits_is_not_kept,
+            a_record_is_discarded_only_with_the_object_that_it_awaits,
+            of_a_discard_and_a_confirmation_one_wins,
+            records_are_taken_when_their_url_expired_before,
+            of_racing_sweepers_one_takes_each_record,
+            objects_without_a_record_are_unreferenced,
+        }
     };
 }
 
@@ -91,6 +100,7 @@ pub(crate) fn awaiting(path: &str, attribution: Attribution, at: OffsetDateTime)
         state: FileState::AwaitingBytes {
             object: object(),
             expires_at,
+            received: None,
         },
         ..confirmed(path, attribution, at)
     }
@@ -316,7 +326,10 @@ pub async fn an_awaiting_record_gives_way_to_the_next_of_its_path<H: Files>(harn
         ..second.clone()
     };
     assert_eq!(recorded.file, expected);
-    let FileState::AwaitingBytes { object, expires_at } = first.state else {
+    let FileState::AwaitingBytes {
+        object, expires_at, ..
+    } = first.state
+    else {
         panic!("it awaits")
     };
     assert_eq!(recorded.abandoned, Some((object, expires_at)));

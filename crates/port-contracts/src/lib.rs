@@ -58,6 +58,7 @@ pub mod execution_ends;
 pub mod executions;
 pub mod file_ends;
 pub mod file_lists;
+pub mod file_sweeps;
 pub mod files;
 pub mod fixtures;
 pub mod given;

@@ -115,6 +115,10 @@ pub trait BlobStore: Send + Sync {
         Ok(0)
     }
 
+    /// Every object of every organization, in any order. One that is created or removed meanwhile
+    /// may be among them. What was not made by this platform is left out.
+    fn objects(&self) -> BoxStream<'_, Result<(OrganizationId, ObjectKey), PortError>>;
+
     /// Makes sure that the storage answers and takes bytes.
     ///
     /// # Errors

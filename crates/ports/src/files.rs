@@ -114,6 +114,43 @@ pub trait FileRepository: Send + Sync {
         now: OffsetDateTime,
     ) -> Result<(File, bool), ConfirmFileError>;
 
+    /// Keeps what is known of the bytes of an object that a file awaits, for its confirmation.
+    /// Where no file awaits that object (any more) nothing happens.
+    async fn note_received(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+        bytes: StoredBytes,
+    ) -> Result<(), PortError>;
+
+    /// Removes the record of a file that awaits that object, for good; the caller removes the
+    /// object.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`]; [`ConfirmFileError::Superseded`] when it awaits another object or
+    /// is confirmed.
+    async fn discard(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        object: ObjectKey,
+    ) -> Result<(), ConfirmFileError>;
+
+    /// Removes up to `limit` records, of all organizations, that await their bytes and whose URL
+    /// stopped working before that time; returns the objects that they awaited. Of racing calls,
+    /// from whatever server, one gets each; a record that is being confirmed is passed over.
+    async fn take_expired(
+        &self,
+        before: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
+
+    /// Those of the objects, in any order, to which no record refers.
+    async fn unreferenced(
+        &self,
+        objects: &[(OrganizationId, ObjectKey)],
+    ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
+
     /// Removes a file's record for good and returns it; the caller removes the object.
     ///
     /// # Errors

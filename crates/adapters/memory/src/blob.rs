@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{StreamExt, stream};
+use futures::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
 use labdata_domain::{
     file::{Crc32c, ObjectKey, StoredBytes},
     ids::OrganizationId,
@@ -119,6 +122,11 @@ impl BlobStore for InMemoryBlobStore {
     ) -> Result<(), PortError> {
         self.memory.lock().objects.remove(&(organization, object));
         Ok(())
+    }
+
+    fn objects(&self) -> BoxStream<'_, Result<(OrganizationId, ObjectKey), PortError>> {
+        let objects: Vec<_> = self.memory.lock().objects.keys().copied().collect();
+        stream::iter(objects.into_iter().map(Ok)).boxed()
     }
 
     async fn probe(&self) -> Result<(), PortError> {

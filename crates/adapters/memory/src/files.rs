@@ -108,7 +108,9 @@ impl FileRepository for InMemoryFileRepository {
             }) => Err(AddFileError::PathTaken),
             Some(earlier) => {
                 let abandoned = match earlier.state {
-                    FileState::AwaitingBytes { object, expires_at } => Some((object, expires_at)),
+                    FileState::AwaitingBytes {
+                        object, expires_at, ..
+                    } => Some((object, expires_at)),
                     FileState::Confirmed { .. } => None,
                 };
                 let (id, created_at) = (earlier.id, earlier.created_at);
@@ -179,6 +181,80 @@ impl FileRepository for InMemoryFileRepository {
                 Ok((file, true))
             }
         }
+    }
+
+    async fn note_received(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+        bytes: StoredBytes,
+    ) -> Result<(), PortError> {
+        for file in self.memory.lock().files_mut(organization) {
+            if let FileState::AwaitingBytes {
+                object: awaited,
+                received,
+                ..
+            } = &mut file.state
+                && *awaited == object
+            {
+                *received = Some(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    async fn discard(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        object: ObjectKey,
+    ) -> Result<(), ConfirmFileError> {
+        let mut state = self.memory.lock();
+        let found = owned(&state.files, organization).find(|file| file.id == id);
+        match found.ok_or(PortError::NotFound("file"))?.state {
+            FileState::AwaitingBytes {
+                object: awaited, ..
+            } if awaited == object => {
+                state
+                    .files
+                    .retain(|file| file.organization != organization || file.thing.id != id);
+                Ok(())
+            }
+            _ => Err(ConfirmFileError::Superseded),
+        }
+    }
+
+    async fn take_expired(
+        &self,
+        before: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError> {
+        let mut taken = Vec::new();
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        self.memory.lock().files.retain(|file| {
+            let expired = matches!(
+                file.thing.state,
+                FileState::AwaitingBytes { expires_at, .. } if expires_at < before
+            );
+            if !expired || taken.len() >= limit {
+                return true;
+            }
+            taken.push((file.organization, file.thing.state.object()));
+            false
+        });
+        Ok(taken)
+    }
+
+    async fn unreferenced(
+        &self,
+        objects: &[(OrganizationId, ObjectKey)],
+    ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError> {
+        let state = self.memory.lock();
+        let is_referenced = |(organization, object): &(OrganizationId, ObjectKey)| {
+            owned(&state.files, *organization).any(|file| file.state.object() == *object)
+        };
+        let unreferenced = objects.iter().filter(|object| !is_referenced(object));
+        Ok(unreferenced.copied().collect())
     }
 
     async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {

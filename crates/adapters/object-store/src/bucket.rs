@@ -28,7 +28,7 @@ pub struct Bucket {
     /// What makes URLs of Azure that only create; none without the account's key.
     pub(crate) sas: Option<ServiceSas>,
     pub(crate) client: CloudClient,
-    prefix: Path,
+    pub(crate) prefix: Path,
 }
 
 /// An environment variable and its value.

@@ -5,7 +5,10 @@ use std::ops::Range;
 use async_trait::async_trait;
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
-use futures::{StreamExt, TryStreamExt, stream::Fuse};
+use futures::{
+    StreamExt, TryStreamExt,
+    stream::{BoxStream, Fuse},
+};
 use http::{HeaderName, HeaderValue, Method, Request};
 use labdata_domain::{
     file::{Crc32c, ObjectKey, StoredBytes},
@@ -249,6 +252,10 @@ impl BlobStore for CloudBlobStore {
             }
         }
         Ok(removed)
+    }
+
+    fn objects(&self) -> BoxStream<'_, Result<(OrganizationId, ObjectKey), PortError>> {
+        reading::objects(self.store(), &self.bucket.prefix)
     }
 
     async fn probe(&self) -> Result<(), PortError> {

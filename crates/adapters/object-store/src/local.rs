@@ -13,7 +13,10 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{StreamExt, stream::Fuse};
+use futures::{
+    StreamExt,
+    stream::{BoxStream, Fuse},
+};
 use labdata_domain::{
     file::{ObjectKey, StoredBytes},
     ids::OrganizationId,
@@ -22,7 +25,7 @@ use labdata_ports::{
     PortError,
     blob::{BlobBody, BlobStore, ByteStream, PutBlobError},
 };
-use object_store::local::LocalFileSystem;
+use object_store::{local::LocalFileSystem, path::Path as ObjectPath};
 use time::OffsetDateTime;
 
 use crate::{OpenError, incoming::Incoming, place::place, reading};
@@ -196,6 +199,10 @@ impl BlobStore for LocalBlobStore {
             Ok(removed)
         };
         blocking(sweep).await.map_err(port_error)
+    }
+
+    fn objects(&self) -> BoxStream<'_, Result<(OrganizationId, ObjectKey), PortError>> {
+        reading::objects(&*self.files, &ObjectPath::default())
     }
 
     async fn probe(&self) -> Result<(), PortError> {

@@ -14,6 +14,21 @@ pub(crate) fn place(organization: OrganizationId, object: ObjectKey) -> Path {
     ])
 }
 
+/// The ids in a place below that prefix; `None` for what [`place`] never makes.
+pub(crate) fn ids(path: &Path, prefix: &Path) -> Option<(OrganizationId, ObjectKey)> {
+    let parts: Vec<_> = path.prefix_match(prefix)?.collect();
+    let [organization, _, object] = parts.as_slice() else {
+        return None;
+    };
+    let organization = organization.as_ref().parse().ok()?;
+    let object = object.as_ref().parse().ok()?;
+    let expected = place(organization, object);
+    expected
+        .parts()
+        .eq(parts.iter().cloned())
+        .then_some((organization, object))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +44,26 @@ mod tests {
             place.as_ref(),
             "00000000-0000-0000-0000-000000000001/ab/00000000-0000-0000-0000-0000000000ab"
         );
+    }
+
+    #[test]
+    fn only_a_place_reads_back_as_ids() {
+        let (organization, object) = (
+            OrganizationId::new(Uuid::from_u128(1)),
+            ObjectKey::new(Uuid::from_u128(0xab)),
+        );
+        let place = place(organization, object).to_string();
+        let read = |path: &str| ids(&Path::from(path), &Path::from("a/b"));
+        assert_eq!(read(&format!("a/b/{place}")), Some((organization, object)));
+        for other in [
+            place.clone(),
+            format!("a/b/c/{place}"),
+            format!("a/b/{}", place.replace("/ab/", "/ac/")),
+            format!("a/b/{}", place.to_uppercase()),
+            "a/b/incoming/x".to_owned(),
+            "a/b".to_owned(),
+        ] {
+            assert_eq!(read(&other), None, "{other}");
+        }
     }
 }

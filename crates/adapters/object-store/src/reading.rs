@@ -8,8 +8,15 @@ use std::{
 
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
-use futures::{StreamExt, TryStreamExt, stream};
-use labdata_domain::file::{Crc32c, StoredBytes};
+use futures::{
+    StreamExt, TryStreamExt,
+    future::ready,
+    stream::{self, BoxStream},
+};
+use labdata_domain::{
+    file::{Crc32c, ObjectKey, StoredBytes},
+    ids::OrganizationId,
+};
 use labdata_ports::{
     PortError,
     blob::{BlobBody, BodyBroken, ByteStream},
@@ -17,6 +24,8 @@ use labdata_ports::{
 use object_store::{
     GetOptions, GetRange, GetResultPayload, ObjectStore, ObjectStoreExt, path::Path,
 };
+
+use crate::place::ids;
 
 /// How many bytes of a local file are read at once.
 const CHUNK_BYTES: u64 = 256 * 1024;
@@ -50,6 +59,19 @@ pub(crate) async fn read(
         }
     };
     Ok(BlobBody { size, bytes })
+}
+
+/// Every object below a prefix.
+pub(crate) fn objects<'s>(
+    store: &'s dyn ObjectStore,
+    prefix: &Path,
+) -> BoxStream<'s, Result<(OrganizationId, ObjectKey), PortError>> {
+    let prefix = prefix.clone();
+    store
+        .list(Some(&prefix))
+        .map_err(error)
+        .try_filter_map(move |found| ready(Ok(ids(&found.location, &prefix))))
+        .boxed()
 }
 
 /// The size of an object.

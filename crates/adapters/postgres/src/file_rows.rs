@@ -49,6 +49,22 @@ pub(crate) struct FileRow {
 }
 
 impl FileRow {
+    /// Size and checksum, where they are known.
+    fn bytes(&self) -> Result<Option<StoredBytes>, PortError> {
+        let corrupt = |column| corrupt("file", column, self.id);
+        let Some(size) = self.size_bytes else {
+            return Ok(None);
+        };
+        Ok(Some(StoredBytes {
+            size: u64::try_from(size).map_err(|_| corrupt("size_bytes"))?,
+            crc32c: self
+                .crc32c
+                .as_deref()
+                .and_then(Crc32c::from_base64)
+                .ok_or_else(|| corrupt("crc32c"))?,
+        }))
+    }
+
     fn state(&self) -> Result<FileState, PortError> {
         let corrupt = |column| corrupt("file", column, self.id);
         let object = ObjectKey::new(self.object_key);
@@ -58,20 +74,11 @@ impl FileRow {
                 expires_at: self
                     .upload_expires_at
                     .ok_or_else(|| corrupt("upload_expires_at"))?,
+                received: self.bytes()?,
             }),
             "confirmed" => Ok(FileState::Confirmed {
                 object,
-                bytes: StoredBytes {
-                    size: self
-                        .size_bytes
-                        .and_then(|size| u64::try_from(size).ok())
-                        .ok_or_else(|| corrupt("size_bytes"))?,
-                    crc32c: self
-                        .crc32c
-                        .as_deref()
-                        .and_then(Crc32c::from_base64)
-                        .ok_or_else(|| corrupt("crc32c"))?,
-                },
+                bytes: self.bytes()?.ok_or_else(|| corrupt("size_bytes"))?,
                 uploaded_at: self.uploaded_at.ok_or_else(|| corrupt("uploaded_at"))?,
             }),
             _ => Err(corrupt("status")),
@@ -164,27 +171,33 @@ impl StateColumns {
     /// # Errors
     /// As [`UploadRow::of`].
     pub(crate) fn of(state: &FileState) -> Result<Self, PortError> {
-        match state {
-            FileState::AwaitingBytes { expires_at, .. } => Ok(Self {
-                upload_expires_at: Some(*expires_at),
-                size_bytes: None,
-                crc32c: None,
-                uploaded_at: None,
-            }),
+        let (bytes, upload_expires_at, uploaded_at) = match state {
+            FileState::AwaitingBytes {
+                expires_at,
+                received,
+                ..
+            } => (*received, Some(*expires_at), None),
             FileState::Confirmed {
                 bytes, uploaded_at, ..
-            } => Ok(Self {
-                upload_expires_at: None,
-                size_bytes: Some(i64::try_from(bytes.size).map_err(|_| {
-                    PortError::Internal(
-                        "a file's size is beyond the database's integers".to_owned(),
-                    )
-                })?),
-                crc32c: Some(bytes.crc32c.to_base64()),
-                uploaded_at: Some(*uploaded_at),
-            }),
-        }
+            } => (Some(*bytes), None, Some(*uploaded_at)),
+        };
+        Ok(Self {
+            upload_expires_at,
+            size_bytes: bytes.map(size_column).transpose()?,
+            crc32c: bytes.map(|bytes| bytes.crc32c.to_base64()),
+            uploaded_at,
+        })
     }
+}
+
+/// A size as its column has it.
+///
+/// # Errors
+/// As [`UploadRow::of`].
+pub(crate) fn size_column(bytes: StoredBytes) -> Result<i64, PortError> {
+    i64::try_from(bytes.size).map_err(|_| {
+        PortError::Internal("a file's size is beyond the database's integers".to_owned())
+    })
 }
 
 /// The columns that come of a file's identity and path.

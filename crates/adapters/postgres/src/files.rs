@@ -21,7 +21,8 @@ use crate::{
     errors::{Fault, corrupt, end, port_error, retried},
     events,
     file_list::Listing,
-    file_rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash},
+    file_rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash, size_column},
+    file_sweep as sweep,
     pool::{Connection, Database},
     schema::{file, instrument, job_execution},
     transaction,
@@ -187,7 +188,10 @@ async fn take_over(
     standing: File,
     file: &File,
 ) -> Result<Result<Recorded, AddFileError>, Fault> {
-    let FileState::AwaitingBytes { object, expires_at } = standing.state else {
+    let FileState::AwaitingBytes {
+        object, expires_at, ..
+    } = standing.state
+    else {
         return Ok(Err(AddFileError::PathTaken));
     };
     diesel::update(file::table.find(standing.id.as_uuid()))
@@ -322,6 +326,69 @@ impl FileRepository for PgFileRepository {
         };
         let outcome = retried!(self.confirm_once(organization, id, confirmed));
         outcome.map_err(PortError::from)?
+    }
+
+    async fn note_received(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+        bytes: StoredBytes,
+    ) -> Result<(), PortError> {
+        let mut connection = self.database.connection().await?;
+        diesel::update(
+            file::table
+                .filter(file::organization_id.eq(organization.as_uuid()))
+                .filter(file::object_key.eq(object.as_uuid()))
+                .filter(file::upload_expires_at.is_not_null()),
+        )
+        .set((
+            file::size_bytes.eq(Some(size_column(bytes)?)),
+            file::crc32c.eq(Some(bytes.crc32c.to_base64())),
+        ))
+        .execute(&mut connection)
+        .await
+        .map_err(port_error)?;
+        Ok(())
+    }
+
+    async fn discard(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        object: ObjectKey,
+    ) -> Result<(), ConfirmFileError> {
+        let mut connection = self.database.connection().await?;
+        let removed = diesel::delete(
+            file::table
+                .filter(file::id.eq(id.as_uuid()))
+                .filter(file::organization_id.eq(organization.as_uuid()))
+                .filter(file::object_key.eq(object.as_uuid()))
+                .filter(file::upload_expires_at.is_not_null()),
+        )
+        .execute(&mut connection)
+        .await
+        .map_err(port_error)?;
+        if removed == 1 {
+            return Ok(());
+        }
+        drop(connection);
+        self.get(organization, id).await?;
+        Err(ConfirmFileError::Superseded)
+    }
+
+    async fn take_expired(
+        &self,
+        before: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError> {
+        sweep::take_expired(&self.database, before, limit).await
+    }
+
+    async fn unreferenced(
+        &self,
+        objects: &[(OrganizationId, ObjectKey)],
+    ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError> {
+        sweep::unreferenced(&self.database, objects).await
     }
 
     async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {

@@ -39,7 +39,7 @@ type Pool = deadpool::managed::Pool<Manager>;
 /// of.
 pub(crate) enum Connection {
     /// Lent by the pool.
-    Pooled(Object<Manager>),
+    Pooled(Box<Object<Manager>>),
     /// That of the unit of work, for as long as the caller holds it.
     Shared(OwnedMutexGuard<Object<Manager>>),
 }
@@ -178,7 +178,7 @@ impl Database {
             .try_with(|(connection, url)| (*url == self.url).then(|| Arc::clone(connection)));
         let Some(shared) = shared.ok().flatten() else {
             let pooled = self.pool.get().await.map_err(pool_error)?;
-            return Ok(Connection::Pooled(pooled));
+            return Ok(Connection::Pooled(Box::new(pooled)));
         };
         let wait = self.pool.timeouts().wait.unwrap_or(CONNECT);
         match tokio::time::timeout(wait, shared.lock_owned()).await {
@@ -198,7 +198,7 @@ impl Database {
         work: impl Future<Output = T>,
     ) -> (T, Connection) {
         let connection = match connection {
-            Connection::Pooled(connection) => connection,
+            Connection::Pooled(connection) => *connection,
             // Already part of one.
             shared @ Connection::Shared(_) => return (work.await, shared),
         };

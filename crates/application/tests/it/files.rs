@@ -4,12 +4,14 @@ use std::{ops::Range, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use labdata_application::{
     Error, Ports,
     begin_upload::{BeginUpload, begin_upload},
     confirm_upload::confirm_upload,
     list_files::list_files,
-    sweep_uploads::sweep_uploads,
+    receive_upload::{open_upload, receive_upload},
+    sweep_uploads::{Swept, sweep_objects, sweep_uploads},
     upload_file::{UploadFile, upload_file},
 };
 use labdata_domain::{
@@ -23,7 +25,7 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    blob::{BlobBody, BlobStore, ByteStream, PutBlobError},
+    blob::{BlobBody, BlobStore, ByteStream, PutBlobError, SignedRequest},
     files::{AddFileError, ConfirmFileError, FileRepository, Recorded},
 };
 use mockall::predicate::eq;
@@ -40,6 +42,10 @@ mockall::mock! {
         async fn get(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError>;
         async fn list(&self, organization: OrganizationId, filter: &FileFilter, page: PageRequest) -> Result<Page<File>, PortError>;
         async fn confirm(&self, organization: OrganizationId, id: FileId, object: ObjectKey, bytes: StoredBytes, now: OffsetDateTime) -> Result<(File, bool), ConfirmFileError>;
+        async fn note_received(&self, organization: OrganizationId, object: ObjectKey, bytes: StoredBytes) -> Result<(), PortError>;
+        async fn discard(&self, organization: OrganizationId, id: FileId, object: ObjectKey) -> Result<(), ConfirmFileError>;
+        async fn take_expired(&self, before: OffsetDateTime, limit: u32) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
+        async fn unreferenced(&self, objects: &[(OrganizationId, ObjectKey)]) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
         async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError>;
     }
 }
@@ -55,6 +61,7 @@ mockall::mock! {
         async fn checksum(&self, organization: OrganizationId, object: ObjectKey) -> Result<StoredBytes, PortError>;
         async fn delete(&self, organization: OrganizationId, object: ObjectKey) -> Result<(), PortError>;
         async fn sweep_unfinished(&self, begun_before: OffsetDateTime) -> Result<u64, PortError>;
+        fn objects(&self) -> BoxStream<'static, Result<(OrganizationId, ObjectKey), PortError>>;
         async fn probe(&self) -> Result<(), PortError>;
     }
 }
@@ -218,13 +225,13 @@ async fn what_a_platform_run_script_uploads_belongs_to_its_execution() {
 async fn an_upload_that_was_superseded_while_it_was_checked_is_not_confirmed() {
     let lab = Lab::new().await;
     let actor = lab.actor(&[Scope::Write]);
-    let begin = BeginUpload {
+    let wanted = BeginUpload {
         path: FilePath::parse("a.csv").unwrap(),
         content_type: None,
         execution: None,
         instrument: Some(instrument(&lab).await),
     };
-    let file = begin_upload(&lab.ports, &actor, begin).await.unwrap().file;
+    let file = begin_upload(&lab.ports, &actor, wanted).await.unwrap().file;
     let object = file.state.object();
     let body: ByteStream = Box::pin(futures::stream::iter([Ok(Bytes::from_static(b"x"))]));
     lab.ports
@@ -270,5 +277,110 @@ async fn the_sweeper_spares_uploads_of_the_last_hour() {
         blobs: Arc::new(blobs),
         ..lab.ports.clone()
     };
-    assert_eq!(sweep_uploads(&ports).await.unwrap(), 3);
+    let swept = Swept {
+        unfinished: 3,
+        unconfirmed: 0,
+    };
+    assert_eq!(sweep_uploads(&ports).await.unwrap(), swept);
+}
+
+async fn put(lab: &Lab, object: ObjectKey) {
+    let organization = lab.actor(&[]).organization;
+    let body: ByteStream = Box::pin(futures::stream::iter([Ok(Bytes::from_static(b"x"))]));
+    let stored = lab.ports.blobs.put_new(organization, object, body, 1);
+    stored.await.unwrap();
+}
+
+async fn objects(lab: &Lab) -> Vec<ObjectKey> {
+    let objects: Vec<_> = lab.ports.blobs.objects().try_collect().await.unwrap();
+    objects.into_iter().map(|(_, object)| object).collect()
+}
+
+#[tokio::test]
+async fn a_record_that_was_never_confirmed_goes_a_day_after_its_url_with_what_was_uploaded() {
+    let lab = Lab::new().await;
+    let actor = lab.actor(&[Scope::Write]);
+    let wanted = BeginUpload {
+        path: FilePath::parse("a.csv").unwrap(),
+        content_type: None,
+        execution: None,
+        instrument: Some(instrument(&lab).await),
+    };
+    let begun = begin_upload(&lab.ports, &actor, wanted).await.unwrap();
+    put(&lab, begun.file.state.object()).await;
+    lab.clock.advance(time::Duration::hours(24));
+    assert_eq!(sweep_uploads(&lab.ports).await.unwrap(), Swept::default());
+    lab.clock.advance(time::Duration::minutes(16));
+    let swept = Swept {
+        unfinished: 0,
+        unconfirmed: 1,
+    };
+    assert_eq!(sweep_uploads(&lab.ports).await.unwrap(), swept);
+    assert_eq!(objects(&lab).await, []);
+    let late = confirm_upload(&lab.ports, &actor, begun.file.id).await;
+    assert!(matches!(late, Err(Error::NotFound(_))), "{late:?}");
+}
+
+#[tokio::test]
+async fn objects_that_nothing_refers_to_are_removed_when_they_are_old() {
+    let lab = Lab::new().await;
+    let actor = lab.actor(&[Scope::Write]);
+    let upload = UploadFile {
+        path: FilePath::parse("a.csv").unwrap(),
+        content_type: None,
+        execution: None,
+        instrument: Some(instrument(&lab).await),
+        bytes: Bytes::from_static(b"a"),
+    };
+    let file = upload_file(&lab.ports, &actor, upload).await.unwrap();
+    put(&lab, ObjectKey::new(lab.ports.ids.next_id())).await;
+    assert_eq!(sweep_objects(&lab.ports).await.unwrap(), 0);
+    lab.clock.advance(time::Duration::hours(49));
+    assert_eq!(sweep_objects(&lab.ports).await.unwrap(), 1);
+    assert_eq!(objects(&lab).await, [file.state.object()]);
+}
+
+#[tokio::test]
+async fn what_the_gateway_received_is_not_read_again_by_the_confirmation() {
+    let lab = Lab::new().await;
+    let actor = lab.actor(&[Scope::Write]);
+    let wanted = BeginUpload {
+        path: FilePath::parse("a.csv").unwrap(),
+        content_type: None,
+        execution: None,
+        instrument: Some(instrument(&lab).await),
+    };
+    let begun = begin_upload(&lab.ports, &actor, wanted).await.unwrap();
+    let request = SignedRequest {
+        method: "PUT",
+        path: begun
+            .upload
+            .url
+            .strip_prefix("http://memory.invalid")
+            .unwrap(),
+        query: "",
+        headers: &begun.upload.headers,
+    };
+    let upload = open_upload(&lab.ports, &request).unwrap();
+    let body: ByteStream = Box::pin(futures::stream::iter([Ok(Bytes::from_static(
+        b"123456789",
+    ))]));
+    let stored = receive_upload(&lab.ports, &upload, body).await.unwrap();
+    // A storage that can do no more than show the beginning.
+    let mut blobs = MockBlobs::new();
+    blobs
+        .expect_read()
+        .withf(|_, _, range| range.as_ref().is_some_and(|range| range.end < 100_000))
+        .returning(|_, _, _| {
+            Ok(BlobBody {
+                size: 9,
+                bytes: futures::stream::iter([Ok(Bytes::from_static(b"123456789"))]).boxed(),
+            })
+        });
+    let ports = Ports {
+        blobs: Arc::new(blobs),
+        ..lab.ports.clone()
+    };
+    let file = confirm_upload(&ports, &actor, begun.file.id).await.unwrap();
+    assert_eq!(file.state.bytes(), Some(stored));
 }

@@ -51,7 +51,6 @@ impl Lab {
         let user = ports.tenancy.ensure_user(&user).await.unwrap();
         Self {
             ports,
-            idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
             clock,
             organization,
             user,
@@ -87,6 +86,7 @@ fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         queries: Arc::new(NoQueryRunner),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),
+        idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
         clock,
         ids: Arc::new(SequentialIds::default()),
         key_cache: Arc::default(),

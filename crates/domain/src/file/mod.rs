@@ -52,6 +52,17 @@ impl ObjectKey {
     pub const fn as_uuid(self) -> Uuid {
         self.0
     }
+
+    /// When it was made, to the millisecond; `None` where the key does not tell.
+    #[must_use]
+    pub fn made_at(self) -> Option<OffsetDateTime> {
+        let (seconds, nanoseconds) = self.0.get_timestamp()?.to_unix();
+        let seconds = i64::try_from(seconds).ok()?;
+        OffsetDateTime::from_unix_timestamp(seconds)
+            .ok()?
+            .replace_nanosecond(nanoseconds)
+            .ok()
+    }
 }
 
 impl fmt::Display for ObjectKey {
@@ -172,6 +183,8 @@ pub enum FileState {
         object: ObjectKey,
         /// When the URL stops working.
         expires_at: OffsetDateTime,
+        /// What is known of the bytes, where the platform itself received them.
+        received: Option<StoredBytes>,
     },
     /// The bytes are there and were checked.
     Confirmed {
@@ -295,6 +308,14 @@ mod tests {
             source(Some(instrument), Some(execution)),
             Ok(SourceType::JobArtifact)
         );
+    }
+
+    #[test]
+    fn an_object_key_tells_when_it_was_made() {
+        let at = OffsetDateTime::UNIX_EPOCH + Duration::milliseconds(1_767_225_600_123);
+        let key = uuid::Builder::from_unix_timestamp_millis(1_767_225_600_123, &[7; 10]);
+        assert_eq!(ObjectKey::new(key.into_uuid()).made_at(), Some(at));
+        assert_eq!(ObjectKey::new(Uuid::from_u128(7)).made_at(), None);
     }
 
     #[test]
