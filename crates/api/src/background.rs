@@ -7,6 +7,7 @@ use labdata_application::{
     send_emails::send_emails,
     sweep_answers::sweep_answers,
     sweep_executions::sweep_executions,
+    sweep_runs::{SweptRuns, sweep_runs},
     sweep_uploads::{sweep_objects, sweep_uploads},
 };
 use labdata_ports::mailer::Mailer;
@@ -15,6 +16,8 @@ use tokio::{
     task::JoinHandle,
     time::{MissedTickBehavior, sleep, timeout},
 };
+
+use crate::run_worker::{self, RunWorkerSettings};
 
 /// How often e-mails that are due are looked for.
 const EMAILS_EVERY: Duration = Duration::from_secs(1);
@@ -28,14 +31,21 @@ const FINISH: Duration = Duration::from_secs(10);
 pub struct Background {
     sweeper: JoinHandle<()>,
     emails: Option<JoinHandle<()>>,
+    runs: Option<JoinHandle<()>>,
     stopping: watch::Sender<bool>,
 }
 
 impl Background {
     /// Starts it. E-mails are sent where there is a mailer; their links lead to that URL. Several
     /// servers on one database may all do it.
-    pub fn start(ports: Ports, mailer: Option<Arc<dyn Mailer>>, public_url: &str) -> Self {
+    pub fn start(
+        ports: Ports,
+        mailer: Option<Arc<dyn Mailer>>,
+        public_url: &str,
+        runs: RunWorkerSettings,
+    ) -> Self {
         let (stopping, stopped) = watch::channel(false);
+        let runs = run_worker::spawn(ports.clone(), runs, stopped.clone());
         let emails = mailer.map(|mailer| {
             let (ports, public_url) = (ports.clone(), public_url.trim_end_matches('/').to_owned());
             tokio::spawn(async move { keep_mailing(&ports, &*mailer, &public_url, stopped).await })
@@ -43,15 +53,34 @@ impl Background {
         Self {
             sweeper: spawn_sweeper(ports),
             emails,
+            runs: Some(runs),
             stopping,
         }
     }
 
+    /// Starts the housekeeping alone, which servers without a worker do as well: what nobody closed
+    /// or lost its worker is found even when no worker is left.
+    pub fn start_sweeping(ports: Ports) -> Self {
+        Self {
+            sweeper: spawn_sweeper(ports),
+            emails: None,
+            runs: None,
+            stopping: watch::Sender::new(false),
+        }
+    }
+
     /// Ends it, once e-mails that are being sent have gone out: one that is cut off may have been
-    /// taken already, and would be sent again.
+    /// taken already, and would be sent again. Scripts get some seconds to end; those that do not
+    /// are stopped and go back into the queue.
     pub async fn stop(self) {
         self.sweeper.abort();
         self.stopping.send_replace(true);
+        if let Some(mut runs) = self.runs
+            && timeout(FINISH, &mut runs).await.is_err()
+        {
+            tracing::warn!("scripts are too slow to wait for");
+            runs.abort();
+        }
         if let Some(mut emails) = self.emails
             && timeout(FINISH, &mut emails).await.is_err()
         {
@@ -124,6 +153,14 @@ fn spawn_sweeper(ports: Ports) -> JoinHandle<()> {
                 Ok(0) => {}
                 Ok(failed) => tracing::info!(failed, "executions were not closed in time"),
                 Err(error) => tracing::warn!(%error, "could not look for overdue executions"),
+            }
+            match sweep_runs(&ports).await {
+                Ok(SweptRuns {
+                    requeued: 0,
+                    failed: 0,
+                }) => {}
+                Ok(swept) => tracing::warn!(?swept, "runs have lost their worker"),
+                Err(error) => tracing::warn!(%error, "could not look for lost runs"),
             }
         }
     })

@@ -1,6 +1,6 @@
 //! The composition root: the only place that names adapters.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use async_trait::async_trait;
@@ -14,19 +14,20 @@ use labdata_ports::{
     Clock, IdSource,
     blob::{BlobStore, UrlSigner},
     mailer::Mailer,
-    runner::JobRunner,
+    runner::{JobRunner, RunLimits},
     tenancy::TenancyRepository,
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgNotificationRepository, PgQueryRunner, PgRunQueue, PgTenancyRepository,
-    migrate,
+    PgJobRepository, PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue,
+    PgTenancyRepository, migrate,
 };
 use labdata_ray_runner::{RayRunner, Settings as RaySettings};
 
 use crate::{
     app::Readiness,
+    run_worker::RunWorkerSettings,
     settings::{Backend, NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
 };
@@ -164,6 +165,7 @@ impl DatabaseServer {
             queries: Arc::new(queries),
             executions: Arc::new(PgExecutionRepository::new(self.database.clone())),
             runs: Arc::new(PgRunQueue::new(self.database.clone())),
+            run_logs: Arc::new(PgRunLogStore::new(self.database.clone())),
             files: Arc::new(PgFileRepository::new(self.database.clone())),
             blobs: Arc::clone(&blobs),
             signer,
@@ -197,6 +199,22 @@ pub struct Platform {
     pub readiness: Arc<dyn Readiness>,
     /// Sends e-mails, where a mail server is set.
     pub mailer: Option<Arc<dyn Mailer>>,
+}
+
+/// How the worker of this process runs scripts, which reach the platform at that URL.
+///
+/// # Errors
+/// When this build has no such backend.
+pub fn run_worker(settings: &Settings, public_url: &str) -> anyhow::Result<RunWorkerSettings> {
+    Ok(RunWorkerSettings {
+        runner: job_runner(settings)?,
+        concurrency: settings.job_concurrency,
+        limits: RunLimits {
+            wall_clock: Duration::from_secs(60 * u64::from(settings.job_timeout_minutes)),
+            ..RunLimits::default()
+        },
+        base_url: public_url.trim_end_matches('/').to_owned(),
+    })
 }
 
 /// What runs scripts, by the settings.

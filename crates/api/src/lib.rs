@@ -11,6 +11,7 @@ pub mod compose;
 pub mod demo;
 pub mod http;
 pub mod routes;
+pub mod run_worker;
 pub mod settings;
 pub mod sparkline;
 pub mod system;

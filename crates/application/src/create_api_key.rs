@@ -70,7 +70,8 @@ pub async fn create_api_key(
     ))
 }
 
-fn random_key(ports: &Ports) -> PlainApiKey {
+/// A key of random bytes.
+pub(crate) fn random_key(ports: &Ports) -> PlainApiKey {
     let (mut prefix, mut secret) = ([0; 5], [0; 32]);
     ports.ids.fill_random(&mut prefix);
     ports.ids.fill_random(&mut secret);

@@ -5,7 +5,11 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use labdata_domain::{actor::Actor, api_key::ApiKeyHash, ids::ApiKeyId};
+use labdata_domain::{
+    actor::Actor,
+    api_key::ApiKeyHash,
+    ids::{ApiKeyId, ExecutionId},
+};
 use time::{Duration, OffsetDateTime};
 
 /// How long a check holds. A key that another server revoked is refused here after this time at
@@ -99,6 +103,14 @@ impl KeyCache {
         let mut inner = self.lock();
         inner.generation = inner.generation.wrapping_add(1);
         inner.entries.retain(|_, entry| entry.actor.api_key != id);
+    }
+
+    /// Forgets the keys of an execution.
+    pub fn evict_execution(&self, id: ExecutionId) {
+        let mut inner = self.lock();
+        inner.generation = inner.generation.wrapping_add(1);
+        let of = |entry: &Entry| entry.actor.execution == Some(id);
+        inner.entries.retain(|_, entry| !of(entry));
     }
 }
 

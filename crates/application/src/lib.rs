@@ -5,7 +5,9 @@
 //! depends on ports, never on an adapter, and knows nothing of HTTP.
 
 pub mod authenticate;
+pub mod begin_run;
 pub mod begin_upload;
+pub mod cancel_execution;
 mod check_script;
 pub mod close_execution;
 pub mod confirm_upload;
@@ -15,6 +17,7 @@ pub mod create_job;
 pub mod define_table;
 pub mod delete_file;
 pub mod drop_table;
+pub mod end_run;
 pub mod error;
 pub mod first_start;
 pub mod get_execution;
@@ -35,15 +38,18 @@ pub mod open_download;
 pub mod operator_keys;
 pub mod ports;
 pub mod query_data;
+pub mod read_log;
 pub mod read_rows;
 pub mod receive_upload;
 pub mod revert_execution;
 pub mod revoke_api_key;
+pub mod run_job;
 pub mod send_emails;
 pub mod send_notification;
 pub mod start_execution;
 pub mod sweep_answers;
 pub mod sweep_executions;
+pub mod sweep_runs;
 pub mod sweep_uploads;
 pub mod update_job;
 pub mod upload_file;

@@ -16,6 +16,7 @@ use labdata_ports::{
     jobs::JobRepository,
     notifications::NotificationRepository,
     query::QueryRunner,
+    run_logs::RunLogStore,
     runs::RunQueue,
     tenancy::TenancyRepository,
 };
@@ -43,6 +44,8 @@ pub struct Ports {
     pub executions: Arc<dyn ExecutionRepository>,
     /// Runs on the platform: their queue, and who holds them.
     pub runs: Arc<dyn RunQueue>,
+    /// What runs wrote.
+    pub run_logs: Arc<dyn RunLogStore>,
     /// Records of files.
     pub files: Arc<dyn FileRepository>,
     /// Bytes of files.

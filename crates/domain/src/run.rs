@@ -95,10 +95,12 @@ impl RunEnd {
 
     /// The end of a run that took too long.
     #[must_use]
-    pub fn timed_out(minutes: u32) -> Self {
-        Self::failed(format!(
-            "{TIMED_OUT_AFTER}{minutes} minutes and was stopped"
-        ))
+    pub fn timed_out(seconds: u64) -> Self {
+        Self::failed(if seconds.is_multiple_of(60) {
+            format!("{TIMED_OUT_AFTER}{} minutes", seconds / 60)
+        } else {
+            format!("{TIMED_OUT_AFTER}{seconds} seconds")
+        })
     }
 }
 

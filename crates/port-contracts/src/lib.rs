@@ -72,6 +72,7 @@ pub mod notification_caps;
 pub mod notification_emails;
 pub mod notifications;
 pub mod paging;
+pub mod run_logs;
 pub mod run_queue;
 pub mod run_queue_ends;
 pub mod runs;

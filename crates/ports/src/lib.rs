@@ -22,6 +22,7 @@ pub mod jobs;
 pub mod mailer;
 pub mod notifications;
 pub mod query;
+pub mod run_logs;
 pub mod runner;
 pub mod runs;
 pub mod tenancy;

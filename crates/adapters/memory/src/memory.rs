@@ -19,7 +19,7 @@ use labdata_domain::{
 };
 use labdata_ports::{PortError, blob::Granted};
 
-use crate::{idempotency, notifications, runs, tables::Tables};
+use crate::{idempotency, notifications, run_logs, runs, tables::Tables};
 
 /// A store in memory. Clones are the same store.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +48,7 @@ pub(crate) struct State {
     pub(crate) executions: Vec<Owned<Execution>>,
     pub(crate) started_by: BTreeMap<ExecutionId, UserId>,
     pub(crate) runs: BTreeMap<ExecutionId, runs::Standing>,
+    pub(crate) logs: BTreeMap<ExecutionId, run_logs::Log>,
     pub(crate) subscribers: Vec<runs::Subscriber>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
     pub(crate) files: Vec<Owned<File>>,

@@ -69,6 +69,11 @@ impl State {
         })
     }
 
+    /// How often it was claimed.
+    pub(crate) fn attempt(&self, id: ExecutionId) -> u32 {
+        self.runs.get(&id).map_or(0, |standing| standing.attempt)
+    }
+
     /// Nobody runs it from now on.
     fn take_away(&mut self, id: ExecutionId, now: OffsetDateTime) {
         if let Some(standing) = self.runs.get_mut(&id) {

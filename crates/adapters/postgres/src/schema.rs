@@ -91,6 +91,23 @@ diesel::table! {
 }
 
 diesel::table! {
+    labdata.run_log (execution_id) {
+        execution_id -> Uuid,
+        organization_id -> Uuid,
+        length -> BigInt,
+    }
+}
+
+diesel::table! {
+    labdata.run_log_chunk (organization_id, execution_id, start) {
+        execution_id -> Uuid,
+        organization_id -> Uuid,
+        start -> BigInt,
+        bytes -> Bytea,
+    }
+}
+
+diesel::table! {
     labdata.run_lease (execution_id) {
         execution_id -> Uuid,
         organization_id -> Uuid,

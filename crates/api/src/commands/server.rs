@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use crate::{
     app::App,
     background::Background,
-    compose::{DatabaseServer, Platform},
+    compose::{DatabaseServer, Platform, run_worker},
     http,
     settings::{Settings, url_of},
 };
@@ -28,7 +28,7 @@ pub(super) struct RunningServer {
     pub(super) first_key: Option<PlainApiKey>,
     handle: ServerHandle,
     http: JoinHandle<io::Result<()>>,
-    background: Option<Background>,
+    background: Background,
     database: DatabaseServer,
 }
 
@@ -77,7 +77,12 @@ impl RunningServer {
         let first_key = first_start(&ports, settings.bootstrap_key.clone()).await?;
         let app = App::new(ports.clone(), public_url.clone(), readiness)?;
         let (server, handle) = http::server::bind(app, listener)?;
-        let background = with_worker.then(|| Background::start(ports, mailer, &public_url));
+        let background = if with_worker {
+            let runs = run_worker(settings, &public_url)?;
+            Background::start(ports, mailer, &public_url, runs)
+        } else {
+            Background::start_sweeping(ports)
+        };
         Ok((first_key, handle, tokio::spawn(server), background))
     }
 
@@ -92,9 +97,7 @@ impl RunningServer {
     /// Stops accepting, finishes what is in flight (10 s), stops the embedded PostgreSQL.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         self.handle.stop(true).await;
-        if let Some(background) = self.background {
-            background.stop().await;
-        }
+        self.background.stop().await;
         self.database.close().await
     }
 }
@@ -103,7 +106,7 @@ type Started = (
     Option<PlainApiKey>,
     ServerHandle,
     JoinHandle<io::Result<()>>,
-    Option<Background>,
+    Background,
 );
 
 /// The listener and its address, with the real port.

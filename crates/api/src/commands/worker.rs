@@ -1,7 +1,11 @@
 //! `labdata worker`
 
 use super::{output::say, signals::Signals};
-use crate::{background::Background, compose::DatabaseServer, settings::Settings};
+use crate::{
+    background::Background,
+    compose::{DatabaseServer, run_worker},
+    settings::Settings,
+};
 
 /// Does the background work until a signal arrives.
 pub(super) async fn worker(settings: &Settings) -> anyhow::Result<()> {
@@ -22,7 +26,8 @@ async fn work(
 ) -> anyhow::Result<()> {
     let public_url = settings.public_url(settings.bind);
     let platform = database.ports(settings, &public_url).await?;
-    let background = Background::start(platform.ports, platform.mailer, &public_url);
+    let runs = run_worker(settings, &public_url)?;
+    let background = Background::start(platform.ports, platform.mailer, &public_url, runs);
     say("labdata works in the background");
     signals.arrive().await;
     background.stop().await;

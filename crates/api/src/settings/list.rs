@@ -60,6 +60,8 @@ settings! {
         "The uv that installs the dependencies of those scripts";
     job_concurrency "LABDATA_JOB_CONCURRENCY" "job-concurrency" "NUMBER", "2",
         "How many job runs the worker runs at a time";
+    job_timeout_minutes "LABDATA_JOB_TIMEOUT_MINUTES" "job-timeout-minutes" "NUMBER", "60",
+        "After how many minutes a job's script is stopped, and its run failed";
     llm_provider "LABDATA_LLM_PROVIDER" "llm-provider" "PROVIDER", "unset: no agent runs",
         "openai (any compatible server), anthropic, gemini or ollama";
     llm_base_url "LABDATA_LLM_BASE_URL" "llm-base-url" "URL", "unset: the provider's own",

@@ -130,6 +130,8 @@ pub struct Settings {
     pub uv: Option<PathBuf>,
     /// How many runs at a time.
     pub job_concurrency: u32,
+    /// After how many minutes a script is stopped.
+    pub job_timeout_minutes: u32,
     /// The language model.
     pub llm: LlmSettings,
     /// Notifications.

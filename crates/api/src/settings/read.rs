@@ -131,6 +131,7 @@ pub(super) fn settings(given: &BTreeMap<&'static str, Given>) -> Result<Settings
         python: values.path("python", "the path of a program")?,
         uv: values.path("uv", "the path of a program")?,
         job_concurrency: values.number("job_concurrency", 2)?,
+        job_timeout_minutes: values.number("job_timeout_minutes", 60)?,
         llm: llm(&values)?,
         notifications: notifications(&values)?,
         log: log(&values)?,

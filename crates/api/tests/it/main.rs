@@ -21,6 +21,7 @@ mod hostile_bodies;
 mod idempotency;
 mod instruments;
 mod job_executions;
+mod job_runs;
 mod jobs;
 mod notifications;
 mod on_postgres;

@@ -8,7 +8,7 @@ use labdata_ports::Clock;
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgQueryRunner, PgRunQueue, PgTenancyRepository,
+    PgJobRepository, PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository,
 };
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
@@ -40,6 +40,7 @@ impl OnPostgres {
             jobs: Arc::new(PgJobRepository::new(database.clone())),
             executions: Arc::new(PgExecutionRepository::new(database.clone())),
             runs: Arc::new(PgRunQueue::new(database.clone())),
+            run_logs: Arc::new(PgRunLogStore::new(database.clone())),
             instruments: Arc::new(PgInstrumentRepository::new(database.clone())),
             files: Arc::new(PgFileRepository::new(database.clone())),
             idempotency: Arc::new(PgIdempotency::new(database.clone())),

@@ -58,7 +58,17 @@ pub(crate) struct Program {
 impl Program {
     /// Starts it and waits until it has printed its URL.
     pub(crate) fn serve(directory: &Path, environment: &[(&str, &str)]) -> Self {
+        Self::serve_with(directory, &[], environment)
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn serve_with(
+        directory: &Path,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let mut child = labdata(directory, &["serve", "--bind", "127.0.0.1:0"])
+            .args(arguments)
             .env("LABDATA_LOG", "warn")
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())

@@ -27,7 +27,8 @@ use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryRunQueue, InMemoryTenancyRepository, InMemoryUrlSigner, Memory, NoQueryRunner,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemoryTenancyRepository, InMemoryUrlSigner, Memory,
+    NoQueryRunner,
 };
 use labdata_ports::Clock;
 use reqwest::{
@@ -219,6 +220,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         data: Arc::new(InMemoryDataStore::new(&memory)),
         executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
         runs: Arc::new(InMemoryRunQueue::new(&memory)),
+        run_logs: Arc::new(InMemoryRunLogStore::new(&memory)),
         notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
         notification_caps: Caps::default(),
         files: Arc::new(InMemoryFileRepository::new(&memory)),

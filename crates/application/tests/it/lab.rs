@@ -14,8 +14,8 @@ use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryRunQueue, InMemoryTenancyRepository, InMemoryUrlSigner, Memory, NoQueryRunner,
-    SequentialIds,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemoryTenancyRepository, InMemoryUrlSigner, Memory,
+    NoQueryRunner, SequentialIds,
 };
 use labdata_ports::Clock;
 
@@ -80,6 +80,7 @@ fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         data: Arc::new(InMemoryDataStore::new(&memory)),
         executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
         runs: Arc::new(InMemoryRunQueue::new(&memory)),
+        run_logs: Arc::new(InMemoryRunLogStore::new(&memory)),
         notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
         notification_caps: Caps::default(),
         files: Arc::new(InMemoryFileRepository::new(&memory)),

@@ -6,15 +6,16 @@ use labdata_memory::{
     InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
     InMemoryEventOutbox, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
-    InMemoryNotificationRepository, InMemoryRunQueue, InMemoryTenancyRepository, Memory,
+    InMemoryNotificationRepository, InMemoryRunLogStore, InMemoryRunQueue,
+    InMemoryTenancyRepository, Memory,
 };
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
     api_keys::ApiKeyRepository, blob::BlobStore, catalog::CatalogStore, data::DataStore,
     events::EventOutbox, executions::ExecutionRepository, files::FileRepository,
     idempotency::Idempotency, instruments::InstrumentRepository, jobs::JobRepository,
-    notifications::NotificationRepository, runner::JobRunner, runs::RunQueue,
-    tenancy::TenancyRepository,
+    notifications::NotificationRepository, run_logs::RunLogStore, runner::JobRunner,
+    runs::RunQueue, tenancy::TenancyRepository,
 };
 
 /// All fakes over one store.
@@ -48,6 +49,7 @@ subjects! {
     JobRepository => InMemoryJobRepository,
     ExecutionRepository => InMemoryExecutionRepository,
     RunQueue => InMemoryRunQueue,
+    RunLogStore => InMemoryRunLogStore,
     CatalogStore => InMemoryCatalogStore,
     DataStore => InMemoryDataStore,
     BlobStore => InMemoryBlobStore,
@@ -80,6 +82,7 @@ labdata_port_contracts::jobs_contract!(InMemory);
 labdata_port_contracts::job_changes_contract!(InMemory);
 labdata_port_contracts::executions_contract!(InMemory);
 labdata_port_contracts::run_queue_contract!(InMemory);
+labdata_port_contracts::run_logs_contract!(InMemory);
 labdata_port_contracts::catalog_contract!(InMemory);
 labdata_port_contracts::data_contract!(InMemory);
 labdata_port_contracts::blob_contract!(InMemory);

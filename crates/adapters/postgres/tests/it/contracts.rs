@@ -7,12 +7,12 @@ use labdata_ports::{
     api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore, events::EventOutbox,
     executions::ExecutionRepository, files::FileRepository, idempotency::Idempotency,
     instruments::InstrumentRepository, jobs::JobRepository, notifications::NotificationRepository,
-    runs::RunQueue, tenancy::TenancyRepository,
+    run_logs::RunLogStore, runs::RunQueue, tenancy::TenancyRepository,
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore, PgEventOutbox,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgNotificationRepository, PgRunQueue, PgTenancyRepository,
+    PgJobRepository, PgNotificationRepository, PgRunLogStore, PgRunQueue, PgTenancyRepository,
 };
 use labdata_test_database::TestDatabase;
 
@@ -66,6 +66,7 @@ subjects! {
     JobRepository => PgJobRepository,
     ExecutionRepository => PgExecutionRepository,
     RunQueue => PgRunQueue,
+    RunLogStore => PgRunLogStore,
     FileRepository => PgFileRepository,
     EventOutbox => PgEventOutbox,
     NotificationRepository => PgNotificationRepository,
@@ -87,6 +88,7 @@ labdata_port_contracts::jobs_contract!(Postgres);
 labdata_port_contracts::job_changes_contract!(Postgres);
 labdata_port_contracts::executions_contract!(Postgres);
 labdata_port_contracts::run_queue_contract!(Postgres);
+labdata_port_contracts::run_logs_contract!(Postgres);
 labdata_port_contracts::files_contract!(Postgres);
 labdata_port_contracts::file_lists_contract!(Postgres);
 labdata_port_contracts::events_contract!(Postgres);

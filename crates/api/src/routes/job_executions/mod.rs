@@ -16,9 +16,11 @@ use crate::http::{
     },
 };
 
+pub mod cancel;
 pub mod close;
 pub mod get;
 pub mod list;
+pub mod logs;
 pub mod revert;
 pub mod start;
 

@@ -22,6 +22,7 @@ pub mod create;
 pub mod get;
 pub mod list;
 pub mod parameters;
+pub mod run;
 pub mod update;
 pub mod version;
 pub mod versions;

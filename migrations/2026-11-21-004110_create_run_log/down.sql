@@ -1,0 +1,2 @@
+DROP TABLE labdata.run_log_chunk;
+DROP TABLE labdata.run_log;
