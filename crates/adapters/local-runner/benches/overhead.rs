@@ -17,6 +17,8 @@ use labdata_local_runner::{LocalRunner, Settings};
 use labdata_port_contracts::runs::{end_of, spec};
 use labdata_ports::runner::JobRunner;
 
+const PYTHON: &str = "/usr/bin/python3";
+
 const ROUNDS: usize = 20;
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -28,7 +30,10 @@ fn median(mut times: Vec<Duration>) -> Duration {
 async fn main() {
     let data = tempfile::tempdir().unwrap();
     let supervisor = OsString::from(env!("CARGO_BIN_EXE_labdata-run-supervisor"));
-    let runner = LocalRunner::new(Settings::new(data.path().to_owned(), vec![supervisor]));
+    let runner = LocalRunner::new(Settings {
+        python: Some(PYTHON.into()),
+        ..Settings::new(data.path().to_owned(), vec![supervisor])
+    });
     println!("isolation: {:?}", runner.isolation().await.unwrap());
     let script = "print('done')\n";
     let path = data.path().join("script.py");
@@ -37,7 +42,7 @@ async fn main() {
     let (mut alone, mut run, mut over) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
         let began = Instant::now();
-        let status = Command::new("/usr/bin/python3")
+        let status = Command::new(PYTHON)
             .arg(&path)
             .stdout(Stdio::null())
             .status();

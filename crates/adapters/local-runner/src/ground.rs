@@ -62,6 +62,8 @@ const ACCOUNTS: u32 = 1_500_000_000;
 #[derive(Debug)]
 pub(crate) struct Ground {
     pub(crate) python: Python,
+    /// An environment of it with nothing but the standard library.
+    bare: PathBuf,
     pub(crate) places: Places,
     pub(crate) isolation: Isolation,
     pub(crate) settings: Settings,
@@ -86,12 +88,19 @@ impl Ground {
             ));
         }
         let data_dir = settings.data_dir.clone();
-        let places = blocking(move || {
-            Places::open(&data_dir).map_err(|error| format!("{}: {error}", data_dir.display()))
+        let program = python.program.clone();
+        let (places, bare) = blocking(move || {
+            let open = || {
+                let places = Places::open(&data_dir)?;
+                let bare = places.bare_environment(&program)?;
+                Ok((places, bare))
+            };
+            open().map_err(|error: std::io::Error| format!("{}: {error}", data_dir.display()))
         })
         .await?;
         let mut ground = Self {
             python,
+            bare,
             places,
             isolation: Isolation::Nothing,
             settings: settings.clone(),
@@ -163,11 +172,11 @@ impl Ground {
         arguments: Vec<String>,
         limits: Limits,
     ) -> Order {
-        let mut command = vec![text(&self.python.program)];
+        let mut command = vec![text(&self.bare.join("bin/python"))];
         command.extend(arguments);
         let mut readable: Vec<PathBuf> = SYSTEM.map(PathBuf::from).into();
         readable.extend(self.python.needs());
-        readable.push(places.script());
+        readable.extend([self.bare.clone(), places.script()]);
         Order {
             isolation,
             command,
@@ -186,7 +195,7 @@ impl Ground {
 
     /// What every program gets, whoever asks for it.
     fn environment(&self, places: &RunPlaces) -> Vec<(String, String)> {
-        let python = text(self.python.directory());
+        let python = text(&self.bare.join("bin"));
         [
             ("PATH", format!("{python}:/usr/local/bin:/usr/bin:/bin")),
             ("HOME", text(&places.scratch())),

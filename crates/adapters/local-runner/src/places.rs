@@ -3,7 +3,7 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError},
     io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown, symlink},
     path::{Path, PathBuf},
 };
 
@@ -119,6 +119,27 @@ impl Places {
         let own = ready.join(organization.to_string());
         make(&own, 0o700)?;
         Ok(own.join(name))
+    }
+
+    /// Makes an environment of that Python with the standard library and nothing else: what
+    /// happens to be installed for it is not for scripts, and slows their start.
+    pub(crate) fn bare_environment(&self, python: &Path) -> io::Result<PathBuf> {
+        let bare = self.own.join("python");
+        let bin = bare.join("bin");
+        for directory in [&bare, &bin] {
+            make(directory, 0o755)?;
+        }
+        for name in ["python", "python3"] {
+            symlink(python, bin.join(name))?;
+        }
+        let home = python.parent().unwrap_or(Path::new("/usr/bin")).display();
+        let configuration = bare.join("pyvenv.cfg");
+        fs::write(
+            &configuration,
+            format!("home = {home}\ninclude-system-site-packages = false\n"),
+        )?;
+        fs::set_permissions(&configuration, Permissions::from_mode(0o644))?;
+        Ok(bare)
     }
 
     /// Where a run is.

@@ -60,11 +60,6 @@ impl Python {
         Ok(python)
     }
 
-    /// The directory of the program.
-    pub(crate) fn directory(&self) -> &Path {
-        self.program.parent().unwrap_or(Path::new("/usr/bin"))
-    }
-
     /// What has to be readable for it to run.
     pub(crate) fn needs(&self) -> Vec<PathBuf> {
         let mut needed = self.prefixes.clone();

@@ -237,7 +237,15 @@ def guard(control):
                 end = {"reason": reason, "exit": exit, "tail": tail}
                 return
             python = os.path.join(place, "bin", "python")
-            path = os.path.dirname(python) + ":" + path
+        else:
+            # The standard library, without what happens to be installed on the node.
+            place = os.path.join(whole, "env")
+            os.makedirs(os.path.join(place, "bin"))
+            os.symlink(python, os.path.join(place, "bin", "python"))
+            with open(os.path.join(place, "pyvenv.cfg"), "w") as file:
+                file.write(f"home = {os.path.dirname(python)}\ninclude-system-site-packages = false\n")
+            python = os.path.join(place, "bin", "python")
+        path = os.path.dirname(python) + ":" + path
         environment = {"PATH": path, "HOME": scratch, "TMPDIR": temporary, "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
         environment.update(order["environment"])
         log.mark(started=None)

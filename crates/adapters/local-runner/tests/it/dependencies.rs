@@ -41,6 +41,17 @@ async fn a_declared_dependency_is_there_under_landlock() {
 }
 
 #[tokio::test]
+async fn without_dependencies_there_is_the_standard_library_and_nothing_else() {
+    let lab = Lab::new(Namespaces);
+    let log = lab
+        .output(
+            "import sys, sqlite3, ssl\nprint([p for p in sys.path if 'site-packages' in p or 'dist-packages' in p])\n",
+        )
+        .await;
+    assert_eq!(log, "[]\n");
+}
+
+#[tokio::test]
 async fn metadata_that_cannot_be_read_fails_the_preparation() {
     let lab = Lab::new(Namespaces);
     let (end, log) = lab
