@@ -30,6 +30,9 @@ GRACE = 5
 TAIL = 4096
 LOOK = 0.25
 
+# Ray's TERM reaches the script, too, which may have ended of it before anybody here looks.
+asked = []
+
 
 def read_order():
     return json.loads(zlib.decompress(base64.b64decode(os.environ["LABDATA_RUN_ORDER"])))
@@ -170,6 +173,8 @@ class Step:
                 if reason is None:
                     reason, kill_at = "cancelled", time.monotonic() + GRACE
                     signal_all(signal.SIGTERM)
+        if reason is None and asked:
+            reason = "cancelled"
         bury()
         for key in list(self.sources.get_map().values()):
             while key.data is not None and self.read(key):
@@ -276,9 +281,9 @@ def main():
     if guardian == 0:
         os.close(telling)
         os.setsid()
-        # The first process tells it; a handler, unlike SIG_IGN, does not reach the script.
+        # The first process tells it what to do; a handler, unlike SIG_IGN, does not reach the script.
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)
+            signal.signal(number, lambda *_: asked.append(True))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM, signal.SIGINT])
         guard(listening)
     os.close(listening)

@@ -14,6 +14,7 @@ use std::{
 use labdata_port_contracts::runs;
 use labdata_ports::runner::{JobRunner, RunnerError};
 use labdata_ray_runner::{RayRunner, Settings};
+use tokio::sync::OnceCell;
 
 /// A cluster. It ends with this value, or else with this process.
 pub(crate) struct Cluster {
@@ -60,7 +61,7 @@ fn free_port() -> String {
 
 impl Cluster {
     /// Starts one with so many processors; its environment has these variables, too.
-    pub(crate) fn start(processors: u32, environment: &[(&str, &str)]) -> Self {
+    fn start(processors: u32, environment: &[(&str, &str)]) -> Self {
         let directory = tempfile::Builder::new().prefix("ray").tempdir().unwrap();
         let port = free_port();
         let path = format!(
@@ -94,17 +95,36 @@ impl Cluster {
         .unwrap()
     }
 
-    /// Waits until its job API answers.
-    pub(crate) async fn ready(&self, token: Option<&str>) {
+    /// Starts one whose job API answers. Ray gives up when a busy machine starts it too slowly, so
+    /// it is tried again.
+    pub(crate) async fn running(
+        processors: u32,
+        environment: &[(&str, &str)],
+        token: Option<&str>,
+    ) -> Self {
+        let mut last = String::new();
+        for _ in 0..4 {
+            let cluster = Self::start(processors, environment);
+            match cluster.ready(token).await {
+                Ok(()) => return cluster,
+                Err(log) => last = log,
+            }
+        }
+        panic!("Ray did not start:\n{last}");
+    }
+
+    /// Waits until its job API answers; the error is Ray's log when it has ended instead.
+    async fn ready(&self, token: Option<&str>) -> Result<(), String> {
         let (runner, nobody) = (self.runner(token), runs::spec("").run);
         while let Err(RunnerError::Unavailable(reason)) = runner.status(nobody).await {
             assert!(!reason.contains("token"), "{reason}");
             if self.guard.lock().unwrap().try_wait().unwrap().is_some() {
                 let log = fs::read_to_string(self.directory.path().join("head.log"));
-                panic!("Ray did not start:\n{}", log.unwrap_or_default());
+                return Err(log.unwrap_or_default());
             }
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         }
+        Ok(())
     }
 
     /// Ends it and waits until it has ended.
@@ -123,10 +143,8 @@ impl Drop for Cluster {
 
 /// The cluster that most tests share; it ends with this process.
 pub(crate) async fn shared() -> &'static Cluster {
-    static SHARED: OnceLock<Cluster> = OnceLock::new();
-    let cluster = SHARED.get_or_init(|| Cluster::start(4, &[]));
-    cluster.ready(None).await;
-    cluster
+    static SHARED: OnceCell<Cluster> = OnceCell::const_new();
+    SHARED.get_or_init(|| Cluster::running(4, &[], None)).await
 }
 
 /// How many processes of this machine have that in their command line.

@@ -18,8 +18,8 @@ fn unavailable<T: std::fmt::Debug>(answer: Result<T, RunnerError>) -> String {
 /// A cluster that has no processor to give, so that every job waits.
 #[tokio::test]
 async fn runs_that_wait_are_cancelled_tokens_are_checked_and_a_lost_cluster_is_unavailable() {
-    let cluster = Cluster::start(0, &[("RAY_AUTH_MODE", "token"), ("RAY_AUTH_TOKEN", TOKEN)]);
-    cluster.ready(Some(TOKEN)).await;
+    let environment = [("RAY_AUTH_MODE", "token"), ("RAY_AUTH_TOKEN", TOKEN)];
+    let cluster = Cluster::running(0, &environment, Some(TOKEN)).await;
 
     let waiting = spec("print('never')\n");
     let stranger = cluster.runner(Some("another"));
