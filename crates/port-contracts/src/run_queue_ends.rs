@@ -1,4 +1,4 @@
-//! What [`RunQueue`] promises of runs that end, and of workers that are lost.
+//! What [`RunQueue`](labdata_ports::runs::RunQueue) promises of runs that end, and of workers that are lost.
 
 use futures::future::join_all;
 use labdata_domain::{
