@@ -27,6 +27,8 @@ mod notifications;
 mod on_postgres;
 mod openapi;
 mod operations;
+#[cfg(target_os = "linux")]
+mod platform_runs;
 mod process;
 mod program;
 mod queries;

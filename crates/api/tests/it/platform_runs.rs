@@ -1,0 +1,232 @@
+//! Runs of real scripts by the built program: servers, workers, and what is left when they die.
+//! What is left is looked for in `/proc`, so on Linux alone.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Stdio},
+    time::Duration,
+};
+
+use reqwest::{Client, Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::process::{Program, directory, labdata};
+
+const KEY: &str = "ldk_chosen77_0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// A script that says that it began, and goes on with a child that leaves its session.
+const LONG: &str = "import subprocess, time\n\
+                    print('begun', flush=True)\n\
+                    subprocess.Popen(['sleep', '600'], start_new_session=True)\n\
+                    time.sleep(600)\n";
+
+/// A `labdata worker`; killed when dropped.
+struct Worker(Child);
+
+impl Worker {
+    /// Starts it beside a server of the same directory, and waits until it works.
+    fn start(directory: &Path, server: &Program) -> Self {
+        let mut child = labdata(directory, &["worker"])
+            .env("LABDATA_LOG", "warn")
+            .env("LABDATA_PUBLIC_URL", &server.url)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        assert_ne!(lines.read_line(&mut line).unwrap(), 0, "it did not start");
+        Self(child)
+    }
+
+    /// `kill -9`.
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Fails when it has ended, which is as good.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A server that clients call.
+struct Lab {
+    server: Program,
+    http: Client,
+}
+
+impl Lab {
+    fn start(directory: &Path, arguments: &[&str]) -> Self {
+        let environment = [("LABDATA_BOOTSTRAP_KEY", KEY)];
+        Self {
+            server: Program::serve_with(directory, arguments, &environment),
+            http: Client::new(),
+        }
+    }
+
+    async fn ask(
+        &self,
+        key: &str,
+        method: Method,
+        path: &str,
+        body: Value,
+    ) -> (StatusCode, String) {
+        let url = format!("{}/api/v1{path}", self.server.url);
+        let request = self.http.request(method, url).bearer_auth(key).json(&body);
+        let answer = request.send().await.unwrap();
+        (answer.status(), answer.text().await.unwrap())
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Value) -> Value {
+        let (status, text) = self.ask(KEY, method, path, body).await;
+        assert_eq!(status, StatusCode::OK, "{text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    async fn job(&self, name: &str, code: &str) -> String {
+        let body = json!({"name": name, "code": code});
+        let job = self.call(Method::POST, "/jobs", body).await;
+        job["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn run(&self, job: &str) -> String {
+        let path = format!("/jobs/{job}/run");
+        let run = self.call(Method::POST, &path, json!({})).await;
+        run["job_execution_id"].as_str().unwrap().to_owned()
+    }
+
+    async fn execution(&self, id: &str) -> Value {
+        let path = format!("/job-executions/{id}");
+        self.call(Method::GET, &path, Value::Null).await
+    }
+
+    async fn ended(&self, id: &str) -> Value {
+        loop {
+            let execution = self.execution(id).await;
+            if !execution["completed_at"].is_null() {
+                return execution;
+            }
+            pause().await;
+        }
+    }
+
+    async fn logs(&self, id: &str) -> String {
+        let path = format!("/job-executions/{id}/logs");
+        self.ask(KEY, Method::GET, &path, Value::Null).await.1
+    }
+
+    async fn until_begun(&self, id: &str) {
+        while !self.logs(id).await.contains("begun\n") {
+            pause().await;
+        }
+    }
+}
+
+/// Between two looks at something that is about to change.
+async fn pause() {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
+/// The environments of all processes of an execution.
+fn processes(execution: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        let environment = String::from_utf8_lossy(&environment).into_owned();
+        if environment.contains(&format!("LABDATA_JOB_EXECUTION_ID={execution}\0")) {
+            found.push(environment);
+        }
+    }
+    found
+}
+
+async fn until_no_process_is_left(execution: &str) {
+    while !processes(execution).is_empty() {
+        pause().await;
+    }
+}
+
+#[tokio::test]
+async fn ten_scripts_one_after_the_other_all_complete() {
+    let directory = directory();
+    let lab = Lab::start(directory.path(), &[]);
+    let job = lab.job("hello", "print('hello')\n").await;
+    for _ in 0..10 {
+        let id = lab.run(&job).await;
+        let done = lab.ended(&id).await;
+        assert_eq!(
+            (&done["status"], &done["exit_code"]),
+            (&json!("completed"), &json!(0)),
+            "{done}"
+        );
+        assert_eq!(lab.logs(&id).await, "hello\n");
+    }
+}
+
+#[tokio::test]
+async fn a_run_outlives_one_killed_worker_and_nothing_of_it_is_left() {
+    let directory = directory();
+    let lab = Lab::start(directory.path(), &["--no-worker"]);
+    let mut first = Worker::start(directory.path(), &lab.server);
+    let id = lab.run(&lab.job("long", LONG).await).await;
+    lab.until_begun(&id).await;
+    let running = processes(&id);
+    let key = running.iter().find_map(|environment| {
+        let mut lines = environment.split('\0');
+        lines.find_map(|line| line.strip_prefix("LABDATA_API_KEY="))
+    });
+    let key = key.expect("the script runs").to_owned();
+    let asked = async || lab.ask(&key, Method::GET, "/jobs", Value::Null).await.0;
+    assert_eq!(asked().await, StatusCode::OK);
+
+    first.kill();
+    until_no_process_is_left(&id).await;
+    // The server finds the lost run although no worker is left.
+    while asked().await != StatusCode::UNAUTHORIZED {
+        pause().await;
+    }
+    assert_eq!(lab.execution(&id).await["status"], "queued");
+
+    let mut second = Worker::start(directory.path(), &lab.server);
+    while processes(&id).is_empty() {
+        pause().await;
+    }
+    second.kill();
+    let failed = lab.ended(&id).await;
+    assert_eq!(failed["status"], "failed");
+    let message = failed["error_message"].as_str().unwrap();
+    assert!(message.contains("was lost"), "{message}");
+    until_no_process_is_left(&id).await;
+}
+
+#[tokio::test]
+async fn two_workers_run_each_execution_once_and_stop_what_is_cancelled() {
+    let directory = directory();
+    let lab = Lab::start(directory.path(), &["--no-worker"]);
+    let _workers = [
+        Worker::start(directory.path(), &lab.server),
+        Worker::start(directory.path(), &lab.server),
+    ];
+    let once = lab.job("once", "print('once')\n").await;
+    let mut ids = Vec::new();
+    for _ in 0..12 {
+        ids.push(lab.run(&once).await);
+    }
+    for id in ids {
+        assert_eq!(lab.ended(&id).await["status"], "completed");
+        assert_eq!(lab.logs(&id).await, "once\n");
+    }
+    let id = lab.run(&lab.job("long", LONG).await).await;
+    lab.until_begun(&id).await;
+    let path = format!("/job-executions/{id}/cancel");
+    let cancelled = lab.call(Method::POST, &path, Value::Null).await;
+    assert_eq!(cancelled["status"], "cancelled");
+    until_no_process_is_left(&id).await;
+    assert_eq!(lab.execution(&id).await, cancelled);
+}
