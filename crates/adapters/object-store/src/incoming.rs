@@ -9,13 +9,12 @@ use std::{
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
 use labdata_domain::file::StoredBytes;
-use tokio::task::JoinHandle;
 
 use crate::reading::crc32c;
 
-/// How many bytes are written between two requests to start the disk's own writing early, so that
-/// the last sync is short.
-const WRITE_BACK_BYTES: u64 = 32 * 1024 * 1024;
+/// How many bytes are written between two requests to the system to start writing to the disk, so
+/// that the last sync is short.
+const WRITE_BACK_BYTES: u64 = 8 * 1024 * 1024;
 
 /// A file in the `incoming` directory. It is removed when this is dropped, whatever became of it:
 /// once published it has another name.
@@ -24,8 +23,8 @@ pub(crate) struct Incoming {
     file: File,
     digest: Digest,
     size: u64,
-    unsynced: u64,
-    write_back: Option<JoinHandle<()>>,
+    /// How many bytes the disk was asked to take already.
+    written_back: u64,
 }
 
 impl Incoming {
@@ -40,8 +39,7 @@ impl Incoming {
             file,
             digest: Digest::new(CrcAlgorithm::Crc32Iscsi),
             size: 0,
-            unsynced: 0,
-            write_back: None,
+            written_back: 0,
         })
     }
 
@@ -50,27 +48,13 @@ impl Incoming {
         for chunk in chunks {
             self.digest.update(chunk);
             self.file.write_all(chunk)?;
-            let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
-            self.size += length;
-            self.unsynced += length;
+            self.size += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+        }
+        if self.size - self.written_back >= WRITE_BACK_BYTES {
+            start_write_back(&self.file, self.written_back, self.size);
+            self.written_back = self.size;
         }
         Ok(())
-    }
-
-    /// Starts writing to the disk what has gathered since the last time, beside further writes.
-    pub(crate) fn start_write_back(&mut self) {
-        let busy = self
-            .write_back
-            .as_ref()
-            .is_some_and(|running| !running.is_finished());
-        if busy || self.unsynced < WRITE_BACK_BYTES {
-            return;
-        }
-        if let Ok(file) = self.file.try_clone() {
-            self.unsynced = 0;
-            // Whether it worked shows at the last sync, which reports errors of earlier writes.
-            self.write_back = Some(tokio::task::spawn_blocking(move || drop(file.sync_data())));
-        }
     }
 
     /// Makes the file durable and gives it its name, unless that is taken
@@ -111,6 +95,20 @@ impl Drop for Incoming {
         drop(fs::remove_file(&self.path));
     }
 }
+
+/// Asks the system to begin writing that range to the disk, and does not wait: on Linux, to say that
+/// pages are not needed does that to those that are not written yet. Whether it worked shows at the
+/// last sync, which reports errors of earlier writes.
+#[cfg(target_os = "linux")]
+fn start_write_back(file: &File, from: u64, to: u64) {
+    use rustix::fs::{Advice, fadvise};
+    let length = std::num::NonZeroU64::new(to - from);
+    drop(fadvise(file, from, length, Advice::DontNeed));
+}
+
+/// Elsewhere the last sync does all of it.
+#[cfg(not(target_os = "linux"))]
+fn start_write_back(_file: &File, _from: u64, _to: u64) {}
 
 /// Makes the names in a directory durable.
 #[cfg(unix)]

@@ -141,7 +141,6 @@ impl BlobStore for LocalBlobStore {
             });
             let next = gather(&mut body, &mut size, limit).await;
             incoming = joined(writing).await?;
-            incoming.start_write_back();
             batch = next?;
         }
         let root = self.root.clone();
