@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
     Ports,
+    fire_triggers::fire_triggers,
     send_emails::send_emails,
     sweep_answers::sweep_answers,
     sweep_executions::sweep_executions,
@@ -30,6 +31,7 @@ const FINISH: Duration = Duration::from_secs(10);
 #[must_use = "stop it when the server stops"]
 pub struct Background {
     sweeper: JoinHandle<()>,
+    triggers: Option<JoinHandle<()>>,
     emails: Option<JoinHandle<()>>,
     runs: Option<JoinHandle<()>>,
     stopping: watch::Sender<bool>,
@@ -51,6 +53,7 @@ impl Background {
             tokio::spawn(async move { keep_mailing(&ports, &*mailer, &public_url, stopped).await })
         });
         Self {
+            triggers: Some(tokio::spawn(keep_firing(ports.clone()))),
             sweeper: spawn_sweeper(ports),
             emails,
             runs: Some(runs),
@@ -63,6 +66,7 @@ impl Background {
     pub fn start_sweeping(ports: Ports) -> Self {
         Self {
             sweeper: spawn_sweeper(ports),
+            triggers: None,
             emails: None,
             runs: None,
             stopping: watch::Sender::new(false),
@@ -74,6 +78,10 @@ impl Background {
     /// are stopped and go back into the queue.
     pub async fn stop(self) {
         self.sweeper.abort();
+        if let Some(triggers) = self.triggers {
+            // What it has not finished is undone, and done by the next server.
+            triggers.abort();
+        }
         self.stopping.send_replace(true);
         if let Some(mut runs) = self.runs
             && timeout(FINISH, &mut runs).await.is_err()
@@ -86,6 +94,26 @@ impl Background {
         {
             tracing::warn!("the mail server is too slow to wait for");
             emails.abort();
+        }
+    }
+}
+
+/// How often what triggers wait for is looked for although nothing was heard of it: the ticks of
+/// schedules, and what was announced while this server did not hear.
+const TRIGGERS_EVERY: Duration = Duration::from_secs(1);
+
+/// Starts what triggers wait for, again and again, until the task is aborted.
+async fn keep_firing(ports: Ports) {
+    let mut news = ports.triggers.subscribe();
+    loop {
+        match fire_triggers(&ports).await {
+            Ok(0) => {}
+            Ok(runs) => tracing::debug!(runs, "triggers fired"),
+            Err(error) => tracing::warn!(%error, "could not look for what triggers wait for"),
+        }
+        tokio::select! {
+            () = news.next() => {}
+            () = sleep(TRIGGERS_EVERY) => {}
         }
     }
 }

@@ -21,7 +21,7 @@ use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
     PgJobRepository, PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue,
-    PgTenancyRepository, migrate,
+    PgTenancyRepository, PgTriggerStore, migrate,
 };
 use labdata_ray_runner::{RayRunner, Settings as RaySettings};
 
@@ -166,6 +166,7 @@ impl DatabaseServer {
             executions: Arc::new(PgExecutionRepository::new(self.database.clone())),
             runs: Arc::new(PgRunQueue::new(self.database.clone())),
             run_logs: Arc::new(PgRunLogStore::new(self.database.clone())),
+            triggers: Arc::new(PgTriggerStore::new(self.database.clone())),
             files: Arc::new(PgFileRepository::new(self.database.clone())),
             blobs: Arc::clone(&blobs),
             signer,

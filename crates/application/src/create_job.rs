@@ -2,10 +2,14 @@
 
 use labdata_domain::{
     actor::Actor,
-    ids::JobId,
-    job::{Job, JobName, ParameterDefinition, ScriptVersion, check_parameters},
+    ids::{JobId, TriggerId},
+    job::{
+        Job, JobName, ParameterDefinition, ScriptVersion, check_parameters,
+        trigger::{Conditions, Trigger, TriggerChange},
+    },
     scope::Scope,
 };
+use labdata_ports::PortError;
 
 use crate::{Error, Ports, check_script::check_script};
 
@@ -20,18 +24,22 @@ pub struct CreateJob {
     pub description: Option<String>,
     /// What its runs are asked for.
     pub parameters: Vec<ParameterDefinition>,
+    /// What starts it without anybody asking.
+    pub trigger: TriggerChange,
 }
 
 /// Creates a job with the first version of its script.
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::Invalid`] when no job can bear the name,
-/// the code is not Python or the parameters make no sense; [`Error::Conflict`] when another job
-/// bears the name.
+/// the code is not Python, or parameters or trigger make no sense; [`Error::NotFound`] for an
+/// unknown instrument; [`Error::Conflict`] when another job bears the name.
 pub async fn create_job(ports: &Ports, actor: &Actor, command: CreateJob) -> Result<Job, Error> {
     actor.require(Scope::Write)?;
     let name = parse_name(&command.name)?;
     check_parameters(&command.parameters).map_err(|error| Error::Invalid(error.to_string()))?;
+    let id = JobId::new(ports.ids.next_id());
+    let trigger = change_trigger(ports, actor, id, None, &command.trigger).await?;
     check_script(&command.code).await?;
     let script = ScriptVersion {
         number: 1,
@@ -43,10 +51,47 @@ pub async fn create_job(ports: &Ports, actor: &Actor, command: CreateJob) -> Res
         description: command.description.filter(|text| !text.is_empty()),
         version_number: Some(script.number),
         parameters: command.parameters,
-        ..Job::new(JobId::new(ports.ids.next_id()), name, script.created_at)
+        trigger,
+        ..Job::new(id, name, script.created_at)
     };
     ports.jobs.add(actor.organization, &job, &script).await?;
     Ok(job)
+}
+
+/// The trigger of a job after a change, checked against what there is.
+pub(crate) async fn change_trigger(
+    ports: &Ports,
+    actor: &Actor,
+    job: JobId,
+    standing: Option<&Trigger>,
+    change: &TriggerChange,
+) -> Result<Option<Trigger>, Error> {
+    let id = TriggerId::new(ports.ids.next_id());
+    let changed = change
+        .apply(job, standing, id, actor.user, ports.clock.now())
+        .map_err(|error| Error::Invalid(error.to_string()))?;
+    let Some(trigger) = &changed else {
+        return Ok(None);
+    };
+    if let Some(instrument) = trigger.instrument {
+        ports
+            .instruments
+            .get(actor.organization, instrument)
+            .await?;
+    }
+    if let Ok(Conditions::JobCompleted(conditions)) = trigger.parsed() {
+        match ports.jobs.get(actor.organization, conditions.source).await {
+            Ok(_) => {}
+            Err(PortError::NotFound(_)) => {
+                return Err(Error::Invalid(format!(
+                    "trigger_conditions: there is no job {}",
+                    conditions.source
+                )));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(changed)
 }
 
 /// The name of a job.

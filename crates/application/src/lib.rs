@@ -19,6 +19,7 @@ pub mod delete_file;
 pub mod drop_table;
 pub mod end_run;
 pub mod error;
+pub mod fire_triggers;
 pub mod first_start;
 pub mod get_execution;
 pub mod get_file_content;

@@ -19,6 +19,7 @@ use labdata_ports::{
     run_logs::RunLogStore,
     runs::RunQueue,
     tenancy::TenancyRepository,
+    triggers::TriggerStore,
 };
 
 use crate::key_cache::KeyCache;
@@ -46,6 +47,8 @@ pub struct Ports {
     pub runs: Arc<dyn RunQueue>,
     /// What runs wrote.
     pub run_logs: Arc<dyn RunLogStore>,
+    /// Triggers of jobs, and what they wait for.
+    pub triggers: Arc<dyn TriggerStore>,
     /// Records of files.
     pub files: Arc<dyn FileRepository>,
     /// Bytes of files.

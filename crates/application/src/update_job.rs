@@ -3,12 +3,18 @@
 use labdata_domain::{
     actor::Actor,
     ids::JobId,
-    job::{Edit, Job, ParameterDefinition, ScriptVersion, apply_edits, check_parameters},
+    job::{
+        Edit, Job, ParameterDefinition, ScriptVersion, apply_edits, check_parameters,
+        trigger::TriggerChange,
+    },
     scope::Scope,
 };
 
 use crate::{
-    Error, Ports, check_script::check_script, create_job::parse_name, get_job::with_script,
+    Error, Ports,
+    check_script::check_script,
+    create_job::{change_trigger, parse_name},
+    get_job::with_script,
 };
 
 /// How often a change is made anew because the job changed meanwhile. Of changes that race, one
@@ -28,6 +34,8 @@ pub struct UpdateJob {
     pub archived: Option<bool>,
     /// What its runs are asked for, in place of what they were.
     pub parameters: Option<Vec<ParameterDefinition>>,
+    /// What becomes of its trigger.
+    pub trigger: TriggerChange,
 }
 
 /// What becomes of a script.
@@ -43,8 +51,8 @@ pub enum CodeChange {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when no
-/// job can bear the name, an edit does not match exactly once, the code is not Python or the
-/// parameters make no sense; [`Error::Conflict`] when another
+/// job can bear the name, an edit does not match exactly once, the code is not Python,
+/// or parameters or trigger make no sense; [`Error::Conflict`] when another
 /// job bears the name.
 pub async fn update_job(
     ports: &Ports,
@@ -56,7 +64,20 @@ pub async fn update_job(
     let mut checked = None;
     for _ in 0..MAX_ATTEMPTS {
         let (standing, script) = with_script(ports, actor, id).await?;
-        let (changed, script) = change(ports, actor, &standing, script, &command)?;
+        let (mut changed, script) = change(ports, actor, &standing, script, &command)?;
+        let trigger = standing.trigger.as_ref();
+        changed.trigger = change_trigger(ports, actor, id, trigger, &command.trigger).await?;
+        if let Some(trigger) = &mut changed.trigger {
+            if changed.version_number.is_none() {
+                return Err(Error::Invalid(
+                    "this job has no script that a trigger could run: give its code".to_owned(),
+                ));
+            }
+            if standing.archived && !changed.archived {
+                // What it would have done in the archive is not made up for.
+                trigger.armed_at = ports.clock.now();
+            }
+        }
         if changed == standing && script.is_none() {
             return Ok(standing);
         }

@@ -90,3 +90,7 @@ id!(
     /// An event in the outbox.
     EventId
 );
+id!(
+    /// What starts a job without anybody asking.
+    TriggerId
+);

@@ -5,13 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use labdata_domain::{
     api_key::{ApiKey, PlainApiKey},
     execution::{Execution, ExecutionState, Origin},
-    ids::{ApiKeyId, ExecutionId, InstrumentId, JobId, OrganizationId, UserId},
+    ids::{ApiKeyId, ExecutionId, InstrumentId, JobId, OrganizationId, TriggerId, UserId},
     instrument::Instrument,
-    job::{Job, ParameterDefinition, ScriptVersion, Widget},
+    job::{
+        Job, ParameterDefinition, ScriptVersion, Widget,
+        trigger::{Category, Trigger},
+    },
     scope::Scopes,
     tenancy::{Organization, User},
 };
-use serde_json::Number;
+use serde_json::{Number, Value};
 use time::{Duration, OffsetDateTime, macros::datetime};
 use uuid::Uuid;
 
@@ -108,6 +111,7 @@ pub fn job(name: &str, created_at: OffsetDateTime) -> Job {
         created_at,
         version_number: None,
         parameters: Vec::new(),
+        trigger: None,
         revision: 1,
     }
 }
@@ -142,6 +146,22 @@ pub fn parameters() -> Vec<ParameterDefinition> {
         default: None,
     };
     vec![full, bare]
+}
+
+/// A trigger that is not stored yet, armed when every clause begins.
+#[must_use]
+pub fn trigger(category: Category, conditions: Value, set_by: UserId) -> Trigger {
+    let Value::Object(conditions) = conditions else {
+        panic!("conditions are an object");
+    };
+    Trigger {
+        id: TriggerId::new(uuid()),
+        category,
+        instrument: None,
+        conditions,
+        set_by,
+        armed_at: at(0),
+    }
 }
 
 /// A version of a script that is not stored yet.

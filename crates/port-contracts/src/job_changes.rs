@@ -3,16 +3,20 @@
 use futures::future::join_all;
 use labdata_domain::{
     ids::{JobId, OrganizationId},
-    job::{Job, ScriptVersion},
+    job::{
+        Job, ScriptVersion,
+        trigger::{Category, Trigger},
+    },
     page::PageRequest,
     tenancy::User,
 };
 use labdata_ports::jobs::{JobFilter, JobRepository};
+use serde_json::json;
 
 use crate::{
     Subject,
     assertions::{assert_conflict, assert_not_found, assert_one_winner},
-    fixtures::Tenants,
+    fixtures::{Instruments, Tenants},
     given::{self, at},
     paging::ALL,
 };
@@ -33,6 +37,7 @@ macro_rules! job_changes_contract {
             versions_are_read_by_the_page,
             an_unknown_version_is_not_found,
             other_organizations_change_and_read_nothing,
+            a_trigger_comes_and_goes_with_its_job,
         }
     };
 }
@@ -333,4 +338,49 @@ where
     assert_not_found(jobs.versions(theirs, job.id, ALL).await);
     assert_not_found(jobs.version(theirs, job.id, 1).await);
     assert_eq!(jobs.get(ours, job.id).await.unwrap(), job);
+}
+
+/// A trigger is stored with the job, replaced, kept and taken away with it.
+pub async fn a_trigger_comes_and_goes_with_its_job<H>(harness: &H)
+where
+    H: Tenants + Instruments + Subject<dyn JobRepository>,
+{
+    let lab = harness.organization("lab").await.id;
+    let user = harness.user(lab, "somebody@example.org").await;
+    let instrument = harness.instrument(lab, "reader").await;
+    let jobs = harness.subject();
+    let source = added(&*jobs, "source", &user).await;
+    let (job, script) = with_script("parse", &user);
+    let files = Trigger {
+        instrument: Some(instrument.id),
+        ..given::trigger(
+            Category::FileUploaded,
+            json!({"file_extensions": ["csv"]}),
+            user.id,
+        )
+    };
+    let mut job = Job {
+        trigger: Some(files),
+        ..job
+    };
+    jobs.add(lab, &job, &script).await.unwrap();
+    assert_eq!(jobs.get(lab, job.id).await.unwrap(), job);
+    let conditions = json!({"source_job_id": source.id, "statuses": ["failed"]});
+    let after = Trigger {
+        armed_at: at(10),
+        ..given::trigger(Category::JobCompleted, conditions, user.id)
+    };
+    for trigger in [Some(after.clone()), Some(after), None] {
+        job.trigger = trigger;
+        assert!(jobs.update(lab, job.revision, &job, None).await.unwrap());
+        job.revision += 1;
+        let stored = jobs.get(lab, job.id).await.unwrap();
+        assert_eq!(
+            stored.trigger.as_ref().map(|trigger| &trigger.conditions),
+            job.trigger.as_ref().map(|trigger| &trigger.conditions)
+        );
+        assert_eq!(stored.trigger.is_some(), job.trigger.is_some());
+        let all = jobs.list(lab, &JobFilter::default(), ALL).await.unwrap();
+        assert!(all.items.contains(&stored));
+    }
 }

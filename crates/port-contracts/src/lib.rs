@@ -77,6 +77,7 @@ pub mod run_queue;
 pub mod run_queue_ends;
 pub mod runs;
 pub mod tenancy;
+pub mod triggers;
 
 pub use async_trait::async_trait;
 pub use harness::{Harness, Subject};

@@ -40,7 +40,8 @@ pub trait JobRepository: Send + Sync {
     async fn ensure(&self, organization: OrganizationId, candidate: &Job)
     -> Result<Job, PortError>;
 
-    /// Stores a new job with the first version of its script, whose number the job names.
+    /// Stores a new job with the first version of its script, whose number the job names, and its
+    /// trigger.
     ///
     /// # Errors
     /// [`PortError::Conflict`] when the organization has a job of this name; of racing calls
@@ -54,7 +55,8 @@ pub trait JobRepository: Send + Sync {
 
     /// Stores a job anew that was read as `revision`, with the version of its script that came with
     /// the change, all or nothing. Returns whether it did: not when the job has changed since. The
-    /// stored revision is one higher.
+    /// stored revision is one higher. A schedule whose trigger was armed at another time than before
+    /// MUST fire next at its first tick after that time, and any other one when it was to fire.
     ///
     /// # Errors
     /// [`PortError::NotFound`]; [`PortError::Conflict`] when another job bears the name.

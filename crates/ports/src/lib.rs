@@ -26,6 +26,7 @@ pub mod run_logs;
 pub mod runner;
 pub mod runs;
 pub mod tenancy;
+pub mod triggers;
 
 pub use clock::Clock;
 pub use error::PortError;

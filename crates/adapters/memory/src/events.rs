@@ -42,18 +42,23 @@ impl State {
             kind,
             created_at,
         });
+        self.event_subscribers
+            .retain(|subscriber| subscriber.unbounded_send(()).is_ok());
+    }
+
+    /// The oldest events, which are no longer there.
+    pub(crate) fn take_events(&mut self, limit: u32) -> Vec<Event> {
+        self.events
+            .sort_by_key(|event| (event.created_at, event.id));
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let taken = limit.min(self.events.len());
+        self.events.drain(..taken).collect()
     }
 }
 
 #[async_trait]
 impl EventOutbox for InMemoryEventOutbox {
     async fn take(&self, limit: u32) -> Result<Vec<Event>, PortError> {
-        let mut state = self.memory.lock();
-        state
-            .events
-            .sort_by_key(|event| (event.created_at, event.id));
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let taken = limit.min(state.events.len());
-        Ok(state.events.drain(..taken).collect())
+        Ok(self.memory.lock().take_events(limit))
     }
 }

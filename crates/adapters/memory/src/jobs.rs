@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{JobId, OrganizationId},
-    job::{Job, ScriptVersion, VersionSummary},
+    job::{Job, ScriptVersion, VersionSummary, trigger::Trigger},
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
@@ -49,6 +49,19 @@ impl State {
             thing: candidate.clone(),
         });
         Ok(candidate.clone())
+    }
+
+    /// Notes when the job's trigger ticks next, where it was armed anew.
+    fn set_tick(&mut self, job: &Job, standing: Option<&Trigger>) {
+        let armed = |trigger: Option<&Trigger>| trigger.map(|trigger| trigger.armed_at);
+        if armed(job.trigger.as_ref()) == armed(standing) {
+            return;
+        }
+        let tick = job.trigger.as_ref();
+        match tick.and_then(|trigger| trigger.next_after(trigger.armed_at)) {
+            Some(tick) => self.ticks.insert(job.id, tick),
+            None => self.ticks.remove(&job.id),
+        };
     }
 
     /// Refuses the job when another one of the organization bears its name.
@@ -107,6 +120,7 @@ impl JobRepository for InMemoryJobRepository {
         state.require_organization(organization)?;
         state.require_free_name(organization, job)?;
         state.scripts.insert(job.id, vec![script.clone()]);
+        state.set_tick(job, None);
         state.jobs.push(Owned {
             organization,
             thing: job.clone(),
@@ -122,10 +136,12 @@ impl JobRepository for InMemoryJobRepository {
         script: Option<&ScriptVersion>,
     ) -> Result<bool, PortError> {
         let mut state = self.memory.lock();
-        if state.job(organization, job.id)?.revision != revision {
+        let standing = state.job(organization, job.id)?.clone();
+        if standing.revision != revision {
             return Ok(false);
         }
         state.require_free_name(organization, job)?;
+        state.set_tick(job, standing.trigger.as_ref());
         state
             .scripts
             .entry(job.id)

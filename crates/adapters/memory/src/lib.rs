@@ -53,6 +53,7 @@ mod runs;
 mod signer;
 mod tables;
 mod tenancy;
+mod triggers;
 
 pub use api_keys::InMemoryApiKeyRepository;
 pub use blob::InMemoryBlobStore;
@@ -74,3 +75,4 @@ pub use runner::InMemoryJobRunner;
 pub use runs::InMemoryRunQueue;
 pub use signer::InMemoryUrlSigner;
 pub use tenancy::InMemoryTenancyRepository;
+pub use triggers::InMemoryTriggerStore;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures::channel::mpsc;
 use labdata_domain::{
     api_key::ApiKey,
     event::Event,
@@ -18,6 +19,7 @@ use labdata_domain::{
     tenancy::{Organization, User},
 };
 use labdata_ports::{PortError, blob::Granted};
+use time::OffsetDateTime;
 
 use crate::{idempotency, notifications, run_logs, runs, tables::Tables};
 
@@ -45,6 +47,8 @@ pub(crate) struct State {
     pub(crate) jobs: Vec<Owned<Job>>,
     /// The versions of each job's script, oldest first.
     pub(crate) scripts: BTreeMap<JobId, Vec<ScriptVersion>>,
+    /// When the schedule of a job's trigger ticks next.
+    pub(crate) ticks: BTreeMap<JobId, OffsetDateTime>,
     pub(crate) executions: Vec<Owned<Execution>>,
     pub(crate) started_by: BTreeMap<ExecutionId, UserId>,
     pub(crate) runs: BTreeMap<ExecutionId, runs::Standing>,
@@ -55,6 +59,8 @@ pub(crate) struct State {
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,
     pub(crate) notifications: Vec<notifications::Row>,
     pub(crate) events: Vec<Event>,
+    /// Who waits for events.
+    pub(crate) event_subscribers: Vec<mpsc::UnboundedSender<()>>,
     /// How many events there ever were.
     pub(crate) events_so_far: u128,
     /// Answers by API key, operation and idempotency key.

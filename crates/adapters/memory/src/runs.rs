@@ -63,6 +63,48 @@ impl State {
         });
     }
 
+    /// Stores a run that waits for a worker.
+    pub(crate) fn enqueue_run(
+        &mut self,
+        organization: OrganizationId,
+        run: &NewRun,
+    ) -> Result<Execution, PortError> {
+        let job_name = self.job(organization, run.job)?.name.clone();
+        let known = self
+            .users
+            .iter()
+            .any(|user| user.organization == organization && user.id == run.started_by);
+        if !known {
+            return Err(PortError::NotFound("user"));
+        }
+        if let Some(source) = run.source {
+            self.execution_mut(organization, source)?;
+        }
+        let execution = Execution {
+            id: run.id,
+            job_id: run.job,
+            job_name,
+            origin: Origin::Platform(PlatformRun {
+                script_version: run.script_version,
+                trigger_file: run.trigger_file,
+                parameters: run.parameters.clone(),
+                source: run.source,
+                exit_code: None,
+            }),
+            state: ExecutionState::Queued,
+            created_at: run.queued_at,
+            started_at: None,
+        };
+        self.started_by.insert(run.id, run.started_by);
+        self.runs.insert(run.id, Standing::default());
+        self.executions.push(Owned {
+            organization,
+            thing: execution.clone(),
+        });
+        self.tell(RunNews::Queued);
+        Ok(execution)
+    }
+
     fn holds(&self, claim: RunClaim) -> bool {
         self.runs.get(&claim.execution).is_some_and(|standing| {
             standing.attempt == claim.attempt && standing.held_until.is_some()
@@ -128,41 +170,7 @@ impl RunQueue for InMemoryRunQueue {
         organization: OrganizationId,
         run: &NewRun,
     ) -> Result<Execution, PortError> {
-        let mut state = self.memory.lock();
-        let job_name = state.job(organization, run.job)?.name.clone();
-        let known = state
-            .users
-            .iter()
-            .any(|user| user.organization == organization && user.id == run.started_by);
-        if !known {
-            return Err(PortError::NotFound("user"));
-        }
-        if let Some(source) = run.source {
-            state.execution_mut(organization, source)?;
-        }
-        let execution = Execution {
-            id: run.id,
-            job_id: run.job,
-            job_name,
-            origin: Origin::Platform(PlatformRun {
-                script_version: run.script_version,
-                trigger_file: run.trigger_file,
-                parameters: run.parameters.clone(),
-                source: run.source,
-                exit_code: None,
-            }),
-            state: ExecutionState::Queued,
-            created_at: run.queued_at,
-            started_at: None,
-        };
-        state.started_by.insert(run.id, run.started_by);
-        state.runs.insert(run.id, Standing::default());
-        state.executions.push(Owned {
-            organization,
-            thing: execution.clone(),
-        });
-        state.tell(RunNews::Queued);
-        Ok(execution)
+        self.memory.lock().enqueue_run(organization, run)
     }
 
     async fn claim(
@@ -306,7 +314,7 @@ impl RunQueue for InMemoryRunQueue {
 }
 
 /// What a subscriber was told and has not heard yet.
-struct Subscription(mpsc::UnboundedReceiver<()>);
+pub(crate) struct Subscription(pub(crate) mpsc::UnboundedReceiver<()>);
 
 #[async_trait]
 impl Wakeups for Subscription {

@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{
-    errors::{Fault, corrupt, port_error},
+    errors::{Fault, corrupt},
     pool::{Connection, Database},
     schema::event,
 };
@@ -86,22 +86,27 @@ impl TryFrom<EventRow> for Event {
     }
 }
 
+/// Deletes the oldest events that nobody else is about to delete, and returns them.
+pub(crate) async fn take(connection: &mut Connection, limit: u32) -> Result<Vec<Event>, Fault> {
+    // The array makes the planner choose the rows once.
+    let rows: Vec<EventRow> = diesel::sql_query(
+        "WITH taken AS ( \
+             DELETE FROM labdata.event WHERE id = ANY (ARRAY( \
+                 SELECT id FROM labdata.event ORDER BY created_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)) \
+             RETURNING *) \
+         SELECT * FROM taken ORDER BY created_at, id",
+    )
+    .bind::<BigInt, _>(i64::from(limit))
+    .load(connection)
+    .await?;
+    let events = rows.into_iter().map(Event::try_from);
+    Ok(events.collect::<Result<_, _>>()?)
+}
+
 #[async_trait]
 impl EventOutbox for PgEventOutbox {
     async fn take(&self, limit: u32) -> Result<Vec<Event>, PortError> {
         let mut connection = self.database.connection().await?;
-        // The array makes the planner choose the rows once.
-        let rows: Vec<EventRow> = diesel::sql_query(
-            "WITH taken AS ( \
-                 DELETE FROM labdata.event WHERE id = ANY (ARRAY( \
-                     SELECT id FROM labdata.event ORDER BY created_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)) \
-                 RETURNING *) \
-             SELECT * FROM taken ORDER BY created_at, id",
-        )
-        .bind::<BigInt, _>(i64::from(limit))
-        .load(&mut connection)
-        .await
-        .map_err(port_error)?;
-        rows.into_iter().map(Event::try_from).collect()
+        Ok(take(&mut connection, limit).await?)
     }
 }

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{JobId, OrganizationId, UserId},
-    job::{Job, ScriptVersion, VersionSummary},
+    job::{Job, ScriptVersion, VersionSummary, trigger::Trigger},
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
@@ -20,13 +20,14 @@ use crate::{
     errors::{Fault, corrupt, end, port_error, retried},
     paging::{overfetched, page_of},
     pool::{Connection, Database},
-    schema::{job, job_version},
+    schema::{job, job_trigger, job_version},
     transaction,
+    trigger_rows::{self as triggers, TriggerRow},
 };
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = job)]
-struct JobRow {
+struct JobOnlyRow {
     id: Uuid,
     name: String,
     archived: bool,
@@ -37,10 +38,22 @@ struct JobRow {
     parameter_definitions: Value,
 }
 
+/// A job with its trigger.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = job)]
+struct JobRow {
+    #[diesel(embed)]
+    job: JobOnlyRow,
+    #[diesel(embed)]
+    trigger: Option<TriggerRow>,
+}
+
 impl TryFrom<JobRow> for Job {
     type Error = PortError;
 
     fn try_from(row: JobRow) -> Result<Self, PortError> {
+        let trigger = row.trigger.map(Trigger::try_from).transpose()?;
+        let row = row.job;
         let corrupt = |column| corrupt("job", column, row.id);
         let version_number = row.version_number.map(u32::try_from).transpose();
         Ok(Self {
@@ -48,6 +61,7 @@ impl TryFrom<JobRow> for Job {
             version_number: version_number.map_err(|_| corrupt("version_number"))?,
             parameters: serde_json::from_value(row.parameter_definitions)
                 .map_err(|_| corrupt("parameter_definitions"))?,
+            trigger,
             revision: u64::try_from(row.revision).map_err(|_| corrupt("revision"))?,
             name: row.name,
             archived: row.archived,
@@ -137,7 +151,8 @@ async fn add(
         .execute(connection)
         .await
         .map_err(|error| refusal(error, job))?;
-    add_version(connection, organization, job.id, script).await
+    add_version(connection, organization, job.id, script).await?;
+    triggers::store(connection, organization, job).await
 }
 
 async fn add_version(
@@ -194,6 +209,7 @@ async fn update(
     if let Some(script) = script {
         add_version(connection, organization, job.id, script).await?;
     }
+    triggers::store(connection, organization, job).await?;
     Ok(true)
 }
 
@@ -235,6 +251,7 @@ async fn job_named(
     name: &str,
 ) -> Result<Option<Job>, PortError> {
     let row = job::table
+        .left_join(job_trigger::table)
         .filter(job::organization_id.eq(organization.as_uuid()))
         .filter(job::name.eq(name))
         .select(JobRow::as_select())
@@ -255,6 +272,7 @@ impl JobRepository for PgJobRepository {
     ) -> Result<Page<Job>, PortError> {
         let mut connection = self.database.connection().await?;
         let mut query = job::table
+            .left_join(job_trigger::table)
             .filter(job::organization_id.eq(organization.as_uuid()))
             .select(JobRow::as_select())
             .into_boxed();
@@ -281,7 +299,8 @@ impl JobRepository for PgJobRepository {
     async fn get(&self, organization: OrganizationId, id: JobId) -> Result<Job, PortError> {
         let mut connection = self.database.connection().await?;
         let row = job::table
-            .find(id.as_uuid())
+            .left_join(job_trigger::table)
+            .filter(job::id.eq(id.as_uuid()))
             .filter(job::organization_id.eq(organization.as_uuid()))
             .select(JobRow::as_select())
             .first(&mut connection)

@@ -32,6 +32,8 @@ mod schema;
 mod sql;
 mod tenancy;
 mod transaction;
+mod trigger_rows;
+mod triggers;
 
 pub use api_keys::PgApiKeyRepository;
 pub use catalog::PgCatalogStore;
@@ -49,3 +51,4 @@ pub use query::PgQueryRunner;
 pub use run_logs::PgRunLogStore;
 pub use runs::PgRunQueue;
 pub use tenancy::PgTenancyRepository;
+pub use triggers::PgTriggerStore;

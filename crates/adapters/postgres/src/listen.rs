@@ -23,16 +23,19 @@ pub(crate) enum Channel {
     RunQueued,
     /// A run stopped to run.
     RunEnded,
+    /// Something happened that triggers may wait for.
+    Event,
 }
 
 impl Channel {
-    const ALL: [Self; 2] = [Self::RunQueued, Self::RunEnded];
+    const ALL: [Self; 3] = [Self::RunQueued, Self::RunEnded, Self::Event];
 
     /// The channel's name in PostgreSQL.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::RunQueued => "labdata_run",
             Self::RunEnded => "labdata_run_ended",
+            Self::Event => "labdata_event",
         }
     }
 }
@@ -82,10 +85,11 @@ impl Drop for Listener {
 }
 
 fn receiver(news: &News, channel: Channel) -> watch::Receiver<u64> {
-    let [queued, ended] = news;
+    let [queued, ended, event] = news;
     match channel {
         Channel::RunQueued => queued.subscribe(),
         Channel::RunEnded => ended.subscribe(),
+        Channel::Event => event.subscribe(),
     }
 }
 

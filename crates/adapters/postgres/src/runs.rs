@@ -457,7 +457,7 @@ impl RunQueue for PgRunQueue {
 }
 
 /// A subscription to what the listener hears.
-struct Heard(watch::Receiver<u64>);
+pub(crate) struct Heard(pub(crate) watch::Receiver<u64>);
 
 #[async_trait]
 impl Wakeups for Heard {

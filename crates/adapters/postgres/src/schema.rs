@@ -56,6 +56,21 @@ diesel::table! {
 }
 
 diesel::table! {
+    labdata.job_trigger (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        job_id -> Uuid,
+        category -> Text,
+        instrument_id -> Nullable<Uuid>,
+        conditions -> Jsonb,
+        source_job_id -> Nullable<Uuid>,
+        set_by -> Uuid,
+        armed_at -> Timestamptz,
+        next_fire_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
     labdata.job_version (organization_id, job_id, version_number) {
         job_id -> Uuid,
         organization_id -> Uuid,
@@ -208,5 +223,6 @@ diesel::table! {
 }
 
 diesel::joinable!(job_execution -> job (job_id));
+diesel::joinable!(job_trigger -> job (job_id));
 diesel::joinable!(job_version -> job (job_id));
-diesel::allow_tables_to_appear_in_same_query!(job_execution, job, job_version);
+diesel::allow_tables_to_appear_in_same_query!(job_execution, job, job_trigger, job_version);

@@ -8,7 +8,7 @@ use labdata_ports::Clock;
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository,
+    PgJobRepository, PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository, PgTriggerStore,
 };
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
@@ -38,6 +38,7 @@ impl OnPostgres {
             api_keys: Arc::new(PgApiKeyRepository::new(database.clone())),
             tenancy: Arc::new(PgTenancyRepository::new(database.clone())),
             jobs: Arc::new(PgJobRepository::new(database.clone())),
+            triggers: Arc::new(PgTriggerStore::new(database.clone())),
             executions: Arc::new(PgExecutionRepository::new(database.clone())),
             runs: Arc::new(PgRunQueue::new(database.clone())),
             run_logs: Arc::new(PgRunLogStore::new(database.clone())),

@@ -27,8 +27,8 @@ use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemoryTenancyRepository, InMemoryUrlSigner, Memory,
-    NoQueryRunner,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemoryTenancyRepository, InMemoryTriggerStore,
+    InMemoryUrlSigner, Memory, NoQueryRunner,
 };
 use labdata_ports::Clock;
 use reqwest::{
@@ -223,6 +223,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         run_logs: Arc::new(InMemoryRunLogStore::new(&memory)),
         notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
         notification_caps: Caps::default(),
+        triggers: Arc::new(InMemoryTriggerStore::new(&memory)),
         files: Arc::new(InMemoryFileRepository::new(&memory)),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         queries: Arc::new(NoQueryRunner),

@@ -14,8 +14,8 @@ use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemoryTenancyRepository, InMemoryUrlSigner, Memory,
-    NoQueryRunner, SequentialIds,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemoryTenancyRepository, InMemoryTriggerStore,
+    InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
 };
 use labdata_ports::Clock;
 
@@ -83,6 +83,7 @@ fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         run_logs: Arc::new(InMemoryRunLogStore::new(&memory)),
         notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
         notification_caps: Caps::default(),
+        triggers: Arc::new(InMemoryTriggerStore::new(&memory)),
         files: Arc::new(InMemoryFileRepository::new(&memory)),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         queries: Arc::new(NoQueryRunner),

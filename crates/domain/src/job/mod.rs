@@ -2,9 +2,11 @@
 
 mod parameter;
 mod script;
+pub mod trigger;
 
 use time::OffsetDateTime;
 
+use self::trigger::Trigger;
 use crate::ids::JobId;
 
 pub use parameter::{
@@ -39,6 +41,8 @@ pub struct Job {
     pub version_number: Option<u32>,
     /// What its runs are asked for.
     pub parameters: Vec<ParameterDefinition>,
+    /// What starts it without anybody asking.
+    pub trigger: Option<Trigger>,
     /// Counts its changes, so that a change can say which state it was made from.
     pub revision: u64,
 }
@@ -55,6 +59,7 @@ impl Job {
             created_at,
             version_number: None,
             parameters: Vec::new(),
+            trigger: None,
             revision: 1,
         }
     }

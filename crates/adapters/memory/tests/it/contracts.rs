@@ -7,7 +7,7 @@ use labdata_memory::{
     InMemoryEventOutbox, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
     InMemoryNotificationRepository, InMemoryRunLogStore, InMemoryRunQueue,
-    InMemoryTenancyRepository, Memory,
+    InMemoryTenancyRepository, InMemoryTriggerStore, Memory,
 };
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
@@ -15,7 +15,7 @@ use labdata_ports::{
     events::EventOutbox, executions::ExecutionRepository, files::FileRepository,
     idempotency::Idempotency, instruments::InstrumentRepository, jobs::JobRepository,
     notifications::NotificationRepository, run_logs::RunLogStore, runner::JobRunner,
-    runs::RunQueue, tenancy::TenancyRepository,
+    runs::RunQueue, tenancy::TenancyRepository, triggers::TriggerStore,
 };
 
 /// All fakes over one store.
@@ -47,6 +47,7 @@ subjects! {
     Idempotency => InMemoryIdempotency,
     InstrumentRepository => InMemoryInstrumentRepository,
     JobRepository => InMemoryJobRepository,
+    TriggerStore => InMemoryTriggerStore,
     ExecutionRepository => InMemoryExecutionRepository,
     RunQueue => InMemoryRunQueue,
     RunLogStore => InMemoryRunLogStore,
@@ -80,6 +81,7 @@ labdata_port_contracts::idempotency_contract!(InMemory);
 labdata_port_contracts::instruments_contract!(InMemory);
 labdata_port_contracts::jobs_contract!(InMemory);
 labdata_port_contracts::job_changes_contract!(InMemory);
+labdata_port_contracts::triggers_contract!(InMemory);
 labdata_port_contracts::executions_contract!(InMemory);
 labdata_port_contracts::run_queue_contract!(InMemory);
 labdata_port_contracts::run_logs_contract!(InMemory);

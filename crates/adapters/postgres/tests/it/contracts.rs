@@ -7,12 +7,13 @@ use labdata_ports::{
     api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore, events::EventOutbox,
     executions::ExecutionRepository, files::FileRepository, idempotency::Idempotency,
     instruments::InstrumentRepository, jobs::JobRepository, notifications::NotificationRepository,
-    run_logs::RunLogStore, runs::RunQueue, tenancy::TenancyRepository,
+    run_logs::RunLogStore, runs::RunQueue, tenancy::TenancyRepository, triggers::TriggerStore,
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore, PgEventOutbox,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
     PgJobRepository, PgNotificationRepository, PgRunLogStore, PgRunQueue, PgTenancyRepository,
+    PgTriggerStore,
 };
 use labdata_test_database::TestDatabase;
 
@@ -64,6 +65,7 @@ subjects! {
     Idempotency => PgIdempotency,
     InstrumentRepository => PgInstrumentRepository,
     JobRepository => PgJobRepository,
+    TriggerStore => PgTriggerStore,
     ExecutionRepository => PgExecutionRepository,
     RunQueue => PgRunQueue,
     RunLogStore => PgRunLogStore,
@@ -86,6 +88,7 @@ labdata_port_contracts::idempotency_contract!(Postgres);
 labdata_port_contracts::instruments_contract!(Postgres);
 labdata_port_contracts::jobs_contract!(Postgres);
 labdata_port_contracts::job_changes_contract!(Postgres);
+labdata_port_contracts::triggers_contract!(Postgres);
 labdata_port_contracts::executions_contract!(Postgres);
 labdata_port_contracts::run_queue_contract!(Postgres);
 labdata_port_contracts::run_logs_contract!(Postgres);

@@ -2,18 +2,25 @@
 
 use actix_web::web::Json;
 use labdata_application::create_job::{CreateJob, create_job};
-use labdata_domain::job::{MAX_CODE_LENGTH, MAX_NAME_LENGTH, ParameterDefinition};
-use serde_json::Value;
+use labdata_domain::{
+    ids::InstrumentId,
+    job::{MAX_CODE_LENGTH, MAX_NAME_LENGTH, ParameterDefinition, trigger::Category},
+};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
     JobView,
     parameters::{ParameterBody, definitions},
+    trigger::TriggerFields,
 };
 use crate::http::{
     Answer, Call, JsonBody, Write,
     error::ErrorBody,
-    shape::{Fields, Place, Shape, readers::text},
+    shape::{
+        Fields, Place, Shape,
+        readers::{MaybeId, text},
+    },
 };
 
 /// The job to create.
@@ -31,6 +38,20 @@ pub struct CreateJobBody {
     /// What its runs are asked for.
     #[schema(value_type = Option<Vec<ParameterBody>>, max_items = 100)]
     parameter_definitions: Vec<ParameterDefinition>,
+    /// True gives the job a trigger, as the other `trigger_` fields say.
+    trigger_enabled: Option<bool>,
+    /// What the trigger waits for: `file_uploaded`, `job_completed` or `schedule`. Needed where
+    /// `trigger_enabled` is true.
+    #[schema(value_type = Option<String>, example = "file_uploaded")]
+    trigger_category: Option<Category>,
+    /// Only files of this instrument; of `file_uploaded` only.
+    #[schema(value_type = Option<String>)]
+    trigger_instrument_id: Option<MaybeId<InstrumentId>>,
+    /// Of `file_uploaded`: `file_name_pattern`, `file_extensions`, `source_type`, `min_size_kb`,
+    /// `max_size_kb`. Of `job_completed`: `source_job_id`, `statuses`. Of `schedule`: `cron`,
+    /// `timezone`.
+    #[schema(value_type = Option<Object>)]
+    trigger_conditions: Option<Map<String, Value>>,
 }
 
 impl Shape for CreateJobBody {
@@ -39,12 +60,18 @@ impl Shape for CreateJobBody {
         let name = fields.required("name", text(1..=MAX_NAME_LENGTH));
         let code = fields.required("code", text(..=MAX_CODE_LENGTH));
         let description = fields.nullable("description", text(..=10_000));
+        let trigger = TriggerFields::of(&mut fields);
         let parameters = fields.nullable("parameter_definitions", definitions());
+        let trigger = trigger?;
         Some(Self {
             name: name?,
             code: code?,
             description: description?,
             parameter_definitions: parameters?.unwrap_or_default(),
+            trigger_enabled: trigger.enabled,
+            trigger_category: trigger.category,
+            trigger_instrument_id: trigger.instrument,
+            trigger_conditions: trigger.conditions,
         })
     }
 }
@@ -65,11 +92,18 @@ impl Shape for CreateJobBody {
 )]
 pub async fn handle(call: Call<Write, JsonBody<CreateJobBody>>) -> Answer<Json<JobView>> {
     let JsonBody(body) = call.body.clone();
+    let trigger = TriggerFields {
+        enabled: body.trigger_enabled,
+        category: body.trigger_category,
+        instrument: body.trigger_instrument_id,
+        conditions: body.trigger_conditions,
+    };
     let command = CreateJob {
         name: body.name,
         code: body.code,
         description: body.description,
         parameters: body.parameter_definitions,
+        trigger: trigger.change()?,
     };
     let job = create_job(call.ports(), &call.actor, command).await?;
     Ok(Json(job.into()))

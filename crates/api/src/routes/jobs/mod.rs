@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use self::parameters::ParameterView;
+use self::{parameters::ParameterView, trigger::TriggerView};
 
 use crate::http::{
     Timestamp,
@@ -23,6 +23,7 @@ pub mod get;
 pub mod list;
 pub mod parameters;
 pub mod run;
+pub mod trigger;
 pub mod update;
 pub mod version;
 pub mod versions;
@@ -38,6 +39,8 @@ pub struct JobView {
     archived: bool,
     /// What it does.
     description: Option<String>,
+    /// What starts it without anybody asking.
+    trigger: Option<TriggerView>,
     /// What its runs are asked for.
     parameter_definitions: Vec<ParameterView>,
 }
@@ -49,6 +52,7 @@ impl From<Job> for JobView {
             name: job.name,
             archived: job.archived,
             description: job.description,
+            trigger: job.trigger.map(Into::into),
             parameter_definitions: job.parameters.into_iter().map(Into::into).collect(),
         }
     }

@@ -2,20 +2,26 @@
 
 use actix_web::web::Json;
 use labdata_application::update_job::{CodeChange, UpdateJob, update_job};
-use labdata_domain::job::{Edit, MAX_CODE_LENGTH, MAX_EDITS, MAX_NAME_LENGTH, ParameterDefinition};
-use serde_json::Value;
+use labdata_domain::{
+    ids::InstrumentId,
+    job::{
+        Edit, MAX_CODE_LENGTH, MAX_EDITS, MAX_NAME_LENGTH, ParameterDefinition, trigger::Category,
+    },
+};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
     JobPath, JobView,
     parameters::{ParameterBody, definitions},
+    trigger::TriggerFields,
 };
 use crate::http::{
     Answer, Call, JsonBody, Write,
     error::ErrorBody,
     shape::{
         Fields, Kind, Place, Shape,
-        readers::{boolean, list_of, shape, text},
+        readers::{MaybeId, boolean, list_of, shape, text},
     },
 };
 
@@ -40,6 +46,21 @@ pub struct UpdateJobBody {
     /// What its runs are asked for, in place of what they were.
     #[schema(value_type = Option<Vec<ParameterBody>>, max_items = 100)]
     parameter_definitions: Option<Vec<ParameterDefinition>>,
+    /// True sets the trigger as this body says, and nothing of an earlier one stays; false takes it
+    /// away. Without it, the other `trigger_` fields change the standing trigger.
+    trigger_enabled: Option<bool>,
+    /// What the trigger waits for: `file_uploaded`, `job_completed` or `schedule`. Needed where
+    /// `trigger_enabled` is true.
+    #[schema(value_type = Option<String>, example = "file_uploaded")]
+    trigger_category: Option<Category>,
+    /// Only files of this instrument; of `file_uploaded` only.
+    #[schema(value_type = Option<String>)]
+    trigger_instrument_id: Option<MaybeId<InstrumentId>>,
+    /// Of `file_uploaded`: `file_name_pattern`, `file_extensions`, `source_type`, `min_size_kb`,
+    /// `max_size_kb`. Of `job_completed`: `source_job_id`, `statuses`. Of `schedule`: `cron`,
+    /// `timezone`.
+    #[schema(value_type = Option<Object>)]
+    trigger_conditions: Option<Map<String, Value>>,
 }
 
 impl Shape for UpdateJobBody {
@@ -50,10 +71,12 @@ impl Shape for UpdateJobBody {
         let code = fields.nullable("code", text(..=MAX_CODE_LENGTH));
         let edits = fields.nullable("edits", list_of(0..=MAX_EDITS, shape()));
         let archived = fields.nullable("archived", boolean());
+        let trigger = TriggerFields::of(&mut fields);
         let parameters = fields.nullable("parameter_definitions", definitions());
         if let (Some(Some(_)), Some(Some(_))) = (&code, &edits) {
             return fields.refuse("edits", Kind::value_error("not together with code"));
         }
+        let trigger = trigger?;
         Some(Self {
             name: name?,
             description: description?,
@@ -61,6 +84,10 @@ impl Shape for UpdateJobBody {
             edits: edits?,
             archived: archived?,
             parameter_definitions: parameters?,
+            trigger_enabled: trigger.enabled,
+            trigger_category: trigger.category,
+            trigger_instrument_id: trigger.instrument,
+            trigger_conditions: trigger.conditions,
         })
     }
 }
@@ -118,6 +145,12 @@ pub async fn handle(
 ) -> Answer<Json<JobView>> {
     let id = call.path.job_id.or_not_found("job")?;
     let JsonBody(body) = call.body.clone();
+    let trigger = TriggerFields {
+        enabled: body.trigger_enabled,
+        category: body.trigger_category,
+        instrument: body.trigger_instrument_id,
+        conditions: body.trigger_conditions,
+    };
     let edits = body
         .edits
         .map(|edits| CodeChange::Edit(edits.into_iter().map(Edit::from).collect()));
@@ -127,6 +160,7 @@ pub async fn handle(
         code: body.code.map(CodeChange::Replace).or(edits),
         archived: body.archived,
         parameters: body.parameter_definitions,
+        trigger: trigger.change()?,
     };
     let job = update_job(call.ports(), &call.actor, id, command).await?;
     Ok(Json(job.into()))
