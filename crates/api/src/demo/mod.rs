@@ -3,6 +3,7 @@
 mod client;
 pub mod gen5;
 mod growth;
+mod platform;
 mod report;
 mod steps;
 mod story;

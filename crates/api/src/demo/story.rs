@@ -4,7 +4,14 @@ use anyhow::{Context, bail, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{client::Client, gen5::KineticExport, report, steps::Steps, writes};
+use super::{
+    client::Client,
+    gen5::KineticExport,
+    platform::{self, Parsed},
+    report,
+    steps::Steps,
+    writes,
+};
 use crate::commands::say;
 
 /// Plays the main job on the server at that URL with an instrument file, and checks every answer.
@@ -106,7 +113,30 @@ pub(crate) async fn tell(url: &str, key: &str, file_name: &str, file: &[u8]) -> 
         "1 row and 3 points gone, the rest untouched",
     );
 
+    parse_there(&client, &export, &file_id, &mut steps).await?;
     say(&format!("\n{}\n", report::table(&export)));
+    Ok(())
+}
+
+/// The same file parsed by a job on the platform. The series of a sample are replaced by those that
+/// its script writes.
+async fn parse_there(
+    client: &Client,
+    export: &KineticExport,
+    file_id: &str,
+    steps: &mut Steps,
+) -> anyhow::Result<()> {
+    match platform::parse_there(client, file_id).await? {
+        Parsed::Done(execution) => {
+            check_points(client, export)
+                .await
+                .context("reading back what the job wrote")?;
+            let points = export.wells.len() * export.hours.len();
+            let result = format!("{points} points by {execution}, all equal");
+            steps.done("parse it by a job on the platform", &result);
+        }
+        Parsed::NotHere(why) => say(&format!("     (no job was run on this machine: {why})")),
+    }
     Ok(())
 }
 

@@ -12,6 +12,13 @@ fn the_demo_tells_every_step_and_leaves_nothing_behind() {
     let (told, log) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{told}{log}");
     assert!(told.contains("2400 points on 3 pages, all equal"), "{told}");
+    let job = told
+        .lines()
+        .find(|line| line.contains("parse it by a job on the platform"));
+    assert!(
+        job.is_some_and(|line| line.contains("2400 points by ")),
+        "{told}"
+    );
     let blank = told
         .lines()
         .find(|line| line.trim_start().starts_with("D6 "))
