@@ -10,6 +10,10 @@ use std::{
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 use tokio_postgres::{Client, NoTls};
 
 const KEY: &str = "ldk_benchkey_0123456789abcdefghijklmnopqrstuv";
@@ -127,6 +131,18 @@ impl Bench {
         value
     }
 
+    /// A connection for writes without a client's own cost, which would be counted as the server's.
+    pub(crate) fn plain_connection(&self) -> impl Future<Output = PlainConnection> + use<> {
+        let host = self.base.trim_start_matches("http://").to_owned();
+        async move {
+            PlainConnection {
+                stream: TcpStream::connect(&host).await.unwrap(),
+                host,
+                received: Vec::new(),
+            }
+        }
+    }
+
     /// Posts JSON to a path of the API.
     pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
         let url = format!("{}/api/v1{path}", self.base);
@@ -173,6 +189,42 @@ impl Bench {
         self.server.kill().unwrap();
         self.server.wait().unwrap();
         self.postgres.stop().await.unwrap();
+    }
+}
+
+/// One kept-alive connection, written to and read from by hand.
+pub(crate) struct PlainConnection {
+    stream: TcpStream,
+    host: String,
+    received: Vec<u8>,
+}
+
+impl PlainConnection {
+    /// Writes, and waits for the answer, which must be 200.
+    pub(crate) async fn write(&mut self, body: &str) {
+        let request = format!(
+            "POST /api/v1/data/write HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {KEY}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.host,
+            body.len()
+        );
+        self.stream.write_all(request.as_bytes()).await.unwrap();
+        self.received.clear();
+        while !self.is_complete() {
+            assert_ne!(self.stream.read_buf(&mut self.received).await.unwrap(), 0);
+        }
+        assert!(self.received.starts_with(b"HTTP/1.1 200"));
+    }
+
+    fn is_complete(&self) -> bool {
+        let text = String::from_utf8_lossy(&self.received);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            return false;
+        };
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "));
+        length.is_some_and(|length| body.len() >= length.parse().unwrap())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::harness::{Bench, report, report_at_least, timed};
 const ROWS: usize = 10_000;
 const ROUNDS: usize = 7;
 const WRITERS: usize = 8;
-const WRITES: usize = 250;
+const WRITES: usize = 1_000;
 
 fn names(prefix: &str) -> Vec<String> {
     (0..ROWS).map(|i| format!("{prefix} {i}")).collect()
@@ -143,17 +143,18 @@ pub(crate) async fn single_rows(bench: &mut Bench) {
         let floor = (WRITERS * WRITES) as f64 / start.elapsed().as_secs_f64();
         let start = Instant::now();
         let ours = (0..WRITERS).map(|writer| {
-            let bench = &*bench;
-            async move {
+            let connecting = bench.plain_connection();
+            tokio::spawn(async move {
+                let mut connection = connecting.await;
                 for i in 0..WRITES {
                     let name = format!("single {round} {writer} {i}");
                     let body =
                         json!({ "tables": [{ "table": "sample", "rows": [{ "name": name }] }] });
-                    bench.write(body.to_string()).await;
+                    connection.write(&body.to_string()).await;
                 }
-            }
+            })
         });
-        futures::future::join_all(ours).await;
+        futures::future::try_join_all(ours).await.unwrap();
         let rate = (WRITERS * WRITES) as f64 / start.elapsed().as_secs_f64();
         if round > 0 {
             pairs.push((rate, floor));

@@ -518,3 +518,41 @@ async fn a_write_that_waits_too_long_for_rows_of_another_is_429_with_retry_after
     lab.write(body).await.json(200);
     assert_eq!(lab.column("sample", "name").await, ["a", "b", "c"]);
 }
+
+#[tokio::test]
+async fn tables_may_be_changed_while_they_are_written_to() {
+    const WRITERS: usize = 4;
+    const WRITES: usize = 25;
+    let lab = lab().await;
+    let writers = (0..WRITERS).map(async |writer| {
+        for write in 0..WRITES {
+            let rows = json!([{ "name": format!("{writer} {write}") }]);
+            lab.insert("sample", rows).await;
+        }
+    });
+    let definer = async {
+        let mut columns = vec![
+            json!({ "name": "name", "data_type": "string", "is_nullable": false, "is_unique": true }),
+            json!({ "name": "volume", "data_type": "float" }),
+            json!({ "name": "note", "data_type": "text" }),
+            json!({ "name": "parent", "data_type": "string", "references": "sample" }),
+        ];
+        for number in 0..10 {
+            let name = format!("added_{number}");
+            columns.push(json!({ "name": name, "data_type": "integer" }));
+            lab.define(
+                "sample",
+                json!({ "semantic_category": "curated", "columns": columns }),
+            )
+            .await;
+            // A column can be written as soon as it was acknowledged.
+            lab.insert("sample", json!([{ "name": name, (name): number }]))
+                .await;
+        }
+    };
+    futures::future::join(futures::future::join_all(writers), definer).await;
+    let rows = lab.rows("sample", json!({})).await;
+    assert_eq!(rows.len(), WRITERS * WRITES + 10);
+    let last = lab.rows("sample", json!({ "added_9": 9 })).await;
+    assert_eq!(last.len(), 1);
+}

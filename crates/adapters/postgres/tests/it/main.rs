@@ -12,6 +12,7 @@ mod data_concurrency;
 mod data_properties;
 mod events;
 mod file_lists;
+mod managed_server;
 mod migrations;
 mod query;
 mod query_attacks;

@@ -20,7 +20,7 @@ use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
 use tokio_postgres::Client;
 
-use crate::look_behind;
+use crate::{look_behind, managed_server::managed_database};
 
 /// What tests of queries stand on.
 pub(crate) struct QueryLab {
@@ -55,25 +55,10 @@ impl QueryLab {
         Self::at(&url, &url, Some(own)).await
     }
 
-    /// On a database of another's server: the platform owns it and may create roles, no more.
+    /// On a database of another's server.
     pub(crate) async fn managed() -> Self {
-        let own = TestDatabase::unmigrated().await;
+        let (url, own) = managed_database().await;
         let all = own.url().to_owned();
-        let (server, name) = all.rsplit_once('/').expect("a database's name");
-        let platform = format!("platform_of_{name}");
-        let behind = look_behind(&all).await;
-        behind
-            .batch_execute(&format!(
-                "CREATE ROLE {platform} LOGIN CREATEROLE; ALTER DATABASE {name} OWNER TO {platform}"
-            ))
-            .await
-            .expect("a role of the platform");
-        let (_, host) = server.split_once('@').expect("a role's name");
-        let url = format!("postgresql://{platform}@{host}/{name}");
-        let database = Database::new(&url, DatabaseSettings::default()).expect("a pool");
-        labdata_postgres::migrate(&database)
-            .await
-            .expect("migrated");
         Self::at(&url, &all, Some(own)).await
     }
 
