@@ -50,7 +50,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(jobs::update),
         endpoint!(jobs::versions),
         endpoint!(jobs::version),
-        endpoint!(jobs::run),
+        endpoint!(creating jobs::run),
         endpoint!(tables::put),
         endpoint!(tables::delete),
         endpoint!(tools::schema),

@@ -33,8 +33,15 @@ async fn a_request_that_is_sent_again_has_one_effect_and_is_answered_the_same() 
         .post("/api/v1/instruments", &json!({ "name": "reader" }))
         .await
         .json(200);
+    let job = lab
+        .client
+        .post("/api/v1/jobs", &json!({ "name": "run", "code": "print(1)" }))
+        .await
+        .json(200);
+    let run = format!("/api/v1/jobs/{}/run", job["id"].as_str().unwrap());
     for (path, body) in [
         (WRITE, one_row("once")),
+        (run.as_str(), json!({})),
         (
             "/api/v1/jobs",
             json!({ "name": "parse", "code": "print(1)" }),
@@ -62,7 +69,7 @@ async fn a_request_that_is_sent_again_has_one_effect_and_is_answered_the_same() 
     }
     assert_eq!(lab.rows("sample", json!({})).await.len(), 1);
     let executions = lab.client.get("/api/v1/job-executions").await.json(200);
-    assert_eq!(executions.as_array().unwrap().len(), 2, "{executions}");
+    assert_eq!(executions.as_array().unwrap().len(), 3, "{executions}");
 }
 
 #[tokio::test]
