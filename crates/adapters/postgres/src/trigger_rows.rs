@@ -64,7 +64,16 @@ pub(crate) async fn store(
         diesel::delete(own).execute(connection).await?;
         return Ok(());
     };
-    diesel::delete(own.filter(job_trigger::armed_at.ne(trigger.armed_at)))
+    let conditions = Value::Object(trigger.conditions.clone());
+    let instrument = trigger.instrument.map(InstrumentId::as_uuid);
+    // Clocks may stand still between two changes.
+    let changed = job_trigger::armed_at
+        .ne(trigger.armed_at)
+        .or(job_trigger::category.ne(trigger.category.as_str()))
+        .or(job_trigger::conditions.ne(&conditions))
+        .or(job_trigger::instrument_id.is_distinct_from(instrument))
+        .or(job_trigger::set_by.ne(trigger.set_by.as_uuid()));
+    diesel::delete(own.filter(changed))
         .execute(connection)
         .await?;
     diesel::insert_into(job_trigger::table)
@@ -73,8 +82,8 @@ pub(crate) async fn store(
             job_trigger::organization_id.eq(organization.as_uuid()),
             job_trigger::job_id.eq(job.id.as_uuid()),
             job_trigger::category.eq(trigger.category.as_str()),
-            job_trigger::instrument_id.eq(trigger.instrument.map(InstrumentId::as_uuid)),
-            job_trigger::conditions.eq(Value::Object(trigger.conditions.clone())),
+            job_trigger::instrument_id.eq(instrument),
+            job_trigger::conditions.eq(&conditions),
             job_trigger::source_job_id.eq(trigger.source_job().map(JobId::as_uuid)),
             job_trigger::set_by.eq(trigger.set_by.as_uuid()),
             job_trigger::armed_at.eq(trigger.armed_at),

@@ -36,3 +36,4 @@ mod server;
 mod settings;
 #[path = "../../../adapters/mail/tests/it/sink.rs"]
 mod smtp_sink;
+mod writing_jobs;
