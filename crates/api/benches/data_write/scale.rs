@@ -26,12 +26,12 @@ pub(crate) async fn insert_among_5_000_000(bench: &mut Bench) {
         { "name": "volume", "data_type": "float" } ] });
     bench.put("empty", columns.clone()).await;
     bench.put("full", columns).await;
-    let fill = format!(
+    let stored = format!(
         "INSERT INTO \"{schema}\".\"full\" (id, name, volume, created_at, updated_at, created_by_execution_id) \
          SELECT lpad(to_hex(i), 12, '0') || '-0000-7000-8000-' || lpad(to_hex(i), 12, '0'), 'stored ' || i, i, now(), now(), \
          md5((i / 1000)::text)::uuid FROM generate_series(1, {STORED}) AS i"
     );
-    bench.database.batch_execute(&fill).await.unwrap();
+    bench.database.batch_execute(&stored).await.unwrap();
     bench
         .database
         .batch_execute(&format!("VACUUM ANALYZE \"{schema}\".\"full\"; CHECKPOINT"))
