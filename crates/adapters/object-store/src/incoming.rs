@@ -103,7 +103,7 @@ impl Drop for Incoming {
 fn start_write_back(file: &File, from: u64, to: u64) {
     use rustix::fs::{Advice, fadvise};
     let length = std::num::NonZeroU64::new(to - from);
-    drop(fadvise(file, from, length, Advice::DontNeed));
+    let _ = fadvise(file, from, length, Advice::DontNeed);
 }
 
 /// Elsewhere the last sync does all of it.

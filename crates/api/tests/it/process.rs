@@ -67,8 +67,37 @@ impl Program {
         arguments: &[&str],
         environment: &[(&str, &str)],
     ) -> Self {
-        let mut child = labdata(directory, &["serve", "--bind", "127.0.0.1:0"])
-            .args(arguments)
+        let mut command = labdata(directory, &["serve", "--bind", "127.0.0.1:0"]);
+        command.args(arguments);
+        Self::start(command, environment)
+    }
+
+    /// Starts it so that it cannot write files longer than so many kilobytes: such a write fails.
+    pub(crate) fn serve_with_file_limit(
+        directory: &Path,
+        environment: &[(&str, &str)],
+        kilobytes: u32,
+    ) -> Self {
+        let plain = labdata(directory, &[]);
+        // Of the shells some count in blocks of 512 bytes, but bash in kilobytes.
+        let limited = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$@\"");
+        let mut command = Command::new("bash");
+        command
+            .args(["-c", &limited, "bash"])
+            .arg(plain.get_program())
+            .args(["serve", "--bind", "127.0.0.1:0"])
+            .current_dir(directory)
+            .stdin(Stdio::null());
+        for (name, value) in plain.get_envs() {
+            if value.is_none() {
+                command.env_remove(name);
+            }
+        }
+        Self::start(command, environment)
+    }
+
+    fn start(mut command: Command, environment: &[(&str, &str)]) -> Self {
+        let mut child = command
             .env("LABDATA_LOG", "warn")
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use crate::server::{Client, Reply, TestServer, in_memory, send};
 
 mod content;
+mod faults;
 mod list;
 mod signed_download;
 mod signed_upload;
