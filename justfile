@@ -10,7 +10,7 @@ default:
     @just --list --unsorted
 
 # Everything CI checks, the quick checks first
-ci: fmt-check layers deny advisories core lint doc test
+ci: fmt-check layers deny advisories core lint doc test fuzz
 
 # Format the code
 fmt:
@@ -31,6 +31,11 @@ doc:
 # All tests and doctests: contract suites, migrations up/down/up and the OpenAPI snapshot are among them
 test:
     cargo test --workspace --locked
+
+# Throw mutated bodies at the readers and the planner of data writes (needs cargo-fuzz)
+fuzz runs="50000":
+    mkdir -p target/fuzz/corpus
+    cargo fuzz run data_write --sanitizer none --target-dir target/fuzz target/fuzz/corpus fuzz/corpus/data_write -- -runs={{ runs }} -max_len=16384
 
 # Benchmarks, each beside its floor (nothing in CI is timed)
 bench *args:

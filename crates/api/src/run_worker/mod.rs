@@ -1,7 +1,7 @@
 //! The worker: takes runs from the queue and runs them.
 //!
 //! Any number of workers share one queue. A worker holds each of its runs under a lease that it
-//! renews while the script runs ([`hold`]); whoever holds no lease any more stops its script.
+//! renews while the script runs (`hold`); whoever holds no lease any more stops its script.
 
 mod hold;
 mod log;

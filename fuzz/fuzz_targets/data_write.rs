@@ -1,0 +1,157 @@
+//! The body of a data write, and the plan that is made of it.
+//!
+//! Whatever the bytes are, nothing panics or hangs; both readers of the body agree; and a body that
+//! fits is planned, or refused with at least one problem and at most 101.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use labdata_api::{http::shape, routes::data::write_body::WriteBody};
+use labdata_domain::{
+    catalog::{Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition},
+    data_write::{Answers, LookupAnswer, Questions, check},
+    scalar::{DataType, KeyValue},
+};
+use libfuzzer_sys::{Corpus, fuzz_target};
+use serde_json::Value;
+use uuid::Uuid;
+
+static CATALOG: LazyLock<Catalog> = LazyLock::new(catalog);
+
+fuzz_target!(|body: &[u8]| -> Corpus {
+    let streamed = WriteBody::stream(body);
+    // The streaming reader does not look into fields that are ignored, the other one does: a number
+    // or a text there that is no good stops only the latter.
+    let Ok(document) = serde_json::from_slice::<Value>(body) else {
+        return Corpus::Reject;
+    };
+    let read = shape::read::<WriteBody>("body", document);
+    let Ok(read) = read else {
+        assert!(streamed.is_none(), "only one reader takes it");
+        return Corpus::Keep;
+    };
+    let planned = plan(read);
+    if let Some(streamed) = streamed {
+        // The tree sorts the fields of its objects, so the columns of the two stand in other orders.
+        assert_eq!(plan(streamed), planned, "the readers disagree");
+    }
+    Corpus::Keep
+});
+
+/// How many problems there are; else how many rows of each table and points of each series would be
+/// written, and how many ids were made.
+fn plan(body: WriteBody) -> Result<(Vec<usize>, Vec<usize>, u128), usize> {
+    let checked = check(body.request, &CATALOG);
+    let answers = answers(checked.questions());
+    let mut ids = 0_u128;
+    let planned = checked.plan(&answers, &mut || {
+        ids += 1;
+        Uuid::from_u128(ids)
+    });
+    match planned {
+        Ok(plan) => Ok((
+            plan.tables.iter().map(|step| step.len).collect(),
+            plan.series.iter().map(|step| step.points).collect(),
+            ids,
+        )),
+        Err(problems) => {
+            assert!((1..=101).contains(&problems.len()), "{}", problems.len());
+            Err(problems.len())
+        }
+    }
+}
+
+/// Every answer there is, in turn.
+fn answers(questions: &Questions) -> Answers {
+    Answers {
+        ids: questions
+            .ids
+            .iter()
+            .map(|question| (0..question.keys.len()).map(|key| key % 3 != 2).collect())
+            .collect(),
+        lookups: questions
+            .lookups
+            .iter()
+            .map(|question| {
+                (0..question.len)
+                    .map(|lookup| match lookup % 3 {
+                        0 => LookupAnswer::One(KeyValue::Text(lookup.to_string())),
+                        1 => LookupAnswer::None,
+                        _ => LookupAnswer::Several,
+                    })
+                    .collect()
+            })
+            .collect(),
+    }
+}
+
+/// A table with a column of every type, one that references it, and one of its series.
+fn catalog() -> Catalog {
+    let column = |name: &str, data_type| ColumnDefinition {
+        name: name.to_owned(),
+        data_type,
+        description: None,
+        is_nullable: true,
+        is_unique: false,
+        is_primary_key: false,
+        default: None,
+        references: None,
+    };
+    let reference = |name: &str| ColumnDefinition {
+        references: Some(name.to_owned()),
+        ..column(name, DataType::String)
+    };
+    let required = |column: ColumnDefinition| ColumnDefinition {
+        is_nullable: false,
+        ..column
+    };
+    let mut tables = Vec::new();
+    for (name, category, columns) in [
+        (
+            "sample",
+            SemanticCategory::Curated,
+            vec![
+                ColumnDefinition {
+                    is_unique: true,
+                    ..required(column("name", DataType::String))
+                },
+                column("n", DataType::Integer),
+                column("v", DataType::Float),
+                column("b", DataType::Boolean),
+                column("at", DataType::Datetime),
+                column("on", DataType::Date),
+                column("u", DataType::Uuid),
+                column("j", DataType::Json),
+            ],
+        ),
+        (
+            "part",
+            SemanticCategory::Curated,
+            vec![
+                required(reference("sample")),
+                column("note", DataType::Text),
+            ],
+        ),
+        (
+            "curve",
+            SemanticCategory::Raw,
+            vec![
+                required(reference("sample")),
+                column("order", DataType::Integer),
+                required(column("od", DataType::Float)),
+            ],
+        ),
+    ] {
+        let definition = TableDefinition {
+            name: name.to_owned(),
+            description: None,
+            category,
+            columns,
+            unique_together: Vec::new(),
+        };
+        let catalog = Catalog::new(CatalogVersion(1), tables.clone());
+        tables.push(definition.resolve(&catalog).expect("a valid definition"));
+    }
+    Catalog::new(CatalogVersion(1), tables)
+}
