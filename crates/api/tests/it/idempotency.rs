@@ -35,7 +35,10 @@ async fn a_request_that_is_sent_again_has_one_effect_and_is_answered_the_same() 
         .json(200);
     let job = lab
         .client
-        .post("/api/v1/jobs", &json!({ "name": "run", "code": "print(1)" }))
+        .post(
+            "/api/v1/jobs",
+            &json!({ "name": "run", "code": "print(1)" }),
+        )
         .await
         .json(200);
     let run = format!("/api/v1/jobs/{}/run", job["id"].as_str().unwrap());
