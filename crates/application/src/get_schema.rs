@@ -6,11 +6,14 @@ use labdata_domain::{actor::Actor, catalog::Catalog, scope::Scope};
 
 use crate::{Error, Ports};
 
-/// The organization's tables, then the core tables, as they stand now.
+/// The organization's tables, then the core tables, as they stand now, and about how many rows or
+/// points each of them holds.
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope.
-pub async fn get_schema(ports: &Ports, actor: &Actor) -> Result<Arc<Catalog>, Error> {
+pub async fn get_schema(ports: &Ports, actor: &Actor) -> Result<(Arc<Catalog>, Vec<u64>), Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.catalog.snapshot(actor.organization).await?)
+    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    let counts = ports.data.row_counts(actor.organization, &catalog).await?;
+    Ok((catalog, counts))
 }

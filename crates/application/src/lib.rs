@@ -41,6 +41,7 @@ pub mod ports;
 pub mod query_data;
 pub mod read_log;
 pub mod read_rows;
+pub mod read_series;
 pub mod receive_upload;
 pub mod revert_execution;
 pub mod revoke_api_key;

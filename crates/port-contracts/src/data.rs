@@ -10,6 +10,7 @@ macro_rules! data_contract {
         $crate::data_refusals_contract!($harness $(, $test)?);
         $crate::data_attribution_contract!($harness $(, $test)?);
         $crate::data_series_contract!($harness $(, $test)?);
+        $crate::data_read_series_contract!($harness $(, $test)?);
         $crate::data_modify_contract!($harness $(, $test)?);
         $crate::data_delete_contract!($harness $(, $test)?);
         $crate::data_read_contract!($harness $(, $test)?);

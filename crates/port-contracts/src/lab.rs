@@ -12,12 +12,12 @@ use labdata_domain::{
     execution::Execution,
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
     job::JobName,
-    read::{ReadPlan, ReadTarget, RowPage},
+    read::{ReadPlan, ReadTarget, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
     revert::RevertReport,
 };
 use labdata_ports::{
     catalog::{CatalogStore, DefineError},
-    data::{Attribution, DataStore, RevertError, WriteError, WriteTarget},
+    data::{Attribution, DataStore, ReadSeriesError, RevertError, WriteError, WriteTarget},
     executions::ExecutionRepository,
     jobs::JobRepository,
 };
@@ -194,6 +194,21 @@ impl Lab {
     /// Reads a page of a table.
     pub async fn read(&self, plan: &ReadPlan) -> RowPage {
         self.data.read(self.organization, plan).await.unwrap()
+    }
+
+    /// Reads the series that a row owns by its reference.
+    pub async fn series(
+        &self,
+        table: &str,
+        reference: Option<&str>,
+        parent: &str,
+        limits: SeriesLimits,
+    ) -> Result<SeriesColumns, ReadSeriesError> {
+        let catalog = self.tables().await;
+        let plan = SeriesPlan::new(&catalog, table, reference, parent).unwrap();
+        self.data
+            .read_series(self.organization, &plan, limits)
+            .await
     }
 
     /// A plan to read rows of a table of the organization, of a core table or of the platform.

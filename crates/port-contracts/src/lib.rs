@@ -48,6 +48,7 @@ pub mod data_modify;
 pub mod data_pages;
 pub mod data_races;
 pub mod data_read;
+pub mod data_read_series;
 pub mod data_refusals;
 pub mod data_revert;
 pub mod data_series;

@@ -2,10 +2,11 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
+    catalog::Catalog,
     data_write::{Answers, Problem, Questions, WriteOutcome, WritePlan},
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
     job::JobName,
-    read::{ReadPlan, RowPage},
+    read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
     revert::{Blocker, RevertReport},
 };
 use time::OffsetDateTime;
@@ -72,6 +73,20 @@ pub enum RevertError {
     Port(#[from] PortError),
 }
 
+/// Why a series was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadSeriesError {
+    /// No row of the parent's table has the key.
+    #[error("parent not found")]
+    NoParent,
+    /// It exceeds the limits.
+    #[error("the series is too large")]
+    TooLarge,
+    /// The port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
 /// Where rows and series are kept.
 #[async_trait]
 pub trait DataStore: Send + Sync {
@@ -115,4 +130,27 @@ pub trait DataStore: Send + Sync {
         organization: OrganizationId,
         plan: &ReadPlan,
     ) -> Result<RowPage, PortError>;
+
+    /// About how many rows, or points, each of the catalog's tables holds, in its order. Exact for
+    /// small tables; the cost does not grow with the tables.
+    ///
+    /// # Errors
+    /// As for every use of the store.
+    async fn row_counts(
+        &self,
+        organization: OrganizationId,
+        catalog: &Catalog,
+    ) -> Result<Vec<u64>, PortError>;
+
+    /// Reads all points that a row owns in a raw table, column by column, in the order in which
+    /// they were written. A row without points has a series of none.
+    ///
+    /// # Errors
+    /// See [`ReadSeriesError`].
+    async fn read_series(
+        &self,
+        organization: OrganizationId,
+        plan: &SeriesPlan,
+        limits: SeriesLimits,
+    ) -> Result<SeriesColumns, ReadSeriesError>;
 }

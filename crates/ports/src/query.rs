@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use labdata_domain::{ids::OrganizationId, query::QueryText};
+use labdata_domain::{ids::OrganizationId, query::QueryText, scalar::DataType};
 use serde_json::Value;
 
 use crate::PortError;
@@ -36,6 +36,9 @@ pub struct Query {
 pub struct QueryResult {
     /// The names of the columns, in order; a name may occur twice.
     pub columns: Vec<String>,
+    /// The type of each column, as far as the platform has it: arrays and records are `json`; texts,
+    /// UUIDs, intervals and datetimes without a time zone are `text`.
+    pub types: Vec<DataType>,
     /// Each row as the text of a JSON array with one value per column: numbers, datetimes (RFC
     /// 3339, UTC) and JSON rendered as a write accepts them.
     pub rows: Vec<String>,

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     ApiError,
+    accept::Accepted,
     body::{Body, NoBody, drain},
     once::IDEMPOTENCY_KEY,
     scope::{RequiredScope, shown_key},
@@ -35,6 +36,8 @@ pub struct Call<S, B = NoBody, Q = (), P = ()> {
     pub query: Q,
     /// The path's variable parts.
     pub path: P,
+    /// The forms of a result that the client accepts.
+    pub accepted: Accepted,
     /// The SHA-256 of the body, where the request bears an idempotency key.
     pub(super) body_sha256: Option<[u8; 32]>,
     scope: PhantomData<S>,
@@ -91,6 +94,7 @@ impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
                 body,
                 query,
                 path,
+                accepted: Accepted::of(request),
                 body_sha256,
                 scope: PhantomData,
             }),

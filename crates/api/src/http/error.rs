@@ -23,6 +23,9 @@ pub enum ApiError {
     /// The body is of a type that the endpoint does not read.
     #[error("{0}")]
     UnsupportedMediaType(String),
+    /// No form of the answer is one that the client accepts.
+    #[error("{0}")]
+    NotAcceptable(String),
     /// The body could not be read to its end.
     #[error("{0}")]
     BrokenBody(String),
@@ -107,6 +110,7 @@ impl ResponseError for ApiError {
             },
             Self::Shape(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::NotAcceptable(_) => StatusCode::NOT_ACCEPTABLE,
             Self::BrokenBody(_) => StatusCode::BAD_REQUEST,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
         }

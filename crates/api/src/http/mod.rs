@@ -3,6 +3,7 @@
 //! An endpoint names what it needs in the type of its one argument, [`Call`]; see
 //! `docs/ADDING-AN-ENDPOINT.md`.
 
+pub mod accept;
 pub mod answer;
 pub mod body;
 pub mod call;

@@ -56,6 +56,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(tools::schema),
         endpoint!(tools::read),
         endpoint!(tools::query),
+        endpoint!(tools::series),
         endpoint!(creating data::write),
         endpoint!(files::upload),
         endpoint!(files::list),

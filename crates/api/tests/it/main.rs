@@ -32,6 +32,7 @@ mod platform_runs;
 mod process;
 mod program;
 mod queries;
+mod results;
 mod server;
 mod settings;
 #[path = "../../../adapters/mail/tests/it/sink.rs"]

@@ -2,6 +2,7 @@
 
 mod filter;
 mod row;
+mod series;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use uuid::Uuid;
 
 pub use filter::{Condition, Field, Hop, Test};
 pub use row::RowJson;
+pub use series::{SeriesColumns, SeriesLimits, SeriesPlan, SeriesRefusal};
 
 use crate::{
     catalog::{Catalog, PlatformTable, Table},

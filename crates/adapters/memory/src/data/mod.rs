@@ -7,18 +7,21 @@ mod platform;
 mod read;
 mod revert;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use labdata_domain::{
+    catalog::{Catalog, Table},
     data_write::{Answers, Problem, Questions, WriteOutcome, WritePlan},
     execution::{Execution, ExecutionState, Origin},
     ids::{ExecutionId, OrganizationId},
     job::Job,
-    read::{ReadPlan, RowPage},
+    read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
     revert::RevertReport,
 };
 use labdata_ports::{
     PortError,
-    data::{Attribution, DataStore, RevertError, WriteError, WriteTarget},
+    data::{Attribution, DataStore, ReadSeriesError, RevertError, WriteError, WriteTarget},
 };
 use time::OffsetDateTime;
 
@@ -103,6 +106,35 @@ impl DataStore for InMemoryDataStore {
         let mut state = self.memory.lock();
         state.tables_mut(organization)?;
         Ok(read::read(&state, organization, plan))
+    }
+
+    async fn row_counts(
+        &self,
+        organization: OrganizationId,
+        catalog: &Catalog,
+    ) -> Result<Vec<u64>, PortError> {
+        let mut state = self.memory.lock();
+        let tables = state.tables_mut(organization)?;
+        let count = |table: &Arc<Table>| {
+            let count = if table.is_raw() {
+                let series = tables.series_of(&table.name).iter();
+                series.map(|series| series.points.len()).sum()
+            } else {
+                tables.rows_of(&table.name).count()
+            };
+            u64::try_from(count).unwrap_or(u64::MAX)
+        };
+        Ok(catalog.tables().iter().map(count).collect())
+    }
+
+    async fn read_series(
+        &self,
+        organization: OrganizationId,
+        plan: &SeriesPlan,
+        limits: SeriesLimits,
+    ) -> Result<SeriesColumns, ReadSeriesError> {
+        let mut state = self.memory.lock();
+        read::read_series(state.tables_mut(organization)?, plan, limits)
     }
 }
 

@@ -3,9 +3,12 @@
 use labdata_domain::{
     catalog::Table,
     ids::OrganizationId,
-    read::{Position, ReadPlan, ReadTarget, RowJson, RowPage},
-    scalar::{KeyValue, Scalar},
+    read::{
+        Position, ReadPlan, ReadTarget, RowJson, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
+    },
+    scalar::{KeyValue, Scalar, Values},
 };
+use labdata_ports::data::ReadSeriesError;
 use serde_json::{Map, Value};
 
 use super::{
@@ -103,6 +106,45 @@ fn points(tables: &Tables, table: &Table) -> Vec<Placed> {
         }
     }
     placed
+}
+
+/// Bytes are not counted: values in memory have no stored form.
+pub(super) fn read_series(
+    tables: &Tables,
+    plan: &SeriesPlan,
+    limits: SeriesLimits,
+) -> Result<SeriesColumns, ReadSeriesError> {
+    if tables.row(&plan.parent_table.name, &plan.parent).is_none() {
+        return Err(ReadSeriesError::NoParent);
+    }
+    let parent = Some(Scalar::from(plan.parent.clone()));
+    let mut found = SeriesColumns::default();
+    let mut columns: Vec<(usize, Values)> = plan
+        .columns()
+        .map(|(index, column)| (index, Values::with_capacity(column.data_type, 0)))
+        .collect();
+    let series = tables.series_of(&plan.table.name).iter();
+    for (_, cells) in series.flat_map(|series| &series.points) {
+        if cells.get(plan.parent_column) != Some(&parent) {
+            continue;
+        }
+        found.points += 1;
+        if found.points.saturating_mul(columns.len()) > limits.values {
+            return Err(ReadSeriesError::TooLarge);
+        }
+        for (index, values) in &mut columns {
+            match cells.get(*index).cloned().flatten() {
+                Some(value) => values.push(value),
+                None => values.push_null(),
+            }
+        }
+    }
+    found.columns = plan
+        .columns()
+        .zip(columns)
+        .map(|((_, column), (_, values))| (column.name.clone(), values))
+        .collect();
+    Ok(found)
 }
 
 /// A row as it is answered.

@@ -9,7 +9,9 @@ mod insert;
 mod ledger;
 mod modify;
 mod read;
+mod read_series;
 mod revert;
+mod row_counts;
 mod series;
 mod store;
 

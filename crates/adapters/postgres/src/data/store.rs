@@ -7,13 +7,13 @@ use labdata_domain::{
     catalog::Catalog,
     data_write::{Answers, Questions, WriteOutcome, WritePlan},
     ids::{ExecutionId, OrganizationId},
-    read::{ReadPlan, RowPage},
+    read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
     revert::RevertReport,
 };
 use labdata_ports::{
     PortError,
     catalog::CatalogStore,
-    data::{Attribution, DataStore, RevertError, WriteError},
+    data::{Attribution, DataStore, ReadSeriesError, RevertError, WriteError},
 };
 use time::OffsetDateTime;
 
@@ -22,8 +22,9 @@ use super::{
     apply::{Writing, catalog_lock},
     execution::{KnownJobs, execution_of},
     failure::Failure,
-    read,
+    read, read_series,
     revert::{RevertFailure, revert},
+    row_counts,
 };
 use crate::{
     catalog::PgCatalogStore, errors::port_error, pool::Database, sql::Schemas, transaction,
@@ -224,6 +225,27 @@ impl DataStore for PgDataStore {
     ) -> Result<RowPage, PortError> {
         let mut connection = self.database.connection().await?;
         read::read(&mut connection, organization, plan)
+            .await
+            .map_err(port_error)
+    }
+
+    async fn read_series(
+        &self,
+        organization: OrganizationId,
+        plan: &SeriesPlan,
+        limits: SeriesLimits,
+    ) -> Result<SeriesColumns, ReadSeriesError> {
+        let mut connection = self.database.connection().await?;
+        read_series::read_series(&mut connection, organization, plan, limits).await
+    }
+
+    async fn row_counts(
+        &self,
+        organization: OrganizationId,
+        catalog: &Catalog,
+    ) -> Result<Vec<u64>, PortError> {
+        let mut connection = self.database.connection().await?;
+        row_counts::row_counts(&mut connection, organization, catalog)
             .await
             .map_err(port_error)
     }

@@ -1,10 +1,12 @@
 //! Values between JSON and PostgreSQL's texts.
 
+use labdata_domain::scalar::DataType;
 use serde_json::Value;
 
 /// Type oids, as `pg_type.dat` fixes them for all servers.
 mod oid {
     pub(super) const BOOL: u32 = 16;
+    pub(super) const DATE: u32 = 1082;
     pub(super) const JSON: u32 = 114;
     pub(super) const JSONB: u32 = 3802;
     pub(super) const TIMESTAMP: u32 = 1114;
@@ -26,6 +28,21 @@ mod oid {
     ];
     /// jsonb[], json[].
     pub(super) const JSON_ARRAYS: [u32; 2] = [3807, 199];
+}
+
+/// What the platform calls a type: what values of it, rendered, can be read as.
+pub(super) fn data_type(type_oid: u32) -> DataType {
+    match type_oid {
+        oid::DATE => DataType::Date,
+        oid::TIMESTAMPTZ => DataType::Datetime,
+        _ if oid::WHOLE.contains(&type_oid) => DataType::Integer,
+        _ if oid::FRACTIONAL.contains(&type_oid) => DataType::Float,
+        _ => match Rendering::of(type_oid) {
+            Rendering::Boolean => DataType::Boolean,
+            Rendering::Json | Rendering::ByServer => DataType::Json,
+            Rendering::Number | Rendering::Datetime | Rendering::Text => DataType::Text,
+        },
+    }
 }
 
 /// How a column's text becomes JSON.
@@ -197,6 +214,23 @@ mod tests {
         }
         assert_eq!(Rendering::of(1007), Rendering::ByServer);
         assert_eq!(Rendering::of(17_000), Rendering::ByServer);
+    }
+
+    #[test]
+    fn types_are_told_as_the_platform_calls_them() {
+        for (type_oid, known) in [
+            (16, DataType::Boolean),
+            (23, DataType::Integer),
+            (1700, DataType::Float),
+            (1184, DataType::Datetime),
+            (1114, DataType::Text),
+            (1082, DataType::Date),
+            (2950, DataType::Text),
+            (3802, DataType::Json),
+            (1007, DataType::Json),
+        ] {
+            assert_eq!(data_type(type_oid), known, "{type_oid}");
+        }
     }
 
     #[test]

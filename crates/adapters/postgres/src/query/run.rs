@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, io, time::Duration};
 
 use fallible_iterator::FallibleIterator;
-use labdata_domain::ids::OrganizationId;
+use labdata_domain::{ids::OrganizationId, scalar::DataType};
 use labdata_ports::{
     PortError,
     query::{Query, QueryLimits, QueryResult},
@@ -17,7 +17,7 @@ use postgres_protocol::{
 };
 
 use super::{
-    render::{Rendering, parameter},
+    render::{Rendering, data_type, parameter},
     role::platform_schema_name,
     wire::{ServerError, Wire, WireError, server_error},
 };
@@ -67,6 +67,7 @@ impl From<WireError> for Failure {
 struct Described {
     parameters: Vec<u32>,
     columns: Vec<(String, Rendering)>,
+    types: Vec<DataType>,
 }
 
 struct Running<'r> {
@@ -157,7 +158,11 @@ impl Running<'_> {
             .into_iter()
             .map(|(name, _)| name)
             .collect();
-        Ok(QueryResult { columns, rows })
+        Ok(QueryResult {
+            columns,
+            types: described.types,
+            rows,
+        })
     }
 
     /// The query as a subquery, which it must be to be anything at all: no statement but one that
@@ -202,6 +207,7 @@ impl Running<'_> {
         let mut described = Described {
             parameters: Vec::new(),
             columns: Vec::new(),
+            types: Vec::new(),
         };
         loop {
             match self.wire.receive().await? {
@@ -209,6 +215,10 @@ impl Running<'_> {
                     described.parameters = body.parameters().collect()?;
                 }
                 Message::RowDescription(body) => {
+                    described.types = body
+                        .fields()
+                        .map(|field| Ok(data_type(field.type_oid())))
+                        .collect()?;
                     described.columns = body
                         .fields()
                         .map(|field| Ok((field.name().to_owned(), Rendering::of(field.type_oid()))))

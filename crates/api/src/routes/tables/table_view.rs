@@ -19,6 +19,17 @@ pub struct TableView {
     columns: Vec<ColumnView>,
     /// Sets of columns whose values together may occur once.
     unique_together: Vec<Vec<String>>,
+    /// About how many rows, or points, it holds; exact for small tables. In the schema only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row_count_estimate: Option<u64>,
+}
+
+impl TableView {
+    /// The same, with about how many rows it holds.
+    pub(crate) fn with_row_count(mut self, count: u64) -> Self {
+        self.row_count_estimate = Some(count);
+        self
+    }
 }
 
 /// A column of a table.
@@ -61,6 +72,7 @@ impl From<&Table> for TableView {
             },
             columns: table.columns.iter().map(ColumnView::from).collect(),
             unique_together: table.unique_together.clone(),
+            row_count_estimate: None,
         }
     }
 }

@@ -3,3 +3,5 @@
 pub mod query;
 pub mod read;
 pub mod schema;
+pub mod series;
+mod written;

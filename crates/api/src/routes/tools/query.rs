@@ -1,13 +1,15 @@
 //! `POST /api/v1/tools/query`
 
-use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody};
 use labdata_application::query_data::{QueryData, query_data};
 use labdata_ports::query::QueryResult;
+use labdata_table_formats::{FormatError, Frame};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::written::Written;
 use crate::http::{
     Answer, Call, JsonBody, Read,
+    accept::ResultForm,
     error::ErrorBody,
     shape::{
         Fields, Place, Shape,
@@ -48,17 +50,13 @@ pub struct QueryView {
     pub data: (),
 }
 
-/// A result, whose rows are rendered already.
-#[derive(Debug)]
-pub struct Table(QueryResult);
-
-impl Responder for Table {
-    type Body = BoxBody;
-
-    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
-        HttpResponse::Ok()
-            .content_type("application/json")
-            .body(json_text(&self.0))
+/// The result in a form.
+fn written(result: &QueryResult, form: ResultForm) -> Result<Vec<u8>, FormatError> {
+    match form {
+        ResultForm::Json => Ok(json_text(result).into_bytes()),
+        ResultForm::File(format) => {
+            Frame::of_json_rows(&result.columns, &result.types, &result.rows)?.encode(format)
+        }
     }
 }
 
@@ -86,6 +84,10 @@ fn json_text(result: &QueryResult) -> String {
 /// over `table`, `job`, `job_execution`, `file`, `instrument` and `organizationmember`. A reference
 /// is called by its name and `_id`. Placeholders take the type of their place. At most 15 s, 10,000
 /// rows and 16 MiB: beyond, 400 says so. Nothing is ever changed.
+///
+/// `Accept` chooses the form: JSON unless it names CSV, an Arrow stream or Parquet. Their columns
+/// are int64, float64, bool, timestamp\[µs, UTC\], date32, and utf8 for all else, JSON included; of
+/// two columns of one name, the second ends in `_2`.
 #[utoipa::path(
     post,
     path = "/api/v1/tools/query",
@@ -93,16 +95,24 @@ fn json_text(result: &QueryResult) -> String {
     operation_id = "query_data",
     request_body = QueryBody,
     responses(
-        (status = 200, description = "The result", body = QueryView),
+        (status = 200, description = "The result", content(
+            (QueryView = "application/json"),
+            (String = "text/csv"),
+            (String = "application/vnd.apache.arrow.stream"),
+            (String = "application/vnd.apache.parquet"),
+        )),
         (status = 400, description = "The query is wrong, or takes too much: the detail says what", body = ErrorBody),
+        (status = 406, description = "The result has no form that `Accept` allows", body = ErrorBody),
         (status = 429, description = "Too many queries are running", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, JsonBody<QueryBody>>) -> Answer<Table> {
+pub async fn handle(call: Call<Read, JsonBody<QueryBody>>) -> Answer<Written> {
+    let form = call.accepted.form()?;
     let JsonBody(body) = call.body.clone();
     let command = QueryData {
         sql: body.query,
         params: body.params,
     };
-    Ok(Table(query_data(call.ports(), &call.actor, command).await?))
+    let result = query_data(call.ports(), &call.actor, command).await?;
+    Written::by(form, move || written(&result, form)).await
 }

@@ -10,7 +10,8 @@ use crate::{
 
 /// Get the schema
 ///
-/// The organization's tables, then the core tables, with their columns and references.
+/// The organization's tables, then the core tables, with their columns and references, and about
+/// how many rows or points each holds.
 #[utoipa::path(
     get,
     path = "/api/v1/tools/schema",
@@ -19,12 +20,13 @@ use crate::{
     responses((status = 200, description = "The tables", body = [TableView]))
 )]
 pub async fn handle(call: Call<Read>) -> Answer<Json<Vec<TableView>>> {
-    let catalog = get_schema(call.ports(), &call.actor).await?;
+    let (catalog, counts) = get_schema(call.ports(), &call.actor).await?;
     Ok(Json(
         catalog
             .tables()
             .iter()
-            .map(|table| TableView::from(table.as_ref()))
+            .zip(counts)
+            .map(|(table, count)| TableView::from(table.as_ref()).with_row_count(count))
             .collect(),
     ))
 }

@@ -1,0 +1,105 @@
+//! Estimates how many rows and points tables hold, at a cost that does not grow with them.
+
+use std::collections::HashMap;
+
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Text},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::{
+    catalog::{Catalog, Table},
+    ids::OrganizationId,
+};
+
+use crate::sql::{Schemas, chunk_schema_name, literal, schema_name, statement};
+
+/// A table of at most so many pages of 8 KiB is counted; of a larger one, so many pages are.
+const PAGES_TO_COUNT: i64 = 64;
+
+#[derive(QueryableByName)]
+struct Size {
+    #[diesel(sql_type = Text)]
+    schema: String,
+    #[diesel(sql_type = Text)]
+    name: String,
+    #[diesel(sql_type = BigInt)]
+    pages: i64,
+    /// What PostgreSQL's statistics say.
+    #[diesel(sql_type = BigInt)]
+    rows: i64,
+}
+
+#[derive(QueryableByName)]
+struct Counted {
+    #[diesel(sql_type = BigInt)]
+    place: i64,
+    #[diesel(sql_type = BigInt)]
+    rows: i64,
+}
+
+pub(super) async fn row_counts(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    catalog: &Catalog,
+) -> Result<Vec<u64>, diesel::result::Error> {
+    let (rows_in, chunks_in) = (schema_name(organization), chunk_schema_name(organization));
+    let sizes = format!(
+        "SELECT n.nspname::text AS schema, c.relname::text AS name, \
+         pg_relation_size(c.oid) / current_setting('block_size')::bigint AS pages, \
+         greatest(pg_stat_get_live_tuples(c.oid), c.reltuples::bigint, 0) AS rows \
+         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname IN ({}, {}) AND c.relkind = 'r'",
+        literal(&rows_in),
+        literal(&chunks_in),
+    );
+    let sizes: Vec<Size> = statement(sizes).load(connection).await?;
+    let sizes: HashMap<(&str, &str), &Size> = sizes
+        .iter()
+        .map(|size| ((size.schema.as_str(), size.name.as_str()), size))
+        .collect();
+    let schemas = Schemas::of(organization);
+    let mut counts = Vec::with_capacity(catalog.tables().len());
+    let mut counting = Vec::new();
+    for (place, table) in catalog.tables().iter().enumerate() {
+        let schema = if table.is_raw() { &chunks_in } else { &rows_in };
+        // One that has gone since the catalog was read holds nothing.
+        let size = sizes.get(&(schema.as_str(), table.name.as_str()));
+        let estimate = size.map_or(0, |size| size.rows);
+        counts.push(u64::try_from(estimate).unwrap_or_default());
+        counting.extend(size.and_then(|size| count(&schemas, table, place, size.pages)));
+    }
+    if !counting.is_empty() {
+        let text = counting.join(" UNION ALL ");
+        let counted: Vec<Counted> = statement(text).load(connection).await?;
+        for found in counted {
+            let place = usize::try_from(found.place).unwrap_or(usize::MAX);
+            if let Some(count) = counts.get_mut(place) {
+                *count = u64::try_from(found.rows).unwrap_or_default();
+            }
+        }
+    }
+    Ok(counts)
+}
+
+/// The statement that counts a table, where statistics do not tell or the table is small.
+fn count(schemas: &Schemas, table: &Table, place: usize, pages: i64) -> Option<String> {
+    if !table.is_raw() {
+        let from = schemas.table(&table.name);
+        let counted = format!("SELECT {place}::bigint AS place, count(*) AS rows FROM {from}");
+        return (pages <= PAGES_TO_COUNT).then_some(counted);
+    }
+    let from = schemas.chunk_table(&table.name);
+    let (sample, times) = if pages <= PAGES_TO_COUNT {
+        (String::new(), String::new())
+    } else {
+        (
+            format!(" TABLESAMPLE SYSTEM (100.0 * {PAGES_TO_COUNT} / {pages})"),
+            format!(" * {pages} / {PAGES_TO_COUNT}"),
+        )
+    };
+    Some(format!(
+        "SELECT {place}::bigint AS place, (coalesce(sum(_points), 0){times})::bigint AS rows \
+         FROM {from}{sample}"
+    ))
+}

@@ -1,0 +1,145 @@
+//! Which form of a result a client asks for.
+
+use actix_web::{
+    HttpRequest,
+    http::header::{Accept, Header, HeaderValue, Quality},
+};
+use labdata_table_formats::Format;
+
+use super::ApiError;
+
+/// JSON's media type.
+const JSON: &str = "application/json";
+
+/// The form of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultForm {
+    /// JSON, which is the default.
+    Json,
+    /// A file format.
+    File(Format),
+}
+
+/// Every form; of two that are as welcome, the first is chosen.
+const FORMS: [ResultForm; 4] = [
+    ResultForm::Json,
+    ResultForm::File(Format::ArrowStream),
+    ResultForm::File(Format::Parquet),
+    ResultForm::File(Format::Csv),
+];
+
+impl ResultForm {
+    /// Its media type.
+    #[must_use]
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => JSON,
+            Self::File(Format::Csv) => "text/csv",
+            Self::File(Format::ArrowStream) => "application/vnd.apache.arrow.stream",
+            Self::File(Format::Parquet) => "application/vnd.apache.parquet",
+        }
+    }
+
+    /// The `Content-Type` of an answer in it.
+    #[must_use]
+    pub fn content_type(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::File(Format::Csv) => "text/csv; charset=utf-8; header=present",
+            other => other.media_type(),
+        })
+    }
+}
+
+/// What a request's `Accept` says of the forms of a result.
+#[derive(Clone, Debug)]
+pub struct Accepted(Accept);
+
+impl Accepted {
+    /// Reads it; one that cannot be read says nothing.
+    #[must_use]
+    pub(super) fn of(request: &HttpRequest) -> Self {
+        Self(Accept::parse(request).unwrap_or_else(|_| Accept(Vec::new())))
+    }
+
+    /// The form that is most welcome. JSON, where none of ours is named.
+    ///
+    /// # Errors
+    /// [`ApiError::NotAcceptable`] where none of ours is welcome and JSON is excluded.
+    pub fn form(&self) -> Result<ResultForm, ApiError> {
+        let mut best = (ResultForm::Json, Quality::ZERO);
+        for form in FORMS {
+            let quality = self.quality(form.media_type()).unwrap_or(Quality::ZERO);
+            if quality > best.1 {
+                best = (form, quality);
+            }
+        }
+        if best.1 == Quality::ZERO && self.quality(JSON).is_some() {
+            let known = FORMS.map(ResultForm::media_type).join(", ");
+            return Err(ApiError::NotAcceptable(format!("results come as {known}")));
+        }
+        Ok(best.0)
+    }
+
+    /// How welcome a media type is: what the most specific range says that it is in; `None` where
+    /// it is in none.
+    fn quality(&self, media_type: &str) -> Option<Quality> {
+        let (class, _) = media_type.split_once('/')?;
+        let ranges = self.0.iter().filter_map(|item| {
+            let range = &item.item;
+            let specific = match (range.type_().as_str(), range.subtype().as_str()) {
+                ("*", "*") => 0,
+                (of, "*") if of == class => 1,
+                _ if range.essence_str() == media_type => 2,
+                _ => return None,
+            };
+            Some((specific, item.quality))
+        });
+        let (_, quality) = ranges.max_by_key(|(specific, _)| *specific)?;
+        Some(quality)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    fn chosen(accept: &str) -> Option<ResultForm> {
+        let request = TestRequest::default().insert_header(("accept", accept));
+        Accepted::of(&request.to_http_request()).form().ok()
+    }
+
+    #[test]
+    fn json_comes_unless_another_form_is_more_welcome() {
+        let file = |format| Some(ResultForm::File(format));
+        for (accept, form) in [
+            ("", Some(ResultForm::Json)),
+            ("*/*", Some(ResultForm::Json)),
+            ("application/*", Some(ResultForm::Json)),
+            ("text/html, image/png", Some(ResultForm::Json)),
+            ("not a media type", Some(ResultForm::Json)),
+            ("text/csv", file(Format::Csv)),
+            ("text/*", file(Format::Csv)),
+            ("Text/CSV; charset=utf-8", file(Format::Csv)),
+            ("text/csv, */*;q=0.5", file(Format::Csv)),
+            ("text/csv;q=0.5, application/json", Some(ResultForm::Json)),
+            (
+                "application/vnd.apache.arrow.stream",
+                file(Format::ArrowStream),
+            ),
+            ("application/vnd.apache.parquet", file(Format::Parquet)),
+            ("*/*, application/json;q=0", file(Format::ArrowStream)),
+            ("application/json;q=0, text/html", None),
+            ("*/*;q=0", None),
+        ] {
+            assert_eq!(chosen(accept), form, "{accept}");
+        }
+    }
+
+    #[test]
+    fn a_request_without_the_header_gets_json() {
+        let request = TestRequest::default().to_http_request();
+        assert_eq!(Accepted::of(&request).form().unwrap(), ResultForm::Json);
+    }
+}

@@ -1,0 +1,216 @@
+//! Reading one series column by column.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::{
+    catalog::{Catalog, Column, Table},
+    scalar::{DataType, KeyValue, Values},
+};
+
+/// A series to read, which holds up as far as the tables say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesPlan {
+    /// The raw table.
+    pub table: Arc<Table>,
+    /// The index of the reference whose row is the parent.
+    pub parent_column: usize,
+    /// The table of the parent.
+    pub parent_table: Arc<Table>,
+    /// The parent's primary key.
+    pub parent: KeyValue,
+}
+
+/// Why there is no such series to read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SeriesRefusal {
+    /// No table has the name.
+    #[error("table not found")]
+    NoTable,
+    /// The parent's text is no key of its table, so no row has it.
+    #[error("parent not found")]
+    NoParent,
+    /// What is asked does not hold; for the person who asked.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl SeriesPlan {
+    /// Finds the table and the reference by which the parent owns points.
+    ///
+    /// # Errors
+    /// See [`SeriesRefusal`]: a table that is not raw, or no `parent_column` where it has several
+    /// references, is invalid.
+    pub fn new(
+        catalog: &Catalog,
+        table: &str,
+        parent_column: Option<&str>,
+        parent: &str,
+    ) -> Result<Self, SeriesRefusal> {
+        let table = catalog.table(table).ok_or(SeriesRefusal::NoTable)?;
+        if !table.is_raw() {
+            return Err(SeriesRefusal::Invalid(format!(
+                "\"{}\" has rows, no series: read it with tools/read or tools/query",
+                table.name
+            )));
+        }
+        let (parent_column, column) = reference(table, parent_column)?;
+        let parent_table = column
+            .references
+            .as_deref()
+            .and_then(|name| catalog.table(name))
+            .ok_or(SeriesRefusal::NoTable)?;
+        let parent = key(parent, column.data_type).ok_or(SeriesRefusal::NoParent)?;
+        Ok(Self {
+            table: Arc::clone(table),
+            parent_column,
+            parent_table: Arc::clone(parent_table),
+            parent,
+        })
+    }
+
+    /// The columns that a series has, in the table's order: all but the parent's own.
+    pub fn columns(&self) -> impl Iterator<Item = (usize, &Column)> {
+        let parent = self.parent_column;
+        let columns = self.table.columns.iter().enumerate();
+        columns.filter(move |(index, _)| *index != parent)
+    }
+}
+
+fn reference<'t>(
+    table: &'t Table,
+    name: Option<&str>,
+) -> Result<(usize, &'t Column), SeriesRefusal> {
+    let references: Vec<(usize, &Column)> = table.references().collect();
+    let found = match (name, references.as_slice()) {
+        (Some(name), _) => references
+            .iter()
+            .find(|(_, column)| column.name == name)
+            .copied(),
+        (None, [only]) => Some(*only),
+        (None, _) => None,
+    };
+    found.ok_or_else(|| {
+        let names: Vec<&str> = references
+            .iter()
+            .map(|(_, column)| column.name.as_str())
+            .collect();
+        let names = names.join(", ");
+        SeriesRefusal::Invalid(match name {
+            Some(_) => format!("parent_column must be a reference of the table: {names}"),
+            None => format!("the table has several references; name one as parent_column: {names}"),
+        })
+    })
+}
+
+/// A key as it stands in a query string; `None` where no key of the type is written so.
+fn key(text: &str, data_type: DataType) -> Option<KeyValue> {
+    match data_type {
+        DataType::Integer => text.parse().ok().map(KeyValue::Integer),
+        DataType::Uuid => Uuid::try_parse(text).ok().map(KeyValue::Uuid),
+        _ => Some(KeyValue::Text(text.to_owned())),
+    }
+}
+
+/// A series column by column, its points in the order in which they were written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeriesColumns {
+    /// Each column's name in reads with its values, as many as there are points; the parent's own
+    /// column is left out.
+    pub columns: Vec<(String, Values)>,
+    /// How many points it has.
+    pub points: usize,
+}
+
+/// How much one read of a series may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeriesLimits {
+    /// The most values, nulls included.
+    pub values: usize,
+    /// The most bytes, as the store keeps them.
+    pub bytes: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::{CatalogVersion, Origin, SemanticCategory};
+
+    fn column(name: &str, data_type: DataType, references: Option<&str>) -> Column {
+        Column {
+            id: None,
+            name: name.to_owned(),
+            description: None,
+            data_type,
+            is_primary_key: false,
+            is_nullable: true,
+            is_unique: false,
+            default: None,
+            references: references.map(str::to_owned),
+        }
+    }
+
+    fn catalog() -> Catalog {
+        let raw = |name: &str, columns| Table {
+            id: None,
+            name: name.to_owned(),
+            description: None,
+            category: SemanticCategory::Raw,
+            origin: Origin::Organization,
+            columns,
+            unique_together: Vec::new(),
+        };
+        let of_carrier = || column("carrier", DataType::String, Some("carrier"));
+        let of_operation = || column("operation", DataType::Integer, Some("operation"));
+        let value = || column("value", DataType::Float, None);
+        let tables = vec![
+            raw("trace", vec![value(), of_carrier()]),
+            raw("signal", vec![of_carrier(), of_operation(), value()]),
+        ];
+        Catalog::new(CatalogVersion(1), tables)
+    }
+
+    #[test]
+    fn the_only_reference_is_the_parents() {
+        let plan = SeriesPlan::new(&catalog(), "trace", None, "p1").unwrap();
+        assert_eq!(plan.parent_column, 1);
+        assert_eq!(plan.parent_table.name, "carrier");
+        assert_eq!(plan.parent, KeyValue::Text("p1".to_owned()));
+        let names: Vec<&str> = plan
+            .columns()
+            .map(|(_, column)| column.name.as_str())
+            .collect();
+        assert_eq!(names, ["value"]);
+    }
+
+    #[test]
+    fn among_several_references_one_must_be_named() {
+        let plan = |column| SeriesPlan::new(&catalog(), "signal", column, "7");
+        assert!(
+            matches!(plan(None), Err(SeriesRefusal::Invalid(text)) if text.contains("carrier, operation"))
+        );
+        assert!(matches!(
+            plan(Some("value")),
+            Err(SeriesRefusal::Invalid(_))
+        ));
+        assert_eq!(
+            plan(Some("operation")).unwrap().parent,
+            KeyValue::Integer(7)
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_apart() {
+        let plan = |table, column, parent| SeriesPlan::new(&catalog(), table, column, parent);
+        assert_eq!(plan("none", None, "a"), Err(SeriesRefusal::NoTable));
+        assert!(matches!(
+            plan("experiment", None, "a"),
+            Err(SeriesRefusal::Invalid(_))
+        ));
+        assert_eq!(
+            plan("signal", Some("operation"), "seven"),
+            Err(SeriesRefusal::NoParent)
+        );
+    }
+}

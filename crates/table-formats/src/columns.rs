@@ -1,0 +1,65 @@
+//! Columns of values as Arrow arrays.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, StringArray,
+    TimestampMicrosecondArray,
+};
+use labdata_domain::scalar::Values;
+use time::{Date, OffsetDateTime};
+
+use crate::{FormatError, frame::utc};
+
+/// 1970-01-01 as a Julian day.
+const EPOCH_JULIAN_DAY: i32 = 2_440_588;
+
+/// A column as an array.
+pub(crate) fn array(name: &str, values: &Values) -> Result<ArrayRef, FormatError> {
+    Ok(match values {
+        Values::Text(v) => Arc::new(v.iter().map(Option::as_deref).collect::<StringArray>()),
+        Values::Integer(v) => Arc::new(v.iter().copied().collect::<Int64Array>()),
+        Values::Float(v) => Arc::new(v.iter().copied().collect::<Float64Array>()),
+        Values::Boolean(v) => Arc::new(v.iter().copied().collect::<BooleanArray>()),
+        Values::Datetime(v) => {
+            let micros = v
+                .iter()
+                .map(|at| at.map(|at| micros(name, at)).transpose())
+                .collect::<Result<TimestampMicrosecondArray, _>>()?;
+            Arc::new(micros.with_data_type(utc()))
+        }
+        Values::Date(v) => Arc::new(v.iter().map(|date| date.map(days)).collect::<Date32Array>()),
+        Values::Uuid(v) => Arc::new(
+            v.iter()
+                .map(|id| id.map(|id| id.to_string()))
+                .collect::<StringArray>(),
+        ),
+        Values::Json(v) => Arc::new(
+            v.iter()
+                .map(|value| value.as_ref().map(ToString::to_string))
+                .collect::<StringArray>(),
+        ),
+    })
+}
+
+/// Microseconds since 1970.
+pub(crate) fn micros(name: &str, at: OffsetDateTime) -> Result<i64, FormatError> {
+    i64::try_from(at.unix_timestamp_nanos().div_euclid(1000)).map_err(|_| {
+        FormatError::Unrepresentable(format!("column {name}: {at} is too far from today"))
+    })
+}
+
+/// The point in time so many microseconds after 1970.
+pub(crate) fn instant(micros: i64) -> Option<OffsetDateTime> {
+    OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1000).ok()
+}
+
+/// Days since 1970.
+pub(crate) fn days(date: Date) -> i32 {
+    date.to_julian_day() - EPOCH_JULIAN_DAY
+}
+
+/// The day so many days after 1970.
+pub(crate) fn day(days: i32) -> Option<Date> {
+    Date::from_julian_day(days.checked_add(EPOCH_JULIAN_DAY)?).ok()
+}

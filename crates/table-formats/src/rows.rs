@@ -1,0 +1,119 @@
+//! Rows of JSON as Arrow arrays.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef,
+    builder::{
+        BooleanBuilder, Date32Builder, Float64Builder, Int64Builder, StringBuilder,
+        TimestampMicrosecondBuilder,
+    },
+};
+use labdata_domain::{scalar::DataType, timestamp};
+use serde_json::value::RawValue;
+
+use crate::{
+    FormatError,
+    columns::{days, micros},
+    frame::utc,
+};
+
+/// A column that is being built.
+enum Building {
+    Integer(Int64Builder),
+    Float(Float64Builder),
+    Boolean(BooleanBuilder),
+    Datetime(TimestampMicrosecondBuilder),
+    Date(Date32Builder),
+    Text(StringBuilder),
+    /// JSON, kept as its text.
+    Json(StringBuilder),
+}
+
+pub(crate) fn arrays(
+    names: &[String],
+    types: &[DataType],
+    rows: &[String],
+) -> Result<Vec<ArrayRef>, FormatError> {
+    let mut columns: Vec<(&String, Building)> = names
+        .iter()
+        .zip(types)
+        .map(|(name, data_type)| (name, Building::new(*data_type)))
+        .collect();
+    for row in rows {
+        let cells: Vec<&RawValue> =
+            serde_json::from_str(row).map_err(|error| FormatError::Failed(error.to_string()))?;
+        for ((name, column), cell) in columns.iter_mut().zip(cells) {
+            column.push(name, cell.get())?;
+        }
+    }
+    Ok(columns
+        .into_iter()
+        .map(|(_, column)| column.finish())
+        .collect())
+}
+
+impl Building {
+    fn new(data_type: DataType) -> Self {
+        match data_type {
+            DataType::Integer => Self::Integer(Int64Builder::new()),
+            DataType::Float => Self::Float(Float64Builder::new()),
+            DataType::Boolean => Self::Boolean(BooleanBuilder::new()),
+            DataType::Datetime => {
+                Self::Datetime(TimestampMicrosecondBuilder::new().with_data_type(utc()))
+            }
+            DataType::Date => Self::Date(Date32Builder::new()),
+            DataType::String | DataType::Text | DataType::Uuid => Self::Text(StringBuilder::new()),
+            DataType::Json => Self::Json(StringBuilder::new()),
+        }
+    }
+
+    /// Appends a value, given as JSON.
+    fn push(&mut self, name: &str, json: &str) -> Result<(), FormatError> {
+        let cell = (json != "null").then_some(json);
+        let misfit = || {
+            FormatError::Unrepresentable(format!(
+                "column {name}: {json} has no form in this format: cast it to text, or ask for JSON"
+            ))
+        };
+        let text = |json: &str| serde_json::from_str::<String>(json).map_err(|_| misfit());
+        match self {
+            Self::Integer(column) => {
+                let number = cell.map(str::parse).transpose();
+                column.append_option(number.map_err(|_| misfit())?);
+            }
+            Self::Float(column) => {
+                let number = cell.map(str::parse).transpose();
+                column.append_option(number.map_err(|_| misfit())?);
+            }
+            Self::Boolean(column) => column.append_option(cell.map(|flag| flag == "true")),
+            Self::Datetime(column) => column.append_option(match cell {
+                Some(cell) => {
+                    let at = timestamp::parse(&text(cell)?).ok_or_else(misfit)?;
+                    Some(micros(name, at)?)
+                }
+                None => None,
+            }),
+            Self::Date(column) => column.append_option(match cell {
+                Some(cell) => Some(days(
+                    timestamp::parse_date(&text(cell)?).ok_or_else(misfit)?,
+                )),
+                None => None,
+            }),
+            Self::Text(column) => column.append_option(cell.map(text).transpose()?),
+            Self::Json(column) => column.append_option(cell),
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> ArrayRef {
+        match self {
+            Self::Integer(mut column) => Arc::new(column.finish()),
+            Self::Float(mut column) => Arc::new(column.finish()),
+            Self::Boolean(mut column) => Arc::new(column.finish()),
+            Self::Datetime(mut column) => Arc::new(column.finish()),
+            Self::Date(mut column) => Arc::new(column.finish()),
+            Self::Text(mut column) | Self::Json(mut column) => Arc::new(column.finish()),
+        }
+    }
+}
