@@ -204,13 +204,18 @@ fn parent_column(plan: &SeriesPlan) -> String {
 
 fn chunks(schemas: &Schemas, plan: &SeriesPlan) -> String {
     let order = plan.table.order_column().map(|(index, _)| index);
-    let columns: String = plan
-        .columns()
-        .filter(|(index, _)| Some(*index) != order)
-        .map(|(_, column)| format!(", c.{}", ident(&column.sql_name())))
+    let columns: Vec<String> = ["c._points", "c._start", "c._order"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(
+            plan.columns()
+                .filter(|(index, _)| Some(*index) != order)
+                .map(|(_, column)| format!("c.{}", ident(&column.sql_name()))),
+        )
         .collect();
     format!(
-        "SELECT c._points, c._start, c._order{columns} FROM {} c WHERE c.{} = $1 ORDER BY c._chunk",
+        "SELECT {} FROM {} c WHERE c.{} = $1 ORDER BY c._chunk",
+        columns.join(", "),
         schemas.chunk_table(&plan.table.name),
         parent_column(plan),
     )
@@ -239,7 +244,7 @@ fn append(values: &mut Values, stored: Stored, points: usize) -> bool {
     let before = values.len();
     match stored {
         Stored::Null => {
-            for_each_values!(&mut *values, vector => vector.resize(before + points, None))
+            for_each_values!(&mut *values, vector => vector.resize(before + points, None));
         }
         Stored::One(scalar) => match (&mut *values, scalar) {
             (Values::Text(all), Scalar::Text(one)) => all.resize(before + points, Some(one)),
