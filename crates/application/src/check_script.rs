@@ -1,4 +1,4 @@
-//! Whether a script is Python, and its inline metadata TOML (PEP 723): see docs/adr/0010.
+//! Whether a script is Python, and its inline metadata TOML (PEP 723): see docs/adr/0013.
 
 use std::{
     fmt,
