@@ -99,21 +99,39 @@ fn page_size() -> u64 {
 /// Whether all processes of the run together use more memory than that.
 #[cfg(target_os = "linux")]
 pub(super) fn use_more_than(isolation: Isolation, limit: u64) -> bool {
-    let processes = of_run(isolation);
-    let resident: u64 = processes.iter().map(|process| process.resident).sum();
-    // What processes share counts once for each of them here; looking closer takes longer.
-    resident > limit
-        && processes
-            .iter()
-            .map(|process| proportional(process).unwrap_or(process.resident))
-            .sum::<u64>()
-            > limit
+    let resident: u64 = of_run(isolation)
+        .iter()
+        .map(|process| process.resident)
+        .sum();
+    // What processes share counts once for each of them here; looking closer takes longer. One look
+    // is not at one instant: where processes end meanwhile, their part of what was shared counts for
+    // them and again for those that are left.
+    resident > limit && (0..LOOKS).all(|_| in_use(isolation) > limit)
 }
 
-/// Its part of the memory, with what it shares divided among those that share it.
+/// How many close looks must agree that a run uses too much memory.
 #[cfg(target_os = "linux")]
-fn proportional(process: &Process) -> Option<u64> {
-    let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)).ok()?;
+const LOOKS: usize = 3;
+
+#[cfg(target_os = "linux")]
+fn in_use(isolation: Isolation) -> u64 {
+    of_run(isolation).iter().map(proportional).sum()
+}
+
+/// Its part of the memory in bytes, with what it shares divided among those that share it.
+#[cfg(target_os = "linux")]
+fn proportional(process: &Process) -> u64 {
+    match std::fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)) {
+        Ok(rollup) => pss(&rollup).unwrap_or(process.resident),
+        // Nobody may look into it: it must not get more memory by that.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => process.resident,
+        // It ended since it was listed.
+        Err(_) => 0,
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn pss(rollup: &str) -> Option<u64> {
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
