@@ -13,6 +13,7 @@ mod execution_rows;
 mod executions;
 mod file_list;
 mod file_rows;
+mod file_spans;
 mod file_sweep;
 mod files;
 mod idempotency;

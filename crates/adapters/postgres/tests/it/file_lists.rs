@@ -13,16 +13,16 @@ use labdata_ports::files::FileRepository;
 
 use crate::{contracts::Postgres, look_behind, texts};
 
-/// Six thousand files, three at a time: of two instruments; with a frequent, a rare and a compound
-/// extension; with names of which parts are in each, in many, in one among the oldest, and in the
-/// oldest half only.
+/// Six thousand files, three at a time, the older the farther apart: of two instruments; with a
+/// frequent, a rare and a compound extension; with names of which parts are in each, in many, in
+/// one among the oldest, and in the oldest half only.
 const MANY_FILES: &str = "INSERT INTO labdata.file (id, organization_id, instrument_id, \
          source_type, status, original_path, file_name, path_folded, extension, path_hash, \
          content_type, object_key, size_bytes, crc32c, uploaded_at, created_at) \
      SELECT gen_random_uuid(), '{organization}', \
          CASE WHEN n % 4 = 0 THEN '{rare}' ELSE '{frequent}' END::uuid, 'manual_upload', \
          'confirmed', path, path, path, substring(path FROM '[^.]*$'), sha256(path::bytea), \
-         'text/csv', gen_random_uuid(), 1, 'AAAAAA==', '2026-01-01Z'::timestamptz + n / 3 * interval '1 s', \
+         'text/csv', gen_random_uuid(), 1, 'AAAAAA==', '2026-01-01Z'::timestamptz - power(2000 - n / 3, 2) * interval '1 s', \
          '2026-01-01Z' \
      FROM generate_series(1, 6000) n, LATERAL (SELECT concat('runs/plate_', lpad(n::text, 5, '0'), \
          CASE WHEN n = 7 THEN '_zebra' END, CASE WHEN n % 100 = 1 THEN '_αβγ' END, \
@@ -119,7 +119,7 @@ async fn a_rare_part_of_a_name_is_found_by_the_index_and_no_list_reads_the_whole
     let postgres = Postgres::fresh().await;
     let (lab, rare) = stored(&postgres).await;
     let scans = "SELECT concat(seq_scan, ' ', (SELECT idx_scan > 0 FROM pg_stat_user_indexes \
-         WHERE indexrelname = 'file_path_grams_idx')) FROM pg_stat_user_tables WHERE relname = 'file'";
+         WHERE indexrelname = 'file_keys_idx')) FROM pg_stat_user_tables WHERE relname = 'file'";
     let client = look_behind(postgres.url()).await;
     let sequential = |texts: Vec<String>| texts.concat().split(' ').next().map(str::to_owned);
     let before = sequential(texts(&client, scans).await);
@@ -135,7 +135,9 @@ async fn a_rare_part_of_a_name_is_found_by_the_index_and_no_list_reads_the_whole
         (Some(rare), "gz", ""),
         (None, "", "plate"),
         (None, "", "zebra"),
+        (None, "", "z"),
         (Some(rare), "csv", "zebra"),
+        (Some(rare), "gz,csv", "ze"),
     ] {
         let filter = filter(instrument, extensions, query);
         files.list(lab, &filter, page).await.expect("a page");
