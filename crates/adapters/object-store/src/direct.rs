@@ -1,10 +1,10 @@
-//! URLs with which clients exchange bytes with a cloud itself.
+//! URLs with which clients send bytes to a cloud itself.
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use http::{HeaderName, HeaderValue, Method};
-use labdata_domain::{file::disposition::attachment, ids::OrganizationId};
+use labdata_domain::ids::OrganizationId;
 use labdata_ports::{
     Clock, PortError,
     blob::{
@@ -17,9 +17,10 @@ use object_store::{
 };
 use time::OffsetDateTime;
 
-use crate::{Bucket, Cloud, GatewaySigner, service_sas::Permission};
+use crate::{Bucket, Cloud, GatewaySigner};
 
-/// Signs URLs of a cloud. What a gateway signed before stays valid.
+/// Signs uploads to a cloud. Downloads are the gateway's: no URL of a cloud answers HEAD as well as
+/// GET, and with `X-Content-Type-Options`. Uploads that a gateway signed before stay valid.
 pub struct DirectSigner {
     bucket: Bucket,
     gateway: GatewaySigner,
@@ -56,7 +57,6 @@ impl DirectSigner {
 
     async fn url(
         &self,
-        method: Method,
         place: &Path,
         expires_at: OffsetDateTime,
         options: &SignedUrlOptions,
@@ -64,24 +64,19 @@ impl DirectSigner {
         let left = Duration::try_from(expires_at - self.clock.now()).unwrap_or_default();
         self.bucket
             .urls
-            .signed_url_opts(method, place, left, options)
+            .signed_url_opts(Method::PUT, place, left, options)
             .await
             .map_err(|error| PortError::Unavailable(format!("no URL can be signed: {error}")))
     }
 
     /// A URL of Azure's.
-    async fn sas(
-        &self,
-        place: &Path,
-        permission: &Permission<'_>,
-        expires_at: OffsetDateTime,
-    ) -> Result<Url, PortError> {
+    async fn sas(&self, place: &Path, expires_at: OffsetDateTime) -> Result<Url, PortError> {
         // What the library signs is replaced; it knows where the blob is.
         let blob = self
-            .url(Method::GET, place, expires_at, &SignedUrlOptions::new())
+            .url(place, expires_at, &SignedUrlOptions::new())
             .await?;
         let sas = self.bucket.sas.as_ref();
-        sas.and_then(|sas| sas.sign(blob, permission, expires_at))
+        sas.and_then(|sas| sas.sign_creation(blob, expires_at))
             .ok_or_else(|| PortError::Internal(NeedsAccountKey.to_string()))
     }
 }
@@ -109,8 +104,7 @@ impl UrlSigner for DirectSigner {
             ],
         };
         let url = if self.bucket.cloud == Cloud::Azure {
-            self.sas(&place, &Permission::Create, grant.expires_at)
-                .await?
+            self.sas(&place, grant.expires_at).await?
         } else {
             let mut options = SignedUrlOptions::new();
             for (name, value) in &headers {
@@ -118,8 +112,7 @@ impl UrlSigner for DirectSigner {
                     .map_err(|error| PortError::Internal(error.to_string()))?;
                 options = options.with_signed_header(HeaderName::from_static(name), value);
             }
-            self.url(Method::PUT, &place, grant.expires_at, &options)
-                .await?
+            self.url(&place, grant.expires_at, &options).await?
         };
         let headers = headers
             .into_iter()
@@ -135,24 +128,7 @@ impl UrlSigner for DirectSigner {
         organization: OrganizationId,
         grant: &DownloadGrant,
     ) -> Result<String, PortError> {
-        let place = self.bucket.place(organization, grant.object);
-        let disposition = attachment(grant.path.file_name());
-        let content_type = grant.content_type.as_str();
-        let url = if self.bucket.cloud == Cloud::Azure {
-            let read = Permission::Read {
-                disposition: &disposition,
-                content_type,
-            };
-            self.sas(&place, &read, grant.expires_at).await?
-        } else {
-            let options = SignedUrlOptions::new().with_query([
-                ("response-content-disposition", disposition.as_str()),
-                ("response-content-type", content_type),
-            ]);
-            self.url(Method::GET, &place, grant.expires_at, &options)
-                .await?
-        };
-        Ok(url.into())
+        self.gateway.sign_download(organization, grant).await
     }
 
     fn verify(

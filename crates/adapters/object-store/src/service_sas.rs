@@ -10,17 +10,6 @@ use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 /// The version of the service whose rules the signature follows.
 const VERSION: &str = "2020-12-06";
 
-/// What a URL permits.
-pub(crate) enum Permission<'a> {
-    /// To create the blob where there is none.
-    Create,
-    /// To read it; the answer has this disposition and type.
-    Read {
-        disposition: &'a str,
-        content_type: &'a str,
-    },
-}
-
 /// Signs with the key of a storage account.
 #[derive(Clone)]
 pub(crate) struct ServiceSas {
@@ -37,22 +26,12 @@ impl ServiceSas {
         })
     }
 
-    /// The blob's URL with the permission in its query. `None` for a time that cannot be told.
-    pub(crate) fn sign(
-        &self,
-        mut blob: Url,
-        permission: &Permission<'_>,
-        expires_at: OffsetDateTime,
-    ) -> Option<Url> {
+    /// The blob's URL with the permission to create it where there is none. `None` for a time that
+    /// cannot be told.
+    pub(crate) fn sign_creation(&self, mut blob: Url, expires_at: OffsetDateTime) -> Option<Url> {
+        let permitted = "c";
         let expires = expires_at.replace_nanosecond(0).ok()?;
         let expires = expires.format(&Rfc3339).ok()?;
-        let (permitted, disposition, content_type) = match permission {
-            Permission::Create => ("c", "", ""),
-            Permission::Read {
-                disposition,
-                content_type,
-            } => ("r", *disposition, *content_type),
-        };
         // An emulator has the account in the path.
         let in_host = blob
             .host_str()
@@ -63,22 +42,18 @@ impl ServiceSas {
             format!("/blob{}", blob.path())
         };
         let signed = [
-            permitted,
-            "", // start
-            &expires,
-            &resource,
-            "", // stored policy
+            permitted, "", // start
+            &expires, &resource, "", // stored policy
             "", // addresses
             "", // protocol
-            VERSION,
-            "b", // a blob
+            VERSION, "b", // a blob
             "",  // snapshot
             "",  // encryption scope
             "",  // Cache-Control of the answer
-            disposition,
-            "", // Content-Encoding
-            "", // Content-Language
-            content_type,
+            "",  // Content-Disposition
+            "",  // Content-Encoding
+            "",  // Content-Language
+            "",  // Content-Type
         ]
         .join("\n");
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).ok()?;
@@ -90,14 +65,8 @@ impl ServiceSas {
             .append_pair("sv", VERSION)
             .append_pair("sr", "b")
             .append_pair("sp", permitted)
-            .append_pair("se", &expires);
-        if !disposition.is_empty() {
-            query.append_pair("rscd", disposition);
-        }
-        if !content_type.is_empty() {
-            query.append_pair("rsct", content_type);
-        }
-        query.append_pair("sig", &signature);
+            .append_pair("se", &expires)
+            .append_pair("sig", &signature);
         drop(query);
         Some(blob)
     }

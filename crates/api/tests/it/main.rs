@@ -33,6 +33,8 @@ mod process;
 mod program;
 mod queries;
 mod results;
+#[path = "../../../adapters/object-store/tests/clouds/s3_server.rs"]
+mod s3_server;
 mod server;
 mod settings;
 #[path = "../../../adapters/mail/tests/it/sink.rs"]

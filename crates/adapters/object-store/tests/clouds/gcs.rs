@@ -12,8 +12,7 @@ use labdata_ports::{
 
 use crate::{
     bodies::{
-        LAB, body, download, long_bodies_are_stored_whole_once_or_not_at_all, object, put, read,
-        upload,
+        LAB, body, long_bodies_are_stored_whole_once_or_not_at_all, object, put, read, upload,
     },
     gcs_server::GcsServer,
     open,
@@ -140,25 +139,4 @@ async fn the_checksum_is_the_storages_own_and_the_object_is_not_read() {
     assert_eq!(stored.crc32c.to_base64(), "4waSgw==");
     assert_eq!(blobs.checksum(LAB, object(1)).await.unwrap(), stored);
     assert_eq!(gcs.server.reads(), 0);
-}
-
-#[tokio::test]
-async fn a_direct_download_is_an_attachment_of_the_stored_type() {
-    let gcs = Gcs::fresh().await;
-    put(&*gcs.subject(), object(1), body(b"a,b\n"))
-        .await
-        .unwrap();
-    let grant = download(object(1), Now.now());
-    let url = direct(&gcs.storage)
-        .sign_download(LAB, &grant)
-        .await
-        .unwrap();
-    let answer = reqwest::get(&url).await.unwrap();
-    assert_eq!(answer.headers()["content-type"], "text/csv");
-    let disposition = answer.headers()["content-disposition"].to_str().unwrap();
-    assert!(disposition.starts_with("attachment"), "{disposition}");
-    assert_eq!(answer.bytes().await.unwrap(), &b"a,b\n"[..]);
-    let page = url.replace("text%2Fcsv", "text%2Fhtml");
-    assert_ne!(page, url);
-    assert_eq!(reqwest::get(&page).await.unwrap().status().as_u16(), 403);
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::process::{Program, directory};
 
-const KEY: &str = "ldk_chosen77_0123456789abcdefghijklmnopqrstuvwxyz";
+pub(super) const KEY: &str = "ldk_chosen77_0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// The program over that database; it may be started by a shell that sets limits first.
 fn serve(directory: &Path, database: &TestDatabase) -> Program {
@@ -21,18 +21,18 @@ fn serve(directory: &Path, database: &TestDatabase) -> Program {
     Program::serve(directory, &environment)
 }
 
-async fn post(program: &Program, path: &str, body: Value) -> (u16, Value) {
+pub(super) async fn post(program: &Program, path: &str, body: Value) -> (u16, Value) {
     let request = Client::new().post(format!("{}/api/v1/{path}", program.url));
     let answer = request.bearer_auth(KEY).json(&body).send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
-async fn instrument(program: &Program) -> String {
+pub(super) async fn instrument(program: &Program) -> String {
     let (_, made) = post(program, "instruments", json!({ "name": "reader" })).await;
     made["id"].as_str().unwrap().to_owned()
 }
 
-async fn begin(program: &Program, instrument: &str) -> Value {
+pub(super) async fn begin(program: &Program, instrument: &str) -> Value {
     let body = json!({ "file_name": "a.csv", "instrument_id": instrument });
     let (status, begun) = post(program, "files/upload-url", body).await;
     assert_eq!(status, 200, "{begun}");
@@ -40,7 +40,7 @@ async fn begin(program: &Program, instrument: &str) -> Value {
 }
 
 /// The PUT of an upload, to where the program listens now.
-fn put(program: &Program, begun: &Value) -> reqwest::RequestBuilder {
+pub(super) fn put(program: &Program, begun: &Value) -> reqwest::RequestBuilder {
     let url = begun["upload_url"].as_str().unwrap();
     let path = &url[url.find("/storage/").unwrap()..];
     let mut request = Client::new().put(format!("{}{path}", program.url));
@@ -50,7 +50,7 @@ fn put(program: &Program, begun: &Value) -> reqwest::RequestBuilder {
     request
 }
 
-async fn confirm(program: &Program, begun: &Value) -> (u16, Value) {
+pub(super) async fn confirm(program: &Program, begun: &Value) -> (u16, Value) {
     let id = begun["file_id"].as_str().unwrap();
     post(program, &format!("files/{id}/confirm-upload"), json!({})).await
 }

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 use crate::server::{Client, Reply, TestServer, in_memory, send};
 
+mod bucket;
 mod content;
 mod faults;
 mod list;
