@@ -16,7 +16,9 @@ use labdata_application::{
 };
 use labdata_domain::{
     execution::{Execution, ExecutionState, Origin},
-    file::{Crc32c, File, FileFilter, FilePath, ObjectKey, SourceType, StoredBytes},
+    file::{
+        Crc32c, File, FileFilter, FilePath, MAX_FILE_BYTES, ObjectKey, SourceType, StoredBytes,
+    },
     ids::{FileId, InstrumentId, OrganizationId},
     instrument::Instrument,
     job::{Job, JobName},
@@ -383,4 +385,39 @@ async fn what_the_gateway_received_is_not_read_again_by_the_confirmation() {
     };
     let file = confirm_upload(&ports, &actor, begun.file.id).await.unwrap();
     assert_eq!(file.state.bytes(), Some(stored));
+}
+
+#[tokio::test]
+async fn what_a_cloud_took_beyond_the_limit_is_discarded_with_its_record() {
+    let lab = Lab::new().await;
+    let actor = lab.actor(&[Scope::Write]);
+    let wanted = BeginUpload {
+        path: FilePath::parse("a.csv").unwrap(),
+        content_type: None,
+        execution: None,
+        instrument: Some(instrument(&lab).await),
+    };
+    let begun = begin_upload(&lab.ports, &actor, wanted).await.unwrap();
+    // The cloud alone knows how long it is.
+    let mut blobs = MockBlobs::new();
+    blobs
+        .expect_size()
+        .once()
+        .returning(|_, _| Ok(MAX_FILE_BYTES + 1));
+    let removed = (eq(actor.organization), eq(begun.file.state.object()));
+    blobs
+        .expect_delete()
+        .with(removed.0, removed.1)
+        .once()
+        .returning(|_, _| Ok(()));
+    let ports = Ports {
+        blobs: Arc::new(blobs),
+        ..lab.ports.clone()
+    };
+    let reader = confirm_upload(&ports, &lab.actor(&[Scope::Read]), begun.file.id).await;
+    assert!(matches!(reader, Err(Error::Forbidden(_))), "{reader:?}");
+    let refused = confirm_upload(&ports, &actor, begun.file.id).await;
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    let gone = confirm_upload(&ports, &actor, begun.file.id).await;
+    assert!(matches!(gone, Err(Error::NotFound(_))), "{gone:?}");
 }

@@ -1,11 +1,13 @@
 //! `POST /api/v1/files/upload-url`, the signed PUT, and confirming
 
 use futures::{StreamExt, stream};
+use labdata_domain::file::{ContentType, ObjectKey};
+use labdata_ports::{Clock, blob::UploadGrant};
 use reqwest::Method;
 use serde_json::{Value, json};
 use time::Duration;
 
-use super::{Lab, PATH, id, text};
+use super::{Lab, PATH, id, instrument, text};
 use crate::server::{Reply, send};
 
 impl Lab {
@@ -160,10 +162,16 @@ async fn a_tampered_or_expired_url_takes_nothing() {
     let lab = Lab::start().await;
     let mut begun = lab.begin("a.csv").await;
     let url = begun["upload_url"].as_str().unwrap().to_owned();
-    let object = url.split('?').next().unwrap().rsplit('/').next().unwrap();
+    let mut place = url.split('?').next().unwrap().rsplit('/');
+    let (object, organization) = (place.next().unwrap(), place.next().unwrap());
+    let other = "0191d5a4-0000-7000-8000-000000000000";
     for tampered in [
-        url.replace(object, "0191d5a4-0000-7000-8000-000000000000"),
+        url.replace(object, other),
+        url.replace(organization, other),
+        url.replace(object, &format!("../{object}")),
         url.replace("x-labdata-expires=1", "x-labdata-expires=2"),
+        format!("{url}&x=1"),
+        url.split('?').next().unwrap().to_owned(),
     ] {
         assert_ne!(tampered, url);
         begun["upload_url"] = json!(tampered);
@@ -205,6 +213,114 @@ async fn a_body_over_500_megabytes_is_refused_before_it_is_sent() {
     let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
     assert!(answer.contains("EntityTooLarge"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_body_that_turns_out_too_long_is_refused_and_leaves_nothing() {
+    let lab = Lab::start().await;
+    let grant = UploadGrant {
+        object: ObjectKey::new(lab.server.ports.ids.next_id()),
+        content_type: ContentType::substitute(Some("text/csv")),
+        limit: 600_000,
+        expires_at: lab.server.clock.now() + Duration::minutes(15),
+    };
+    let ports = &lab.server.ports;
+    let signing = ports.signer.sign_upload(lab.server.organization, &grant);
+    let given = signing.await.unwrap();
+    let headers: serde_json::Map<String, Value> = given
+        .headers
+        .into_iter()
+        .map(|(name, value)| (name, json!(value)))
+        .collect();
+    let begun = json!({ "upload_url": given.url, "headers": headers });
+    // In pieces, of which nobody tells how many there are.
+    let body = |pieces: usize| {
+        let endless = stream::repeat_with(|| Ok::<_, std::io::Error>(vec![7_u8; 100_000]));
+        reqwest::Body::wrap_stream(endless.take(pieces))
+    };
+    assert_refused(&lab.put(&begun, body(7)).await, 400, "EntityTooLarge");
+    assert_eq!(lab.stored(), 0);
+    assert_eq!(lab.put(&begun, body(6)).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_url_of_one_organization_leads_to_nothing_of_another() {
+    let lab = Lab::start().await;
+    let ours = lab.begin("a.csv").await;
+    let stranger = lab.server.stranger().await;
+    let their_instrument = instrument(&stranger, "theirs").await;
+    let body = json!({ "file_name": "a.csv", "instrument_id": their_instrument });
+    let theirs = stranger.post(&format!("{PATH}/upload-url"), &body).await;
+    let theirs = theirs.json(200);
+    let place = |begun: &Value| -> (String, String) {
+        let url = begun["upload_url"].as_str().unwrap();
+        let (place, query) = url.split_once('?').unwrap();
+        (place.to_owned(), query.to_owned())
+    };
+    let mut mixed = theirs.clone();
+    mixed["upload_url"] = json!(format!("{}?{}", place(&ours).0, place(&theirs).1));
+    assert_refused(&lab.put(&mixed, "x").await, 403, "SignatureDoesNotMatch");
+    assert_eq!(lab.put(&theirs, "theirs").await.status, 200);
+    // Nor does the key of another organization confirm, read or remove it.
+    let path = format!("{PATH}/{}", id(&theirs));
+    lab.confirm(&theirs).await.detail(404);
+    lab.client.get(&format!("{path}/content")).await.detail(404);
+    lab.client.delete(&path).await.detail(404);
+    let confirm = format!("{path}/confirm-upload");
+    stranger.post(&confirm, &json!({})).await.json(200);
+    lab.confirm(&ours).await.detail(400);
+}
+
+#[tokio::test]
+async fn types_that_a_browser_could_render_are_signed_as_bytes() {
+    let lab = Lab::start().await;
+    for (number, given) in ["text/html", "Image/SVG+xml; a=b", "nonsense", ""]
+        .into_iter()
+        .enumerate()
+    {
+        let body = json!({
+            "file_name": format!("{number}.x"), "content_type": given,
+            "instrument_id": lab.instrument
+        });
+        let path = format!("{PATH}/upload-url");
+        let begun = lab.client.post(&path, &body).await.json(200);
+        assert_eq!(
+            begun["headers"]["content-type"], "application/octet-stream",
+            "{given}"
+        );
+        let mut headers = begun["headers"].clone();
+        headers["content-type"] = json!("text/html");
+        let refused = lab.put_with(&begun, &headers, "<script>").await;
+        assert_refused(&refused, 403, "SignatureDoesNotMatch");
+        assert_eq!(lab.put(&begun, "<script>").await.status, 200);
+        lab.confirm(&begun).await.json(200);
+        let url = lab.content(&id(&begun)).await["download_url"].clone();
+        let served = lab.call(Method::GET, url.as_str().unwrap(), &[]).await;
+        assert_eq!(
+            text(&served.headers, "content-type"),
+            "application/octet-stream"
+        );
+    }
+}
+
+#[tokio::test]
+async fn racing_requests_for_a_url_share_one_record_and_no_object() {
+    let lab = Lab::start().await;
+    let begun = futures::future::join_all((0..8).map(|_| lab.begin("a.csv"))).await;
+    let distinct = |field: &str| {
+        let values = begun.iter().map(|begun| begun[field].to_string());
+        values.collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert_eq!((distinct("file_id"), distinct("upload_url")), (1, 8));
+    for begun in &begun {
+        assert_eq!(lab.put(begun, "x").await.status, 200);
+    }
+    let confirmations = futures::future::join_all(begun.iter().map(|begun| lab.confirm(begun)));
+    for confirmed in confirmations.await {
+        assert_eq!(confirmed.json(200)["file_id"], begun[0]["file_id"]);
+    }
+    let listed = lab.client.get(PATH).await.json(200);
+    assert_eq!(listed.as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
