@@ -4,7 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use bytes::Bytes;
@@ -134,48 +134,4 @@ async fn the_probe_fails_once_the_directory_is_gone() {
     let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
     fs::remove_dir_all(directory.path()).unwrap();
     assert!(blobs.probe().await.is_err());
-}
-
-/// `cargo test --release -p labdata-object-store -- --ignored --nocapture`: 500 MB from memory,
-/// against a plain write and sync of the same bytes in the same run.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "a measurement, not a check"]
-#[expect(
-    clippy::print_stdout,
-    clippy::as_conversions,
-    clippy::cast_precision_loss,
-    reason = "it prints what it measured"
-)]
-async fn throughput_of_500_megabytes() {
-    use std::io::Write;
-
-    const CHUNK: usize = 65_536;
-    const CHUNKS: usize = 8_000;
-    let directory = tempfile::tempdir_in(".").unwrap();
-    let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
-    let chunk = Bytes::from(vec![0x5a; CHUNK]);
-    for round in 0..4_u128 {
-        let begun = Instant::now();
-        let mut file = fs::File::create(directory.path().join("floor")).unwrap();
-        for _ in 0..CHUNKS {
-            file.write_all(&chunk).unwrap();
-        }
-        file.sync_all().unwrap();
-        let floor = begun.elapsed();
-        fs::remove_file(directory.path().join("floor")).unwrap();
-
-        let begun = Instant::now();
-        let object = ObjectKey::new(Uuid::from_u128(round));
-        let body = stream::iter(vec![chunk.clone(); CHUNKS]).map(Ok).boxed();
-        blobs.put_new(LAB, object, body, u64::MAX).await.unwrap();
-        let put = begun.elapsed();
-        let megabytes = (CHUNK * CHUNKS) as f64 / 1e6;
-        println!(
-            "write+fsync {:.0} MB/s, put_new {:.0} MB/s, ratio {:.2}",
-            megabytes / floor.as_secs_f64(),
-            megabytes / put.as_secs_f64(),
-            put.as_secs_f64() / floor.as_secs_f64(),
-        );
-        blobs.delete(LAB, object).await.unwrap();
-    }
 }

@@ -1,0 +1,243 @@
+//! Listings among few and many files.
+
+use std::{
+    io::Write,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use futures::future::join_all;
+use tokio_postgres::NoTls;
+
+use crate::{Bench, KEY, median};
+
+const FEW: u32 = 1_000;
+const MANY: u32 = 1_000_000;
+/// Requests of which the median counts, after some that warm up.
+const REQUESTS: usize = 200;
+const WARM: usize = 50;
+const CONNECTIONS: usize = 16;
+/// Requests of one connection in a round.
+const LOAD: usize = 400;
+
+/// Files of two instruments, one of which has every thousandth; with a frequent extension and one
+/// of every thousandth file; with parts that all names have, every thousandth, a third of the old
+/// ones, every hundred-thousandth, and numbers that are in one each.
+const INSERT: &str = "INSERT INTO labdata.file (id, organization_id, instrument_id, source_type, \
+         status, original_path, file_name, path_folded, extension, path_hash, content_type, \
+         object_key, size_bytes, crc32c, uploaded_at, created_at) \
+     SELECT gen_random_uuid(), i.organization_id, i.id, 'manual_upload', 'confirmed', path, path, \
+         path, extension, sha256(convert_to(path, 'UTF8')), 'text/csv', gen_random_uuid(), 1000, 'AAAAAA==', \
+         '2024-01-01Z'::timestamptz + n * interval '1 minute', '2024-01-01Z' \
+     FROM generate_series($1::int, $2::int) n \
+     CROSS JOIN LATERAL (SELECT CASE n % 1000 WHEN 7 THEN 'rare' ELSE 'frequent' END) o (instrument) \
+     JOIN labdata.instrument i ON i.name = o.instrument \
+     CROSS JOIN LATERAL (SELECT CASE WHEN n % 1000 = 3 THEN 'fcs' WHEN n % 7 = 0 THEN 'xlsx' ELSE 'csv' END) \
+         e (extension) \
+     CROSS JOIN LATERAL (SELECT concat('runs/2026-', lpad((n % 12 + 1)::text, 2, '0'), '/plate_', \
+         lpad(n::text, 7, '0'), CASE WHEN n % 1000 = 3 THEN '_flow' END, \
+         CASE WHEN n % 100000 = 4242 THEN '_µ' END, \
+         CASE WHEN n BETWEEN 1001 AND 300000 THEN '-q' END, '.', extension)) p (path)";
+
+pub(crate) async fn run(bench: &Bench) {
+    let frequent = bench.instrument("frequent").await;
+    let rare = bench.instrument("rare").await;
+    let (database, connection) = tokio_postgres::connect(bench.postgres.database_url(), NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let filters = filters(&frequent, &rare);
+    database
+        .execute(INSERT, &[&1_i32, &i32::try_from(FEW).unwrap()])
+        .await
+        .unwrap();
+    database
+        .batch_execute("VACUUM ANALYZE labdata.file")
+        .await
+        .unwrap();
+    let few = measure(bench, &filters).await;
+    fill(&database).await;
+    let many = measure(bench, &filters).await;
+    println!("p50 of 50 files at one connection (< 2 ms at {MANY}, and <= 1.5 of that at {FEW}):");
+    for ((name, _), (few, many)) in filters.iter().zip(few.iter().zip(&many)) {
+        println!("  {name:28} {few:6.2} ms  {many:6.2} ms  {:.2}", many / few);
+    }
+    let (mut ours, mut floor) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        ours.push(rate(bench).await);
+        floor.push(pgbench(bench, &database).await);
+    }
+    ours.sort_by(f64::total_cmp);
+    floor.sort_by(f64::total_cmp);
+    println!(
+        "at {CONNECTIONS} connections: {:.0} lists/s, pgbench with the same SELECT {:.0}/s: {:.2} (>= 0.4)",
+        ours[1],
+        floor[1],
+        ours[1] / floor[1]
+    );
+}
+
+/// What is asked for, and how.
+fn filters(frequent: &str, rare: &str) -> Vec<(&'static str, String)> {
+    vec![
+        ("all", String::new()),
+        ("instrument, frequent", format!("instrument_id={frequent}")),
+        ("instrument, rare", format!("instrument_id={rare}")),
+        ("extension, frequent", "extensions=csv".to_owned()),
+        ("extension, rare", "extensions=.FCS".to_owned()),
+        ("two extensions", "extensions=fcs,xlsx".to_owned()),
+        ("query, all", "query=Plate".to_owned()),
+        ("query, 1 of 12", "query=2026-03".to_owned()),
+        ("query, 1 of 200", "query=123".to_owned()),
+        ("query, 1 of 1,000", "query=_FLOW".to_owned()),
+        ("query, one file", "query=late_0000500".to_owned()),
+        ("query, no file", "query=zebra".to_owned()),
+        ("query, old files", "query=-q.".to_owned()),
+        ("1 character, all", "query=p".to_owned()),
+        ("1 character, old files", "query=q".to_owned()),
+        ("1 character, 10 files", "query=%C2%B5".to_owned()),
+        ("1 character, no file", "query=%25".to_owned()),
+        ("2 characters, all", "query=_0".to_owned()),
+        ("2 characters, 1 of 15", "query=77".to_owned()),
+        ("2 characters, 1 of 1,000", "query=_f".to_owned()),
+        ("2 characters, 10 files", "query=_%C2%B5".to_owned()),
+        ("2 characters, no file", "query=zz".to_owned()),
+        (
+            "instrument, extension",
+            format!("instrument_id={frequent}&extensions=fcs"),
+        ),
+        (
+            "instrument, query",
+            format!("instrument_id={frequent}&query=late_0000500"),
+        ),
+        (
+            "extension, query",
+            "extensions=csv&query=2026-03".to_owned(),
+        ),
+        (
+            "instrument, query of others",
+            format!("instrument_id={rare}&query=flow"),
+        ),
+        (
+            "extension, query of others",
+            "extensions=fcs&query=.csv".to_owned(),
+        ),
+        (
+            "instrument, 1 character",
+            format!("instrument_id={frequent}&query=%C2%B5"),
+        ),
+        (
+            "extension, 2 characters",
+            "extensions=csv&query=-q".to_owned(),
+        ),
+        (
+            "all three",
+            format!("instrument_id={frequent}&extensions=csv&query=plate"),
+        ),
+        (
+            "all three, rare",
+            format!("instrument_id={rare}&extensions=xlsx,fcs&query=00"),
+        ),
+    ]
+}
+
+/// Adds the files that make many of few.
+async fn fill(database: &tokio_postgres::Client) {
+    // Indexes are built faster than filled, and what is inserted is right.
+    let indexes = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'labdata' \
+         AND tablename = 'file' AND indexname LIKE '%_idx'";
+    let indexes = database.query(indexes, &[]).await.unwrap();
+    for index in &indexes {
+        let drop = format!("DROP INDEX labdata.{}", index.get::<_, String>(0));
+        database.batch_execute(&drop).await.unwrap();
+    }
+    let settings = "SET session_replication_role = replica; SET maintenance_work_mem = '512MB'";
+    database.batch_execute(settings).await.unwrap();
+    let (few, many) = (i32::try_from(FEW).unwrap(), i32::try_from(MANY).unwrap());
+    database
+        .execute(INSERT, &[&(few + 1), &many])
+        .await
+        .unwrap();
+    for index in &indexes {
+        let definition: String = index.get(1);
+        database.batch_execute(&definition).await.unwrap();
+    }
+    database
+        .batch_execute("VACUUM ANALYZE labdata.file")
+        .await
+        .unwrap();
+}
+
+async fn get(client: &reqwest::Client, bench: &Bench, query: &str) -> Duration {
+    let start = Instant::now();
+    let request = client.get(format!("{}/api/v1/files?limit=50&{query}", bench.url));
+    let answer = request.bearer_auth(KEY).send().await.unwrap();
+    assert_eq!(answer.status().as_u16(), 200);
+    answer.bytes().await.unwrap();
+    start.elapsed()
+}
+
+async fn measure(bench: &Bench, filters: &[(&str, String)]) -> Vec<f64> {
+    let client = reqwest::Client::new();
+    let mut medians = Vec::new();
+    for (_, query) in filters {
+        for _ in 0..WARM {
+            get(&client, bench, query).await;
+        }
+        let mut taken = Vec::new();
+        for _ in 0..REQUESTS {
+            taken.push(get(&client, bench, query).await);
+        }
+        medians.push(median(taken));
+    }
+    medians
+}
+
+/// Lists per second over all connections.
+async fn rate(bench: &Bench) -> f64 {
+    let clients: Vec<_> = (0..CONNECTIONS).map(|_| reqwest::Client::new()).collect();
+    join_all(clients.iter().map(|client| get(client, bench, ""))).await;
+    let start = Instant::now();
+    join_all(clients.iter().map(async |client| {
+        for _ in 0..LOAD {
+            get(client, bench, "").await;
+        }
+    }))
+    .await;
+    f64::from(u32::try_from(CONNECTIONS * LOAD).unwrap()) / start.elapsed().as_secs_f64()
+}
+
+/// Transactions per second of pgbench with the list's SELECT.
+async fn pgbench(bench: &Bench, database: &tokio_postgres::Client) -> f64 {
+    let organization = "SELECT organization_id::text FROM labdata.instrument WHERE name = 'rare'";
+    let organization: String = database.query_one(organization, &[]).await.unwrap().get(0);
+    let mut script = tempfile::NamedTempFile::new().unwrap();
+    writeln!(
+        script,
+        "SELECT id, instrument_id, job_execution_id, source_type, status, original_path, content_type, \
+         object_key, upload_expires_at, size_bytes, crc32c, uploaded_at, file_created_at, created_at \
+         FROM labdata.file WHERE uploaded_at IS NOT NULL AND organization_id = '{organization}' \
+         ORDER BY uploaded_at DESC, id DESC LIMIT 51;"
+    )
+    .unwrap();
+    let output = Command::new("pgbench")
+        .args([
+            "-n",
+            "-M",
+            "prepared",
+            "-T",
+            "4",
+            "-j",
+            "2",
+            "-c",
+            &CONNECTIONS.to_string(),
+            "-f",
+        ])
+        .arg(script.path())
+        .arg(bench.postgres.database_url())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let tps = told.lines().find_map(|line| line.strip_prefix("tps = "));
+    tps.unwrap().split(' ').next().unwrap().parse().unwrap()
+}
