@@ -108,9 +108,9 @@ pub trait BlobStore: Send + Sync {
         object: ObjectKey,
     ) -> Result<(), PortError>;
 
-    /// Removes what unfinished calls of [`BlobStore::put_new`] that began before that time left
-    /// behind when their process died; returns how many. A store that keeps nothing of the kind
-    /// has nothing to do.
+    /// Removes what unfinished calls of [`BlobStore::put_new`] left behind when their process died,
+    /// at the least of those that began before that time; returns how many. A store that keeps
+    /// nothing of the kind has nothing to do.
     async fn sweep_unfinished(&self, _begun_before: OffsetDateTime) -> Result<u64, PortError> {
         Ok(0)
     }

@@ -34,6 +34,13 @@ impl Incoming {
             .write(true)
             .create_new(true)
             .open(&path)?;
+        // Until the file is closed, at the latest by the end of the process. Where the file system
+        // knows no locks, the file's age has to do.
+        drop(file.lock());
+        if !has_name(&file)? {
+            // A sweeper was faster. Another name will do.
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
         Ok(Self {
             path,
             file,
@@ -89,6 +96,14 @@ impl Incoming {
     }
 }
 
+/// Removes the file of an upload that nobody is writing any more, and says whether it did.
+pub(crate) fn remove_abandoned(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    file.try_lock().is_ok() && fs::remove_file(path).is_ok()
+}
+
 impl Drop for Incoming {
     fn drop(&mut self) {
         // What cannot be removed now is found by the sweeper.
@@ -109,6 +124,19 @@ fn start_write_back(file: &File, from: u64, to: u64) {
 /// Elsewhere the last sync does all of it.
 #[cfg(not(target_os = "linux"))]
 fn start_write_back(_file: &File, _from: u64, _to: u64) {}
+
+/// Whether a file that is open still has a name.
+#[cfg(unix)]
+fn has_name(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(file.metadata()?.nlink() > 0)
+}
+
+/// Other systems do not remove a file that is open.
+#[cfg(not(unix))]
+fn has_name(_file: &File) -> io::Result<bool> {
+    Ok(true)
+}
 
 /// Makes the names in a directory durable.
 #[cfg(unix)]

@@ -28,7 +28,12 @@ use labdata_ports::{
 use object_store::{local::LocalFileSystem, path::Path as ObjectPath};
 use time::OffsetDateTime;
 
-use crate::{OpenError, incoming::Incoming, place::place, reading};
+use crate::{
+    OpenError,
+    incoming::{Incoming, remove_abandoned},
+    place::place,
+    reading,
+};
 
 /// How many bytes of a body are gathered before they are written; with those that are just being
 /// written, all that is in memory of it.
@@ -189,9 +194,8 @@ impl BlobStore for LocalBlobStore {
                 let entry = entry?;
                 // An upload in progress is as young as its last write.
                 let old = entry.metadata().and_then(|facts| facts.modified());
-                if old.is_ok_and(|modified| modified < limit)
-                    && fs::remove_file(entry.path()).is_ok()
-                {
+                let old = old.is_ok_and(|modified| modified < limit);
+                if remove_abandoned(&entry.path()) || old && fs::remove_file(entry.path()).is_ok() {
                     removed += 1;
                 }
             }

@@ -77,23 +77,47 @@ async fn two_stores_on_one_directory_create_one_object() {
 }
 
 #[tokio::test]
-async fn the_sweeper_removes_old_leftovers_and_leaves_young_ones_and_objects() {
+async fn the_sweeper_removes_leftovers_and_leaves_objects_and_what_is_being_written() {
     let directory = tempfile::tempdir().unwrap();
     let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
     blobs.put_new(LAB, OBJECT, body(b"bytes"), 5).await.unwrap();
-    let (old, young) = (
-        directory.path().join("incoming/old"),
-        directory.path().join("incoming/new"),
-    );
+    // What its writer holds locked, and what is young but nobody's any more.
+    let incoming = directory.path().join("incoming");
     let begun = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
-    for (path, modified) in [(&old, begun), (&young, begun + Duration::from_secs(1_000))] {
-        let file = fs::File::create(path).unwrap();
-        file.set_modified(modified).unwrap();
+    let mut writers = Vec::new();
+    for (name, after, held) in [
+        ("old", 0, true),
+        ("young", 1_000, true),
+        ("left", 1_000, false),
+    ] {
+        let file = fs::File::create(incoming.join(name)).unwrap();
+        file.set_modified(begun + Duration::from_secs(after))
+            .unwrap();
+        if held {
+            file.lock().unwrap();
+            writers.push(file);
+        }
     }
     let before = OffsetDateTime::from_unix_timestamp(1_500).unwrap();
-    assert_eq!(blobs.sweep_unfinished(before).await.unwrap(), 1);
-    assert!(!old.exists() && young.exists());
+    assert_eq!(blobs.sweep_unfinished(before).await.unwrap(), 2);
+    assert_eq!(files_below(&incoming), [incoming.join("young")]);
     assert_eq!(blobs.size(LAB, OBJECT).await.unwrap(), 5);
+}
+
+#[tokio::test]
+async fn the_sweeper_of_another_process_leaves_an_upload_in_progress_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
+    let sweeping = LocalBlobStore::open(directory.path()).await.unwrap();
+    let swept = stream::once(async move {
+        let all = sweeping.sweep_unfinished(OffsetDateTime::UNIX_EPOCH).await;
+        assert_eq!(all.unwrap(), 0);
+        Ok(Bytes::from_static(b"more"))
+    });
+    let piece = || stream::once(async { Ok(Bytes::from(vec![b'x'; 1 << 20])) });
+    let body = piece().chain(piece()).chain(swept).boxed();
+    let stored = blobs.put_new(LAB, OBJECT, body, u64::MAX).await.unwrap();
+    assert_eq!(stored.size, (2 << 20) + 4);
 }
 
 #[tokio::test]
