@@ -1,11 +1,12 @@
 //! Serves a signed upload URL.
 
 use labdata_domain::{file::StoredBytes, ids::OrganizationId};
-use labdata_ports::blob::{
-    ByteStream, Granted, PutBlobError, SignatureError, SignedRequest, UploadGrant,
+use labdata_ports::{
+    PortError,
+    blob::{ByteStream, Granted, PutBlobError, SignatureError, SignedRequest, UploadGrant},
 };
 
-use crate::Ports;
+use crate::{Ports, open_download::SignedUrlError};
 
 /// An object that may be created.
 #[derive(Clone, Debug)]
@@ -18,15 +19,27 @@ pub struct Upload {
 /// Checks a request to a signed upload URL, before its body is read. The URL is the permission:
 /// there is no actor.
 ///
+/// A URL serves its file alone: once the file is discarded or deleted, or a fresh URL was given out
+/// for it, nothing would ever refer to what is sent.
+///
 /// # Errors
-/// [`SignatureError`].
-pub fn open_upload(ports: &Ports, request: &SignedRequest<'_>) -> Result<Upload, SignatureError> {
+/// [`SignedUrlError`]; [`PortError::NotFound`] where no file has or awaits the object (any more).
+pub async fn open_upload(
+    ports: &Ports,
+    request: &SignedRequest<'_>,
+) -> Result<Upload, SignedUrlError> {
     match ports.signer.verify(request, ports.clock.now())? {
-        Granted::Upload(organization, grant) => Ok(Upload {
-            organization,
-            grant,
-        }),
-        Granted::Download(..) => Err(SignatureError::Mismatch),
+        Granted::Upload(organization, grant) => {
+            let object = (organization, grant.object);
+            if !ports.files.unreferenced(&[object]).await?.is_empty() {
+                return Err(PortError::NotFound("upload").into());
+            }
+            Ok(Upload {
+                organization,
+                grant,
+            })
+        }
+        Granted::Download(..) => Err(SignatureError::Mismatch.into()),
     }
 }
 

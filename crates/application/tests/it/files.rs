@@ -363,7 +363,7 @@ async fn what_the_gateway_received_is_not_read_again_by_the_confirmation() {
         query: "",
         headers: &begun.upload.headers,
     };
-    let upload = open_upload(&lab.ports, &request).unwrap();
+    let upload = open_upload(&lab.ports, &request).await.unwrap();
     let body: ByteStream = Box::pin(futures::stream::iter([Ok(Bytes::from_static(
         b"123456789",
     ))]));

@@ -66,7 +66,7 @@ async fn receive(
     payload: &mut Payload,
 ) -> Result<HttpResponse, Refusal> {
     let headers = headers(request);
-    let upload = open_upload(&app.ports, &signed(request, &headers))?;
+    let upload = open_upload(&app.ports, &signed(request, &headers)).await?;
     let announced = request
         .headers()
         .get(CONTENT_LENGTH)

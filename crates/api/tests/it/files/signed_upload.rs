@@ -218,8 +218,11 @@ async fn a_body_over_500_megabytes_is_refused_before_it_is_sent() {
 #[tokio::test]
 async fn a_body_that_turns_out_too_long_is_refused_and_leaves_nothing() {
     let lab = Lab::start().await;
+    let awaited = lab.begin("a.csv").await["upload_url"].clone();
+    let place = awaited.as_str().unwrap().split('?').next().unwrap();
+    let object: ObjectKey = place.rsplit('/').next().unwrap().parse().unwrap();
     let grant = UploadGrant {
-        object: ObjectKey::new(lab.server.ports.ids.next_id()),
+        object,
         content_type: ContentType::substitute(Some("text/csv")),
         limit: 600_000,
         expires_at: lab.server.clock.now() + Duration::minutes(15),
@@ -304,7 +307,7 @@ async fn types_that_a_browser_could_render_are_signed_as_bytes() {
 }
 
 #[tokio::test]
-async fn racing_requests_for_a_url_share_one_record_and_no_object() {
+async fn of_racing_requests_for_a_url_one_gets_the_one_that_works() {
     let lab = Lab::start().await;
     let begun = futures::future::join_all((0..8).map(|_| lab.begin("a.csv"))).await;
     let distinct = |field: &str| {
@@ -312,15 +315,37 @@ async fn racing_requests_for_a_url_share_one_record_and_no_object() {
         values.collect::<std::collections::BTreeSet<_>>().len()
     };
     assert_eq!((distinct("file_id"), distinct("upload_url")), (1, 8));
+    let mut taken = Vec::new();
     for begun in &begun {
-        assert_eq!(lab.put(begun, "x").await.status, 200);
+        taken.push(lab.put(begun, "x").await.status.as_u16());
     }
+    taken.sort_unstable();
+    assert_eq!(taken, [[200].as_slice(), &[404; 7]].concat());
     let confirmations = futures::future::join_all(begun.iter().map(|begun| lab.confirm(begun)));
     for confirmed in confirmations.await {
         assert_eq!(confirmed.json(200)["file_id"], begun[0]["file_id"]);
     }
     let listed = lab.client.get(PATH).await.json(200);
     assert_eq!(listed.as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_url_takes_nothing_once_its_file_is_gone_or_has_a_fresh_one() {
+    let lab = Lab::start().await;
+    let superseded = lab.begin("a.csv").await;
+    let begun = lab.begin("a.csv").await;
+    assert_refused(&lab.put(&superseded, "x").await, 404, "NoSuchKey");
+    assert_eq!(lab.put(&begun, "x").await.status, 200);
+    lab.confirm(&begun).await.json(200);
+    let removed = lab.client.delete(&format!("{PATH}/{}", id(&begun))).await;
+    assert_eq!(removed.status, 204);
+    assert_refused(&lab.put(&begun, "x").await, 404, "NoSuchKey");
+
+    let begun = lab.begin("a.csv").await;
+    assert_eq!(lab.put(&begun, "\x7fELF\x02\x01\x01").await.status, 200);
+    lab.confirm(&begun).await.detail(400);
+    assert_refused(&lab.put(&begun, "x").await, 404, "NoSuchKey");
+    assert_eq!(lab.stored(), 0);
 }
 
 #[tokio::test]
