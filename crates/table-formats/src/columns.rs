@@ -1,6 +1,6 @@
 //! Columns of values as Arrow arrays.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use arrow_array::{
     ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, StringArray,
@@ -14,28 +14,38 @@ use crate::{FormatError, frame::utc};
 /// 1970-01-01 as a Julian day.
 const EPOCH_JULIAN_DAY: i32 = 2_440_588;
 
-/// A column as an array.
-pub(crate) fn array(name: &str, values: &Values) -> Result<ArrayRef, FormatError> {
+/// A part of a column as an array; of none, where the column does not have the part.
+pub(crate) fn array(
+    name: &str,
+    values: &Values,
+    part: Range<usize>,
+) -> Result<ArrayRef, FormatError> {
+    fn of<T>(vector: &[Option<T>], part: Range<usize>) -> std::slice::Iter<'_, Option<T>> {
+        vector.get(part).unwrap_or_default().iter()
+    }
     Ok(match values {
-        Values::Text(v) => Arc::new(v.iter().map(Option::as_deref).collect::<StringArray>()),
-        Values::Integer(v) => Arc::new(v.iter().copied().collect::<Int64Array>()),
-        Values::Float(v) => Arc::new(v.iter().copied().collect::<Float64Array>()),
-        Values::Boolean(v) => Arc::new(v.iter().copied().collect::<BooleanArray>()),
+        Values::Text(v) => Arc::new(of(v, part).map(Option::as_deref).collect::<StringArray>()),
+        Values::Integer(v) => Arc::new(of(v, part).copied().collect::<Int64Array>()),
+        Values::Float(v) => Arc::new(of(v, part).copied().collect::<Float64Array>()),
+        Values::Boolean(v) => Arc::new(of(v, part).copied().collect::<BooleanArray>()),
         Values::Datetime(v) => {
-            let micros = v
-                .iter()
+            let micros = of(v, part)
                 .map(|at| at.map(|at| micros(name, at)).transpose())
                 .collect::<Result<TimestampMicrosecondArray, _>>()?;
             Arc::new(micros.with_data_type(utc()))
         }
-        Values::Date(v) => Arc::new(v.iter().map(|date| date.map(days)).collect::<Date32Array>()),
+        Values::Date(v) => Arc::new(
+            of(v, part)
+                .map(|date| date.map(days))
+                .collect::<Date32Array>(),
+        ),
         Values::Uuid(v) => Arc::new(
-            v.iter()
+            of(v, part)
                 .map(|id| id.map(|id| id.to_string()))
                 .collect::<StringArray>(),
         ),
         Values::Json(v) => Arc::new(
-            v.iter()
+            of(v, part)
                 .map(|value| value.as_ref().map(ToString::to_string))
                 .collect::<StringArray>(),
         ),

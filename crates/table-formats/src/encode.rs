@@ -1,18 +1,21 @@
 //! Frames as bytes.
 
+use std::sync::Arc;
+
 use arrow_array::{
     Array, RecordBatch,
     cast::AsArray,
     types::{Date32Type, Float64Type, Int64Type, TimestampMicrosecondType},
 };
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::DataType as ArrowType;
+use arrow_schema::{DataType as ArrowType, SchemaRef};
 use labdata_domain::timestamp;
 use parquet::{arrow::ArrowWriter, basic::Compression, file::properties::WriterProperties};
 
 use crate::{
     FormatError, Frame,
     columns::{day, instant},
+    frame::BATCH,
 };
 
 /// How a frame is written.
@@ -27,45 +30,115 @@ pub enum Format {
 }
 
 impl Frame {
-    /// The frame's bytes.
+    /// Begins to write the frame.
     ///
     /// # Errors
-    /// [`FormatError::Unrepresentable`] for a Parquet file without columns.
-    pub fn encode(&self, format: Format) -> Result<Vec<u8>, FormatError> {
-        match format {
-            Format::Csv => csv(&self.batch),
-            Format::ArrowStream => arrow_stream(&self.batch),
-            Format::Parquet => parquet(&self.batch),
+    /// [`FormatError::Unrepresentable`] for a Parquet file without columns. Everything else that
+    /// could be wrong with a frame was when it was made.
+    pub fn encode(self, format: Format) -> Result<Pieces, FormatError> {
+        let schema = &self.schema;
+        let writer = match format {
+            Format::Csv => Writer::Csv { begun: false },
+            Format::ArrowStream => {
+                Writer::Arrow(Box::new(StreamWriter::try_new(Vec::new(), schema)?))
+            }
+            Format::Parquet => {
+                if schema.fields().is_empty() {
+                    let text = "Parquet has no form for a result without columns".to_owned();
+                    return Err(FormatError::Unrepresentable(text));
+                }
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::SNAPPY)
+                    .set_max_row_group_row_count(Some(ROW_GROUP))
+                    .build();
+                let schema = Arc::clone(schema);
+                Writer::Parquet(Box::new(ArrowWriter::try_new(
+                    Vec::new(),
+                    schema,
+                    Some(properties),
+                )?))
+            }
+        };
+        Ok(Pieces {
+            schema: self.schema,
+            batches: self.batches.into_iter(),
+            writer: Some(writer),
+        })
+    }
+}
+
+/// The most rows of a group of a Parquet file, which is written as a whole.
+const ROW_GROUP: usize = 16 * BATCH;
+
+enum Writer {
+    Csv { begun: bool },
+    Arrow(Box<StreamWriter<Vec<u8>>>),
+    Parquet(Box<ArrowWriter<Vec<u8>>>),
+}
+
+/// A frame's bytes, in pieces of one after the other; what has been written is let go.
+pub struct Pieces {
+    schema: SchemaRef,
+    batches: std::vec::IntoIter<RecordBatch>,
+    /// None when all has been written.
+    writer: Option<Writer>,
+}
+
+impl Pieces {
+    fn write(&mut self) -> Result<Vec<u8>, FormatError> {
+        let Some(writer) = &mut self.writer else {
+            return Ok(Vec::new());
+        };
+        for batch in self.batches.by_ref() {
+            let written = match writer {
+                Writer::Csv { begun } => {
+                    let header = !std::mem::replace(begun, true);
+                    csv(&batch, header)?
+                }
+                Writer::Arrow(writer) => {
+                    writer.write(&batch)?;
+                    std::mem::take(writer.get_mut())
+                }
+                Writer::Parquet(writer) => {
+                    writer.write(&batch)?;
+                    std::mem::take(writer.inner_mut())
+                }
+            };
+            if !written.is_empty() {
+                return Ok(written);
+            }
+        }
+        match self.writer.take() {
+            Some(Writer::Csv { begun: false }) => {
+                csv(&RecordBatch::new_empty(Arc::clone(&self.schema)), true)
+            }
+            Some(Writer::Arrow(writer)) => Ok(writer.into_inner()?),
+            Some(Writer::Parquet(writer)) => Ok(writer.into_inner()?),
+            Some(Writer::Csv { .. }) | None => Ok(Vec::new()),
         }
     }
 }
 
-fn arrow_stream(batch: &RecordBatch) -> Result<Vec<u8>, FormatError> {
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
-    writer.write(batch)?;
-    Ok(writer.into_inner()?)
-}
+impl Iterator for Pieces {
+    type Item = Result<Vec<u8>, FormatError>;
 
-fn parquet(batch: &RecordBatch) -> Result<Vec<u8>, FormatError> {
-    if batch.num_columns() == 0 {
-        let text = "Parquet has no form for a result without columns".to_owned();
-        return Err(FormatError::Unrepresentable(text));
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.write() {
+            Ok(piece) if piece.is_empty() => None,
+            piece => Some(piece),
+        }
     }
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .build();
-    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties))?;
-    writer.write(batch)?;
-    Ok(writer.into_inner()?)
 }
 
-fn csv(batch: &RecordBatch) -> Result<Vec<u8>, FormatError> {
+fn csv(batch: &RecordBatch, header: bool) -> Result<Vec<u8>, FormatError> {
     let mut writer = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());
     let schema = batch.schema();
     if batch.num_columns() > 0 {
-        writer.write_record(schema.fields().iter().map(|field| field.name()))?;
+        if header {
+            writer.write_record(schema.fields().iter().map(|field| field.name()))?;
+        }
         for row in 0..batch.num_rows() {
             for column in batch.columns() {
                 writer.write_field(cell(column.as_ref(), row))?;
@@ -124,6 +197,11 @@ mod tests {
         reader.build().unwrap().map(Result::unwrap).collect()
     }
 
+    fn written(frame: Frame, format: Format) -> Vec<u8> {
+        let pieces: Vec<Vec<u8>> = frame.encode(format).unwrap().map(Result::unwrap).collect();
+        pieces.concat()
+    }
+
     /// A column of every type, each with a null.
     fn every_type() -> Frame {
         let columns = [
@@ -145,11 +223,8 @@ mod tests {
             ("uuid", Values::Uuid(vec![Some(Uuid::nil()), None])),
             ("json", Values::Json(vec![Some(json!({"a": [1]})), None])),
         ];
-        let columns: Vec<(&str, &Values)> = columns
-            .iter()
-            .map(|(name, values)| (*name, values))
-            .collect();
-        Frame::of_columns(columns, 2).unwrap()
+        let columns = columns.map(|(name, values)| (name.to_owned(), values));
+        Frame::of_columns(columns.into(), 2).unwrap()
     }
 
     /// The same two rows as a query's result.
@@ -172,30 +247,35 @@ mod tests {
              \"2024-02-29\",\"00000000-0000-0000-0000-000000000000\",{\"a\":[1]}]",
             "[null,null,null,null,null,null,null,null]",
         ];
-        Frame::of_json_rows(&names.map(str::to_owned), &types, &rows.map(str::to_owned)).unwrap()
+        Frame::of_json_rows(
+            &names.map(str::to_owned),
+            &types,
+            rows.map(str::to_owned).into(),
+        )
+        .unwrap()
     }
 
     #[test]
     fn columns_and_rows_make_the_same_frame() {
-        assert_eq!(every_type().batch, every_type_by_rows().batch);
+        assert_eq!(every_type().batches, every_type_by_rows().batches);
     }
 
     #[test]
     fn arrow_and_parquet_read_back_as_they_were() {
         let frame = every_type();
-        let arrow = read_arrow(frame.encode(Format::ArrowStream).unwrap());
-        assert_eq!(arrow, std::slice::from_ref(&frame.batch));
-        let parquet = read_parquet(frame.encode(Format::Parquet).unwrap());
-        let [read] = parquet.as_slice() else {
+        let arrow = read_arrow(written(frame.clone(), Format::ArrowStream));
+        assert_eq!(arrow, frame.batches);
+        let parquet = read_parquet(written(frame.clone(), Format::Parquet));
+        let ([read], [was]) = (parquet.as_slice(), frame.batches.as_slice()) else {
             panic!("{} batches", parquet.len());
         };
-        assert_eq!(read.columns(), frame.batch.columns());
-        assert_eq!(read.schema().fields(), frame.batch.schema().fields());
+        assert_eq!(read.columns(), was.columns());
+        assert_eq!(read.schema().fields(), was.schema().fields());
     }
 
     #[test]
     fn csv_has_a_line_of_names_and_empty_nulls() {
-        let text = String::from_utf8(every_type().encode(Format::Csv).unwrap()).unwrap();
+        let text = String::from_utf8(written(every_type(), Format::Csv)).unwrap();
         assert_eq!(
             text,
             "text,integer,float,boolean,datetime,date,uuid,json\r\n\
@@ -208,25 +288,66 @@ mod tests {
     #[test]
     fn nothing_found_is_a_table_of_no_rows() {
         let (names, types) = (["n".to_owned()], [DataType::Integer]);
-        let frame = Frame::of_json_rows(&names, &types, &[]).unwrap();
-        assert_eq!(frame.encode(Format::Csv).unwrap(), b"n\r\n");
-        let arrow = read_arrow(frame.encode(Format::ArrowStream).unwrap());
+        let frame = Frame::of_json_rows(&names, &types, Vec::new()).unwrap();
+        assert_eq!(written(frame.clone(), Format::Csv), b"n\r\n");
+        let arrow = read_arrow(written(frame.clone(), Format::ArrowStream));
         assert_eq!(arrow.iter().map(RecordBatch::num_rows).sum::<usize>(), 0);
-        let parquet = read_parquet(frame.encode(Format::Parquet).unwrap());
+        let parquet = read_parquet(written(frame, Format::Parquet));
         assert_eq!(parquet.iter().map(RecordBatch::num_rows).sum::<usize>(), 0);
     }
 
     #[test]
     fn what_a_type_cannot_hold_is_told() {
         let (names, types) = (["at".to_owned()], [DataType::Datetime]);
-        let rows = ["[\"infinity\"]".to_owned()];
-        let error = Frame::of_json_rows(&names, &types, &rows).unwrap_err();
+        let rows = vec!["[\"infinity\"]".to_owned()];
+        let error = Frame::of_json_rows(&names, &types, rows).unwrap_err();
         assert!(error.to_string().contains("column at: \"infinity\""));
-        let empty = Frame::of_json_rows(&[], &[], &["[]".to_owned()]).unwrap();
+        let empty = Frame::of_json_rows(&[], &[], vec!["[]".to_owned()]).unwrap();
         assert!(matches!(
-            empty.encode(Format::Parquet),
+            empty.clone().encode(Format::Parquet),
             Err(FormatError::Unrepresentable(_))
         ));
         assert!(empty.encode(Format::ArrowStream).is_ok());
+    }
+
+    #[test]
+    fn a_long_frame_comes_in_pieces_that_make_a_whole() {
+        let length = ROW_GROUP * 2 + 5;
+        let numbers: Vec<Option<i64>> = (0..).take(length).map(Some).collect();
+        let columns = vec![("n".to_owned(), Values::Integer(numbers))];
+        let frame = Frame::of_columns(columns, length).unwrap();
+        for (format, most) in [
+            (Format::Csv, BATCH * 10),
+            (Format::ArrowStream, BATCH * 10),
+            (Format::Parquet, ROW_GROUP * 10),
+        ] {
+            let pieces: Vec<Vec<u8>> = frame
+                .clone()
+                .encode(format)
+                .unwrap()
+                .map(Result::unwrap)
+                .collect();
+            assert!(pieces.len() > 2, "{format:?}: {} pieces", pieces.len());
+            assert!(pieces.iter().all(|piece| piece.len() < most), "{format:?}");
+            let whole = pieces.concat();
+            let read: Vec<i64> = match format {
+                Format::Csv => String::from_utf8(whole)
+                    .unwrap()
+                    .lines()
+                    .skip(1)
+                    .map(|line| line.parse().unwrap())
+                    .collect(),
+                Format::ArrowStream => integers(&read_arrow(whole)),
+                Format::Parquet => integers(&read_parquet(whole)),
+            };
+            assert!(read.into_iter().eq((0..).take(length)), "{format:?}");
+        }
+    }
+
+    fn integers(batches: &[RecordBatch]) -> Vec<i64> {
+        let columns = batches.iter().map(|batch| batch.column(0));
+        columns
+            .flat_map(|column| column.as_primitive::<Int64Type>().values().to_vec())
+            .collect()
     }
 }

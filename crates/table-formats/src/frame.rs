@@ -1,9 +1,9 @@
 //! A table of typed columns.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, ops::Range, sync::Arc};
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType as ArrowType, Field, Schema, TimeUnit};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
 use labdata_domain::scalar::{DataType, Values};
 
 use crate::{FormatError, columns, rows};
@@ -15,8 +15,13 @@ use crate::{FormatError, columns, rows};
 /// end, because most readers refuse a table otherwise.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    pub(crate) batch: RecordBatch,
+    pub(crate) schema: SchemaRef,
+    /// Its rows, some thousand at a time, so that each part can be written and sent by itself.
+    pub(crate) batches: Vec<RecordBatch>,
 }
+
+/// The most rows of a batch.
+pub(crate) const BATCH: usize = 8192;
 
 impl Frame {
     /// A frame of columns that are as long as each other.
@@ -24,17 +29,27 @@ impl Frame {
     /// # Errors
     /// [`FormatError::Unrepresentable`] for a point in time that microseconds of 64 bits cannot
     /// tell; [`FormatError::Failed`] when the columns are not of one length.
-    pub fn of_columns<'c>(
-        columns: impl IntoIterator<Item = (&'c str, &'c Values)>,
-        length: usize,
-    ) -> Result<Self, FormatError> {
-        let mut names = Vec::new();
-        let mut arrays = Vec::new();
+    pub fn of_columns(columns: Vec<(String, Values)>, length: usize) -> Result<Self, FormatError> {
+        let parts: Vec<Range<usize>> = (0..length)
+            .step_by(BATCH)
+            .map(|start| start..length.min(start + BATCH))
+            .collect();
+        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+        let mut types = Vec::with_capacity(columns.len());
+        let mut batches: Vec<Vec<ArrayRef>> = vec![Vec::new(); parts.len()];
+        // One column after the other, each of which goes as soon as it is read.
         for (name, values) in columns {
-            names.push(name.to_owned());
-            arrays.push(columns::array(name, values)?);
+            if values.len() != length {
+                let text = format!("column {name} is not as long as the others");
+                return Err(FormatError::Failed(text));
+            }
+            types.push(columns::array(&name, &values, 0..0)?.data_type().clone());
+            for (part, arrays) in parts.iter().zip(&mut batches) {
+                arrays.push(columns::array(&name, &values, part.clone())?);
+            }
         }
-        Self::new(&names, arrays, length)
+        let batches = batches.into_iter().zip(parts.iter().map(Range::len));
+        Self::new(&names, types, batches)
     }
 
     /// A frame of rows, each the text of a JSON array with a value per column.
@@ -45,22 +60,40 @@ impl Frame {
     pub fn of_json_rows(
         names: &[String],
         types: &[DataType],
-        rows: &[String],
+        rows: Vec<String>,
     ) -> Result<Self, FormatError> {
-        let arrays = rows::arrays(names, types, rows)?;
-        Self::new(names, arrays, rows.len())
+        let empty = rows::arrays(names, types, std::iter::empty())?;
+        let arrow_types = empty.iter().map(|array| array.data_type().clone());
+        let arrow_types = arrow_types.collect();
+        let mut batches = Vec::with_capacity(rows.len().div_ceil(BATCH));
+        let mut left = rows.len();
+        let mut rows = rows.into_iter();
+        while left > 0 {
+            let length = left.min(BATCH);
+            left -= length;
+            let arrays = rows::arrays(names, types, rows.by_ref().take(length))?;
+            batches.push((arrays, length));
+        }
+        Self::new(names, arrow_types, batches)
     }
 
-    fn new(names: &[String], arrays: Vec<ArrayRef>, length: usize) -> Result<Self, FormatError> {
+    fn new(
+        names: &[String],
+        types: Vec<ArrowType>,
+        batches: impl IntoIterator<Item = (Vec<ArrayRef>, usize)>,
+    ) -> Result<Self, FormatError> {
         let fields: Vec<Field> = distinct(names)
             .into_iter()
-            .zip(&arrays)
-            .map(|(name, array)| Field::new(name, array.data_type().clone(), true))
+            .zip(types)
+            .map(|(name, data_type)| Field::new(name, data_type, true))
             .collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(length));
         let schema = Arc::new(Schema::new(fields));
-        let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;
-        Ok(Self { batch })
+        let batches = batches.into_iter().map(|(arrays, length)| {
+            let options = RecordBatchOptions::new().with_row_count(Some(length));
+            RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)
+        });
+        let batches = batches.collect::<Result<_, _>>()?;
+        Ok(Self { schema, batches })
     }
 }
 

@@ -1,15 +1,15 @@
 //! Results as files that pandas, polars and everything else that knows Arrow read directly.
 //!
 //! A [`Frame`] is a table of typed columns; it is written as CSV, as an Arrow IPC stream or as
-//! Parquet. Frames are as large as the results that a request may have, so they are written as a
-//! whole; the limits are the caller's.
+//! Parquet, in pieces. Frames are as large as the results that a request may have; the limits are the
+//! caller's.
 
 mod columns;
 mod encode;
 mod frame;
 mod rows;
 
-pub use encode::Format;
+pub use encode::{Format, Pieces};
 pub use frame::Frame;
 
 /// Why a result cannot be written so.

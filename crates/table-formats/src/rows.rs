@@ -33,7 +33,7 @@ enum Building {
 pub(crate) fn arrays(
     names: &[String],
     types: &[DataType],
-    rows: &[String],
+    rows: impl Iterator<Item = String>,
 ) -> Result<Vec<ArrayRef>, FormatError> {
     let mut columns: Vec<(&String, Building)> = names
         .iter()
@@ -42,7 +42,7 @@ pub(crate) fn arrays(
         .collect();
     for row in rows {
         let cells: Vec<&RawValue> =
-            serde_json::from_str(row).map_err(|error| FormatError::Failed(error.to_string()))?;
+            serde_json::from_str(&row).map_err(|error| FormatError::Failed(error.to_string()))?;
         for ((name, column), cell) in columns.iter_mut().zip(cells) {
             column.push(name, cell.get())?;
         }

@@ -1,12 +1,14 @@
 //! `POST /api/v1/tools/query`
 
+use std::iter::once;
+
 use labdata_application::query_data::{QueryData, query_data};
 use labdata_ports::query::QueryResult;
 use labdata_table_formats::{FormatError, Frame};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::written::Written;
+use super::written::{Pieces, Written, joined};
 use crate::http::{
     Answer, Call, JsonBody, Read,
     accept::ResultForm,
@@ -51,31 +53,28 @@ pub struct QueryView {
 }
 
 /// The result in a form.
-fn written(result: &QueryResult, form: ResultForm) -> Result<Vec<u8>, FormatError> {
-    match form {
-        ResultForm::Json => Ok(json_text(result).into_bytes()),
+fn written(result: QueryResult, form: ResultForm) -> Result<Pieces, FormatError> {
+    Ok(match form {
+        ResultForm::Json => Box::new(joined(json_pieces(result))),
         ResultForm::File(format) => {
-            Frame::of_json_rows(&result.columns, &result.types, &result.rows)?.encode(format)
+            let frame = Frame::of_json_rows(&result.columns, &result.types, result.rows)?;
+            Box::new(frame.encode(format)?)
         }
-    }
+    })
 }
 
-/// The result as the text of a JSON object.
-fn json_text(result: &QueryResult) -> String {
-    let columns = Value::from(result.columns.clone()).to_string();
-    let length: usize = result.rows.iter().map(|row| row.len() + 1).sum();
-    let mut text = String::with_capacity(columns.len() + length + 24);
-    text.push_str("{\"columns\":");
-    text.push_str(&columns);
-    text.push_str(",\"data\":[");
-    for (index, row) in result.rows.iter().enumerate() {
-        if index > 0 {
-            text.push(',');
-        }
-        text.push_str(row);
-    }
-    text.push_str("]}");
-    text
+/// The result as the text of a JSON object, a piece per row.
+fn json_pieces(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
+    let columns = Value::from(result.columns);
+    let beginning = format!("{{\"columns\":{columns},\"data\":[");
+    let rows = result.rows.into_iter().enumerate().map(|(index, row)| {
+        let comma = if index > 0 { "," } else { "" };
+        format!("{comma}{row}")
+    });
+    once(beginning)
+        .chain(rows)
+        .chain(once("]}".to_owned()))
+        .map(|piece| Ok(piece.into_bytes()))
 }
 
 /// Query with SQL
@@ -114,5 +113,5 @@ pub async fn handle(call: Call<Read, JsonBody<QueryBody>>) -> Answer<Written> {
         params: body.params,
     };
     let result = query_data(call.ports(), &call.actor, command).await?;
-    Written::by(form, move || written(&result, form)).await
+    Written::by(form, move || written(result, form)).await
 }

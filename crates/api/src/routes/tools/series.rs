@@ -1,5 +1,7 @@
 //! `GET /api/v1/tools/series/{table}`
 
+use std::ops::Range;
+
 use labdata_application::read_series::{ReadSeries, Series, read_series};
 use labdata_domain::{
     for_each_values,
@@ -7,11 +9,11 @@ use labdata_domain::{
     timestamp,
 };
 use labdata_table_formats::{FormatError, Frame};
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::written::{Written, turn};
+use super::written::{Pieces, Written, joined, turn};
 use crate::http::{
     Answer, Call, NoBody, Read,
     accept::ResultForm,
@@ -67,60 +69,78 @@ pub struct SeriesView {
     pub points: usize,
 }
 
-/// A series as it is sent, without a copy of its values.
-#[derive(Serialize)]
-struct SeriesJson<'s> {
-    parent: Value,
-    columns: Columns<'s>,
-    points: usize,
+/// Values of a column as they are sent, without a copy.
+struct Column<'s> {
+    values: &'s Values,
+    part: Range<usize>,
 }
-
-struct Columns<'s>(&'s [(String, Values)]);
-
-impl Serialize for Columns<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, values) in self.0 {
-            map.serialize_entry(name, &Column(values))?;
-        }
-        map.end()
-    }
-}
-
-struct Column<'s>(&'s Values);
 
 impl Serialize for Column<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
+        fn of<'v, T>(vector: &'v [T], part: &Range<usize>) -> std::slice::Iter<'v, T> {
+            vector.get(part.clone()).unwrap_or_default().iter()
+        }
+        let part = &self.part;
+        match self.values {
             Values::Datetime(v) => {
-                serializer.collect_seq(v.iter().map(|at| at.map(timestamp::render)))
+                serializer.collect_seq(of(v, part).map(|at| at.map(timestamp::render)))
             }
             Values::Date(v) => {
-                serializer.collect_seq(v.iter().map(|date| date.map(timestamp::render_date)))
+                serializer.collect_seq(of(v, part).map(|date| date.map(timestamp::render_date)))
             }
-            other => for_each_values!(other, vector => serializer.collect_seq(vector)),
+            other => for_each_values!(other, vector => serializer.collect_seq(of(vector, part))),
         }
     }
 }
 
+/// How many values a piece of JSON has at most.
+const PIECE: usize = 8192;
+
+/// The series as the text of a JSON object: a beginning, a piece per column and part of it, an end.
+fn json_pieces(series: Series) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
+    let points = series.points.points;
+    let parent = Scalar::from(series.parent).to_json();
+    let beginning = format!("{{\"parent\":{parent},\"columns\":{{");
+    let columns = series.points.columns.into_iter().enumerate();
+    let columns = columns.flat_map(move |(index, (name, values))| {
+        let separator = if index > 0 { "," } else { "" };
+        let name = format!("{separator}{}:[", Value::from(name));
+        let parts = (0..points).step_by(PIECE).map(move |start| {
+            let part = start..points.min(start + PIECE);
+            let column = Column {
+                values: &values,
+                part,
+            };
+            let text = serde_json::to_vec(&column)
+                .map_err(|error| FormatError::Failed(error.to_string()))?;
+            // Its brackets stand around the whole column.
+            let inner = text.get(1..text.len().saturating_sub(1));
+            let comma: &[u8] = if start > 0 { b"," } else { b"" };
+            Ok([comma, inner.unwrap_or_default()].concat())
+        });
+        once(name.into_bytes())
+            .chain(parts)
+            .chain(once(b"]".to_vec()))
+    });
+    let end = format!("}},\"points\":{points}}}");
+    once(beginning.into_bytes())
+        .chain(columns)
+        .chain(once(end.into_bytes()))
+}
+
+fn once(piece: Vec<u8>) -> std::iter::Once<Result<Vec<u8>, FormatError>> {
+    std::iter::once(Ok(piece))
+}
+
 /// The series in a form.
-fn written(series: &Series, form: ResultForm) -> Result<Vec<u8>, FormatError> {
-    let found = &series.points;
-    match form {
-        ResultForm::Json => serde_json::to_vec(&SeriesJson {
-            parent: Scalar::from(series.parent.clone()).to_json(),
-            columns: Columns(&found.columns),
-            points: found.points,
-        })
-        .map_err(|error| FormatError::Failed(error.to_string())),
+fn written(series: Series, form: ResultForm) -> Result<Pieces, FormatError> {
+    Ok(match form {
+        ResultForm::Json => Box::new(joined(json_pieces(series))),
         ResultForm::File(format) => {
-            let columns = found
-                .columns
-                .iter()
-                .map(|(name, values)| (name.as_str(), values));
-            Frame::of_columns(columns, found.points)?.encode(format)
+            let found = series.points;
+            Box::new(Frame::of_columns(found.columns, found.points)?.encode(format)?)
         }
-    }
+    })
 }
 
 /// Read a series
@@ -156,7 +176,7 @@ pub async fn handle(call: Call<Read, NoBody, SeriesQuery, SeriesPath>) -> Answer
     let turn = turn().await?;
     let series = read_series(call.ports(), &call.actor, query).await?;
     Written::by(form, move || {
-        let body = written(&series, form);
+        let body = written(series, form);
         drop(turn);
         body
     })
