@@ -8,6 +8,7 @@ mod harden;
 mod render;
 mod role;
 mod run;
+mod spares;
 mod wire;
 
 use std::{
@@ -17,6 +18,7 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -33,7 +35,8 @@ use crate::{errors::NO_ANSWER, pool::Database};
 use gate::Gate;
 pub(crate) use role::drop_platform_views;
 use run::Failure;
-use wire::{Address, Login, Wire, WireError};
+use spares::{Entrance, Spares};
+use wire::{Address, Wire, WireError};
 
 /// What those learn who ask where the platform may not make the roles that isolate queries.
 const NO_ROLES: &str = "queries are switched off: they run as a database role of each organization, \
@@ -49,6 +52,8 @@ pub struct PgQueryRunner {
     ready: Mutex<HashSet<OrganizationId>>,
     prepared: OnceCell<role::Rights>,
     gate: Gate,
+    spares: Spares,
+    spares_wait: Duration,
     count: AtomicU64,
 }
 
@@ -82,8 +87,18 @@ impl PgQueryRunner {
             ready: Mutex::default(),
             prepared: OnceCell::new(),
             gate: Gate::default(),
+            spares: Spares::default(),
+            spares_wait: spares::PATIENCE,
             count: AtomicU64::new(0),
         })
+    }
+
+    /// The same, whose connections that are opened beforehand wait that long for a query (30 s
+    /// unless it is said).
+    #[must_use]
+    pub fn with_spares_that_wait(mut self, patience: Duration) -> Self {
+        self.spares_wait = patience;
+        self
     }
 
     /// Closes what the server leaves open to everyone, where the server is the platform's own, and
@@ -166,40 +181,67 @@ impl PgQueryRunner {
         Ok(())
     }
 
-    async fn log_in(&self, organization: OrganizationId) -> Result<Wire, WireError> {
-        let (user, password) = (role::role_name(organization), self.password(organization));
-        let login = Login {
-            database: &self.database_name,
-            user: &user,
-            password: &password,
-        };
-        Wire::open(&self.address, &login).await
+    fn entrance(&self, organization: OrganizationId) -> Entrance {
+        Entrance {
+            address: self.address.clone(),
+            database: self.database_name.clone(),
+            user: role::role_name(organization),
+            password: self.password(organization),
+        }
     }
 
-    /// A connection as the organization's role; the role is repaired when it cannot log in.
-    async fn connection(&self, organization: OrganizationId) -> Result<Wire, QueryError> {
+    /// A new connection as the organization's role; the role is repaired when it cannot log in.
+    async fn open(
+        &self,
+        organization: OrganizationId,
+        entrance: &Entrance,
+    ) -> Result<Wire, QueryError> {
         self.ensure_role(organization, false).await?;
-        match self.log_in(organization).await {
+        match entrance.open().await {
             Err(WireError::Server(error))
                 if error.code.starts_with("28") || error.code == "42501" =>
             {
                 self.ensure_role(organization, true).await?;
-                self.log_in(organization)
-                    .await
-                    .map_err(|error| no_connection(&error))
+                entrance.open().await.map_err(|error| no_connection(&error))
             }
             other => other.map_err(|error| no_connection(&error)),
         }
     }
 
+    /// Runs a query over the organization's spare connection, if it has one, else over a new one,
+    /// while the next spare is opened. What comes with the connection is of that one.
     async fn attempt(
         &self,
         organization: OrganizationId,
         query: &Query,
         alias: &str,
     ) -> Result<(Wire, Result<QueryResult, Failure>), QueryError> {
-        let mut wire = self.connection(organization).await?;
+        let entrance = self.entrance(organization);
+        let spare = self.spares.take(organization).await;
+        let is_spare = spare.is_some();
+        let mut wire = match spare {
+            Some(wire) => wire,
+            None => self.open(organization, &entrance).await?,
+        };
+        self.spares
+            .prepare(organization, entrance.clone(), self.spares_wait);
         let outcome = run::run(&mut wire, organization, query, alias).await;
+        let stale = match outcome {
+            Err(Failure::Stale(failure)) => failure,
+            outcome => return Ok((wire, outcome)),
+        };
+        if !is_spare {
+            return Ok((wire, Err(*stale)));
+        }
+        // The server has closed it meanwhile, or has been away.
+        tracing::debug!(failure = ?stale, "a spare connection was of no use");
+        drop(wire);
+        let mut wire = self.open(organization, &entrance).await?;
+        let outcome = run::run(&mut wire, organization, query, alias).await;
+        let outcome = outcome.map_err(|failure| match failure {
+            Failure::Stale(failure) => *failure,
+            failure => failure,
+        });
         Ok((wire, outcome))
     }
 }
@@ -211,6 +253,17 @@ fn hex<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// A failure, for whoever asked.
+fn told(failure: Failure) -> QueryError {
+    match failure {
+        Failure::Port(error) => error.into(),
+        Failure::Refused(reason) | Failure::Denied(reason) | Failure::Exceeded(reason) => {
+            QueryError::Refused(reason)
+        }
+        Failure::Stale(failure) => told(*failure),
+    }
 }
 
 /// The reason is for the log; whoever asks learns neither hosts nor roles.
@@ -240,6 +293,7 @@ impl QueryRunner for PgQueryRunner {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .remove(&organization);
+            self.spares.discard(organization, None).await;
             wire.close().await;
             (wire, outcome) = self.attempt(organization, query, &alias).await?;
         }
@@ -255,10 +309,7 @@ impl QueryRunner for PgQueryRunner {
         });
         match outcome {
             Ok(result) => Ok(result),
-            Err(Failure::Port(error)) => Err(error.into()),
-            Err(Failure::Refused(reason) | Failure::Denied(reason) | Failure::Exceeded(reason)) => {
-                Err(QueryError::Refused(reason))
-            }
+            Err(failure) => Err(told(failure)),
         }
     }
 }

@@ -19,8 +19,8 @@ use crate::{
 };
 
 /// The most connections of one organization's queries, of all servers together. Each server stays
-/// below that by itself; the rest is for connections that are just going.
-const CONNECTIONS: usize = 8;
+/// below that by itself (four at work and a spare); the rest is for connections that are just going.
+const CONNECTIONS: usize = 12;
 
 /// What every session of the role starts with, where the server lets the platform say so.
 const SESSION: [(&str, &str); 7] = [

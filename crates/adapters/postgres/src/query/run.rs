@@ -29,6 +29,10 @@ use crate::{
 /// How much longer than a query's own time its connection is waited for.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// The name by which operators tell connections that are at work; outside of the transaction, so
+/// that it stays until the connection is gone.
+const NAMING: &str = "SET application_name = 'labdata query'";
+
 /// Why there is no result.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -36,10 +40,12 @@ pub(super) enum Failure {
     Refused(String),
     /// It takes more than it may, and may still be at work.
     Exceeded(String),
-    /// It read what the role may not, or the role has lost its rights.
+    /// It read what the role may not or what is not there, or the role has lost its rights.
     Denied(String),
     /// The server's.
     Port(PortError),
+    /// The connection was of no use any more before the query reached the server.
+    Stale(Box<Self>),
 }
 
 impl From<io::Error> for Failure {
@@ -127,15 +133,9 @@ fn grouped(number: usize) -> String {
 
 impl Running<'_> {
     async fn run(&mut self, organization: OrganizationId) -> Result<QueryResult, Failure> {
-        // The platform's own statements; the query's text never goes this way.
-        frontend::query(
-            &setup(organization, &self.query.limits),
-            &mut self.wire.outbox,
-        )?;
-        let plain = self.wrapped("*", "");
-        self.prepare(&plain)?;
-        self.wire.send().await?;
-        self.finish_setup().await?;
+        self.set_up(organization)
+            .await
+            .map_err(|failure| Failure::Stale(Box::new(failure)))?;
         let described = self.described().await?;
         self.check_count(described.parameters.len())?;
         if described
@@ -163,6 +163,24 @@ impl Running<'_> {
             types: described.types,
             rows,
         })
+    }
+
+    /// Sends the platform's own statements, and the query after them to be prepared; waits until
+    /// the former are done.
+    async fn set_up(&mut self, organization: OrganizationId) -> Result<(), Failure> {
+        // The query's text never goes this way.
+        let ours = [NAMING, &setup(organization, &self.query.limits)];
+        for statements in ours {
+            frontend::query(statements, &mut self.wire.outbox)?;
+        }
+        let plain = self.wrapped("*", "");
+        self.prepare(&plain)?;
+        self.wire.begin();
+        self.wire.send().await?;
+        for _ in ours {
+            self.finish_setup().await?;
+        }
+        Ok(())
     }
 
     /// The query as a subquery, which it must be to be anything at all: no statement but one that
@@ -297,7 +315,8 @@ impl Running<'_> {
         let class = error.code.get(..2).unwrap_or_default();
         match (class, error.code.as_str()) {
             (_, "57014") => too_slow(&self.query.limits),
-            (_, "42501") => Failure::Denied(self.told(&error)),
+            // In a schema that the role may not use, there is no table.
+            (_, "42501" | "42P01") => Failure::Denied(self.told(&error)),
             (_, "53300" | "55P03" | "40001" | "40P01") => Failure::Port(PortError::Busy(
                 "others hold what the query needs".to_owned(),
             )),

@@ -110,6 +110,9 @@ pub(super) struct Login<'l> {
     pub(super) password: &'l str,
 }
 
+/// What the server calls a connection that waits for its query.
+const WAITING: &str = "labdata spare";
+
 /// A connection. Dropped before [`Wire::close`], it has its query cancelled.
 pub(super) struct Wire {
     address: Address,
@@ -119,6 +122,8 @@ pub(super) struct Wire {
     pub(super) outbox: BytesMut,
     key: (i32, i32),
     longest: usize,
+    /// Whether something was sent to it that may have to be cancelled.
+    at_work: bool,
 }
 
 impl Wire {
@@ -131,6 +136,7 @@ impl Wire {
             outbox: BytesMut::new(),
             key: (0, 0),
             longest: LONGEST_MESSAGE,
+            at_work: false,
         };
         let login = wire.log_in(login);
         tokio::time::timeout(REACH, login)
@@ -144,7 +150,7 @@ impl Wire {
             ("user", login.user),
             ("database", login.database),
             ("client_encoding", "UTF8"),
-            ("application_name", "labdata query"),
+            ("application_name", WAITING),
         ];
         frontend::startup_message(parameters, &mut self.outbox)?;
         let mut scram = None;
@@ -183,6 +189,11 @@ impl Wire {
                 _ => return Err(unexpected().into()),
             }
         }
+    }
+
+    /// From here on the connection has something to cancel.
+    pub(super) fn begin(&mut self) {
+        self.at_work = true;
     }
 
     /// Lets rows be this long.
@@ -247,6 +258,9 @@ impl Drop for Wire {
         else {
             return;
         };
+        if !self.at_work {
+            return;
+        }
         let (address, key) = (self.address.clone(), self.key);
         runtime.spawn(async move {
             // The connection stays open meanwhile, so that its number is not given to another.

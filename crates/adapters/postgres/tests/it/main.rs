@@ -17,6 +17,7 @@ mod migrations;
 mod query;
 mod query_attacks;
 mod query_lab;
+mod query_spares;
 mod random;
 mod restarts;
 mod rows;

@@ -233,6 +233,34 @@ impl QueryLab {
             .get(0)
     }
 
+    /// The process of the connection that waits for our next query, as soon as there is one.
+    pub(crate) async fn spare(&self) -> i32 {
+        for _ in 0..200 {
+            let spares = self.spares().await;
+            if let [spare] = spares.as_slice() {
+                return *spare;
+            }
+            assert!(spares.is_empty(), "several spares: {spares:?}");
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        panic!("no connection waits for a query");
+    }
+
+    /// The processes of connections that wait for a query.
+    pub(crate) async fn spares(&self) -> Vec<i32> {
+        let query = "SELECT pid FROM pg_stat_activity WHERE application_name = 'labdata spare' \
+                     AND datname = current_database() AND state = 'idle'";
+        let rows = self.behind.query(query, &[]).await.expect("processes");
+        rows.iter().map(|row| row.get(0)).collect()
+    }
+
+    /// Whether the server still has a connection.
+    pub(crate) async fn has_process(&self, process: i32) -> bool {
+        let query = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)";
+        let found = self.behind.query_one(query, &[&process]).await;
+        found.expect("an answer").get(0)
+    }
+
     /// Waits until no query is left on the server.
     pub(crate) async fn settle(&self) {
         for _ in 0..200 {
