@@ -9,6 +9,7 @@ mod insert;
 mod ledger;
 mod modify;
 mod read;
+mod read_row;
 mod read_series;
 mod revert;
 mod row_counts;

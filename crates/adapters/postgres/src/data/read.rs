@@ -1,36 +1,22 @@
 //! Reads pages of rows.
 
-use diesel::{
-    QueryableByName,
-    sql_types::{BigInt, Nullable, Text, Uuid as SqlUuid},
-};
+use diesel::sql_types::Uuid as SqlUuid;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::{PlatformTable, Table},
+    catalog::{PlatformTable, SYSTEM_COLUMNS, Table},
     ids::OrganizationId,
     read::{Condition, Position, ReadPlan, ReadTarget, RowJson, RowPage, Test},
     scalar::{DataType, KeyValue, Scalar, Values},
 };
 
+use super::read_row::{Rendered, position_columns};
 use crate::{
     catalog::ddl::{point_expression, points_from},
     sql::{
         Schemas, bind_scalar, bind_values, ident, key_from_text, primary_key, primary_key_type,
-        rendered, rendered_columns, sql_type, statement,
+        sql_type, statement,
     },
 };
-
-#[derive(QueryableByName)]
-struct Found {
-    #[diesel(sql_type = Text)]
-    rendered: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    key: Option<String>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    chunk: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    place: Option<i64>,
-}
 
 enum Bound {
     Scalar(Scalar),
@@ -69,7 +55,7 @@ pub(crate) async fn read(
             Bound::Organization => prepared.bind::<SqlUuid, _>(organization.as_uuid()),
         };
     }
-    let mut found: Vec<Found> = prepared.load(connection).await?;
+    let mut found: Vec<Rendered> = prepared.load(connection).await?;
     let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
     let more = found.len() > limit;
     found.truncate(limit);
@@ -81,13 +67,13 @@ pub(crate) async fn read(
     Ok(RowPage {
         rows: found
             .into_iter()
-            .map(|found| RowJson::from_rendered(found.rendered))
+            .map(|found| RowJson::from_rendered(found.json))
             .collect(),
         next,
     })
 }
 
-fn position(target: &ReadTarget, last: &Found) -> Option<Position> {
+fn position(target: &ReadTarget, last: &Rendered) -> Option<Position> {
     let key_type = match target {
         ReadTarget::Table(table) if table.is_raw() => {
             return Some(Position::Point {
@@ -105,6 +91,11 @@ fn key_scalar(key: &KeyValue) -> Scalar {
     key.clone().into()
 }
 
+/// An item of a select list: a value under its name in reads.
+fn selected(expression: &str, name: &str) -> String {
+    format!("{expression} AS {}", ident(name))
+}
+
 fn rows_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
     let mut query = Query {
         text: String::new(),
@@ -118,11 +109,16 @@ fn rows_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
         let parameter = query.parameter(Bound::Scalar(key_scalar(after)));
         conditions.push(format!("t.{key} < {parameter}"));
     }
+    let own = table.columns.iter();
+    let own = own.map(|column| selected(&format!("t.{}", ident(&column.sql_name())), &column.name));
+    let system = SYSTEM_COLUMNS.iter();
+    let system = system.map(|(name, _)| selected(&format!("t.{}", ident(name)), name));
+    let columns: Vec<String> = own.chain(system).collect();
     query.text = format!(
-        "SELECT row_to_json(r)::text AS rendered, t.{key}::text AS key, NULL::bigint AS chunk, NULL::bigint AS place \
-         FROM {from} t CROSS JOIN LATERAL (SELECT {columns}) r{filter} ORDER BY t.{key} DESC LIMIT {limit}",
+        "SELECT {position}, {columns} FROM {from} t{filter} ORDER BY t.{key} DESC LIMIT {limit}",
+        position = position_columns(Some(&format!("t.{key}"))),
         from = schemas.table(&table.name),
-        columns = rendered_columns(table, "t"),
+        columns = columns.join(", "),
         filter = filter(&conditions),
         limit = u64::from(plan.limit) + 1,
     );
@@ -147,17 +143,11 @@ fn points_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
     let columns: Vec<String> = table
         .columns
         .iter()
-        .map(|column| {
-            let value = rendered(
-                column.data_type,
-                &point_expression(table, &column.sql_name()),
-            );
-            format!("{value} AS {}", ident(&column.name))
-        })
+        .map(|column| selected(&point_expression(table, &column.sql_name()), &column.name))
         .collect();
     query.text = format!(
-        "SELECT row_to_json(r)::text AS rendered, NULL::text AS key, c._chunk AS chunk, p._place AS place \
-         FROM {from} CROSS JOIN LATERAL (SELECT {columns}) r{filter} ORDER BY c._chunk, p._place LIMIT {limit}",
+        "SELECT {position}, {columns} FROM {from}{filter} ORDER BY c._chunk, p._place LIMIT {limit}",
+        position = position_columns(None),
         from = points_from(schemas, table),
         columns = columns.join(", "),
         filter = filter(&conditions),
@@ -174,9 +164,9 @@ fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
     let organization = query.parameter(Bound::Organization);
     let Some(source) = platform_source(table, &organization) else {
         // Its table comes with a later part of the platform: there is nothing to read yet.
-        let empty = "SELECT ''::text AS rendered, NULL::text AS key, NULL::bigint AS chunk, NULL::bigint AS place WHERE $1::uuid IS NULL";
+        let position = position_columns(Some("''"));
         return Query {
-            text: empty.to_owned(),
+            text: format!("SELECT {position} WHERE $1::uuid IS NULL"),
             bound: query.bound,
         };
     };
@@ -191,17 +181,11 @@ fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
     let columns: Vec<String> = table
         .columns()
         .iter()
-        .map(|column| {
-            format!(
-                "{} AS {}",
-                rendered(column.data_type, &format!("t.{}", ident(column.name))),
-                ident(column.name)
-            )
-        })
+        .map(|column| selected(&format!("t.{}", ident(column.name)), column.name))
         .collect();
     query.text = format!(
-        "SELECT row_to_json(r)::text AS rendered, t.id::text AS key, NULL::bigint AS chunk, NULL::bigint AS place \
-         FROM ({source}) t CROSS JOIN LATERAL (SELECT {columns}) r{filter} ORDER BY t.id DESC LIMIT {limit}",
+        "SELECT {position}, {columns} FROM ({source}) t{filter} ORDER BY t.id DESC LIMIT {limit}",
+        position = position_columns(Some("t.id")),
         columns = columns.join(", "),
         filter = filter(&conditions),
         limit = u64::from(plan.limit) + 1,

@@ -1,0 +1,158 @@
+//! A row as the text of a JSON object, rendered here rather than by the server, whose functions for
+//! it take longer than all else of a read.
+
+use std::fmt::Write as _;
+
+use diesel::{
+    QueryableByName,
+    deserialize::{FromSql, Result as Read},
+    pg::{Pg, PgValue},
+    row::{Field, NamedRow, Row},
+    sql_types::{
+        BigInt, Bool, Date, Double, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+    },
+};
+use labdata_domain::timestamp;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+/// How many columns stand before those of the row: where it is in its list.
+const POSITION: usize = 3;
+
+/// The columns of a row's position: its key, or else its chunk and the place there.
+pub(super) fn position_columns(key: Option<&str>) -> String {
+    match key {
+        Some(key) => {
+            format!("{key}::text AS _key, NULL::bigint AS _chunk, NULL::bigint AS _place")
+        }
+        None => "NULL::text AS _key, c._chunk, p._place".to_owned(),
+    }
+}
+
+/// A row that was read, after the columns of its position.
+pub(super) struct Rendered {
+    pub(super) key: Option<String>,
+    pub(super) chunk: Option<i64>,
+    pub(super) place: Option<i64>,
+    /// The text of a JSON object.
+    pub(super) json: String,
+}
+
+impl QueryableByName<Pg> for Rendered {
+    fn build<'a>(row: &impl NamedRow<'a, Pg>) -> Read<Self> {
+        let mut json = String::with_capacity(row.field_count() * 32);
+        json.push('{');
+        for index in POSITION..row.field_count() {
+            if index > POSITION {
+                json.push(',');
+            }
+            let field = Row::get(row, index).ok_or("a column is missing")?;
+            push_text(&mut json, field.field_name().unwrap_or_default())?;
+            json.push(':');
+            match field.value() {
+                Some(value) => push(&mut json, value)?,
+                None => json.push_str("null"),
+            }
+        }
+        json.push('}');
+        Ok(Self {
+            key: NamedRow::get::<Nullable<Text>, _>(row, "_key")?,
+            chunk: NamedRow::get::<Nullable<BigInt>, _>(row, "_chunk")?,
+            place: NamedRow::get::<Nullable<BigInt>, _>(row, "_place")?,
+            json,
+        })
+    }
+}
+
+/// Type oids of what tables hold, as `pg_type.dat` fixes them for all servers.
+mod oid {
+    pub(super) const BOOLEAN: u32 = 16;
+    pub(super) const INTEGER: u32 = 20;
+    pub(super) const SMALLER_INTEGER: u32 = 23;
+    pub(super) const TEXT: u32 = 25;
+    pub(super) const FLOAT: u32 = 701;
+    pub(super) const VARCHAR: u32 = 1043;
+    pub(super) const DATE: u32 = 1082;
+    pub(super) const DATETIME: u32 = 1184;
+    pub(super) const UUID: u32 = 2950;
+    pub(super) const JSON: u32 = 3802;
+}
+
+/// Appends a value as a write accepts it.
+fn push(json: &mut String, value: PgValue<'_>) -> Read<()> {
+    match value.get_oid().get() {
+        oid::TEXT | oid::VARCHAR => push_text(json, std::str::from_utf8(value.as_bytes())?)?,
+        oid::INTEGER => write!(json, "{}", <i64 as FromSql<BigInt, Pg>>::from_sql(value)?)?,
+        oid::SMALLER_INTEGER => {
+            write!(json, "{}", <i32 as FromSql<Integer, Pg>>::from_sql(value)?)?;
+        }
+        oid::FLOAT => push_float(json, FromSql::<Double, Pg>::from_sql(value)?)?,
+        oid::BOOLEAN => write!(json, "{}", <bool as FromSql<Bool, Pg>>::from_sql(value)?)?,
+        oid::DATETIME => {
+            let at: OffsetDateTime = FromSql::<Timestamptz, Pg>::from_sql(value)?;
+            write!(json, "\"{}\"", timestamp::render(at))?;
+        }
+        oid::DATE => {
+            let date = FromSql::<Date, Pg>::from_sql(value)?;
+            write!(json, "\"{}\"", timestamp::render_date(date))?;
+        }
+        oid::UUID => {
+            let id: Uuid = FromSql::<SqlUuid, Pg>::from_sql(value)?;
+            write!(json, "\"{id}\"")?;
+        }
+        // A byte for the version of the form, then the text.
+        oid::JSON => match value.as_bytes() {
+            [1, text @ ..] => json.push_str(std::str::from_utf8(text)?),
+            _ => return Err("jsonb of a form that is not known".into()),
+        },
+        other => return Err(format!("a row holds the type {other}").into()),
+    }
+    Ok(())
+}
+
+fn push_text(json: &mut String, text: &str) -> Read<()> {
+    json.push_str(&serde_json::to_string(text)?);
+    Ok(())
+}
+
+/// The shortest digits that read back as the number; whole ones without a point, as PostgreSQL has
+/// it and `tools/query` with it.
+fn push_float(json: &mut String, number: f64) -> Read<()> {
+    // `null` for what JSON has no form for.
+    let text = serde_json::to_string(&number)?;
+    json.push_str(text.strip_suffix(".0").unwrap_or(&text));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pushed(number: f64) -> String {
+        let mut json = String::new();
+        push_float(&mut json, number).expect("a number");
+        json
+    }
+
+    #[test]
+    fn whole_numbers_have_no_point_and_what_is_no_number_is_null() {
+        for (number, written) in [
+            (0.0, "0"),
+            (10.0, "10"),
+            (-1.5, "-1.5"),
+            (0.1, "0.1"),
+            (f64::NAN, "null"),
+            (f64::INFINITY, "null"),
+        ] {
+            assert_eq!(pushed(number), written);
+        }
+    }
+
+    #[test]
+    fn numbers_of_any_size_read_back_as_they_were() {
+        for number in [1e-5, 1e16, 1e300, 5e-324, f64::MAX, 0.1 + 0.2, -1.0 / 3.0] {
+            let read: f64 = serde_json::from_str(&pushed(number)).expect("JSON");
+            assert_eq!(read.to_bits(), number.to_bits(), "{}", pushed(number));
+        }
+    }
+}
