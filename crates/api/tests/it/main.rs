@@ -32,6 +32,7 @@ mod platform_runs;
 mod process;
 mod program;
 mod queries;
+mod readers;
 mod results;
 #[path = "../../../adapters/object-store/tests/clouds/s3_server.rs"]
 mod s3_server;

@@ -28,7 +28,7 @@ pub(crate) struct OnPostgres {
 
 impl OnPostgres {
     /// A server on an empty database, used in that way.
-    async fn with(settings: DatabaseSettings) -> Self {
+    pub(crate) async fn empty(settings: DatabaseSettings) -> Self {
         let own = TestDatabase::new().await;
         let database = Database::new(own.url(), settings).unwrap();
         let catalog = Arc::new(PgCatalogStore::new(database.clone()));
@@ -61,7 +61,7 @@ impl OnPostgres {
 
     /// A server with `sample`, `measurement` (of a sample), and the series `curve` of samples.
     pub(crate) async fn with_tables(settings: DatabaseSettings) -> Self {
-        let started = Self::with(settings).await;
+        let started = Self::empty(settings).await;
         started
             .define(
                 "sample",

@@ -258,6 +258,12 @@ impl Client {
         self
     }
 
+    /// The server's URL and the header `Authorization`, for clients that are other programs.
+    pub(crate) fn as_others_need_it(&self) -> (String, String) {
+        let authorization = self.authorization.clone();
+        (self.base.clone(), authorization.unwrap_or_default())
+    }
+
     /// A request to build on. Paths may be whole URLs.
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let url = if path.starts_with('/') {
