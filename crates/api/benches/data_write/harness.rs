@@ -160,6 +160,24 @@ impl Bench {
         value
     }
 
+    /// Posts JSON to a path of the API; yields the answer's body as it is.
+    pub(crate) async fn post_for_bytes(&self, path: &str, body: &Value) -> Vec<u8> {
+        let url = format!("{}/api/v1{path}", self.base);
+        let request = self.http.post(url).bearer_auth(KEY).json(body);
+        let answer = request.send().await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.status());
+        answer.bytes().await.unwrap().into()
+    }
+
+    /// Gets a path of the API in a form.
+    pub(crate) async fn get(&self, path: &str, form: &str) -> reqwest::Response {
+        let url = format!("{}/api/v1{path}", self.base);
+        let request = self.http.get(url).bearer_auth(KEY).header("accept", form);
+        let answer = request.send().await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.status());
+        answer
+    }
+
     pub(crate) fn database_url(&self) -> String {
         self.postgres.database_url().to_owned()
     }
@@ -239,7 +257,7 @@ fn as_ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
