@@ -6,6 +6,7 @@ The platform gives the script the file and a key of its own; whatever it writes 
 import json
 import os
 import re
+import urllib.error
 import urllib.request
 
 BASE = os.environ["LABDATA_BASE_URL"] + "/api/v1"
@@ -20,8 +21,11 @@ def call(path, body=None):
         data=None if body is None else json.dumps(body).encode(),
         headers={"Authorization": "Bearer " + KEY, "Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        raise SystemExit(f"{path} answers {error.code}: {error.read().decode()}")
 
 
 def decoded(content):
@@ -59,14 +63,32 @@ content = call("/files/" + os.environ["LABDATA_FILE_ID"] + "/content")
 with urllib.request.urlopen(content["download_url"]) as download:
     hours, wells = parse(decoded(download.read()))
 print(f"{content['file_name']}: {len(wells)} wells, {len(hours)} reads")
+plate = os.path.splitext(os.path.basename(content["file_name"]))[0]
+# Found again by their names, so that parsing the same plate twice does not double it.
 written = call(
     "/data/write",
     {
+        "tables": [
+            {
+                "table": "carrier",
+                "mode": "upsert",
+                "key": ["name"],
+                "rows": [{"_ref": "plate", "name": plate, "carrier_type": "plate"}],
+            },
+            {
+                "table": "sample",
+                "mode": "upsert",
+                "key": ["name"],
+                "rows": [
+                    {"_ref": well, "name": f"{plate} {well}", "well": well, "plate": "@plate"} for well in wells
+                ],
+            },
+        ],
         "series": [
-            {"table": "growth_curve", "parent": {"well": well}, "columns": {"time_h": hours, "od600": values}}
+            {"table": "growth_curve", "parent": "@" + well, "columns": {"time_h": hours, "od600": values}}
             for well, values in wells.items()
-        ]
+        ],
     },
 )
 points = sum(series["points_written"] for series in written["series"])
-print(f"{points} points written under {written['job_execution_id']}")
+print(f"{plate}: {points} points written under {written['job_execution_id']}")

@@ -27,7 +27,7 @@ use labdata_ray_runner::{RayRunner, Settings as RaySettings};
 
 use crate::{
     app::Readiness,
-    run_worker::RunWorkerSettings,
+    run_worker::{PATIENCE, RunWorkerSettings},
     settings::{Backend, NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
 };
@@ -215,6 +215,7 @@ pub fn run_worker(settings: &Settings, public_url: &str) -> anyhow::Result<RunWo
             ..RunLimits::default()
         },
         base_url: public_url.trim_end_matches('/').to_owned(),
+        patience: PATIENCE,
     })
 }
 

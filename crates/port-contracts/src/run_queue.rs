@@ -34,6 +34,7 @@ macro_rules! run_queue_contract {
             a_queued_run_reads_back_as_it_was_asked_for,
             a_run_needs_a_job_a_user_and_a_source_of_its_organization,
             the_oldest_runs_are_claimed_first,
+            organizations_take_turns,
             a_claimed_run_is_running_within_its_timeout,
             racing_workers_claim_each_run_once,
             a_run_past_its_deadline_is_left_to_its_worker,
@@ -206,6 +207,29 @@ pub async fn the_oldest_runs_are_claimed_first<H: Runs>(harness: &H) {
     assert_eq!(ids(two), [(theirs, first), (ours, second)]);
     assert_eq!(ids(rest), [(ours, third)]);
     assert_eq!(claim(harness, at(40), 2).await, []);
+}
+
+/// Whoever has queued many runs does not keep the others waiting.
+pub async fn organizations_take_turns<H: Runs>(harness: &H) {
+    let (many, few) = harness.two_organizations().await;
+    for second in 0..90 {
+        queued(harness, many, at(second)).await;
+    }
+    for second in [100, 101, 102] {
+        queued(harness, few, at(second)).await;
+    }
+    let turn = async |limit| -> Vec<OrganizationId> {
+        let claimed = claim(harness, at(200), limit).await.into_iter();
+        claimed.map(|run| run.claim.organization).collect()
+    };
+    assert_eq!(turn(2).await, [many, few]);
+    // One of each is running: the older one is next, and then whoever has fewer.
+    assert_eq!(turn(1).await, [many]);
+    assert_eq!(turn(1).await, [few]);
+    assert_eq!(turn(3).await, [many, many, few]);
+    // Nobody else waits any more.
+    assert_eq!(turn(90).await.len(), 86);
+    assert_eq!(turn(1).await, []);
 }
 
 /// It runs from the time of the claim, its deadline is the timeout's end, and it reads back so.

@@ -46,9 +46,9 @@ impl Default for RunLimits {
     /// memory, files of 2 GiB, 256 processes.
     fn default() -> Self {
         Self {
-            preparation: Duration::from_secs(10 * 60),
-            wall_clock: Duration::from_secs(60 * 60),
-            cpu_time: Duration::from_secs(4 * 60 * 60),
+            preparation: Duration::from_mins(10),
+            wall_clock: Duration::from_hours(1),
+            cpu_time: Duration::from_hours(4),
             memory: 4 << 30,
             file_size: 2 << 30,
             processes: 256,

@@ -116,9 +116,13 @@ pub trait RunQueue: Send + Sync {
         run: &NewRun,
     ) -> Result<Execution, PortError>;
 
-    /// Takes up to `limit` waiting runs of all organizations, the oldest first: they are running
-    /// from now on, with that timeout, and held until the lease ends. Of racing calls, from
-    /// whatever server, one MUST get each run.
+    /// Takes up to `limit` waiting runs of all organizations: they are running from now on, with
+    /// that timeout, and held until the lease ends. Of racing calls, from whatever server, one
+    /// MUST get each run.
+    ///
+    /// Organizations take turns: the run is next whose organization has the fewest running, and of
+    /// those the oldest. However much an organization has queued, it does not keep the others
+    /// waiting longer than it takes for a place to become free.
     async fn claim(
         &self,
         now: OffsetDateTime,

@@ -17,7 +17,7 @@ use crate::postmaster_pid::{FILE_NAME, PostmasterPid};
 use crate::process::{exists, is_server_of, servers_of, signal};
 
 /// How long a fast shutdown may take; it writes a checkpoint.
-const FAST_SHUTDOWN: Duration = Duration::from_secs(60);
+const FAST_SHUTDOWN: Duration = Duration::from_mins(1);
 
 /// How long an immediate shutdown may take.
 const IMMEDIATE_SHUTDOWN: Duration = Duration::from_secs(10);

@@ -22,7 +22,7 @@ use crate::process::{server_command, signal};
 use crate::{Durability, Error, Settings, cluster, leftovers, pinned_wheel};
 
 /// How long a start may take; recovery after a crash may have 2 GB of log to read.
-const START_LIMIT: Duration = Duration::from_secs(300);
+const START_LIMIT: Duration = Duration::from_mins(5);
 
 /// The pause between two looks at a server that starts.
 const READY_PAUSE: Duration = Duration::from_millis(4);
@@ -34,10 +34,10 @@ const TAKEOVER_PAUSE: Duration = Duration::from_millis(200);
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
 /// A server that ran this long before it ended is restarted with the first pause again.
-const HEALTHY: Duration = Duration::from_secs(60);
+const HEALTHY: Duration = Duration::from_mins(1);
 
 /// How long `stop` waits after SIGINT, and again after SIGQUIT.
-const STOP_LIMITS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(10));
+const STOP_LIMITS: (Duration, Duration) = (Duration::from_mins(1), Duration::from_secs(10));
 
 /// What the handles and the thread share.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use labdata_domain::ids::OrganizationId;
-use labdata_ports::runner::{RunId, RunLimits};
+use labdata_ports::runner::{RunId, RunLimits, RunnerError};
 use tokio::sync::{OnceCell, watch};
 
 use crate::{
@@ -71,10 +71,22 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// Finds out everything. The error is for operators.
-    pub(crate) async fn open(settings: &Settings) -> Result<Self, String> {
+    /// Finds out everything.
+    pub(crate) async fn open(settings: &Settings) -> Result<Self, RunnerError> {
         let named = settings.python.clone();
-        let python = blocking(move || Python::find(named.as_deref())).await?;
+        // Trying again would not bring one: whoever waits for the run hears of it at once.
+        let python = blocking(move || Python::find(named.as_deref()))
+            .await
+            .map_err(|reason| {
+                RunnerError::Refused(format!("there is no Python on this server: {reason}"))
+            })?;
+        Self::open_with(settings, python)
+            .await
+            .map_err(RunnerError::Unavailable)
+    }
+
+    /// The error is for operators.
+    async fn open_with(settings: &Settings, python: Python) -> Result<Self, String> {
         if let Some(above) = python
             .needs()
             .into_iter()
@@ -151,7 +163,7 @@ impl Ground {
         let made = places.clone();
         blocking(move || made.make("", account).map_err(|error| error.to_string())).await?;
         let command = vec!["-I".to_owned(), "-c".to_owned(), "pass".to_owned()];
-        let limits = limits(&RunLimits::default(), Duration::from_secs(60));
+        let limits = limits(&RunLimits::default(), Duration::from_mins(1));
         let mut order = self.order(level, &places, command, limits);
         order.account = account;
         let (_keep, mut wish) = watch::channel(Wish::Run);

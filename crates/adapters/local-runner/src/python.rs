@@ -30,7 +30,8 @@ impl Python {
     /// The named one, or that of the path. Blocks.
     pub(crate) fn find(named: Option<&Path>) -> Result<Self, String> {
         if let Some(named) = named {
-            return Self::ask(named);
+            return Self::ask(named)
+                .map_err(|reason| format!("{reason}; LABDATA_PYTHON names that one"));
         }
         // A version manager's `python3` may be one that knows no version here.
         Self::ask(Path::new("python3")).or_else(|reason| {

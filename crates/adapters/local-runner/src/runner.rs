@@ -58,19 +58,14 @@ impl LocalRunner {
     /// Python for that.
     ///
     /// # Errors
-    /// [`RunnerError::Unavailable`], saying what is missing.
+    /// [`RunnerError`], saying what is missing.
     pub async fn isolation(&self) -> Result<Isolation, RunnerError> {
         self.ground().await.map(|ground| ground.isolation)
     }
 
     async fn ground(&self) -> Result<&Arc<Ground>, RunnerError> {
         self.ground
-            .get_or_try_init(|| async {
-                Ground::open(&self.settings)
-                    .await
-                    .map(Arc::new)
-                    .map_err(RunnerError::Unavailable)
-            })
+            .get_or_try_init(|| async { Ground::open(&self.settings).await.map(Arc::new) })
             .await
     }
 

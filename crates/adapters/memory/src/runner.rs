@@ -61,7 +61,7 @@ impl InMemoryJobRunner {
     /// From now on every call is answered with [`RunnerError::Unavailable`] and that text; with
     /// `None` the backend answers again.
     pub fn set_unavailable(&self, reason: Option<&str>) {
-        self.lock().unavailable = reason.map(str::to_owned);
+        self.change(|state| state.unavailable = reason.map(str::to_owned));
     }
 
     /// Forgets every run, as a backend does that dies and comes back.

@@ -1,5 +1,7 @@
 //! The queue of runs in memory.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use futures::{StreamExt, channel::mpsc};
 use labdata_domain::{
@@ -111,6 +113,18 @@ impl State {
         })
     }
 
+    /// How many runs of each organization are running.
+    fn running_by_organization(&self) -> BTreeMap<OrganizationId, usize> {
+        let mut running = BTreeMap::new();
+        for owned in &self.executions {
+            let standing = self.runs.get(&owned.thing.id);
+            if standing.is_some_and(|standing| standing.held_until.is_some()) {
+                *running.entry(owned.organization).or_default() += 1;
+            }
+        }
+        running
+    }
+
     /// How often it was claimed.
     pub(crate) fn attempt(&self, id: ExecutionId) -> u32 {
         self.runs.get(&id).map_or(0, |standing| standing.attempt)
@@ -182,12 +196,19 @@ impl RunQueue for InMemoryRunQueue {
     ) -> Result<Vec<ClaimedRun>, PortError> {
         let mut guard = self.memory.lock();
         let state = &mut *guard;
+        let mut taken = state.running_by_organization();
         let mut waiting: Vec<&mut Owned<Execution>> = state
             .executions
             .iter_mut()
             .filter(|owned| owned.thing.state == ExecutionState::Queued)
             .collect();
         waiting.sort_by_key(|owned| (owned.thing.created_at, owned.thing.id));
+        // The sort is stable: within a turn the oldest come first.
+        waiting.sort_by_cached_key(|owned| {
+            let turn = taken.entry(owned.organization).or_default();
+            *turn += 1;
+            *turn
+        });
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut claimed = Vec::new();
         for owned in waiting.into_iter().take(limit) {
@@ -209,6 +230,7 @@ impl RunQueue for InMemoryRunQueue {
                 started_by: starter(&state.started_by, execution.id)?,
             });
         }
+        claimed.sort_by_key(|run: &ClaimedRun| (run.execution.created_at, run.execution.id));
         Ok(claimed)
     }
 

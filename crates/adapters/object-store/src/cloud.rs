@@ -39,7 +39,7 @@ use crate::{
 const PART_BYTES: usize = 5 * 1024 * 1024;
 
 /// How long a URL works that this program follows itself.
-const OWN_URL: std::time::Duration = std::time::Duration::from_secs(60);
+const OWN_URL: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Objects in a bucket.
 ///

@@ -30,7 +30,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// How long an answer may take to begin, with what is sent before it (at most a part of an
 /// upload), and how long the next piece of it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An HTTP/1.1 client, with TLS for `https`.
 #[derive(Clone)]

@@ -98,6 +98,49 @@ pub(crate) async fn enqueue(
     notify(connection, Channel::RunQueued).await
 }
 
+/// How many of an organization's oldest runs other claims may be taking at this moment: so many more
+/// are looked at than are wanted.
+const CLAIMED_BY_OTHERS: i64 = 64;
+
+/// Takes runs in turns: an organization's next run comes after the next ones of those that have
+/// fewer running. Which organizations wait is found by jumping through the index from one to the
+/// next, so that it does not matter how many runs each of them has. The array makes the planner
+/// choose the rows once.
+const CLAIM: &str = "
+    WITH RECURSIVE waiting AS (
+        (SELECT organization_id FROM labdata.job_execution WHERE status = 'queued'
+         ORDER BY organization_id LIMIT 1)
+        UNION ALL
+        SELECT next.organization_id FROM waiting CROSS JOIN LATERAL (
+            SELECT it.organization_id FROM labdata.job_execution it
+            WHERE it.status = 'queued' AND it.organization_id > waiting.organization_id
+            ORDER BY it.organization_id LIMIT 1) next),
+    turns AS (
+        SELECT oldest.id, oldest.created_at, held.running + row_number() OVER (
+            PARTITION BY waiting.organization_id ORDER BY oldest.created_at, oldest.id) AS turn
+        FROM waiting
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS running FROM labdata.run_lease
+            WHERE run_lease.organization_id = waiting.organization_id) held
+        CROSS JOIN LATERAL (
+            SELECT it.id, it.created_at FROM labdata.job_execution it
+            WHERE it.status = 'queued' AND it.organization_id = waiting.organization_id
+            ORDER BY it.created_at, it.id LIMIT $5) oldest),
+    claimed AS (
+        UPDATE labdata.job_execution it SET status = 'running', started_at = $1, deadline = $3,
+            attempt = it.attempt + 1
+        FROM labdata.job
+        WHERE job.organization_id = it.organization_id AND job.id = it.job_id
+        AND it.id = ANY (ARRAY(
+            SELECT it.id FROM labdata.job_execution it JOIN turns ON turns.id = it.id
+            WHERE it.status = 'queued' ORDER BY turns.turn, turns.created_at, it.id
+            LIMIT $4 FOR UPDATE OF it SKIP LOCKED))
+        RETURNING it.*, job.name AS job_name),
+    held AS (
+        INSERT INTO labdata.run_lease (execution_id, organization_id, attempt, expires_at)
+        SELECT id, organization_id, attempt, $2 FROM claimed)
+    SELECT * FROM claimed ORDER BY created_at, id";
+
 async fn notify(connection: &mut Connection, channel: Channel) -> Result<(), Fault> {
     diesel::sql_query(format!("NOTIFY {}", channel.name()))
         .execute(connection)
@@ -354,27 +397,14 @@ impl RunQueue for PgRunQueue {
     ) -> Result<Vec<ClaimedRun>, PortError> {
         let rows: Vec<ClaimRow> = retried!(async {
             let mut connection = self.database.connection().await?;
-            // The array makes the planner choose the rows once.
-            let rows = diesel::sql_query(
-                "WITH claimed AS ( \
-                     UPDATE labdata.job_execution it SET status = 'running', started_at = $1, \
-                         deadline = $3, attempt = it.attempt + 1 FROM labdata.job \
-                     WHERE job.organization_id = it.organization_id AND job.id = it.job_id \
-                     AND it.id = ANY (ARRAY( \
-                         SELECT id FROM labdata.job_execution WHERE status = 'queued' \
-                         ORDER BY created_at, id LIMIT $4 FOR UPDATE SKIP LOCKED)) \
-                     RETURNING it.*, job.name AS job_name), \
-                 held AS ( \
-                     INSERT INTO labdata.run_lease (execution_id, organization_id, attempt, expires_at) \
-                     SELECT id, organization_id, attempt, $2 FROM claimed) \
-                 SELECT * FROM claimed ORDER BY created_at, id",
-            )
-            .bind::<Timestamptz, _>(now)
-            .bind::<Timestamptz, _>(now + lease)
-            .bind::<Timestamptz, _>(now + timeout)
-            .bind::<BigInt, _>(i64::from(limit))
-            .load(&mut connection)
-            .await?;
+            let rows = diesel::sql_query(CLAIM)
+                .bind::<Timestamptz, _>(now)
+                .bind::<Timestamptz, _>(now + lease)
+                .bind::<Timestamptz, _>(now + timeout)
+                .bind::<BigInt, _>(i64::from(limit))
+                .bind::<BigInt, _>(i64::from(limit) + CLAIMED_BY_OTHERS)
+                .load(&mut connection)
+                .await?;
             Ok::<_, Fault>(rows)
         })?;
         rows.into_iter().map(ClaimedRun::try_from).collect()

@@ -93,6 +93,12 @@ impl Client {
         Ok(checked(request, path).await?.json().await?)
     }
 
+    /// Reads text.
+    pub(crate) async fn read_text(&self, path: &str) -> anyhow::Result<String> {
+        let answer = checked(self.request(Method::GET, path), path).await?;
+        Ok(answer.text().await?)
+    }
+
     /// Downloads from a signed URL, which needs no key.
     pub(crate) async fn download(&self, url: &str) -> anyhow::Result<Vec<u8>> {
         Ok(checked(self.http.get(url), "download")

@@ -1,5 +1,7 @@
 //! The story, step by step.
 
+use std::path::Path;
+
 use anyhow::{Context, bail, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -13,6 +15,9 @@ use super::{
     writes,
 };
 use crate::commands::say;
+
+/// The plate that the script writes.
+const PLATE: &str = "Plate 1, parsed in the lab";
 
 /// Plays the main job on the server at that URL with an instrument file, and checks every answer.
 ///
@@ -69,7 +74,7 @@ pub(crate) async fn tell(url: &str, key: &str, file_name: &str, file: &[u8]) -> 
     let (wells, reads) = (export.wells.len(), export.hours.len());
     steps.done("parse it", &format!("{wells} wells, {reads} reads"));
 
-    let write = writes::import(&export, "Plate 1", &execution);
+    let write = writes::import(&export, PLATE, &execution);
     write_all(&client, &export, &write, true)
         .await
         .context("dry run")?;
@@ -81,7 +86,7 @@ pub(crate) async fn tell(url: &str, key: &str, file_name: &str, file: &[u8]) -> 
         &format!("{} rows, {points} points", 1 + 2 * wells),
     );
 
-    let pages = check_points(&client, &export)
+    let pages = check_points(&client, &export, PLATE, &execution)
         .await
         .context("reading the curves back")?;
     steps.done(
@@ -113,29 +118,45 @@ pub(crate) async fn tell(url: &str, key: &str, file_name: &str, file: &[u8]) -> 
         "1 row and 3 points gone, the rest untouched",
     );
 
-    parse_there(&client, &export, &file_id, &mut steps).await?;
+    on_platform(&client, &export, (file_name, file), &mut steps).await?;
     say(&format!("\n{}\n", report::table(&export)));
     Ok(())
 }
 
-/// The same file parsed by a job on the platform. The series of a sample are replaced by those that
-/// its script writes.
-async fn parse_there(
+/// The same file, parsed by a job on the platform that its upload triggers.
+async fn on_platform(
     client: &Client,
     export: &KineticExport,
-    file_id: &str,
+    (file_name, file): (&str, &[u8]),
     steps: &mut Steps,
 ) -> anyhow::Result<()> {
-    match platform::parse_there(client, file_id).await? {
-        Parsed::Done(execution) => {
-            check_points(client, export)
+    let (instrument, job) = platform::prepare(client)
+        .await
+        .context("creating a job for an instrument")?;
+    steps.done("give an instrument a job", "it runs for each upload");
+    let uploaded = client
+        .upload(file_name, file.to_vec(), &[("instrument_id", &instrument)])
+        .await?;
+    let file_id = text(&uploaded, "file_id")?;
+    steps.done(
+        "upload the file to that instrument",
+        "nothing else is asked for",
+    );
+    match platform::parsed(client, &job, &file_id).await? {
+        Parsed::Done(run) => {
+            steps.done("the job parses it on the platform", &run.said);
+            let plate = Path::new(file_name).file_stem().unwrap_or_default();
+            check_points(client, export, &plate.to_string_lossy(), &run.execution)
                 .await
                 .context("reading back what the job wrote")?;
             let points = export.wells.len() * export.hours.len();
-            let result = format!("{points} points by {execution}, all equal");
-            steps.done("parse it by a job on the platform", &result);
+            let result = format!("{points} points of its execution, all equal");
+            steps.done("read back what it wrote", &result);
         }
-        Parsed::NotHere(why) => say(&format!("     (no job was run on this machine: {why})")),
+        Parsed::NotHere(why) => say(&format!(
+            "     No job can run on this machine, so this part of the story is left out:\n     \
+             {why}"
+        )),
     }
     Ok(())
 }
@@ -214,10 +235,25 @@ async fn write_all(
     Ok(())
 }
 
-/// Reads every point and compares it with the file's; returns the number of pages.
-async fn check_points(client: &Client, export: &KineticExport) -> anyhow::Result<usize> {
-    let (samples, _) = client.read_all("sample", &json!({})).await?;
-    let (points, pages) = client.read_all("growth_curve", &json!({})).await?;
+/// Reads every point of a plate and compares it with the file's, and who wrote it; returns the number
+/// of pages.
+async fn check_points(
+    client: &Client,
+    export: &KineticExport,
+    plate: &str,
+    execution: &str,
+) -> anyhow::Result<usize> {
+    let filters = json!({"plate__name": plate});
+    let (samples, _) = client.read_all("sample", &filters).await?;
+    ensure!(
+        samples
+            .iter()
+            .all(|sample| field(sample, "created_by_execution_id") == execution),
+        "there are samples of {plate} that {execution} did not write"
+    );
+    let ids: Vec<&Value> = samples.iter().map(|sample| field(sample, "id")).collect();
+    let filters = json!({"sample__in": ids});
+    let (points, pages) = client.read_all("growth_curve", &filters).await?;
     ensure!(
         samples.len() == export.wells.len(),
         "{} samples",

@@ -38,7 +38,13 @@ pub struct RunWorkerSettings {
     pub limits: RunLimits,
     /// Where scripts reach the platform, without a slash at the end.
     pub base_url: String,
+    /// How long the runner may be out of reach. A run that has not begun then fails, saying so; one
+    /// that has begun is lost, and tried once more.
+    pub patience: Duration,
 }
+
+/// The [`RunWorkerSettings::patience`] of the program.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 impl std::fmt::Debug for RunWorkerSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -46,6 +52,7 @@ impl std::fmt::Debug for RunWorkerSettings {
             .field("concurrency", &self.concurrency)
             .field("limits", &self.limits)
             .field("base_url", &self.base_url)
+            .field("patience", &self.patience)
             .finish_non_exhaustive()
     }
 }

@@ -25,9 +25,6 @@ const STORE_LOG_EVERY: Duration = Duration::from_millis(250);
 /// How long a script that writes without pause is left alone between two looks at it.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// How long a backend may be out of reach before a run that has not begun is given up.
-const BACKEND_PATIENCE: Duration = Duration::from_secs(30);
-
 /// How soon the backend or the queue are asked again.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 
@@ -116,14 +113,19 @@ async fn work(
             return Outcome::Ended(RunEnd::failed(text));
         }
     };
-    if let Err(refused) = submit(runner, &spec).await {
+    if let Err(refused) = submit(runner, &spec, settings.patience).await {
         let text = match refused {
             RunnerError::Unavailable(_) => format!("preparing failed: {refused}"),
             RunnerError::Refused(text) => format!("the script cannot be run: {text}"),
         };
         return Outcome::Ended(RunEnd::failed(text));
     }
-    let (end, prepared) = follow(ports, runner, spec.run, log).await;
+    let backend = Backend {
+        runner,
+        run: spec.run,
+        patience: settings.patience,
+    };
+    let (end, prepared) = follow(ports, &backend, log).await;
     log.finish(ports, runner).await;
     match meaning(&end, settings.limits, prepared) {
         Some(end) => Outcome::Ended(end),
@@ -150,7 +152,7 @@ async fn begin(
     settings: &RunWorkerSettings,
     claimed: &ClaimedRun,
 ) -> Result<Option<RunSpec>, Error> {
-    let until = Instant::now() + BACKEND_PATIENCE;
+    let until = Instant::now() + settings.patience;
     loop {
         match begin_run(ports, claimed, &settings.base_url, settings.limits).await {
             Err(Error::Busy { .. } | Error::Unavailable(_)) if Instant::now() < until => {
@@ -161,12 +163,19 @@ async fn begin(
     }
 }
 
-async fn submit(runner: &dyn JobRunner, spec: &RunSpec) -> Result<(), RunnerError> {
-    let until = Instant::now() + BACKEND_PATIENCE;
+async fn submit(
+    runner: &dyn JobRunner,
+    spec: &RunSpec,
+    patience: Duration,
+) -> Result<(), RunnerError> {
+    let (until, mut told) = (Instant::now() + patience, false);
     loop {
         match runner.submit(spec).await {
             Err(RunnerError::Unavailable(reason)) if Instant::now() < until => {
-                tracing::warn!(execution = %spec.run.execution, reason, "the job backend does not take a run");
+                if !told {
+                    tracing::warn!(execution = %spec.run.execution, reason, "the job backend does not take a run");
+                    told = true;
+                }
                 sleep(TRY_AGAIN).await;
             }
             answer => return answer,
@@ -174,13 +183,15 @@ async fn submit(runner: &dyn JobRunner, spec: &RunSpec) -> Result<(), RunnerErro
     }
 }
 
-/// Follows the run to its end, storing what it writes; also whether the script ever ran.
-async fn follow(
-    ports: &Ports,
-    runner: &dyn JobRunner,
+/// Where a run is, and how long that may be out of reach.
+struct Backend<'a> {
+    runner: &'a dyn JobRunner,
     run: RunId,
-    log: &mut Log,
-) -> (runner::RunEnd, bool) {
+    patience: Duration,
+}
+
+/// Follows the run to its end, storing what it writes; also whether the script ever ran.
+async fn follow(ports: &Ports, backend: &Backend<'_>, log: &mut Log) -> (runner::RunEnd, bool) {
     let mut seen = RunView {
         status: RunStatus::Preparing,
         logged: 0,
@@ -190,12 +201,12 @@ async fn follow(
     loop {
         if seen.end().is_none() && seen.logged > stored {
             stored = seen.logged;
-            log.catch_up(ports, runner).await;
-            seen = pause(runner, run, seen).await;
+            log.catch_up(ports, backend.runner).await;
+            seen = backend.pause(seen).await;
         } else if let RunStatus::Ended(end) = seen.status {
             return (end, !preparing);
         } else {
-            seen = look(runner, run, seen).await;
+            seen = backend.look(seen).await;
         }
         match seen.status {
             RunStatus::Preparing => preparing = true,
@@ -205,27 +216,36 @@ async fn follow(
     }
 }
 
-/// Lets the log grow for a while, unless the run ends.
-async fn pause(runner: &dyn JobRunner, run: RunId, mut seen: RunView) -> RunView {
-    let until = Instant::now() + STORE_LOG_EVERY;
-    while seen.end().is_none() && Instant::now() < until {
-        sleep(BREATH).await;
-        if let Ok(view) = timeout_at(until, look(runner, run, seen.clone())).await {
-            seen = view;
-        }
-    }
-    seen
-}
-
-/// Waits for something new. A backend that is out of reach is waited for: the lease goes on.
-async fn look(runner: &dyn JobRunner, run: RunId, seen: RunView) -> RunView {
-    loop {
-        match runner.wait(run, &seen).await {
-            Ok(view) => return view,
-            Err(error) => {
-                tracing::warn!(execution = %run.execution, %error, "the job backend does not say how a run stands");
-                sleep(TRY_AGAIN).await;
+impl Backend<'_> {
+    /// Lets the log grow for a while, unless the run ends.
+    async fn pause(&self, mut seen: RunView) -> RunView {
+        let until = Instant::now() + STORE_LOG_EVERY;
+        while seen.end().is_none() && Instant::now() < until {
+            sleep(BREATH).await;
+            if let Ok(view) = timeout_at(until, self.look(seen.clone())).await {
+                seen = view;
             }
+        }
+        seen
+    }
+
+    /// Waits for something new. Within its patience it waits for a backend that is out of reach as
+    /// well, as the script may go on there; after that the run is lost.
+    async fn look(&self, seen: RunView) -> RunView {
+        let mut lost_at = None;
+        loop {
+            let error = match self.runner.wait(self.run, &seen).await {
+                Ok(view) => return view,
+                Err(error) => error,
+            };
+            let lost_at = *lost_at.get_or_insert_with(|| {
+                tracing::warn!(execution = %self.run.execution, %error, "the job backend does not say how a run stands");
+                Instant::now() + self.patience
+            });
+            if Instant::now() >= lost_at {
+                return RunView::lost();
+            }
+            sleep(TRY_AGAIN).await;
         }
     }
 }
@@ -236,13 +256,18 @@ async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut Log) 
         tracing::warn!(execution = %run.execution, %error, "could not stop a run");
         return;
     }
+    let backend = Backend {
+        runner,
+        run,
+        patience: GRACE,
+    };
     let ended = async {
         let mut seen = RunView {
             status: RunStatus::Preparing,
             logged: 0,
         };
         while seen.end().is_none() {
-            seen = look(runner, run, seen).await;
+            seen = backend.look(seen).await;
             sleep(BREATH).await;
         }
     };

@@ -12,11 +12,12 @@ fn the_demo_tells_every_step_and_leaves_nothing_behind() {
     let (told, log) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{told}{log}");
     assert!(told.contains("2400 points on 3 pages, all equal"), "{told}");
-    let job = told
-        .lines()
-        .find(|line| line.contains("parse it by a job on the platform"));
     assert!(
-        job.is_some_and(|line| line.contains("2400 points by ")),
+        told.contains("simulated_growth_curves: 2400 points written under"),
+        "{told}"
+    );
+    assert!(
+        told.contains("2400 points of its execution, all equal"),
         "{told}"
     );
     let blank = told
@@ -28,6 +29,24 @@ fn the_demo_tells_every_step_and_leaves_nothing_behind() {
     for place in [&directory, &temporary] {
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
+}
+
+#[test]
+fn the_demo_says_what_is_missing_where_no_script_can_run() {
+    let directory = directory();
+    let output = run(labdata(directory.path(), &["demo", "--exit"])
+        .env("LABDATA_PYTHON", "/nowhere/python3")
+        // Scripts of the standard library alone do not need it.
+        .env("LABDATA_UV", "/nowhere/uv"));
+    let (told, log) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{told}{log}");
+    assert!(
+        told.contains("No job can run on this machine")
+            && told.contains("`/nowhere/python3` does not run")
+            && told.contains("LABDATA_PYTHON"),
+        "{told}"
+    );
+    assert!(told.contains("2400 points on 3 pages, all equal"), "{told}");
 }
 
 #[test]

@@ -46,6 +46,7 @@ impl Lab {
             concurrency: 2,
             limits: RunLimits::default(),
             base_url: base_url.clone(),
+            patience: Duration::from_millis(200),
         };
         let ports = self.server.ports.clone();
         self.worker = Some(Background::start(ports, None, &base_url, settings));
@@ -462,6 +463,23 @@ async fn a_run_that_the_backend_lost_is_tried_once_more() {
     for key in keys {
         assert_eq!(lab.server.with_key(&key).get(EXECUTIONS).await.status, 401);
     }
+}
+
+#[tokio::test]
+async fn a_backend_that_stays_out_of_reach_leaves_nothing_running() {
+    let lab = Lab::start().await;
+    let id = lab.queue("print(\"begins\")\ntime.sleep(600)").await;
+    while lab.specs(&id).is_empty() {
+        pause().await;
+    }
+    lab.runner.set_unavailable(Some("the cluster is gone"));
+    // It is lost, and the other attempt cannot begin.
+    let failed = lab.until(&id, "failed").await;
+    let message = failed["error_message"].as_str().unwrap();
+    assert!(
+        message.starts_with("preparing failed") && message.contains("the cluster is gone"),
+        "{message}"
+    );
 }
 
 #[tokio::test]

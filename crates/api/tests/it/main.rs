@@ -25,6 +25,8 @@ mod job_runs;
 mod jobs;
 mod notifications;
 mod on_postgres;
+#[cfg(target_os = "linux")]
+mod on_ray;
 mod openapi;
 mod operations;
 #[cfg(target_os = "linux")]
@@ -40,4 +42,6 @@ mod server;
 mod settings;
 #[path = "../../../adapters/mail/tests/it/sink.rs"]
 mod smtp_sink;
+#[cfg(target_os = "linux")]
+mod timeouts;
 mod writing_jobs;

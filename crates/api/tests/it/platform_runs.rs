@@ -2,6 +2,7 @@
 //! What is left is looked for in `/proc`, so on Linux alone.
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::{BufRead, BufReader},
     path::Path,
@@ -9,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use reqwest::{Client, Method, StatusCode};
+use reqwest::{
+    Client, Method, StatusCode,
+    multipart::{Form, Part},
+};
 use serde_json::{Value, json};
 
 use crate::process::{Program, directory, labdata};
@@ -17,7 +21,7 @@ use crate::process::{Program, directory, labdata};
 const KEY: &str = "ldk_chosen77_0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// A script that says that it began, and goes on with a child that leaves its session.
-const LONG: &str = "import subprocess, time\n\
+pub(crate) const LONG: &str = "import subprocess, time\n\
                     print('begun', flush=True)\n\
                     subprocess.Popen(['sleep', '600'], start_new_session=True)\n\
                     time.sleep(600)\n";
@@ -56,14 +60,24 @@ impl Drop for Worker {
 }
 
 /// A server that clients call.
-struct Lab {
+pub(crate) struct Lab {
     server: Program,
     http: Client,
 }
 
 impl Lab {
     fn start(directory: &Path, arguments: &[&str]) -> Self {
-        let environment = [("LABDATA_BOOTSTRAP_KEY", KEY)];
+        Self::start_with(directory, arguments, &[])
+    }
+
+    /// The same with settings.
+    pub(crate) fn start_with(
+        directory: &Path,
+        arguments: &[&str],
+        settings: &[(&str, &str)],
+    ) -> Self {
+        let mut environment = vec![("LABDATA_BOOTSTRAP_KEY", KEY)];
+        environment.extend(settings);
         Self {
             server: Program::serve_with(directory, arguments, &environment),
             http: Client::new(),
@@ -83,30 +97,41 @@ impl Lab {
         (answer.status(), answer.text().await.unwrap())
     }
 
-    async fn call(&self, method: Method, path: &str, body: Value) -> Value {
+    pub(crate) async fn call(&self, method: Method, path: &str, body: Value) -> Value {
         let (status, text) = self.ask(KEY, method, path, body).await;
         assert_eq!(status, StatusCode::OK, "{text}");
         serde_json::from_str(&text).unwrap()
     }
 
-    async fn job(&self, name: &str, code: &str) -> String {
+    pub(crate) async fn job(&self, name: &str, code: &str) -> String {
         let body = json!({"name": name, "code": code});
         let job = self.call(Method::POST, "/jobs", body).await;
         job["id"].as_str().unwrap().to_owned()
     }
 
-    async fn run(&self, job: &str) -> String {
+    async fn upload(&self, instrument: &Value, name: &str) {
+        let file = Part::bytes(&b"well,value\n"[..]).file_name(name.to_owned());
+        let form = Form::new()
+            .text("instrument_id", instrument.as_str().unwrap().to_owned())
+            .part("file", file);
+        let url = format!("{}/api/v1/files", self.server.url);
+        let request = self.http.post(url).bearer_auth(KEY).multipart(form);
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
+    }
+
+    pub(crate) async fn run(&self, job: &str) -> String {
         let path = format!("/jobs/{job}/run");
         let run = self.call(Method::POST, &path, json!({})).await;
         run["job_execution_id"].as_str().unwrap().to_owned()
     }
 
-    async fn execution(&self, id: &str) -> Value {
+    pub(crate) async fn execution(&self, id: &str) -> Value {
         let path = format!("/job-executions/{id}");
         self.call(Method::GET, &path, Value::Null).await
     }
 
-    async fn ended(&self, id: &str) -> Value {
+    pub(crate) async fn ended(&self, id: &str) -> Value {
         loop {
             let execution = self.execution(id).await;
             if !execution["completed_at"].is_null() {
@@ -116,12 +141,12 @@ impl Lab {
         }
     }
 
-    async fn logs(&self, id: &str) -> String {
+    pub(crate) async fn logs(&self, id: &str) -> String {
         let path = format!("/job-executions/{id}/logs");
         self.ask(KEY, Method::GET, &path, Value::Null).await.1
     }
 
-    async fn until_begun(&self, id: &str) {
+    pub(crate) async fn until_begun(&self, id: &str) {
         while !self.logs(id).await.contains("begun\n") {
             pause().await;
         }
@@ -129,12 +154,12 @@ impl Lab {
 }
 
 /// Between two looks at something that is about to change.
-async fn pause() {
+pub(crate) async fn pause() {
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
 /// The environments of all processes of an execution.
-fn processes(execution: &str) -> Vec<String> {
+pub(crate) fn processes(execution: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
@@ -146,7 +171,7 @@ fn processes(execution: &str) -> Vec<String> {
     found
 }
 
-async fn until_no_process_is_left(execution: &str) {
+pub(crate) async fn until_no_process_is_left(execution: &str) {
     while !processes(execution).is_empty() {
         pause().await;
     }
@@ -229,4 +254,49 @@ async fn two_workers_run_each_execution_once_and_stop_what_is_cancelled() {
     assert_eq!(cancelled["status"], "cancelled");
     until_no_process_is_left(&id).await;
     assert_eq!(lab.execution(&id).await, cancelled);
+}
+
+#[tokio::test]
+async fn workers_that_are_killed_while_they_dispatch_lose_no_file_and_double_none() {
+    const FILES: usize = 300;
+    let directory = directory();
+    let lab = Lab::start(directory.path(), &["--no-worker"]);
+    let reader = lab
+        .call(Method::POST, "/instruments", json!({"name": "reader"}))
+        .await;
+    let job = json!({
+        "name": "parse", "code": "print('parsed')\n", "trigger_enabled": true,
+        "trigger_category": "file_uploaded", "trigger_instrument_id": reader["id"],
+    });
+    let job = lab.call(Method::POST, "/jobs", job).await;
+    for number in 0..FILES {
+        lab.upload(&reader["id"], &format!("plate {number}.csv"))
+            .await;
+    }
+    let path = format!(
+        "/job-executions?job_id={}&limit=1000",
+        job["id"].as_str().unwrap()
+    );
+    let runs = async || {
+        let runs = lab.call(Method::GET, &path, Value::Null).await;
+        runs.as_array().unwrap().clone()
+    };
+    let mut dispatched = 0;
+    while dispatched < FILES {
+        // Each is killed as soon as it has dispatched anything, in the middle of the rest.
+        let mut worker = Worker::start(directory.path(), &lab.server);
+        let before = dispatched;
+        while dispatched == before {
+            pause().await;
+            dispatched = runs().await.len();
+        }
+        worker.kill();
+        dispatched = runs().await.len();
+    }
+    let runs = runs().await;
+    let files: BTreeSet<&str> = runs
+        .iter()
+        .map(|run| run["trigger_file_id"].as_str().unwrap())
+        .collect();
+    assert_eq!((runs.len(), files.len()), (FILES, FILES));
 }

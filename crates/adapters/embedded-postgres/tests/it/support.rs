@@ -12,7 +12,7 @@ use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings};
 use tokio_postgres::NoTls;
 
 /// Far longer than anything here takes on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// The pause between two looks at a condition.
 const PAUSE: Duration = Duration::from_millis(5);

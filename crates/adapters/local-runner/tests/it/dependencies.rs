@@ -1,10 +1,13 @@
 //! Dependencies that are really installed. These tests need a package index.
 
-use labdata_local_runner::Isolation::{Landlock, Namespaces};
-use labdata_port_contracts::runs::spec;
-use labdata_ports::runner::JobRunner;
+use labdata_local_runner::{
+    Isolation::{Landlock, Namespaces},
+    LocalRunner, Settings,
+};
+use labdata_port_contracts::runs::{end_of, spec};
+use labdata_ports::runner::{EndReason, JobRunner, RunnerError};
 
-use crate::support::Lab;
+use crate::support::{Lab, settings};
 
 const SCRIPT: &str = "# /// script\n# dependencies = [\"six==1.16.0\"]\n# ///\nimport six, sys\n\
 print(six.__version__)\ntry:\n    open(six.__file__, 'a')\n    print('CAN write')\nexcept OSError:\n    pass\n";
@@ -61,4 +64,40 @@ async fn metadata_that_cannot_be_read_fails_the_preparation() {
         .await;
     assert!(end.error_tail.contains("PEP 723"), "{end:?}");
     assert_eq!(log, "");
+}
+
+#[tokio::test]
+async fn a_server_without_python_refuses_and_says_what_to_do() {
+    let data = tempfile::tempdir().unwrap();
+    let runner = LocalRunner::new(Settings {
+        python: Some("/nowhere/python3".into()),
+        ..settings(data.path(), Namespaces)
+    });
+    let spec = spec("print('never')\n");
+    let refused = runner.submit(&spec).await.unwrap_err();
+    let RunnerError::Refused(reason) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(
+        reason.contains("no Python") && reason.contains("LABDATA_PYTHON"),
+        "{reason}"
+    );
+    assert!(runner.status(spec.run).await.unwrap().end().is_some());
+}
+
+#[tokio::test]
+async fn without_uv_only_scripts_that_declare_something_fail_and_say_why() {
+    let data = tempfile::tempdir().unwrap();
+    let runner = LocalRunner::new(Settings {
+        uv: Some("/nowhere/uv".into()),
+        ..settings(data.path(), Namespaces)
+    });
+    let declaring = spec("# /// script\n# dependencies = [\"six\"]\n# ///\nprint('never')\n");
+    runner.submit(&declaring).await.unwrap();
+    let end = end_of(&runner, declaring.run).await;
+    assert_eq!(end.reason, EndReason::PreparationFailed);
+    assert!(end.error_tail.contains("/nowhere/uv"), "{end:?}");
+    let plain = spec("print('done')\n");
+    runner.submit(&plain).await.unwrap();
+    assert!(end_of(&runner, plain.run).await.succeeded());
 }

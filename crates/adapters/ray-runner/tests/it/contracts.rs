@@ -6,14 +6,14 @@ use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::runner::JobRunner;
 use labdata_ray_runner::RayRunner;
 
-use crate::cluster::shared;
+use crate::cluster::shared_runner;
 
 struct OnRay(Arc<RayRunner>);
 
 #[async_trait]
 impl Harness for OnRay {
     async fn fresh() -> Self {
-        Self(Arc::new(shared().await.runner(None)))
+        Self(Arc::new(shared_runner().await))
     }
 }
 

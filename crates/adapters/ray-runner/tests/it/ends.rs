@@ -3,11 +3,11 @@
 use labdata_port_contracts::runs::{end_of, log_from, spec, until};
 use labdata_ports::runner::{EndReason, JobRunner, LOG_KEPT, RunExit, RunView};
 
-use crate::cluster::{processes_with, shared};
+use crate::cluster::{processes_with, runner, shared, shared_runner};
 
 #[tokio::test]
 async fn a_script_that_does_not_listen_is_killed_with_all_its_sessions() {
-    let runner = shared().await.runner(None);
+    let runner = shared_runner().await;
     let mark = format!("4321.{}", std::process::id());
     let spec = spec(&format!(
         "import signal, subprocess, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nsubprocess.Popen(['sleep', '{mark}'], start_new_session=True)\nprint('begun')\ntime.sleep(600)\n"
@@ -27,7 +27,7 @@ async fn a_script_that_does_not_listen_is_killed_with_all_its_sessions() {
 
 #[tokio::test]
 async fn too_much_memory_is_told_apart() {
-    let runner = shared().await.runner(None);
+    let runner = shared_runner().await;
     let mut spec = spec("held = bytearray(600 * 1024 * 1024)\n");
     spec.limits.memory = 256 << 20;
     runner.submit(&spec).await.unwrap();
@@ -37,7 +37,7 @@ async fn too_much_memory_is_told_apart() {
 
 #[tokio::test]
 async fn a_flood_of_output_keeps_its_ends() {
-    let runner = shared().await.runner(None);
+    let runner = shared_runner().await;
     let spec = spec(
         "import sys\nsys.stdout.write('first\\n')\nblock = 'x' * (1 << 20)\nfor _ in range(100): sys.stdout.write(block)\nsys.stdout.write('\\nlast\\n')\n",
     );
@@ -56,7 +56,7 @@ async fn a_flood_of_output_keeps_its_ends() {
 
 #[tokio::test]
 async fn the_script_sees_its_own_environment_only() {
-    let runner = shared().await.runner(None);
+    let runner = shared_runner().await;
     let spec = spec("import os\nfor name in sorted(os.environ): print(name)\n");
     runner.submit(&spec).await.unwrap();
     assert!(end_of(&runner, spec.run).await.succeeded());
@@ -78,7 +78,7 @@ async fn the_script_sees_its_own_environment_only() {
 
 #[tokio::test]
 async fn a_large_script_and_a_declared_dependency_arrive() {
-    let runner = shared().await.runner(None);
+    let runner = shared_runner().await;
     // Digits without a pattern that would be compressed: nearly the longest way that there is.
     let mut state = 1_u64;
     let padding: String = std::iter::repeat_with(|| {
@@ -106,14 +106,14 @@ async fn a_large_script_and_a_declared_dependency_arrive() {
 #[tokio::test]
 async fn another_worker_finds_the_run() {
     let cluster = shared().await;
-    let runner = cluster.runner(None);
+    let runner = runner(cluster, None);
     let spec = spec("print('found')\n");
     runner.submit(&spec).await.unwrap();
     // Made anew, with nothing in its memory.
     let namespace = format!("{runner:?}");
     let namespace = namespace.split("namespace: \"").nth(1).unwrap();
     let other = labdata_ray_runner::RayRunner::new(labdata_ray_runner::Settings {
-        address: cluster.address.clone(),
+        address: cluster.address().to_owned(),
         token: None,
         namespace: namespace.split('"').next().unwrap().to_owned(),
     })

@@ -3,8 +3,9 @@
 use labdata_port_contracts::runs::spec;
 use labdata_ports::runner::{EndReason, JobRunner, RunStatus, RunView, RunnerError};
 use labdata_ray_runner::{RayRunner, Settings};
+use labdata_test_ray::Cluster;
 
-use crate::cluster::Cluster;
+use crate::cluster;
 
 const TOKEN: &str = "a-token-of-more-than-thirty-two-characters";
 
@@ -18,15 +19,14 @@ fn unavailable<T: std::fmt::Debug>(answer: Result<T, RunnerError>) -> String {
 /// A cluster that has no processor to give, so that every job waits.
 #[tokio::test]
 async fn runs_that_wait_are_cancelled_tokens_are_checked_and_a_lost_cluster_is_unavailable() {
-    let environment = [("RAY_AUTH_MODE", "token"), ("RAY_AUTH_TOKEN", TOKEN)];
-    let cluster = Cluster::running(0, &environment, Some(TOKEN)).await;
+    let cluster = Cluster::running(0, Some(TOKEN)).await;
 
     let waiting = spec("print('never')\n");
-    let stranger = cluster.runner(Some("another"));
+    let stranger = cluster::runner(&cluster, Some("another"));
     let reason = unavailable(stranger.submit(&waiting).await);
     assert!(reason.contains("LABDATA_RAY_TOKEN"), "{reason}");
 
-    let runner = cluster.runner(Some(TOKEN));
+    let runner = cluster::runner(&cluster, Some(TOKEN));
     runner.submit(&waiting).await.unwrap();
     runner.submit(&waiting).await.unwrap();
     let view = runner.status(waiting.run).await.unwrap();
@@ -41,7 +41,7 @@ async fn runs_that_wait_are_cancelled_tokens_are_checked_and_a_lost_cluster_is_u
     runner.submit(&left).await.unwrap();
     cluster.end();
     let reason = unavailable(runner.status(left.run).await);
-    assert!(reason.contains(&cluster.address), "{reason}");
+    assert!(reason.contains(cluster.address()), "{reason}");
     unavailable(runner.wait(left.run, &view).await);
     unavailable(runner.submit(&left).await);
     unavailable(runner.logs(left.run, 0).await);

@@ -1,0 +1,207 @@
+//! The program, with workers beside it, and a client.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::time::sleep;
+use tokio_postgres::{Client, NoTls};
+
+const KEY: &str = "ldk_benchkey_0123456789abcdefghijklmnopqrstuv";
+
+/// The Python of scripts, here and on the platform.
+pub(crate) const PYTHON: &str = "/usr/bin/python3";
+
+/// A process that ends with this value, also when the benchmark breaks.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Fails when it has ended, which is as good.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(crate) struct Bench {
+    base: String,
+    http: reqwest::Client,
+    database: Client,
+    programs: Vec<Program>,
+    postgres: EmbeddedPostgres,
+    _directory: TempDir,
+}
+
+impl Bench {
+    /// A server with these arguments, and so many workers.
+    pub(crate) async fn start(arguments: &[&str], workers: usize) -> Self {
+        // On the disk that the figures are about, not in a memory file system.
+        let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let settings = Settings {
+            data_dir: directory.path().to_owned(),
+            bin_dir: None,
+            durability: Durability::Durable,
+        };
+        let postgres = EmbeddedPostgres::start(settings).await.unwrap();
+        let program = |arguments: &[&str], base: Option<&str>| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_labdata"));
+            command
+                .args(arguments)
+                .env("DATABASE_URL", postgres.database_url())
+                .env("LABDATA_DATA_DIR", directory.path())
+                .env("LABDATA_BIND", "127.0.0.1:0")
+                .env("LABDATA_BOOTSTRAP_KEY", KEY)
+                .env("LABDATA_PYTHON", PYTHON)
+                .env("LABDATA_LOG", "warn")
+                .stdout(Stdio::piped());
+            if let Some(base) = base {
+                command.env("LABDATA_PUBLIC_URL", base);
+            }
+            let mut child = command.spawn().unwrap();
+            let mut line = String::new();
+            let mut lines = BufReader::new(child.stdout.take().unwrap());
+            assert_ne!(lines.read_line(&mut line).unwrap(), 0, "it did not start");
+            (Program(child), line)
+        };
+        let (server, line) = program(arguments, None);
+        let base = line[line.find("http://").unwrap()..].trim().to_owned();
+        let mut programs = vec![server];
+        for _ in 0..workers {
+            programs.push(program(&["worker"], Some(&base)).0);
+        }
+        let (database, connection) = tokio_postgres::connect(postgres.database_url(), NoTls)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        Self {
+            base,
+            http: reqwest::Client::new(),
+            database,
+            programs,
+            postgres,
+            _directory: directory,
+        }
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
+        let url = format!("{}/api/v1{path}", self.base);
+        self.send(self.http.post(url).json(&body)).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        let url = format!("{}/api/v1{path}", self.base);
+        self.send(self.http.get(url)).await
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Value {
+        let answer = request.bearer_auth(KEY).send().await.unwrap();
+        let ok = answer.status().is_success();
+        let value: Value = answer.json().await.unwrap();
+        assert!(ok, "{value}");
+        value
+    }
+
+    /// A job with that script, and with a trigger where one is given.
+    pub(crate) async fn job(&self, name: &str, trigger: &Value, code: &str) -> String {
+        let mut body = json!({"name": name, "code": code});
+        if let Value::Object(trigger) = trigger.clone() {
+            body.as_object_mut().unwrap().extend(trigger);
+        }
+        id(&self.post("/jobs", body).await, "id")
+    }
+
+    pub(crate) async fn instrument(&self, name: &str) -> String {
+        id(
+            &self.post("/instruments", json!({"name": name})).await,
+            "id",
+        )
+    }
+
+    /// The execution, once it has ended.
+    pub(crate) async fn ended(&self, execution: &str) -> Value {
+        loop {
+            let seen = self.get(&format!("/job-executions/{execution}")).await;
+            if !seen["completed_at"].is_null() {
+                return seen;
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Every execution of a job, page after page.
+    pub(crate) async fn all_executions(&self, job: &str) -> Vec<Value> {
+        let mut url = format!(
+            "{}/api/v1/job-executions?job_id={job}&limit=1000",
+            self.base
+        );
+        let mut all = Vec::new();
+        loop {
+            let answer = self.http.get(&url).bearer_auth(KEY).send().await.unwrap();
+            let next = answer.headers().get("link").map(|link| {
+                let link = link.to_str().unwrap();
+                link[1..link.find('>').unwrap()].to_owned()
+            });
+            all.extend(answer.json::<Vec<Value>>().await.unwrap());
+            match next {
+                Some(next) => url = next,
+                None => return all,
+            }
+        }
+    }
+
+    /// Uploads a small file up to its confirmation.
+    pub(crate) async fn put_file(&self, instrument: &str, name: &str) -> String {
+        let body = json!({"file_name": name, "instrument_id": instrument});
+        let upload = self.post("/files/upload-url", body).await;
+        let mut put = self.http.put(upload["upload_url"].as_str().unwrap());
+        for (header, value) in upload["headers"].as_object().unwrap() {
+            put = put.header(header, value.as_str().unwrap());
+        }
+        let stored = put.body("well,value\nA1,0.5\n").send().await.unwrap();
+        assert!(stored.status().is_success());
+        id(&upload, "file_id")
+    }
+
+    pub(crate) async fn confirm(&self, file: &str) {
+        self.post(&format!("/files/{file}/confirm-upload"), Value::Null)
+            .await;
+    }
+
+    /// From the time at which the execution was queued to that at which it completed.
+    pub(crate) async fn queued_to_completed(&self, execution: &str) -> Duration {
+        let passed = "SELECT (extract(epoch FROM completed_at - created_at) * 1000000)::bigint \
+                      FROM labdata.job_execution WHERE id = $1::text::uuid";
+        let row = self
+            .database
+            .query_one(passed, &[&execution])
+            .await
+            .unwrap();
+        let microseconds: i64 = row.get(0);
+        Duration::from_micros(microseconds.try_into().unwrap())
+    }
+
+    /// Waits until that query counts so many.
+    pub(crate) async fn until_rows(&self, count: &str, wanted: usize) {
+        loop {
+            let counted: i64 = self.database.query_one(count, &[]).await.unwrap().get(0);
+            if usize::try_from(counted) == Ok(wanted) {
+                return;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub(crate) async fn stop(mut self) {
+        self.programs.clear();
+        self.postgres.stop().await.unwrap();
+    }
+}
+
+fn id(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap().to_owned()
+}
