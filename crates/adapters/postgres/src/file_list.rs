@@ -6,10 +6,12 @@
 //! newest files are walked a little way, and what that finds tells which of the two goes on. See
 //! docs/adr/0009.
 
+use std::{cmp::Reverse, collections::HashSet};
+
 use diesel::{
     dsl::{AsSelect, SqlTypeOf},
     pg::Pg,
-    sql_types::{Array, Bool, Nullable, Text, Timestamptz},
+    sql_types::{Array, Nullable, Text, Timestamptz},
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
@@ -22,10 +24,10 @@ use time::{Duration, OffsetDateTime};
 use crate::{
     errors::Fault,
     file_rows::{EXTENSION_CHARS, FileRow, extension_prefix},
-    file_spans::groups,
+    file_spans::{cover, groups},
     paging::overfetched,
     pool::Connection,
-    prepared::Prepared,
+    prepared::{Prepared, round_up},
 };
 
 /// How many files are walked at first.
@@ -34,8 +36,8 @@ const FIRST_WALK: i64 = 512;
 /// The same in a list of an instrument or an extension, which may well end there.
 const FIRST_NARROW_WALK: i64 = 1_024;
 
-/// Where a sample shows that a part is frequent somewhere, what is read of the index at once is
-/// bounded to so many times what was walked.
+/// Where a part is frequent somewhere but not where a sample showed it, what is read of the index at
+/// once is bounded to so many times what was walked.
 const FREQUENT_SOMEWHERE: i32 = 16;
 
 /// The walk goes on where it will likely find enough within so many files.
@@ -45,7 +47,10 @@ const LAST_WALK: i64 = 4_096;
 const GRAM: usize = 3;
 
 /// The most groups of a search that are looked at.
-const MAX_GRAMS: usize = 64;
+const MAX_GRAMS: usize = 16;
+
+/// Where a sample shows none, many will have to be read: a walk times so much at first.
+const WHERE_NONE_WAS_SEEN: i32 = 8;
 
 /// The index is read by spans of time for one of so many parts of the time of the list, its newest.
 const NEWEST_PART: i32 = 8;
@@ -59,25 +64,26 @@ const COLUMNS: &str = "id, instrument_id, job_execution_id, source_type, status,
 const KEYS: &str =
     "labdata.file_keys(organization_id, instrument_id, extension, path_folded, uploaded_at)";
 
-const NEWEST_FIRST: &str = " ORDER BY uploaded_at DESC, id DESC LIMIT ";
+const NEWEST_FIRST: &str = " ORDER BY uploaded_at DESC, id DESC";
 
 type Rows<'q> = Prepared<'q, SqlTypeOf<AsSelect<FileRow, Pg>>>;
 
 /// When the newest file of a list was uploaded, the last one that was walked, and the oldest one,
-/// where there are so many; the words to look up; and whether the part is in a file of the sample.
+/// where there are so many; the words to look up; and when the newest file of a sample was uploaded
+/// that matches.
 type Outlook = (
     Option<OffsetDateTime>,
     Option<OffsetDateTime>,
     Option<OffsetDateTime>,
     Vec<String>,
-    bool,
+    Option<OffsetDateTime>,
 );
 type OutlookSql = (
     Nullable<Timestamptz>,
     Nullable<Timestamptz>,
     Nullable<Timestamptz>,
     Array<Text>,
-    Bool,
+    Nullable<Timestamptz>,
 );
 
 /// A page of a listing.
@@ -125,12 +131,20 @@ impl<'f> Listing<'f> {
 
     /// The rows of the page, and one more where more follow.
     pub(crate) async fn rows(&self, connection: &mut Connection) -> Result<Vec<FileRow>, Fault> {
+        let mut rows = self.at_least(connection).await?;
+        let wanted = overfetched(self.page);
+        rows.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
+        Ok(rows)
+    }
+
+    /// As [`Self::rows`], or more: the database is asked for a round number.
+    async fn at_least(&self, connection: &mut Connection) -> Result<Vec<FileRow>, Fault> {
         let wanted = overfetched(self.page);
         if self.part.is_none() && self.suffixes.is_none() {
-            return load(self.walk(wanted), connection).await;
+            return load(self.walk(wanted, None), connection).await;
         }
         if self.page.limit.is_none() {
-            return load(self.walk(i64::MAX), connection).await;
+            return load(self.walk(i64::MAX, None), connection).await;
         }
         let count = |rows: &[FileRow]| i64::try_from(rows.len()).unwrap_or(i64::MAX);
         let narrow = self.instrument.is_some() || self.extensions.is_some();
@@ -139,110 +153,161 @@ impl<'f> Listing<'f> {
         } else {
             FIRST_WALK
         };
-        let mut walked = first.max(wanted);
-        let mut rows = load(self.walk(walked), connection).await?;
+        let mut walked = round_up(first.max(wanted));
+        let mut rows = load(self.walk(walked, None), connection).await?;
         let found = count(&rows);
         if (1..wanted).contains(&found) {
             // Twice as many as should do.
             let farther = walked * wanted / found * 2;
             if farther <= LAST_WALK.max(2 * wanted) {
-                walked = farther;
-                rows = load(self.walk(walked), connection).await?;
+                walked = round_up(farther);
+                rows = load(self.walk(walked, None), connection).await?;
             }
         }
         if count(&rows) >= wanted {
             return Ok(rows);
         }
         let outlook: Outlook = self.outlook(walked).get_result(connection).await?;
-        let (Some(newest), Some(last_walked), Some(oldest), rare, frequent) = outlook else {
+        let (Some(newest), Some(last_walked), Some(oldest), rare, seen) = outlook else {
             // There are no more files than were walked.
             return Ok(rows);
         };
         let walk = newest - last_walked;
-        if frequent {
-            let spans = groups(
-                newest,
-                oldest,
-                walk,
-                walk.saturating_mul(FREQUENT_SOMEWHERE),
-            );
-            return load(self.search(&rare, Some(spans)), connection).await;
+        let Some(seen) = seen else {
+            let until = newest - (newest - oldest) / NEWEST_PART;
+            let first = walk.saturating_mul(WHERE_NONE_WAS_SEEN);
+            let spans = groups(newest, until, first, Duration::MAX);
+            let rows = load(self.search(&rare, Some(spans)), connection).await?;
+            if count(&rows) >= wanted {
+                return Ok(rows);
+            }
+            // So few have it that they can be had all.
+            return load(self.search(&rare, None), connection).await;
+        };
+        // Hardly any file before that one has the part, and it may be frequent from there on.
+        let spans = vec![cover(newest, seen, walk)];
+        let mut rows = load(self.search(&rare, Some(spans)), connection).await?;
+        if count(&rows) < wanted {
+            let known: HashSet<_> = rows.iter().map(FileRow::id).collect();
+            let older = load(self.walk(LAST_WALK, Some(seen)), connection).await?;
+            rows.extend(older.into_iter().filter(|row| !known.contains(&row.id())));
+            rows.sort_unstable_by_key(|row| Reverse(row.place()));
         }
-        let until = newest - (newest - oldest) / NEWEST_PART;
-        let spans = groups(newest, until, walk, Duration::MAX);
-        let rows = load(self.search(&rare, Some(spans)), connection).await?;
         if count(&rows) >= wanted {
             return Ok(rows);
         }
-        // So few have it that they can be had all.
-        load(self.search(&rare, None), connection).await
+        let longest = walk.saturating_mul(FREQUENT_SOMEWHERE);
+        let spans = groups(newest, oldest, walk, longest);
+        load(self.search(&rare, Some(spans)), connection).await
     }
 
-    /// Of the first so many files of the list, those that match.
-    fn walk(&self, files: i64) -> Rows<'_> {
+    /// Of the first so many files of the list, or of its files from a time on backwards, those that
+    /// match.
+    fn walk(&self, files: i64, from: Option<OffsetDateTime>) -> Rows<'_> {
         let mut query = Rows::new();
         query.sql("SELECT ").sql(COLUMNS).sql(" FROM (");
-        match self.extensions.as_deref() {
-            None => {
-                self.list(&mut query);
+        self.first(&mut query, files, from);
+        query.sql(") w WHERE true");
+        self.matching(&mut query);
+        query.sql(NEWEST_FIRST);
+        self.bounded(&mut query, overfetched(self.page));
+        query
+    }
+
+    /// The first so many files of the list, in its order.
+    fn first<'q, Row>(
+        &'q self,
+        query: &mut Prepared<'q, Row>,
+        files: i64,
+        from: Option<OffsetDateTime>,
+    ) {
+        let list = |query: &mut Prepared<'q, Row>| {
+            query.sql("SELECT * FROM labdata.file WHERE ");
+            self.in_list(query);
+            if let Some(from) = from {
+                query.sql(" AND uploaded_at <= ").time(from);
             }
+        };
+        match self.extensions.as_deref() {
+            None => list(query),
             Some([one]) => {
-                self.list(&mut query);
+                list(query);
                 query.sql(" AND extension = ").text(one);
             }
             // Each extension has an order of its own in the index; they are merged.
             Some(several) => {
                 query.sql("SELECT f.* FROM unnest(").texts(several.to_vec());
                 query.sql(") AS wanted (e) CROSS JOIN LATERAL (");
-                self.list(&mut query);
+                list(query);
                 query.sql(" AND extension = e").sql(NEWEST_FIRST);
-                query.count(files).sql(") f");
+                self.bounded(query, files);
+                query.sql(") f");
             }
         }
-        query.sql(NEWEST_FIRST).count(files).sql(") w WHERE true");
-        self.matching(&mut query);
-        query.sql(NEWEST_FIRST).count(overfetched(self.page));
-        query
+        query.sql(NEWEST_FIRST);
+        self.bounded(query, files);
     }
 
     /// What [`Self::search`] has to know.
     ///
-    /// Of the groups the four are taken that are the rarest in files from all over the list:
-    /// reading a frequent one's part of the index tells little and costs most.
+    /// Of the words those are taken that are the rarest in files from all over the list: reading a
+    /// frequent one's part of the index tells little and costs most.
     fn outlook(&self, walked: i64) -> Prepared<'_, OutlookSql> {
         let organization = self.organization.as_uuid();
         let mut query = Prepared::new();
         query.sql("WITH list AS NOT MATERIALIZED (SELECT uploaded_at, id FROM labdata.file WHERE ");
         self.in_list(&mut query);
         query.sql("), ends AS MATERIALIZED (SELECT (SELECT uploaded_at FROM list");
-        query.sql(NEWEST_FIRST).count(1);
-        query.sql(") AS newest, (SELECT uploaded_at FROM list");
-        query
-            .sql(NEWEST_FIRST)
-            .count(1)
-            .sql(" OFFSET ")
-            .count(walked);
+        query.sql(NEWEST_FIRST).limit(1);
+        query.sql(") AS newest, (SELECT min(uploaded_at) FROM (");
+        self.first(&mut query, walked, None);
+        query.sql(") w HAVING count(*) = ").count(walked);
         query.sql(") AS last_walked, (SELECT uploaded_at FROM list ");
         query.sql("ORDER BY uploaded_at, id LIMIT 1) AS oldest), sample AS MATERIALIZED (");
-        query.sql("SELECT f.path_folded FROM ends CROSS JOIN generate_series(1, 8) n ");
-        query.sql("CROSS JOIN LATERAL (SELECT path_folded FROM labdata.file WHERE uploaded_at ");
-        query.sql("<= oldest + (newest - oldest) * (n / 8.0) AND organization_id = ");
-        query.uuid(organization).sql(NEWEST_FIRST).count(8);
-        query.sql(") f) SELECT newest, last_walked, oldest, ARRAY(SELECT g FROM unnest(");
-        query.texts(self.grams());
+        query.sql("SELECT f.* FROM ends CROSS JOIN generate_series(1, 16) n CROSS JOIN LATERAL (");
+        query.sql("SELECT uploaded_at, instrument_id, extension, path_folded FROM labdata.file ");
+        query.sql("WHERE uploaded_at <= oldest + (newest - oldest) * (n / 16.0) ");
         query
-            .sql(") g ORDER BY (SELECT count(*) FROM sample WHERE strpos(path_folded, g) > 0), g ");
-        query.sql("LIMIT 4), EXISTS (SELECT FROM sample WHERE strpos(path_folded, ");
-        // Without a part any file will do.
-        query
-            .text(self.part.unwrap_or_default())
-            .sql(") > 0) FROM ends");
+            .sql("AND uploaded_at IS NOT NULL AND organization_id = ")
+            .uuid(organization);
+        query.sql(NEWEST_FIRST).sql(" LIMIT 2) f) ");
+        query.sql("SELECT newest, last_walked, oldest, ARRAY(SELECT g FROM (SELECT g, ");
+        query.sql("(SELECT count(*) FROM sample WHERE strpos(path_folded, g) > 0) FROM unnest(");
+        query.texts(self.grams()).sql(") g");
+        // What too many files have only costs.
+        if let Some(instrument) = self.instrument {
+            query.sql(" UNION ALL SELECT concat('instrument ', i), n FROM (SELECT ");
+            query.uuid(instrument.as_uuid());
+            query.sql(" AS i) one, LATERAL (SELECT count(*) FROM sample WHERE instrument_id = i) ");
+            query.sql("counted (n) WHERE n < 8");
+        }
+        if let Some([extension]) = self.extensions.as_deref() {
+            query.sql(" UNION ALL SELECT concat('extension ', e), n FROM unnest(");
+            query.texts(vec![extension.clone()]);
+            query.sql(") e, LATERAL (SELECT count(*) FROM sample WHERE extension = e) ");
+            query.sql("counted (n) WHERE n < 8");
+        }
+        query.sql(") words (g, n) ORDER BY n, g LIMIT 4), ");
+        query.sql("(SELECT max(uploaded_at) FROM sample WHERE true");
+        if let Some(instrument) = self.instrument {
+            query
+                .sql(" AND instrument_id = ")
+                .uuid(instrument.as_uuid());
+        }
+        if let Some(extensions) = &self.extensions {
+            query
+                .sql(" AND extension = ANY (")
+                .texts(extensions.clone())
+                .sql(")");
+        }
+        self.matching(&mut query);
+        query.sql(") FROM ends");
         query
     }
 
     /// The newest files that match, by the index over groups of characters: with groups of spans
     /// of time, those that are found in them, one group after the other until there are enough.
-    fn search(&self, grams: &[String], spans: Option<Vec<String>>) -> Rows<'_> {
+    fn search(&self, rare: &[String], spans: Option<Vec<String>>) -> Rows<'_> {
         let organization = self.organization.as_uuid();
         let wanted = overfetched(self.page);
         let in_spans = spans.is_some();
@@ -260,24 +325,11 @@ impl<'f> Listing<'f> {
         if in_spans {
             query.sql(" AND ").sql(KEYS).sql(" && span.keys");
         }
-        let mut all_of = grams.to_vec();
-        if let Some(instrument) = self.instrument {
-            all_of.push(format!("instrument {instrument}"));
-        }
-        let mut extensions: Vec<String> = self.extensions.iter().flatten().cloned().collect();
-        for extension in &mut extensions {
-            extension.insert_str(0, "extension ");
-        }
-        if extensions.len() == 1 {
-            all_of.append(&mut extensions);
-        }
-        for (operator, words) in [(" @> ", all_of), (" && ", extensions)] {
-            if !words.is_empty() {
-                query.sql(" AND ").sql(KEYS).sql(operator);
-                query.sql("ARRAY(SELECT labdata.file_key(");
-                query.uuid(organization).sql(", word) FROM unnest(");
-                query.texts(words).sql(") word)");
-            }
+        if !rare.is_empty() {
+            query.sql(" AND ").sql(KEYS).sql(" @> ");
+            query.sql("ARRAY(SELECT labdata.file_key(");
+            query.uuid(organization).sql(", word) FROM unnest(");
+            query.texts(rare.to_vec()).sql(") word)");
         }
         query.sql(" OFFSET 0) k WHERE ");
         self.in_list(&mut query);
@@ -286,18 +338,22 @@ impl<'f> Listing<'f> {
             query.texts(extensions.clone()).sql(")");
         }
         self.matching(&mut query);
-        query.sql(NEWEST_FIRST).count(wanted);
+        query.sql(NEWEST_FIRST).limit(wanted);
         if in_spans {
-            query.sql(") f LIMIT ").count(wanted);
+            query.sql(") f").limit(wanted);
             query.sql(") found ORDER BY uploaded_at DESC, id DESC");
         }
         query
     }
 
-    /// Begins to read the list behind the cursor, without extensions; conditions may follow.
-    fn list(&self, query: &mut Rows<'_>) {
-        query.sql("SELECT * FROM labdata.file WHERE ");
-        self.in_list(query);
+    /// Ends a list. Of an instrument or an extension the database has to know which it is to
+    /// choose its index well, so it plans such a list every time.
+    fn bounded<Row>(&self, query: &mut Prepared<'_, Row>, rows: i64) {
+        if self.instrument.is_none() && self.extensions.is_none() {
+            query.limit(rows);
+        } else {
+            query.sql(" LIMIT ").count(rows);
+        }
     }
 
     /// What holds of every file of the list behind the cursor, but for extensions.
@@ -319,7 +375,7 @@ impl<'f> Listing<'f> {
     }
 
     /// Conditions that no index in the order of the list tells.
-    fn matching<'q>(&'q self, query: &mut Rows<'q>) {
+    fn matching<'q, Row>(&'q self, query: &mut Prepared<'q, Row>) {
         if let Some(part) = self.part {
             query
                 .sql(" AND strpos(path_folded, ")
@@ -348,8 +404,8 @@ impl<'f> Listing<'f> {
             .collect();
         grams.sort_unstable();
         grams.dedup();
-        grams.truncate(MAX_GRAMS);
-        grams
+        let step = grams.len().div_ceil(MAX_GRAMS).max(1);
+        grams.into_iter().step_by(step).collect()
     }
 }
 

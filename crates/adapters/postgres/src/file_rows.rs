@@ -49,6 +49,15 @@ pub(crate) struct FileRow {
 }
 
 impl FileRow {
+    pub(crate) fn id(&self) -> Uuid {
+        self.id
+    }
+
+    /// The row's place in a list, which is ordered by it, the greatest first.
+    pub(crate) fn place(&self) -> (Option<OffsetDateTime>, Uuid) {
+        (self.uploaded_at, self.id)
+    }
+
     /// Size and checksum, where they are known.
     fn bytes(&self) -> Result<Option<StoredBytes>, PortError> {
         let corrupt = |column| corrupt("file", column, self.id);

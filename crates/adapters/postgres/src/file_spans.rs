@@ -73,6 +73,33 @@ pub(crate) fn groups(
     groups
 }
 
+/// One group of spans, as few as possible, that covers all times between two, and at most `excess`
+/// (or the shortest span) too much at each end.
+pub(crate) fn cover(newest: OffsetDateTime, oldest: OffsetDateTime, excess: Duration) -> String {
+    let (mut shortest_level, mut shortest) = (0, SHORTEST);
+    while shortest_level + 1 < LENGTHS && shortest * STEP <= excess.whole_seconds() {
+        shortest_level += 1;
+        shortest *= STEP;
+    }
+    // In the shortest spans; the end is not part of it.
+    let start = oldest.unix_timestamp().div_euclid(shortest);
+    let mut end = newest.unix_timestamp().div_euclid(shortest) + 1;
+    let mut names = Vec::new();
+    while end > start {
+        let (mut level, mut length) = (shortest_level, 1);
+        while level + 1 < LENGTHS
+            && end.rem_euclid(length * STEP) == 0
+            && end - length * STEP >= start
+        {
+            level += 1;
+            length *= STEP;
+        }
+        names.push(name(level, end.div_euclid(length) - 1));
+        end -= length;
+    }
+    names.join(",")
+}
+
 fn name(level: u32, number: i64) -> String {
     format!("time {level} {number}")
 }
@@ -122,6 +149,27 @@ mod tests {
                     }
                     assert!(end.is_some_and(|end| end <= oldest), "{groups:?}");
                     assert!(groups.len() < 40, "{groups:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_cover_has_all_times_once_and_little_more() {
+        for newest in [0, 63, 64, 1_800_000_000, -1, -5_000_000_000] {
+            for age in [0, 1, 64, 100_000, 31_536_000, 946_080_000] {
+                for excess in [0, 64, 511, 512, 100_000] {
+                    let oldest = newest - age;
+                    let covered = cover(at(newest), at(oldest), Duration::seconds(excess));
+                    let spans: Vec<_> = covered.split(',').map(bounds).collect();
+                    for pair in spans.windows(2) {
+                        assert_eq!(pair[0].0, pair[1].1, "{covered}");
+                    }
+                    let (from, to) = (spans[spans.len() - 1].0, spans[0].1);
+                    assert!(from <= oldest && newest < to, "{covered}");
+                    let most = excess.max(SHORTEST);
+                    assert!(oldest - from <= most && to - newest <= most, "{covered}");
+                    assert!(spans.len() < 150, "{covered}");
                 }
             }
         }

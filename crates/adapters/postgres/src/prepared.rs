@@ -30,6 +30,25 @@ enum Piece<'q> {
     Count(i64),
 }
 
+/// The limits that are a part of a statement's text; few, as each makes another statement.
+const LIMITS: [(i64, &str); 9] = [
+    (1, " LIMIT 1"),
+    (51, " LIMIT 51"),
+    (101, " LIMIT 101"),
+    (256, " LIMIT 256"),
+    (512, " LIMIT 512"),
+    (1_024, " LIMIT 1024"),
+    (2_048, " LIMIT 2048"),
+    (4_096, " LIMIT 4096"),
+    (8_192, " LIMIT 8192"),
+];
+
+/// How many rows [`Prepared::limit`] asks for: at least that many.
+pub(crate) fn round_up(rows: i64) -> i64 {
+    let mut limits = LIMITS.iter().map(|(limit, _)| *limit);
+    limits.find(|limit| *limit >= rows).unwrap_or(rows)
+}
+
 impl<'q, Row> Prepared<'q, Row> {
     pub(crate) fn new() -> Self {
         Self {
@@ -60,6 +79,15 @@ impl<'q, Row> Prepared<'q, Row> {
 
     pub(crate) fn count(&mut self, value: i64) -> &mut Self {
         self.push(Piece::Count(value))
+    }
+
+    /// `LIMIT` with [`round_up`] of that number in the statement's text: the database may then plan
+    /// it once for all, where a parameter would have it plan the statement every time.
+    pub(crate) fn limit(&mut self, rows: i64) -> &mut Self {
+        match LIMITS.iter().find(|(limit, _)| *limit >= rows) {
+            Some((_, sql)) => self.sql(sql),
+            None => self.sql(" LIMIT ").count(rows),
+        }
     }
 
     fn push(&mut self, piece: Piece<'q>) -> &mut Self {

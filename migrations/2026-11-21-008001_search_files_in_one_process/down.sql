@@ -1,0 +1,1 @@
+ALTER FUNCTION labdata.file_key(uuid, text) PARALLEL SAFE;
