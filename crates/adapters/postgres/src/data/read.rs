@@ -162,14 +162,7 @@ fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
         bound: Vec::new(),
     };
     let organization = query.parameter(Bound::Organization);
-    let Some(source) = platform_source(table, &organization) else {
-        // Its table comes with a later part of the platform: there is nothing to read yet.
-        let position = position_columns(Some("''"));
-        return Query {
-            text: format!("SELECT {position} WHERE $1::uuid IS NULL"),
-            bound: query.bound,
-        };
-    };
+    let source = platform_source(table, &organization);
     let schemas = Schemas::of(OrganizationId::new(uuid::Uuid::nil()));
     let mut conditions = conditions(&mut query, &schemas, plan, |sql_name| {
         format!("t.{}", ident(sql_name))
@@ -194,30 +187,41 @@ fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
 }
 
 /// A platform table's rows of one organization, with exactly the columns that are readable.
-pub(crate) fn platform_source(table: PlatformTable, organization: &str) -> Option<String> {
+pub(crate) fn platform_source(table: PlatformTable, organization: &str) -> String {
     let source = match table {
         PlatformTable::Table => "SELECT id, name, semantic_category FROM labdata.catalog_table",
         PlatformTable::Job => "SELECT id, name, description, archived, created_at FROM labdata.job",
         PlatformTable::JobExecution => {
-            return Some(format!(
+            return format!(
                 "SELECT e.id, e.job_id, j.name AS job_name, e.status, e.started_at, e.completed_at, e.created_at \
                  FROM labdata.job_execution e JOIN labdata.job j ON j.id = e.job_id WHERE e.organization_id = {organization}"
-            ));
+            );
         }
         PlatformTable::File => {
-            return Some(format!(
+            return format!(
                 "SELECT id, file_name, original_path, content_type, source_type, instrument_id AS source_instrument_id, \
                  job_execution_id, ceil(size_bytes / 1024.0)::bigint AS size_kilobytes, crc32c AS crc32c_hash, uploaded_at \
                  FROM labdata.file WHERE organization_id = {organization} AND status = 'confirmed'"
-            ));
+            );
         }
         PlatformTable::Instrument => {
             "SELECT id, name, description, instrument_type, created_at FROM labdata.instrument"
         }
         PlatformTable::OrganizationMember => "SELECT id, email, name FROM labdata.app_user",
-        PlatformTable::MlModel | PlatformTable::Dataset => return None,
+        // Their tables come with a later part of the platform: there is nothing to read yet.
+        PlatformTable::MlModel | PlatformTable::Dataset => {
+            let columns = table.columns().iter();
+            let columns: Vec<String> = columns
+                .map(|column| {
+                    let (data_type, name) = (sql_type(column.data_type), ident(column.name));
+                    format!("NULL::{data_type} AS {name}")
+                })
+                .collect();
+            let columns = columns.join(", ");
+            return format!("SELECT {columns} WHERE {organization} IS NULL");
+        }
     };
-    Some(format!("{source} WHERE organization_id = {organization}"))
+    format!("{source} WHERE organization_id = {organization}")
 }
 
 fn filter(conditions: &[String]) -> String {

@@ -42,6 +42,10 @@ use wire::{Address, Wire, WireError};
 const NO_ROLES: &str = "queries are switched off: they run as a database role of each organization, \
      and the platform's own role may not create roles (the operator can grant it CREATEROLE)";
 
+/// What the operator learns then.
+const ONLY_KNOWN_ROLES: &str = "the platform's own role may not create roles (grant it CREATEROLE): \
+     tools/query works only for organizations whose role is there already, and refuses the others";
+
 /// Runs queries in PostgreSQL.
 pub struct PgQueryRunner {
     database: Database,
@@ -124,7 +128,7 @@ impl PgQueryRunner {
                     "queries are isolated by their roles alone: the server is another's"
                 );
             } else {
-                tracing::warn!("{NO_ROLES}");
+                tracing::warn!("{ONLY_KNOWN_ROLES}");
             }
             Ok::<_, PortError>(rights)
         });
@@ -164,16 +168,16 @@ impl PgQueryRunner {
             return Ok(());
         }
         let rights = self.rights().await?;
-        if !rights.creates_roles {
-            return Err(QueryError::Refused(NO_ROLES.to_owned()));
-        }
         let mut connection = self.database.connection().await?;
         let password = self.password(organization);
         // What the server keeps of the password, so that no log of statements holds it.
         let verifier = || postgres_protocol::password::scram_sha_256(password.as_bytes());
-        role::ensure(&mut connection, organization, verifier, repair)
+        let there = role::ensure(&mut connection, organization, rights, verifier, repair)
             .await
             .map_err(PortError::from)?;
+        if !there {
+            return Err(QueryError::Refused(NO_ROLES.to_owned()));
+        }
         self.ready
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

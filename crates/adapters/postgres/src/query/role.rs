@@ -78,19 +78,21 @@ pub(super) async fn rights(connection: &mut AsyncPgConnection) -> Result<Rights,
 }
 
 /// Makes sure that the role exists, may read what it should, and nothing else; costs one query when
-/// all is in place. With `repair` it is set up anew, password included.
+/// all is in place. With `repair` it is set up anew, password included. False where it does not
+/// exist and the platform may not create it.
 pub(super) async fn ensure(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
+    rights: Rights,
     verifier: impl FnOnce() -> String + Send,
     repair: bool,
-) -> Result<(), Fault> {
+) -> Result<bool, Fault> {
     let role = Role::of(organization);
     if !repair && role.is_in_place(connection).await? {
-        return Ok(());
+        return Ok(true);
     }
     transaction::begin(connection).await?;
-    let outcome = role.set_up(connection, verifier, repair).await;
+    let outcome = role.set_up(connection, rights, verifier, repair).await;
     end(connection, outcome).await
 }
 
@@ -109,7 +111,7 @@ impl Role {
         let platform = platform_schema_name(organization);
         let views: Vec<String> = PlatformTable::ALL
             .into_iter()
-            .filter_map(|table| create_view(&platform, table, organization))
+            .map(|table| create_view(&platform, table, organization))
             .collect();
         let digest = Sha256::digest(views.join(";").as_bytes());
         let mark = hex(digest.iter().take(8));
@@ -151,9 +153,10 @@ impl Role {
     async fn set_up(
         &self,
         connection: &mut AsyncPgConnection,
+        rights: Rights,
         verifier: impl FnOnce() -> String + Send,
         repair: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<bool, Fault> {
         // Others that set it up, and changes of the organization's tables, wait meanwhile.
         diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
             .bind::<BigInt, _>(lock_key(self.organization))
@@ -165,7 +168,11 @@ impl Role {
         }
         let name = ident(&self.name);
         let known = exists(connection, "pg_roles WHERE rolname = $1", &self.name).await?;
-        if !known || repair {
+        if !known && !rights.creates_roles {
+            return Ok(false);
+        }
+        // One that was made when the platform was allowed to stays as it is.
+        if (!known || repair) && rights.creates_roles {
             let verb = if known { "ALTER" } else { "CREATE" };
             // A role that is created has none of the other attributes.
             connection
@@ -193,7 +200,8 @@ impl Role {
             tables = self.schemas.tables()
         );
         connection.batch_execute(&grants).await?;
-        self.make_views(connection).await
+        self.make_views(connection).await?;
+        Ok(true)
     }
 
     async fn make_views(&self, connection: &mut AsyncPgConnection) -> Result<(), Fault> {
@@ -245,22 +253,22 @@ impl Role {
 
 /// A view of one platform table, of one organization: no condition of a query is evaluated on rows
 /// of others.
-fn create_view(schema: &str, table: PlatformTable, organization: OrganizationId) -> Option<String> {
+fn create_view(schema: &str, table: PlatformTable, organization: OrganizationId) -> String {
     let source = platform_source(
         table,
         &format!("{}::uuid", literal(&organization.to_string())),
-    )?;
+    );
     let columns: Vec<String> = table
         .columns()
         .iter()
         .map(|column| ident(column.name))
         .collect();
-    Some(format!(
+    format!(
         "CREATE VIEW {}.{} WITH (security_barrier) AS SELECT {} FROM ({source}) AS t",
         ident(schema),
         ident(table.as_str()),
         columns.join(", ")
-    ))
+    )
 }
 
 async fn exists(connection: &mut AsyncPgConnection, what: &str, name: &str) -> Result<bool, Fault> {

@@ -320,6 +320,7 @@ impl Running<'_> {
             (_, "53300" | "55P03" | "40001" | "40P01") => Failure::Port(PortError::Busy(
                 "others hold what the query needs".to_owned(),
             )),
+            (_, "54001") => Failure::Refused("the query is nested too deeply".to_owned()),
             (_, "53200") => Failure::Refused("the query needs too much memory".to_owned()),
             (_, "53400") => Failure::Refused("the query needs too much temporary space".to_owned()),
             ("57" | "58" | "53" | "08", _) => WireError::Server(error).into(),

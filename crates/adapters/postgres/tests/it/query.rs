@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use labdata_ports::query::QueryLimits;
+use labdata_domain::query::QueryText;
+use labdata_ports::query::{Query, QueryError, QueryLimits, QueryRunner};
 use serde_json::json;
 
 use crate::query_lab::{LIMITS, QueryLab, schema};
@@ -44,7 +45,14 @@ async fn platform_tables_show_the_organizations_own_rows() {
         lab.rows("select count(*) from \"table\"").await,
         json!([[4]])
     );
-    for table in ["file", "job", "job_execution", "organizationmember"] {
+    for table in [
+        "file",
+        "job",
+        "job_execution",
+        "organizationmember",
+        "ml_model",
+        "dataset",
+    ] {
         let counted = lab.rows(&format!("select count(*) from {table}")).await;
         assert_eq!(counted, json!([[0]]), "{table}");
     }
@@ -222,6 +230,13 @@ async fn results_beyond_the_limits_are_refused_and_up_to_them_given() {
 }
 
 #[tokio::test]
+async fn an_expression_that_is_too_deep_for_the_server_is_refused_without_its_settings() {
+    let lab = QueryLab::new().await;
+    let deep = format!("select 1{}", "+1".repeat(60_000));
+    assert_eq!(lab.refusal(&deep).await, "the query is nested too deeply");
+}
+
+#[tokio::test]
 async fn a_query_that_takes_too_long_is_cancelled() {
     let lab = QueryLab::new().await;
     let limits = QueryLimits {
@@ -274,6 +289,29 @@ async fn a_role_that_was_lost_is_made_again() {
     lab.run_behind(&format!("DROP OWNED BY {role}; DROP ROLE {role}"))
         .await;
     assert_eq!(lab.rows("select count(*) from sample").await, json!([[3]]));
+}
+
+#[tokio::test]
+async fn a_platform_that_may_not_create_roles_uses_those_that_are_there() {
+    let lab = QueryLab::managed().await;
+    lab.rows("select 1").await;
+    lab.run_behind(
+        "DO $$ BEGIN EXECUTE format('ALTER ROLE %I NOCREATEROLE', \
+         (SELECT datdba::regrole::text FROM pg_database WHERE datname = current_database())); END $$",
+    )
+    .await;
+    let lab = lab.restarted();
+    assert_eq!(lab.rows("select count(*) from sample").await, json!([[3]]));
+    let text = QueryText::parse("select 1").expect("a query");
+    let theirs = Query {
+        text,
+        params: Vec::new(),
+        limits: LIMITS,
+    };
+    let Err(QueryError::Refused(reason)) = lab.runner.run(lab.theirs, &theirs).await else {
+        panic!("their role cannot have been made");
+    };
+    assert!(reason.starts_with("queries are switched off"), "{reason}");
 }
 
 #[tokio::test]

@@ -80,9 +80,9 @@ fn json_pieces(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, Form
 /// Query with SQL
 ///
 /// One SELECT over the organization's tables: curated, core, and raw ones as one row per point; and
-/// over `table`, `job`, `job_execution`, `file`, `instrument` and `organizationmember`. A reference
-/// is called by its name and `_id`. Placeholders take the type of their place. At most 15 s, 10,000
-/// rows and 16 MiB: beyond, 400 says so. Nothing is ever changed.
+/// over `table`, `job`, `job_execution`, `file`, `instrument`, `ml_model`, `dataset` and
+/// `organizationmember`. A reference is called by its name and `_id`. Placeholders take the type of
+/// their place. At most 15 s, 10,000 rows and 16 MiB: beyond, 400 says so. Nothing is ever changed.
 ///
 /// `Accept` chooses the form: JSON unless it names CSV, an Arrow stream or Parquet. Their columns
 /// are int64, float64, bool, timestamp\[µs, UTC\], date32, and utf8 for all else, JSON included; of
