@@ -1,7 +1,8 @@
 //! What a script declares inline (PEP 723), and how it gets that.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, str::FromStr};
 
+use pep440_rs::{Version, VersionSpecifiers};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -33,16 +34,20 @@ pub const PASSED_TO_PREPARATION: [&str; 18] = [
 struct Metadata {
     #[serde(default)]
     dependencies: Vec<String>,
+    #[serde(default, rename = "requires-python")]
+    requires_python: String,
 }
 
 /// The name under which the environment for this script is kept: the same for all scripts with
-/// the same block. None when it has no dependencies.
-pub(crate) fn environment_of(script: &str) -> Result<Option<String>, String> {
+/// the same block. None when it has no dependencies. Refused when the script cannot run on a Python of
+/// that version.
+pub(crate) fn environment_of(script: &str, python: &Version) -> Result<Option<String>, String> {
     let Some(block) = block(script) else {
         return Ok(None);
     };
     let metadata: Metadata = toml::from_str(&block)
         .map_err(|error| format!("the script's metadata (PEP 723) cannot be read: {error}"))?;
+    require(&metadata.requires_python, python)?;
     if metadata.dependencies.is_empty() {
         return Ok(None);
     }
@@ -56,6 +61,22 @@ pub(crate) fn environment_of(script: &str) -> Result<Option<String>, String> {
             name
         });
     Ok(Some(name))
+}
+
+/// Whether the script's `requires-python` admits that version.
+fn require(wanted: &str, python: &Version) -> Result<(), String> {
+    let admitted = VersionSpecifiers::from_str(wanted).map_err(|error| {
+        format!("the script's requires-python (PEP 723) cannot be read: {wanted:?}: {error}")
+    })?;
+    if admitted.contains(python) {
+        Ok(())
+    } else {
+        Err(format!(
+            "the script requires Python {wanted}, but this server runs scripts with Python {python}: \
+             change requires-python, or have the server's operator name another one with \
+             LABDATA_PYTHON"
+        ))
+    }
 }
 
 /// The text of the `script` block, without its comment signs.
@@ -86,15 +107,19 @@ fn block(script: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn named(script: &str) -> Result<Option<String>, String> {
+        environment_of(script, &Version::new([3, 11, 7]))
+    }
+
     const DECLARED: &str = "# /// script\n# requires-python = \">=3.11\"\n# dependencies = [\n\
                             #   \"httpx\",\n# ]\n# ///\nprint(1)\n";
 
     #[test]
     fn scripts_with_the_same_block_share_an_environment() {
-        let one = environment_of(DECLARED).unwrap().unwrap();
-        let other = environment_of(&format!("import os\n{DECLARED}\nprint(2)")).unwrap();
+        let one = named(DECLARED).unwrap().unwrap();
+        let other = named(&format!("import os\n{DECLARED}\nprint(2)")).unwrap();
         assert_eq!(other.as_deref(), Some(&*one));
-        let third = environment_of(&DECLARED.replace("httpx", "polars")).unwrap();
+        let third = named(&DECLARED.replace("httpx", "polars")).unwrap();
         assert_ne!(third.as_deref(), Some(&*one));
         assert_eq!(one.len(), 32);
     }
@@ -109,13 +134,36 @@ mod tests {
             "# /// other\n# dependencies = [\"httpx\"]\n# ///\n",
             "# /// script\n# dependencies = [\"httpx\"]\nprint(1)\n",
         ] {
-            assert_eq!(environment_of(script), Ok(None), "{script:?}");
+            assert_eq!(named(script), Ok(None), "{script:?}");
         }
     }
 
     #[test]
     fn a_block_that_is_no_toml_is_refused() {
-        let reason = environment_of("# /// script\n# dependencies = [\n# ///\n").unwrap_err();
+        let reason = named("# /// script\n# dependencies = [\n# ///\n").unwrap_err();
         assert!(reason.contains("PEP 723"), "{reason}");
+    }
+
+    #[test]
+    fn a_script_says_which_python_it_needs() {
+        let needs = |wanted: &str| {
+            named(&format!(
+                "# /// script\n# requires-python = \"{wanted}\"\n# ///\n"
+            ))
+        };
+        for wanted in [
+            "", ">=3.9", ">=3.11.7", "==3.11.*", "~=3.11", ">=3.9,<4", "!=3.12",
+        ] {
+            assert_eq!(needs(wanted), Ok(None), "{wanted}");
+        }
+        for wanted in [">=3.12", "<3.11", ">=3.11.8", "==3.10.*", "~=3.10.0"] {
+            let reason = needs(wanted).unwrap_err();
+            assert!(
+                reason.contains(wanted) && reason.contains("3.11.7"),
+                "{reason}"
+            );
+        }
+        let reason = needs("three").unwrap_err();
+        assert!(reason.contains("requires-python"), "{reason}");
     }
 }

@@ -39,7 +39,7 @@ pub(crate) async fn prepare(
     wish: &mut watch::Receiver<Wish>,
     mut logged: impl FnMut(u64),
 ) -> Result<Prepared, String> {
-    let name = match environment_of(&spec.script) {
+    let name = match environment_of(&spec.script, &ground.python.version()) {
         Ok(None) => return Ok(Prepared::Plain),
         Ok(Some(name)) => name,
         Err(reason) => return Ok(Prepared::Failed(None, reason)),

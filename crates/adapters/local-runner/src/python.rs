@@ -5,6 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use pep440_rs::Version;
 use serde::Deserialize;
 
 /// Tells of a Python what has to be known of it. In a virtual environment it tells of the Python
@@ -13,7 +14,7 @@ const ASK: &str = "import json, sys
 print(json.dumps({
     'program': getattr(sys, '_base_executable', None) or sys.executable,
     'prefixes': [sys.base_prefix, sys.base_exec_prefix],
-    'version': list(sys.version_info[:2]),
+    'version': list(sys.version_info[:3]),
 }))";
 
 /// A Python.
@@ -23,7 +24,7 @@ pub(crate) struct Python {
     pub(crate) program: PathBuf,
     /// The directories that its libraries are in.
     pub(crate) prefixes: Vec<PathBuf>,
-    version: (u32, u32),
+    version: (u32, u32, u32),
 }
 
 impl Python {
@@ -55,10 +56,16 @@ impl Python {
         }
         let python: Self = serde_json::from_slice(&output.stdout)
             .map_err(|error| format!("`{}` is no Python: {error}", program.display()))?;
-        if python.version < (3, 9) {
+        if python.version < (3, 9, 0) {
             return Err(format!("`{}` is older than Python 3.9", program.display()));
         }
         Ok(python)
+    }
+
+    /// Its version.
+    pub(crate) fn version(&self) -> Version {
+        let (major, minor, patch) = self.version;
+        Version::new([major, minor, patch].map(u64::from))
     }
 
     /// What has to be readable for it to run.

@@ -67,6 +67,19 @@ async fn metadata_that_cannot_be_read_fails_the_preparation() {
 }
 
 #[tokio::test]
+async fn a_script_for_another_python_is_not_started() {
+    let lab = Lab::new(Namespaces);
+    let (end, log) = lab
+        .run(&spec(
+            "# /// script\n# requires-python = \">=3.99\"\n# ///\nprint('never')\n",
+        ))
+        .await;
+    assert_eq!(end.reason, EndReason::PreparationFailed);
+    assert!(end.error_tail.contains(">=3.99"), "{end:?}");
+    assert_eq!(log, "");
+}
+
+#[tokio::test]
 async fn a_server_without_python_refuses_and_says_what_to_do() {
     let data = tempfile::tempdir().unwrap();
     let runner = LocalRunner::new(Settings {
