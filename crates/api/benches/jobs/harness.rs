@@ -172,6 +172,20 @@ impl Bench {
             .await;
     }
 
+    /// From the time at which the execution was queued, which the API does not tell, to that at which
+    /// it completed.
+    pub(crate) async fn queued_to_completed(&self, execution: &str) -> Duration {
+        let passed = "SELECT (extract(epoch FROM completed_at - created_at) * 1000000)::bigint \
+                      FROM labdata.job_execution WHERE id = $1::text::uuid";
+        let row = self
+            .database
+            .query_one(passed, &[&execution])
+            .await
+            .unwrap();
+        let microseconds: i64 = row.get(0);
+        Duration::from_micros(microseconds.try_into().unwrap())
+    }
+
     /// Waits until that query counts so many.
     pub(crate) async fn until_rows(&self, count: &str, wanted: usize) {
         loop {

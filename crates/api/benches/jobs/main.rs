@@ -70,12 +70,8 @@ async fn one_after_the_other(bench: &Bench) {
         let waited = began.elapsed();
         assert_eq!(ended["status"], "completed", "{ended}");
         if round >= WARM_UP {
-            let on_platform = instant(&ended["completed_at"]) - instant(&ended["created_at"]);
-            over.push(
-                Duration::try_from(on_platform)
-                    .unwrap()
-                    .saturating_sub(alone),
-            );
+            let on_platform = bench.queued_to_completed(id).await;
+            over.push(on_platform.saturating_sub(alone));
             whole.push(waited);
         }
     }
