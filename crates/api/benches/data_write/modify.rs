@@ -1,9 +1,9 @@
 //! Upserts, deletes and reverts of 10,000 rows, and single rows from eight writers.
 
-use std::time::Instant;
+use std::{path::PathBuf, process::Command, time::Instant};
 
 use serde_json::{Value, json};
-use tokio_postgres::NoTls;
+use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::harness::{Bench, report, report_at_least, timed};
@@ -12,6 +12,7 @@ const ROWS: usize = 10_000;
 const ROUNDS: usize = 7;
 const WRITERS: usize = 8;
 const WRITES: usize = 1_000;
+const ROUNDS_OF_SINGLES: usize = 3;
 
 fn names(prefix: &str) -> Vec<String> {
     (0..ROWS).map(|i| format!("{prefix} {i}")).collect()
@@ -115,54 +116,74 @@ pub(crate) async fn revert_10_000(bench: &mut Bench) {
     report("revert of 10,000 rows / their insert", 2.0, &pairs);
 }
 
-/// Writes per second of single rows, each with its execution and ledger, beside single-row inserts
-/// of as many direct connections with the same durability.
+/// One-row writes of eight writers beside `pgbench` inserting one row a transaction into the same
+/// table, also with eight clients: as it does by default, and with prepared statements.
 pub(crate) async fn single_rows(bench: &mut Bench) {
     let schema = bench.schema().await;
-    let mut pairs = Vec::new();
-    for round in 0..=3 {
-        let start = Instant::now();
-        let direct = (0..WRITERS).map(|writer| {
-            let (url, schema) = (bench.database_url(), schema.clone());
-            tokio::spawn(async move {
-                let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-                tokio::spawn(connection);
-                let insert = client
-                    .prepare(&format!(
-                        "INSERT INTO \"{schema}\".sample (id, name) VALUES ($1, $2)"
-                    ))
-                    .await
-                    .unwrap();
-                for i in 0..WRITES {
-                    let id = format!("direct {round} {writer} {i}");
-                    client.execute(&insert, &[&id, &id]).await.unwrap();
-                }
-            })
-        });
-        futures::future::try_join_all(direct).await.unwrap();
-        let floor = (WRITERS * WRITES) as f64 / start.elapsed().as_secs_f64();
-        let start = Instant::now();
-        let ours = (0..WRITERS).map(|writer| {
-            let connecting = bench.plain_connection();
-            tokio::spawn(async move {
-                let mut connection = connecting.await;
-                for i in 0..WRITES {
-                    let name = format!("single {round} {writer} {i}");
-                    let body =
-                        json!({ "tables": [{ "table": "sample", "rows": [{ "name": name }] }] });
-                    connection.write(&body.to_string()).await;
-                }
-            })
-        });
-        futures::future::try_join_all(ours).await.unwrap();
-        let rate = (WRITERS * WRITES) as f64 / start.elapsed().as_secs_f64();
-        if round > 0 {
-            pairs.push((rate, floor));
-        }
-    }
-    report_at_least(
-        "one-row writes/s of 8 writers / single-row INSERTs/s",
-        0.35,
-        &pairs,
+    let Some(program) = pgbench() else {
+        println!("one-row writes: not measured, as there is no pgbench to compare them to");
+        return;
+    };
+    let insert = format!(
+        "INSERT INTO \"{schema}\".sample (id, name) \
+         VALUES (gen_random_uuid()::text, gen_random_uuid()::text);\n"
     );
+    let script = TempDir::new().unwrap();
+    let script = script.path().join("insert.sql");
+    std::fs::write(&script, insert).unwrap();
+    for protocol in ["simple", "prepared"] {
+        let mut pairs = Vec::new();
+        for round in 0..=ROUNDS_OF_SINGLES {
+            let floor = Command::new(&program)
+                .args(["--no-vacuum", "--client", &WRITERS.to_string()])
+                .args(["--transactions", &WRITES.to_string()])
+                .args(["--protocol", protocol, "--file"])
+                .args([script.as_os_str(), bench.database_url().as_ref()])
+                .output()
+                .unwrap();
+            let floor = rate_in(&String::from_utf8_lossy(&floor.stdout));
+            let start = Instant::now();
+            let ours = (0..WRITERS).map(|writer| {
+                let connecting = bench.plain_connection();
+                let writer = format!("{protocol} {round} {writer}");
+                tokio::spawn(async move {
+                    let mut connection = connecting.await;
+                    for i in 0..WRITES {
+                        let row = json!({ "name": format!("single {writer} {i}") });
+                        let body = json!({ "tables": [{ "table": "sample", "rows": [row] }] });
+                        connection.write(&body.to_string()).await;
+                    }
+                })
+            });
+            futures::future::try_join_all(ours).await.unwrap();
+            let rate = (WRITERS * WRITES) as f64 / start.elapsed().as_secs_f64();
+            if round > 0 {
+                pairs.push((rate, floor));
+            }
+        }
+        report_at_least(
+            &format!("one-row writes/s of 8 writers / pgbench, {protocol}"),
+            0.35,
+            &pairs,
+        );
+    }
+}
+
+/// What `pgbench` says of the transactions in a second.
+fn rate_in(output: &str) -> f64 {
+    let line = output.lines().find_map(|line| line.strip_prefix("tps = "));
+    let number = line.and_then(|line| line.split(' ').next());
+    number.unwrap().parse().unwrap()
+}
+
+/// The program, from the path or where Debian keeps it.
+fn pgbench() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let debian = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten();
+    std::env::split_paths(&path)
+        .chain(debian.flatten().map(|version| version.path().join("bin")))
+        .map(|directory| directory.join("pgbench"))
+        .find(|program| program.is_file())
 }
