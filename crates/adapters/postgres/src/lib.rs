@@ -6,6 +6,7 @@
 
 mod api_keys;
 mod catalog;
+mod combine;
 mod data;
 mod errors;
 mod events;
@@ -22,6 +23,7 @@ mod jobs;
 mod listen;
 mod migrate;
 mod notification_emails;
+mod notification_sends;
 mod notifications;
 mod paging;
 mod pool;

@@ -1,16 +1,15 @@
-//! Notifications: inboxes and preferences. The outbox of e-mails is in [`crate::notification_emails`].
+//! Notifications: inboxes and preferences. Sending is in [`crate::notification_sends`], the outbox of
+//! e-mails in [`crate::notification_emails`].
 
 use async_trait::async_trait;
 use diesel::{
     prelude::*,
-    sql_types::{BigInt, Bool, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Bool, Nullable, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{ApiKeyId, NotificationId, OrganizationId, UserId},
-    notification::{
-        Caps, ChannelChange, Channels, Notification, PLATFORM, Preferences, Sender, Sent,
-    },
+    notification::{Caps, ChannelChange, Channels, Notification, Preferences, Sender, Sent},
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
@@ -27,6 +26,7 @@ use uuid::Uuid;
 use crate::{
     errors::{Fault, corrupt, port_error, retried},
     notification_emails,
+    notification_sends::Sends,
     paging::page_of,
     pool::Database,
     schema::{notification, notification_preference},
@@ -76,64 +76,21 @@ impl TryFrom<NotificationRow> for Notification {
     }
 }
 
-/// What `labdata.send_notification` answers.
-#[derive(QueryableByName)]
-struct Answer {
-    #[diesel(sql_type = Text)]
-    outcome: String,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    hour_at: Option<OffsetDateTime>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    day_at: Option<OffsetDateTime>,
-}
-
 /// Notifications in PostgreSQL.
 #[derive(Clone, Debug)]
 pub struct PgNotificationRepository {
     database: Database,
+    sends: Sends,
 }
 
 impl PgNotificationRepository {
     /// The repository over that database.
     #[must_use]
     pub fn new(database: Database) -> Self {
-        Self { database }
-    }
-
-    async fn send_once(
-        &self,
-        organization: OrganizationId,
-        user: UserId,
-        new: &NewNotification,
-        caps: Caps,
-        alone: bool,
-    ) -> Result<Answer, Fault> {
-        let mut connection = self.database.connection().await?;
-        let data = new.draft.data.clone().map(Value::Object);
-        diesel::sql_query(
-            "SELECT outcome, hour_at, day_at FROM labdata.send_notification( \
-             $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
-        )
-        .bind::<SqlUuid, _>(organization.as_uuid())
-        .bind::<SqlUuid, _>(user.as_uuid())
-        .bind::<SqlUuid, _>(new.id.as_uuid())
-        .bind::<Text, _>(&new.draft.dedupe_key)
-        .bind::<Text, _>(&new.draft.title)
-        .bind::<Text, _>(&new.draft.body)
-        .bind::<Text, _>(&new.draft.action_url)
-        .bind::<Nullable<Jsonb>, _>(data)
-        .bind::<Nullable<SqlUuid>, _>(new.api_key.map(ApiKeyId::as_uuid))
-        .bind::<Text, _>(PLATFORM)
-        .bind::<Timestamptz, _>(new.now)
-        .bind::<BigInt, _>(i64::from(caps.per_user_and_hour))
-        .bind::<BigInt, _>(i64::from(caps.per_organization_and_day))
-        .bind::<Bool, _>(alone)
-        .get_result(&mut connection)
-        .await
-        .map_err(|error| {
-            Fault::from(error)
-                .on_violation("notification_user_id_fkey", || PortError::NotFound("user"))
-        })
+        Self {
+            sends: Sends::new(database.clone()),
+            database,
+        }
     }
 }
 
@@ -146,24 +103,7 @@ impl NotificationRepository for PgNotificationRepository {
         new: &NewNotification,
         caps: Caps,
     ) -> Result<Sent, SendError> {
-        let send = async |alone| {
-            let answer = retried!(self.send_once(organization, user, new, caps, alone));
-            answer.map_err(PortError::from)
-        };
-        let mut answer = send(false).await?;
-        if answer.outcome == "crowded" {
-            answer = send(true).await?;
-        }
-        match answer.outcome.as_str() {
-            "delivered" => Ok(Sent::Delivered(new.id)),
-            "deduplicated" => Ok(Sent::Deduplicated),
-            "muted" => Ok(Sent::Muted),
-            "unknown_key" => Err(PortError::NotFound("API key").into()),
-            other => {
-                caps.place(new.now, answer.hour_at, answer.day_at)?;
-                Err(PortError::Internal(format!("a notification was {other}")).into())
-            }
-        }
+        self.sends.send(organization, user, new, caps).await
     }
 
     async fn list(

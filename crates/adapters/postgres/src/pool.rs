@@ -191,6 +191,13 @@ impl Database {
         }
     }
 
+    /// Whether the task is part of a unit of work, and so must do all its work itself.
+    pub(crate) fn is_in_unit_of_work(&self) -> bool {
+        UNIT_OF_WORK
+            .try_with(|(_, url)| *url == self.url)
+            .unwrap_or_default()
+    }
+
     /// Does work through one connection, whatever parts of this adapter it calls: their
     /// transactions become savepoints of the one that the connection is in. Returns the connection
     /// too.

@@ -198,6 +198,8 @@ diesel::table! {
         api_key_id -> Nullable<Uuid>,
         created_at -> Timestamptz,
         read_at -> Nullable<Timestamptz>,
+        user_nth -> BigInt,
+        organization_nth -> BigInt,
     }
 }
 

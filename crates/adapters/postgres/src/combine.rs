@@ -1,0 +1,225 @@
+//! Combines small works of one kind: those that arrive while others are under way are done
+//! together by whoever comes next, in one transaction. What a small work costs is mostly the
+//! transaction around it, its round trips and its flush of the log; a work that comes alone starts
+//! at once.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    hash::Hash,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::oneshot;
+
+/// The most works that are done together.
+const MAX_COMBINED: usize = 64;
+
+/// A work and who waits for its fate.
+type Waiting<W, T> = (W, oneshot::Sender<Fate<T>>);
+
+/// The works that wait, of each key that has a batch under way.
+type Queues<K, W, T> = HashMap<K, Vec<Waiting<W, T>>>;
+
+/// How a batch went for one of its works.
+#[derive(Clone, Debug)]
+pub(crate) enum Fate<T> {
+    /// It is done and committed.
+    Done(T),
+    /// Nothing of the batch happened; the work is to be done alone, which tells what is wrong with
+    /// it, or succeeds because another one's fault is not its own.
+    Alone,
+    /// The connection broke while the batch was committed.
+    Unknown(String),
+}
+
+/// Works by what they have in common; for each such key at most one batch is under way.
+#[derive(Debug)]
+pub(crate) struct Combiner<K, W, T> {
+    queues: Mutex<Queues<K, W, T>>,
+}
+
+impl<K, W, T> Default for Combiner<K, W, T> {
+    fn default() -> Self {
+        Self {
+            queues: Mutex::default(),
+        }
+    }
+}
+
+impl<K, W, T> Combiner<K, W, T>
+where
+    K: Clone + Eq + Hash + Send + 'static,
+    W: Send + 'static,
+    T: Send + 'static,
+{
+    /// Does a work with others of its key. `batch` answers with a fate per work, in their order.
+    /// It goes on when the caller is dropped, as the other works are not the caller's.
+    pub(crate) async fn submit<F>(
+        self: &Arc<Self>,
+        key: K,
+        work: W,
+        batch: impl Fn(K, Vec<W>) -> F + Send + 'static,
+    ) -> Fate<T>
+    where
+        F: Future<Output = Vec<Fate<T>>> + Send + 'static,
+    {
+        let (sender, receiver) = oneshot::channel();
+        let first = match self.queues().entry(key.clone()) {
+            Entry::Occupied(mut queue) => {
+                queue.get_mut().push((work, sender));
+                None
+            }
+            Entry::Vacant(queue) => {
+                queue.insert(Vec::new());
+                Some((work, sender))
+            }
+        };
+        if let Some(first) = first {
+            tokio::spawn(Turn::new(Arc::clone(self), key).run(first, batch));
+        }
+        // No answer: the batch has panicked, and its transaction with it.
+        receiver.await.unwrap_or(Fate::Alone)
+    }
+
+    fn queues(&self) -> MutexGuard<'_, Queues<K, W, T>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to do the works of a key, given back when nothing is left to do, or when a batch
+/// panics.
+struct Turn<K: Eq + Hash, W, T> {
+    combiner: Arc<Combiner<K, W, T>>,
+    key: K,
+    is_over: bool,
+}
+
+impl<K: Eq + Hash, W, T> Drop for Turn<K, W, T> {
+    fn drop(&mut self) {
+        // The key may have passed to another turn.
+        if self.is_over {
+            return;
+        }
+        let mut queues = self
+            .combiner
+            .queues
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        queues.remove(&self.key);
+    }
+}
+
+impl<K, W, T> Turn<K, W, T>
+where
+    K: Clone + Eq + Hash + Send + 'static,
+    W: Send + 'static,
+    T: Send + 'static,
+{
+    const fn new(combiner: Arc<Combiner<K, W, T>>, key: K) -> Self {
+        Self {
+            combiner,
+            key,
+            is_over: false,
+        }
+    }
+
+    async fn run<F>(mut self, first: Waiting<W, T>, batch: impl Fn(K, Vec<W>) -> F)
+    where
+        F: Future<Output = Vec<Fate<T>>>,
+    {
+        let mut next = vec![first];
+        while !next.is_empty() {
+            let (works, waiting): (Vec<_>, Vec<_>) = next.into_iter().unzip();
+            let fates = batch(self.key.clone(), works).await;
+            for (sender, fate) in waiting.into_iter().zip(fates) {
+                // Who has gone need not know.
+                let _ = sender.send(fate);
+            }
+            next = self.next();
+        }
+    }
+
+    /// What has come meanwhile; where that is nothing, the next to come starts a turn of its own.
+    fn next(&mut self) -> Vec<Waiting<W, T>> {
+        let mut queues = self.combiner.queues();
+        let Some(queue) = queues.get_mut(&self.key).filter(|queue| !queue.is_empty()) else {
+            queues.remove(&self.key);
+            self.is_over = true;
+            return Vec::new();
+        };
+        let rest = queue.split_off(queue.len().min(MAX_COMBINED));
+        std::mem::replace(queue, rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::BoxFuture;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    type Numbers = Combiner<&'static str, usize, (usize, usize)>;
+    type Sizes = BoxFuture<'static, Vec<Fate<(usize, usize)>>>;
+
+    /// Waits for leave to begin, then answers each number with the size of its batch.
+    fn sizes(gate: &Arc<Semaphore>) -> impl Fn(&'static str, Vec<usize>) -> Sizes + Send + 'static {
+        let gate = Arc::clone(gate);
+        move |_, works| {
+            let gate = Arc::clone(&gate);
+            Box::pin(async move {
+                gate.acquire().await.unwrap().forget();
+                let size = works.len();
+                let done = works.into_iter().map(|work| Fate::Done((work, size)));
+                done.collect()
+            })
+        }
+    }
+
+    fn number(fate: Fate<(usize, usize)>) -> (usize, usize) {
+        match fate {
+            Fate::Done(done) => done,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn works_that_come_while_one_is_under_way_are_done_together_with_their_own_answers() {
+        let combiner: Arc<Numbers> = Arc::default();
+        let gate = Arc::new(Semaphore::new(0));
+        let submitted = (0..=MAX_COMBINED + 3).map(|work| {
+            let (combiner, batch) = (Arc::clone(&combiner), sizes(&gate));
+            async move { number(combiner.submit("one", work, batch).await) }
+        });
+        let all = futures::future::join_all(submitted);
+        let open = async {
+            gate.add_permits(3);
+        };
+        let (answers, ()) = futures::join!(all, open);
+        let mut expected = vec![(0, 1)];
+        expected.extend((1..=MAX_COMBINED).map(|work| (work, MAX_COMBINED)));
+        expected.extend((1..=3).map(|more| (MAX_COMBINED + more, 3)));
+        assert_eq!(answers, expected);
+        assert!(combiner.queues().is_empty());
+    }
+
+    #[tokio::test]
+    async fn works_of_other_keys_do_not_wait_and_a_panic_leaves_nothing_behind() {
+        let combiner: Arc<Numbers> = Arc::default();
+        let (shut, open) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(9)));
+        let waits = tokio::spawn({
+            let (combiner, batch) = (Arc::clone(&combiner), sizes(&shut));
+            async move { number(combiner.submit("slow", 1, batch).await) }
+        });
+        let done = combiner.submit("fast", 2, sizes(&open)).await;
+        assert_eq!(number(done), (2, 1));
+        let alone = combiner
+            .submit("broken", 3, |_, _| async { panic!("as a test") })
+            .await;
+        assert!(matches!(alone, Fate::Alone));
+        let done = combiner.submit("broken", 4, sizes(&open)).await;
+        assert_eq!(number(done), (4, 1));
+        shut.add_permits(1);
+        assert_eq!(waits.await.unwrap(), (1, 1));
+    }
+}
