@@ -236,6 +236,25 @@ impl Values {
         self.len() == 0
     }
 
+    /// Appends another column's values; where it is of another type they become nulls, which callers
+    /// rule out.
+    pub fn extend(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Text(vector), Self::Text(other)) => vector.extend_from_slice(other),
+            (Self::Integer(vector), Self::Integer(other)) => vector.extend_from_slice(other),
+            (Self::Float(vector), Self::Float(other)) => vector.extend_from_slice(other),
+            (Self::Boolean(vector), Self::Boolean(other)) => vector.extend_from_slice(other),
+            (Self::Datetime(vector), Self::Datetime(other)) => vector.extend_from_slice(other),
+            (Self::Date(vector), Self::Date(other)) => vector.extend_from_slice(other),
+            (Self::Uuid(vector), Self::Uuid(other)) => vector.extend_from_slice(other),
+            (Self::Json(vector), Self::Json(other)) => vector.extend_from_slice(other),
+            (vector, other) => {
+                debug_assert!(false, "{other:?} appended to a column of another type");
+                (0..other.len()).for_each(|_| vector.push_null());
+            }
+        }
+    }
+
     /// Appends a null.
     pub fn push_null(&mut self) {
         for_each_values!(self, vector => vector.push(None));

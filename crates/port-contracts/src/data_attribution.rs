@@ -4,18 +4,22 @@
 use labdata_domain::{
     execution::{ExecutionState, FinalStatus, Origin},
     ids::ExecutionId,
+    job::{Job, trigger::Category},
     page::PageRequest,
 };
 use labdata_ports::{
     data::{WriteError, WriteTarget},
     jobs::JobFilter,
+    triggers::TriggerStore,
 };
 use serde_json::{Value, json};
 
 use crate::{
+    Subject,
     data_refusals::assert_nothing_written,
     given::{self, at},
     lab::{DataHarness, Lab, insert, labelled_sample, request, writing_time},
+    triggers::Ids,
 };
 
 /// Makes one test of each clause of [`crate::data_attribution`].
@@ -25,6 +29,7 @@ macro_rules! data_attribution_contract {
         $crate::clauses! { [$($test)?] $harness, data_attribution:
             a_new_execution_is_completed_with_the_write,
             the_job_is_created_only_when_missing,
+            a_new_execution_triggers_what_waits_for_its_job,
             an_open_execution_stays_open,
             a_closed_execution_accepts_nothing,
             an_overdue_execution_accepts_nothing,
@@ -97,6 +102,38 @@ pub async fn the_job_is_created_only_when_missing<H: DataHarness>(harness: &H) {
         .await
         .unwrap();
     assert_eq!(jobs.items, [job]);
+}
+
+/// A job that waits for executions of another one runs once for each execution that a write
+/// completes, and not for those of other jobs.
+pub async fn a_new_execution_triggers_what_waits_for_its_job<H>(harness: &H)
+where
+    H: DataHarness + Subject<dyn TriggerStore>,
+{
+    let lab = Lab::with_tables(harness).await;
+    let source = harness.job(lab.organization, "nightly import").await;
+    let conditions = json!({ "source_job_id": source.id });
+    let waiting = Job {
+        version_number: Some(1),
+        trigger: Some(given::trigger(Category::JobCompleted, conditions, lab.user)),
+        ..given::job("summary", at(0))
+    };
+    let script = given::script(1, "pass\n", lab.user);
+    let added = lab.jobs.add(lab.organization, &waiting, &script).await;
+    added.unwrap();
+    let triggers = Subject::<dyn TriggerStore>::subject(harness);
+    for (name, job, runs) in [
+        ("a", "nightly import", 1),
+        ("b", "nightly import", 1),
+        ("c", "another job", 0),
+    ] {
+        let rows = insert("sample", json!([{ "name": name }]));
+        let plan = lab.plan(request([rows], [])).await.unwrap();
+        let target = Lab::new_execution(job);
+        lab.apply(&plan, target, writing_time()).await.unwrap();
+        let fired = triggers.act_on_events(&Ids, writing_time(), 20).await;
+        assert_eq!(fired.unwrap().runs, runs, "{name}");
+    }
 }
 
 /// Writes under an open execution are recorded under it and leave it as it is.

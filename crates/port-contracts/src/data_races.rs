@@ -1,5 +1,7 @@
 //! What [`labdata_ports::data::DataStore`] promises of writes at the same time.
 
+use std::collections::BTreeSet;
+
 use futures::future::join_all;
 use labdata_domain::{
     data_write::{Mode, WriteOutcome, WritePlan},
@@ -21,6 +23,7 @@ macro_rules! data_races_contract {
         $crate::clauses! { [$($test)?] $harness, data_races:
             writes_of_different_rows_all_succeed,
             of_writes_of_one_value_exactly_one_wins,
+            many_small_writes_each_get_their_own_answer,
             writes_in_opposite_order_never_fail_for_it,
             updates_in_opposite_order_all_succeed,
             upserts_of_one_row_create_it_once,
@@ -84,6 +87,70 @@ pub async fn of_writes_of_one_value_exactly_one_wins<H: DataHarness>(harness: &H
     }
     assert_one_won(race(&lab, &plans).await);
     assert_eq!(lab.count("sample").await, 2);
+}
+
+/// Small writes that arrive together may share work, but neither a row, nor a refusal, nor an
+/// execution.
+pub async fn many_small_writes_each_get_their_own_answer<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    lab.insert("sample", json!([{"name": "taken"}])).await;
+    let mut plans = Vec::new();
+    for writer in 0..40 {
+        let write = match writer % 4 {
+            0 => insert("sample", json!([{ "name": "taken" }])),
+            1 => insert("experiment", json!([{ "name": format!("{writer}") }])),
+            2 => insert(
+                "sample",
+                json!([{ "name": format!("{writer}"), "volume": writer }]),
+            ),
+            _ => insert(
+                "sample",
+                json!([{ "name": format!("{writer}") }, { "name": format!("{writer}, too") }]),
+            ),
+        };
+        plans.push(lab.plan(request([write], [])).await.unwrap());
+    }
+    // A first round makes the job; the second finds it.
+    for result in race(&lab, &plans[..4]).await.into_iter().skip(1) {
+        result.unwrap();
+    }
+    let results = race(&lab, &plans[4..]).await;
+    let mut executions = BTreeSet::new();
+    for (writer, result) in (4..).zip(results) {
+        if writer % 4 == 0 {
+            assert_problems(result);
+            continue;
+        }
+        let outcome = result.unwrap();
+        assert_eq!(
+            outcome.tables[0].created,
+            if writer % 4 == 3 { 2 } else { 1 }
+        );
+        assert_eq!(
+            outcome.tables[0].ids.len(),
+            if writer % 4 == 3 { 2 } else { 1 }
+        );
+        let execution = outcome.execution.unwrap();
+        assert!(executions.insert(execution));
+        let table = if writer % 4 == 1 {
+            "experiment"
+        } else {
+            "sample"
+        };
+        let rows = lab
+            .find(table, json!({ "name": format!("{writer}") }))
+            .await;
+        assert_eq!(rows.len(), 1, "{writer}");
+        let by = &rows[0]["created_by_execution_id"];
+        assert_eq!(by, &json!(execution));
+    }
+    // Each can be taken back alone.
+    let some = *executions.first().unwrap();
+    let before = lab.count("sample").await + lab.count("experiment").await;
+    let report = lab.revert(some).await.unwrap();
+    let after = lab.count("sample").await + lab.count("experiment").await;
+    assert!(report.deleted_count > 0);
+    assert_eq!(u64::try_from(before - after).unwrap(), report.deleted_count);
 }
 
 /// Writes that claim the same values in opposite order end as one winner and problems: a

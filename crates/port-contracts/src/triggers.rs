@@ -72,7 +72,8 @@ impl<
 {
 }
 
-struct Ids;
+/// Ids for runs.
+pub(crate) struct Ids;
 
 impl IdSource for Ids {
     fn next_id(&self) -> Uuid {

@@ -13,6 +13,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     catalog::{Catalog, Table},
     data_write::{Answers, Problem, Questions, WriteOutcome, WritePlan},
+    event::EventKind,
     execution::{Execution, ExecutionState, Origin},
     ids::{ExecutionId, OrganizationId},
     job::Job,
@@ -176,6 +177,7 @@ impl State {
                     started_at: Some(now),
                 };
                 self.started_by.insert(*execution, attribution.user);
+                self.record_event(organization, EventKind::JobCompleted(*execution), now);
                 self.executions.push(Owned {
                     organization,
                     thing: new,

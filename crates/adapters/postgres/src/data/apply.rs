@@ -29,7 +29,9 @@ use time::OffsetDateTime;
 
 use super::{
     delete::{Doomed, delete_rows},
-    execution::{KnownJobs, create_execution, ensure_job, require_open},
+    execution::{
+        KnownJobs, NewExecution, create_executions, ensure_job, execution_of, require_open,
+    },
     failure::Failure,
     insert::insertion,
     ledger::{Entry, LedgerAction, record},
@@ -72,13 +74,13 @@ pub(super) fn catalog_lock(organization: OrganizationId) -> String {
 
 /// The version of the organization's definitions. Asked after the lock, with a snapshot of its own,
 /// so that it cannot be stale.
-async fn require_version(
+pub(super) async fn require_version(
     mut connection: &AsyncPgConnection,
-    writing: &Writing<'_>,
+    organization: OrganizationId,
     planned: CatalogVersion,
 ) -> Result<(), Failure> {
     let query = diesel::sql_query("SELECT catalog_version FROM labdata.organization WHERE id = $1")
-        .bind::<SqlUuid, _>(writing.organization.as_uuid());
+        .bind::<SqlUuid, _>(organization.as_uuid());
     let standing: Standing = Kept(query).get_result(&mut connection).await?;
     if standing.catalog_version == planned.0 {
         Ok(())
@@ -128,16 +130,40 @@ pub(super) async fn apply(
             note(connection, writing, attribution, &entries).await?;
         }
     }
-    outcome.refs = plan
-        .labels
-        .iter()
-        .filter_map(|(label, address)| {
-            Some((
-                label.clone(),
-                key_at(&outcome.tables, *address)?.to_string(),
-            ))
-        })
-        .collect();
+    outcome.refs = references(plan, &outcome.tables);
+    Ok(outcome)
+}
+
+/// The keys of labelled rows.
+fn references(plan: &WritePlan, tables: &[TableOutcome]) -> BTreeMap<String, String> {
+    let keys = plan.labels.iter().filter_map(|(label, address)| {
+        let key = key_at(tables, *address)?;
+        Some((label.clone(), key.to_string()))
+    });
+    keys.collect()
+}
+
+/// The outcome of a plan of nothing but inserts, once it is applied.
+pub(super) fn inserted(
+    plan: &WritePlan,
+    attribution: &Attribution,
+) -> Result<WriteOutcome, PortError> {
+    let mut outcome = WriteOutcome {
+        execution: Some(execution_of(&attribution.target)),
+        ..WriteOutcome::default()
+    };
+    for step in &plan.tables {
+        let ids = resolve(step, &outcome.tables)
+            .map(|columns| inserted_keys(step, &columns))
+            .map_err(Failure::into_port_error)?;
+        outcome.tables.push(TableOutcome {
+            table: step.table.name.clone(),
+            created: count(ids.len()),
+            ids,
+            ..TableOutcome::default()
+        });
+    }
+    outcome.refs = references(plan, &outcome.tables);
     Ok(outcome)
 }
 
@@ -148,8 +174,9 @@ async fn note(
     attribution: &Attribution,
     entries: &[Entry],
 ) -> Result<(), Failure> {
+    let new = NewExecution::of(attribution);
     let (created, recorded) = futures::join!(
-        create_execution(connection, writing, attribution),
+        create_executions(connection, writing.organization, new.iter()),
         record(connection, writing, entries),
     );
     created.and(recorded)
@@ -213,7 +240,7 @@ impl Opening {
             }
         };
         let (version, open, inserted, noted) = futures::join!(
-            require_version(connection, writing, plan.version),
+            require_version(connection, writing.organization, plan.version),
             require_open(connection, writing, &attribution.target),
             insert,
             noted,

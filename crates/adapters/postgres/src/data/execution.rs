@@ -8,12 +8,13 @@ use std::{
 use diesel::{
     QueryableByName,
     result::{DatabaseErrorKind, Error as DieselError},
-    sql_types::{Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Array, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     execution::ExecutionState,
-    ids::{ExecutionId, OrganizationId},
+    ids::{ExecutionId, OrganizationId, UserId},
+    job::JobName,
 };
 use labdata_ports::data::{Attribution, WriteError, WriteTarget};
 use time::OffsetDateTime;
@@ -36,11 +37,14 @@ impl KnownJobs {
             WriteTarget::Existing(_) => true,
             // A write that clashed may have clashed over just that.
             WriteTarget::New { .. } if writing.attempt > 0 => false,
-            WriteTarget::New { job_name, .. } => {
-                let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                known.contains(&(writing.organization, job_name.as_str().to_owned()))
-            }
+            WriteTarget::New { job_name, .. } => self.contain(writing.organization, job_name),
         }
+    }
+
+    /// Whether that job existed.
+    pub(super) fn contain(&self, organization: OrganizationId, job: &JobName) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.contains(&(organization, job.as_str().to_owned()))
     }
 
     /// Remembers the job of a write that was committed.
@@ -121,31 +125,61 @@ pub(super) async fn ensure_job(
     Ok(())
 }
 
-/// Creates a new execution, completed with the write, under a job that should exist.
-pub(super) async fn create_execution(
+/// An execution that is completed with the write that it is for.
+#[derive(Clone, Debug)]
+pub(super) struct NewExecution {
+    pub(super) id: ExecutionId,
+    pub(super) job_name: JobName,
+    pub(super) started_by: UserId,
+    pub(super) at: OffsetDateTime,
+}
+
+impl NewExecution {
+    /// What the write asks for; `None` where it names one.
+    pub(super) fn of(attribution: &Attribution) -> Option<Self> {
+        match &attribution.target {
+            WriteTarget::Existing(_) => None,
+            WriteTarget::New {
+                execution,
+                job_name,
+                ..
+            } => Some(Self {
+                id: *execution,
+                job_name: job_name.clone(),
+                started_by: attribution.user,
+                at: attribution.now,
+            }),
+        }
+    }
+}
+
+/// Creates new executions under jobs that should exist, and tells of their ends where another job
+/// waits for them.
+pub(super) async fn create_executions(
     mut connection: &AsyncPgConnection,
-    writing: &Writing<'_>,
-    attribution: &Attribution,
+    organization: OrganizationId,
+    new: impl Iterator<Item = &NewExecution> + Clone,
 ) -> Result<(), Failure> {
-    let WriteTarget::New {
-        execution,
-        job_name,
-        ..
-    } = &attribution.target
-    else {
+    if new.clone().next().is_none() {
         return Ok(());
-    };
+    }
     let query = diesel::sql_query(
-        "INSERT INTO labdata.job_execution \
+        "WITH made AS (INSERT INTO labdata.job_execution \
          (id, organization_id, job_id, origin, status, started_by, created_at, started_at, completed_at) \
-         VALUES ($1, $2, (SELECT id FROM labdata.job WHERE organization_id = $2 AND name = $5), \
-         'data_write', 'completed', $3, $4, $4, $4)",
+         SELECT u.id, $1, (SELECT id FROM labdata.job WHERE organization_id = $1 AND name = u.job), \
+         'data_write', 'completed', u.started_by, u.at, u.at, u.at \
+         FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::timestamptz[]) AS u(id, job, started_by, at) RETURNING id, job_id, completed_at), \
+         told AS (INSERT INTO labdata.event (organization_id, kind, job_execution_id, created_at) \
+         SELECT $1, 'job_completed', made.id, made.completed_at FROM made \
+         WHERE made.job_id IN (SELECT source_job_id FROM labdata.job_trigger \
+         WHERE organization_id = $1 AND source_job_id IS NOT NULL) RETURNING 1) \
+         SELECT pg_notify('labdata_event', '') FROM told LIMIT 1",
     )
-    .bind::<SqlUuid, _>(execution.as_uuid())
-    .bind::<SqlUuid, _>(writing.organization.as_uuid())
-    .bind::<SqlUuid, _>(attribution.user.as_uuid())
-    .bind::<Timestamptz, _>(writing.now)
-    .bind::<Text, _>(job_name.as_str());
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<Array<SqlUuid>, _>(collected(new.clone(), |one| one.id.as_uuid()))
+    .bind::<Array<Text>, _>(collected(new.clone(), |one| one.job_name.as_str()))
+    .bind::<Array<SqlUuid>, _>(collected(new.clone(), |one| one.started_by.as_uuid()))
+    .bind::<Array<Timestamptz>, _>(collected(new, |one| one.at));
     match Kept(query).execute(&mut connection).await {
         Ok(_) => Ok(()),
         Err(DieselError::DatabaseError(DatabaseErrorKind::NotNullViolation, _)) => {
@@ -153,6 +187,13 @@ pub(super) async fn create_execution(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+fn collected<'n, T>(
+    new: impl Iterator<Item = &'n NewExecution>,
+    part: impl Fn(&'n NewExecution) -> T,
+) -> Vec<T> {
+    new.map(part).collect()
 }
 
 /// The execution that a write is recorded under.

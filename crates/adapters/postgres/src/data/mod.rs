@@ -14,6 +14,7 @@ mod read_series;
 mod revert;
 mod row_counts;
 mod series;
+mod small;
 mod store;
 
 pub(crate) use failure::Failure;

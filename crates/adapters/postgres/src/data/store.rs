@@ -25,9 +25,11 @@ use super::{
     read, read_series,
     revert::{RevertFailure, revert},
     row_counts,
+    small::{SmallInsert, SmallInserts},
 };
 use crate::{
-    catalog::PgCatalogStore, errors::port_error, pool::Database, sql::Schemas, transaction,
+    catalog::PgCatalogStore, combine::Fate, errors::port_error, pool::Database, sql::Schemas,
+    transaction,
 };
 
 /// How often a transaction that clashed with another is tried in all.
@@ -38,6 +40,7 @@ pub struct PgDataStore {
     database: Database,
     catalog: Arc<PgCatalogStore>,
     jobs: KnownJobs,
+    small_inserts: SmallInserts,
 }
 
 impl PgDataStore {
@@ -45,6 +48,7 @@ impl PgDataStore {
     #[must_use]
     pub fn new(database: Database, catalog: Arc<PgCatalogStore>) -> Self {
         Self {
+            small_inserts: SmallInserts::new(database.clone()),
             database,
             catalog,
             jobs: KnownJobs::default(),
@@ -169,6 +173,16 @@ impl DataStore for PgDataStore {
         plan: &WritePlan,
         attribution: &Attribution,
     ) -> Result<WriteOutcome, WriteError> {
+        if !self.database.is_in_unit_of_work()
+            && let Some(small) = SmallInsert::of(plan, attribution)
+            && self.jobs.contain(organization, small.job_name())
+        {
+            match self.small_inserts.write(organization, small).await {
+                Fate::Done(()) => return Ok(apply::inserted(plan, attribution)?),
+                Fate::Unknown(why) => return Err(PortError::Unavailable(why).into()),
+                Fate::Alone => {}
+            }
+        }
         let catalog = self.catalog(organization, plan).await?;
         let execution = execution_of(&attribution.target);
         for attempt in 0..MAX_ATTEMPTS {
