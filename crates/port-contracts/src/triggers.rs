@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use futures::{StreamExt, future::join_all, stream};
 use labdata_domain::{
-    execution::Execution,
+    execution::{Execution, FinalStatus},
     file::File,
     ids::{ExecutionId, FileId, InstrumentId, JobId},
     job::{
@@ -16,6 +16,7 @@ use labdata_domain::{
 };
 use labdata_ports::{
     IdSource,
+    executions::ExecutionRepository,
     files::FileRepository,
     jobs::JobRepository,
     runs::{ClaimedRun, RunQueue},
@@ -47,6 +48,7 @@ macro_rules! triggers_contract {
             each_output_of_an_execution_is_a_run_that_knows_its_source,
             an_execution_without_output_is_one_run_without_file,
             only_the_statuses_that_are_asked_for_count,
+            an_execution_that_ends_elsewhere_fires_as_a_run_does,
             jobs_that_trigger_each_other_come_to_an_end,
             a_schedule_fires_at_its_tick_and_moves_on,
             missed_ticks_fire_once,
@@ -59,7 +61,12 @@ macro_rules! triggers_contract {
 
 /// A harness with everything that triggers need.
 pub trait Triggers:
-    Files + Instruments + Subject<dyn TriggerStore> + Subject<dyn JobRepository> + Subject<dyn RunQueue>
+    Files
+    + Instruments
+    + Subject<dyn TriggerStore>
+    + Subject<dyn JobRepository>
+    + Subject<dyn RunQueue>
+    + Subject<dyn ExecutionRepository>
 {
 }
 impl<
@@ -67,7 +74,8 @@ impl<
         + Instruments
         + Subject<dyn TriggerStore>
         + Subject<dyn JobRepository>
-        + Subject<dyn RunQueue>,
+        + Subject<dyn RunQueue>
+        + Subject<dyn ExecutionRepository>,
 > Triggers for H
 {
 }
@@ -431,6 +439,46 @@ pub async fn only_the_statuses_that_are_asked_for_count<H: Triggers>(harness: &H
         assert_eq!(lab.act().await, 1);
         assert_eq!(jobs_of(&lab.claim().await), BTreeSet::from([expected]));
     }
+}
+
+/// However it ended: its script closed it, somebody cancelled it, or its time was over.
+pub async fn an_execution_that_ends_elsewhere_fires_as_a_run_does<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    let organization = lab.user.organization;
+    let executions: Arc<dyn ExecutionRepository> = harness.subject();
+    let mut elsewhere = Vec::new();
+    for _ in 0..3 {
+        elsewhere.push(harness.execution(organization, at(0), Some(1)).await);
+    }
+    let sources: BTreeSet<JobId> = elsewhere.iter().map(|it| it.job_id).collect();
+    for (number, source) in sources.iter().enumerate() {
+        let conditions = json!({
+            "source_job_id": source, "statuses": ["completed", "cancelled", "failed"],
+        });
+        let name = format!("next {number}");
+        lab.job(&name, Category::JobCompleted, conditions).await;
+    }
+    let output = lab.file("a.csv", Some(elsewhere[0].id)).await;
+    for now in [at(3), at(4)] {
+        let status = FinalStatus::Completed;
+        let closed = executions.close(organization, elsewhere[0].id, status, now);
+        closed.await.unwrap();
+    }
+    let cancelled = lab.queue.cancel(organization, elsewhere[1].id, at(4)).await;
+    cancelled.unwrap();
+    let overdue = executions.fail_overdue(at(100), 10).await.unwrap();
+    assert_eq!(overdue.len(), 1);
+    lab.act().await;
+    let runs = lab.claim().await;
+    let mut followed: Vec<_> = runs
+        .iter()
+        .map(|run| (run_of(&run.execution).source, file_of(run)))
+        .collect();
+    followed.sort_unstable();
+    let mut expected: Vec<_> = elsewhere.iter().map(|it| (Some(it.id), None)).collect();
+    expected[0].1 = Some(output);
+    expected.sort_unstable();
+    assert_eq!(followed, expected);
 }
 
 /// A job does not run on what it made itself, directly or through others.
