@@ -16,7 +16,7 @@ use labdata_ports::{
 use crate::{Error, Ports};
 
 /// How often a write is planned anew because the tables changed under it.
-const MAX_PLANS: usize = 5;
+const MAX_PLANS: usize = 10;
 
 /// The write to do.
 #[derive(Clone, Debug, Default)]

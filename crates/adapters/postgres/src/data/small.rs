@@ -11,7 +11,7 @@ use labdata_domain::{
     job::JobName,
     scalar::Values,
 };
-use labdata_ports::data::Attribution;
+use labdata_ports::data::{Attribution, WriteError};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -96,11 +96,19 @@ fn size(values: &Values) -> Option<usize> {
     }
 }
 
+/// What became of a batch that was not given up.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Written {
+    Yes,
+    /// Not a row: the tables have changed since the requests were planned.
+    CatalogChanged,
+}
+
 /// Small inserts that arrive together become one transaction.
 #[derive(Debug)]
 pub(super) struct SmallInserts {
     database: Database,
-    combiner: Arc<Combiner<(OrganizationId, CatalogVersion), SmallInsert, ()>>,
+    combiner: Arc<Combiner<(OrganizationId, CatalogVersion), SmallInsert, Written>>,
 }
 
 impl SmallInserts {
@@ -116,7 +124,7 @@ impl SmallInserts {
         &self,
         organization: OrganizationId,
         insert: SmallInsert,
-    ) -> Fate<()> {
+    ) -> Fate<Written> {
         let key = (organization, insert.version);
         let database = self.database.clone();
         self.combiner
@@ -137,7 +145,7 @@ async fn write_batch(
     organization: OrganizationId,
     version: CatalogVersion,
     batch: &[SmallInsert],
-) -> Fate<()> {
+) -> Fate<Written> {
     let Ok(mut connection) = database.connection().await else {
         return Fate::Alone;
     };
@@ -152,12 +160,15 @@ async fn write_batch(
         note(&connection, organization, batch),
     );
     if let Err(failure) = is_current.and(inserted).and(noted) {
-        tracing::debug!(?failure, size = batch.len(), "small writes go on alone");
         transaction::rollback(&mut connection).await;
+        if matches!(failure, Failure::Refused(WriteError::CatalogChanged)) {
+            return Fate::Done(Written::CatalogChanged);
+        }
+        tracing::debug!(?failure, size = batch.len(), "small writes go on alone");
         return Fate::Alone;
     }
     match transaction::commit(&mut connection).await {
-        Ok(()) => Fate::Done(()),
+        Ok(()) => Fate::Done(Written::Yes),
         Err(error) => Fate::Unknown(port_error(error).to_string()),
     }
 }

@@ -25,7 +25,7 @@ use super::{
     read, read_series,
     revert::{RevertFailure, revert},
     row_counts,
-    small::{SmallInsert, SmallInserts},
+    small::{SmallInsert, SmallInserts, Written},
 };
 use crate::{
     catalog::PgCatalogStore, combine::Fate, errors::port_error, pool::Database, sql::Schemas,
@@ -178,7 +178,8 @@ impl DataStore for PgDataStore {
             && self.jobs.contain(organization, small.job_name())
         {
             match self.small_inserts.write(organization, small).await {
-                Fate::Done(()) => return Ok(apply::inserted(plan, attribution)?),
+                Fate::Done(Written::Yes) => return Ok(apply::inserted(plan, attribution)?),
+                Fate::Done(Written::CatalogChanged) => return Err(WriteError::CatalogChanged),
                 Fate::Unknown(why) => return Err(PortError::Unavailable(why).into()),
                 Fate::Alone => {}
             }
