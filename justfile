@@ -35,7 +35,7 @@ test:
 # Throw mutated bodies at the readers and the planner of data writes (needs cargo-fuzz)
 fuzz runs="50000":
     mkdir -p target/fuzz/corpus
-    cargo fuzz run data_write --dev --sanitizer none --target-dir target/fuzz target/fuzz/corpus fuzz/corpus/data_write -- -runs={{ runs }} -max_len=16384
+    cargo fuzz run data_write --sanitizer none --target-dir target/fuzz target/fuzz/corpus fuzz/corpus/data_write -- -runs={{ runs }} -max_len=16384
 
 # Benchmarks, each beside its floor (nothing in CI is timed)
 bench *args:
