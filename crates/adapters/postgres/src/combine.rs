@@ -46,6 +46,12 @@ impl<K, W, T> Default for Combiner<K, W, T> {
     }
 }
 
+impl<K, W, T> Combiner<K, W, T> {
+    fn queues(&self) -> MutexGuard<'_, Queues<K, W, T>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl<K, W, T> Combiner<K, W, T>
 where
     K: Clone + Eq + Hash + Send + 'static,
@@ -80,10 +86,6 @@ where
         // No answer: the batch has panicked, and its transaction with it.
         receiver.await.unwrap_or(Fate::Alone)
     }
-
-    fn queues(&self) -> MutexGuard<'_, Queues<K, W, T>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The right to do the works of a key, given back when nothing is left to do, or when a batch
@@ -100,12 +102,7 @@ impl<K: Eq + Hash, W, T> Drop for Turn<K, W, T> {
         if self.is_over {
             return;
         }
-        let mut queues = self
-            .combiner
-            .queues
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        queues.remove(&self.key);
+        self.combiner.queues().remove(&self.key);
     }
 }
 

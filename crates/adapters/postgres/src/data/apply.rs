@@ -36,6 +36,7 @@ use super::{
     insert::insertion,
     ledger::{Entry, LedgerAction, record},
     modify::{Resolved, match_rows, modify_rows},
+    outcome::{count, created, key_at, references},
     series::{ReadySeries, replace_series},
 };
 use crate::sql::{
@@ -134,15 +135,6 @@ pub(super) async fn apply(
     Ok(outcome)
 }
 
-/// The keys of labelled rows.
-fn references(plan: &WritePlan, tables: &[TableOutcome]) -> BTreeMap<String, String> {
-    let keys = plan.labels.iter().filter_map(|(label, address)| {
-        let key = key_at(tables, *address)?;
-        Some((label.clone(), key.to_string()))
-    });
-    keys.collect()
-}
-
 /// The outcome of a plan of nothing but inserts, once it is applied.
 pub(super) fn inserted(
     plan: &WritePlan,
@@ -153,15 +145,8 @@ pub(super) fn inserted(
         ..WriteOutcome::default()
     };
     for step in &plan.tables {
-        let ids = resolve(step, &outcome.tables)
-            .map(|columns| inserted_keys(step, &columns))
-            .map_err(Failure::into_port_error)?;
-        outcome.tables.push(TableOutcome {
-            table: step.table.name.clone(),
-            created: count(ids.len()),
-            ids,
-            ..TableOutcome::default()
-        });
+        let columns = resolve(step, &outcome.tables).map_err(Failure::into_port_error)?;
+        outcome.tables.push(created(step, &columns));
     }
     outcome.refs = references(plan, &outcome.tables);
     Ok(outcome)
@@ -175,11 +160,11 @@ async fn note(
     entries: &[Entry],
 ) -> Result<(), Failure> {
     let new = NewExecution::of(attribution);
-    let (created, recorded) = futures::join!(
+    let (executions, recorded) = futures::join!(
         create_executions(connection, writing.organization, new.iter()),
         record(connection, writing, entries),
     );
-    created.and(recorded)
+    executions.and(recorded)
 }
 
 /// What is sent in the first round trip, beside the questions whether the write may be done at
@@ -250,10 +235,6 @@ impl Opening {
     }
 }
 
-fn key_at(tables: &[TableOutcome], address: RowAddress) -> Option<&KeyValue> {
-    tables.get(address.table)?.ids.get(address.row)
-}
-
 /// A step's columns, with the keys of rows of earlier steps that were not known when it was
 /// planned. Rows of the step itself are known once it has matched them ([`modify_rows`]).
 fn resolve<'p>(step: &'p TableStep, done: &[TableOutcome]) -> Result<Resolved<'p>, Failure> {
@@ -315,13 +296,7 @@ async fn apply_step(
                     .execute(connection)
                     .await?;
             }
-            let ids = inserted_keys(plan, &columns);
-            TableOutcome {
-                table: name.clone(),
-                created: count(ids.len()),
-                ids,
-                ..TableOutcome::default()
-            }
+            created(plan, &columns)
         }
         Action::Upsert { key, on_match } | Action::Update { key, on_match } => {
             let (outcome, changed) =
@@ -385,31 +360,6 @@ fn note_deleted(entries: &mut Vec<Entry>, outcome: &TableOutcome, doomed: Doomed
     }
 }
 
-fn inserted_keys(step: &TableStep, columns: &Resolved<'_>) -> Vec<KeyValue> {
-    let Some((own_key, _)) = step.table.primary_key() else {
-        return Vec::new();
-    };
-    let values = columns
-        .iter()
-        .find(|(index, _)| *index == own_key)
-        .map(|(_, values)| values.as_ref());
-    match values {
-        Some(Values::Text(keys)) => keys.iter().flatten().cloned().map(KeyValue::Text).collect(),
-        Some(Values::Integer(keys)) => keys
-            .iter()
-            .flatten()
-            .copied()
-            .map(KeyValue::Integer)
-            .collect(),
-        Some(Values::Uuid(keys)) => keys.iter().flatten().copied().map(KeyValue::Uuid).collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn count(len: usize) -> u64 {
-    u64::try_from(len).unwrap_or(u64::MAX)
-}
-
 #[derive(QueryableByName)]
 struct Rendered {
     #[diesel(sql_type = Text)]
@@ -448,7 +398,7 @@ async fn apply_series(
     entries: &mut Vec<Entry>,
 ) -> Result<(), Failure> {
     let mut seen: BTreeMap<(&str, usize, KeyValue), usize> = BTreeMap::new();
-    let created: HashSet<(&str, &KeyValue)> = plan
+    let new_rows: HashSet<(&str, &KeyValue)> = plan
         .tables
         .iter()
         .zip(&outcome.tables)
@@ -492,7 +442,7 @@ async fn apply_series(
             .columns
             .get(step.parent_column)
             .and_then(|column| column.references.as_deref());
-        let is_new = owner.is_some_and(|owner| created.contains(&(owner, &parent)));
+        let is_new = owner.is_some_and(|owner| new_rows.contains(&(owner, &parent)));
         ready.push(ReadySeries {
             step,
             parent,
@@ -500,7 +450,7 @@ async fn apply_series(
             columns,
         });
     }
-    drop(created);
+    drop(new_rows);
     let replaced = replace_series(connection, writing, &ready).await?;
     let mut written: BTreeMap<&str, (u64, Vec<String>)> = BTreeMap::new();
     let mut gone: BTreeMap<&str, (u64, Vec<String>)> = BTreeMap::new();

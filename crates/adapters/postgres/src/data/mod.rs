@@ -8,6 +8,7 @@ mod failure;
 mod insert;
 mod ledger;
 mod modify;
+mod outcome;
 mod read;
 mod read_row;
 mod read_series;
