@@ -13,6 +13,7 @@ use crate::account::Account;
 use crate::binaries::Binaries;
 use crate::connection_url::NAME;
 use crate::layout::Layout;
+use crate::memory::shared_buffers;
 use crate::process::server_command;
 use crate::{Durability, Error};
 
@@ -33,7 +34,6 @@ const SETTINGS: &[&str] = &[
     // A failed statement is the application's to log; its values are nobody else's business.
     "log_min_error_statement=panic",
     "timezone=UTC",
-    "shared_buffers=128MB",
     "jit=off",
 ];
 
@@ -48,6 +48,7 @@ const DURABLE: &[&str] = &[
 /// Tests: nothing survives a crash, little memory for the log (it lies on a RAM disk), many
 /// databases that nobody vacuums.
 const THROWAWAY: &[&str] = &[
+    "shared_buffers=128MB",
     "max_connections=300",
     "max_wal_size=256MB",
     "wal_level=minimal",
@@ -67,6 +68,9 @@ pub(crate) fn server_arguments(layout: &Layout, durability: Durability) -> Vec<O
     };
     for setting in SETTINGS.iter().chain(more) {
         arguments.extend(["-c".into(), OsString::from(setting)]);
+    }
+    if durability == Durability::Durable {
+        arguments.extend(["-c".into(), shared_buffers().into()]);
     }
     arguments.push("-c".into());
     let mut sockets = OsString::from("unix_socket_directories=");

@@ -35,6 +35,7 @@ mod error;
 mod layout;
 mod leftovers;
 mod log;
+mod memory;
 pub mod pinned_wheel;
 mod postmaster_pid;
 mod process;

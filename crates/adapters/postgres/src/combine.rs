@@ -17,8 +17,14 @@ const MAX_COMBINED: usize = 64;
 /// A work and who waits for its fate.
 type Waiting<W, T> = (W, oneshot::Sender<Fate<T>>);
 
-/// The works that wait, of each key that has a batch under way.
-type Queues<K, W, T> = HashMap<K, Vec<Waiting<W, T>>>;
+/// The batches of a key that are under way, and the works that wait for one of them to end.
+#[derive(Debug)]
+struct Queue<W, T> {
+    under_way: usize,
+    waiting: Vec<Waiting<W, T>>,
+}
+
+type Queues<K, W, T> = HashMap<K, Queue<W, T>>;
 
 /// How a batch went for one of its works.
 #[derive(Clone, Debug)]
@@ -32,21 +38,22 @@ pub(crate) enum Fate<T> {
     Unknown(String),
 }
 
-/// Works by what they have in common; for each such key at most one batch is under way.
+/// Works by what they have in common; for each such key few batches are under way.
 #[derive(Debug)]
 pub(crate) struct Combiner<K, W, T> {
     queues: Mutex<Queues<K, W, T>>,
-}
-
-impl<K, W, T> Default for Combiner<K, W, T> {
-    fn default() -> Self {
-        Self {
-            queues: Mutex::default(),
-        }
-    }
+    lanes: usize,
 }
 
 impl<K, W, T> Combiner<K, W, T> {
+    /// With at most so many batches of a key under way.
+    pub(crate) fn new(lanes: usize) -> Self {
+        Self {
+            queues: Mutex::default(),
+            lanes,
+        }
+    }
+
     fn queues(&self) -> MutexGuard<'_, Queues<K, W, T>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,11 +79,20 @@ where
         let (sender, receiver) = oneshot::channel();
         let first = match self.queues().entry(key.clone()) {
             Entry::Occupied(mut queue) => {
-                queue.get_mut().push((work, sender));
-                None
+                let queue = queue.get_mut();
+                if queue.under_way < self.lanes {
+                    queue.under_way += 1;
+                    Some((work, sender))
+                } else {
+                    queue.waiting.push((work, sender));
+                    None
+                }
             }
             Entry::Vacant(queue) => {
-                queue.insert(Vec::new());
+                queue.insert(Queue {
+                    under_way: 1,
+                    waiting: Vec::new(),
+                });
                 Some((work, sender))
             }
         };
@@ -88,8 +104,7 @@ where
     }
 }
 
-/// The right to do the works of a key, given back when nothing is left to do, or when a batch
-/// panics.
+/// The right to do works of a key, given back when nothing is left to do, or when a batch panics.
 struct Turn<K: Eq + Hash, W, T> {
     combiner: Arc<Combiner<K, W, T>>,
     key: K,
@@ -98,11 +113,9 @@ struct Turn<K: Eq + Hash, W, T> {
 
 impl<K: Eq + Hash, W, T> Drop for Turn<K, W, T> {
     fn drop(&mut self) {
-        // The key may have passed to another turn.
-        if self.is_over {
-            return;
+        if !self.is_over {
+            give_back(&mut self.combiner.queues(), &self.key);
         }
-        self.combiner.queues().remove(&self.key);
     }
 }
 
@@ -139,13 +152,26 @@ where
     /// What has come meanwhile; where that is nothing, the next to come starts a turn of its own.
     fn next(&mut self) -> Vec<Waiting<W, T>> {
         let mut queues = self.combiner.queues();
-        let Some(queue) = queues.get_mut(&self.key).filter(|queue| !queue.is_empty()) else {
-            queues.remove(&self.key);
+        let waiting = queues.get_mut(&self.key).map(|queue| &mut queue.waiting);
+        let Some(waiting) = waiting.filter(|waiting| !waiting.is_empty()) else {
+            give_back(&mut queues, &self.key);
             self.is_over = true;
             return Vec::new();
         };
-        let rest = queue.split_off(queue.len().min(MAX_COMBINED));
-        std::mem::replace(queue, rest)
+        let rest = waiting.split_off(waiting.len().min(MAX_COMBINED));
+        std::mem::replace(waiting, rest)
+    }
+}
+
+/// Counts one turn less. What waits is done by the others; with the last one it goes, and those who
+/// submitted it learn that.
+fn give_back<K: Eq + Hash, W, T>(queues: &mut Queues<K, W, T>, key: &K) {
+    let Some(queue) = queues.get_mut(key) else {
+        return;
+    };
+    queue.under_way -= 1;
+    if queue.under_way == 0 {
+        queues.remove(key);
     }
 }
 
@@ -182,7 +208,7 @@ mod tests {
 
     #[tokio::test]
     async fn works_that_come_while_one_is_under_way_are_done_together_with_their_own_answers() {
-        let combiner: Arc<Numbers> = Arc::default();
+        let combiner: Arc<Numbers> = Arc::new(Combiner::new(1));
         let gate = Arc::new(Semaphore::new(0));
         let submitted = (0..=MAX_COMBINED + 3).map(|work| {
             let (combiner, batch) = (Arc::clone(&combiner), sizes(&gate));
@@ -201,8 +227,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn with_two_lanes_two_batches_are_under_way_and_what_waits_is_done_by_either() {
+        let combiner: Arc<Numbers> = Arc::new(Combiner::new(2));
+        let gate = Arc::new(Semaphore::new(0));
+        let submitted = (0..6).map(|work| {
+            let (combiner, batch) = (Arc::clone(&combiner), sizes(&gate));
+            async move { number(combiner.submit("one", work, batch).await) }
+        });
+        let all = futures::future::join_all(submitted);
+        let open = async {
+            gate.add_permits(3);
+        };
+        let (answers, ()) = futures::join!(all, open);
+        assert_eq!(answers, [(0, 1), (1, 1), (2, 4), (3, 4), (4, 4), (5, 4)]);
+        assert!(combiner.queues().is_empty());
+    }
+
+    #[tokio::test]
     async fn works_of_other_keys_do_not_wait_and_a_panic_leaves_nothing_behind() {
-        let combiner: Arc<Numbers> = Arc::default();
+        let combiner: Arc<Numbers> = Arc::new(Combiner::new(1));
         let (shut, open) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(9)));
         let waits = tokio::spawn({
             let (combiner, batch) = (Arc::clone(&combiner), sizes(&shut));

@@ -81,6 +81,12 @@ pub(crate) fn kind_of(error: &DieselError) -> Kind {
     }
 }
 
+/// Whether the database refused a statement, so that nothing of it happened; a connection that broke
+/// leaves that open.
+pub(crate) fn is_refusal(error: &DieselError) -> bool {
+    matches!(error, DieselError::DatabaseError(..)) && kind_of(error) != Kind::Broken
+}
+
 fn kind_of_answer(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInformation) -> Kind {
     // The driver tells these apart only by their text.
     const BROKEN: [&str; 5] = [

@@ -1,14 +1,14 @@
 //! Sending notifications: the database's function counts and stores, and sends of an organization
-//! that arrive together share a transaction.
+//! that arrive together share a statement, which is a transaction by itself.
 
 use std::sync::Arc;
 
 use diesel::{
     prelude::*,
-    sql_types::{BigInt, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    result::Error as DieselError,
+    sql_types::{Array, BigInt, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use futures::future::join_all;
 use labdata_domain::{
     ids::{ApiKeyId, OrganizationId, UserId},
     notification::{Caps, PLATFORM, Sent},
@@ -22,14 +22,16 @@ use time::OffsetDateTime;
 
 use crate::{
     combine::{Combiner, Fate},
-    errors::{Fault, port_error, retried},
+    errors::{Fault, is_refusal, port_error, retried},
     pool::Database,
     sql::Kept,
-    transaction,
 };
 
+/// How many batches of an organization may be under way: they would wait for its lock.
+const LANES: usize = 1;
+
 /// What `labdata.send_notification` answers.
-#[derive(Debug, QueryableByName)]
+#[derive(Clone, Debug, QueryableByName)]
 struct Answer {
     #[diesel(sql_type = Text)]
     outcome: String,
@@ -59,7 +61,7 @@ impl Sends {
     pub(crate) fn new(database: Database) -> Self {
         Self {
             database,
-            combiner: Arc::default(),
+            combiner: Arc::new(Combiner::new(LANES)),
         }
     }
 
@@ -108,65 +110,65 @@ impl Sends {
     }
 
     async fn send_alone(&self, send: &Send) -> Result<Answer, Fault> {
-        let connection = self.database.connection().await?;
-        deliver(&connection, send).await
-    }
-}
-
-/// Sends a batch in one transaction, one after the other.
-async fn send_batch(database: &Database, batch: &[Send]) -> Vec<Fate<Answer>> {
-    let alone = || batch.iter().map(|_| Fate::Alone).collect();
-    let Ok(mut connection) = database.connection().await else {
-        return alone();
-    };
-    if transaction::begin(&mut connection).await.is_err() {
-        return alone();
-    }
-    let sends = batch.iter().map(|send| deliver(&connection, send));
-    let answers = join_all(sends).await;
-    let answers: Result<Vec<Answer>, Fault> = answers.into_iter().collect();
-    let answers = match answers {
-        Ok(answers) => answers,
-        Err(fault) => {
-            tracing::debug!(?fault, size = batch.len(), "notifications go on alone");
-            transaction::rollback(&mut connection).await;
-            return alone();
-        }
-    };
-    match transaction::commit(&mut connection).await {
-        Ok(()) => answers.into_iter().map(Fate::Done).collect(),
-        Err(error) => {
-            let why = port_error(error).to_string();
-            batch.iter().map(|_| Fate::Unknown(why.clone())).collect()
-        }
-    }
-}
-
-async fn deliver(mut connection: &AsyncPgConnection, send: &Send) -> Result<Answer, Fault> {
-    let Send { new, caps, .. } = send;
-    let data = new.draft.data.clone().map(Value::Object);
-    let query = diesel::sql_query(
-        "SELECT outcome, hour_at, day_at FROM labdata.send_notification( \
-         $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
-    )
-    .bind::<SqlUuid, _>(send.organization.as_uuid())
-    .bind::<SqlUuid, _>(send.user.as_uuid())
-    .bind::<SqlUuid, _>(new.id.as_uuid())
-    .bind::<Text, _>(&new.draft.dedupe_key)
-    .bind::<Text, _>(&new.draft.title)
-    .bind::<Text, _>(&new.draft.body)
-    .bind::<Text, _>(&new.draft.action_url)
-    .bind::<Nullable<Jsonb>, _>(data)
-    .bind::<Nullable<SqlUuid>, _>(new.api_key.map(ApiKeyId::as_uuid))
-    .bind::<Text, _>(PLATFORM)
-    .bind::<Timestamptz, _>(new.now)
-    .bind::<BigInt, _>(i64::from(caps.per_user_and_hour))
-    .bind::<BigInt, _>(i64::from(caps.per_organization_and_day));
-    Kept(query)
-        .get_result(&mut connection)
-        .await
-        .map_err(|error| {
+        let mut connection = self.database.connection().await?;
+        let answers = deliver(&mut connection, std::slice::from_ref(send)).await;
+        let answers = answers.map_err(|error| {
             Fault::from(error)
                 .on_violation("notification_user_id_fkey", || PortError::NotFound("user"))
-        })
+        })?;
+        let answer = answers.into_iter().next();
+        answer.ok_or_else(|| PortError::Internal("a send has no answer".to_owned()).into())
+    }
+}
+
+/// Sends a batch in one transaction.
+async fn send_batch(database: &Database, batch: &[Send]) -> Vec<Fate<Answer>> {
+    let all = |fate: Fate<Answer>| vec![fate; batch.len()];
+    let Ok(mut connection) = database.connection().await else {
+        return all(Fate::Alone);
+    };
+    match deliver(&mut connection, batch).await {
+        Ok(answers) => answers.into_iter().map(Fate::Done).collect(),
+        Err(error) if is_refusal(&error) => {
+            tracing::debug!(%error, size = batch.len(), "notifications go on alone");
+            all(Fate::Alone)
+        }
+        Err(error) => all(Fate::Unknown(port_error(error).to_string())),
+    }
+}
+
+/// Sends notifications of one organization, one after the other; an answer for each.
+async fn deliver(
+    connection: &mut AsyncPgConnection,
+    sends: &[Send],
+) -> Result<Vec<Answer>, DieselError> {
+    fn each<'s, T>(sends: &'s [Send], part: impl Fn(&'s Send) -> T) -> Vec<T> {
+        sends.iter().map(part).collect()
+    }
+    let Some(organization) = sends.first().map(|send| send.organization) else {
+        return Ok(Vec::new());
+    };
+    let data = each(sends, |send| send.new.draft.data.clone().map(Value::Object));
+    let query = diesel::sql_query(
+        "SELECT sent.outcome, sent.hour_at, sent.day_at \
+         FROM unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::jsonb[], \
+         $10::uuid[], $11::timestamptz[], $12::bigint[], $13::bigint[]) WITH ORDINALITY \
+         AS u(user_id, id, dedupe_key, title, body, action_url, data, api_key, now, per_hour, per_day, nth) \
+         CROSS JOIN LATERAL labdata.send_notification($1, u.user_id, u.id, u.dedupe_key, u.title, u.body, \
+         u.action_url, u.data, u.api_key, $2, u.now, u.per_hour, u.per_day) AS sent ORDER BY u.nth",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<Text, _>(PLATFORM)
+    .bind::<Array<SqlUuid>, _>(each(sends, |send| send.user.as_uuid()))
+    .bind::<Array<SqlUuid>, _>(each(sends, |send| send.new.id.as_uuid()))
+    .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.dedupe_key.as_str()))
+    .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.title.as_str()))
+    .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.body.as_str()))
+    .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.action_url.as_str()))
+    .bind::<Array<Nullable<Jsonb>>, _>(data)
+    .bind::<Array<Nullable<SqlUuid>>, _>(each(sends, |send| send.new.api_key.map(ApiKeyId::as_uuid)))
+    .bind::<Array<Timestamptz>, _>(each(sends, |send| send.new.now))
+    .bind::<Array<BigInt>, _>(each(sends, |send| i64::from(send.caps.per_user_and_hour)))
+    .bind::<Array<BigInt>, _>(each(sends, |send| i64::from(send.caps.per_organization_and_day)));
+    Kept(query).get_results(connection).await
 }

@@ -32,11 +32,9 @@ pub(crate) async fn insert_among_5_000_000(bench: &mut Bench) {
          md5((i / 1000)::text)::uuid FROM generate_series(1, {STORED}) AS i"
     );
     bench.database.batch_execute(&stored).await.unwrap();
-    bench
-        .database
-        .batch_execute(&format!("VACUUM ANALYZE \"{schema}\".\"full\"; CHECKPOINT"))
-        .await
-        .unwrap();
+    let vacuum = format!("VACUUM ANALYZE \"{schema}\".\"full\"");
+    bench.database.batch_execute(&vacuum).await.unwrap();
+    bench.database.batch_execute("CHECKPOINT").await.unwrap();
     let mut pairs = Vec::new();
     for round in 0..=ROUNDS {
         bench

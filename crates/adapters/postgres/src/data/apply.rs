@@ -30,7 +30,7 @@ use time::OffsetDateTime;
 use super::{
     delete::{Doomed, delete_rows},
     execution::{
-        KnownJobs, NewExecution, create_executions, ensure_job, execution_of, require_open,
+        KnownJobs, NewExecution, create_execution, ensure_job, execution_of, require_open,
     },
     failure::Failure,
     insert::insertion,
@@ -75,7 +75,7 @@ pub(super) fn catalog_lock(organization: OrganizationId) -> String {
 
 /// The version of the organization's definitions. Asked after the lock, with a snapshot of its own,
 /// so that it cannot be stale.
-pub(super) async fn require_version(
+async fn require_version(
     mut connection: &AsyncPgConnection,
     organization: OrganizationId,
     planned: CatalogVersion,
@@ -161,7 +161,7 @@ async fn note(
 ) -> Result<(), Failure> {
     let new = NewExecution::of(attribution);
     let (executions, recorded) = futures::join!(
-        create_executions(connection, writing.organization, new.iter()),
+        create_execution(connection, writing.organization, new.as_ref()),
         record(connection, writing, entries),
     );
     executions.and(recorded)

@@ -8,7 +8,7 @@ use std::{
 use diesel::{
     QueryableByName,
     result::{DatabaseErrorKind, Error as DieselError},
-    sql_types::{Array, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
@@ -153,33 +153,23 @@ impl NewExecution {
     }
 }
 
-/// Creates new executions under jobs that should exist, and tells of their ends where another job
-/// waits for them.
-pub(super) async fn create_executions(
+/// Creates the new execution of a write, if it has one, under a job that should exist.
+pub(super) async fn create_execution(
     mut connection: &AsyncPgConnection,
     organization: OrganizationId,
-    new: impl Iterator<Item = &NewExecution> + Clone,
+    new: Option<&NewExecution>,
 ) -> Result<(), Failure> {
-    if new.clone().next().is_none() {
+    let Some(new) = new else {
         return Ok(());
-    }
+    };
     let query = diesel::sql_query(
-        "WITH made AS (INSERT INTO labdata.job_execution \
-         (id, organization_id, job_id, origin, status, started_by, created_at, started_at, completed_at) \
-         SELECT u.id, $1, (SELECT id FROM labdata.job WHERE organization_id = $1 AND name = u.job), \
-         'data_write', 'completed', u.started_by, u.at, u.at, u.at \
-         FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::timestamptz[]) AS u(id, job, started_by, at) RETURNING id, job_id, completed_at), \
-         told AS (INSERT INTO labdata.event (organization_id, kind, job_execution_id, created_at) \
-         SELECT $1, 'job_completed', made.id, made.completed_at FROM made \
-         WHERE made.job_id IN (SELECT source_job_id FROM labdata.job_trigger \
-         WHERE organization_id = $1 AND source_job_id IS NOT NULL) RETURNING 1) \
-         SELECT pg_notify('labdata_event', '') FROM told LIMIT 1",
+        "SELECT labdata.create_executions($1, ARRAY[$2], ARRAY[$3], ARRAY[$4], ARRAY[$5])",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())
-    .bind::<Array<SqlUuid>, _>(collected(new.clone(), |one| one.id.as_uuid()))
-    .bind::<Array<Text>, _>(collected(new.clone(), |one| one.job_name.as_str()))
-    .bind::<Array<SqlUuid>, _>(collected(new.clone(), |one| one.started_by.as_uuid()))
-    .bind::<Array<Timestamptz>, _>(collected(new, |one| one.at));
+    .bind::<SqlUuid, _>(new.id.as_uuid())
+    .bind::<Text, _>(new.job_name.as_str())
+    .bind::<SqlUuid, _>(new.started_by.as_uuid())
+    .bind::<Timestamptz, _>(new.at);
     match Kept(query).execute(&mut connection).await {
         Ok(_) => Ok(()),
         Err(DieselError::DatabaseError(DatabaseErrorKind::NotNullViolation, _)) => {
@@ -187,13 +177,6 @@ pub(super) async fn create_executions(
         }
         Err(error) => Err(error.into()),
     }
-}
-
-fn collected<'n, T>(
-    new: impl Iterator<Item = &'n NewExecution>,
-    part: impl Fn(&'n NewExecution) -> T,
-) -> Vec<T> {
-    new.map(part).collect()
 }
 
 /// The execution that a write is recorded under.

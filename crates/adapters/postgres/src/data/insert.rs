@@ -17,8 +17,13 @@ struct Pieces<'f> {
 }
 
 impl<'f> Pieces<'f> {
-    /// Of columns given by their indices in the table, with a value per row.
-    fn of(table: &Table, columns: impl IntoIterator<Item = (usize, &'f Values)>) -> Self {
+    /// Of columns given by their indices in the table, with a value per row. Their parameters come
+    /// after so many others.
+    fn of(
+        table: &Table,
+        columns: impl IntoIterator<Item = (usize, &'f Values)>,
+        others: usize,
+    ) -> Self {
         let mut pieces = Self {
             values: Vec::new(),
             names: Vec::new(),
@@ -33,14 +38,16 @@ impl<'f> Pieces<'f> {
             let place = pieces.values.len();
             pieces.names.push(ident(&column.sql_name()));
             let sql_type = sql_type(column.data_type);
-            pieces.arrays.push(format!("${place}::{sql_type}[]"));
+            pieces
+                .arrays
+                .push(format!("${}::{sql_type}[]", others + place));
             pieces.aliases.push(format!("c{place}"));
         }
         pieces
     }
 
-    fn bind(self, text: String) -> Statement<'f> {
-        self.values.into_iter().fold(statement(text), bind_values)
+    fn bind(self, statement: Statement<'f>) -> Statement<'f> {
+        self.values.into_iter().fold(statement, bind_values)
     }
 }
 
@@ -50,7 +57,7 @@ pub(super) fn insertion<'f>(
     table: &Table,
     columns: impl IntoIterator<Item = (usize, &'f Values)>,
 ) -> Statement<'f> {
-    let pieces = Pieces::of(table, columns);
+    let pieces = Pieces::of(table, columns, 0);
     let (now, execution) = (pieces.values.len() + 1, pieces.values.len() + 2);
     let text = format!(
         "INSERT INTO {table} ({names}, created_at, updated_at, created_by_execution_id) \
@@ -61,32 +68,53 @@ pub(super) fn insertion<'f>(
         arrays = pieces.arrays.join(", "),
     );
     pieces
-        .bind(text)
+        .bind(statement(text))
         .bind::<Timestamptz, _>(writing.now)
         .bind::<SqlUuid, _>(writing.execution.as_uuid())
 }
 
-/// The statement that inserts rows of several executions: an execution and its time for each row.
-pub(super) fn combined_insertion<'f>(
-    schemas: &Schemas,
-    table: &Table,
-    columns: impl IntoIterator<Item = (usize, &'f Values)>,
+/// An insert of rows of several executions, as a part of a statement.
+pub(super) struct Insertion<'f> {
+    pub(super) text: String,
+    pieces: Pieces<'f>,
     executions: &'f [Uuid],
     times: &'f [OffsetDateTime],
-) -> Statement<'f> {
-    let pieces = Pieces::of(table, columns);
-    let (execution, time) = (pieces.values.len() + 1, pieces.values.len() + 2);
-    let text = format!(
-        "INSERT INTO {table} ({names}, created_at, updated_at, created_by_execution_id) \
-         SELECT {aliases}, time, time, execution \
-         FROM unnest({arrays}, ${execution}::uuid[], ${time}::timestamptz[]) AS u({aliases}, execution, time)",
-        table = schemas.table(&table.name),
-        names = pieces.names.join(", "),
-        aliases = pieces.aliases.join(", "),
-        arrays = pieces.arrays.join(", "),
-    );
-    pieces
-        .bind(text)
-        .bind::<Array<SqlUuid>, _>(executions)
-        .bind::<Array<Timestamptz>, _>(times)
+}
+
+impl<'f> Insertion<'f> {
+    /// With an execution and its time for each row. Its parameters come after so many others.
+    pub(super) fn of(
+        schemas: &Schemas,
+        table: &Table,
+        columns: impl IntoIterator<Item = (usize, &'f Values)>,
+        (executions, times): (&'f [Uuid], &'f [OffsetDateTime]),
+        others: usize,
+    ) -> Self {
+        let pieces = Pieces::of(table, columns, others);
+        let execution = others + pieces.values.len() + 1;
+        let text = format!(
+            "INSERT INTO {table} ({names}, created_at, updated_at, created_by_execution_id) \
+             SELECT {aliases}, time, time, execution \
+             FROM unnest({arrays}, ${execution}::uuid[], ${time}::timestamptz[]) AS u({aliases}, execution, time)",
+            table = schemas.table(&table.name),
+            names = pieces.names.join(", "),
+            aliases = pieces.aliases.join(", "),
+            arrays = pieces.arrays.join(", "),
+            time = execution + 1,
+        );
+        Self {
+            text,
+            pieces,
+            executions,
+            times,
+        }
+    }
+
+    /// Binds its parameters, after those that come before them.
+    pub(super) fn bind(self, statement: Statement<'f>) -> Statement<'f> {
+        self.pieces
+            .bind(statement)
+            .bind::<Array<SqlUuid>, _>(self.executions)
+            .bind::<Array<Timestamptz>, _>(self.times)
+    }
 }

@@ -2,8 +2,6 @@
 
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use labdata_domain::ids::{ExecutionId, OrganizationId};
-use time::OffsetDateTime;
 
 use super::{apply::Writing, failure::Failure};
 use crate::sql::{Kept, statement};
@@ -126,33 +124,4 @@ pub(super) async fn record(
         }
     }
     Ok(())
-}
-
-/// Writes a line each for requests that did nothing but create rows of one table: an execution,
-/// its time, the table and how many rows for each.
-pub(super) async fn record_created(
-    mut connection: &AsyncPgConnection,
-    organization: OrganizationId,
-    created: &[(ExecutionId, OffsetDateTime, &str, u64)],
-) -> Result<(), Failure> {
-    let query = diesel::sql_query(
-        "INSERT INTO labdata.write_ledger \
-         (organization_id, execution_id, created_at, table_name, action, row_count) \
-         SELECT $1, u.execution, u.at, u.table_name, $2, u.row_count \
-         FROM unnest($3::uuid[], $4::timestamptz[], $5::text[], $6::bigint[]) AS u(execution, at, table_name, row_count)",
-    )
-    .bind::<SqlUuid, _>(organization.as_uuid())
-    .bind::<Text, _>(LedgerAction::Created.as_str())
-    .bind::<Array<SqlUuid>, _>(collected(created, |line| line.0.as_uuid()))
-    .bind::<Array<Timestamptz>, _>(collected(created, |line| line.1))
-    .bind::<Array<Text>, _>(collected(created, |line| line.2))
-    .bind::<Array<BigInt>, _>(collected(created, |line| {
-        i64::try_from(line.3).unwrap_or(i64::MAX)
-    }));
-    Kept(query).execute(&mut connection).await?;
-    Ok(())
-}
-
-fn collected<L, T>(lines: &[L], part: impl Fn(&L) -> T) -> Vec<T> {
-    lines.iter().map(part).collect()
 }

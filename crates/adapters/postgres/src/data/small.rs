@@ -1,9 +1,13 @@
-//! Requests that do nothing but create a few rows of one table, combined.
+//! Requests that do nothing but create a few rows of one table, combined: those into the same
+//! columns of a table become one statement, which is a transaction by itself.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
+use diesel::{
+    result::Error as DieselError,
+    sql_types::{Array, BigInt, Text, Timestamptz, Uuid as SqlUuid},
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use futures::future::join_all;
 use labdata_domain::{
     catalog::{CatalogVersion, Table},
     data_write::{Action, WritePlan},
@@ -11,23 +15,17 @@ use labdata_domain::{
     job::JobName,
     scalar::Values,
 };
-use labdata_ports::data::{Attribution, WriteError};
+use labdata_ports::data::Attribution;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::{
-    apply::{catalog_lock, require_version},
-    execution::{NewExecution, create_executions},
-    failure::Failure,
-    insert::combined_insertion,
-    ledger::record_created,
-};
+use super::{execution::NewExecution, insert::Insertion};
 use crate::{
+    catalog::lock_key,
     combine::{Combiner, Fate},
-    errors::port_error,
+    errors::{is_refusal, port_error},
     pool::Database,
-    sql::{Kept, Schemas},
-    transaction,
+    sql::{Kept, Schemas, statement},
 };
 
 /// The most rows of a request that is combined with others.
@@ -36,9 +34,11 @@ const MAX_ROWS: usize = 32;
 /// The most text of such a request, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// How long a batch waits for rows, or for definitions that are being changed: the requests in it
-/// must not wait for what concerns one of them only. Alone, each waits as long as any other.
-const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '20ms'";
+/// How many batches of one form may be under way: while one waits for its flush, the next is done.
+const LANES: usize = 2;
+
+/// What `labdata.record_inserts` says of plans that are out of date.
+const CATALOG_CHANGED: &str = "the catalog has changed";
 
 /// A request that does nothing but create a few rows of one table under a new execution.
 #[derive(Debug)]
@@ -104,18 +104,28 @@ pub(super) enum Written {
     CatalogChanged,
 }
 
+/// What inserts have in common that can be combined.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Form {
+    organization: OrganizationId,
+    version: CatalogVersion,
+    table: String,
+    /// Indices in the table.
+    columns: Vec<usize>,
+}
+
 /// Small inserts that arrive together become one transaction.
 #[derive(Debug)]
 pub(super) struct SmallInserts {
     database: Database,
-    combiner: Arc<Combiner<(OrganizationId, CatalogVersion), SmallInsert, Written>>,
+    combiner: Arc<Combiner<Form, SmallInsert, Written>>,
 }
 
 impl SmallInserts {
     pub(super) fn new(database: Database) -> Self {
         Self {
             database,
-            combiner: Arc::default(),
+            combiner: Arc::new(Combiner::new(LANES)),
         }
     }
 
@@ -125,13 +135,18 @@ impl SmallInserts {
         organization: OrganizationId,
         insert: SmallInsert,
     ) -> Fate<Written> {
-        let key = (organization, insert.version);
+        let form = Form {
+            organization,
+            version: insert.version,
+            table: insert.table.name.clone(),
+            columns: insert.columns.iter().map(|(index, _)| *index).collect(),
+        };
         let database = self.database.clone();
         self.combiner
-            .submit(key, insert, move |(organization, version), batch| {
+            .submit(form, insert, move |form, batch| {
                 let database = database.clone();
                 async move {
-                    let fate = write_batch(&database, organization, version, &batch).await;
+                    let fate = write_batch(&database, &form, &batch).await;
                     batch.iter().map(|_| fate.clone()).collect()
                 }
             })
@@ -140,120 +155,110 @@ impl SmallInserts {
 }
 
 /// Writes a batch; its requests share one fate.
-async fn write_batch(
-    database: &Database,
-    organization: OrganizationId,
-    version: CatalogVersion,
-    batch: &[SmallInsert],
-) -> Fate<Written> {
+async fn write_batch(database: &Database, form: &Form, batch: &[SmallInsert]) -> Fate<Written> {
     let Ok(mut connection) = database.connection().await else {
         return Fate::Alone;
     };
-    let opening = format!("{LOCK_TIMEOUT}; {}", catalog_lock(organization));
-    if let Err(error) = transaction::begin_with(&mut connection, &opening).await {
-        tracing::debug!(%error, "small writes go on alone");
+    let Some(gathered) = Gathered::of(batch) else {
         return Fate::Alone;
-    }
-    let (is_current, inserted, noted) = futures::join!(
-        require_version(&connection, organization, version),
-        insert(&connection, organization, batch),
-        note(&connection, organization, batch),
-    );
-    if let Err(failure) = is_current.and(inserted).and(noted) {
-        transaction::rollback(&mut connection).await;
-        if matches!(failure, Failure::Refused(WriteError::CatalogChanged)) {
-            return Fate::Done(Written::CatalogChanged);
+    };
+    match gathered.write(&mut connection, form).await {
+        Ok(_) => Fate::Done(Written::Yes),
+        Err(DieselError::DatabaseError(_, told)) if told.message() == CATALOG_CHANGED => {
+            Fate::Done(Written::CatalogChanged)
         }
-        tracing::debug!(?failure, size = batch.len(), "small writes go on alone");
-        return Fate::Alone;
-    }
-    match transaction::commit(&mut connection).await {
-        Ok(()) => Fate::Done(Written::Yes),
+        Err(error) if is_refusal(&error) => {
+            tracing::debug!(%error, size = batch.len(), "small writes go on alone");
+            Fate::Alone
+        }
         Err(error) => Fate::Unknown(port_error(error).to_string()),
     }
 }
 
-/// Creates the rows: a statement for each table and choice of its columns.
-async fn insert(
-    connection: &AsyncPgConnection,
-    organization: OrganizationId,
-    batch: &[SmallInsert],
-) -> Result<(), Failure> {
-    let schemas = Schemas::of(organization);
-    let mut groups: BTreeMap<(&str, Vec<usize>), Rows<'_>> = BTreeMap::new();
-    for insert in batch {
-        let indices = insert.columns.iter().map(|(index, _)| *index).collect();
-        groups
-            .entry((&insert.table.name, indices))
-            .or_insert_with(|| Rows::like(insert))
-            .extend(insert);
-    }
-    let statements = groups.values().map(async |rows| {
-        let columns = rows.columns.iter().map(|(index, values)| (*index, values));
-        let query =
-            combined_insertion(&schemas, rows.table, columns, &rows.executions, &rows.times);
-        let mut connection = connection;
-        Kept(query).execute(&mut connection).await?;
-        Ok::<(), Failure>(())
-    });
-    join_all(statements).await.into_iter().collect()
-}
-
-/// Rows of several requests.
-struct Rows<'b> {
+/// The parts of several requests, side by side.
+struct Gathered<'b> {
     table: &'b Table,
+    /// A value for each row.
     columns: Vec<(usize, Values)>,
+    row_executions: Vec<Uuid>,
+    row_times: Vec<OffsetDateTime>,
+    /// A value for each request.
     executions: Vec<Uuid>,
+    jobs: Vec<&'b str>,
+    users: Vec<Uuid>,
     times: Vec<OffsetDateTime>,
+    counts: Vec<i64>,
 }
 
-impl<'b> Rows<'b> {
-    /// None yet, of the same columns.
-    fn like(insert: &'b SmallInsert) -> Self {
-        let columns = insert.columns.iter().filter_map(|(index, _)| {
-            let column = insert.table.columns.get(*index)?;
-            Some((*index, Values::with_capacity(column.data_type, insert.rows)))
+impl<'b> Gathered<'b> {
+    /// `None` where there is nothing.
+    fn of(batch: &'b [SmallInsert]) -> Option<Self> {
+        let first = batch.first()?;
+        let columns = first.columns.iter().filter_map(|(index, _)| {
+            let column = first.table.columns.get(*index)?;
+            Some((*index, Values::with_capacity(column.data_type, batch.len())))
         });
-        Self {
-            table: &insert.table,
+        let mut gathered = Self {
+            table: &first.table,
             columns: columns.collect(),
+            row_executions: Vec::new(),
+            row_times: Vec::new(),
             executions: Vec::new(),
+            jobs: Vec::new(),
+            users: Vec::new(),
             times: Vec::new(),
+            counts: Vec::new(),
+        };
+        for insert in batch {
+            gathered.add(insert);
         }
+        Some(gathered)
     }
 
-    fn extend(&mut self, insert: &SmallInsert) {
+    fn add(&mut self, insert: &'b SmallInsert) {
         for ((_, rows), (_, more)) in self.columns.iter_mut().zip(&insert.columns) {
             rows.extend(more);
         }
         let execution = &insert.execution;
-        let len = self.executions.len() + insert.rows;
-        self.executions.resize(len, execution.id.as_uuid());
-        self.times.resize(len, execution.at);
+        let rows = self.row_executions.len() + insert.rows;
+        self.row_executions.resize(rows, execution.id.as_uuid());
+        self.row_times.resize(rows, execution.at);
+        self.executions.push(execution.id.as_uuid());
+        self.jobs.push(execution.job_name.as_str());
+        self.users.push(execution.started_by.as_uuid());
+        self.times.push(execution.at);
+        self.counts
+            .push(i64::try_from(insert.rows).unwrap_or(i64::MAX));
     }
-}
 
-/// The new executions and the ledger.
-async fn note(
-    connection: &AsyncPgConnection,
-    organization: OrganizationId,
-    batch: &[SmallInsert],
-) -> Result<(), Failure> {
-    let lines: Vec<_> = batch
-        .iter()
-        .map(|insert| {
-            let rows = u64::try_from(insert.rows).unwrap_or(u64::MAX);
-            let NewExecution { id, at, .. } = insert.execution;
-            (id, at, insert.table.name.as_str(), rows)
-        })
-        .collect();
-    let (created, recorded) = futures::join!(
-        create_executions(
-            connection,
-            organization,
-            batch.iter().map(|insert| &insert.execution)
-        ),
-        record_created(connection, organization, &lines),
-    );
-    created.and(recorded)
+    /// Writes it in one round trip: a statement outside of a transaction is one.
+    async fn write(
+        &self,
+        connection: &mut AsyncPgConnection,
+        form: &Form,
+    ) -> Result<usize, DieselError> {
+        let insertion = Insertion::of(
+            &Schemas::of(form.organization),
+            self.table,
+            self.columns.iter().map(|(index, values)| (*index, values)),
+            (&self.row_executions, &self.row_times),
+            9,
+        );
+        let text = format!(
+            "WITH created AS ({}) \
+             SELECT labdata.record_inserts($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            insertion.text
+        );
+        let query = statement(text)
+            .bind::<SqlUuid, _>(form.organization.as_uuid())
+            .bind::<BigInt, _>(lock_key(form.organization))
+            .bind::<BigInt, _>(form.version.0)
+            .bind::<Text, _>(&form.table)
+            .bind::<Array<SqlUuid>, _>(&self.executions)
+            .bind::<Array<Text>, _>(&self.jobs)
+            .bind::<Array<SqlUuid>, _>(&self.users)
+            .bind::<Array<Timestamptz>, _>(&self.times)
+            .bind::<Array<BigInt>, _>(&self.counts);
+        Kept(insertion.bind(query)).execute(connection).await
+    }
 }

@@ -1,0 +1,66 @@
+//! How much memory the server may keep pages in.
+
+use std::fs;
+
+/// Bytes in a megabyte.
+const MEGABYTE: u64 = 1 << 20;
+
+/// At the least, in megabytes: PostgreSQL's own default.
+const LEAST: u64 = 128;
+
+/// At the most, in megabytes. What does not fit is read from the operating system's cache, at the
+/// cost of a copy and a checksum for each page.
+const MOST: u64 = 1024;
+
+/// The server has one of so many parts of the machine's memory. It takes it as its data grows.
+const PART: u64 = 8;
+
+/// Where the limit of a container stands, by version 2 and 1 of control groups.
+const LIMITS: [&str; 2] = [
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+];
+
+/// The setting `shared_buffers` for this machine.
+pub(crate) fn shared_buffers() -> String {
+    let limits = LIMITS.iter().filter_map(|path| {
+        let limit = fs::read_to_string(path).ok()?;
+        limit.trim().parse().ok()
+    });
+    let memory = limits.chain(installed()).min();
+    format!("shared_buffers={}MB", megabytes(memory.unwrap_or_default()))
+}
+
+fn megabytes(memory: u64) -> u64 {
+    (memory / MEGABYTE / PART).clamp(LEAST, MOST)
+}
+
+#[cfg(target_os = "linux")]
+fn installed() -> Option<u64> {
+    let system = rustix::system::sysinfo();
+    Some(system.totalram.saturating_mul(system.mem_unit.into()))
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn installed() -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_eighth_of_the_memory_is_for_pages_within_bounds() {
+        let gigabyte = 1024 * MEGABYTE;
+        assert_eq!(megabytes(0), 128);
+        assert_eq!(megabytes(gigabyte / 2), 128);
+        assert_eq!(megabytes(2 * gigabyte), 256);
+        assert_eq!(megabytes(64 * gigabyte), 1024);
+    }
+
+    #[test]
+    fn this_machine_has_memory() {
+        assert_eq!(cfg!(target_os = "linux"), installed().is_some());
+    }
+}

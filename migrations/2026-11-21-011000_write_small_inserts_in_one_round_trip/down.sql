@@ -1,0 +1,2 @@
+DROP FUNCTION labdata.record_inserts;
+DROP FUNCTION labdata.create_executions;
