@@ -97,7 +97,8 @@ where
             }
         };
         if let Some(first) = first {
-            tokio::spawn(Turn::new(Arc::clone(self), key).run(first, batch));
+            let turn = Turn::new(Arc::clone(self), key);
+            tokio::spawn(turn.run(first, batch));
         }
         // No answer: the batch has panicked, and its transaction with it.
         receiver.await.unwrap_or(Fate::Alone)

@@ -292,10 +292,13 @@ impl FileRepository for PgFileRepository {
         filter: &FileFilter,
         page: PageRequest,
     ) -> Result<Page<File>, PortError> {
-        let mut connection = self.database.connection().await?;
-        let rows = Listing::new(organization, filter, page)
-            .rows(&mut connection)
-            .await?;
+        let (database, filter) = (self.database.clone(), filter.clone());
+        let listing = async move {
+            let mut connection = database.connection().await?;
+            let listing = Listing::new(organization, &filter, page);
+            Ok::<_, PortError>(listing.rows(&mut connection).await?)
+        };
+        let rows = self.database.beside_connections(listing).await??;
         let mut files = Vec::with_capacity(rows.len());
         for row in rows {
             let file = File::try_from(row)?;

@@ -23,9 +23,12 @@ use diesel_async::{
 use futures::{FutureExt, StreamExt};
 use labdata_ports::PortError;
 use tokio::{
+    runtime::Handle,
     sync::{Mutex, OwnedMutexGuard, watch},
+    task::{JoinError, JoinSet},
     task_local,
 };
+use tracing::Instrument as _;
 
 use crate::{
     errors::{NO_ANSWER, port_error},
@@ -125,6 +128,8 @@ pub struct Database {
     pool: Pool,
     url: String,
     listener: Arc<Listener>,
+    /// Where connections are served: not by the runtime of whoever happened to ask for one.
+    runtime: Handle,
 }
 
 impl std::fmt::Debug for Database {
@@ -140,13 +145,27 @@ impl Database {
     /// Prepares a pool; connections are made when they are needed. The URL is one that libpq
     /// reads; a percent-encoded path as its host is the directory of a Unix socket.
     ///
+    /// The runtime that this is called in serves the connections, also for tasks of others, and must
+    /// last as long.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    ///
     /// # Errors
     /// [`PortError::Internal`] when the pool cannot be built.
     pub fn new(url: &str, settings: DatabaseSettings) -> Result<Self, PortError> {
         let mut config = ManagerConfig::default();
         config.recycling_method = RecyclingMethod::Fast;
         let lock_timeout = settings.lock_timeout;
-        config.custom_setup = Box::new(move |url| connect(url, lock_timeout).boxed());
+        let runtime = Handle::current();
+        let connecting = runtime.clone();
+        config.custom_setup = Box::new(move |url| {
+            let url = url.to_owned();
+            let connected = connecting.spawn(async move { connect(&url, lock_timeout).await });
+            connected
+                .map(|connected| connected.unwrap_or_else(|error| Err(gone(&error))))
+                .boxed()
+        });
         let pool = Pool::builder(Manager::new_with_config(url, config))
             .max_size(settings.max_connections)
             .timeouts(Timeouts {
@@ -167,6 +186,7 @@ impl Database {
             pool,
             url: url.to_owned(),
             listener: Arc::default(),
+            runtime,
         })
     }
 
@@ -188,6 +208,28 @@ impl Database {
             Err(_) => Err(PortError::Busy(
                 "the connection of this request is in use".to_owned(),
             )),
+        }
+    }
+
+    /// Does work that awaits many answers of the database where connections are served: a thread
+    /// of another runtime would have to be woken for each piece of them. It ends when the caller is
+    /// dropped. Within a unit of work it is done here, as that is the task's.
+    ///
+    /// # Errors
+    /// [`PortError::Internal`] when the work panics.
+    pub(crate) async fn beside_connections<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, PortError> {
+        if self.is_in_unit_of_work() {
+            return Ok(work.await);
+        }
+        let mut tasks = JoinSet::new();
+        tasks.spawn_on(work.in_current_span(), &self.runtime);
+        match tasks.join_next().await {
+            Some(Ok(done)) => Ok(done),
+            Some(Err(error)) => Err(PortError::Internal(error.to_string())),
+            None => Err(PortError::Internal("a task was lost".to_owned())),
         }
     }
 
@@ -262,6 +304,11 @@ pub(crate) async fn dedicated(url: &str) -> Result<AsyncPgConnection, PortError>
         .await
         .map_err(port_error)?;
     Ok(connection)
+}
+
+/// The task that connects has panicked, or its runtime is gone.
+fn gone(error: &JoinError) -> ConnectionError {
+    ConnectionError::BadConnection(error.to_string())
 }
 
 /// Connects and sets up. A lock timeout of zero is none.

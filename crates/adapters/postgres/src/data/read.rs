@@ -9,12 +9,13 @@ use labdata_domain::{
     scalar::{DataType, KeyValue, Scalar, Values},
 };
 
+use serde_json::{Map, Value};
+
 use super::read_row::{Rendered, position_columns};
 use crate::{
     catalog::ddl::{point_expression, points_from},
     sql::{
-        Schemas, bind_scalar, bind_values, ident, key_from_text, primary_key, primary_key_type,
-        sql_type, statement,
+        Schemas, bind_scalar, bind_values, ident, key_from_text, primary_key, sql_type, statement,
     },
 };
 
@@ -74,17 +75,28 @@ pub(crate) async fn read(
 }
 
 fn position(target: &ReadTarget, last: &Rendered) -> Option<Position> {
-    let key_type = match target {
+    let (name, key_type) = match target {
         ReadTarget::Table(table) if table.is_raw() => {
             return Some(Position::Point {
                 chunk: last.chunk?,
                 place: last.place?,
             });
         }
-        ReadTarget::Table(table) => primary_key_type(table),
-        ReadTarget::Platform(table) => table.columns().first()?.data_type,
+        ReadTarget::Table(table) => {
+            let (_, key) = table.primary_key()?;
+            (key.name.as_str(), key.data_type)
+        }
+        ReadTarget::Platform(table) => {
+            let key = table.columns().first()?;
+            (key.name, key.data_type)
+        }
     };
-    Some(Position::Key(key_from_text(last.key.clone()?, key_type)))
+    let row: Map<String, Value> = serde_json::from_str(&last.json).ok()?;
+    let key = match row.get(name)? {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    Some(Position::Key(key_from_text(key, key_type)))
 }
 
 fn key_scalar(key: &KeyValue) -> Scalar {
@@ -116,7 +128,7 @@ fn rows_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
     let columns: Vec<String> = own.chain(system).collect();
     query.text = format!(
         "SELECT {position}, {columns} FROM {from} t{filter} ORDER BY t.{key} DESC LIMIT {limit}",
-        position = position_columns(Some(&format!("t.{key}"))),
+        position = position_columns(false),
         from = schemas.table(&table.name),
         columns = columns.join(", "),
         filter = filter(&conditions),
@@ -147,7 +159,7 @@ fn points_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
         .collect();
     query.text = format!(
         "SELECT {position}, {columns} FROM {from}{filter} ORDER BY c._chunk, p._place LIMIT {limit}",
-        position = position_columns(None),
+        position = position_columns(true),
         from = points_from(schemas, table),
         columns = columns.join(", "),
         filter = filter(&conditions),
@@ -178,7 +190,7 @@ fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
         .collect();
     query.text = format!(
         "SELECT {position}, {columns} FROM ({source}) t{filter} ORDER BY t.id DESC LIMIT {limit}",
-        position = position_columns(Some("t.id")),
+        position = position_columns(false),
         columns = columns.join(", "),
         filter = filter(&conditions),
         limit = u64::from(plan.limit) + 1,

@@ -1,37 +1,33 @@
 //! A row as the text of a JSON object, rendered here rather than by the server, whose functions for
 //! it take longer than all else of a read.
 
-use std::fmt::Write as _;
+use std::io::Write as _;
 
 use diesel::{
     QueryableByName,
     deserialize::{FromSql, Result as Read},
     pg::{Pg, PgValue},
     row::{Field, NamedRow, Row},
-    sql_types::{
-        BigInt, Bool, Date, Double, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid,
-    },
+    sql_types::{BigInt, Bool, Date, Double, Integer, Nullable, Timestamptz, Uuid as SqlUuid},
 };
 use labdata_domain::timestamp;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// How many columns stand before those of the row: where it is in its list.
-const POSITION: usize = 3;
+/// How many columns stand before those of the row: where a point is.
+const POSITION: usize = 2;
 
-/// The columns of a row's position: its key, or else its chunk and the place there.
-pub(super) fn position_columns(key: Option<&str>) -> String {
-    match key {
-        Some(key) => {
-            format!("{key}::text AS _key, NULL::bigint AS _chunk, NULL::bigint AS _place")
-        }
-        None => "NULL::text AS _key, c._chunk, p._place".to_owned(),
+/// The columns of a point's position, its chunk and the place there; null for rows that have a key.
+pub(super) const fn position_columns(is_point: bool) -> &'static str {
+    if is_point {
+        "c._chunk, p._place"
+    } else {
+        "NULL::bigint, NULL::bigint"
     }
 }
 
 /// A row that was read, after the columns of its position.
 pub(super) struct Rendered {
-    pub(super) key: Option<String>,
     pub(super) chunk: Option<i64>,
     pub(super) place: Option<i64>,
     /// The text of a JSON object.
@@ -40,28 +36,32 @@ pub(super) struct Rendered {
 
 impl QueryableByName<Pg> for Rendered {
     fn build<'a>(row: &impl NamedRow<'a, Pg>) -> Read<Self> {
-        let mut json = String::with_capacity(row.field_count() * 32);
-        json.push('{');
+        let mut json = Vec::with_capacity(row.field_count() * 48);
+        json.push(b'{');
         for index in POSITION..row.field_count() {
             if index > POSITION {
-                json.push(',');
+                json.push(b',');
             }
             let field = Row::get(row, index).ok_or("a column is missing")?;
-            push_text(&mut json, field.field_name().unwrap_or_default())?;
-            json.push(':');
+            serde_json::to_writer(&mut json, field.field_name().unwrap_or_default())?;
+            json.push(b':');
             match field.value() {
                 Some(value) => push(&mut json, value)?,
-                None => json.push_str("null"),
+                None => json.extend_from_slice(b"null"),
             }
         }
-        json.push('}');
+        json.push(b'}');
         Ok(Self {
-            key: NamedRow::get::<Nullable<Text>, _>(row, "_key")?,
-            chunk: NamedRow::get::<Nullable<BigInt>, _>(row, "_chunk")?,
-            place: NamedRow::get::<Nullable<BigInt>, _>(row, "_place")?,
-            json,
+            chunk: position(row, 0)?,
+            place: position(row, 1)?,
+            json: String::from_utf8(json)?,
         })
     }
+}
+
+fn position<'a>(row: &impl NamedRow<'a, Pg>, index: usize) -> Read<Option<i64>> {
+    let field = Row::get(row, index).ok_or("a row has no position")?;
+    FromSql::<Nullable<BigInt>, Pg>::from_nullable_sql(field.value())
 }
 
 /// Type oids of what tables hold, as `pg_type.dat` fixes them for all servers.
@@ -79,9 +79,11 @@ mod oid {
 }
 
 /// Appends a value as a write accepts it.
-fn push(json: &mut String, value: PgValue<'_>) -> Read<()> {
+fn push(json: &mut Vec<u8>, value: PgValue<'_>) -> Read<()> {
     match value.get_oid().get() {
-        oid::TEXT | oid::VARCHAR => push_text(json, std::str::from_utf8(value.as_bytes())?)?,
+        oid::TEXT | oid::VARCHAR => {
+            serde_json::to_writer(json, std::str::from_utf8(value.as_bytes())?)?;
+        }
         oid::INTEGER => write!(json, "{}", <i64 as FromSql<BigInt, Pg>>::from_sql(value)?)?,
         oid::SMALLER_INTEGER => {
             write!(json, "{}", <i32 as FromSql<Integer, Pg>>::from_sql(value)?)?;
@@ -102,7 +104,7 @@ fn push(json: &mut String, value: PgValue<'_>) -> Read<()> {
         }
         // A byte for the version of the form, then the text.
         oid::JSON => match value.as_bytes() {
-            [1, text @ ..] => json.push_str(std::str::from_utf8(text)?),
+            [1, text @ ..] => json.extend_from_slice(text),
             _ => return Err("jsonb of a form that is not known".into()),
         },
         other => return Err(format!("a row holds the type {other}").into()),
@@ -110,17 +112,14 @@ fn push(json: &mut String, value: PgValue<'_>) -> Read<()> {
     Ok(())
 }
 
-fn push_text(json: &mut String, text: &str) -> Read<()> {
-    json.push_str(&serde_json::to_string(text)?);
-    Ok(())
-}
-
 /// The shortest digits that read back as the number; whole ones without a point, as PostgreSQL has
 /// it and `tools/query` with it.
-fn push_float(json: &mut String, number: f64) -> Read<()> {
+fn push_float(json: &mut Vec<u8>, number: f64) -> Read<()> {
     // `null` for what JSON has no form for.
-    let text = serde_json::to_string(&number)?;
-    json.push_str(text.strip_suffix(".0").unwrap_or(&text));
+    serde_json::to_writer(&mut *json, &number)?;
+    if json.ends_with(b".0") {
+        json.truncate(json.len() - 2);
+    }
     Ok(())
 }
 
@@ -129,9 +128,9 @@ mod tests {
     use super::*;
 
     fn pushed(number: f64) -> String {
-        let mut json = String::new();
+        let mut json = Vec::new();
         push_float(&mut json, number).expect("a number");
-        json
+        String::from_utf8(json).expect("digits")
     }
 
     #[test]

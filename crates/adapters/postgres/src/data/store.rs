@@ -238,10 +238,14 @@ impl DataStore for PgDataStore {
         organization: OrganizationId,
         plan: &ReadPlan,
     ) -> Result<RowPage, PortError> {
-        let mut connection = self.database.connection().await?;
-        read::read(&mut connection, organization, plan)
-            .await
-            .map_err(port_error)
+        let (database, plan) = (self.database.clone(), plan.clone());
+        let reading = async move {
+            let mut connection = database.connection().await?;
+            read::read(&mut connection, organization, &plan)
+                .await
+                .map_err(port_error)
+        };
+        self.database.beside_connections(reading).await?
     }
 
     async fn read_series(
