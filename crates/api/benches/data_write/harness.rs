@@ -1,72 +1,29 @@
-//! A server of its own, a client, a direct connection, and paired timings.
+//! Tables, clients, and paired timings.
 
 use std::{
     future::Future,
-    io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
-const KEY: &str = "ldk_benchkey_0123456789abcdefghijklmnopqrstuv";
+pub(crate) use crate::support::median;
+use crate::support::{KEY, Server};
 
 pub(crate) struct Bench {
     pub(crate) http: reqwest::Client,
     pub(crate) database: Client,
-    base: String,
-    server: Child,
-    postgres: EmbeddedPostgres,
-    _directory: TempDir,
+    pub(crate) server: Server,
 }
 
 impl Bench {
     pub(crate) async fn start() -> Self {
-        // On the disk that the figures are about, not in a memory file system.
-        let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let settings = Settings {
-            data_dir: directory.path().to_owned(),
-            bin_dir: None,
-            durability: Durability::Durable,
-        };
-        let postgres = EmbeddedPostgres::start(settings).await.unwrap();
-        let mut server = Command::new(env!("CARGO_BIN_EXE_labdata"))
-            .arg("serve")
-            .env("DATABASE_URL", postgres.database_url())
-            .env("LABDATA_DATA_DIR", directory.path())
-            .env("LABDATA_BIND", "127.0.0.1:0")
-            .env("LABDATA_BOOTSTRAP_KEY", KEY)
-            .env("LABDATA_LOG", "warn")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut base = String::new();
-        for line in BufReader::new(server.stdout.take().unwrap()).lines() {
-            let line = line.unwrap();
-            if let Some(at) = line.find("http://") {
-                let url = line[at..].split_whitespace().next().unwrap();
-                base = String::from(url.trim_end_matches('/'));
-                break;
-            }
-        }
-        let (database, connection) = tokio_postgres::connect(postgres.database_url(), NoTls)
-            .await
-            .unwrap();
-        tokio::spawn(connection);
+        let server = Server::start(&[]).await;
         let bench = Self {
             http: reqwest::Client::new(),
-            database,
-            base,
+            database: server.database().await,
             server,
-            postgres,
-            _directory: directory,
         };
         bench.define_tables().await;
         bench
@@ -90,7 +47,7 @@ impl Bench {
     }
 
     pub(crate) async fn put(&self, table: &str, definition: Value) {
-        let url = format!("{}/api/v1/tables/{table}", self.base);
+        let url = self.server.url(&format!("/tables/{table}"));
         let answer = self
             .http
             .put(url)
@@ -117,7 +74,7 @@ impl Bench {
     }
 
     pub(crate) async fn write(&self, body: String) -> Value {
-        let url = format!("{}/api/v1/data/write", self.base);
+        let url = self.server.url("/data/write");
         let request = self
             .http
             .post(url)
@@ -131,21 +88,9 @@ impl Bench {
         value
     }
 
-    /// A connection for writes without a client's own cost, which would be counted as the server's.
-    pub(crate) fn plain_connection(&self) -> impl Future<Output = PlainConnection> + use<> {
-        let host = self.base.trim_start_matches("http://").to_owned();
-        async move {
-            PlainConnection {
-                stream: TcpStream::connect(&host).await.unwrap(),
-                host,
-                received: Vec::new(),
-            }
-        }
-    }
-
     /// Posts JSON to a path of the API.
     pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
-        let url = format!("{}/api/v1{path}", self.base);
+        let url = self.server.url(path);
         let answer = self
             .http
             .post(url)
@@ -162,7 +107,7 @@ impl Bench {
 
     /// Posts JSON to a path of the API; yields the answer's body as it is.
     pub(crate) async fn post_for_bytes(&self, path: &str, body: &Value) -> Vec<u8> {
-        let url = format!("{}/api/v1{path}", self.base);
+        let url = self.server.url(path);
         let request = self.http.post(url).bearer_auth(KEY).json(body);
         let answer = request.send().await.unwrap();
         assert!(answer.status().is_success(), "{}", answer.status());
@@ -171,78 +116,15 @@ impl Bench {
 
     /// Gets a path of the API in a form.
     pub(crate) async fn get(&self, path: &str, form: &str) -> reqwest::Response {
-        let url = format!("{}/api/v1{path}", self.base);
+        let url = self.server.url(path);
         let request = self.http.get(url).bearer_auth(KEY).header("accept", form);
         let answer = request.send().await.unwrap();
         assert!(answer.status().is_success(), "{}", answer.status());
         answer
     }
 
-    pub(crate) fn database_url(&self) -> String {
-        self.postgres.database_url().to_owned()
-    }
-
-    /// The server's resident memory now, in megabytes.
-    pub(crate) fn resident_mb(&self) -> f64 {
-        self.status("VmRSS:")
-    }
-
-    /// Its most since [`Self::forget_peak`].
-    pub(crate) fn peak_mb(&self) -> f64 {
-        self.status("VmHWM:")
-    }
-
-    pub(crate) fn forget_peak(&self) {
-        std::fs::write(format!("/proc/{}/clear_refs", self.server.id()), "5").unwrap();
-    }
-
-    fn status(&self, field: &str) -> f64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.server.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
-        let kilobytes: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-        kilobytes / 1024.0
-    }
-
-    pub(crate) async fn stop(mut self) {
-        self.server.kill().unwrap();
-        self.server.wait().unwrap();
-        self.postgres.stop().await.unwrap();
-    }
-}
-
-/// One kept-alive connection, written to and read from by hand.
-pub(crate) struct PlainConnection {
-    stream: TcpStream,
-    host: String,
-    received: Vec<u8>,
-}
-
-impl PlainConnection {
-    /// Writes, and waits for the answer, which must be 200.
-    pub(crate) async fn write(&mut self, body: &str) {
-        let request = format!(
-            "POST /api/v1/data/write HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {KEY}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            self.host,
-            body.len()
-        );
-        self.stream.write_all(request.as_bytes()).await.unwrap();
-        self.received.clear();
-        while !self.is_complete() {
-            assert_ne!(self.stream.read_buf(&mut self.received).await.unwrap(), 0);
-        }
-        assert!(self.received.starts_with(b"HTTP/1.1 200"));
-    }
-
-    fn is_complete(&self) -> bool {
-        let text = String::from_utf8_lossy(&self.received);
-        let Some((head, body)) = text.split_once("\r\n\r\n") else {
-            return false;
-        };
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "));
-        length.is_some_and(|length| body.len() >= length.parse().unwrap())
+    pub(crate) async fn stop(self) {
+        self.server.stop().await;
     }
 }
 
@@ -255,11 +137,6 @@ pub(crate) async fn timed<T>(work: impl Future<Output = T>) -> f64 {
 
 fn as_ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
-}
-
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// As [`report`], for rates.

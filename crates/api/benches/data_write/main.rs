@@ -20,6 +20,8 @@ mod modify;
 mod rows;
 mod scale;
 mod series;
+#[path = "../support/mod.rs"]
+mod support;
 
 use harness::Bench;
 

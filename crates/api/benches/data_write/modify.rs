@@ -138,20 +138,20 @@ pub(crate) async fn single_rows(bench: &mut Bench) {
                 .args(["--no-vacuum", "--client", &WRITERS.to_string()])
                 .args(["--transactions", &WRITES.to_string()])
                 .args(["--protocol", protocol, "--file"])
-                .args([script.as_os_str(), bench.database_url().as_ref()])
+                .args([script.as_os_str(), bench.server.database_url().as_ref()])
                 .output()
                 .unwrap();
             let floor = rate_in(&String::from_utf8_lossy(&floor.stdout));
             let start = Instant::now();
             let ours = (0..WRITERS).map(|writer| {
-                let connecting = bench.plain_connection();
+                let connecting = bench.server.plain_connection();
                 let writer = format!("{protocol} {round} {writer}");
                 tokio::spawn(async move {
                     let mut connection = connecting.await;
                     for i in 0..WRITES {
                         let row = json!({ "name": format!("single {writer} {i}") });
                         let body = json!({ "tables": [{ "table": "sample", "rows": [row] }] });
-                        connection.write(&body.to_string()).await;
+                        connection.post("/data/write", &body.to_string()).await;
                     }
                 })
             });

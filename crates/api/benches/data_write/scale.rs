@@ -80,13 +80,13 @@ pub(crate) async fn memory_of_the_largest_request(bench: &mut Bench) {
             LARGEST_BODY.saturating_sub(body.len()),
         ));
         assert_eq!(body.len(), LARGEST_BODY, "{what}");
-        let before = bench.resident_mb();
-        bench.forget_peak();
+        let before = bench.server.memory("VmRSS");
+        bench.server.forget_peak();
         bench.write(body).await;
         println!(
             "{:<58} {:>9.1} {before:>9.1}          (MB at the peak and before; asked: growth below 64)",
             format!("memory of a body of 4.5 MB: {what}"),
-            bench.peak_mb(),
+            bench.server.memory("VmHWM"),
         );
     }
 }

@@ -7,9 +7,11 @@ use std::{
 };
 
 use futures::future::join_all;
-use tokio_postgres::NoTls;
 
-use crate::{Bench, KEY, median};
+use crate::{
+    Bench, median,
+    support::{self, PlainConnection},
+};
 
 const FEW: u32 = 1_000;
 const MANY: u32 = 1_000_000;
@@ -44,10 +46,7 @@ const INSERT: &str = "INSERT INTO labdata.file (id, organization_id, instrument_
 pub(crate) async fn run(bench: &Bench) {
     let frequent = bench.instrument("frequent").await;
     let rare = bench.instrument("rare").await;
-    let (database, connection) = tokio_postgres::connect(bench.postgres.database_url(), NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
+    let database = bench.server.database().await;
     let filters = filters(&frequent, &rare);
     database
         .execute(INSERT, &[&1_i32, &i32::try_from(FEW).unwrap()])
@@ -64,19 +63,19 @@ pub(crate) async fn run(bench: &Bench) {
     for ((name, _), (few, many)) in filters.iter().zip(few.iter().zip(&many)) {
         println!("  {name:28} {few:6.2} ms  {many:6.2} ms  {:.2}", many / few);
     }
-    let (mut ours, mut floor) = (Vec::new(), Vec::new());
-    for _ in 0..3 {
-        ours.push(rate(bench).await);
-        floor.push(pgbench(bench, &database).await);
+    for protocol in ["simple", "prepared"] {
+        let (mut ours, mut floor) = (Vec::new(), Vec::new());
+        for _ in 0..3 {
+            ours.push(rate(bench).await);
+            floor.push(pgbench(bench, &database, protocol).await);
+        }
+        let (ours, floor) = (support::median(ours), support::median(floor));
+        println!(
+            "at {CONNECTIONS} connections: {ours:.0} lists/s, pgbench with the same SELECT, {protocol}: \
+             {floor:.0}/s: {:.2} (>= 0.4)",
+            ours / floor
+        );
     }
-    ours.sort_by(f64::total_cmp);
-    floor.sort_by(f64::total_cmp);
-    println!(
-        "at {CONNECTIONS} connections: {:.0} lists/s, pgbench with the same SELECT {:.0}/s: {:.2} (>= 0.4)",
-        ours[1],
-        floor[1],
-        ours[1] / floor[1]
-    );
 }
 
 /// What is asked for, and how.
@@ -170,39 +169,37 @@ async fn fill(database: &tokio_postgres::Client) {
         .unwrap();
 }
 
-async fn get(client: &reqwest::Client, bench: &Bench, query: &str) -> Duration {
+async fn get(client: &mut PlainConnection, query: &str) -> Duration {
     let start = Instant::now();
-    let request = client.get(format!("{}/api/v1/files?limit=50&{query}", bench.url));
-    let answer = request.bearer_auth(KEY).send().await.unwrap();
-    assert_eq!(answer.status().as_u16(), 200);
-    answer.bytes().await.unwrap();
+    client.get(&format!("/files?limit=50&{query}")).await;
     start.elapsed()
 }
 
 async fn measure(bench: &Bench, filters: &[(&str, String)]) -> Vec<f64> {
-    let client = reqwest::Client::new();
+    let mut client = bench.server.plain_connection().await;
     let mut medians = Vec::new();
     for (_, query) in filters {
         for _ in 0..WARM {
-            get(&client, bench, query).await;
+            get(&mut client, query).await;
         }
         let mut taken = Vec::new();
         for _ in 0..REQUESTS {
-            taken.push(get(&client, bench, query).await);
+            taken.push(get(&mut client, query).await);
         }
-        medians.push(median(taken));
+        medians.push(median(&taken));
     }
     medians
 }
 
 /// Lists per second over all connections.
 async fn rate(bench: &Bench) -> f64 {
-    let clients: Vec<_> = (0..CONNECTIONS).map(|_| reqwest::Client::new()).collect();
-    join_all(clients.iter().map(|client| get(client, bench, ""))).await;
+    let clients = (0..CONNECTIONS).map(|_| bench.server.plain_connection());
+    let mut clients = join_all(clients).await;
+    join_all(clients.iter_mut().map(|client| get(client, ""))).await;
     let start = Instant::now();
-    join_all(clients.iter().map(async |client| {
+    join_all(clients.iter_mut().map(async |client| {
         for _ in 0..LOAD {
-            get(client, bench, "").await;
+            get(client, "").await;
         }
     }))
     .await;
@@ -210,7 +207,7 @@ async fn rate(bench: &Bench) -> f64 {
 }
 
 /// Transactions per second of pgbench with the list's SELECT.
-async fn pgbench(bench: &Bench, database: &tokio_postgres::Client) -> f64 {
+async fn pgbench(bench: &Bench, database: &tokio_postgres::Client, protocol: &str) -> f64 {
     let organization = "SELECT organization_id::text FROM labdata.instrument WHERE name = 'rare'";
     let organization: String = database.query_one(organization, &[]).await.unwrap().get(0);
     let mut script = tempfile::NamedTempFile::new().unwrap();
@@ -226,7 +223,7 @@ async fn pgbench(bench: &Bench, database: &tokio_postgres::Client) -> f64 {
         .args([
             "-n",
             "-M",
-            "prepared",
+            protocol,
             "-T",
             "4",
             "-j",
@@ -236,7 +233,7 @@ async fn pgbench(bench: &Bench, database: &tokio_postgres::Client) -> f64 {
             "-f",
         ])
         .arg(script.path())
-        .arg(bench.postgres.database_url())
+        .arg(bench.server.database_url())
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&output.stdout).into_owned();

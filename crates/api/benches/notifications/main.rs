@@ -7,79 +7,34 @@
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::string_slice,
     reason = "a benchmark prints its figures, and stops at the first surprise"
 )]
 
-use std::{
-    io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::time::Instant;
 
 use futures::future::join_all;
-use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio_postgres::NoTls;
 
-const KEY: &str = "ldk_benchkey_0123456789abcdefghijklmnopqrstuv";
+use support::{KEY, Server, percentile};
+
 const CONNECTIONS: usize = 8;
 const ROUNDS: usize = 6;
 /// Sends of one connection in a round.
 const SENDS: usize = 50;
 
 struct Bench {
-    url: String,
-    server: Child,
-    postgres: EmbeddedPostgres,
-    _directory: TempDir,
+    server: Server,
 }
 
 impl Bench {
-    async fn start() -> Self {
-        // On the disk that the figures are about, not in a memory file system.
-        let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let postgres = EmbeddedPostgres::start(Settings {
-            data_dir: directory.path().to_owned(),
-            bin_dir: None,
-            durability: Durability::Durable,
-        })
-        .await
-        .unwrap();
-        let mut server = Command::new(env!("CARGO_BIN_EXE_labdata"))
-            .arg("serve")
-            .env("DATABASE_URL", postgres.database_url())
-            .env("LABDATA_DATA_DIR", directory.path())
-            .env("LABDATA_BIND", "127.0.0.1:0")
-            .env("LABDATA_BOOTSTRAP_KEY", KEY)
-            .env("LABDATA_NOTIFICATIONS_PER_HOUR", "1000000")
-            .env("LABDATA_NOTIFICATIONS_PER_DAY", "1000000")
-            .env("LABDATA_LOG", "warn")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(server.stdout.take().unwrap()).lines();
-        let line = lines
-            .map(Result::unwrap)
-            .find(|line| line.contains("http://"))
-            .unwrap();
-        let base = line[line.find("http://").unwrap()..]
-            .trim_end_matches('/')
-            .to_owned();
-        let url = format!("{base}/api/v1/notifications");
-        Self {
-            url,
-            server,
-            postgres,
-            _directory: directory,
-        }
-    }
-
     /// What each send of a round takes.
-    async fn sends(&self, round: usize) -> Vec<Duration> {
+    async fn sends(&self, round: usize) -> Vec<f64> {
         let senders = (0..CONNECTIONS).map(async |connection| {
             let client = reqwest::Client::new();
+            let url = self.server.url("/notifications");
             let mut taken = Vec::new();
             for number in 0..SENDS {
                 let body = json!({
@@ -88,9 +43,9 @@ impl Bench {
                     "data": { "plate": number },
                 });
                 let start = Instant::now();
-                let request = client.post(&self.url).bearer_auth(KEY).json(&body);
+                let request = client.post(&url).bearer_auth(KEY).json(&body);
                 let answer: Value = request.send().await.unwrap().json().await.unwrap();
-                taken.push(start.elapsed());
+                taken.push(start.elapsed().as_secs_f64() * 1_000.0);
                 assert_eq!(answer["status"], "delivered", "{answer}");
             }
             taken
@@ -99,12 +54,9 @@ impl Bench {
     }
 
     /// What each transaction of a round takes that stores one row.
-    async fn transactions(&self) -> Vec<Duration> {
+    async fn transactions(&self) -> Vec<f64> {
         let writers = (0..CONNECTIONS).map(async |_| {
-            let (client, connection) = tokio_postgres::connect(self.postgres.database_url(), NoTls)
-                .await
-                .unwrap();
-            tokio::spawn(connection);
+            let client = self.server.database().await;
             let insert = client
                 .prepare("INSERT INTO floor VALUES (1)")
                 .await
@@ -113,24 +65,12 @@ impl Bench {
             for _ in 0..SENDS {
                 let start = Instant::now();
                 client.execute(&insert, &[]).await.unwrap();
-                taken.push(start.elapsed());
+                taken.push(start.elapsed().as_secs_f64() * 1_000.0);
             }
             taken
         });
         join_all(writers).await.concat()
     }
-
-    async fn stop(mut self) {
-        self.server.kill().unwrap();
-        self.server.wait().unwrap();
-        self.postgres.stop().await.unwrap();
-    }
-}
-
-/// The value below which so many hundredths lie, in milliseconds.
-fn percentile(values: &mut [Duration], hundredths: usize) -> f64 {
-    values.sort_unstable();
-    values[(values.len() - 1) * hundredths / 100].as_secs_f64() * 1_000.0
 }
 
 #[tokio::main]
@@ -139,11 +79,13 @@ async fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    let bench = Bench::start().await;
-    let (client, connection) = tokio_postgres::connect(bench.postgres.database_url(), NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
+    let server = Server::start(&[
+        ("LABDATA_NOTIFICATIONS_PER_HOUR", "1000000"),
+        ("LABDATA_NOTIFICATIONS_PER_DAY", "1000000"),
+    ])
+    .await;
+    let bench = Bench { server };
+    let client = bench.server.database().await;
     client
         .batch_execute("CREATE TABLE floor (n integer)")
         .await
@@ -162,11 +104,11 @@ async fn main() {
         "ms at 8 connections", "p50", "p95", "p99"
     );
     for (what, values) in [
-        ("send a notification (asked: p50 ≤ 5)", &mut ours),
-        ("floor: commit one row", &mut floor),
+        ("send a notification (asked: p50 ≤ 5)", &ours),
+        ("floor: commit one row", &floor),
     ] {
-        let [p50, p95, p99] = [50, 95, 99].map(|hundredths| percentile(values, hundredths));
+        let [p50, p95, p99] = [50, 95, 99].map(|hundredths| percentile(values.clone(), hundredths));
         println!("{what:<44} {p50:>8.2} {p95:>8.2} {p99:>8.2}");
     }
-    bench.stop().await;
+    bench.server.stop().await;
 }

@@ -16,6 +16,8 @@ mod harness;
 mod pages;
 mod psql;
 mod series;
+#[path = "../support/mod.rs"]
+mod support;
 
 use harness::Bench;
 

@@ -68,7 +68,7 @@ impl Psql {
 pub(crate) async fn aggregates(bench: &mut Bench, parent: &str) {
     let psql = Psql {
         program: psql(),
-        url: bench.database_url(),
+        url: bench.server.database_url().to_owned(),
         options: format!("-c search_path={}", bench.schema().await),
     };
     let plain = format!(
