@@ -24,7 +24,7 @@ use time::{Duration, OffsetDateTime};
 use crate::{
     errors::Fault,
     file_rows::{EXTENSION_CHARS, FileRow, extension_prefix},
-    file_spans::{cover, groups},
+    file_spans::{cover_then_divide, groups},
     paging::overfetched,
     pool::Connection,
     prepared::{Prepared, round_up},
@@ -39,6 +39,9 @@ const FIRST_NARROW_WALK: i64 = 1_024;
 /// Where a part is frequent somewhere but not where a sample showed it, what is read of the index at
 /// once is bounded to so many times what was walked.
 const FREQUENT_SOMEWHERE: i32 = 16;
+
+/// In how many parts the time is searched in which a part that old files have may have begun.
+const BEHIND_THE_UNLIKE: usize = 16;
 
 /// The walk goes on where it will likely find enough within so many files.
 const LAST_WALK: i64 = 4_096;
@@ -69,13 +72,14 @@ const NEWEST_FIRST: &str = " ORDER BY uploaded_at DESC, id DESC";
 type Rows<'q> = Prepared<'q, SqlTypeOf<AsSelect<FileRow, Pg>>>;
 
 /// When the newest file of a list was uploaded, the last one that was walked, and the oldest one,
-/// where there are so many; the words to look up; and when the newest file of a sample was uploaded
-/// that matches.
+/// where there are so many; the words to look up; when the newest file of a sample was uploaded that
+/// matches; and the one before it, which does not.
 type Outlook = (
     Option<OffsetDateTime>,
     Option<OffsetDateTime>,
     Option<OffsetDateTime>,
     Vec<String>,
+    Option<OffsetDateTime>,
     Option<OffsetDateTime>,
 );
 type OutlookSql = (
@@ -83,6 +87,7 @@ type OutlookSql = (
     Nullable<Timestamptz>,
     Nullable<Timestamptz>,
     Array<Text>,
+    Nullable<Timestamptz>,
     Nullable<Timestamptz>,
 );
 
@@ -168,7 +173,7 @@ impl<'f> Listing<'f> {
             return Ok(rows);
         }
         let outlook: Outlook = self.outlook(walked).get_result(connection).await?;
-        let (Some(newest), Some(last_walked), Some(oldest), rare, seen) = outlook else {
+        let (Some(newest), Some(last_walked), Some(oldest), rare, seen, unlike) = outlook else {
             // There are no more files than were walked.
             return Ok(rows);
         };
@@ -184,8 +189,10 @@ impl<'f> Listing<'f> {
             // So few have it that they can be had all.
             return load(self.search(&rare, None), connection).await;
         };
-        // Hardly any file before that one has the part, and it may be frequent from there on.
-        let spans = vec![cover(newest, seen, walk)];
+        // Hardly any file before those of the sample that do not match has the part, and it may be
+        // frequent from somewhere behind them on.
+        let unlike = unlike.unwrap_or(newest);
+        let spans = cover_then_divide(newest, unlike, seen, BEHIND_THE_UNLIKE);
         let mut rows = load(self.search(&rare, Some(spans)), connection).await?;
         if count(&rows) < wanted {
             let known: HashSet<_> = rows.iter().map(FileRow::id).collect();
@@ -287,8 +294,9 @@ impl<'f> Listing<'f> {
             query.sql(") e, LATERAL (SELECT count(*) FROM sample WHERE extension = e) ");
             query.sql("counted (n) WHERE n < 8");
         }
-        query.sql(") words (g, n) ORDER BY n, g LIMIT 4), ");
-        query.sql("(SELECT max(uploaded_at) FROM sample WHERE true");
+        query.sql(") words (g, n) ORDER BY n, g LIMIT 4), seen, ");
+        query.sql("(SELECT min(uploaded_at) FROM sample WHERE uploaded_at > seen) FROM ends, ");
+        query.sql("(SELECT max(uploaded_at) AS seen FROM sample WHERE true");
         if let Some(instrument) = self.instrument {
             query
                 .sql(" AND instrument_id = ")
@@ -301,7 +309,7 @@ impl<'f> Listing<'f> {
                 .sql(")");
         }
         self.matching(&mut query);
-        query.sql(") FROM ends");
+        query.sql(") matching");
         query
     }
 
@@ -315,9 +323,9 @@ impl<'f> Listing<'f> {
         if let Some(spans) = spans {
             query.sql("SELECT * FROM (SELECT f.* FROM (SELECT ARRAY(SELECT labdata.file_key(");
             query.uuid(organization).sql(", word) ");
-            query.sql("FROM unnest(string_to_array(words, ',')) word) AS keys FROM unnest(");
-            query.texts(spans);
-            query.sql(") words OFFSET 0) span CROSS JOIN LATERAL (");
+            query.sql("FROM unnest(string_to_array(words, ',')) word) AS keys FROM ");
+            unnest(&mut query, spans);
+            query.sql(" words OFFSET 0) span CROSS JOIN LATERAL (");
         }
         query.sql("SELECT ").sql(COLUMNS).sql(" FROM (");
         // Fenced off, as the planner would search the index by organization as well, all of it.
@@ -328,8 +336,9 @@ impl<'f> Listing<'f> {
         if !rare.is_empty() {
             query.sql(" AND ").sql(KEYS).sql(" @> ");
             query.sql("ARRAY(SELECT labdata.file_key(");
-            query.uuid(organization).sql(", word) FROM unnest(");
-            query.texts(rare.to_vec()).sql(") word)");
+            query.uuid(organization).sql(", word) FROM ");
+            unnest(&mut query, rare.to_vec());
+            query.sql(" word)");
         }
         query.sql(" OFFSET 0) k WHERE ");
         self.in_list(&mut query);
@@ -407,6 +416,12 @@ impl<'f> Listing<'f> {
         let step = grams.len().div_ceil(MAX_GRAMS).max(1);
         grams.into_iter().step_by(step).collect()
     }
+}
+
+/// A row for each text. Their number is hidden from the planner, which would plan the statement
+/// anew for each: that takes longer than the search.
+fn unnest<Row>(query: &mut Prepared<'_, Row>, texts: Vec<String>) {
+    query.sql("unnest((SELECT ").texts(texts).sql("))");
 }
 
 async fn load(query: Rows<'_>, connection: &mut Connection) -> Result<Vec<FileRow>, Fault> {

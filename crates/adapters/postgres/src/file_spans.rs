@@ -75,7 +75,7 @@ pub(crate) fn groups(
 
 /// One group of spans, as few as possible, that covers all times between two, and at most `excess`
 /// (or the shortest span) too much at each end.
-pub(crate) fn cover(newest: OffsetDateTime, oldest: OffsetDateTime, excess: Duration) -> String {
+fn cover(newest: OffsetDateTime, oldest: OffsetDateTime, excess: Duration) -> String {
     let (mut shortest_level, mut shortest) = (0, SHORTEST);
     while shortest_level + 1 < LENGTHS && shortest * STEP <= excess.whole_seconds() {
         shortest_level += 1;
@@ -98,6 +98,32 @@ pub(crate) fn cover(newest: OffsetDateTime, oldest: OffsetDateTime, excess: Dura
         end -= length;
     }
     names.join(",")
+}
+
+/// A group that covers all times from the newest to one in between, then about so many groups that
+/// divide the times from there to the oldest evenly. No time is in two of them.
+pub(crate) fn cover_then_divide(
+    newest: OffsetDateTime,
+    between: OffsetDateTime,
+    oldest: OffsetDateTime,
+    pieces: usize,
+) -> Vec<String> {
+    let seconds = (between - oldest).whole_seconds();
+    let piece = seconds / i64::try_from(pieces.max(1)).unwrap_or(i64::MAX);
+    let (mut level, mut length) = (0, SHORTEST);
+    while level + 1 < LENGTHS && length * STEP <= piece {
+        level += 1;
+        length *= STEP;
+    }
+    let number = |at: OffsetDateTime| at.unix_timestamp().div_euclid(length);
+    let spans: Vec<String> = (number(oldest)..number(between))
+        .rev()
+        .map(|number| name(level, number))
+        .collect();
+    let mut groups = vec![cover(newest, between, Duration::seconds(length))];
+    let size = spans.len().div_ceil(pieces.max(1)).max(1);
+    groups.extend(spans.chunks(size).map(|group| group.join(",")));
+    groups
 }
 
 fn name(level: u32, number: i64) -> String {
@@ -170,6 +196,26 @@ mod tests {
                     let most = excess.max(SHORTEST);
                     assert!(oldest - from <= most && to - newest <= most, "{covered}");
                     assert!(spans.len() < 150, "{covered}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_covered_and_then_divided_has_all_times_once() {
+        for newest in [1_800_000_000, 64 * 512, -5_000_000_000] {
+            for gap in [0, 1, 64, 1_000, 31_536_000] {
+                for rest in [0, 1, 63, 5_000, 3_000_000, 946_080_000] {
+                    let (between, oldest) = (newest - gap, newest - gap - rest);
+                    let groups = cover_then_divide(at(newest), at(between), at(oldest), 16);
+                    assert!((1..=17).contains(&groups.len()), "{groups:?}");
+                    let spans: Vec<_> = groups.iter().flat_map(|group| group.split(',')).collect();
+                    let spans: Vec<_> = spans.into_iter().map(bounds).collect();
+                    for pair in spans.windows(2) {
+                        assert_eq!(pair[0].0, pair[1].1, "{groups:?}");
+                    }
+                    let (from, to) = (spans[spans.len() - 1].0, spans[0].1);
+                    assert!(from <= oldest && newest < to, "{groups:?}");
                 }
             }
         }
