@@ -207,11 +207,11 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn works_that_come_while_one_is_under_way_are_done_together_with_their_own_answers() {
-        let combiner: Arc<Numbers> = Arc::new(Combiner::new(1));
+    /// Submits so many works at once, which three batches must be enough for; their answers.
+    async fn in_three_batches(lanes: usize, works: usize) -> Vec<(usize, usize)> {
+        let combiner: Arc<Numbers> = Arc::new(Combiner::new(lanes));
         let gate = Arc::new(Semaphore::new(0));
-        let submitted = (0..=MAX_COMBINED + 3).map(|work| {
+        let submitted = (0..works).map(|work| {
             let (combiner, batch) = (Arc::clone(&combiner), sizes(&gate));
             async move { number(combiner.submit("one", work, batch).await) }
         });
@@ -220,28 +220,23 @@ mod tests {
             gate.add_permits(3);
         };
         let (answers, ()) = futures::join!(all, open);
+        assert!(combiner.queues().is_empty());
+        answers
+    }
+
+    #[tokio::test]
+    async fn works_that_come_while_one_is_under_way_are_done_together_with_their_own_answers() {
+        let answers = in_three_batches(1, MAX_COMBINED + 4).await;
         let mut expected = vec![(0, 1)];
         expected.extend((1..=MAX_COMBINED).map(|work| (work, MAX_COMBINED)));
         expected.extend((1..=3).map(|more| (MAX_COMBINED + more, 3)));
         assert_eq!(answers, expected);
-        assert!(combiner.queues().is_empty());
     }
 
     #[tokio::test]
     async fn with_two_lanes_two_batches_are_under_way_and_what_waits_is_done_by_either() {
-        let combiner: Arc<Numbers> = Arc::new(Combiner::new(2));
-        let gate = Arc::new(Semaphore::new(0));
-        let submitted = (0..6).map(|work| {
-            let (combiner, batch) = (Arc::clone(&combiner), sizes(&gate));
-            async move { number(combiner.submit("one", work, batch).await) }
-        });
-        let all = futures::future::join_all(submitted);
-        let open = async {
-            gate.add_permits(3);
-        };
-        let (answers, ()) = futures::join!(all, open);
+        let answers = in_three_batches(2, 6).await;
         assert_eq!(answers, [(0, 1), (1, 1), (2, 4), (3, 4), (4, 4), (5, 4)]);
-        assert!(combiner.queues().is_empty());
     }
 
     #[tokio::test]

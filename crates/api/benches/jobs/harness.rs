@@ -1,100 +1,43 @@
 //! The program, with workers beside it, and a client.
 
-use std::{
-    io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
-    time::Duration,
-};
+use std::time::Duration;
 
-use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::time::sleep;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
-const KEY: &str = "ldk_benchkey_0123456789abcdefghijklmnopqrstuv";
+use crate::support::{KEY, Server};
 
 /// The Python of scripts, here and on the platform.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
-/// A process that ends with this value, also when the benchmark breaks.
-struct Program(Child);
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // Fails when it has ended, which is as good.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 pub(crate) struct Bench {
-    base: String,
     http: reqwest::Client,
     database: Client,
-    programs: Vec<Program>,
-    postgres: EmbeddedPostgres,
-    _directory: TempDir,
+    server: Server,
 }
 
 impl Bench {
     /// A server with these arguments, and so many workers.
     pub(crate) async fn start(arguments: &[&str], workers: usize) -> Self {
-        // On the disk that the figures are about, not in a memory file system.
-        let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let settings = Settings {
-            data_dir: directory.path().to_owned(),
-            bin_dir: None,
-            durability: Durability::Durable,
-        };
-        let postgres = EmbeddedPostgres::start(settings).await.unwrap();
-        let program = |arguments: &[&str], base: Option<&str>| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_labdata"));
-            command
-                .args(arguments)
-                .env("DATABASE_URL", postgres.database_url())
-                .env("LABDATA_DATA_DIR", directory.path())
-                .env("LABDATA_BIND", "127.0.0.1:0")
-                .env("LABDATA_BOOTSTRAP_KEY", KEY)
-                .env("LABDATA_PYTHON", PYTHON)
-                .env("LABDATA_LOG", "warn")
-                .stdout(Stdio::piped());
-            if let Some(base) = base {
-                command.env("LABDATA_PUBLIC_URL", base);
-            }
-            let mut child = command.spawn().unwrap();
-            let mut line = String::new();
-            let mut lines = BufReader::new(child.stdout.take().unwrap());
-            assert_ne!(lines.read_line(&mut line).unwrap(), 0, "it did not start");
-            (Program(child), line)
-        };
-        let (server, line) = program(arguments, None);
-        let base = line[line.find("http://").unwrap()..].trim().to_owned();
-        let mut programs = vec![server];
+        let mut server = Server::start_as(arguments, &[("LABDATA_PYTHON", PYTHON)]).await;
         for _ in 0..workers {
-            programs.push(program(&["worker"], Some(&base)).0);
+            server.add_worker();
         }
-        let (database, connection) = tokio_postgres::connect(postgres.database_url(), NoTls)
-            .await
-            .unwrap();
-        tokio::spawn(connection);
         Self {
-            base,
             http: reqwest::Client::new(),
-            database,
-            programs,
-            postgres,
-            _directory: directory,
+            database: server.database().await,
+            server,
         }
     }
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
-        let url = format!("{}/api/v1{path}", self.base);
+        let url = self.server.url(path);
         self.send(self.http.post(url).json(&body)).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Value {
-        let url = format!("{}/api/v1{path}", self.base);
+        let url = self.server.url(path);
         self.send(self.http.get(url)).await
     }
 
@@ -135,10 +78,8 @@ impl Bench {
 
     /// Every execution of a job, page after page.
     pub(crate) async fn all_executions(&self, job: &str) -> Vec<Value> {
-        let mut url = format!(
-            "{}/api/v1/job-executions?job_id={job}&limit=1000",
-            self.base
-        );
+        let path = format!("/job-executions?job_id={job}&limit=1000");
+        let mut url = self.server.url(&path);
         let mut all = Vec::new();
         loop {
             let answer = self.http.get(&url).bearer_auth(KEY).send().await.unwrap();
@@ -197,9 +138,8 @@ impl Bench {
         }
     }
 
-    pub(crate) async fn stop(mut self) {
-        self.programs.clear();
-        self.postgres.stop().await.unwrap();
+    pub(crate) async fn stop(self) {
+        self.server.stop().await;
     }
 }
 

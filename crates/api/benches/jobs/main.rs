@@ -11,6 +11,8 @@
 )]
 
 mod harness;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::{
     collections::BTreeMap,

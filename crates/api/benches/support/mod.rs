@@ -19,17 +19,35 @@ use tokio_postgres::{Client, NoTls};
 
 pub(crate) const KEY: &str = "ldk_benchkey_0123456789abcdefghijklmnopqrstuv";
 
+/// A process that ends with this value, also when the benchmark breaks.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Fails when it has ended, which is as good.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 pub(crate) struct Server {
     /// Without a slash at its end.
     pub(crate) base: String,
-    program: Child,
+    program: Program,
+    workers: Vec<Program>,
+    variables: Vec<(String, String)>,
     postgres: EmbeddedPostgres,
     directory: TempDir,
 }
 
 impl Server {
-    /// Starts it with further variables of its environment.
+    /// Starts `serve` with further variables of its environment.
     pub(crate) async fn start(variables: &[(&str, &str)]) -> Self {
+        Self::start_as(&["serve"], variables).await
+    }
+
+    /// Starts the program with arguments.
+    pub(crate) async fn start_as(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         // On the disk that the figures are about, not in a memory file system.
         let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let settings = Settings {
@@ -38,30 +56,36 @@ impl Server {
             durability: Durability::Durable,
         };
         let postgres = EmbeddedPostgres::start(settings).await.unwrap();
-        let mut program = Command::new(env!("CARGO_BIN_EXE_labdata"))
-            .arg("serve")
-            .env("DATABASE_URL", postgres.database_url())
-            .env("LABDATA_DATA_DIR", directory.path())
-            .env("LABDATA_BIND", "127.0.0.1:0")
-            .env("LABDATA_BOOTSTRAP_KEY", KEY)
-            .env("LABDATA_LOG", "warn")
-            .envs(variables.iter().copied())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
-        let base = lines.find_map(|line| {
-            let line = line.unwrap();
-            let (_, address) = line.split_once("http://")?;
-            let address = address.split_whitespace().next()?;
-            Some(format!("http://{}", address.trim_end_matches('/')))
-        });
+        let own = [
+            ("DATABASE_URL", postgres.database_url()),
+            ("LABDATA_DATA_DIR", directory.path().to_str().unwrap()),
+            ("LABDATA_BIND", "127.0.0.1:0"),
+            ("LABDATA_BOOTSTRAP_KEY", KEY),
+            ("LABDATA_LOG", "warn"),
+        ];
+        let variables: Vec<(String, String)> = own
+            .iter()
+            .chain(variables)
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let (program, line) = run(arguments, &variables);
+        let (_, address) = line.split_once("http://").unwrap();
+        let address = address.split_whitespace().next().unwrap();
         Self {
-            base: base.unwrap(),
+            base: format!("http://{}", address.trim_end_matches('/')),
             program,
+            workers: Vec::new(),
+            variables,
             postgres,
             directory,
         }
+    }
+
+    /// Starts a worker beside it.
+    pub(crate) fn add_worker(&mut self) {
+        let mut variables = self.variables.clone();
+        variables.push(("LABDATA_PUBLIC_URL".to_owned(), self.base.clone()));
+        self.workers.push(run(&["worker"], &variables).0);
     }
 
     /// The URL of a path of the API, which begins with a slash.
@@ -90,7 +114,7 @@ impl Server {
     /// What `/proc` says of the program's memory, such as `VmRSS`, in MB.
     pub(crate) fn memory(&self, field: &str) -> f64 {
         let status =
-            std::fs::read_to_string(format!("/proc/{}/status", self.program.id())).unwrap();
+            std::fs::read_to_string(format!("/proc/{}/status", self.program.0.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with(field)).unwrap();
         let kilobytes: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
         kilobytes / 1024.0
@@ -98,7 +122,7 @@ impl Server {
 
     /// Begins `VmHWM` anew.
     pub(crate) fn forget_peak(&self) {
-        std::fs::write(format!("/proc/{}/clear_refs", self.program.id()), "5").unwrap();
+        std::fs::write(format!("/proc/{}/clear_refs", self.program.0.id()), "5").unwrap();
     }
 
     /// A client that costs next to nothing, where rates are measured.
@@ -113,11 +137,24 @@ impl Server {
         }
     }
 
-    pub(crate) async fn stop(mut self) {
-        self.program.kill().unwrap();
-        self.program.wait().unwrap();
+    pub(crate) async fn stop(self) {
+        drop((self.program, self.workers));
         self.postgres.stop().await.unwrap();
     }
+}
+
+/// Runs the program; yields the line that it says once it is up.
+fn run(arguments: &[&str], variables: &[(String, String)]) -> (Program, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_labdata"))
+        .args(arguments)
+        .envs(variables.iter().cloned())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    assert_ne!(lines.read_line(&mut line).unwrap(), 0, "it did not start");
+    (Program(child), line)
 }
 
 /// One kept-alive connection, written to and read from by hand.
