@@ -25,6 +25,7 @@ pub mod get_execution;
 pub mod get_file_content;
 pub mod get_job;
 pub mod get_schema;
+pub mod index_files;
 pub mod key_cache;
 pub mod list_api_keys;
 pub mod list_executions;

@@ -27,6 +27,7 @@ macro_rules! file_lists_contract {
             extensions_match_without_regard_to_case,
             a_query_is_a_literal_part_of_the_path_without_regard_to_case,
             filters_and_pages_go_together,
+            searches_find_the_same_once_files_are_indexed,
             the_list_shows_no_other_organization,
         }
     };
@@ -86,6 +87,12 @@ async fn assert_shows<H: Files>(
         .items;
     let paths: Vec<&str> = found.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, expected, "{filter:?}");
+    let page = first(100);
+    let on_a_page = files(harness)
+        .list(organization, filter, page)
+        .await
+        .unwrap();
+    assert_eq!(on_a_page.items, found, "{filter:?}");
     let matching: Vec<File> = stored
         .iter()
         .filter(|file| filter.matches(&file.path, file.attribution.instrument()))
@@ -262,6 +269,35 @@ pub async fn filters_and_pages_go_together<H: Files>(harness: &H) {
             expected,
             "in pages of {limit}"
         );
+    }
+}
+
+/// Searches find what matches whether it was taken into an index or came afterwards, earlier files
+/// among them, and nothing that was deleted since.
+pub async fn searches_find_the_same_once_files_are_indexed<H: Files>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let files = files(harness);
+    let on = of(Some(harness.instrument(lab, "reader").await.id), None);
+    let (filter, mut stored) = (query("plate"), Vec::<File>::new());
+    for round in 0..12 {
+        for number in 0..7 {
+            // Every other round brings files between those of the round before.
+            let second = (round / 2) * 20 + number * 2 + round % 2;
+            let name = ["plate", "blot"][usize::from(number % 3 == 2)];
+            let file = confirmed(&format!("{name} {round}-{number}"), on, at(second));
+            files.add(lab, &file, at(second)).await.unwrap();
+            stored.push(file);
+        }
+        files.index_new(at(1_000)).await.unwrap();
+        let deleted = stored.swap_remove(usize::try_from(round).unwrap() * 3);
+        files.delete(lab, deleted.id).await.unwrap();
+        let mut expected = stored.clone();
+        expected.retain(|file| filter.matches(&file.path, file.attribution.instrument()));
+        expected.sort_by_key(|file| Reverse((file.state.uploaded_at(), file.id)));
+        for limit in [1, 5, 100] {
+            let read = async |_, page| files.list(lab, &filter, page).await;
+            assert_eq!(read_to_the_end(limit, read).await, expected);
+        }
     }
 }
 

@@ -20,7 +20,8 @@ use uuid::Uuid;
 use crate::{
     errors::{Fault, corrupt, end, port_error, retried},
     events,
-    file_list::Listing,
+    file_index::{Segments, index_new},
+    file_list::listed,
     file_rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash, size_column},
     file_sweep as sweep,
     pool::{Connection, Database},
@@ -35,13 +36,23 @@ const MAX_ROUNDS: u32 = 16;
 #[derive(Clone, Debug)]
 pub struct PgFileRepository {
     database: Database,
+    segments: Segments,
 }
 
 impl PgFileRepository {
     /// The repository over that database.
     #[must_use]
     pub fn new(database: Database) -> Self {
-        Self { database }
+        Self {
+            database,
+            segments: Segments::default(),
+        }
+    }
+
+    /// The same with an index of other segments.
+    #[must_use]
+    pub fn with_segments(self, segments: Segments) -> Self {
+        Self { segments, ..self }
     }
 
     async fn add_once(
@@ -295,8 +306,7 @@ impl FileRepository for PgFileRepository {
         let (database, filter) = (self.database.clone(), filter.clone());
         let listing = async move {
             let mut connection = database.connection().await?;
-            let listing = Listing::new(organization, &filter, page);
-            Ok::<_, PortError>(listing.rows(&mut connection).await?)
+            Ok::<_, PortError>(listed(&mut connection, organization, &filter, page).await?)
         };
         let rows = self.database.beside_connections(listing).await??;
         let mut files = Vec::with_capacity(rows.len());
@@ -312,6 +322,10 @@ impl FileRepository for PgFileRepository {
             items: page.items.into_iter().map(|(_, file)| file).collect(),
             next: page.next,
         })
+    }
+
+    async fn index_new(&self, before: OffsetDateTime) -> Result<u64, PortError> {
+        index_new(&self.database, self.segments, before).await
     }
 
     async fn confirm(

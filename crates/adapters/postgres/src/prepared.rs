@@ -26,6 +26,8 @@ enum Piece<'q> {
     Uuid(Uuid),
     Text(&'q str),
     Texts(Vec<String>),
+    Uuids(Vec<Uuid>),
+    Counts(Vec<i64>),
     Time(OffsetDateTime),
     Count(i64),
 }
@@ -73,6 +75,14 @@ impl<'q, Row> Prepared<'q, Row> {
         self.push(Piece::Texts(value))
     }
 
+    pub(crate) fn uuids(&mut self, value: Vec<Uuid>) -> &mut Self {
+        self.push(Piece::Uuids(value))
+    }
+
+    pub(crate) fn counts(&mut self, value: Vec<i64>) -> &mut Self {
+        self.push(Piece::Counts(value))
+    }
+
     pub(crate) fn time(&mut self, value: OffsetDateTime) -> &mut Self {
         self.push(Piece::Time(value))
     }
@@ -104,6 +114,8 @@ impl<Row> QueryFragment<Pg> for Prepared<'_, Row> {
                 Piece::Uuid(value) => out.push_bind_param::<SqlUuid, _>(value)?,
                 Piece::Text(value) => out.push_bind_param::<Text, _>(*value)?,
                 Piece::Texts(value) => out.push_bind_param::<Array<Text>, _>(value)?,
+                Piece::Uuids(value) => out.push_bind_param::<Array<SqlUuid>, _>(value)?,
+                Piece::Counts(value) => out.push_bind_param::<Array<BigInt>, _>(value)?,
                 Piece::Time(value) => out.push_bind_param::<Timestamptz, _>(value)?,
                 Piece::Count(value) => out.push_bind_param::<BigInt, _>(value)?,
             }

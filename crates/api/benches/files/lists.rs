@@ -15,6 +15,8 @@ use crate::{
 
 const FEW: u32 = 1_000;
 const MANY: u32 = 1_000_000;
+/// So many of them were confirmed since the last ones were indexed: half of what may be left so.
+const UNINDEXED: u32 = 512;
 /// Requests of which the median counts, after some that warm up.
 const REQUESTS: usize = 200;
 const WARM: usize = 50;
@@ -25,14 +27,16 @@ const LOAD: usize = 400;
 /// Files of two instruments, one of which has few; with a frequent extension and a rare one; with
 /// parts that all names have, few, some ten, those of the oldest third, and numbers that are in one
 /// each. Few are one of twenty in the first thousand, so that a list of 50 has 50 there, and one of a
-/// thousand after it.
+/// thousand after it. Ids begin with the time, as the platform makes them.
 const INSERT: &str = "INSERT INTO labdata.file (id, organization_id, instrument_id, source_type, \
          status, original_path, file_name, path_folded, extension, path_hash, content_type, \
          object_key, size_bytes, crc32c, uploaded_at, created_at) \
-     SELECT gen_random_uuid(), i.organization_id, i.id, 'manual_upload', 'confirmed', path, path, \
-         path, extension, sha256(convert_to(path, 'UTF8')), 'text/csv', gen_random_uuid(), 1000, 'AAAAAA==', \
-         '2024-01-01Z'::timestamptz + n * interval '1 minute', '2024-01-01Z' \
+     SELECT concat(lpad(to_hex(extract(epoch FROM at)::bigint * 1000), 12, '0'), '7', \
+             right(replace(gen_random_uuid()::text, '-', ''), 19))::uuid, i.organization_id, i.id, 'manual_upload', \
+         'confirmed', path, path, path, extension, sha256(convert_to(path, 'UTF8')), 'text/csv', \
+         gen_random_uuid(), 1000, 'AAAAAA==', at, '2024-01-01Z' \
      FROM generate_series($1::int, $2::int) n \
+     CROSS JOIN LATERAL (SELECT '2024-01-01Z'::timestamptz + n * interval '1 minute') uploaded (at) \
      CROSS JOIN LATERAL (SELECT n % CASE WHEN n <= 1000 THEN 20 ELSE 1000 END) few (place) \
      CROSS JOIN LATERAL (SELECT CASE place WHEN 7 THEN 'rare' ELSE 'frequent' END) o (instrument) \
      JOIN labdata.instrument i ON i.name = o.instrument \
@@ -142,7 +146,7 @@ fn filters(frequent: &str, rare: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Adds the files that make many of few.
+/// Adds the files that make many of few, and waits until the server has indexed them.
 async fn fill(database: &tokio_postgres::Client) {
     // Indexes are built faster than filled, and what is inserted is right.
     let indexes = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'labdata' \
@@ -154,19 +158,45 @@ async fn fill(database: &tokio_postgres::Client) {
     }
     let settings = "SET session_replication_role = replica; SET maintenance_work_mem = '512MB'";
     database.batch_execute(settings).await.unwrap();
-    let (few, many) = (i32::try_from(FEW).unwrap(), i32::try_from(MANY).unwrap());
+    let place = |number: u32| i32::try_from(number).unwrap();
+    let settled = MANY - UNINDEXED;
     database
-        .execute(INSERT, &[&(few + 1), &many])
+        .execute(INSERT, &[&place(FEW + 1), &place(settled)])
         .await
         .unwrap();
     for index in &indexes {
         let definition: String = index.get(1);
         database.batch_execute(&definition).await.unwrap();
     }
+    // What the trigger does otherwise.
+    let note = "INSERT INTO labdata.file_unindexed SELECT organization_id, uploaded_at, id, \
+         instrument_id, extension, path_folded FROM labdata.file ON CONFLICT DO NOTHING";
+    database.execute(note, &[]).await.unwrap();
+    let start = Instant::now();
+    let waiting = "SELECT count(*) FROM labdata.file_unindexed";
+    while database
+        .query_one(waiting, &[])
+        .await
+        .unwrap()
+        .get::<_, i64>(0)
+        > 0
+    {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let rate = f64::from(settled) / start.elapsed().as_secs_f64();
+    let size = "SELECT (pg_total_relation_size('labdata.file_posting') \
+         + pg_total_relation_size('labdata.file_segment_page')) / 1048576";
+    let size: i64 = database.query_one(size, &[]).await.unwrap().get(0);
+    println!("{settled} files were indexed at {rate:.0}/s; the index has {size} MB");
     database
-        .batch_execute("VACUUM ANALYZE labdata.file")
+        .batch_execute("SET session_replication_role = origin")
         .await
         .unwrap();
+    database
+        .execute(INSERT, &[&place(settled + 1), &place(MANY)])
+        .await
+        .unwrap();
+    database.batch_execute("VACUUM ANALYZE").await.unwrap();
 }
 
 async fn get(client: &mut PlainConnection, query: &str) -> Duration {

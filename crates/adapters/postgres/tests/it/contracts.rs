@@ -13,7 +13,7 @@ use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore, PgEventOutbox,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
     PgJobRepository, PgNotificationRepository, PgRunLogStore, PgRunQueue, PgTenancyRepository,
-    PgTriggerStore,
+    PgTriggerStore, Segments,
 };
 use labdata_test_database::TestDatabase;
 
@@ -69,10 +69,22 @@ subjects! {
     ExecutionRepository => PgExecutionRepository,
     RunQueue => PgRunQueue,
     RunLogStore => PgRunLogStore,
-    FileRepository => PgFileRepository,
     EventOutbox => PgEventOutbox,
     NotificationRepository => PgNotificationRepository,
     CatalogStore => PgCatalogStore,
+}
+
+/// Segments of files are so short that the few files of a clause are divided.
+const SHORT: Segments = Segments {
+    unindexed: 2,
+    files: 16,
+};
+
+impl Subject<dyn FileRepository> for Postgres {
+    fn subject(&self) -> Arc<dyn FileRepository> {
+        let files = PgFileRepository::new(self.database.clone());
+        Arc::new(files.with_segments(SHORT))
+    }
 }
 
 impl Subject<dyn DataStore> for Postgres {

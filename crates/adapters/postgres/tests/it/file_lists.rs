@@ -6,10 +6,12 @@ use labdata_domain::{
     page::PageRequest,
 };
 use labdata_port_contracts::{
-    Harness, Subject,
+    Harness,
     fixtures::{Instruments, Tenants},
 };
 use labdata_ports::files::FileRepository;
+use labdata_postgres::{Database, DatabaseSettings, PgFileRepository, Segments};
+use time::OffsetDateTime;
 
 use crate::{contracts::Postgres, look_behind, texts};
 
@@ -58,49 +60,67 @@ fn filter(instrument: Option<InstrumentId>, extensions: &str, query: &str) -> Fi
     }
 }
 
-#[tokio::test]
-async fn every_filter_finds_among_many_files_what_the_domain_says() {
-    let postgres = Postgres::fresh().await;
-    let (lab, rare) = stored(&postgres).await;
-    let files = Subject::<dyn FileRepository>::subject(&postgres);
+/// Segments so short that there are many.
+const SHORT: Segments = Segments {
+    unindexed: 100,
+    files: 512,
+};
+
+/// A time after all of the files.
+const LATER: OffsetDateTime = time::macros::datetime!(2027-01-01 0:00 UTC);
+
+const QUERIES: [&str; 12] = [
+    "",
+    "plate",
+    "zebra",
+    "_αβγ",
+    "oldway",
+    "00007",
+    "plate_03",
+    "e_0",
+    "7",
+    "_o",
+    "no such",
+    "plate_00007_zebra_oldway",
+];
+const EXTENSIONS: [&str; 6] = ["", "csv", "tar.gz", "gz,csv", "tar.gz,csv", "none"];
+
+fn of_database(postgres: &Postgres) -> PgFileRepository {
+    let database = Database::new(postgres.url(), DatabaseSettings::default()).expect("a pool");
+    PgFileRepository::new(database).with_segments(SHORT)
+}
+
+fn first(limit: u32) -> PageRequest {
+    PageRequest {
+        limit: Some(limit),
+        after: None,
+    }
+}
+
+/// Fails unless the first pages of every filter show what the domain says.
+async fn assert_lists_are_right(
+    files: &PgFileRepository,
+    lab: OrganizationId,
+    rare: InstrumentId,
+    of_all: usize,
+) {
     let all = PageRequest {
         limit: None,
         after: None,
     };
-    let everything = files
-        .list(lab, &FileFilter::default(), all)
-        .await
-        .expect("a list")
-        .items;
-    assert_eq!(everything.len(), 6_000);
-    let queries = [
-        "",
-        "plate",
-        "zebra",
-        "_αβγ",
-        "oldway",
-        "00007",
-        "plate_03",
-        "e_0",
-        "7",
-        "β",
-        "_o",
-        "no such",
-        "%",
-        "plate_00007_zebra_oldway",
-    ];
-    for query in queries {
-        for extensions in ["", "csv", "gz", "tar.gz", "gz,csv", "tar.gz,csv", "none"] {
+    let everything = FileFilter::default();
+    let everything = files.list(lab, &everything, all).await.expect("a list");
+    let everything = everything.items;
+    assert_eq!(everything.len(), of_all);
+    for query in QUERIES {
+        for extensions in EXTENSIONS {
             for instrument in [None, Some(rare)] {
                 let filter = filter(instrument, extensions, query);
                 let matching: Vec<&File> = everything
                     .iter()
                     .filter(|file| filter.matches(&file.path, file.attribution.instrument()))
                     .collect();
-                let mut page = PageRequest {
-                    limit: Some(20),
-                    after: None,
-                };
+                let mut page = first(20);
                 for expected in matching.chunks(20).take(3) {
                     let found = files.list(lab, &filter, page).await.expect("a page");
                     let found_files: Vec<&File> = found.items.iter().collect();
@@ -115,19 +135,172 @@ async fn every_filter_finds_among_many_files_what_the_domain_says() {
 }
 
 #[tokio::test]
+async fn every_filter_finds_among_many_files_what_the_domain_says() {
+    let postgres = Postgres::fresh().await;
+    let (lab, rare) = stored(&postgres).await;
+    assert_lists_are_right(&of_database(&postgres), lab, rare, 6_000).await;
+}
+
+#[tokio::test]
+async fn every_filter_finds_the_same_by_the_index() {
+    let postgres = Postgres::fresh().await;
+    let (lab, rare) = stored(&postgres).await;
+    let files = of_database(&postgres);
+    let client = look_behind(postgres.url()).await;
+    // Some in segments, some not, and some of either deleted since.
+    let before = time::macros::datetime!(2025-12-31 23:59 UTC);
+    files.index_new(before).await.expect("indexed");
+    let delete = "DELETE FROM labdata.file WHERE path_folded LIKE '%3_.csv'";
+    client.batch_execute(delete).await.expect("deleted");
+    let count = "SELECT count(*)::text FROM labdata.file f WHERE EXISTS (SELECT FROM \
+         labdata.organization o WHERE o.id = f.organization_id AND o.name = 'ours')";
+    let of_all: usize = texts(&client, count)
+        .await
+        .concat()
+        .parse()
+        .expect("a number");
+    assert_lists_are_right(&files, lab, rare, of_all).await;
+    // The rest is taken in, and segments of which much was deleted are built anew.
+    files.index_new(LATER).await.expect("indexed");
+    let left = "SELECT organization_id::text FROM labdata.file_unindexed \
+         GROUP BY organization_id HAVING count(*) > 100";
+    assert_eq!(texts(&client, left).await, [""; 0]);
+    assert_lists_are_right(&files, lab, rare, of_all).await;
+}
+
+#[tokio::test]
+async fn segments_of_which_much_was_deleted_are_built_anew() {
+    let postgres = Postgres::fresh().await;
+    let (lab, rare) = stored(&postgres).await;
+    let files = of_database(&postgres);
+    let client = look_behind(postgres.url()).await;
+    files.index_new(LATER).await.expect("indexed");
+    let delete =
+        "DELETE FROM labdata.file WHERE path_folded LIKE '%oldway%' OR path_folded LIKE '%1.csv'";
+    client.batch_execute(delete).await.expect("deleted");
+    files.index_new(LATER).await.expect("indexed");
+    let dead = "SELECT s.id::text FROM labdata.file_segment s WHERE s.replaced_at IS NULL AND 8 * ( \
+         SELECT count(*) FROM labdata.file_segment_page p, unnest(p.file_ids) file_id \
+         WHERE p.organization_id = s.organization_id AND p.segment_id = s.id \
+         AND NOT EXISTS (SELECT FROM labdata.file f WHERE f.id = file_id)) >= s.files";
+    assert_eq!(texts(&client, dead).await, [""; 0]);
+    let of_all = "SELECT (count(*) / 2)::text FROM labdata.file";
+    let of_all: usize = texts(&client, of_all)
+        .await
+        .concat()
+        .parse()
+        .expect("a number");
+    assert_lists_are_right(&files, lab, rare, of_all).await;
+}
+
+#[tokio::test]
+async fn words_of_many_files_of_a_long_segment_are_found() {
+    const INSERT: &str = "INSERT INTO labdata.file (id, organization_id, instrument_id, \
+             source_type, status, original_path, file_name, path_folded, extension, path_hash, \
+             content_type, object_key, size_bytes, crc32c, uploaded_at, created_at) \
+         SELECT gen_random_uuid(), '{organization}', '{instrument}', 'manual_upload', 'confirmed', path, path, \
+             path, NULL, sha256(path::bytea), 'text/csv', gen_random_uuid(), 1, 'AAAAAA==', \
+             '2026-01-01Z'::timestamptz + n * interval '1 s', '2026-01-01Z' FROM generate_series(1, 20000) n, \
+             LATERAL (SELECT concat(n, CASE WHEN n % 17 % 2 = 0 AND n < 19000 THEN 'x' END, \
+                 CASE WHEN n % 13 % 2 = 0 AND n < 100 THEN 'y' END) AS path) p";
+    let postgres = Postgres::fresh().await;
+    let lab = postgres.organization("lab").await.id;
+    let instrument = postgres.instrument(lab, "reader").await.id;
+    let insert = INSERT
+        .replace("{organization}", &lab.to_string())
+        .replace("{instrument}", &instrument.to_string());
+    let client = look_behind(postgres.url()).await;
+    client.batch_execute(&insert).await.expect("stored");
+    let files = of_database(&postgres).with_segments(Segments::default());
+    assert_eq!(files.index_new(LATER).await.expect("indexed"), 20_000);
+    let paths = async |query: &str| {
+        let filter = filter(None, "", query);
+        let page = files.list(lab, &filter, first(3)).await.expect("a page");
+        let paths = page
+            .items
+            .into_iter()
+            .map(|file| file.path.as_str().to_owned());
+        paths.collect::<Vec<_>>()
+    };
+    assert_eq!(paths("x").await, ["18999x", "18997x", "18995x"]);
+    assert_eq!(paths("xy").await, ["99xy", "97xy", "95xy"]);
+    assert_eq!(paths("yx").await, [""; 0]);
+}
+
+/// Lists that are read while others confirm and delete files, earlier ones among them, and while two
+/// servers index them, always show the files that were there before.
+#[tokio::test]
+async fn lists_lose_nothing_while_segments_are_replaced() {
+    const INSERT: &str = "INSERT INTO labdata.file (id, organization_id, instrument_id, \
+             source_type, status, original_path, file_name, path_folded, extension, path_hash, \
+             content_type, object_key, size_bytes, crc32c, uploaded_at, created_at) \
+         SELECT gen_random_uuid(), i.organization_id, i.id, 'manual_upload', 'confirmed', path, path, \
+             path, 'csv', sha256(path::bytea), 'text/csv', gen_random_uuid(), 1, 'AAAAAA==', \
+             '2026-01-01Z'::timestamptz - (random() * 300 * 300) * interval '1 s', '2026-01-01Z' \
+         FROM labdata.instrument i, generate_series(1, 50) n, \
+             LATERAL (SELECT concat('noise/', gen_random_uuid(), n, '.csv') AS path) p \
+         WHERE i.name = 'frequent'";
+    const DELETE: &str = "DELETE FROM labdata.file WHERE id IN (SELECT id FROM labdata.file \
+         WHERE path_folded LIKE 'noise/%' ORDER BY random() LIMIT 30)";
+    let postgres = Postgres::fresh().await;
+    let (lab, _) = stored(&postgres).await;
+    let files = of_database(&postgres);
+    let filters = ["_αβγ", "oldway", "zebra"].map(|query| filter(None, "", query));
+    let mut expected = Vec::new();
+    for filter in &filters {
+        let page = files.list(lab, filter, first(100)).await.expect("a page");
+        expected.push(page);
+    }
+    let writes = async {
+        let client = look_behind(postgres.url()).await;
+        for _ in 0..6 {
+            client.batch_execute(INSERT).await.expect("stored");
+            client.batch_execute(DELETE).await.expect("deleted");
+        }
+    };
+    let servers = [of_database(&postgres), of_database(&postgres)];
+    let indexing = async |files: &PgFileRepository| {
+        for _ in 0..4 {
+            files.index_new(LATER).await.expect("indexed");
+            tokio::task::yield_now().await;
+        }
+    };
+    let reads = async {
+        for _ in 0..30 {
+            for (filter, expected) in filters.iter().zip(&expected) {
+                let page = files.list(lab, filter, first(100)).await.expect("a page");
+                assert_eq!(page.items, expected.items, "{filter:?}");
+            }
+        }
+    };
+    tokio::join!(writes, indexing(&servers[0]), indexing(&servers[1]), reads);
+    files.index_new(LATER).await.expect("indexed");
+    let client = look_behind(postgres.url()).await;
+    // Every file is in one place, and segments are apart.
+    let misplaced = "WITH segment AS (SELECT * FROM labdata.file_segment WHERE replaced_at IS NULL), \
+         known AS (SELECT file_id FROM segment s JOIN labdata.file_segment_page p \
+             ON p.organization_id = s.organization_id AND p.segment_id = s.id, unnest(p.file_ids) file_id \
+         UNION ALL SELECT id FROM labdata.file_unindexed) \
+         SELECT f.id::text FROM labdata.file f WHERE (SELECT count(*) FROM known k WHERE k.file_id = f.id) <> 1 \
+         UNION ALL SELECT concat(one.id, ' overlaps ', other.id) FROM segment one JOIN segment other \
+         ON one.organization_id = other.organization_id AND one.id <> other.id \
+         AND (one.newest_at, one.newest_id) BETWEEN (other.oldest_at, other.oldest_id) \
+             AND (other.newest_at, other.newest_id)";
+    assert_eq!(texts(&client, misplaced).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn a_rare_part_of_a_name_is_found_by_the_index_and_no_list_reads_the_whole_table() {
     let postgres = Postgres::fresh().await;
     let (lab, rare) = stored(&postgres).await;
     let scans = "SELECT concat(seq_scan, ' ', (SELECT idx_scan > 0 FROM pg_stat_user_indexes \
-         WHERE indexrelname = 'file_keys_idx')) FROM pg_stat_user_tables WHERE relname = 'file'";
+         WHERE indexrelname = 'file_posting_pkey')) FROM pg_stat_user_tables WHERE relname = 'file'";
     let client = look_behind(postgres.url()).await;
+    let files = of_database(&postgres);
+    files.index_new(LATER).await.expect("indexed");
     let sequential = |texts: Vec<String>| texts.concat().split(' ').next().map(str::to_owned);
     let before = sequential(texts(&client, scans).await);
-    let files = Subject::<dyn FileRepository>::subject(&postgres);
-    let page = PageRequest {
-        limit: Some(50),
-        after: None,
-    };
+    let page = first(50);
     for (instrument, extensions, query) in [
         (None, "", ""),
         (Some(rare), "", ""),
