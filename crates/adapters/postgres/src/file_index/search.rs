@@ -32,10 +32,10 @@ const RAREST: &str = "SELECT word, frequency FROM (SELECT word, frequency, \
 /// All of them, where those leave too many files that do not match.
 const ALL: &str = "SELECT word, frequency FROM counted";
 
-/// Of how many segments candidates are told at once. A word that some thousand files have at the
-/// most has few in each segment; of others one or two segments have enough.
+/// Of how many segments candidates are told at once. The positions of a word that few files have are
+/// short in all segments together; of others one or two segments have enough.
 const SEGMENTS: &str = "SELECT CASE WHEN min(frequency) = 0 THEN 0 \
-     WHEN min(frequency) <= 2048 THEN 512 ELSE 2 END AS segments FROM words";
+     WHEN min(frequency) <= 16384 THEN 512 ELSE 2 END AS segments FROM words";
 const MANY_SEGMENTS: &str = "SELECT 512 AS segments";
 
 /// Not a bound, but an order to the planner, which knows neither time: to read the index. A table out
@@ -91,11 +91,11 @@ pub(crate) async fn search(
     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
     let at_least = if search.is_exact() { 1 } else { UNSURE };
     let (mut found, mut known): (Vec<FileRow>, HashSet<Uuid>) = <_>::default();
-    let (mut after, mut is_first, mut of_segments) = (conditions.after, true, 0);
+    let (mut after, mut turn, mut of_segments) = (conditions.after, Turn::First, 0);
     while of_segments < wanted {
-        let told = search.candidates(after, is_first);
+        let told = search.candidates(after, turn);
         let candidates = Candidates::of(told.load(connection).await?)?;
-        let mut rest = candidates.rest().map(Some);
+        let mut next = candidates.rest().map(|rest| (Some(rest), turn.then()));
         let mut unindexed = candidates.unindexed;
         let segments = candidates.segments.into_iter();
         let mut positions = segments.flat_map(|(segment, positions)| {
@@ -118,20 +118,42 @@ pub(crate) async fn search(
                     found.push(row);
                 }
             }
-            if is_first && tried >= UNLIKELY && 2 * (of_segments - matched) < tried {
-                rest = Some(after);
+            let unlikely = tried >= UNLIKELY && 2 * (of_segments - matched) < tried;
+            if unlikely && turn != Turn::Thorough {
+                next = Some((after, Turn::Thorough));
                 break;
             }
             // Where few match it takes fewer turns.
             most = (2 * most).min(MOST_AT_ONCE);
         }
-        let Some(rest) = rest else {
-            break;
-        };
-        (after, is_first) = (rest, false);
+        match next {
+            None => break,
+            Some(next) => (after, turn) = next,
+        }
     }
     found.sort_unstable_by_key(|row| Reverse(row.place()));
     Ok(found)
+}
+
+/// Which statement asks for candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// The first one.
+    First,
+    /// One for more segments.
+    More,
+    /// One that looks up all words.
+    Thorough,
+}
+
+impl Turn {
+    /// The one after it, for more segments.
+    fn then(self) -> Self {
+        match self {
+            Self::First | Self::More => Self::More,
+            Self::Thorough => Self::Thorough,
+        }
+    }
 }
 
 /// What is known of files that may match.
@@ -246,8 +268,9 @@ impl<'s> Search<'s> {
 
     /// Files that are in no segment and match, where they are asked for, and the segments that have
     /// all the words, the newest first.
-    fn candidates(&self, after: Option<Cursor>, is_first: bool) -> Prepared<'_, ToldSql> {
+    fn candidates(&self, after: Option<Cursor>, turn: Turn) -> Prepared<'_, ToldSql> {
         let organization = self.conditions.organization;
+        let is_first = turn == Turn::First;
         let mut query = Prepared::new();
         query.sql("WITH ");
         if is_first {

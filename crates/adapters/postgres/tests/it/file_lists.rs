@@ -202,7 +202,8 @@ async fn words_of_many_files_of_a_long_segment_are_found() {
              path, NULL, sha256(path::bytea), 'text/csv', gen_random_uuid(), 1, 'AAAAAA==', \
              '2026-01-01Z'::timestamptz + n * interval '1 s', '2026-01-01Z' FROM generate_series(1, 20000) n, \
              LATERAL (SELECT concat(n, CASE WHEN n % 17 % 2 = 0 AND n < 19000 THEN 'x' END, \
-                 CASE WHEN n % 13 % 2 = 0 AND n < 100 THEN 'y' END) AS path) p";
+                 CASE WHEN n % 13 % 2 = 0 AND n < 100 THEN 'y' END, \
+                 CASE n WHEN 7 THEN '-abcd' ELSE '-abc-bcd' END) AS path) p";
     let postgres = Postgres::fresh().await;
     let lab = postgres.organization("lab").await.id;
     let instrument = postgres.instrument(lab, "reader").await.id;
@@ -213,18 +214,18 @@ async fn words_of_many_files_of_a_long_segment_are_found() {
     client.batch_execute(&insert).await.expect("stored");
     let files = of_database(&postgres).with_segments(Segments::default());
     assert_eq!(files.index_new(LATER).await.expect("indexed"), 20_000);
-    let paths = async |query: &str| {
+    let names = async |query: &str| {
         let filter = filter(None, "", query);
         let page = files.list(lab, &filter, first(3)).await.expect("a page");
-        let paths = page
-            .items
-            .into_iter()
-            .map(|file| file.path.as_str().to_owned());
-        paths.collect::<Vec<_>>()
+        let paths = page.items.iter().map(|file| file.path.as_str());
+        let names = paths.map(|path| path.split('-').next().unwrap_or_default().to_owned());
+        names.collect::<Vec<_>>()
     };
-    assert_eq!(paths("x").await, ["18999x", "18997x", "18995x"]);
-    assert_eq!(paths("xy").await, ["99xy", "97xy", "95xy"]);
-    assert_eq!(paths("yx").await, [""; 0]);
+    assert_eq!(names("x").await, ["18999x", "18997x", "18995x"]);
+    assert_eq!(names("xy").await, ["99xy", "97xy", "95xy"]);
+    assert_eq!(names("yx").await, [""; 0]);
+    // All files have its words, and one has it.
+    assert_eq!(names("abcd").await, ["7"]);
 }
 
 /// Lists that are read while others confirm and delete files, earlier ones among them, and while two
