@@ -59,9 +59,9 @@ CREATE TABLE labdata.file_segment_page (
         REFERENCES labdata.file_segment (organization_id, id) ON DELETE CASCADE
 );
 
--- The positions of a segment that have a word, as a Roaring bitmap in its portable format, and how many. Words are one,
--- two and three neighbouring characters of the path, the instrument and the extension. A bitmap is compressed by itself, and
--- stays in its row where that fits into a page.
+-- The positions of a segment that have a word, and how many: behind an `r` as a Roaring bitmap in its portable format, or
+-- behind a `b` one bit for each, whichever is shorter. Words are one, two and three neighbouring characters of the path,
+-- the instrument and the extension. Such a row fits into a page as it is, and stays whole.
 CREATE TABLE labdata.file_posting (
     organization_id uuid NOT NULL,
     word text COLLATE "C" NOT NULL,

@@ -48,16 +48,17 @@ pub(crate) async fn listed(
 fn in_order<'q>(conditions: &'q FileConditions<'_>, wanted: i64) -> Rows<'q> {
     let mut query = Rows::new();
     query.sql("SELECT ").sql(COLUMNS).sql(" FROM ");
-    match conditions.extensions.as_deref() {
+    let extensions = conditions.extensions.as_deref();
+    match extensions.filter(|_| !conditions.need_a_search()) {
         // Each extension has an order of its own in the index; they are merged.
-        Some(several) if several.len() > 1 && !conditions.need_a_search() => {
+        Some(several) if several.len() > 1 => {
             query.sql("unnest(").texts(several.to_vec());
             query.sql(") AS wanted (e) CROSS JOIN LATERAL (SELECT * FROM labdata.file WHERE ");
             conditions.of_the_list(&mut query);
             query.sql(" AND extension = e").sql(NEWEST_FIRST);
             query.sql(" LIMIT ").count(wanted).sql(") f");
         }
-        Some([one]) if !conditions.need_a_search() => {
+        Some([one]) => {
             query.sql("labdata.file WHERE ");
             conditions.of_the_list(&mut query);
             query.sql(" AND extension = ").text(one);

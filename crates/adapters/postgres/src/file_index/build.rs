@@ -1,10 +1,8 @@
-//! Puts files into segments.
+//! Puts files into segments: which ones are waiting, and what takes the place of what.
 
 use diesel::{
     OptionalExtension as _, QueryableByName,
-    sql_types::{
-        Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid,
-    },
+    sql_types::{Array, BigInt, Bool, Integer, Nullable, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::RunQueryDsl;
 use labdata_ports::PortError;
@@ -12,14 +10,14 @@ use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
 use super::{
-    PAGE, Place,
+    Place,
+    draft::{Draft, ListedFile},
     plan::{Plan, Segment, append, late_for, renew},
-    positions,
-    words::Postings,
 };
 use crate::{
     errors::{Fault, end},
     pool::{Connection, Database},
+    sql::{self, Statement},
     transaction,
 };
 
@@ -46,20 +44,14 @@ impl Default for Segments {
 /// Positions have 16 bits, and a row that is not divided has 8,160 bytes.
 const MOST_FILES: u32 = 61_440;
 
-/// A segment ends early when it has so many words, or so many characters: its memory is bounded by
-/// them.
-const MOST_WORDS: usize = 65_536;
-const MOST_CHARACTERS: usize = 8_388_608;
-
-/// How many files are read at once, and how many words are written.
+/// How many files are read at once.
 const READ: i64 = 4_096;
-const WRITE: usize = 512;
 
 /// How long a segment is kept that was replaced: longer than any search takes.
 const KEPT: Duration = Duration::minutes(10);
 
 /// A segment is built anew when one of so many of its files was deleted.
-const DELETED: i64 = 8;
+const DELETED: u32 = 8;
 
 #[derive(QueryableByName)]
 struct Organization {
@@ -76,10 +68,6 @@ struct SegmentRow {
     #[diesel(sql_type = Bool)]
     is_full: bool,
     #[diesel(sql_type = Timestamptz)]
-    oldest_at: OffsetDateTime,
-    #[diesel(sql_type = SqlUuid)]
-    oldest_id: Uuid,
-    #[diesel(sql_type = Timestamptz)]
     newest_at: OffsetDateTime,
     #[diesel(sql_type = SqlUuid)]
     newest_id: Uuid,
@@ -91,20 +79,6 @@ struct PlaceRow {
     uploaded_at: OffsetDateTime,
     #[diesel(sql_type = SqlUuid)]
     id: Uuid,
-}
-
-#[derive(QueryableByName)]
-struct FileRow {
-    #[diesel(sql_type = SqlUuid)]
-    id: Uuid,
-    #[diesel(sql_type = Timestamptz)]
-    uploaded_at: OffsetDateTime,
-    #[diesel(sql_type = Nullable<SqlUuid>)]
-    instrument_id: Option<Uuid>,
-    #[diesel(sql_type = Nullable<Text>)]
-    extension: Option<String>,
-    #[diesel(sql_type = Text)]
-    path_folded: String,
 }
 
 #[derive(QueryableByName)]
@@ -172,7 +146,7 @@ async fn waiting(
     )
     .bind::<Timestamptz, _>(before)
     .bind::<BigInt, _>(i64::from(segments.unindexed))
-    .bind::<BigInt, _>(DELETED)
+    .bind::<BigInt, _>(i64::from(DELETED))
     .load(connection)
     .await?;
     Ok(rows.into_iter().map(|row| row.organization_id).collect())
@@ -225,7 +199,7 @@ impl Building<'_> {
         let standing = self.standing().await?;
         let most = self.most();
         let through = (self.before, Uuid::nil());
-        let unindexed = self.count_unindexed(None, through).await?;
+        let unindexed = self.count("file_unindexed", None, through).await?;
         if unindexed <= self.segments.unindexed {
             let Some(which) = self.mostly_deleted(&standing).await? else {
                 return Ok(None);
@@ -241,7 +215,9 @@ impl Building<'_> {
         let Some(plan) = renew(&standing, which, 0, most) else {
             return Ok(None);
         };
-        let late = self.count_unindexed(plan.after, plan.through).await?;
+        let late = self
+            .count("file_unindexed", plan.after, plan.through)
+            .await?;
         Ok(renew(&standing, which, late, most))
     }
 
@@ -253,7 +229,7 @@ impl Building<'_> {
     /// The segments as they stand, the newest first.
     async fn standing(&mut self) -> Result<Vec<Segment>, Fault> {
         let rows: Vec<SegmentRow> = diesel::sql_query(
-            "SELECT id, files, is_full, oldest_at, oldest_id, newest_at, newest_id \
+            "SELECT id, files, is_full, newest_at, newest_id \
              FROM labdata.file_segment WHERE organization_id = $1 AND replaced_at IS NULL \
              ORDER BY newest_at DESC, newest_id DESC",
         )
@@ -264,7 +240,6 @@ impl Building<'_> {
             id: row.id,
             files: u32::try_from(row.files).unwrap_or(0),
             is_full: row.is_full,
-            oldest: (row.oldest_at, row.oldest_id),
             newest: (row.newest_at, row.newest_id),
         };
         Ok(rows.into_iter().map(segment).collect())
@@ -282,39 +257,48 @@ impl Building<'_> {
         Ok(row.map(|row| (row.uploaded_at, row.id)))
     }
 
-    async fn count_unindexed(
+    /// How many rows a table has behind a place and up to another one.
+    async fn count(
         &mut self,
+        table: &str,
         after: Option<Place>,
         through: Place,
     ) -> Result<u32, Fault> {
-        let row: Count = diesel::sql_query(format!(
-            "SELECT count(*) FROM labdata.file_unindexed WHERE {BETWEEN}"
+        let count = format!("SELECT count(*) FROM labdata.{table}");
+        let row: Count = self
+            .between(&count, "", after, through)
+            .get_result(self.connection)
+            .await?;
+        Ok(u32::try_from(row.count).unwrap_or(u32::MAX))
+    }
+
+    /// A statement about what lies behind one place and up to another, in the order of the list from
+    /// its end.
+    fn between(
+        &self,
+        statement: &str,
+        rest: &str,
+        after: Option<Place>,
+        through: Place,
+    ) -> Statement<'static> {
+        sql::statement(format!(
+            "{statement} WHERE organization_id = $1 AND (uploaded_at, id) > (coalesce($2, '-infinity'), \
+                 coalesce($3, '00000000-0000-0000-0000-000000000000')) \
+             AND (uploaded_at, id) <= ($4, $5) {rest}"
         ))
         .bind::<SqlUuid, _>(self.organization)
         .bind::<Nullable<Timestamptz>, _>(after.map(|(at, _)| at))
         .bind::<Nullable<SqlUuid>, _>(after.map(|(_, id)| id))
         .bind::<Timestamptz, _>(through.0)
         .bind::<SqlUuid, _>(through.1)
-        .get_result(self.connection)
-        .await?;
-        Ok(u32::try_from(row.count).unwrap_or(u32::MAX))
     }
 
     /// A segment of which many files were deleted.
     async fn mostly_deleted(&mut self, standing: &[Segment]) -> Result<Option<usize>, Fault> {
         for (which, segment) in standing.iter().enumerate() {
-            let row: Count = diesel::sql_query(
-                "SELECT count(*) FROM labdata.file_deleted WHERE organization_id = $1 \
-                 AND (uploaded_at, id) >= ($2, $3) AND (uploaded_at, id) <= ($4, $5)",
-            )
-            .bind::<SqlUuid, _>(self.organization)
-            .bind::<Timestamptz, _>(segment.oldest.0)
-            .bind::<SqlUuid, _>(segment.oldest.1)
-            .bind::<Timestamptz, _>(segment.newest.0)
-            .bind::<SqlUuid, _>(segment.newest.1)
-            .get_result(self.connection)
-            .await?;
-            if row.count * DELETED >= i64::from(segment.files) {
+            let before = standing.get(which + 1).map(|before| before.newest);
+            let deleted = self.count("file_deleted", before, segment.newest).await?;
+            if deleted.saturating_mul(DELETED) >= segment.files {
                 return Ok(Some(which));
             }
         }
@@ -327,8 +311,11 @@ impl Building<'_> {
         while !finished {
             let mut draft = Draft::default();
             let exhausted = self.fill(&mut draft, plan, &mut after).await?;
-            files += u64::try_from(draft.places.len()).unwrap_or(0);
-            self.write(draft).await?;
+            files += u64::from(draft.files());
+            let most = self.most();
+            draft
+                .write(self.connection, self.organization, most)
+                .await?;
             if exhausted {
                 after = Some(plan.through);
             }
@@ -349,15 +336,15 @@ impl Building<'_> {
         after: &mut Option<Place>,
     ) -> Result<bool, Fault> {
         loop {
-            let room = i64::from(plan.files) - i64::try_from(draft.places.len()).unwrap_or(0);
-            if room <= 0 || draft.is_full() {
+            let room = i64::from(plan.files) - i64::from(draft.files());
+            if room <= 0 || draft.is_heavy() {
                 return Ok(false);
             }
             let wanted = room.min(READ);
             let files = self.files(*after, plan.through, wanted).await?;
             let read = i64::try_from(files.len()).unwrap_or(0);
             for file in files {
-                if draft.is_full() {
+                if draft.is_heavy() {
                     return Ok(false);
                 }
                 *after = Some((file.uploaded_at, file.id));
@@ -369,26 +356,22 @@ impl Building<'_> {
         }
     }
 
-    /// Files in the order of the list's end to its beginning.
+    /// Files in the order of the list from its end.
     async fn files(
         &mut self,
         after: Option<Place>,
         through: Place,
         limit: i64,
-    ) -> Result<Vec<FileRow>, Fault> {
-        let rows = diesel::sql_query(format!(
-            "SELECT id, uploaded_at, instrument_id, extension, path_folded FROM labdata.file \
-             WHERE {BETWEEN} AND uploaded_at IS NOT NULL ORDER BY uploaded_at, id LIMIT $6"
-        ))
-        .bind::<SqlUuid, _>(self.organization)
-        .bind::<Nullable<Timestamptz>, _>(after.map(|(at, _)| at))
-        .bind::<Nullable<SqlUuid>, _>(after.map(|(_, id)| id))
-        .bind::<Timestamptz, _>(through.0)
-        .bind::<SqlUuid, _>(through.1)
-        .bind::<BigInt, _>(limit)
-        .load(self.connection)
-        .await?;
-        Ok(rows)
+    ) -> Result<Vec<ListedFile>, Fault> {
+        let select =
+            "SELECT id, uploaded_at, instrument_id, extension, path_folded FROM labdata.file";
+        let in_order = "AND uploaded_at IS NOT NULL ORDER BY uploaded_at, id LIMIT $6";
+        let files = self
+            .between(select, in_order, after, through)
+            .bind::<BigInt, _>(limit)
+            .load(self.connection)
+            .await?;
+        Ok(files)
     }
 
     /// Takes segments out of searches. Their pages stay for those that have begun.
@@ -417,134 +400,9 @@ impl Building<'_> {
         let Some(through) = through else {
             return Ok(());
         };
-        diesel::sql_query(format!("DELETE FROM labdata.{table} WHERE {BETWEEN}"))
-            .bind::<SqlUuid, _>(self.organization)
-            .bind::<Nullable<Timestamptz>, _>(after.map(|(at, _)| at))
-            .bind::<Nullable<SqlUuid>, _>(after.map(|(_, id)| id))
-            .bind::<Timestamptz, _>(through.0)
-            .bind::<SqlUuid, _>(through.1)
+        self.between(&format!("DELETE FROM labdata.{table}"), "", after, through)
             .execute(self.connection)
             .await?;
         Ok(())
-    }
-
-    async fn write(&mut self, draft: Draft) -> Result<(), Fault> {
-        let places = draft.places.as_slice();
-        let (Some(oldest), Some(newest)) = (places.first(), places.last()) else {
-            return Ok(());
-        };
-        let files = u32::try_from(draft.places.len()).unwrap_or(u32::MAX);
-        let is_full = draft.is_full() || files >= self.most();
-        let segment: Id = diesel::sql_query(
-            "INSERT INTO labdata.file_segment (organization_id, files, is_full, oldest_at, oldest_id, \
-                 newest_at, newest_id) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
-        )
-        .bind::<SqlUuid, _>(self.organization)
-        .bind::<Integer, _>(i32::try_from(files).unwrap_or(i32::MAX))
-        .bind::<Bool, _>(is_full)
-        .bind::<Timestamptz, _>(oldest.0)
-        .bind::<SqlUuid, _>(oldest.1)
-        .bind::<Timestamptz, _>(newest.0)
-        .bind::<SqlUuid, _>(newest.1)
-        .get_result(self.connection)
-        .await?;
-        self.write_pages(segment.id, &draft.places).await?;
-        let words = draft.postings.into_sorted();
-        for words in words.chunks(WRITE) {
-            self.write_postings(segment.id, files, words).await?;
-        }
-        Ok(())
-    }
-
-    async fn write_pages(&mut self, segment: i64, places: &[Place]) -> Result<(), Fault> {
-        let pages = places.chunks(PAGE.into());
-        let oldest: Vec<Place> = pages
-            .clone()
-            .filter_map(|page| page.first().copied())
-            .collect();
-        let (times, ids): (Vec<_>, Vec<_>) = oldest.into_iter().unzip();
-        let all: Vec<Uuid> = places.iter().map(|(_, id)| *id).collect();
-        diesel::sql_query(
-            "INSERT INTO labdata.file_segment_page (organization_id, segment_id, number, oldest_at, \
-                 oldest_id, file_ids) \
-             SELECT $1, $2, number - 1, oldest_at, oldest_id, \
-                 ($5::uuid[])[(number - 1) * $6 + 1:number * $6] \
-             FROM unnest($3, $4) WITH ORDINALITY AS page (oldest_at, oldest_id, number)",
-        )
-        .bind::<SqlUuid, _>(self.organization)
-        .bind::<BigInt, _>(segment)
-        .bind::<Array<Timestamptz>, _>(times)
-        .bind::<Array<SqlUuid>, _>(ids)
-        .bind::<Array<SqlUuid>, _>(all)
-        .bind::<BigInt, _>(i64::from(PAGE))
-        .execute(self.connection)
-        .await?;
-        Ok(())
-    }
-
-    async fn write_postings(
-        &mut self,
-        segment: i64,
-        files: u32,
-        words: &[(Box<str>, Vec<u16>)],
-    ) -> Result<(), Fault> {
-        let texts: Vec<&str> = words.iter().map(|(word, _)| &**word).collect();
-        let frequencies: Vec<i32> = words
-            .iter()
-            .map(|(_, positions)| i32::try_from(positions.len()).unwrap_or(i32::MAX))
-            .collect();
-        let positions: Vec<Vec<u8>> = words
-            .iter()
-            .map(|(_, positions)| positions::write(positions, files))
-            .collect();
-        diesel::sql_query(
-            "INSERT INTO labdata.file_posting (organization_id, segment_id, word, frequency, positions) \
-             SELECT $1, $2, word, frequency, positions \
-             FROM unnest($3, $4, $5) AS posting (word, frequency, positions)",
-        )
-        .bind::<SqlUuid, _>(self.organization)
-        .bind::<BigInt, _>(segment)
-        .bind::<Array<Text>, _>(texts)
-        .bind::<Array<Integer>, _>(frequencies)
-        .bind::<Array<Binary>, _>(positions)
-        .execute(self.connection)
-        .await?;
-        Ok(())
-    }
-}
-
-/// What lies behind one place and up to another, in the order of the list from its end.
-const BETWEEN: &str = "organization_id = $1 \
-     AND (uploaded_at, id) > (coalesce($2, '-infinity'), coalesce($3, '00000000-0000-0000-0000-000000000000')) \
-     AND (uploaded_at, id) <= ($4, $5)";
-
-#[derive(QueryableByName)]
-struct Id {
-    #[diesel(sql_type = BigInt)]
-    id: i64,
-}
-
-/// A segment in the making.
-#[derive(Debug, Default)]
-struct Draft {
-    places: Vec<Place>,
-    postings: Postings,
-    characters: usize,
-}
-
-impl Draft {
-    fn add(&mut self, file: &FileRow) {
-        let Ok(position) = u16::try_from(self.places.len()) else {
-            return;
-        };
-        let extension = file.extension.as_deref();
-        self.postings
-            .add(position, &file.path_folded, file.instrument_id, extension);
-        self.characters += file.path_folded.len();
-        self.places.push((file.uploaded_at, file.id));
-    }
-
-    fn is_full(&self) -> bool {
-        self.postings.len() >= MOST_WORDS || self.characters >= MOST_CHARACTERS
     }
 }

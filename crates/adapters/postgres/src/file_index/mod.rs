@@ -3,6 +3,7 @@
 //! have it. What was confirmed last is in no segment yet and is looked through. See docs/adr/0009.
 
 mod build;
+mod draft;
 mod plan;
 mod positions;
 mod search;

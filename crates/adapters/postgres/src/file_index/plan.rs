@@ -10,7 +10,6 @@ pub(super) struct Segment {
     pub(super) id: i64,
     pub(super) files: u32,
     pub(super) is_full: bool,
-    pub(super) oldest: Place,
     pub(super) newest: Place,
 }
 
@@ -94,7 +93,6 @@ mod tests {
                 id,
                 files: *files,
                 is_full: *files >= MOST,
-                oldest: place(second),
                 newest: place(second + files - 1),
             });
             second += files;

@@ -3,11 +3,11 @@
 use labdata_domain::{
     file::{ExtensionFilter, File, FileFilter, NameQuery},
     ids::{InstrumentId, OrganizationId},
-    page::PageRequest,
 };
 use labdata_port_contracts::{
     Harness,
     fixtures::{Instruments, Tenants},
+    paging::{ALL, first},
 };
 use labdata_ports::files::FileRepository;
 use labdata_postgres::{Database, DatabaseSettings, PgFileRepository, Segments};
@@ -90,13 +90,6 @@ fn of_database(postgres: &Postgres) -> PgFileRepository {
     PgFileRepository::new(database).with_segments(SHORT)
 }
 
-fn first(limit: u32) -> PageRequest {
-    PageRequest {
-        limit: Some(limit),
-        after: None,
-    }
-}
-
 /// Fails unless the first pages of every filter show what the domain says.
 async fn assert_lists_are_right(
     files: &PgFileRepository,
@@ -104,12 +97,8 @@ async fn assert_lists_are_right(
     rare: InstrumentId,
     of_all: usize,
 ) {
-    let all = PageRequest {
-        limit: None,
-        after: None,
-    };
     let everything = FileFilter::default();
-    let everything = files.list(lab, &everything, all).await.expect("a list");
+    let everything = files.list(lab, &everything, ALL).await.expect("a list");
     let everything = everything.items;
     assert_eq!(everything.len(), of_all);
     for query in QUERIES {
