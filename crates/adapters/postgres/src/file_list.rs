@@ -10,8 +10,13 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{file::FileFilter, ids::OrganizationId, page::PageRequest};
 
 use crate::{
-    errors::Fault, file_conditions::FileConditions, file_index, file_rows::FileRow,
-    paging::overfetched, pool::Connection, prepared::Prepared,
+    errors::Fault,
+    file_conditions::FileConditions,
+    file_index::{self, Memory},
+    file_rows::FileRow,
+    paging::overfetched,
+    pool::Connection,
+    prepared::Prepared,
 };
 
 /// The columns of [`FileRow`], in its order.
@@ -27,6 +32,7 @@ pub(crate) type Rows<'q> = Prepared<'q, SqlTypeOf<AsSelect<FileRow, Pg>>>;
 /// The rows of a page of a listing, and one more where more follow.
 pub(crate) async fn listed(
     connection: &mut Connection,
+    memory: &Memory,
     organization: OrganizationId,
     filter: &FileFilter,
     page: PageRequest,
@@ -35,7 +41,7 @@ pub(crate) async fn listed(
     let wanted = overfetched(page);
     // A whole list is read as it is.
     let mut rows = if conditions.need_a_search() && page.limit.is_some() {
-        file_index::search(connection, &conditions, wanted).await?
+        file_index::search(connection, memory, &conditions, wanted).await?
     } else {
         in_order(&conditions, wanted).load(connection).await?
     };

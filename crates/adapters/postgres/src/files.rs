@@ -1,5 +1,7 @@
 //! Records of files.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -20,7 +22,7 @@ use uuid::Uuid;
 use crate::{
     errors::{Fault, corrupt, end, port_error, retried},
     events,
-    file_index::{Segments, index_new},
+    file_index::{Memory, Segments, index_new},
     file_list::listed,
     file_rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash, size_column},
     file_sweep as sweep,
@@ -37,6 +39,8 @@ const MAX_ROUNDS: u32 = 16;
 pub struct PgFileRepository {
     database: Database,
     segments: Segments,
+    /// Shared by all copies.
+    memory: Arc<Memory>,
 }
 
 impl PgFileRepository {
@@ -46,6 +50,7 @@ impl PgFileRepository {
         Self {
             database,
             segments: Segments::default(),
+            memory: Arc::default(),
         }
     }
 
@@ -303,10 +308,11 @@ impl FileRepository for PgFileRepository {
         filter: &FileFilter,
         page: PageRequest,
     ) -> Result<Page<File>, PortError> {
-        let (database, filter) = (self.database.clone(), filter.clone());
+        let (database, memory) = (self.database.clone(), self.memory.clone());
+        let filter = filter.clone();
         let listing = async move {
             let mut connection = database.connection().await?;
-            Ok::<_, PortError>(listed(&mut connection, organization, &filter, page).await?)
+            Ok::<_, PortError>(listed(&mut connection, &memory, organization, &filter, page).await?)
         };
         let rows = self.database.beside_connections(listing).await??;
         let mut files = Vec::with_capacity(rows.len());

@@ -45,12 +45,6 @@ const LIMITS: [(i64, &str); 9] = [
     (8_192, " LIMIT 8192"),
 ];
 
-/// How many rows [`Prepared::limit`] asks for: at least that many.
-pub(crate) fn round_up(rows: i64) -> i64 {
-    let mut limits = LIMITS.iter().map(|(limit, _)| *limit);
-    limits.find(|limit| *limit >= rows).unwrap_or(rows)
-}
-
 impl<'q, Row> Prepared<'q, Row> {
     pub(crate) fn new() -> Self {
         Self {
@@ -91,8 +85,8 @@ impl<'q, Row> Prepared<'q, Row> {
         self.push(Piece::Count(value))
     }
 
-    /// `LIMIT` with [`round_up`] of that number in the statement's text: the database may then plan
-    /// it once for all, where a parameter would have it plan the statement every time.
+    /// `LIMIT` with a round number in the statement's text, at least that many: the database may then
+    /// plan it once for all, where a parameter would have it plan the statement every time.
     pub(crate) fn limit(&mut self, rows: i64) -> &mut Self {
         match LIMITS.iter().find(|(limit, _)| *limit >= rows) {
             Some((_, sql)) => self.sql(sql),

@@ -10,24 +10,26 @@ use futures::future::join_all;
 
 use crate::{
     Bench, median,
-    support::{self, PlainConnection},
+    support::{self, PlainConnection, Server},
 };
 
 const FEW: u32 = 1_000;
 const MANY: u32 = 1_000_000;
 /// So many of them were confirmed since the last ones were indexed: half of what may be left so.
 const UNINDEXED: u32 = 512;
-/// Requests of which the median counts, after some that warm up.
-const REQUESTS: usize = 200;
-const WARM: usize = 50;
-const ROUNDS: usize = 5;
+/// Few and many are asked in turn, so often and so many times, after some that warm up: a machine that
+/// others use as well is slow for seconds at times.
+const ROUNDS: usize = 25;
+const REQUESTS: usize = 40;
+const WARM: usize = 10;
 const CONNECTIONS: usize = 16;
 /// Requests of one connection in a round.
 const LOAD: usize = 400;
 
 /// Files of two instruments, one of which has few; with a frequent extension and a rare one; with
 /// parts that all names have, few, some ten, those of the oldest third, and numbers that are in one
-/// each. Few are one of twenty in the first thousand, so that a list of 50 has 50 there, and one of a
+/// each. Few are one of twenty in the first thousand, so that a list of 50 has 50 there as well (for
+/// that some have a further number, and the few of the rare instrument an extension), and one of a
 /// thousand after it. Ids begin with the time, as the platform makes them.
 const INSERT: &str = "INSERT INTO labdata.file (id, organization_id, instrument_id, source_type, \
          status, original_path, file_name, path_folded, extension, path_hash, content_type, \
@@ -41,31 +43,32 @@ const INSERT: &str = "INSERT INTO labdata.file (id, organization_id, instrument_
      CROSS JOIN LATERAL (SELECT n % CASE WHEN n <= 1000 THEN 20 ELSE 1000 END) few (place) \
      CROSS JOIN LATERAL (SELECT CASE place WHEN 7 THEN 'rare' ELSE 'frequent' END) o (instrument) \
      JOIN labdata.instrument i ON i.name = o.instrument \
-     CROSS JOIN LATERAL (SELECT CASE WHEN place = 3 THEN 'fcs' WHEN n % 7 = 0 THEN 'xlsx' ELSE 'csv' END) \
+     CROSS JOIN LATERAL (SELECT CASE WHEN place = 3 THEN 'fcs' \
+         WHEN n % 7 = 0 OR n <= 1000 AND place = 7 THEN 'xlsx' ELSE 'csv' END) \
          e (extension) \
      CROSS JOIN LATERAL (SELECT concat('runs/2026-', lpad((n % 12 + 1)::text, 2, '0'), '/plate_', \
          lpad(n::text, 7, '0'), CASE WHEN place = 3 THEN '_flow' END, \
          CASE WHEN n % 100000 = 4242 OR n <= 10 THEN '_µ' END, \
+         CASE WHEN n <= 1000 AND place = 5 THEN '-12377' END, \
          CASE WHEN n <= 300 OR n BETWEEN 1001 AND 300000 THEN '-q' END, '.', extension)) p (path)";
 
 pub(crate) async fn run(bench: &Bench) {
-    let frequent = bench.instrument("frequent").await;
-    let rare = bench.instrument("rare").await;
+    let few = Bench {
+        server: Server::start(&[]).await,
+    };
+    let (few_filters, many_filters) = (filled(&few).await, filled(bench).await);
     let database = bench.server.database().await;
-    let filters = filters(&frequent, &rare);
-    database
-        .execute(INSERT, &[&1_i32, &i32::try_from(FEW).unwrap()])
-        .await
-        .unwrap();
-    database
-        .batch_execute("VACUUM ANALYZE labdata.file")
-        .await
-        .unwrap();
-    let few = measure(bench, &filters).await;
     fill(&database).await;
-    let many = measure(bench, &filters).await;
+    let names = few_filters.iter().map(|(name, _)| *name);
+    let queries = |filters: &[(_, String)]| {
+        let queries = filters.iter().map(|(_, query)| query.clone());
+        queries.collect::<Vec<_>>()
+    };
+    let (few_queries, many_queries) = (queries(&few_filters), queries(&many_filters));
+    let medians = measure([(&few, few_queries), (bench, many_queries)]).await;
+    few.server.stop().await;
     println!("p50 of 50 files at one connection (< 2 ms at {MANY}, and <= 1.5 of that at {FEW}):");
-    for ((name, _), (few, many)) in filters.iter().zip(few.iter().zip(&many)) {
+    for (name, [few, many]) in names.zip(medians) {
         println!("  {name:28} {few:6.2} ms  {many:6.2} ms  {:.2}", many / few);
     }
     for protocol in ["simple", "prepared"] {
@@ -83,7 +86,18 @@ pub(crate) async fn run(bench: &Bench) {
     }
 }
 
-/// What is asked for, and how.
+/// Stores few files; yields what is asked for, and how.
+async fn filled(bench: &Bench) -> Vec<(&'static str, String)> {
+    let frequent = bench.instrument("frequent").await;
+    let rare = bench.instrument("rare").await;
+    let database = bench.server.database().await;
+    let last = i32::try_from(FEW).unwrap();
+    database.execute(INSERT, &[&1_i32, &last]).await.unwrap();
+    let analyze = "VACUUM ANALYZE labdata.file";
+    database.batch_execute(analyze).await.unwrap();
+    filters(&frequent, &rare)
+}
+
 fn filters(frequent: &str, rare: &str) -> Vec<(&'static str, String)> {
     vec![
         ("all", String::new()),
@@ -209,24 +223,28 @@ async fn get(client: &mut PlainConnection, query: &str) -> Duration {
     start.elapsed()
 }
 
-/// The median of each filter, in milliseconds: that of some rounds, as a machine that others use as well
-/// is slow for seconds at times.
-async fn measure(bench: &Bench, filters: &[(&str, String)]) -> Vec<f64> {
-    let mut client = bench.server.plain_connection().await;
-    let mut rounds = vec![Vec::new(); filters.len()];
+/// The medians of each query on two servers, in milliseconds.
+async fn measure(servers: [(&Bench, Vec<String>); 2]) -> Vec<[f64; 2]> {
+    let mut clients = Vec::new();
+    for (bench, queries) in servers {
+        clients.push((bench.server.plain_connection().await, queries));
+    }
+    let queries = clients[0].1.len();
+    let mut taken = vec![[const { Vec::new() }; 2]; queries];
     for _ in 0..ROUNDS {
-        for ((_, query), medians) in filters.iter().zip(&mut rounds) {
-            for _ in 0..WARM {
-                get(&mut client, query).await;
+        for (which, taken) in taken.iter_mut().enumerate() {
+            for ((client, queries), taken) in clients.iter_mut().zip(taken) {
+                for _ in 0..WARM {
+                    get(client, &queries[which]).await;
+                }
+                for _ in 0..REQUESTS {
+                    taken.push(get(client, &queries[which]).await);
+                }
             }
-            let mut taken = Vec::new();
-            for _ in 0..REQUESTS {
-                taken.push(get(&mut client, query).await);
-            }
-            medians.push(median(&taken));
         }
     }
-    rounds.into_iter().map(support::median).collect()
+    let medians = |taken: [Vec<Duration>; 2]| taken.map(|taken| median(&taken));
+    taken.into_iter().map(medians).collect()
 }
 
 /// Lists per second over all connections.

@@ -6,7 +6,7 @@ use diesel::{
 };
 use diesel_async::RunQueryDsl;
 use labdata_ports::PortError;
-use time::{Duration, OffsetDateTime};
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::{
@@ -46,9 +46,6 @@ const MOST_FILES: u32 = 61_440;
 
 /// How many files are read at once.
 const READ: i64 = 4_096;
-
-/// How long a segment is kept that was replaced: longer than any search takes.
-const KEPT: Duration = Duration::minutes(10);
 
 /// A segment is built anew when one of so many of its files was deleted.
 const DELETED: u32 = 8;
@@ -102,7 +99,6 @@ pub(crate) async fn index_new(
     before: OffsetDateTime,
 ) -> Result<u64, PortError> {
     let mut connection = database.connection().await?;
-    forget_replaced(&mut connection).await?;
     let mut indexed = 0;
     for organization in waiting(&mut connection, segments, before).await? {
         let mut building = Building {
@@ -120,16 +116,6 @@ pub(crate) async fn index_new(
         }
     }
     Ok(indexed)
-}
-
-async fn forget_replaced(connection: &mut Connection) -> Result<(), Fault> {
-    diesel::sql_query(
-        "DELETE FROM labdata.file_segment WHERE replaced_at < now() - $1 * interval '1 s'",
-    )
-    .bind::<BigInt, _>(KEPT.whole_seconds())
-    .execute(connection)
-    .await?;
-    Ok(())
 }
 
 /// Organizations of which there may be something to build.
@@ -230,8 +216,7 @@ impl Building<'_> {
     async fn standing(&mut self) -> Result<Vec<Segment>, Fault> {
         let rows: Vec<SegmentRow> = diesel::sql_query(
             "SELECT id, files, is_full, newest_at, newest_id \
-             FROM labdata.file_segment WHERE organization_id = $1 AND replaced_at IS NULL \
-             ORDER BY newest_at DESC, newest_id DESC",
+             FROM labdata.file_segment WHERE organization_id = $1 ORDER BY newest_at DESC, newest_id DESC",
         )
         .bind::<SqlUuid, _>(self.organization)
         .load(self.connection)
@@ -306,7 +291,7 @@ impl Building<'_> {
     }
 
     async fn build(&mut self, plan: &Plan) -> Result<u64, Fault> {
-        self.replace(&plan.replaced).await?;
+        self.remove(&plan.replaced).await?;
         let (mut after, mut files, mut finished) = (plan.after, 0, false);
         while !finished {
             let mut draft = Draft::default();
@@ -374,19 +359,15 @@ impl Building<'_> {
         Ok(files)
     }
 
-    /// Takes segments out of searches. Their pages stay for those that have begun.
-    async fn replace(&mut self, segments: &[i64]) -> Result<(), Fault> {
-        for statement in [
-            "UPDATE labdata.file_segment SET replaced_at = now() \
-             WHERE organization_id = $1 AND id = ANY ($2)",
-            "DELETE FROM labdata.file_posting WHERE organization_id = $1 AND segment_id = ANY ($2)",
-        ] {
-            diesel::sql_query(statement)
-                .bind::<SqlUuid, _>(self.organization)
-                .bind::<Array<BigInt>, _>(segments)
-                .execute(self.connection)
-                .await?;
-        }
+    /// Removes segments with their pages and postings.
+    async fn remove(&mut self, segments: &[i64]) -> Result<(), Fault> {
+        diesel::sql_query(
+            "DELETE FROM labdata.file_segment WHERE organization_id = $1 AND id = ANY ($2)",
+        )
+        .bind::<SqlUuid, _>(self.organization)
+        .bind::<Array<BigInt>, _>(segments)
+        .execute(self.connection)
+        .await?;
         Ok(())
     }
 

@@ -4,9 +4,12 @@
 
 mod build;
 mod draft;
+mod memory;
 mod plan;
 mod positions;
+mod reader;
 mod search;
+mod walk;
 mod words;
 
 use time::OffsetDateTime;
@@ -14,6 +17,7 @@ use uuid::Uuid;
 
 pub use build::Segments;
 pub(crate) use build::index_new;
+pub(crate) use memory::Memory;
 pub(crate) use search::search;
 
 /// A place in the list, which is ordered by it, the greatest first.

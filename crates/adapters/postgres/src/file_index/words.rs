@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 /// The longest groups of neighbouring characters that are words.
-pub(super) const GRAM: usize = 3;
+const GRAM: usize = 3;
 
 /// The most words that a part is looked up by: some already leave few files.
 const MOST_OF_PART: usize = 16;

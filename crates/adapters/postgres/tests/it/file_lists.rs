@@ -1,7 +1,7 @@
 //! Listings among many files.
 
 use labdata_domain::{
-    file::{ExtensionFilter, File, FileFilter, NameQuery},
+    file::{ExtensionFilter, File, FileFilter, FilePath, NameQuery},
     ids::{InstrumentId, OrganizationId},
 };
 use labdata_port_contracts::{
@@ -168,7 +168,7 @@ async fn segments_of_which_much_was_deleted_are_built_anew() {
         "DELETE FROM labdata.file WHERE path_folded LIKE '%oldway%' OR path_folded LIKE '%1.csv'";
     client.batch_execute(delete).await.expect("deleted");
     files.index_new(LATER).await.expect("indexed");
-    let dead = "SELECT s.id::text FROM labdata.file_segment s WHERE s.replaced_at IS NULL AND 8 * ( \
+    let dead = "SELECT s.id::text FROM labdata.file_segment s WHERE 8 * ( \
          SELECT count(*) FROM labdata.file_segment_page p, unnest(p.file_ids) file_id \
          WHERE p.organization_id = s.organization_id AND p.segment_id = s.id \
          AND NOT EXISTS (SELECT FROM labdata.file f WHERE f.id = file_id)) >= s.files";
@@ -215,6 +215,57 @@ async fn words_of_many_files_of_a_long_segment_are_found() {
     assert_eq!(names("yx").await, [""; 0]);
     // All files have its words, and one has it.
     assert_eq!(names("abcd").await, ["7"]);
+}
+
+#[tokio::test]
+async fn what_is_known_of_segments_is_not_read_again_until_others_stand() {
+    let postgres = Postgres::fresh().await;
+    let (lab, _) = stored(&postgres).await;
+    let client = look_behind(postgres.url()).await;
+    let files = of_database(&postgres);
+    files.index_new(LATER).await.expect("indexed");
+    let paths = async |query: &str| {
+        let filter = filter(None, "", query);
+        let page = files.list(lab, &filter, first(100)).await.expect("a page");
+        page.items
+            .into_iter()
+            .map(|file| file.path)
+            .collect::<Vec<_>>()
+    };
+    let queries = ["_αβγ", "oldway", "zebra", "plate"];
+    let mut before = Vec::new();
+    for query in queries {
+        before.push(paths(query).await);
+    }
+    let hide = "ALTER TABLE labdata.file_posting RENAME TO hidden_posting; \
+         ALTER TABLE labdata.file_segment_page RENAME TO hidden_page";
+    client.batch_execute(hide).await.expect("hidden");
+    for (query, before) in queries.iter().zip(&before) {
+        assert_eq!(&paths(query).await, before, "{query}");
+    }
+    let show = "ALTER TABLE labdata.hidden_posting RENAME TO file_posting; \
+         ALTER TABLE labdata.hidden_page RENAME TO file_segment_page";
+    client.batch_execute(show).await.expect("shown");
+    // Another server builds most segments anew, so that other files are in their positions.
+    let delete =
+        "DELETE FROM labdata.file WHERE path_folded LIKE '%3%' OR path_folded LIKE '%zebra%'";
+    client.batch_execute(delete).await.expect("deleted");
+    of_database(&postgres)
+        .index_new(LATER)
+        .await
+        .expect("indexed");
+    for (query, before) in queries.iter().zip(before) {
+        let found = paths(query).await;
+        let left =
+            |path: &FilePath| !path.as_str().contains('3') && !path.as_str().contains("zebra");
+        let left: Vec<FilePath> = before.into_iter().filter(left).collect();
+        assert!(found.starts_with(&left), "{query}");
+        assert!(
+            found.iter().all(|path| path.as_str().contains(query)),
+            "{query}"
+        );
+        assert!(!found.is_empty() || *query == "zebra", "{query}");
+    }
 }
 
 /// Lists that are read while others confirm and delete files, earlier ones among them, and while two
@@ -267,7 +318,7 @@ async fn lists_lose_nothing_while_segments_are_replaced() {
     files.index_new(LATER).await.expect("indexed");
     let client = look_behind(postgres.url()).await;
     // Every file is in one place, and segments are apart.
-    let misplaced = "WITH segment AS (SELECT * FROM labdata.file_segment WHERE replaced_at IS NULL), \
+    let misplaced = "WITH segment AS (SELECT * FROM labdata.file_segment), \
          known AS (SELECT file_id FROM segment s JOIN labdata.file_segment_page p \
              ON p.organization_id = s.organization_id AND p.segment_id = s.id, unnest(p.file_ids) file_id \
          UNION ALL SELECT id FROM labdata.file_unindexed) \
