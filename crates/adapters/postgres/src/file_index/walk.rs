@@ -14,11 +14,6 @@ use super::{
 };
 use crate::{errors::Fault, file_conditions::FileConditions};
 
-/// Of a part's words its rarest ones are looked up; more leave hardly fewer files. One that many files
-/// have takes long to read: only one of those, where there is no other.
-const RAREST: usize = 4;
-const RARE: u32 = 16;
-
 /// In so many segments words are looked up at first, then in so many times more of them: most searches
 /// end in the newest, and others need all.
 const SEGMENTS: usize = 2;
@@ -81,9 +76,7 @@ impl Words {
         }
         part.sort_unstable_by_key(Known::frequency);
         if !thorough {
-            let rare = |word: &&Known<'_>| word.frequency() < files / RARE;
-            let rarest = part.iter().take(RAREST).take_while(rare).count();
-            part.truncate(rarest.max(1));
+            part.truncate(telling(&part, files));
         }
         all.append(&mut part);
         // What all files have tells nothing.
@@ -103,6 +96,20 @@ impl Known<'_> {
     fn frequency(&self) -> u32 {
         self.posting.frequency
     }
+}
+
+/// How many of a part's words are to be looked up, of which the rarest is the first: until they would
+/// leave less than one file, were they independent. More leave hardly fewer, and one that half of the
+/// files have takes as long to read as it tells little.
+fn telling(part: &[Known<'_>], files: u32) -> usize {
+    let mut left = u64::from(files);
+    let tells = part.iter().enumerate().take_while(|(which, word)| {
+        let frequency = word.frequency();
+        let tells = *which == 0 || left > 0 && frequency < files / 2;
+        left = left * u64::from(frequency) / u64::from(files.max(1));
+        tells
+    });
+    tells.count()
 }
 
 /// A walk through the segments that come after a place.
@@ -315,17 +322,21 @@ mod tests {
             chosen(&words, &frequencies, thorough).map(|choice| choice.map(|words| words.concat()))
         };
         let found = |all: &str, any: &str| Some([all.to_owned(), any.to_owned()]);
-        // Four rare ones at the most,
+        // So many that less than one file would be left,
+        assert_eq!(
+            choice([155, 99, 160, 160, 160, 150, 800, 1, 1], false),
+            found("abfg", "hi")
+        );
+        // fewer where they are rarer,
         assert_eq!(
             choice([5, 99, 3, 1, 2, 4, 800, 1, 1], false),
-            found("cdefg", "hi")
+            found("deg", "hi")
         );
-        // only those where there are fewer,
+        // none that half of the files have but where there is no other,
         assert_eq!(
-            choice([900, 5, 800, 3, 700, 900, 800, 1, 1], false),
+            choice([900, 50, 800, 60, 850, 900, 800, 1, 1], false),
             found("bdg", "hi")
         );
-        // the rarest one where none is rare,
         assert_eq!(
             choice([900, 800, 700, 800, 900, 999, 1, 1, 0], false),
             found("cg", "h")
