@@ -24,10 +24,10 @@ use labdata_postgres::{
     PgTenancyRepository, PgTriggerStore, migrate,
 };
 use labdata_ray_runner::{RayRunner, Settings as RaySettings};
+use labdata_worker::{PATIENCE, RunWorkerSettings};
 
 use crate::{
     app::Readiness,
-    run_worker::{PATIENCE, RunWorkerSettings},
     settings::{Backend, NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
 };

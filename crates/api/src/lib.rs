@@ -5,13 +5,9 @@
 //! [`http::error`]. Only `compose` names an adapter.
 
 pub mod app;
-pub mod background;
 pub mod commands;
 pub mod compose;
-pub mod demo;
 pub mod http;
 pub mod routes;
-pub mod run_worker;
 pub mod settings;
-pub mod sparkline;
 pub mod system;

@@ -5,12 +5,10 @@ use std::{
 };
 
 use anyhow::Context;
+use labdata_demo::{SIMULATED, SIMULATED_NAME, tell};
 
 use super::{arguments::Demo, output::say, server::RunningServer, signals::Signals};
-use crate::{
-    demo::{SIMULATED, SIMULATED_NAME, tell},
-    settings::Settings,
-};
+use crate::settings::Settings;
 
 /// Tells the story on an empty platform that is thrown away at the end.
 pub(super) async fn demo(
@@ -62,7 +60,7 @@ async fn play(
         "An empty platform serves on {url} after {} ms. Its input: {name}",
         started.elapsed().as_millis()
     ));
-    tell(url, key.reveal(), name, bytes)
+    tell(url, key.reveal(), name, bytes, &say)
         .await
         .context("the story ended early")?;
     say(&format!(

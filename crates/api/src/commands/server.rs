@@ -10,11 +10,11 @@ use actix_web::dev::ServerHandle;
 use anyhow::Context;
 use labdata_application::first_start::first_start;
 use labdata_domain::api_key::PlainApiKey;
+use labdata_worker::Background;
 use tokio::task::JoinHandle;
 
 use crate::{
     app::App,
-    background::Background,
     compose::{DatabaseServer, Platform, run_worker},
     http,
     settings::{Settings, url_of},

@@ -1,8 +1,9 @@
 //! `labdata worker`
 
+use labdata_worker::Background;
+
 use super::{output::say, signals::Signals};
 use crate::{
-    background::Background,
     compose::{DatabaseServer, run_worker},
     settings::Settings,
 };

@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use labdata_api::{background::Background, run_worker::RunWorkerSettings};
 use labdata_domain::scope::Scope;
 use labdata_memory::InMemoryJobRunner;
 use labdata_ports::runner::{RunLimits, RunSpec};
+use labdata_worker::{Background, RunWorkerSettings};
 use reqwest::Method;
 use serde_json::{Value, json};
 

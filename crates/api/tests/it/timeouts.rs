@@ -2,12 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use labdata_api::{
-    background::Background,
-    run_worker::{PATIENCE, RunWorkerSettings},
-};
 use labdata_local_runner::{LocalRunner, Settings};
 use labdata_ports::runner::RunLimits;
+use labdata_worker::{Background, PATIENCE, RunWorkerSettings};
 use serde_json::{Value, json};
 
 use crate::{

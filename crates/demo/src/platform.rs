@@ -6,10 +6,10 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::client::Client;
+use crate::client::Client;
 
 /// The script of the job: standard library only.
-const SCRIPT: &str = include_str!("../../demo/parse_growth_curves.py");
+const SCRIPT: &str = include_str!("../assets/parse_growth_curves.py");
 
 /// How long the story waits for the script.
 const PATIENCE: Duration = Duration::from_mins(1);

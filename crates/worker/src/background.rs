@@ -19,7 +19,7 @@ use tokio::{
     time::{MissedTickBehavior, sleep, timeout},
 };
 
-use crate::run_worker::{self, RunWorkerSettings};
+use crate::runs::{self, RunWorkerSettings};
 
 /// How often e-mails that are due are looked for.
 const EMAILS_EVERY: Duration = Duration::from_secs(1);
@@ -49,7 +49,7 @@ impl Background {
         runs: RunWorkerSettings,
     ) -> Self {
         let (stopping, stopped) = watch::channel(false);
-        let runs = run_worker::spawn(ports.clone(), runs, stopped.clone());
+        let runs = runs::spawn(ports.clone(), runs, stopped.clone());
         let emails = mailer.map(|mailer| {
             let (ports, public_url) = (ports.clone(), public_url.trim_end_matches('/').to_owned());
             tokio::spawn(async move { keep_mailing(&ports, &*mailer, &public_url, stopped).await })

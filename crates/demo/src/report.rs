@@ -1,10 +1,10 @@
 //! The story's end: a line for each well.
 
-use super::{
+use crate::{
     gen5::{KineticExport, Well},
     growth::Growth,
+    sparkline::sparkline,
 };
-use crate::sparkline::sparkline;
 
 /// Characters of a curve.
 const CURVE: usize = 40;

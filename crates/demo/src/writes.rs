@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{gen5::KineticExport, growth::Growth};
+use crate::{gen5::KineticExport, growth::Growth};
 
 /// The tables of a lab that measures growth, each with its definition, in the order in which they
 /// reference each other.

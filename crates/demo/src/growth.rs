@@ -1,6 +1,6 @@
 //! What a growth curve says.
 
-use super::gen5::Well;
+use crate::gen5::Well;
 
 /// Reads over which a slope is taken: the noise of one read then counts little.
 const WINDOW: usize = 7;
@@ -52,7 +52,7 @@ fn slope(points: &[(f64, f64)]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::{SIMULATED, gen5::KineticExport};
+    use crate::{SIMULATED, gen5::KineticExport};
 
     fn growth(values: &[f64]) -> Growth {
         let hours: Vec<f64> = (0..u32::try_from(values.len()).unwrap())

@@ -9,46 +9,37 @@ use std::collections::HashSet;
 /// A file is no kinetic export that this reads; the text names the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Gen5Error(String);
+pub(crate) struct Gen5Error(String);
 
 /// A kinetic measurement of a plate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct KineticExport {
+pub(crate) struct KineticExport {
     /// What the header says, in its order.
-    pub header: Vec<(String, String)>,
+    pub(crate) header: Vec<(String, String)>,
     /// The wells, in the order of the file.
-    pub wells: Vec<Well>,
+    pub(crate) wells: Vec<Well>,
     /// When each read began, in hours from the start.
-    pub hours: Vec<f64>,
+    pub(crate) hours: Vec<f64>,
 }
 
 /// One well's curve.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Well {
+pub(crate) struct Well {
     /// Its name, such as `A1`.
-    pub name: String,
+    pub(crate) name: String,
     /// A value for each read; none where the reader gave none.
-    pub values: Vec<Option<f64>>,
+    pub(crate) values: Vec<Option<f64>>,
 }
 
 /// What the reader writes where it has no value.
 const NO_VALUE: [&str; 6] = ["", "OVRFLW", "?????", "*****", "-----", "NaN"];
 
 impl KineticExport {
-    /// The header's value of that name.
-    #[must_use]
-    pub fn fact(&self, name: &str) -> Option<&str> {
-        self.header
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
-    }
-
     /// Reads an export in UTF-8, UTF-16 with a mark, or a single-byte encoding.
     ///
     /// # Errors
     /// [`Gen5Error`], naming the first line that is wrong.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Gen5Error> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Gen5Error> {
         let text = decode(bytes);
         let mut lines = text.lines().zip(1_usize..);
         let mut header = Vec::new();
@@ -255,6 +246,13 @@ mod tests {
         Time\tT° 600\tA1\tB12\r\n0:00:30\t37.0\t-0.066\tOVRFLW\r\n1:30:00\t37.1\t0.5\t1.25\r\n\
         0:00:00\r\n0:00:00\t\t\t\r\n\r\nResults\r\n\t1\t2\r\n";
 
+    fn header_value<'a>(export: &'a KineticExport, name: &str) -> Option<&'a str> {
+        let mut fields = export.header.iter();
+        fields
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
     fn error(text: &str) -> String {
         KineticExport::parse(text.as_bytes())
             .unwrap_err()
@@ -270,8 +268,8 @@ mod tests {
             (export.wells[1].name.as_str(), export.wells[1].values[0]),
             ("B12", None)
         );
-        assert_eq!(export.fact("Reader Type"), Some("X"));
-        assert_eq!(export.fact("Time"), Some("12:30:01 PM"));
+        assert_eq!(header_value(&export, "Reader Type"), Some("X"));
+        assert_eq!(header_value(&export, "Time"), Some("12:30:01 PM"));
     }
 
     #[test]

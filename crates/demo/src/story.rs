@@ -6,15 +6,14 @@ use anyhow::{Context, bail, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{
+use crate::{
     client::Client,
     gen5::KineticExport,
     platform::{self, Parsed},
     report,
-    steps::Steps,
+    steps::{Say, Steps},
     writes,
 };
-use crate::commands::say;
 
 /// The plate that the script writes.
 const PLATE: &str = "Plate 1, parsed in the lab";
@@ -23,9 +22,15 @@ const PLATE: &str = "Plate 1, parsed in the lab";
 ///
 /// # Errors
 /// The first step that did not succeed.
-pub(crate) async fn tell(url: &str, key: &str, file_name: &str, file: &[u8]) -> anyhow::Result<()> {
+pub async fn tell(
+    url: &str,
+    key: &str,
+    file_name: &str,
+    file: &[u8],
+    say: Say<'_>,
+) -> anyhow::Result<()> {
     let client = Client::new(url, key)?;
-    let mut steps = Steps::begin();
+    let mut steps = Steps::begin(say);
 
     let instrument = create_instrument(&client)
         .await
@@ -119,7 +124,7 @@ pub(crate) async fn tell(url: &str, key: &str, file_name: &str, file: &[u8]) -> 
     );
 
     on_platform(&client, &export, (file_name, file), &mut steps).await?;
-    say(&format!("\n{}\n", report::table(&export)));
+    steps.say(&format!("\n{}\n", report::table(&export)));
     Ok(())
 }
 
@@ -128,7 +133,7 @@ async fn on_platform(
     client: &Client,
     export: &KineticExport,
     (file_name, file): (&str, &[u8]),
-    steps: &mut Steps,
+    steps: &mut Steps<'_>,
 ) -> anyhow::Result<()> {
     let (instrument, job) = platform::prepare(client)
         .await
@@ -153,7 +158,7 @@ async fn on_platform(
             let result = format!("{points} points of its execution, all equal");
             steps.done("read back what it wrote", &result);
         }
-        Parsed::NotHere(why) => say(&format!(
+        Parsed::NotHere(why) => steps.say(&format!(
             "     No job can run on this machine, so this part of the story is left out:\n     \
              {why}"
         )),
@@ -302,7 +307,7 @@ async fn check_results(client: &Client, export: &KineticExport) -> anyhow::Resul
         let [row] = rows.as_slice() else {
             bail!("{} results of {}", rows.len(), well.name)
         };
-        let growth = super::growth::Growth::of(well, &export.hours);
+        let growth = crate::growth::Growth::of(well, &export.hours);
         let same = same(field(row, "start_od").as_f64(), growth.start)
             && same(field(row, "max_od").as_f64(), growth.max)
             && same(field(row, "max_od_per_h").as_f64(), growth.max_rate);

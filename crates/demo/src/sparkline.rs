@@ -4,8 +4,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /// Draws the values in at most `width` characters, each the mean of its share of the values, from
 /// the lowest bar at `low` to the highest at `high`. A blank stands where no value is.
-#[must_use]
-pub fn sparkline(values: &[Option<f64>], width: usize, low: f64, high: f64) -> String {
+pub(crate) fn sparkline(values: &[Option<f64>], width: usize, low: f64, high: f64) -> String {
     let width = width.min(values.len());
     (0..width)
         .map(|column| {
