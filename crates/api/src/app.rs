@@ -1,4 +1,4 @@
-//! What one server is made of.
+//! The state that all handlers share.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use labdata_application::Ports;
 
 use crate::http::metrics::Metrics;
 
-/// Everything that handlers need, shared by all workers.
+/// State of one server, shared by all HTTP workers.
 #[derive(Clone)]
 pub struct App {
-    /// The ports that use cases work on.
+    /// Ports, for use cases.
     pub ports: Ports,
-    /// Where clients reach this server, without a slash at the end.
+    /// Base URL of this server, without a trailing slash.
     pub public_url: String,
     /// Tells whether what the platform stands on answers.
     pub readiness: Arc<dyn Readiness>,
-    /// Figures for Prometheus.
+    /// Metrics for Prometheus.
     pub metrics: Metrics,
 }
 
 impl App {
-    /// A server's state.
+    /// Creates the state of a server.
     ///
     /// # Errors
-    /// When the figures cannot be set up: a mistake in [`Metrics`].
+    /// When the metrics cannot be registered, which is a bug in [`Metrics`].
     pub fn new(
         ports: Ports,
         public_url: impl Into<String>,

@@ -1,4 +1,4 @@
-//! The composition root: the only place that names adapters.
+//! The composition root: the only module that names adapters.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -32,21 +32,21 @@ use crate::{
     system::{SystemClock, SystemIds},
 };
 
-/// What the secret that signs URLs is kept under.
+/// Name of the secret that signs URLs.
 const URL_SIGNING: &str = "url-signing";
 
-/// What the secret is kept under from which the roles of queries get their passwords.
+/// Name of the secret from which passwords of query roles are derived.
 const QUERY_ROLES: &str = "query-roles";
 
-/// The command of this program that [`supervise`] is for.
+/// Hidden command of this program that runs [`supervise`].
 const SUPERVISE: &str = "run-supervisor";
 
 pub use labdata_local_runner::supervise;
 
-/// Whether files can be kept there, and uploads go there straight (`direct`) where that is wished.
+/// Checks a storage URL; with `direct`, also that clients can upload directly to it.
 ///
 /// # Errors
-/// Why not, in one line.
+/// The reason, in one line.
 pub fn check_storage_url(url: &str, direct: bool) -> Result<(), String> {
     match url.parse::<Location>() {
         Ok(Location::Local(_)) if direct => {
@@ -57,7 +57,7 @@ pub fn check_storage_url(url: &str, direct: bool) -> Result<(), String> {
     }
 }
 
-/// The signer of the storage's URLs, and with it who takes uploads.
+/// Creates the signer of the storage's URLs, which also decides who receives uploads.
 fn signer(
     settings: &Settings,
     location: &Location,
@@ -79,32 +79,32 @@ fn signer(
     })
 }
 
-/// The database: another's, or one of the platform's own that runs as long as this value.
+/// The database: an external one, or an embedded one that runs until it is closed.
 pub struct DatabaseServer {
-    own: Option<EmbeddedPostgres>,
+    embedded: Option<EmbeddedPostgres>,
     database: Database,
 }
 
 impl DatabaseServer {
-    /// Starts the embedded PostgreSQL unless a database is set, and applies missing migrations.
+    /// Starts the embedded PostgreSQL unless a database is set, and applies pending migrations.
     ///
     /// # Errors
-    /// What the operator can do about it.
+    /// When the database cannot be started, reached or migrated.
     pub async fn open(settings: &Settings) -> anyhow::Result<Self> {
-        let (own, url) = if let Some(url) = &settings.database_url {
+        let (embedded, url) = if let Some(url) = &settings.database_url {
             (None, url.reveal().to_owned())
         } else {
-            let own = EmbeddedPostgres::start(PostgresSettings {
+            let embedded = EmbeddedPostgres::start(PostgresSettings {
                 data_dir: settings.data_dir.clone(),
                 bin_dir: settings.pg_bin_dir.clone(),
                 durability: Durability::Durable,
             })
             .await?;
-            let url = own.database_url().to_owned();
-            (Some(own), url)
+            let url = embedded.database_url().to_owned();
+            (Some(embedded), url)
         };
         let database = Database::new(&url, DatabaseSettings::default())?;
-        let server = Self { own, database };
+        let server = Self { embedded, database };
         let applied = migrate(&server.database).await.context("the database")?;
         if !applied.is_empty() {
             tracing::info!(
@@ -115,23 +115,23 @@ impl DatabaseServer {
         Ok(server)
     }
 
-    /// Stops the embedded PostgreSQL.
+    /// Stops the embedded PostgreSQL, if any.
     ///
     /// # Errors
-    /// When it does not end.
+    /// When it does not stop.
     pub async fn close(self) -> anyhow::Result<()> {
         drop(self.database);
-        if let Some(own) = self.own {
-            own.stop().await?;
+        if let Some(embedded) = self.embedded {
+            embedded.stop().await?;
         }
         Ok(())
     }
 
-    /// The ports over this database and the storage of the settings, for a server that clients
-    /// reach at that URL.
+    /// Creates the ports over this database and the configured storage, for a server with this
+    /// public URL.
     ///
     /// # Errors
-    /// When the storage does not take files, or the database does not answer.
+    /// When the storage does not accept files, or the database does not answer.
     pub async fn ports(&self, settings: &Settings, public_url: &str) -> anyhow::Result<Platform> {
         let location = settings.storage_url().parse::<Location>()?;
         let environment: Vec<_> = std::env::vars_os()
@@ -192,20 +192,20 @@ impl DatabaseServer {
     }
 }
 
-/// What use cases and handlers are given.
+/// Everything that a server or worker is composed of.
 pub struct Platform {
-    /// The ports.
+    /// Ports, for use cases.
     pub ports: Ports,
     /// Whether what is behind them answers.
     pub readiness: Arc<dyn Readiness>,
-    /// Sends e-mails, where a mail server is set.
+    /// Sender of e-mails; `None` without a mail server.
     pub mailer: Option<Arc<dyn Mailer>>,
 }
 
-/// How the worker of this process runs scripts, which reach the platform at that URL.
+/// Settings of the run worker, whose scripts reach the platform at `public_url`.
 ///
 /// # Errors
-/// When this build has no such backend.
+/// When the backend's address is unusable.
 pub fn run_worker(settings: &Settings, public_url: &str) -> anyhow::Result<RunWorkerSettings> {
     Ok(RunWorkerSettings {
         runner: job_runner(settings)?,
@@ -219,14 +219,14 @@ pub fn run_worker(settings: &Settings, public_url: &str) -> anyhow::Result<RunWo
     })
 }
 
-/// What runs scripts, by the settings.
+/// Creates the configured job backend.
 ///
 /// # Errors
-/// When the cluster's address is none that can be called.
+/// When the cluster's address is unusable.
 pub fn job_runner(settings: &Settings) -> anyhow::Result<Arc<dyn JobRunner>> {
     match &settings.job_backend {
         Backend::Local => {
-            // Not the path of the program: another version may have been put there meanwhile.
+            // The path of the program may have been replaced by another version since the start.
             let program = if cfg!(target_os = "linux") {
                 "/proc/self/exe".into()
             } else {
@@ -245,7 +245,7 @@ pub fn job_runner(settings: &Settings) -> anyhow::Result<Arc<dyn JobRunner>> {
     }
 }
 
-/// Runs scripts on this machine; the program is `labdata`.
+/// Creates the backend that runs scripts on this machine; `program` is the `labdata` binary.
 #[must_use]
 pub fn local_runner(settings: &Settings, program: PathBuf) -> Arc<dyn JobRunner> {
     let supervisor = vec![program.into_os_string(), SUPERVISE.into()];
@@ -256,13 +256,13 @@ pub fn local_runner(settings: &Settings, program: PathBuf) -> Arc<dyn JobRunner>
     }))
 }
 
-/// The mailer of the settings; none unless both the server and the sender's address are set.
+/// Creates the configured mailer; `None` unless both server and sender are set.
 fn mailer(settings: &NotificationSettings) -> anyhow::Result<Option<Arc<dyn Mailer>>> {
     match (&settings.smtp_url, &settings.mail_from) {
         (Some(server), Some(from)) => Ok(Some(Arc::new(SmtpMailer::new(server.reveal(), from)?))),
         (None, None) => Ok(None),
         (Some(_), None) | (None, Some(_)) => {
-            tracing::warn!("no e-mail is sent: set LABDATA_SMTP_URL and LABDATA_MAIL_FROM both");
+            tracing::warn!("no e-mail is sent: set both LABDATA_SMTP_URL and LABDATA_MAIL_FROM");
             Ok(None)
         }
     }

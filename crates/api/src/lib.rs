@@ -1,8 +1,8 @@
 //! The platform's HTTP API and the labdata program.
 //!
 //! **Invariants.** One file per endpoint under [`routes`]; no business rule here: a handler reads
-//! a call, runs one use case, shows the result. What HTTP makes of an error stands in one table,
-//! [`http::error`]. Only `compose` names an adapter.
+//! a call, runs one use case and renders the result. [`http::error`] alone maps errors to responses.
+//! Only `compose` names an adapter.
 
 pub mod app;
 pub mod commands;

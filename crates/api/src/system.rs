@@ -1,4 +1,4 @@
-//! The time, identifiers and random bytes of this machine.
+//! Clock, ids and random bytes of this machine.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,21 +14,21 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the clock that everyone else is given"
+        reason = "the one clock that is injected everywhere else"
     )]
     fn now(&self) -> OffsetDateTime {
         to_micros(OffsetDateTime::now_utc())
     }
 }
 
-/// Bits of a UUID v7 that count within a millisecond.
+/// Bits of a UUID v7 that count ids within a millisecond.
 const COUNTER_BITS: u32 = 12;
 
 /// UUIDs v7 that increase within the process, and the system's random bytes.
 #[derive(Debug, Default)]
 pub struct SystemIds {
-    /// The last id's milliseconds and, below them, its counter. It never goes back, not even when
-    /// the clock does.
+    /// Milliseconds of the last id and, in the low bits, its counter. Never decreases, even if the
+    /// clock does.
     last: AtomicU64,
 }
 
@@ -52,8 +52,8 @@ impl IdSource for SystemIds {
 
     fn fill_random(&self, buffer: &mut [u8]) {
         if let Err(error) = getrandom::fill(buffer) {
-            // Keys made without it could be guessed; nothing sensible is left to do.
-            tracing::error!(%error, "the system gives no random bytes");
+            // Without randomness, keys could be guessed.
+            tracing::error!(%error, "the system returned no random bytes");
             std::process::abort();
         }
     }

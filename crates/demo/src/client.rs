@@ -1,4 +1,4 @@
-//! The HTTP client of a lab's script: a key, JSON, and errors that say what the server said.
+//! An HTTP client as a lab's script has it: a key, JSON, and errors that quote the server.
 
 use anyhow::{Context, bail};
 use reqwest::{
@@ -9,10 +9,10 @@ use reqwest::{
 use serde_json::{Value, json};
 use url::Url;
 
-/// The most rows of one page.
+/// Rows per page.
 const PAGE: u32 = 1000;
 
-/// Talks to the platform with one key.
+/// A client of the platform with one API key.
 pub(crate) struct Client {
     http: reqwest::Client,
     base: String,
@@ -20,9 +20,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A client of the server at that URL.
+    /// Creates a client of the server at `base`.
     pub(crate) fn new(base: &str, key: &str) -> anyhow::Result<Self> {
-        // A proxy of the environment is never for the machine itself.
+        // The server is on this machine, which no proxy of the environment serves.
         let http = reqwest::Client::builder().no_proxy().build()?;
         Ok(Self {
             http,
@@ -31,7 +31,7 @@ impl Client {
         })
     }
 
-    /// Sends JSON and reads the JSON of the answer.
+    /// Sends JSON and reads the response's JSON.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -108,7 +108,7 @@ impl Client {
             .to_vec())
     }
 
-    /// Every row of a table that the filters leave, page after page; and how many pages it took.
+    /// Reads all rows that match the filters, page by page; returns them and the number of pages.
     pub(crate) async fn read_all(
         &self,
         table: &str,
@@ -146,7 +146,7 @@ impl Client {
     }
 }
 
-/// The cursor of the page that the `Link` header names.
+/// Extracts the next page's cursor from the `Link` header.
 fn next_cursor(headers: &HeaderMap) -> Option<String> {
     let link = headers.get(LINK)?.to_str().ok()?;
     let (url, relation) = link.trim().strip_prefix('<')?.split_once('>')?;
@@ -161,7 +161,7 @@ async fn checked(request: RequestBuilder, what: &str) -> anyhow::Result<Response
     let answer = request
         .send()
         .await
-        .with_context(|| format!("{what}: no answer"))?;
+        .with_context(|| format!("{what}: no response"))?;
     let status = answer.status();
     if status == StatusCode::OK {
         return Ok(answer);

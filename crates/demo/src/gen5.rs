@@ -1,12 +1,12 @@
 //! Reads kinetic exports of Gen5, the software of Agilent's plate readers.
 //!
-//! The layout: some lines of `name<TAB>value`, then a table that begins with the line
-//! `Time<TAB>T° 600<TAB>A1<TAB>A2…`, one line a read, until a blank line. Reads that were planned
-//! and never taken stand there as `0:00:00` without values.
+//! The layout: lines of `name<TAB>value`, then a table that starts with the line
+//! `Time<TAB>T° 600<TAB>A1<TAB>A2…`, with one line per read, until a blank line. Reads that were
+//! planned but not taken are lines of `0:00:00` without values.
 
 use std::collections::HashSet;
 
-/// A file is no kinetic export that this reads; the text names the line.
+/// The file is not a kinetic export that this parser reads; the text names the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Gen5Error(String);
@@ -14,24 +14,24 @@ pub(crate) struct Gen5Error(String);
 /// A kinetic measurement of a plate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KineticExport {
-    /// What the header says, in its order.
+    /// Names and values of the header, in file order.
     pub(crate) header: Vec<(String, String)>,
-    /// The wells, in the order of the file.
+    /// The wells, in file order.
     pub(crate) wells: Vec<Well>,
-    /// When each read began, in hours from the start.
+    /// Start of each read, in hours since the first.
     pub(crate) hours: Vec<f64>,
 }
 
 /// One well's curve.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Well {
-    /// Its name, such as `A1`.
+    /// Name, such as `A1`.
     pub(crate) name: String,
-    /// A value for each read; none where the reader gave none.
+    /// One value per read; `None` where the reader gave none.
     pub(crate) values: Vec<Option<f64>>,
 }
 
-/// What the reader writes where it has no value.
+/// Cells that stand for a missing value.
 const NO_VALUE: [&str; 6] = ["", "OVRFLW", "?????", "*****", "-----", "NaN"];
 
 impl KineticExport {
@@ -109,12 +109,12 @@ impl KineticExport {
     }
 }
 
-/// The wells of the table's first line, and the cell in which their values begin.
+/// Parses the table's first line: the wells, and the index of the first well's cell.
 fn table_head(cells: &[&str], number: usize) -> Result<Option<(Vec<String>, usize)>, Gen5Error> {
     let Some(values_from) = cells.iter().position(|cell| is_well(cell)) else {
         return Ok(None);
     };
-    // Time, and mostly a temperature.
+    // Time, then usually a temperature.
     if cells.first() != Some(&"Time") || values_from > 2 {
         return Ok(None);
     }
@@ -150,7 +150,7 @@ fn is_well(cell: &str) -> bool {
         && !column.starts_with('0')
 }
 
-/// `H:MM:SS` as hours.
+/// Parses `H:MM:SS` into hours.
 fn hours_of(time: &str) -> Option<f64> {
     let number = |text: &str| {
         text.bytes()
@@ -197,10 +197,10 @@ fn read_values(cells: &[&str], wells: &mut [Well], number: usize) -> Result<(), 
     Ok(())
 }
 
-/// A cell holds neither a number nor what stands for none.
+/// The cell holds neither a number nor a known mark of a missing value.
 struct NoNumber;
 
-/// A number, with a point or a comma; or none.
+/// Parses a number with a decimal point or comma, or a missing value.
 fn value_of(cell: &str) -> Result<Option<f64>, NoNumber> {
     if NO_VALUE.contains(&cell) {
         return Ok(None);
@@ -217,7 +217,7 @@ fn value_of(cell: &str) -> Result<Option<f64>, NoNumber> {
     }
 }
 
-/// UTF-16 by its mark, UTF-8 when it is, else one byte a character.
+/// Decodes UTF-16 by its byte order mark, else UTF-8 if valid, else one byte per character.
 fn decode(bytes: &[u8]) -> String {
     let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let units = bytes.as_chunks::<2>().0.iter().map(|pair| unit(*pair));

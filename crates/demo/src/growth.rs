@@ -1,11 +1,11 @@
-//! What a growth curve says.
+//! Figures of a growth curve.
 
 use crate::gen5::Well;
 
-/// Reads over which a slope is taken: the noise of one read then counts little.
+/// Number of reads per slope, enough to average out the noise of one read.
 const WINDOW: usize = 7;
 
-/// The figures of one well. None needs to know the background, which an export does not tell.
+/// Figures of one well. None depends on the background, which an export does not contain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Growth {
     /// The first value.
@@ -17,7 +17,7 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// The figures of a well's values at those hours.
+    /// Computes the figures of a well whose values were read at `hours`.
     pub(crate) fn of(well: &Well, hours: &[f64]) -> Self {
         let points: Vec<(f64, f64)> = hours
             .iter()
@@ -32,7 +32,7 @@ impl Growth {
     }
 }
 
-/// The slope of the least-squares line.
+/// Computes the slope of the least-squares line.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let (mut count, mut x_sum, mut y_sum) = (0.0, 0.0, 0.0);
     for (x, y) in points {

@@ -13,10 +13,11 @@ mod steps;
 mod story;
 mod writes;
 
+pub use steps::Say;
 pub use story::tell;
 
-/// The shipped export: simulated growth curves in the Gen5 kinetic layout. Its header states the
-/// formula that made it.
+/// The shipped export: simulated growth curves in the Gen5 kinetic layout. Its header states their
+/// formula.
 pub const SIMULATED: &str = include_str!("../assets/simulated_growth_curves.txt");
-/// Its file's name.
+/// File name of [`SIMULATED`].
 pub const SIMULATED_NAME: &str = "simulated_growth_curves.txt";

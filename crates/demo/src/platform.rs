@@ -1,4 +1,4 @@
-//! The same file once more, this time given to an instrument whose files a job parses.
+//! The same file again, uploaded for an instrument whose files a job parses.
 
 use std::time::{Duration, Instant};
 
@@ -8,35 +8,35 @@ use tokio::time::sleep;
 
 use crate::client::Client;
 
-/// The script of the job: standard library only.
+/// The job's script; it needs only the standard library.
 const SCRIPT: &str = include_str!("../assets/parse_growth_curves.py");
 
-/// How long the story waits for the script.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Maximum time to wait for the run.
+const RUN_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How errors begin of runs whose script was not started.
+/// Prefixes of error messages of runs whose script was not started.
 const NOT_STARTED: [&str; 2] = ["preparing failed", "the script cannot be run"];
 
-/// How the run of the job went.
-pub(crate) enum Parsed {
-    /// It wrote what the file holds.
-    Done(Run),
-    /// This machine cannot run scripts; why.
-    NotHere(String),
+/// Outcome of the job's run.
+pub(crate) enum RunOutcome {
+    /// The script wrote the file's contents.
+    Completed(CompletedRun),
+    /// This machine cannot run scripts, for this reason.
+    Unsupported(String),
 }
 
 /// A run that completed.
-pub(crate) struct Run {
-    /// Its execution.
+pub(crate) struct CompletedRun {
+    /// Id of its execution.
     pub(crate) execution: String,
-    /// What the script said at last.
-    pub(crate) said: String,
+    /// Last line of its log.
+    pub(crate) last_line: String,
 }
 
-/// Creates an instrument, and a job that parses whatever is uploaded for it; returns both.
+/// Creates an instrument and a job that runs for each file uploaded for it; returns both ids.
 ///
 /// # Errors
-/// When the platform does not take them.
+/// When the platform refuses either.
 pub(crate) async fn prepare(client: &Client) -> anyhow::Result<(String, String)> {
     let instrument = json!({"name": "Plate reader with a job", "instrument_type": "plate_reader"});
     let instrument = client.post("/api/v1/instruments", &instrument).await?;
@@ -53,11 +53,15 @@ pub(crate) async fn prepare(client: &Client) -> anyhow::Result<(String, String)>
     Ok((instrument, text(&job, "id")?.to_owned()))
 }
 
-/// Waits until the job has parsed that file, which was uploaded: nobody but its trigger starts it.
+/// Waits for the run that the upload of `file_id` triggered.
 ///
 /// # Errors
-/// When the script runs, but not as it should, or does not run at all.
-pub(crate) async fn parsed(client: &Client, job: &str, file_id: &str) -> anyhow::Result<Parsed> {
+/// When no run ends in time, or the script fails.
+pub(crate) async fn triggered_run(
+    client: &Client,
+    job: &str,
+    file_id: &str,
+) -> anyhow::Result<RunOutcome> {
     let began = Instant::now();
     let path = format!("/api/v1/job-executions?job_id={job}");
     let ended = loop {
@@ -74,16 +78,16 @@ pub(crate) async fn parsed(client: &Client, job: &str, file_id: &str) -> anyhow:
             break execution.clone();
         }
         ensure!(
-            began.elapsed() < PATIENCE,
+            began.elapsed() < RUN_TIMEOUT,
             "the upload's job has not ended after {} s: {executions}",
-            PATIENCE.as_secs()
+            RUN_TIMEOUT.as_secs()
         );
         sleep(Duration::from_millis(20)).await;
     };
     let error = ended.get("error_message").and_then(Value::as_str);
     let error = error.unwrap_or_default();
     if NOT_STARTED.iter().any(|begins| error.starts_with(begins)) {
-        return Ok(Parsed::NotHere(error.to_owned()));
+        return Ok(RunOutcome::Unsupported(error.to_owned()));
     }
     ensure!(
         text(&ended, "status")? == "completed",
@@ -93,8 +97,11 @@ pub(crate) async fn parsed(client: &Client, job: &str, file_id: &str) -> anyhow:
     let log = client
         .read_text(&format!("/api/v1/job-executions/{execution}/logs"))
         .await?;
-    let said = log.lines().next_back().unwrap_or_default().to_owned();
-    Ok(Parsed::Done(Run { execution, said }))
+    let last_line = log.lines().next_back().unwrap_or_default().to_owned();
+    Ok(RunOutcome::Completed(CompletedRun {
+        execution,
+        last_line,
+    }))
 }
 
 fn text<'v>(value: &'v Value, field: &str) -> anyhow::Result<&'v str> {

@@ -1,4 +1,4 @@
-//! The story's end: a line for each well.
+//! The table at the end of the story: one line per well.
 
 use crate::{
     gen5::{KineticExport, Well},
@@ -6,10 +6,10 @@ use crate::{
     sparkline::sparkline,
 };
 
-/// Characters of a curve.
-const CURVE: usize = 40;
+/// Width of a curve, in characters.
+const CURVE_WIDTH: usize = 40;
 
-/// The table of all wells, with curves of one scale, so that they compare.
+/// Renders the table of all wells. All curves have the same scale.
 pub(crate) fn table(export: &KineticExport) -> String {
     let values = || {
         export
@@ -42,7 +42,7 @@ fn line(well: &Well, hours: &[f64], low: f64, high: f64) -> String {
         number(growth.start),
         number(growth.max),
         number(growth.max_rate),
-        sparkline(&well.values, CURVE, low, high),
+        sparkline(&well.values, CURVE_WIDTH, low, high),
     );
     line.trim_end().to_owned()
 }

@@ -1,9 +1,9 @@
-//! Curves as one line of text.
+//! Curves drawn as one line of text.
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Draws the values in at most `width` characters, each the mean of its share of the values, from
-/// the lowest bar at `low` to the highest at `high`. A blank stands where no value is.
+/// Draws the values in at most `width` characters. Each character shows the mean of its share of
+/// the values, from the lowest bar at `low` to the highest at `high`, or a blank without values.
 pub(crate) fn sparkline(values: &[Option<f64>], width: usize, low: f64, high: f64) -> String {
     let width = width.min(values.len());
     (0..width)
@@ -26,7 +26,7 @@ pub(crate) fn sparkline(values: &[Option<f64>], width: usize, low: f64, high: f6
 
 fn bar(value: f64, low: f64, high: f64) -> char {
     let part = (value - low) / (high - low);
-    // A count of steps needs no conversion of floats to integers.
+    // Counting steps avoids a conversion of floats to integers.
     let index = [0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875]
         .iter()
         .filter(|step| part >= **step);

@@ -1,11 +1,11 @@
-//! A progress line for each step.
+//! Progress lines: one per step.
 
 use std::time::Instant;
 
 /// Shows one line of the story.
 pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
 
-/// Counts the steps and says how each went.
+/// Counts the steps and shows a line for each.
 pub(crate) struct Steps<'a> {
     say: Say<'a>,
     count: u32,
@@ -13,7 +13,7 @@ pub(crate) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// Before the first step.
+    /// Starts the clock of the first step.
     pub(crate) fn begin(say: Say<'a>) -> Self {
         Self {
             say,
@@ -27,7 +27,7 @@ impl<'a> Steps<'a> {
         (self.say)(text);
     }
 
-    /// A step succeeded; the next one begins.
+    /// Shows that a step succeeded, and starts the clock of the next one.
     pub(crate) fn done(&mut self, what: &str, result: &str) {
         self.count += 1;
         let milliseconds = self.began.elapsed().as_secs_f64() * 1000.0;

@@ -9,19 +9,20 @@ use serde_json::{Value, json};
 use crate::{
     client::Client,
     gen5::KineticExport,
-    platform::{self, Parsed},
+    platform::{self, RunOutcome},
     report,
     steps::{Say, Steps},
     writes,
 };
 
-/// The plate that the script writes.
+/// Name of the plate that the story writes.
 const PLATE: &str = "Plate 1, parsed in the lab";
 
-/// Plays the main job on the server at that URL with an instrument file, and checks every answer.
+/// Runs the main job on the server at `url` with an instrument file, and checks every response.
+/// Passes each line of the story to `say`.
 ///
 /// # Errors
-/// The first step that did not succeed.
+/// The first step that fails.
 pub async fn tell(
     url: &str,
     key: &str,
@@ -128,7 +129,7 @@ pub async fn tell(
     Ok(())
 }
 
-/// The same file, parsed by a job on the platform that its upload triggers.
+/// Uploads the same file again, for a job on the platform to parse.
 async fn on_platform(
     client: &Client,
     export: &KineticExport,
@@ -147,9 +148,9 @@ async fn on_platform(
         "upload the file to that instrument",
         "nothing else is asked for",
     );
-    match platform::parsed(client, &job, &file_id).await? {
-        Parsed::Done(run) => {
-            steps.done("the job parses it on the platform", &run.said);
+    match platform::triggered_run(client, &job, &file_id).await? {
+        RunOutcome::Completed(run) => {
+            steps.done("the job parses it on the platform", &run.last_line);
             let plate = Path::new(file_name).file_stem().unwrap_or_default();
             check_points(client, export, &plate.to_string_lossy(), &run.execution)
                 .await
@@ -158,7 +159,7 @@ async fn on_platform(
             let result = format!("{points} points of its execution, all equal");
             steps.done("read back what it wrote", &result);
         }
-        Parsed::NotHere(why) => steps.say(&format!(
+        RunOutcome::Unsupported(why) => steps.say(&format!(
             "     No job can run on this machine, so this part of the story is left out:\n     \
              {why}"
         )),
@@ -207,7 +208,7 @@ async fn revert(client: &Client, execution: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends the write and checks what it reports.
+/// Sends the write and checks the counts of the response.
 async fn write_all(
     client: &Client,
     export: &KineticExport,
@@ -240,8 +241,8 @@ async fn write_all(
     Ok(())
 }
 
-/// Reads every point of a plate and compares it with the file's, and who wrote it; returns the number
-/// of pages.
+/// Reads every point of a plate, compares it with the file's and checks that `execution` wrote it;
+/// returns the number of pages.
 async fn check_points(
     client: &Client,
     export: &KineticExport,
@@ -316,7 +317,7 @@ async fn check_results(client: &Client, export: &KineticExport) -> anyhow::Resul
     Ok(())
 }
 
-/// Whether two values are the same number, to the last bit, or both none.
+/// Compares two values bit for bit.
 fn same(left: Option<f64>, right: Option<f64>) -> bool {
     left.map(f64::to_bits) == right.map(f64::to_bits)
 }

@@ -1,11 +1,10 @@
-//! The bodies that the script sends.
+//! Request bodies of the story.
 
 use serde_json::{Map, Value, json};
 
 use crate::{gen5::KineticExport, growth::Growth};
 
-/// The tables of a lab that measures growth, each with its definition, in the order in which they
-/// reference each other.
+/// Names and definitions of the tables of a lab that measures growth, referenced tables first.
 pub(crate) fn definitions() -> [(&'static str, Value); 3] {
     let required = |name: &str, data_type: &str, description: &str| {
         json!({
@@ -33,7 +32,7 @@ pub(crate) fn definitions() -> [(&'static str, Value); 3] {
         "unique_together": [["plate", "well"]],
     });
     let result_table = json!({
-        "description": "What a sample's growth curve says.",
+        "description": "Figures of a sample's growth curve.",
         "semantic_category": "curated",
         "columns": [
             sample,
@@ -59,8 +58,7 @@ pub(crate) fn definitions() -> [(&'static str, Value); 3] {
     ]
 }
 
-/// Everything that the export holds, as one write: the plate, its samples, their results, their
-/// curves.
+/// Builds one write of the whole export: the plate, its samples, their results and their curves.
 pub(crate) fn import(export: &KineticExport, plate: &str, execution: &str) -> Value {
     let metadata: Map<String, Value> = export
         .header
@@ -119,7 +117,7 @@ pub(crate) fn import(export: &KineticExport, plate: &str, execution: &str) -> Va
     })
 }
 
-/// A mistake that somebody wants to undo: a sample that never was, with a curve.
+/// Builds a write to be reverted: a sample that does not exist, with a curve.
 pub(crate) fn mistake(execution: &str) -> Value {
     json!({
         "job_execution_id": execution,

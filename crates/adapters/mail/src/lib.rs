@@ -1,8 +1,8 @@
 //! Sends e-mails to a mail server by SMTP.
 //!
-//! **Invariants.** No text of an e-mail becomes a header of its own. Every e-mail has a Message-ID
-//! made of its id alone, so that one that was sent again can be recognised. Passwords are never
-//! sent in the clear to another machine unless the URL says `tls=none`.
+//! **Invariants.** No text of an e-mail can inject a header. The Message-ID depends only on the
+//! e-mail's id, so that recipients recognize one that is sent twice. Passwords go unencrypted to
+//! another machine only if the URL has `tls=none`.
 
 mod mailer;
 mod server_url;

@@ -1,4 +1,4 @@
-//! The mailer.
+//! The mailer: builds messages and hands them to the server.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use url::Url;
 
 use crate::server_url::with_encryption;
 
-/// How long the server may take for one answer.
-const ANSWER: Duration = Duration::from_secs(15);
+/// Timeout of each response of the server.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A setting of the mailer cannot be used; one line for the operator, without secrets.
+/// An unusable setting of the mailer: one line for the operator, without secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMailSettings {
     /// The server's URL.
@@ -31,7 +31,7 @@ pub enum InvalidMailSettings {
     From(String),
 }
 
-/// Sends e-mails by SMTP, each over a connection of its own.
+/// Sends e-mails by SMTP, over one connection per e-mail.
 pub struct SmtpMailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
@@ -39,7 +39,7 @@ pub struct SmtpMailer {
 
 impl std::fmt::Debug for SmtpMailer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Never the server's URL: it may hold a password.
+        // Without the server's URL: it may contain a password.
         f.debug_struct("SmtpMailer")
             .field("from", &self.from)
             .finish_non_exhaustive()
@@ -47,8 +47,8 @@ impl std::fmt::Debug for SmtpMailer {
 }
 
 impl SmtpMailer {
-    /// A mailer for the server at that URL (`smtp://` or `smtps://`, with user and password if it
-    /// asks for them), which sends as that address. Connects to nothing yet.
+    /// Creates a mailer that sends as `from` through the server at this URL (`smtp://` or
+    /// `smtps://`, with user and password if the server requires them). Does not connect.
     ///
     /// # Errors
     /// [`InvalidMailSettings`].
@@ -59,7 +59,7 @@ impl SmtpMailer {
         let transport =
             AsyncSmtpTransport::<Tokio1Executor>::from_url(with_encryption(url).as_str())
                 .map_err(|error| InvalidMailSettings::Url(error.to_string()))?
-                .timeout(Some(ANSWER))
+                .timeout(Some(RESPONSE_TIMEOUT))
                 .build();
         let from = from
             .parse()
@@ -93,7 +93,7 @@ impl SmtpMailer {
                 HeaderName::new_from_ascii_str("List-Unsubscribe-Post"),
                 "List-Unsubscribe=One-Click".to_owned(),
             ),
-            // Nobody's holiday notice answers it (RFC 3834).
+            // Prevents automatic replies (RFC 3834).
             (
                 HeaderName::new_from_ascii_str("Auto-Submitted"),
                 "auto-generated".to_owned(),
@@ -107,13 +107,14 @@ impl SmtpMailer {
     }
 }
 
-/// Without line ends and other control characters: what follows one would be another header.
+/// Replaces line breaks and other control characters by spaces: text after a line break would
+/// become a header.
 fn one_line(text: &str) -> String {
     text.replace(|character: char| character.is_control(), " ")
 }
 
-/// What a failure means. Answers about connecting or authenticating are the installation's to
-/// mend, so the e-mail waits; those about the e-mail or its recipient are final.
+/// Classifies a failure. Refusals of the e-mail or its recipient are permanent. Failures to connect
+/// or authenticate are for the operator to fix, so the e-mail is retried.
 fn outcome_of(error: &SmtpError) -> MailOutcome {
     let text = match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),

@@ -1,10 +1,10 @@
-//! Which encryption a mail server's URL asks for.
+//! Encryption of the connection to a mail server, from its URL.
 
 use url::{Host, Url};
 
-/// The URL with the encryption spelt out: `smtps://` is TLS from the start. `smtp://` is STARTTLS
-/// where the server offers it, and demanded where a password would go to another machine; an own
-/// `tls=required`, `tls=opportunistic` or `tls=none` wins.
+/// Adds the encryption to the URL. `smtps://` is TLS from the start. `smtp://` uses STARTTLS if the
+/// server offers it, and requires it if a password goes to another machine; a `tls=required`,
+/// `tls=opportunistic` or `tls=none` in the URL takes precedence.
 pub(crate) fn with_encryption(mut url: Url) -> Url {
     if url.scheme() == "smtp" && !url.query_pairs().any(|(name, _)| name == "tls") {
         let demanded = url.password().is_some() && !is_this_machine(&url);
@@ -25,7 +25,7 @@ pub(crate) fn with_encryption(mut url: Url) -> Url {
 }
 
 fn is_this_machine(url: &Url) -> bool {
-    // Of an unknown scheme the host is not parsed into an address.
+    // For schemes unknown to `url`, the host is a name even if it is an address.
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),

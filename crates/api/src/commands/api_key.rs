@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{compose::DatabaseServer, settings::Settings};
 
-/// Runs one of the commands on the database of the settings, which a server may be using.
+/// Runs one of the commands on the configured database, which a server may be using.
 pub(super) async fn api_key(settings: &Settings, command: ApiKeyCommand) -> anyhow::Result<()> {
     if let ApiKeyCommand::Create(arguments) = &command {
-        // Nothing is started for a call that is wrong.
+        // Checked first: a wrong call must not start a database.
         scopes(&arguments.scopes)?;
     }
     let database = DatabaseServer::open(settings).await?;

@@ -18,9 +18,9 @@ pub(super) struct Arguments {
 pub(super) enum Command {
     /// Run the API and, in the same process, the background worker
     Serve(Serve),
-    /// Tell the main job step by step on a throwaway data directory, then keep serving
+    /// Run the main job step by step on a temporary data directory, then keep serving
     Demo(Demo),
-    /// Run the background worker alone, beside servers on the same database
+    /// Run only the background worker, beside servers on the same database
     Worker(Common),
     /// Bring the database up to date
     Migrate(Common),
@@ -28,12 +28,12 @@ pub(super) enum Command {
     ApiKey(ApiKey),
     /// Print the OpenAPI document
     Openapi,
-    /// Stand between the worker and one script; started by the worker alone
+    /// Supervise one script; started by the worker only
     #[command(hide = true)]
     RunSupervisor,
 }
 
-/// What every command with settings takes.
+/// Arguments of every command that has settings.
 #[derive(Args, Debug)]
 pub(super) struct Common {
     /// The settings file [default: labdata.toml in the working directory, if there is one]
@@ -57,7 +57,7 @@ pub(super) struct Demo {
     /// A Gen5 kinetic export to use instead of the simulated one
     #[arg(long, value_name = "PATH")]
     pub(super) file: Option<PathBuf>,
-    /// End after the story; the exit status is 0 only if every step succeeded
+    /// Exit after the last step; the exit status is 0 only if every step succeeded
     #[arg(long)]
     pub(super) exit: bool,
     #[command(flatten)]
@@ -82,19 +82,19 @@ pub(super) enum ApiKeyCommand {
 
 #[derive(Args, Debug)]
 pub(super) struct CreateKey {
-    /// The organization that the key opens
+    /// The organization that the key gives access to
     #[arg(long, value_name = "NAME")]
     pub(super) organization: String,
     /// The user to whom it belongs
     #[arg(long, value_name = "EMAIL")]
     pub(super) user: String,
-    /// What it may do: any of read, write, admin
+    /// Scopes of the key: any of read, write, admin
     #[arg(long, value_name = "SCOPE,…", required = true, value_delimiter = ',')]
     pub(super) scopes: Vec<String>,
     /// A name for people [default: the e-mail address]
     #[arg(long)]
     pub(super) name: Option<String>,
-    /// After how many days it is refused [default: never]
+    /// Days until the key expires [default: never]
     #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=36500))]
     pub(super) expires_in_days: Option<u32>,
     /// Print JSON
@@ -122,8 +122,8 @@ pub(super) struct RevokeKey {
 }
 
 impl Command {
-    /// What is logged unless a setting says otherwise: where the command itself tells a person
-    /// what it does, only what goes wrong.
+    /// Log filter unless a setting gives one: `info` for servers, `warn` for commands that report to
+    /// a person themselves.
     pub(super) fn default_log_filter(&self) -> &'static str {
         match self {
             Self::Serve(_) | Self::Worker(_) => "info",
@@ -131,7 +131,7 @@ impl Command {
         }
     }
 
-    /// Where the command's settings come from, besides the environment.
+    /// Sources of the command's settings besides the environment: a file and flags.
     pub(super) fn sources(&self) -> (Option<&Path>, &Flags) {
         static NONE: std::sync::LazyLock<Flags> = std::sync::LazyLock::new(Flags::default);
         let common = match self {

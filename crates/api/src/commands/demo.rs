@@ -10,7 +10,7 @@ use labdata_demo::{SIMULATED, SIMULATED_NAME, tell};
 use super::{arguments::Demo, output::say, server::RunningServer, signals::Signals};
 use crate::settings::Settings;
 
-/// Tells the story on an empty platform that is thrown away at the end.
+/// Runs the story on an empty platform, and deletes the platform at the end.
 pub(super) async fn demo(
     settings: Settings,
     arguments: &Demo,
@@ -21,7 +21,7 @@ pub(super) async fn demo(
         None => (SIMULATED_NAME.to_owned(), SIMULATED.as_bytes().to_vec()),
     };
     let mut signals = Signals::watch()?;
-    // As root, PostgreSQL runs as another user, who must be able to enter.
+    // Started as root, PostgreSQL runs as another user, who needs access to the directory.
     let directory = tempfile::Builder::new()
         .prefix("labdata-demo-")
         .permissions(Permissions::from_mode(0o755))
@@ -43,7 +43,7 @@ pub(super) async fn demo(
     outcome
 }
 
-/// The story; then, unless it is to end, nothing for ever.
+/// Runs the story; then, without `exit`, waits forever.
 async fn play(
     server: &RunningServer,
     name: &str,
@@ -86,7 +86,7 @@ fn instrument_file(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
     Ok((name.to_string_lossy().into_owned(), bytes))
 }
 
-/// Settings that touch nothing that is there.
+/// Replaces the settings that refer to existing data.
 fn throwaway(settings: Settings, directory: &Path) -> Settings {
     let mut settings = settings;
     directory.clone_into(&mut settings.data_dir);

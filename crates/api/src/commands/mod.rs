@@ -25,14 +25,14 @@ use crate::{
 
 pub(crate) use self::output::say;
 
-/// The status of a process that was called or set wrongly.
+/// Exit status for wrong arguments or settings.
 const MISUSE: u8 = 2;
 
-/// Why a command did not succeed.
+/// Reason why a command failed.
 enum Failure {
     /// A setting is wrong.
     Settings(SettingsError),
-    /// Anything else.
+    /// Any other error.
     Other(anyhow::Error),
 }
 
@@ -48,7 +48,7 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// Runs the program: reads the command line of this process and does what it says.
+/// Runs the command that this process's command line names.
 #[must_use]
 pub fn run() -> ExitCode {
     let started = Instant::now();
@@ -57,7 +57,7 @@ pub fn run() -> ExitCode {
         Err(error) => return explain(&error),
     };
     if matches!(arguments.command, Command::RunSupervisor) {
-        // Before any thread is started: it forks.
+        // The supervisor forks, so it must run before any thread is started.
         return compose::supervise();
     }
     match execute(arguments.command, started) {
@@ -73,7 +73,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Help to standard output; a wrong call as one line.
+/// Prints help to standard output, and a wrong call as one line to standard error.
 fn explain(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -86,7 +86,7 @@ fn explain(error: &clap::Error) -> ExitCode {
         }
         _ => {
             let text = error.render().to_string();
-            // What is missing stands indented below the first line.
+            // Missing arguments are listed indented below the first line.
             let mut lines = text.lines();
             let first = lines
                 .next()

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::{output::say, server::RunningServer, signals::Signals};
 use crate::settings::Settings;
 
-/// Serves until a signal arrives.
+/// Serves until SIGTERM or SIGINT arrives.
 pub(super) async fn serve(
     settings: &Settings,
     no_worker: bool,
@@ -28,7 +28,7 @@ pub(super) async fn serve(
     ended
 }
 
-/// The key first, so that whoever waits for the URL has seen both.
+/// Prints the key before the URL: a reader that waits for the URL has then seen both.
 fn announce(server: &RunningServer) {
     let url = &server.url;
     match &server.first_key {

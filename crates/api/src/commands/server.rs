@@ -20,11 +20,11 @@ use crate::{
     settings::{Settings, url_of},
 };
 
-/// A server that answers.
+/// A server that accepts requests.
 pub(super) struct RunningServer {
-    /// Where this machine reaches it.
+    /// URL of the server on this machine.
     pub(super) url: String,
-    /// The key that the very first start made.
+    /// The admin key, if this start created it.
     pub(super) first_key: Option<PlainApiKey>,
     handle: ServerHandle,
     http: JoinHandle<io::Result<()>>,
@@ -33,7 +33,7 @@ pub(super) struct RunningServer {
 }
 
 impl RunningServer {
-    /// Starts everything, in the order in which it can fail cheaply.
+    /// Starts everything, cheap steps that may fail first.
     pub(super) async fn start(settings: &Settings, with_worker: bool) -> anyhow::Result<Self> {
         let (listener, address) = listen(settings.bind)?;
         let mut mark = Instant::now();
@@ -86,7 +86,7 @@ impl RunningServer {
         Ok((first_key, handle, tokio::spawn(server), background))
     }
 
-    /// Waits until the HTTP server ends by itself, which it does only by a fault.
+    /// Waits until the HTTP server ends without being stopped, which is always an error.
     pub(super) async fn ended(&mut self) -> anyhow::Result<()> {
         (&mut self.http)
             .await
@@ -109,7 +109,7 @@ type Started = (
     Background,
 );
 
-/// The listener and its address, with the real port.
+/// Opens the listener; returns it with its address, which holds the actual port.
 fn listen(bind: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let fails = || format!("cannot listen on {bind} (LABDATA_BIND)");
     let listener = TcpListener::bind(bind).with_context(fails)?;

@@ -2,14 +2,14 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that ask the process to end, watched from the moment this is made.
+/// SIGTERM and SIGINT, watched from construction on.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    /// Begins to watch; from now on the signals no longer kill the process.
+    /// Starts watching; from then on the signals no longer end the process by themselves.
     pub(super) fn watch() -> std::io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,

@@ -8,7 +8,7 @@ use crate::{
     settings::Settings,
 };
 
-/// Does the background work until a signal arrives.
+/// Runs the background worker until SIGTERM or SIGINT arrives.
 pub(super) async fn worker(settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::watch()?;
     let database = tokio::select! {
@@ -29,7 +29,7 @@ async fn work(
     let platform = database.ports(settings, &public_url).await?;
     let runs = run_worker(settings, &public_url)?;
     let background = Background::start(platform.ports, platform.mailer, &public_url, runs);
-    say("labdata works in the background");
+    say("labdata worker is running");
     signals.arrive().await;
     background.stop().await;
     Ok(())

@@ -1,4 +1,4 @@
-//! Which form of a result a client asks for.
+//! Content negotiation: JSON or a file format, by the `Accept` header.
 
 use actix_web::{
     HttpRequest,
@@ -11,7 +11,7 @@ use super::ApiError;
 /// JSON's media type.
 const JSON: &str = "application/json";
 
-/// The form of a result.
+/// Representation of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultForm {
     /// JSON, which is the default.
@@ -20,7 +20,7 @@ pub enum ResultForm {
     File(Format),
 }
 
-/// Every form; of two that are as welcome, the first is chosen.
+/// All forms; the first wins where the client prefers none.
 const FORMS: [ResultForm; 4] = [
     ResultForm::Json,
     ResultForm::File(Format::ArrowStream),
@@ -29,7 +29,7 @@ const FORMS: [ResultForm; 4] = [
 ];
 
 impl ResultForm {
-    /// Its media type.
+    /// Media type of the form.
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl ResultForm {
         }
     }
 
-    /// The `Content-Type` of an answer in it.
+    /// `Content-Type` of a response in this form.
     #[must_use]
     pub fn content_type(self) -> HeaderValue {
         HeaderValue::from_static(match self {
@@ -50,21 +50,21 @@ impl ResultForm {
     }
 }
 
-/// What a request's `Accept` says of the forms of a result.
+/// Parsed `Accept` header of a request.
 #[derive(Clone, Debug)]
 pub struct Accepted(Accept);
 
 impl Accepted {
-    /// Reads it; one that cannot be read says nothing.
+    /// Parses the header; a malformed one counts as absent.
     #[must_use]
     pub(super) fn of(request: &HttpRequest) -> Self {
         Self(Accept::parse(request).unwrap_or_else(|_| Accept(Vec::new())))
     }
 
-    /// The form that is most welcome. JSON, where none of ours is named.
+    /// Selects the form that the client prefers; JSON if it names none of [`FORMS`].
     ///
     /// # Errors
-    /// [`ApiError::NotAcceptable`] where none of ours is welcome and JSON is excluded.
+    /// [`ApiError::NotAcceptable`] if the client accepts no form and excludes JSON.
     pub fn form(&self) -> Result<ResultForm, ApiError> {
         let mut best = (ResultForm::Json, Quality::ZERO);
         for form in FORMS {
@@ -80,8 +80,7 @@ impl Accepted {
         Ok(best.0)
     }
 
-    /// How welcome a media type is: what the most specific range says that it is in; `None` where
-    /// it is in none.
+    /// Quality of a media type by the most specific range that matches it; `None` if none does.
     fn quality(&self, media_type: &str) -> Option<Quality> {
         let (class, _) = media_type.split_once('/')?;
         let ranges = self.0.iter().filter_map(|item| {

@@ -1,4 +1,4 @@
-//! What endpoints answer with.
+//! Response types of endpoints.
 
 use actix_web::{
     HttpRequest, HttpResponse, Responder,
@@ -18,10 +18,10 @@ use utoipa::{
 
 use super::ApiError;
 
-/// What a handler returns: an answer, or an error that the table in [`super::error`] knows.
+/// Result of a handler: a response, or an error that [`super::error`] maps to one.
 pub type Answer<T> = Result<T, ApiError>;
 
-/// An answer of 204 with no body.
+/// A 204 response without a body.
 #[derive(Clone, Copy, Debug)]
 pub struct NoContent;
 
@@ -33,7 +33,7 @@ impl Responder for NoContent {
     }
 }
 
-/// An array of views, with a `Link` header to the next page while more follows.
+/// An array of views, with a `Link` header to the next page if there is one.
 #[derive(Clone, Debug)]
 pub struct Listing<V> {
     views: Vec<V>,
@@ -41,7 +41,7 @@ pub struct Listing<V> {
 }
 
 impl<V> Listing<V> {
-    /// No items.
+    /// Creates a listing without items.
     #[must_use]
     pub const fn empty() -> Self {
         Self {
@@ -50,7 +50,7 @@ impl<V> Listing<V> {
         }
     }
 
-    /// A page, each item shown as its view.
+    /// Converts a page; `view` converts each item.
     pub fn of<T>(page: Page<T>, view: impl Fn(T) -> V) -> Self {
         Self {
             views: page.items.into_iter().map(view).collect(),
@@ -71,13 +71,14 @@ impl<V: Serialize> Responder for Listing<V> {
     }
 }
 
-/// The URL of the next page: this one's, as the client called it, with another cursor.
+/// Builds the `Link` header of the next page: the URL that the client called, with `next` as the
+/// cursor.
 #[must_use]
 pub fn next_link(request: &HttpRequest, next: &Cursor) -> Option<HeaderValue> {
     next_page(request, &next.encode())
 }
 
-/// The same for a cursor of whatever kind, encoded.
+/// Like [`next_link`], for a cursor that is already encoded.
 #[must_use]
 pub fn next_page(request: &HttpRequest, cursor: &str) -> Option<HeaderValue> {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
@@ -97,7 +98,7 @@ pub fn next_page(request: &HttpRequest, cursor: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("<{url}>; rel=\"next\"")).ok()
 }
 
-/// A point in time as the API shows it.
+/// A point in time in the API's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp(pub OffsetDateTime);
 

@@ -1,4 +1,4 @@
-//! From errors to answers: the one table.
+//! The mapping from errors to responses.
 
 use actix_web::{
     HttpResponse, HttpResponseBuilder, ResponseError,
@@ -11,22 +11,22 @@ use utoipa::ToSchema;
 
 use super::shape::ShapeProblem;
 
-/// Why a request was not answered as it wished.
+/// Error of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// A use case refused or failed.
     #[error(transparent)]
     UseCase(#[from] Error),
-    /// The request does not have the shape that the endpoint reads.
+    /// The request does not fit the endpoint's shape.
     #[error("{} problems of shape", .0.len())]
     Shape(Vec<ShapeProblem>),
     /// The body is of a type that the endpoint does not read.
     #[error("{0}")]
     UnsupportedMediaType(String),
-    /// No form of the answer is one that the client accepts.
+    /// The client accepts no form of the response.
     #[error("{0}")]
     NotAcceptable(String),
-    /// The body could not be read to its end.
+    /// Reading the body failed.
     #[error("{0}")]
     BrokenBody(String),
     /// The body did not arrive in time.
@@ -84,7 +84,7 @@ impl From<Problem> for WriteDataProblem {
 }
 
 impl ApiError {
-    /// What the log, and never the client, is told.
+    /// Cause for the log; never sent to the client.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
         match self {
@@ -135,7 +135,7 @@ impl ResponseError for ApiError {
             Self::UseCase(Error::Capped(reached)) => {
                 answer.insert_header((header::RETRY_AFTER, reached.retry_after_seconds));
             }
-            // The body, with the request's id, is made where the id is known: `observe`.
+            // `observe` adds the body, because only it knows the request's id.
             Self::UseCase(Error::Internal(_)) => return answer.finish(),
             Self::UseCase(Error::Unavailable(_)) => {
                 return answer.json(ErrorBody {

@@ -1,4 +1,4 @@
-//! Figures for Prometheus.
+//! Metrics in Prometheus' format.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use prometheus::{
     Encoder, HistogramOpts, HistogramVec, IntGauge, Registry, TextEncoder, core::Collector,
 };
 
-/// The figures of one server.
+/// Metrics of one server.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     registry: Registry,
@@ -17,16 +17,16 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Figures that start at zero.
+    /// Registers the metrics, all at zero.
     ///
     /// # Errors
-    /// When a figure's name is malformed or taken: a mistake in this file.
+    /// When a name is malformed or taken, which is a bug in this file.
     pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
         let requests = HistogramVec::new(
             HistogramOpts::new(
                 "labdata_http_request_duration_seconds",
-                "Requests and how long they took",
+                "Duration of HTTP requests",
             )
             .buckets(vec![
                 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
@@ -50,7 +50,7 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Adds a figure of another part of the program.
+    /// Registers a metric.
     ///
     /// # Errors
     /// When its name is taken.
@@ -58,8 +58,8 @@ impl Metrics {
         self.registry.register(Box::new(figure))
     }
 
-    /// Notes a request. The route is the pattern, never the path, so that figures stay few.
-    pub fn note_request(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
+    /// Records a request. `route` is the pattern, not the path, to bound the number of series.
+    pub fn record_request(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
         let method = match *method {
             Method::GET
             | Method::HEAD
@@ -74,10 +74,10 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
-    /// All figures in Prometheus' text format.
+    /// Renders all metrics in Prometheus' text format.
     ///
     /// # Errors
-    /// When a figure cannot be written as text.
+    /// When a metric cannot be encoded.
     pub fn render(&self) -> Result<String, prometheus::Error> {
         self.resident_memory
             .set(resident_memory().unwrap_or_default());
@@ -88,7 +88,7 @@ impl Metrics {
     }
 }
 
-/// The process' memory, where the system tells it under `/proc`.
+/// Resident memory of the process in bytes; `None` on systems without `/proc`.
 fn resident_memory() -> Option<i64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -98,7 +98,7 @@ fn resident_memory() -> Option<i64> {
     Some(kibibytes * 1024)
 }
 
-/// How many files the process has open, where the system tells it under `/proc`.
+/// Number of open files of the process; `None` on systems without `/proc`.
 fn open_files() -> Option<i64> {
     i64::try_from(std::fs::read_dir("/proc/self/fd").ok()?.count()).ok()
 }

@@ -1,4 +1,4 @@
-//! The framework that endpoints stand on: reading calls, answering them, watching them.
+//! The framework of the endpoints: requests, responses, errors, metrics.
 //!
 //! An endpoint names what it needs in the type of its one argument, [`Call`]; see
 //! `docs/ADDING-AN-ENDPOINT.md`.

@@ -1,5 +1,5 @@
-//! Around every request: its id, its line in the log, its figures; and no error without a body
-//! that says what happened.
+//! Middleware around every request: request id, log line, metrics, and a body for errors that
+//! have none.
 
 use std::{
     any::Any,
@@ -27,16 +27,16 @@ use super::{
 };
 use crate::app::App;
 
-/// The header that carries a request's id.
+/// Header with the request's id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The longest id of a client's that is taken over.
-const LONGEST_ID: usize = 128;
+/// Maximum length of an id that a client may choose.
+const MAX_ID_LENGTH: usize = 128;
 
-/// The middleware around everything.
+/// Handles a request inside a span with its id.
 ///
 /// # Errors
-/// When a handler panicked; the error is the answer.
+/// When a handler panics; the error is the response.
 pub async fn observe(
     app: Data<App>,
     request: ServiceRequest,
@@ -85,7 +85,7 @@ pub async fn observe(
     }
 }
 
-/// The client's own id where it is short and harmless, else a new one.
+/// Returns the client's id if it is short and safe to log, else a new one.
 fn request_id(request: &ServiceRequest, app: &App) -> String {
     let shown = request
         .headers()
@@ -93,7 +93,7 @@ fn request_id(request: &ServiceRequest, app: &App) -> String {
         .and_then(|value| value.to_str().ok());
     let sane = |id: &&str| {
         !id.is_empty()
-            && id.len() <= LONGEST_ID
+            && id.len() <= MAX_ID_LENGTH
             && id
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
@@ -103,7 +103,7 @@ fn request_id(request: &ServiceRequest, app: &App) -> String {
         .map_or_else(|| app.ports.ids.next_id().to_string(), str::to_owned)
 }
 
-/// Adds the id, and a body where an error has none.
+/// Adds the id, and a body to an error without one.
 fn finish(response: ServiceResponse<BoxBody>, id: &str) -> ServiceResponse<BoxBody> {
     let status = response.status();
     let mut response = if status == StatusCode::INTERNAL_SERVER_ERROR {
@@ -128,7 +128,7 @@ fn finish(response: ServiceResponse<BoxBody>, id: &str) -> ServiceResponse<BoxBo
     response
 }
 
-/// The answer with another body, and the headers that go with it.
+/// Replaces the body and its headers, and keeps all other headers.
 fn with_body(response: ServiceResponse<BoxBody>, body: HttpResponse) -> ServiceResponse<BoxBody> {
     let (request, old) = response.into_parts();
     let mut body = body;
@@ -163,12 +163,12 @@ fn log_cause(response: &ServiceResponse<BoxBody>) {
 }
 
 fn note(app: &App, method: &Method, route: &str, status: StatusCode, took: Duration) {
-    app.metrics.note_request(method, route, status, took);
+    app.metrics.record_request(method, route, status, took);
     let (status, took) = (
         status.as_u16(),
         format!("{:.1}", took.as_secs_f64() * 1000.0),
     );
-    // What asks every few seconds whether the server lives would drown the rest.
+    // Probes arrive every few seconds and would hide other lines.
     if matches!(route, "/healthz" | "/readyz" | "/metrics") {
         tracing::debug!(status, milliseconds = took, "answered");
     } else {
@@ -182,7 +182,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("unknown")
 }
 
-/// The request ended in a panic: there is no answer to finish, so the error is one.
+/// Response to a request whose handler panicked.
 #[derive(Debug, thiserror::Error)]
 #[error("internal error")]
 struct Failed {

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a POST that creates something can be sent again without creating it twice.
+//! `Idempotency-Key`: a repeated POST has its effect once.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -18,16 +18,16 @@ use super::{
     shape::{Kind, LocationStep, ShapeProblem},
 };
 
-/// The header that names a request.
+/// Header that identifies a request.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The header of an answer that was given before.
+/// Header of a replayed response.
 pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// The most characters of a key.
-const MAX_KEY: usize = 255;
+/// Maximum length of a key.
+const MAX_KEY_LENGTH: usize = 255;
 
-/// Answers a call: by the handler, or with the answer that the same request got before.
+/// Calls the handler, or replays the response to an earlier request with the same key.
 pub(super) async fn answer<H, S, B, Q, P>(
     request: HttpRequest,
     call: Call<S, B, Q, P>,
@@ -76,13 +76,15 @@ where
     }
 }
 
-/// The request's key: 1 to 255 visible characters.
+/// Reads the request's key: 1 to 255 visible characters.
 fn key_of(request: &HttpRequest) -> Result<String, ApiError> {
     let mut values = request.headers().get_all(IDEMPOTENCY_KEY);
     let (first, second) = (values.next(), values.next());
     let text = first.and_then(|value| value.to_str().ok());
     match text.map(str::trim) {
-        Some(key) if second.is_none() && (1..=MAX_KEY).contains(&key.len()) => Ok(key.to_owned()),
+        Some(key) if second.is_none() && (1..=MAX_KEY_LENGTH).contains(&key.len()) => {
+            Ok(key.to_owned())
+        }
         key => Err(refusal(
             key.unwrap_or_default(),
             "an idempotency key is one header of 1 to 255 ASCII characters",
@@ -99,7 +101,7 @@ fn refusal(key: &str, message: &str) -> ApiError {
     )])
 }
 
-/// The response, and what to keep of it where it tells of success.
+/// Buffers a successful response and returns it with a copy to store; returns others unchanged.
 async fn keep(response: HttpResponse) -> (HttpResponse, Option<KeptAnswer>) {
     if !response.status().is_success() {
         return (response, None);

@@ -1,4 +1,4 @@
-//! The scope that an endpoint asks for, as a type; and the key that a request shows.
+//! The scope that an endpoint requires, as a type; and the key that a request presents.
 
 use actix_web::{HttpRequest, http::header::AUTHORIZATION};
 use labdata_application::Error;
@@ -32,10 +32,10 @@ impl RequiredScope for Admin {
     const SCOPE: Scope = Scope::Admin;
 }
 
-/// The key that the request shows, `Authorization: Bearer <key>`.
+/// Reads the key from `Authorization: Bearer <key>`.
 ///
 /// # Errors
-/// [`Error::Unauthenticated`], saying what is missing.
+/// [`Error::Unauthenticated`] with the missing part.
 pub fn shown_key(request: &HttpRequest) -> Result<&str, Error> {
     let header = request
         .headers()

@@ -1,4 +1,4 @@
-//! Starts the HTTP server.
+//! The HTTP server: limits, routes, shutdown.
 
 use std::{
     collections::BTreeMap, io, net::TcpListener, num::NonZero, thread::available_parallelism,
@@ -16,13 +16,13 @@ use actix_web::{
 use super::{endpoint::Endpoint, error::ErrorBody, observe::observe};
 use crate::{app::App, routes};
 
-/// More workers than this use memory and gain nothing: the database does the work.
-const MOST_WORKERS: usize = 4;
-/// Threads for blocking work, per worker.
+/// Maximum number of worker threads. More only use memory: the database does the work.
+const MAX_WORKERS: usize = 4;
+/// Threads for blocking work per worker.
 const BLOCKING_THREADS: usize = 8;
-/// How long a client may take for a request's head.
+/// Maximum time to receive a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a connection may idle between requests.
+/// Maximum idle time of a connection between requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// How long a graceful stop waits for what is in flight (contract §1).
 const SHUTDOWN_SECONDS: u64 = 10;
@@ -44,16 +44,16 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     .workers(
         available_parallelism()
             .map_or(1, NonZero::get)
-            .min(MOST_WORKERS),
+            .min(MAX_WORKERS),
     )
     .worker_max_blocking_threads(BLOCKING_THREADS)
     .client_request_timeout(HEAD_TIMEOUT)
     .keep_alive(KEEP_ALIVE)
-    // The last piece of a streamed answer must not wait until the client acknowledges the one before,
-    // which clients put off for some 40 ms.
+    // With Nagle's algorithm, the last chunk of a streamed response would wait for the client's delayed
+    // acknowledgment, some 40 ms.
     .tcp_nodelay(true)
     .shutdown_timeout(SHUTDOWN_SECONDS)
-    // A client that closes its side has left: what runs for it ends, on the database too.
+    // A client that closes its side has left: cancel its request, including its database query.
     .h1_allow_half_closed(false)
     .disable_signals()
     .listen(listener)?
@@ -62,8 +62,8 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     Ok((server, handle))
 }
 
-/// Adds the endpoints. Those of one path make one resource, which answers other methods with 405;
-/// fixed paths come before patterns (`{` sorts behind every letter).
+/// Adds the endpoints. Endpoints with the same path form one resource, which answers other methods
+/// with 405. Fixed paths match before patterns, because `{` sorts after every letter.
 fn configure(config: &mut ServiceConfig, endpoints: &[Endpoint]) {
     let mut paths: BTreeMap<&str, Vec<&Endpoint>> = BTreeMap::new();
     for endpoint in endpoints {

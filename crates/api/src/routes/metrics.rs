@@ -1,4 +1,4 @@
-//! `GET /metrics`: figures for Prometheus.
+//! `GET /metrics`: metrics for Prometheus.
 
 use actix_web::{HttpResponse, http::header::ContentType, web::Data};
 use labdata_application::Error;

@@ -1,4 +1,4 @@
-//! A flag for every setting, made of the list.
+//! Command line flags, one per setting in the list.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use super::list::SETTINGS;
 
-/// The settings that were given as flags, by key.
+/// Values given as flags, by key.
 #[derive(Clone, Default)]
 pub struct Flags(pub(super) BTreeMap<&'static str, String>);
 
 impl std::fmt::Debug for Flags {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Never the values: some are secrets.
+        // Without the values: some are secrets.
         f.debug_set().entries(self.0.keys()).finish()
     }
 }

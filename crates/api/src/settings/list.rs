@@ -1,19 +1,19 @@
-//! Every setting, once: its name, what it takes and what it is when nobody says anything.
+//! The list of settings: name, accepted value, default and help text of each.
 
-/// One setting as the environment, `labdata.toml` and the command line know it.
+/// A setting's names in the environment, in `labdata.toml` and on the command line.
 #[derive(Debug)]
 pub(crate) struct Setting {
-    /// Its key in `labdata.toml`.
+    /// Key in `labdata.toml`.
     pub(crate) key: &'static str,
-    /// Its environment variable.
+    /// Environment variable.
     pub(crate) env: &'static str,
-    /// Its flag, without the dashes.
+    /// Flag, without the dashes.
     pub(crate) flag: &'static str,
-    /// What stands for the value in the help.
+    /// Placeholder of the value in the help.
     pub(crate) value: &'static str,
-    /// What it is for.
+    /// Purpose, for the help.
     pub(crate) help: &'static str,
-    /// What it is unless set, for the help; the values themselves are in [`super::Settings`].
+    /// Default, for the help; the values themselves are in [`super::Settings`].
     pub(crate) default: &'static str,
 }
 
@@ -33,25 +33,25 @@ macro_rules! settings {
 
 settings! {
     bind "LABDATA_BIND" "bind" "ADDRESS:PORT", "127.0.0.1:8080",
-        "Where the server listens; port 0 picks a free one";
+        "Listening address; port 0 picks a free one";
     data_dir "LABDATA_DATA_DIR" "data-dir" "DIRECTORY", "./.labdata",
         "PostgreSQL cluster, objects, caches";
     database_url "DATABASE_URL" "database-url" "URL", "unset: embedded PostgreSQL",
         "The PostgreSQL database, postgresql://user:password@host/database";
     pg_bin_dir "LABDATA_PG_BIN_DIR" "pg-bin-dir" "DIRECTORY", "unset: searched, else fetched",
-        "Where initdb and postgres of the embedded PostgreSQL are";
+        "Directory of initdb and postgres for the embedded PostgreSQL";
     storage_url "LABDATA_STORAGE_URL" "storage-url" "URL", "file://<data dir>/objects",
-        "Where the bytes of files are kept: file://, s3://, gs:// or az:// with bucket and prefix";
+        "Storage of file contents: file://, s3://, gs:// or az:// with bucket and prefix";
     upload_mode "LABDATA_UPLOAD_MODE" "upload-mode" "MODE", "direct on gs://, else gateway",
-        "Who takes signed uploads: `direct` (the cloud) or `gateway` (this server)";
+        "Receiver of signed uploads: `direct` (the cloud) or `gateway` (this server)";
     public_url "LABDATA_PUBLIC_URL" "public-url" "URL", "http://<bind>",
         "Base of signed URLs and of the URL given to jobs";
     bootstrap_key "LABDATA_BOOTSTRAP_KEY" "bootstrap-key" "KEY", "unset: made and printed once",
         "The admin key that the very first start stores, ldk_<8 characters>_<secret>";
     job_backend "LABDATA_JOB_BACKEND" "job-backend" "BACKEND", "local",
-        "What runs job scripts: `local` or ray+http://host:8265";
+        "Backend that runs job scripts: `local` or ray+http://host:8265";
     ml_backend "LABDATA_ML_BACKEND" "ml-backend" "BACKEND", "local",
-        "What trains models: `local` or ray+http://host:8265";
+        "Backend that trains models: `local` or ray+http://host:8265";
     ray_token "LABDATA_RAY_TOKEN" "ray-token" "TOKEN", "unset",
         "The Ray cluster's bearer token, its RAY_AUTH_TOKEN";
     python "LABDATA_PYTHON" "python" "PATH", "python3 of the path",
@@ -59,38 +59,38 @@ settings! {
     uv "LABDATA_UV" "uv" "PATH", "unset: searched, else fetched",
         "The uv that installs the dependencies of those scripts";
     job_concurrency "LABDATA_JOB_CONCURRENCY" "job-concurrency" "NUMBER", "2",
-        "How many job runs the worker runs at a time";
+        "Number of job runs that the worker runs at a time";
     job_timeout_minutes "LABDATA_JOB_TIMEOUT_MINUTES" "job-timeout-minutes" "NUMBER", "60",
-        "After how many minutes a job's script is stopped, and its run failed";
+        "Minutes after which a job's script is stopped and its run fails";
     llm_provider "LABDATA_LLM_PROVIDER" "llm-provider" "PROVIDER", "unset: no agent runs",
         "openai (any compatible server), anthropic, gemini or ollama";
     llm_base_url "LABDATA_LLM_BASE_URL" "llm-base-url" "URL", "unset: the provider's own",
-        "Where the language model's API is";
+        "Base URL of the language model's API";
     llm_api_key "LABDATA_LLM_API_KEY" "llm-api-key" "KEY", "unset",
-        "The key for that API";
+        "API key for the language model";
     llm_model "LABDATA_LLM_MODEL" "llm-model" "MODEL", "unset",
         "The model of agent runs that name none";
     llm_models "LABDATA_LLM_MODELS" "llm-models" "MODEL,…", "unset: that one model",
         "The models that a request may name";
     llm_timeout_seconds "LABDATA_LLM_TIMEOUT_SECONDS" "llm-timeout-seconds" "NUMBER", "60",
-        "How long an agent run waits for a byte of the model";
+        "Seconds that an agent run waits for the next byte from the model";
     agent_max_steps "LABDATA_AGENT_MAX_STEPS" "agent-max-steps" "NUMBER", "25",
-        "After how many steps an agent run ends with what it has";
+        "Steps after which an agent run ends with its result so far";
     smtp_url "LABDATA_SMTP_URL" "smtp-url" "URL", "unset: no e-mail is sent",
         "The mail server, smtp://user:password@host:587 or smtps://…";
     mail_from "LABDATA_MAIL_FROM" "mail-from" "ADDRESS", "unset: no e-mail is sent",
         "The sender's e-mail address";
     notifications_per_hour "LABDATA_NOTIFICATIONS_PER_HOUR" "notifications-per-hour" "NUMBER", "60",
-        "The most notifications to a user in an hour";
+        "Maximum notifications to a user per hour";
     notifications_per_day "LABDATA_NOTIFICATIONS_PER_DAY" "notifications-per-day" "NUMBER", "1000",
-        "The most notifications in an organization in a day";
+        "Maximum notifications in an organization per day";
     log "LABDATA_LOG" "log" "FILTER", "info; warn for commands other than serve and worker",
-        "What is logged: error, warn, info, debug, trace, or target=level,…";
+        "Log filter: error, warn, info, debug, trace, or target=level,…";
     log_format "LABDATA_LOG_FORMAT" "log-format" "FORMAT", "text",
-        "How it is logged, to standard error: text or json";
+        "Format of log lines on standard error: text or json";
 }
 
-/// The setting of that key.
+/// Finds a setting by its key.
 pub(crate) fn find(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
 }

@@ -1,7 +1,8 @@
-//! The program's settings (contract §1): environment, `labdata.toml`, flags, the later winning.
+//! The program's settings (contract §1), from the environment, `labdata.toml` and flags, in rising
+//! precedence.
 //!
-//! Everything is checked for its form before anything starts; what is wrong is refused with one
-//! line that names the setting as the person wrote it and says what it takes.
+//! Every value is checked before anything starts. A wrong value is refused with one line that names
+//! the setting as the person wrote it, and the accepted values.
 
 mod flags;
 mod list;
@@ -19,43 +20,43 @@ use labdata_domain::api_key::PlainApiKey;
 pub use flags::Flags;
 pub use secret::Secret;
 
-/// A setting is wrong; one line for the person who set it.
+/// A wrong setting: one line for the person who set it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SettingsError(pub String);
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Where logs go and how much of them there is.
+/// Logging settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
-    /// Directives of `tracing_subscriber::EnvFilter`; the command's own when none are given.
+    /// Directives of `tracing_subscriber::EnvFilter`; `None` for the command's default.
     pub filter: Option<String>,
-    /// How lines look.
+    /// Format of log lines.
     pub format: LogFormat,
 }
 
-/// What runs scripts or trains models.
+/// Backend that runs scripts or trains models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// Processes of this machine.
+    /// Processes on this machine.
     Local,
-    /// A Ray cluster's job API at that HTTP URL.
+    /// A Ray cluster's job API at this HTTP URL.
     Ray(String),
 }
 
-/// Whose API the language model has.
+/// API of the language model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LlmProvider {
-    /// `OpenAI`, or any server that speaks its language.
+    /// `OpenAI`, or any compatible server.
     OpenAi,
     /// Anthropic.
     Anthropic,
@@ -68,69 +69,69 @@ pub enum LlmProvider {
 /// The language model of agent runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LlmSettings {
-    /// Whose API.
+    /// API; `None` disables agent runs.
     pub provider: Option<LlmProvider>,
-    /// Where it is, unless the provider's own.
+    /// Base URL; `None` for the provider's default.
     pub base_url: Option<String>,
-    /// The key for it.
+    /// API key.
     pub api_key: Option<Secret>,
-    /// The model of runs that name none.
+    /// Model of runs that name none.
     pub model: Option<String>,
-    /// The models that a request may name.
+    /// Models that a request may name.
     pub models: Vec<String>,
-    /// How long a run waits for a byte, in seconds.
+    /// Maximum wait for the next byte, in seconds.
     pub timeout_seconds: u32,
-    /// After how many steps a run ends.
+    /// Maximum number of steps of a run.
     pub max_steps: u32,
 }
 
-/// Messages to people.
+/// Notification and e-mail settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotificationSettings {
-    /// The mail server.
+    /// URL of the mail server.
     pub smtp_url: Option<Secret>,
     /// The sender's address.
     pub mail_from: Option<String>,
-    /// The most to a user in an hour.
+    /// Maximum notifications to a user per hour.
     pub per_hour: u32,
-    /// The most in an organization in a day.
+    /// Maximum notifications in an organization per day.
     pub per_day: u32,
 }
 
-/// Every setting, checked for its form.
+/// All settings, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Where the server listens.
+    /// Listening address.
     pub bind: SocketAddr,
-    /// Whether somebody said so, rather than the default.
+    /// True if `bind` was set, false if it is the default.
     pub bind_given: bool,
     /// The data directory.
     pub data_dir: PathBuf,
-    /// The database; the embedded one when none is given.
+    /// URL of the database; `None` for the embedded one.
     pub database_url: Option<Secret>,
-    /// Where the embedded server's programs are.
+    /// Directory of the embedded server's programs; `None` to search.
     pub pg_bin_dir: Option<PathBuf>,
-    /// Where files are kept, when not in the data directory.
+    /// URL of the file storage; `None` for the data directory.
     pub storage_url: Option<String>,
-    /// Whether clients send bytes straight to the cloud; by default the storage tells.
+    /// True if clients upload directly to the cloud; `None` for the storage's default.
     pub direct_uploads: Option<bool>,
-    /// Base of signed URLs, when not the address itself.
+    /// Base of signed URLs; `None` for the listening address.
     pub public_url: Option<String>,
-    /// The first start's admin key.
+    /// Admin key to store at the first start; `None` to create one.
     pub bootstrap_key: Option<PlainApiKey>,
-    /// What runs job scripts.
+    /// Backend that runs job scripts.
     pub job_backend: Backend,
-    /// What trains models.
+    /// Backend that trains models.
     pub ml_backend: Backend,
-    /// The token of the Ray cluster, where it wants one.
+    /// Bearer token of the Ray cluster.
     pub ray_token: Option<Secret>,
-    /// The Python of scripts that run on this machine.
+    /// Python interpreter of scripts that run on this machine.
     pub python: Option<PathBuf>,
-    /// The uv that installs their dependencies.
+    /// Path of uv, which installs their dependencies.
     pub uv: Option<PathBuf>,
-    /// How many runs at a time.
+    /// Maximum number of concurrent runs.
     pub job_concurrency: u32,
-    /// After how many minutes a script is stopped.
+    /// Time limit of a script, in minutes.
     pub job_timeout_minutes: u32,
     /// The language model.
     pub llm: LlmSettings,
@@ -141,10 +142,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings of this process: its environment, the file, these flags.
+    /// Loads the settings from this process's environment, the file and the flags.
     ///
     /// # Errors
-    /// [`SettingsError`] for the first one that is wrong.
+    /// [`SettingsError`] for the first wrong setting.
     pub fn load(config: Option<&Path>, flags: &Flags) -> Result<Self, SettingsError> {
         Self::load_from(&|name| std::env::var(name).ok(), config, flags)
     }
@@ -157,7 +158,7 @@ impl Settings {
         read::settings(&source::gather(environment, config, &flags.0)?)
     }
 
-    /// The storage as a URL.
+    /// URL of the file storage.
     #[must_use]
     pub fn storage_url(&self) -> String {
         self.storage_url
@@ -165,14 +166,14 @@ impl Settings {
             .unwrap_or_else(|| objects_below(&self.data_dir))
     }
 
-    /// The base of the platform's URLs, when the server listens at that address.
+    /// Base of the platform's URLs for a server that listens on this address.
     #[must_use]
     pub fn public_url(&self, listening: SocketAddr) -> String {
         self.public_url.clone().unwrap_or_else(|| url_of(listening))
     }
 }
 
-/// `file://<data dir>/objects`.
+/// Builds `file://<data dir>/objects`.
 fn objects_below(data_dir: &Path) -> String {
     use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -188,7 +189,7 @@ fn objects_below(data_dir: &Path) -> String {
     )
 }
 
-/// A URL that this machine reaches the address by: nobody can call "every interface".
+/// URL of the address as seen from this machine: loopback replaces an unspecified address.
 #[must_use]
 pub fn url_of(address: SocketAddr) -> String {
     let mut address = address;

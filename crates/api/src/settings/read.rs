@@ -1,4 +1,4 @@
-//! From texts to settings.
+//! Parses the given texts into settings.
 
 use std::{
     collections::BTreeMap,
@@ -15,11 +15,12 @@ use super::{
     Settings, SettingsError, source::Given,
 };
 
-/// What was given, by key.
+/// Given values by key.
 struct Values<'a>(&'a BTreeMap<&'static str, Given>);
 
 impl Values<'_> {
-    /// The value as whatever `parse` makes of it; refused with `takes` when that is nothing.
+    /// Parses the value, if given. Where `parse` returns `None`, the error names the accepted values
+    /// by `takes`.
     fn parsed<T>(
         &self,
         key: &str,
@@ -37,7 +38,7 @@ impl Values<'_> {
         }
     }
 
-    /// The same for values that may hold a secret: the line does not repeat them.
+    /// Like [`Self::parsed`], for values that may hold a secret: the error does not repeat them.
     fn secret<T>(
         &self,
         key: &str,
@@ -88,7 +89,7 @@ impl Values<'_> {
     }
 }
 
-/// Checks everything; the first thing that is wrong is reported.
+/// Parses all settings; fails with the first wrong one.
 pub(super) fn settings(given: &BTreeMap<&'static str, Given>) -> Result<Settings, SettingsError> {
     let values = Values(given);
     let bind = values.parsed(
@@ -160,7 +161,7 @@ fn storage_url(values: &Values<'_>) -> Result<Option<String>, SettingsError> {
     Ok(Some(value.clone()))
 }
 
-/// Whether uploads go straight to the cloud; that needs one.
+/// Parses the upload mode, and checks that `direct` has a cloud storage.
 fn direct_uploads(values: &Values<'_>) -> Result<Option<bool>, SettingsError> {
     let direct = values.parsed(
         "upload_mode",

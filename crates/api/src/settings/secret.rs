@@ -1,6 +1,6 @@
-//! Values that no log may show.
+//! Values that must not appear in logs.
 
-/// A text that is a secret, or may hold one.
+/// A text that is or may contain a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 

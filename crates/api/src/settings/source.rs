@@ -1,4 +1,5 @@
-//! Gathers what environment, file and flags say, each value with the name under which it was said.
+//! Gathers values from the environment, the file and the flags, each with the name under which it
+//! was given.
 
 use std::{
     collections::BTreeMap,
@@ -7,19 +8,19 @@ use std::{
 
 use super::{SettingsError, list};
 
-/// The file that is read from the working directory when there is one.
+/// Settings file that is read from the working directory if it exists.
 const FILE: &str = "labdata.toml";
 
-/// What was said of one setting, by whoever has the last word.
+/// Value of a setting from its source of highest precedence.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
-    /// How the person called it: `LABDATA_BIND`, `bind in labdata.toml`, `--bind`.
+    /// Name for error messages: `LABDATA_BIND`, `bind in labdata.toml` or `--bind`.
     pub(super) name: String,
-    /// The value. May be a secret.
+    /// Value; may be a secret.
     pub(super) value: String,
 }
 
-/// Environment, then file, then flags: the later wins.
+/// Gathers values from the environment, then the file, then the flags; later ones win.
 pub(super) fn gather(
     environment: &dyn Fn(&str) -> Option<String>,
     config: Option<&Path>,
@@ -27,7 +28,7 @@ pub(super) fn gather(
 ) -> Result<BTreeMap<&'static str, Given>, SettingsError> {
     let mut given = BTreeMap::new();
     for setting in list::SETTINGS {
-        // An empty variable is how shells and containers say "unset".
+        // Shells and containers often pass an unset variable as an empty one.
         if let Some(value) = environment(setting.env).filter(|value| !value.is_empty()) {
             given.insert(
                 setting.key,

@@ -21,7 +21,7 @@ use time::Duration;
 use crate::{
     process::{Program, directory},
     server::{Client, TestServer, in_memory},
-    smtp_sink::{Manner, Sink},
+    smtp_sink::{Behavior, Sink},
 };
 
 const PATH: &str = "/api/v1/notifications";
@@ -120,7 +120,7 @@ async fn an_email_arrives_once_although_the_mail_server_was_down_at_first() {
     post.send("run 7").await;
     assert_eq!(post.work(address).await, 1);
     assert_eq!(post.counts().await, (1, 0, 0));
-    let sink = Sink::on(address, Manner::Takes).await;
+    let sink = Sink::on(address, Behavior::Accepts).await;
     post.later(4);
     assert_eq!(
         post.work(address).await,
@@ -134,7 +134,7 @@ async fn an_email_arrives_once_although_the_mail_server_was_down_at_first() {
         post.later(100_000);
         assert_eq!(post.work(address).await, 0);
     }
-    let taken = sink.taken();
+    let taken = sink.received();
     assert_eq!(taken.len(), 1);
     assert_eq!(taken[0].recipients, ["ada@example.org"]);
     assert_eq!(taken[0].header("Subject").as_deref(), Some("About run 7"));
@@ -162,7 +162,7 @@ async fn an_email_arrives_once_although_the_mail_server_was_down_at_first() {
 #[tokio::test]
 async fn an_email_whose_worker_died_before_sending_arrives_once_when_the_lease_has_ended() {
     let post = Post::start().await;
-    let sink = Sink::start(Manner::Takes).await;
+    let sink = Sink::start(Behavior::Accepts).await;
     post.send("a").await;
     let now = post.server.clock.now();
     let dead = post
@@ -177,13 +177,13 @@ async fn an_email_whose_worker_died_before_sending_arrives_once_when_the_lease_h
     assert_eq!(post.work(sink.address).await, 0);
     post.later(1);
     assert_eq!(post.work(sink.address).await, 1);
-    assert_eq!((sink.taken().len(), post.counts().await), (1, (0, 1, 0)));
+    assert_eq!((sink.received().len(), post.counts().await), (1, (0, 1, 0)));
 }
 
 #[tokio::test]
 async fn of_many_workers_each_email_is_sent_by_one() {
     let post = Post::start().await;
-    let sink = Sink::start(Manner::Takes).await;
+    let sink = Sink::start(Behavior::Accepts).await;
     for number in 0..24 {
         post.send(&number.to_string()).await;
     }
@@ -194,7 +194,7 @@ async fn of_many_workers_each_email_is_sent_by_one() {
         }
     }
     let ids: Vec<String> = sink
-        .taken()
+        .received()
         .iter()
         .map(|taken| taken.header("Message-ID").unwrap())
         .collect();
@@ -206,7 +206,7 @@ async fn of_many_workers_each_email_is_sent_by_one() {
 #[tokio::test]
 async fn an_email_is_tried_eight_times_and_then_dead() {
     let post = Post::start().await;
-    let sink = Sink::start(Manner::Refuses("451 greylisted")).await;
+    let sink = Sink::start(Behavior::Rejects("451 greylisted")).await;
     post.send("a").await;
     for wait in [5, 10, 20, 40, 80, 160, 320] {
         assert_eq!(post.work(sink.address).await, 1);
@@ -224,7 +224,7 @@ async fn an_email_is_tried_eight_times_and_then_dead() {
 #[tokio::test]
 async fn an_email_that_is_refused_for_good_or_too_old_is_dead_at_once() {
     let post = Post::start().await;
-    let sink = Sink::start(Manner::Refuses("550 no such mailbox")).await;
+    let sink = Sink::start(Behavior::Rejects("550 no such mailbox")).await;
     post.send("a").await;
     assert_eq!(post.work(sink.address).await, 1);
     assert_eq!((sink.connections(), post.counts().await), (1, (0, 0, 1)));
@@ -271,7 +271,7 @@ async fn kill_9_between_claim_and_send_loses_and_repeats_no_email() {
     };
 
     // The mail server takes the connection and says nothing: the worker stands between the two.
-    let silent = Sink::start(Manner::Silent).await;
+    let silent = Sink::start(Behavior::Silent).await;
     let program = serve(directory.path(), own.url(), &silent);
     call(
         &program,
@@ -286,20 +286,20 @@ async fn kill_9_between_claim_and_send_loses_and_repeats_no_email() {
     until("the worker connects", async || silent.connections() > 0).await;
     assert_eq!(standing().await, ("pending".to_owned(), 1));
     program.end("KILL");
-    assert_eq!(silent.taken().len(), 0);
+    assert_eq!(silent.received().len(), 0);
 
-    let sink = Sink::start(Manner::Takes).await;
+    let sink = Sink::start(Behavior::Accepts).await;
     let program = serve(directory.path(), own.url(), &sink);
     // The end of the lease is brought near, which is a minute away.
     let nearer = "UPDATE labdata.notification_email SET due_at = now()";
     database.execute(nearer, &[]).await.unwrap();
     until("the e-mail is sent", async || standing().await.0 == "sent").await;
     assert_eq!(standing().await.1, 2);
-    let taken = sink.taken();
+    let taken = sink.received();
     assert_eq!(taken.len(), 1);
     assert_eq!(taken[0].recipients, ["admin@localhost"]);
     let repeat = call(&program, Method::POST, PATH, &body).await;
     assert_eq!(repeat["status"], "deduplicated", "{repeat}");
     assert_eq!(program.end("TERM").0.code(), Some(0));
-    assert_eq!(sink.taken().len(), 1, "a stop sends nothing twice");
+    assert_eq!(sink.received().len(), 1, "a stop sends nothing twice");
 }

@@ -8,7 +8,7 @@ use labdata_mail::{InvalidMailSettings, SmtpMailer};
 use labdata_ports::mailer::{Email, MailOutcome, Mailer};
 use uuid::Uuid;
 
-use crate::sink::{Manner, Sink};
+use crate::sink::{Behavior, Sink};
 
 const FROM: &str = "Lab <lab@example.org>";
 
@@ -29,9 +29,9 @@ fn mailer(sink: &Sink) -> SmtpMailer {
 
 #[tokio::test]
 async fn an_email_arrives_as_text_and_html_with_its_headers() {
-    let sink = Sink::start(Manner::Takes).await;
+    let sink = Sink::start(Behavior::Accepts).await;
     assert_eq!(mailer(&sink).send(&email()).await, MailOutcome::Sent);
-    let taken = sink.taken();
+    let taken = sink.received();
     let [taken] = taken.as_slice() else {
         panic!("{taken:?}")
     };
@@ -69,7 +69,7 @@ async fn an_email_arrives_as_text_and_html_with_its_headers() {
 
 #[tokio::test]
 async fn no_text_becomes_a_header_or_a_recipient() {
-    let sink = Sink::start(Manner::Takes).await;
+    let sink = Sink::start(Behavior::Accepts).await;
     let nasty = "x\r\nBcc: eve@example.org\r\n\r\nbody\u{2028}ü";
     let nasty = Email {
         subject: nasty.to_owned(),
@@ -77,7 +77,7 @@ async fn no_text_becomes_a_header_or_a_recipient() {
         ..email()
     };
     assert_eq!(mailer(&sink).send(&nasty).await, MailOutcome::Sent);
-    let taken = sink.taken().remove(0);
+    let taken = sink.received().remove(0);
     assert_eq!(taken.header("Bcc"), None);
     assert_eq!(taken.recipients, ["ada@example.org"]);
     let to = Email {
@@ -86,17 +86,17 @@ async fn no_text_becomes_a_header_or_a_recipient() {
     };
     let outcome = mailer(&sink).send(&to).await;
     assert!(matches!(outcome, MailOutcome::Permanent(_)), "{outcome:?}");
-    assert_eq!(sink.taken().len(), 1);
+    assert_eq!(sink.received().len(), 1);
 }
 
 #[tokio::test]
 async fn the_same_email_has_the_same_identity() {
-    let sink = Sink::start(Manner::Takes).await;
+    let sink = Sink::start(Behavior::Accepts).await;
     for _ in 0..2 {
         mailer(&sink).send(&email()).await;
     }
     let ids: Vec<_> = sink
-        .taken()
+        .received()
         .iter()
         .map(|taken| taken.header("Message-ID"))
         .collect();
@@ -115,7 +115,7 @@ async fn what_may_pass_is_transient_and_what_is_final_is_permanent() {
         ("550 no such mailbox", true),
         ("501 bad address", true),
     ] {
-        let sink = Sink::start(Manner::Refuses(answer)).await;
+        let sink = Sink::start(Behavior::Rejects(answer)).await;
         let outcome = mailer(&sink).send(&email()).await;
         assert_eq!(
             matches!(outcome, MailOutcome::Permanent(_)),

@@ -1,4 +1,4 @@
-//! A mail server that keeps what it is sent, for tests.
+//! A mail server for tests that stores received e-mails.
 
 use std::{
     net::SocketAddr,
@@ -11,26 +11,26 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// What the server does with those who connect.
+/// Behavior of the server towards clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
-    /// Takes every e-mail.
-    Takes,
-    /// Never says a word.
+pub(crate) enum Behavior {
+    /// Accepts every e-mail.
+    Accepts,
+    /// Never replies.
     Silent,
-    /// Refuses every recipient with this answer.
-    Refuses(&'static str),
+    /// Rejects every recipient with this reply.
+    Rejects(&'static str),
 }
 
-/// An e-mail that was taken, as it came: headers, an empty line, the body.
+/// A received e-mail: headers, an empty line, the body.
 #[derive(Clone, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct ReceivedEmail {
     pub(crate) recipients: Vec<String>,
     pub(crate) content: String,
 }
 
-impl Taken {
-    /// A header, unfolded.
+impl ReceivedEmail {
+    /// Value of a header, unfolded.
     pub(crate) fn header(&self, name: &str) -> Option<String> {
         let (head, _) = self.content.split_once("\r\n\r\n")?;
         let unfolded = head.replace("\r\n ", " ").replace("\r\n\t", " ");
@@ -42,10 +42,10 @@ impl Taken {
     }
 }
 
-/// A running server; it stops when dropped.
+/// A running server; stops when dropped.
 pub(crate) struct Sink {
     pub(crate) address: SocketAddr,
-    taken: Arc<Mutex<Vec<Taken>>>,
+    received: Arc<Mutex<Vec<ReceivedEmail>>>,
     connections: Arc<Mutex<usize>>,
     server: JoinHandle<()>,
 }
@@ -57,52 +57,56 @@ impl Drop for Sink {
 }
 
 impl Sink {
-    /// A server on a free port.
-    pub(crate) async fn start(manner: Manner) -> Self {
-        Self::on(([127, 0, 0, 1], 0).into(), manner).await
+    /// Starts a server on a free port.
+    pub(crate) async fn start(behavior: Behavior) -> Self {
+        Self::on(([127, 0, 0, 1], 0).into(), behavior).await
     }
 
-    /// A server on that address.
-    pub(crate) async fn on(address: SocketAddr, manner: Manner) -> Self {
+    /// Starts a server on this address.
+    pub(crate) async fn on(address: SocketAddr, behavior: Behavior) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let taken = Arc::new(Mutex::new(Vec::new()));
+        let received = Arc::new(Mutex::new(Vec::new()));
         let connections = Arc::new(Mutex::new(0));
-        let (keep, count) = (Arc::clone(&taken), Arc::clone(&connections));
+        let (keep, count) = (Arc::clone(&received), Arc::clone(&connections));
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 *count.lock().unwrap() += 1;
-                tokio::spawn(talk(stream, manner.clone(), Arc::clone(&keep)));
+                tokio::spawn(talk(stream, behavior.clone(), Arc::clone(&keep)));
             }
         });
         Self {
             address,
-            taken,
+            received,
             connections,
             server,
         }
     }
 
-    /// Its URL.
+    /// URL of the server.
     pub(crate) fn url(&self) -> String {
         format!("smtp://{}", self.address)
     }
 
-    /// What it has taken.
-    pub(crate) fn taken(&self) -> Vec<Taken> {
-        self.taken.lock().unwrap().clone()
+    /// E-mails received so far.
+    pub(crate) fn received(&self) -> Vec<ReceivedEmail> {
+        self.received.lock().unwrap().clone()
     }
 
-    /// How many have connected.
+    /// Number of connections so far.
     pub(crate) fn connections(&self) -> usize {
         *self.connections.lock().unwrap()
     }
 }
 
-async fn talk(stream: TcpStream, manner: Manner, taken: Arc<Mutex<Vec<Taken>>>) -> Option<()> {
+async fn talk(
+    stream: TcpStream,
+    behavior: Behavior,
+    received: Arc<Mutex<Vec<ReceivedEmail>>>,
+) -> Option<()> {
     let (reader, mut writer) = stream.into_split();
     let mut lines = BufReader::new(reader).lines();
-    if manner == Manner::Silent {
+    if behavior == Behavior::Silent {
         while lines.next_line().await.ok()?.is_some() {}
         return None;
     }
@@ -114,8 +118,8 @@ async fn talk(stream: TcpStream, manner: Manner, taken: Arc<Mutex<Vec<Taken>>>) 
             .next()
             .unwrap_or_default()
             .to_ascii_uppercase();
-        let answer = match (command.as_str(), &manner) {
-            ("RCPT", Manner::Refuses(answer)) => (*answer).to_owned(),
+        let answer = match (command.as_str(), &behavior) {
+            ("RCPT", Behavior::Rejects(answer)) => (*answer).to_owned(),
             ("RCPT", _) => {
                 let address = line.split(['<', '>']).nth(1).unwrap_or_default();
                 recipients.push(address.to_owned());
@@ -133,11 +137,11 @@ async fn talk(stream: TcpStream, manner: Manner, taken: Arc<Mutex<Vec<Taken>>>) 
                     content.push_str("\r\n");
                 }
                 let recipients = std::mem::take(&mut recipients);
-                taken.lock().unwrap().push(Taken {
+                received.lock().unwrap().push(ReceivedEmail {
                     recipients,
                     content,
                 });
-                "250 taken".to_owned()
+                "250 received".to_owned()
             }
             ("QUIT", _) => {
                 writer.write_all(b"221 bye\r\n").await.ok()?;
