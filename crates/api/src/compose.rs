@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use labdata_application::Ports;
 use labdata_domain::notification::Caps;
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
-use labdata_local_runner::{LocalRunner, Settings as RunnerSettings};
+use labdata_local_runner::LocalRunner;
 use labdata_mail::SmtpMailer;
 use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, UploadMode};
 use labdata_ports::{
@@ -24,6 +24,7 @@ use labdata_postgres::{
     PgTenancyRepository, PgTriggerStore, migrate,
 };
 use labdata_ray_runner::{RayRunner, Settings as RaySettings};
+use labdata_sandbox::{Sandbox, Settings as SandboxSettings};
 use labdata_worker::{PATIENCE, RunWorkerSettings};
 
 use crate::{
@@ -41,7 +42,7 @@ const QUERY_ROLES: &str = "query-roles";
 /// Hidden command of this program that runs [`supervise`].
 const SUPERVISE: &str = "run-supervisor";
 
-pub use labdata_local_runner::supervise;
+pub use labdata_sandbox::supervise;
 
 /// Checks a storage URL; with `direct`, also that clients can upload directly to it.
 ///
@@ -249,11 +250,12 @@ pub fn job_runner(settings: &Settings) -> anyhow::Result<Arc<dyn JobRunner>> {
 #[must_use]
 pub fn local_runner(settings: &Settings, program: PathBuf) -> Arc<dyn JobRunner> {
     let supervisor = vec![program.into_os_string(), SUPERVISE.into()];
-    Arc::new(LocalRunner::new(RunnerSettings {
+    let sandbox = Sandbox::new(SandboxSettings {
         python: settings.python.clone(),
         uv: settings.uv.clone(),
-        ..RunnerSettings::new(settings.data_dir.clone(), supervisor)
-    }))
+        ..SandboxSettings::new(settings.data_dir.clone(), supervisor)
+    });
+    Arc::new(LocalRunner::new(Arc::new(sandbox)))
 }
 
 /// Creates the configured mailer; `None` unless both server and sender are set.

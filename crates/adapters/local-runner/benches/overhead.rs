@@ -1,21 +1,23 @@
-//! What a run costs beyond its script: the time from its submission to its end, beside the time
-//! that the same Python needs for the same script without a runner.
+//! Overhead of a run: the time from submission to end, compared with the same script started by the
+//! same Python without a runner.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a benchmark that goes wrong ends there, and its answer goes to the terminal"
+    reason = "a failing benchmark panics, and its result goes to the terminal"
 )]
 
 use std::{
     ffi::OsString,
     process::{Command, Stdio},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use labdata_local_runner::{LocalRunner, Settings};
+use labdata_local_runner::LocalRunner;
 use labdata_port_contracts::runs::{end_of, spec};
 use labdata_ports::runner::JobRunner;
+use labdata_sandbox::{Sandbox, Settings};
 
 const PYTHON: &str = "/usr/bin/python3";
 
@@ -30,11 +32,13 @@ fn median(mut times: Vec<Duration>) -> Duration {
 async fn main() {
     let data = tempfile::tempdir().unwrap();
     let supervisor = OsString::from(env!("CARGO_BIN_EXE_labdata-run-supervisor"));
-    let runner = LocalRunner::new(Settings {
+    let sandbox = Arc::new(Sandbox::new(Settings {
         python: Some(PYTHON.into()),
         ..Settings::new(data.path().to_owned(), vec![supervisor])
-    });
-    println!("isolation: {:?}", runner.isolation().await.unwrap());
+    }));
+    let isolation = sandbox.host().await.unwrap().isolation();
+    println!("isolation: {isolation:?}");
+    let runner = LocalRunner::new(sandbox);
     let script = "print('done')\n";
     let path = data.path().join("script.py");
     std::fs::write(&path, script).unwrap();

@@ -1,29 +1,31 @@
-//! One run, from its directories to its end.
+//! One run, from its workspace to its end.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use labdata_ports::runner::{EndReason, RunEnd, RunExit, RunSpec, RunStatus, RunView};
+use labdata_ports::runner::{
+    ERROR_TAIL, EndReason, GRACE, LOG_KEPT, RunEnd, RunExit, RunLimits, RunSpec, RunStatus, RunView,
+};
+use labdata_sandbox::{
+    ERROR_TAIL_BYTES, EndCause, EnvironmentOutcome, EnvironmentRequest, Exit, HostCapabilities,
+    LOG_SEGMENT_BYTES, Limits, ProcessOutcome, ProcessSpec, SandboxError, StopSignal, Workspace,
+};
 use tokio::sync::watch;
 
-use crate::{
-    ground::{Ground, blocking, limits, text},
-    places::RunPlaces,
-    prepare::{Prepared, prepare},
-    step::{self, StepEnd, Wish},
-    supervisor::{Cause, Exit},
-};
+// The sandbox retains what the port promises.
+const _: () = assert!(LOG_SEGMENT_BYTES >= LOG_KEPT && ERROR_TAIL_BYTES <= ERROR_TAIL);
 
-/// Runs the script; what there is to be seen of it goes to `view`.
+/// Runs the script to its end, and publishes its progress in `view`.
 pub(crate) async fn run(
-    ground: Arc<Ground>,
-    places: RunPlaces,
+    host: Arc<HostCapabilities>,
+    workspace: Workspace,
     spec: RunSpec,
-    mut wish: watch::Receiver<Wish>,
+    mut stop: StopSignal,
     view: watch::Sender<RunView>,
 ) {
-    let end = follow(&ground, &places, &spec, &mut wish, &view)
+    let end = run_to_end(&host, &workspace, &spec, &mut stop, &view)
         .await
-        .unwrap_or_else(|reason| {
+        .unwrap_or_else(|error| {
+            let reason = error.to_string();
             tracing::warn!(run = %spec.run, reason, "a run was lost");
             RunEnd {
                 error_tail: reason,
@@ -33,105 +35,93 @@ pub(crate) async fn run(
     view.send_modify(|view| view.status = RunStatus::Ended(end));
 }
 
-async fn follow(
-    ground: &Ground,
-    places: &RunPlaces,
+async fn run_to_end(
+    host: &HostCapabilities,
+    workspace: &Workspace,
     spec: &RunSpec,
-    wish: &mut watch::Receiver<Wish>,
+    stop: &mut StopSignal,
     view: &watch::Sender<RunView>,
-) -> Result<RunEnd, String> {
-    let account = ground.account_of_run(spec.run);
-    let (made, script) = (places.clone(), spec.script.clone());
-    blocking(move || {
-        made.make(&script, account)
-            .map_err(|error| format!("{}: {error}", made.whole.display()))
-    })
-    .await?;
-    let logged = |length| view.send_modify(|view| view.logged = length);
+) -> Result<RunEnd, SandboxError> {
+    let active = host.activate(workspace, &spec.script).await?;
+    let on_output = |length| view.send_modify(|view| view.logged = length);
 
-    let prepared = prepare(ground, places, spec, wish, logged).await?;
-    if *wish.borrow() != Wish::Run {
-        return Ok(cancelled());
+    let request = EnvironmentRequest {
+        scope: &spec.organization.to_string(),
+        script: &spec.script,
+        limits: limits(&spec.limits, spec.limits.preparation),
+    };
+    let environment = host
+        .script_environment(&active, request, stop, on_output)
+        .await?;
+    if stop.requested().is_some() {
+        return Ok(end_without_process(EndReason::Cancelled, String::new()));
     }
-    let environment = match prepared {
-        Prepared::Plain => None,
-        Prepared::Environment { cache, directory } => Some((cache, directory)),
-        Prepared::Failed(end, reason) => {
-            let mut failed = RunEnd {
-                reason: EndReason::PreparationFailed,
-                exit: None,
-                error_tail: reason,
-            };
-            if let Some(step) = end {
-                failed.exit = Some(exit(step.exit));
-                if step.cause != Cause::Itself {
-                    failed.reason = reason_of(step.cause);
-                }
+    let packages = match environment {
+        EnvironmentOutcome::NotNeeded => None,
+        EnvironmentOutcome::Installed(packages) => Some(packages),
+        EnvironmentOutcome::Rejected(reason) => {
+            return Ok(end_without_process(EndReason::PreparationFailed, reason));
+        }
+        EnvironmentOutcome::Failed(outcome) => {
+            let mut end = run_end(outcome);
+            if end.reason == EndReason::Exited {
+                end.reason = EndReason::PreparationFailed;
             }
-            return Ok(failed);
+            return Ok(end);
         }
     };
 
-    let arguments = vec![text(&places.script().join("script.py"))];
-    let limits = limits(&spec.limits, spec.limits.wall_clock);
-    let mut order = ground.order(ground.isolation, places, arguments, limits);
-    order.account = account;
-    order.logged = view.borrow().logged;
-    if let Some((cache, environment)) = environment {
-        order.readable.push(cache);
-        order
-            .command
-            .splice(..1, [text(&environment.join("bin/python"))]);
-        for (name, value) in &mut order.environment {
-            if name == "PATH" {
-                *value = format!("{}:{value}", environment.join("bin").display());
-            }
-        }
-        order
-            .environment
-            .push(("VIRTUAL_ENV".to_owned(), text(&environment)));
-    }
-    order.environment.extend(spec.environment.iter().cloned());
+    let process = ProcessSpec {
+        arguments: vec![workspace.script_path().to_string_lossy().into_owned()],
+        packages,
+        environment: spec.environment.clone(),
+        limits: limits(&spec.limits, spec.limits.wall_clock),
+        logged: view.borrow().logged,
+    };
     view.send_modify(|view| view.status = RunStatus::Running);
-    let end = step::run(&ground.settings.supervisor, &order, wish, logged).await;
-    end.map(|end| ended(end, view))
-}
-
-fn ended(end: StepEnd, view: &watch::Sender<RunView>) -> RunEnd {
-    let seen = RunEnd {
-        reason: reason_of(end.cause),
-        exit: Some(exit(end.exit)),
-        error_tail: end.tail,
-    };
-    // Together: who sees the end finds the whole log.
+    let outcome = host.run(&active, &process, stop, on_output).await?;
+    let logged = outcome.logged;
+    let end = run_end(outcome);
+    // One change: a reader that sees the end also sees the whole log.
     view.send_modify(|view| {
-        view.logged = end.logged;
-        view.status = RunStatus::Ended(seen.clone());
+        view.logged = logged;
+        view.status = RunStatus::Ended(end.clone());
     });
-    seen
+    Ok(end)
 }
 
-/// The end of a run that was not to begin any more.
-const fn cancelled() -> RunEnd {
+fn limits(limits: &RunLimits, wall_clock: Duration) -> Limits {
+    Limits {
+        wall_clock,
+        cpu_time: limits.cpu_time,
+        memory: limits.memory,
+        file_size: limits.file_size,
+        processes: limits.processes,
+        grace: GRACE,
+    }
+}
+
+/// Returns the end of a run whose script never started.
+const fn end_without_process(reason: EndReason, error_tail: String) -> RunEnd {
     RunEnd {
-        reason: EndReason::Cancelled,
+        reason,
         exit: None,
-        error_tail: String::new(),
+        error_tail,
     }
 }
 
-const fn reason_of(cause: Cause) -> EndReason {
-    match cause {
-        Cause::Itself => EndReason::Exited,
-        Cause::Cancelled => EndReason::Cancelled,
-        Cause::TimedOut => EndReason::TimedOut,
-        Cause::Memory => EndReason::Memory,
-    }
-}
-
-const fn exit(exit: Exit) -> RunExit {
-    match exit {
-        Exit::Code(code) => RunExit::Code(code),
-        Exit::Signal(signal) => RunExit::Signal(signal),
+fn run_end(outcome: ProcessOutcome) -> RunEnd {
+    RunEnd {
+        reason: match outcome.cause {
+            EndCause::Exited => EndReason::Exited,
+            EndCause::Cancelled => EndReason::Cancelled,
+            EndCause::TimedOut => EndReason::TimedOut,
+            EndCause::Memory => EndReason::Memory,
+        },
+        exit: Some(match outcome.exit {
+            Exit::Code(code) => RunExit::Code(code),
+            Exit::Signal(signal) => RunExit::Signal(signal),
+        }),
+        error_tail: outcome.error_tail,
     }
 }

@@ -1,4 +1,4 @@
-//! The port.
+//! Implementation of the job runner port.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -8,73 +8,55 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use labdata_ports::runner::{
-    JobRunner, LogPiece, RunId, RunSpec, RunStatus, RunView, RunnerError, WAIT_AT_MOST,
+    JobRunner, LOG_PIECE, LogPiece, RunId, RunSpec, RunStatus, RunView, RunnerError, WAIT_AT_MOST,
 };
-use tokio::{
-    sync::{OnceCell, watch},
-    task::JoinHandle,
+use labdata_sandbox::{
+    HostCapabilities, Sandbox, SandboxError, StopHandle, Workspace, stop_channel,
 };
+use tokio::{sync::watch, task::JoinHandle};
 
-use crate::{
-    Settings,
-    ground::{Ground, blocking},
-    log_segments,
-    places::{self, RunPlaces},
-    run::run,
-    step::Wish,
-    supervisor::Isolation,
-};
+use crate::run::run;
 
 /// Runs scripts as processes of this machine. Its runs end with it.
 #[derive(Debug)]
 pub struct LocalRunner {
-    settings: Settings,
-    ground: OnceCell<Arc<Ground>>,
-    runs: Mutex<HashMap<RunId, Known>>,
+    sandbox: Arc<Sandbox>,
+    runs: Mutex<HashMap<RunId, SubmittedRun>>,
 }
 
-/// A run that was submitted and not reaped yet.
+/// Run that was submitted and not yet reaped.
 #[derive(Debug)]
-struct Known {
+struct SubmittedRun {
     view: watch::Receiver<RunView>,
-    wish: watch::Sender<Wish>,
-    places: RunPlaces,
+    stop: StopHandle,
+    workspace: Workspace,
     task: JoinHandle<()>,
 }
 
 impl LocalRunner {
-    /// A runner with those settings. What it needs is looked for when it is needed for the first
-    /// time: a machine without Python can still serve everything else.
+    /// Creates a runner that uses the sandbox.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(sandbox: Arc<Sandbox>) -> Self {
         Self {
-            settings,
-            ground: OnceCell::new(),
+            sandbox,
             runs: Mutex::default(),
         }
     }
 
-    /// How scripts are isolated on this machine. Finds it out if nobody has asked yet, and runs a
-    /// Python for that.
-    ///
-    /// # Errors
-    /// [`RunnerError`], saying what is missing.
-    pub async fn isolation(&self) -> Result<Isolation, RunnerError> {
-        self.ground().await.map(|ground| ground.isolation)
+    async fn host(&self) -> Result<&Arc<HostCapabilities>, RunnerError> {
+        self.sandbox.host().await.map_err(|error| match error {
+            // A retry would not help: the caller fails immediately.
+            SandboxError::NoPython(_) => RunnerError::Refused(error.to_string()),
+            SandboxError::Unavailable(reason) => RunnerError::Unavailable(reason),
+        })
     }
 
-    async fn ground(&self) -> Result<&Arc<Ground>, RunnerError> {
-        self.ground
-            .get_or_try_init(|| async { Ground::open(&self.settings).await.map(Arc::new) })
-            .await
-    }
-
-    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, Known>> {
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, SubmittedRun>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn view_of(&self, run: RunId) -> Option<watch::Receiver<RunView>> {
-        self.runs().get(&run).map(|known| known.view.clone())
+        self.runs().get(&run).map(|run| run.view.clone())
     }
 }
 
@@ -88,19 +70,25 @@ impl JobRunner for LocalRunner {
                 )));
             }
         }
-        let ground = Arc::clone(self.ground().await?);
-        if let Entry::Vacant(place) = self.runs().entry(spec.run) {
-            let places = ground.places.run(spec.run);
-            let (wish, wished) = watch::channel(Wish::Run);
-            let (seen, view) = watch::channel(RunView {
+        let host = Arc::clone(self.host().await?);
+        if let Entry::Vacant(entry) = self.runs().entry(spec.run) {
+            let workspace = host.workspace(&spec.run.to_string());
+            let (stop, stopped) = stop_channel();
+            let (progress, view) = watch::channel(RunView {
                 status: RunStatus::Preparing,
                 logged: 0,
             });
-            let task = tokio::spawn(run(ground, places.clone(), spec.clone(), wished, seen));
-            place.insert(Known {
+            let task = tokio::spawn(run(
+                host,
+                workspace.clone(),
+                spec.clone(),
+                stopped,
+                progress,
+            ));
+            entry.insert(SubmittedRun {
                 view,
-                wish,
-                places,
+                stop,
+                workspace,
                 task,
             });
         }
@@ -118,7 +106,7 @@ impl JobRunner for LocalRunner {
         };
         let changed = async {
             if view.wait_for(|view| view != seen).await.is_err() {
-                // The run's task has ended, and what it ended with is what was seen.
+                // The run's task has ended, and the caller has seen its last view.
                 if self.view_of(run).is_some() {
                     std::future::pending::<()>().await;
                 }
@@ -129,51 +117,54 @@ impl JobRunner for LocalRunner {
     }
 
     async fn logs(&self, run: RunId, offset: u64) -> Result<LogPiece, RunnerError> {
-        let known = self
+        let found = self
             .runs()
             .get(&run)
-            .map(|known| (known.places.log(), known.view.borrow().logged));
-        let Some((directory, length)) = known.filter(|(_, length)| *length > offset) else {
+            .map(|run| (run.workspace.clone(), run.view.borrow().logged));
+        let Some((workspace, length)) = found.filter(|(_, length)| *length > offset) else {
             return Ok(LogPiece {
                 offset,
                 bytes: Bytes::new(),
             });
         };
-        blocking(move || {
-            log_segments::read(&directory, length, offset).map_err(|error| error.to_string())
+        let slice = workspace
+            .read_log(length, offset, LOG_PIECE)
+            .await
+            .map_err(unavailable)?;
+        Ok(LogPiece {
+            offset: slice.offset,
+            bytes: slice.bytes.into(),
         })
-        .await
-        .map_err(RunnerError::Unavailable)
     }
 
     async fn cancel(&self, run: RunId) -> Result<(), RunnerError> {
-        if let Some(known) = self.runs().get(&run) {
-            known.wish.send_if_modified(|wish| {
-                let first = *wish == Wish::Run;
-                if first {
-                    *wish = Wish::Cancel;
-                }
-                first
-            });
+        if let Some(run) = self.runs().get(&run) {
+            run.stop.cancel();
         }
         Ok(())
     }
 
     async fn reap(&self, run: RunId) -> Result<(), RunnerError> {
-        let Some(known) = self.runs().remove(&run) else {
+        let Some(run) = self.runs().remove(&run) else {
             return Ok(());
         };
-        known.wish.send_replace(Wish::Kill);
-        // A task of its own, so that a caller who leaves does not leave half of it behind.
+        run.stop.kill();
+        // A separate task, so that a cancelled caller does not leave half of the removal undone.
         let removal = tokio::spawn(async move {
-            let _ = known.task.await;
-            let whole = known.places.whole;
-            blocking(move || places::remove(&whole).map_err(|error| error.to_string())).await
+            let _ = run.task.await;
+            run.workspace.remove().await
         });
         match removal.await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(RunnerError::Unavailable(error)),
+            Ok(removed) => removed.map_err(unavailable),
             Err(error) => Err(RunnerError::Unavailable(error.to_string())),
+        }
+    }
+}
+
+fn unavailable(error: SandboxError) -> RunnerError {
+    match error {
+        SandboxError::NoPython(reason) | SandboxError::Unavailable(reason) => {
+            RunnerError::Unavailable(reason)
         }
     }
 }

@@ -1,17 +1,16 @@
-//! Runs job scripts on a Ray cluster, by its job API.
+//! Runs job scripts on a Ray cluster, through its job API.
 //!
-//! A run is a Ray job, whose submission id is made of the run's, so that submitting it twice is
-//! one job and any worker of the platform finds it again. The script and its environment travel in
-//! the job's environment variables: no shared disk is needed, but whoever may look at the cluster's
-//! jobs can read them while Ray remembers the job. What the job does there is `entry.py`, which
-//! ships inside.
+//! A run is a Ray job. The submission id is derived from the run's id, so that a repeated submission
+//! creates no second job, and any worker of the platform finds the job. The script and its
+//! environment are passed in the job's environment variables: no shared disk is needed, but everyone
+//! with access to the cluster's jobs can read them while Ray keeps the job's record. The job runs
+//! `entry.py`, which is embedded in this crate.
 //!
-//! **Invariants.** No state that another worker would need. Nothing is believed of Ray's job but
-//! its state; phase, end and output are read from the marks that `entry.py` leaves in its log.
+//! **Invariants.** No state that another worker would need. Only the state of Ray's job is used;
+//! phase, end and output are read from the markers that `entry.py` writes to its log.
 
-mod api;
+mod job;
 mod log;
-mod order;
 mod runner;
 
 pub use runner::{InvalidSettings, RayRunner, Settings};

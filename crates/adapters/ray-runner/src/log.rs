@@ -1,22 +1,22 @@
-//! Reading a job's log: the marks of `entry.py`, and the script's output between them.
+//! Log of a job: the markers of `entry.py`, and the script's output between them.
 
 use labdata_ports::runner::{EndReason, LOG_PIECE, LogPiece, RunEnd, RunExit};
 use serde::Deserialize;
 
-/// What a log tells.
+/// Parsed log.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Log {
-    /// Whether the script itself runs, or has run.
+    /// True once the script has started, after its dependencies were installed.
     pub(crate) started: bool,
-    /// How it ended.
+    /// End of the run.
     pub(crate) end: Option<RunEnd>,
-    /// Pieces of the output: where each begins, and its text.
+    /// Pieces of the output, with their offsets.
     pieces: Vec<(u64, String)>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Mark {
+enum Marker {
     Begun(()),
     Started(()),
     LeftOut(u64),
@@ -49,30 +49,30 @@ enum Exit {
 }
 
 impl Log {
-    /// Reads the log of the job of that id.
+    /// Parses the log of the job of that id.
     pub(crate) fn parse(id: &str, text: &str) -> Self {
-        let sign = format!("\u{1e}labdata {id} ");
+        let separator = format!("\u{1e}labdata {id} ");
         let mut log = Self::default();
-        // What stands before the first mark is Ray's own.
-        let mut parts = text.split(&*sign).skip(1).peekable();
+        // The text before the first marker is Ray's.
+        let mut parts = text.split(&*separator).skip(1).peekable();
         while let Some(part) = parts.next() {
-            // A mark without its line's end is still being written.
-            let Some((mark, output)) = part.split_once('\n') else {
+            // A marker without its line's end is still being written.
+            let Some((marker, output)) = part.split_once('\n') else {
                 break;
             };
-            match serde_json::from_str(mark) {
-                Ok(Mark::Begun(())) | Err(_) => {}
-                Ok(Mark::Started(())) => log.started = true,
-                Ok(Mark::LeftOut(bytes)) => {
+            match serde_json::from_str(marker) {
+                Ok(Marker::Begun(())) | Err(_) => {}
+                Ok(Marker::Started(())) => log.started = true,
+                Ok(Marker::LeftOut(bytes)) => {
                     let at = log.length() + bytes;
                     log.pieces.push((at, String::new()));
                 }
-                Ok(Mark::Ended(ended)) => {
+                Ok(Marker::Ended(ended)) => {
                     log.end = Some(ended.into());
                     break;
                 }
             }
-            // The end of a log that goes on may be half a character, or half a sign.
+            // A growing log may end with half a character, or half a marker.
             let output = if parts.peek().is_none() {
                 let whole = output.split('\u{1e}').next().unwrap_or_default();
                 whole.trim_end_matches('\u{fffd}')
@@ -91,12 +91,12 @@ impl Log {
         }
     }
 
-    /// The length of the output, with what was left out.
+    /// Returns the length of the output, including the omitted part.
     pub(crate) fn length(&self) -> u64 {
         self.pieces.last().map_or(0, |(at, text)| at + size(text))
     }
 
-    /// A piece of the output, from the next byte at or behind that offset.
+    /// Returns a piece of the output, from the first retained byte at or after that offset.
     pub(crate) fn read(&self, offset: u64) -> LogPiece {
         for (at, text) in &self.pieces {
             if offset < at + size(text) {
@@ -147,7 +147,7 @@ mod tests {
     const HEAD: &str = "2026 INFO Runtime env is setting up.\n\u{1e}labdata j {\"begun\": null}\n";
 
     #[test]
-    fn the_output_stands_between_the_marks() {
+    fn the_output_is_between_the_markers() {
         let text = format!(
             "{HEAD}Installed\n\u{1e}labdata j {{\"started\": null}}\nno newline\u{1e}labdata j \
              {{\"ended\": {{\"reason\": \"exited\", \"exit\": {{\"code\": 7}}, \"tail\": \"e\"}}}}\n"
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_a_gap() {
+    fn omitted_output_is_a_gap() {
         let text = format!("{HEAD}abc\u{1e}labdata j {{\"left_out\": 100}}\nxyz");
         let log = Log::parse("j", &text);
         assert_eq!(log.length(), 106);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_what_is_being_written_are_not_shown() {
+    fn half_written_characters_and_markers_are_hidden() {
         for half in ["\u{1e}labd", "\u{1e}labdata j {\"ended\": {", "\u{fffd}"] {
             let log = Log::parse("j", &format!("{HEAD}abc{half}"));
             assert_eq!((log.length(), log.end), (3, None), "{half:?}");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_mark_there_is_nothing() {
+    fn the_text_before_the_first_marker_is_ignored() {
         let log = Log::parse("j", "2026 INFO Runtime env is setting up.\n");
         assert_eq!(log, Log::default());
     }

@@ -1,4 +1,4 @@
-//! The port.
+//! Implementation of the job runner port.
 
 use std::{
     collections::HashSet,
@@ -12,88 +12,85 @@ use labdata_ports::runner::{
     EndReason, JobRunner, LogPiece, RunEnd, RunId, RunSpec, RunStatus, RunView, RunnerError,
     WAIT_AT_MOST,
 };
+use labdata_ray_client::{InvalidAddress, Job, JobStatus, RayClient, RayError, Submission};
 use tokio::time::{Instant, sleep};
 
-use crate::{
-    api::{Api, Job, State},
-    log::Log,
-    order::submission,
-};
+use crate::{job::job_request, log::Log};
 
-/// The first wait between two looks at a job, and the longest.
-const LOOK: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(2));
+/// First interval between two queries of a job. It doubles up to [`MAX_POLL_INTERVAL`].
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long a job that is being reaped may take to end.
-const END: Duration = Duration::from_secs(20);
+/// Longest interval between two queries of a job.
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Where the cluster is.
+/// Time that a job may take to end when it is reaped.
+const REAP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Connection to a cluster.
 #[derive(Clone)]
 pub struct Settings {
-    /// The address of its job API, `http://host:8265`.
+    /// Address of its job API, `http://host:8265`.
     pub address: String,
-    /// Its bearer token, where it wants one.
+    /// Bearer token, if the cluster requires one.
     pub token: Option<String>,
-    /// What the ids of jobs begin with; platforms on one cluster have different ones.
+    /// Prefix of job ids, unique among the platforms of a cluster.
     pub namespace: String,
 }
 
-/// The runner cannot be made with those settings.
+/// Settings with an invalid address.
 #[derive(Debug, thiserror::Error)]
 #[error("the Ray cluster's settings do not work: {0}")]
-pub struct InvalidSettings(String);
+pub struct InvalidSettings(#[from] InvalidAddress);
 
 /// Runs scripts on a Ray cluster.
 #[derive(Debug)]
 pub struct RayRunner {
-    api: Api,
+    client: RayClient,
     namespace: String,
-    /// Runs that wait for a place in the cluster and were cancelled: Ray calls them pending until
-    /// they would begin. Another worker has no need to know, as the execution is closed.
+    /// Cancelled runs that wait for resources. Ray reports them as pending until they would begin.
+    /// Other workers do not need this, because the execution is closed.
     cancelled: Mutex<HashSet<RunId>>,
-    /// Those that were reaped so: Ray forgets a job only when it has ended.
+    /// Reaped runs that wait for resources. Ray can delete a job only after it has ended.
     reaped: Mutex<HashSet<RunId>>,
 }
 
 impl RayRunner {
-    /// A runner for that cluster, which need not be there yet.
+    /// Creates a runner for that cluster, which need not be reachable yet.
     ///
     /// # Errors
     /// [`InvalidSettings`].
     pub fn new(settings: Settings) -> Result<Self, InvalidSettings> {
-        if !settings.address.starts_with("http://") {
-            return Err(InvalidSettings(
-                "only http:// addresses can be called; put a private network or a tunnel between"
-                    .to_owned(),
-            ));
-        }
-        let api = Api::new(&settings.address, settings.token)
-            .map_err(|error| InvalidSettings(error.to_string()))?;
         Ok(Self {
-            api,
+            client: RayClient::new(&settings.address, settings.token)?,
             namespace: settings.namespace,
             cancelled: Mutex::default(),
             reaped: Mutex::default(),
         })
     }
 
-    /// The submission id of a run's job.
+    /// Returns the submission id of a run's job.
     fn id(&self, run: RunId) -> String {
         format!("{}-{run}", self.namespace)
     }
 
-    async fn look(&self, run: RunId) -> Result<(RunView, Log), RunnerError> {
+    async fn query(&self, run: RunId) -> Result<(RunView, Log), RunnerError> {
         let id = self.id(run);
         let lost = (RunView::lost(), Log::default());
         if locked(&self.reaped).contains(&run) {
             return Ok(lost);
         }
-        let Some(job) = self.api.get(&id).await? else {
+        let Some(job) = self.client.get(&id).await.map_err(unavailable)? else {
             return Ok(lost);
         };
-        let log = if job.status == State::Pending {
+        let log = if job.status == JobStatus::Pending {
             Log::default()
         } else {
-            let text = self.api.logs(&id).await?.unwrap_or_default();
+            let text = self
+                .client
+                .logs(&id)
+                .await
+                .map_err(unavailable)?
+                .unwrap_or_default();
             Log::parse(&id, &text)
         };
         let status = match self.end(run, &job, &log) {
@@ -105,7 +102,8 @@ impl RayRunner {
         Ok((RunView { status, logged }, log))
     }
 
-    /// How the run ended, once it has. What the entry point says of it goes before what Ray says.
+    /// Returns the end of the run, if it has ended. The log of the entry point takes precedence over
+    /// the state that Ray reports.
     fn end(&self, run: RunId, job: &Job, log: &Log) -> Option<RunEnd> {
         let ended = |reason| RunEnd {
             reason,
@@ -114,18 +112,26 @@ impl RayRunner {
         };
         match job.status {
             _ if log.end.is_some() => log.end.clone(),
-            State::Pending if locked(&self.cancelled).contains(&run) => {
+            JobStatus::Pending if locked(&self.cancelled).contains(&run) => {
                 Some(ended(EndReason::Cancelled))
             }
-            State::Pending | State::Running => None,
-            State::Stopped => Some(ended(EndReason::Cancelled)),
-            // The entry point was killed with its node, or never ran.
-            State::Failed | State::Succeeded => Some(RunEnd {
+            JobStatus::Pending | JobStatus::Running => None,
+            JobStatus::Stopped => Some(ended(EndReason::Cancelled)),
+            // The entry point was killed with its node, or never started.
+            JobStatus::Failed | JobStatus::Succeeded => Some(RunEnd {
                 error_tail: job.message.clone().unwrap_or_default(),
                 ..RunEnd::lost()
             }),
         }
     }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature that `map_err` expects"
+)]
+fn unavailable(error: RayError) -> RunnerError {
+    RunnerError::Unavailable(error.to_string())
 }
 
 fn locked<T>(set: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -136,29 +142,32 @@ fn locked<T>(set: &Mutex<T>) -> MutexGuard<'_, T> {
 impl JobRunner for RayRunner {
     async fn submit(&self, spec: &RunSpec) -> Result<(), RunnerError> {
         let id = self.id(spec.run);
-        let new = self.api.submit(&submission(&id, spec)?).await?;
-        if !new && self.api.get(&id).await?.is_none() {
+        let job = job_request(&id, spec)?;
+        let submission = self.client.submit(&job).await.map_err(unavailable)?;
+        if submission == Submission::AlreadyExists
+            && self.client.get(&id).await.map_err(unavailable)?.is_none()
+        {
             return Err(RunnerError::Unavailable(format!(
-                "Ray says of job {id} that it exists and that it does not"
+                "Ray rejects job {id} as a duplicate, but does not know it"
             )));
         }
         Ok(())
     }
 
     async fn status(&self, run: RunId) -> Result<RunView, RunnerError> {
-        self.look(run).await.map(|(view, _)| view)
+        self.query(run).await.map(|(view, _)| view)
     }
 
     async fn wait(&self, run: RunId, seen: &RunView) -> Result<RunView, RunnerError> {
         let until = Instant::now() + WAIT_AT_MOST;
-        let (mut pause, longest) = LOOK;
+        let mut pause = POLL_INTERVAL;
         loop {
             let view = self.status(run).await?;
             if view != *seen || Instant::now() + pause > until {
                 return Ok(view);
             }
             sleep(pause).await;
-            pause = (pause * 2).min(longest);
+            pause = (pause * 2).min(MAX_POLL_INTERVAL);
         }
     }
 
@@ -170,18 +179,23 @@ impl JobRunner for RayRunner {
             });
         }
         let id = self.id(run);
-        let text = self.api.logs(&id).await?.unwrap_or_default();
+        let text = self
+            .client
+            .logs(&id)
+            .await
+            .map_err(unavailable)?
+            .unwrap_or_default();
         Ok(Log::parse(&id, &text).read(offset))
     }
 
     async fn cancel(&self, run: RunId) -> Result<(), RunnerError> {
         let id = self.id(run);
-        let Some(job) = self.api.get(&id).await? else {
+        let Some(job) = self.client.get(&id).await.map_err(unavailable)? else {
             return Ok(());
         };
         if !job.status.is_final() {
-            self.api.stop(&id).await?;
-            // Kept also if it has begun meanwhile: it is looked at for pending jobs only.
+            self.client.stop(&id).await.map_err(unavailable)?;
+            // Has no effect if the job has begun: only pending jobs are looked up.
             locked(&self.cancelled).insert(run);
         }
         Ok(())
@@ -189,25 +203,25 @@ impl JobRunner for RayRunner {
 
     async fn reap(&self, run: RunId) -> Result<(), RunnerError> {
         let id = self.id(run);
-        let until = Instant::now() + END;
-        let (mut pause, longest) = LOOK;
+        let until = Instant::now() + REAP_TIMEOUT;
+        let mut pause = POLL_INTERVAL;
         let mut stopped = false;
-        while let Some(job) = self.api.get(&id).await? {
+        while let Some(job) = self.client.get(&id).await.map_err(unavailable)? {
             if job.status.is_final() {
-                self.api.delete(&id).await?;
+                self.client.delete(&id).await.map_err(unavailable)?;
                 break;
             }
             if !stopped {
-                self.api.stop(&id).await?;
+                self.client.stop(&id).await.map_err(unavailable)?;
                 stopped = true;
             }
-            if job.status == State::Pending || Instant::now() > until {
-                // Ray ends it when its turn comes. Nobody asks for it any more.
+            if job.status == JobStatus::Pending || Instant::now() > until {
+                // Ray ends it when resources become free.
                 locked(&self.reaped).insert(run);
                 break;
             }
             sleep(pause).await;
-            pause = (pause * 2).min(longest);
+            pause = (pause * 2).min(MAX_POLL_INTERVAL);
         }
         locked(&self.cancelled).remove(&run);
         Ok(())

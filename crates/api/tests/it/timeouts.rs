@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use labdata_local_runner::{LocalRunner, Settings};
+use labdata_local_runner::LocalRunner;
 use labdata_ports::runner::RunLimits;
+use labdata_sandbox::{Sandbox, Settings};
 use labdata_worker::{Background, PATIENCE, RunWorkerSettings};
 use serde_json::{Value, json};
 
@@ -27,10 +28,10 @@ async fn a_real_script_over_its_time_fails_and_takes_its_key_and_its_children_wi
     let supervisor = vec![program, "run-supervisor".into()];
     let base_url = format!("http://{}", server.address);
     let settings = RunWorkerSettings {
-        runner: Arc::new(LocalRunner::new(Settings::new(
+        runner: Arc::new(LocalRunner::new(Arc::new(Sandbox::new(Settings::new(
             data.path().to_owned(),
             supervisor,
-        ))),
+        ))))),
         concurrency: 1,
         limits: RunLimits {
             wall_clock: Duration::from_secs(3),

@@ -1,7 +1,7 @@
-//! The supervisor of a run, as a program of its own.
+//! Standalone supervisor, for the tests and benchmarks of this crate.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    labdata_local_runner::supervise()
+    labdata_sandbox::supervise()
 }

@@ -1,10 +1,10 @@
-//! The runner keeps what the port promises, however much isolation the kernel allows.
+//! Contract suite of the port, at each level of isolation.
 
 use std::sync::Arc;
 
-use labdata_local_runner::Isolation;
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::runner::JobRunner;
+use labdata_sandbox::Isolation;
 
 use crate::support::Lab;
 

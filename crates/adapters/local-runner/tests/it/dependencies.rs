@@ -1,16 +1,23 @@
-//! Dependencies that are really installed. These tests need a package index.
+//! Installation of declared dependencies. Some of these tests need a package index.
 
-use labdata_local_runner::{
-    Isolation::{Landlock, Namespaces},
-    LocalRunner, Settings,
-};
+use std::sync::Arc;
+
+use labdata_local_runner::LocalRunner;
 use labdata_port_contracts::runs::{end_of, spec};
 use labdata_ports::runner::{EndReason, JobRunner, RunnerError};
+use labdata_sandbox::{
+    Isolation::{Landlock, Namespaces},
+    Sandbox, Settings,
+};
 
 use crate::support::{Lab, settings};
 
 const SCRIPT: &str = "# /// script\n# dependencies = [\"six==1.16.0\"]\n# ///\nimport six, sys\n\
 print(six.__version__)\ntry:\n    open(six.__file__, 'a')\n    print('CAN write')\nexcept OSError:\n    pass\n";
+
+fn runner(settings: Settings) -> LocalRunner {
+    LocalRunner::new(Arc::new(Sandbox::new(settings)))
+}
 
 async fn a_declared_dependency_is_there(lab: &Lab) {
     let first = spec(SCRIPT);
@@ -22,7 +29,7 @@ async fn a_declared_dependency_is_there(lab: &Lab) {
     assert!(log.contains("1.16.0\n"), "{log}");
     assert!(!log.contains("CAN write"), "{log}");
 
-    // Another run of the same organization needs no index any more, and no uv.
+    // Another run of the same organization needs neither the index nor uv.
     let mut second = spec(SCRIPT);
     second.organization = first.organization;
     let (end, log) = lab.run(&second).await;
@@ -82,7 +89,7 @@ async fn a_script_for_another_python_is_not_started() {
 #[tokio::test]
 async fn a_server_without_python_refuses_and_says_what_to_do() {
     let data = tempfile::tempdir().unwrap();
-    let runner = LocalRunner::new(Settings {
+    let runner = runner(Settings {
         python: Some("/nowhere/python3".into()),
         ..settings(data.path(), Namespaces)
     });
@@ -101,7 +108,7 @@ async fn a_server_without_python_refuses_and_says_what_to_do() {
 #[tokio::test]
 async fn without_uv_only_scripts_that_declare_something_fail_and_say_why() {
     let data = tempfile::tempdir().unwrap();
-    let runner = LocalRunner::new(Settings {
+    let runner = runner(Settings {
         uv: Some("/nowhere/uv".into()),
         ..settings(data.path(), Namespaces)
     });

@@ -1,10 +1,10 @@
-//! What a script cannot see or touch.
+//! Isolation: files, processes and privileges that a script cannot reach.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use labdata_local_runner::Isolation::{self, Landlock, Namespaces};
 use labdata_port_contracts::runs::spec;
 use labdata_ports::runner::JobRunner;
+use labdata_sandbox::Isolation::{self, Landlock, Namespaces};
 
 use crate::support::Lab;
 
@@ -25,7 +25,7 @@ for path in os.environ["PATHS"].split(":"):
 print("done")
 "#;
 
-/// Makes a test of each function at each of the two kinds of isolation.
+/// Generates a test of each function at both levels of isolation.
 macro_rules! at_each {
     ($($name:ident),+ $(,)?) => {
         mod in_namespaces {
@@ -72,7 +72,7 @@ async fn the_environment_of_other_processes_is_not_seen(isolation: Isolation) {
     let Some(lab) = Lab::isolated(isolation).await else {
         return;
     };
-    // Another's run, with a key in its environment.
+    // Another run, with a key in its environment.
     let mut other = spec("import time\nprint('begun')\ntime.sleep(600)\n");
     other
         .environment
@@ -132,8 +132,8 @@ async fn other_runs_and_the_data_directory_are_not_touched(isolation: Isolation)
     ));
     let (end, log) = lab.run(&prober).await;
     assert!(end.succeeded() && log.contains("done"), "{end:?} {log}");
-    // In a file system of its own there are directories of the same names above its own ones; they
-    // are empty, and what is written there is not written here.
+    // In namespaces, the parent directories of the workspace exist, but are empty, and writes to them
+    // do not reach the real ones.
     let own = prober.run.to_string();
     let above = [
         data.to_string(),
@@ -190,7 +190,7 @@ async fn privileges_are_given_up(isolation: Isolation) {
     let Some(lab) = Lab::isolated(isolation).await else {
         return;
     };
-    // Without /proc, what they would allow is tried.
+    // /proc is not readable everywhere, so the privileged calls are attempted.
     let log = lab
         .output(
             r#"

@@ -1,4 +1,4 @@
-//! What is left of a run: nothing.
+//! Cleanup: a run leaves no process and no file.
 
 use std::{
     io::{BufRead, BufReader},
@@ -6,13 +6,13 @@ use std::{
     time::Duration,
 };
 
-use labdata_local_runner::Isolation::{self, Landlock, Namespaces, Nothing};
 use labdata_port_contracts::runs::{end_of, log_from, spec};
 use labdata_ports::runner::{EndReason, JobRunner, RunExit};
+use labdata_sandbox::Isolation::{self, Landlock, Namespaces, Nothing};
 
 use crate::support::{Lab, mark, processes_with};
 
-/// Starts processes in sessions of their own, one of them through a parent that is gone.
+/// Starts processes in new sessions, one of them through a parent that has ended.
 fn daemons(mark: &str) -> String {
     format!(
         "import os, subprocess\nsubprocess.Popen(['sleep', '{mark}'], start_new_session=True)\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        os.execvp('sleep', ['sleep', '{mark}'])\n    os._exit(0)\nos.wait()\nprint('begun')\n"
@@ -112,7 +112,7 @@ async fn nothing_is_left_in_the_data_directory_of_a_run_that_was_reaped() {
 
 const WORKER: &str = "LABDATA_TEST_WORKER";
 
-/// Not a test of its own: what `nothing_is_left_when_the_worker_is_killed` starts and kills.
+/// Worker process that `nothing_is_left_when_the_worker_is_killed` starts and kills; not a test.
 #[tokio::test]
 async fn a_worker_that_will_be_killed() {
     let Ok(arguments) = std::env::var(WORKER) else {
@@ -154,7 +154,7 @@ async fn nothing_is_left_when_the_worker_is_killed(isolation: Isolation) {
     until_processes(&mark, 0).await;
 }
 
-/// Waits until there are so many; in vain only until the test's own limit.
+/// Waits until that many processes exist.
 async fn until_processes(mark: &str, count: usize) {
     while processes_with(mark) != count {
         tokio::time::sleep(Duration::from_millis(10)).await;

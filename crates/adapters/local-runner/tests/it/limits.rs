@@ -1,10 +1,10 @@
-//! What a script cannot use more of.
+//! Limits of memory, files, processor time, processes, wall clock and output.
 
 use std::{fs, time::Duration};
 
-use labdata_local_runner::Isolation::{self, Landlock, Namespaces, Nothing};
 use labdata_port_contracts::runs::{end_of, spec};
 use labdata_ports::runner::{EndReason, JobRunner, LOG_KEPT, RunExit};
+use labdata_sandbox::Isolation::{self, Landlock, Namespaces, Nothing};
 
 use crate::support::{Lab, mark, processes_with};
 

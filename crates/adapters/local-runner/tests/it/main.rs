@@ -1,4 +1,4 @@
-//! Real scripts, in real processes.
+//! Runs real scripts in real processes.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! The same as an ordinary user; when the tests run as root, in a process that gives root up.
+//! Runs the suite again as an ordinary user, if the tests run as root.
 
 use std::{
     fs,
@@ -8,15 +8,15 @@ use std::{
 
 use crate::support::SUPERVISOR;
 
-/// An id without any rights.
+/// User without any rights.
 const NOBODY: u32 = 65534;
 
 #[test]
 fn everything_holds_for_an_ordinary_user() {
     if !nix::unistd::geteuid().is_root() {
-        return; // Then all the other tests show it.
+        return; // The rest of the suite already runs as one.
     }
-    // Where everybody may enter, unlike the build directory.
+    // Accessible to every user, unlike the build directory.
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let copy = |program: &str, name: &str| {

@@ -1,21 +1,23 @@
-//! Runners of the tests' own.
+//! Runners for the tests.
 
 use std::{ffi::OsString, fs, path::Path, sync::Arc};
 
-use labdata_local_runner::{Isolation, LocalRunner, Settings};
+use labdata_local_runner::LocalRunner;
 use labdata_port_contracts::runs;
 use labdata_ports::runner::{JobRunner, RunEnd, RunId, RunSpec};
+use labdata_sandbox::{Isolation, Sandbox, Settings};
 
-/// Names another supervisor, for tests that run as another user.
+/// Environment variable with the path of another supervisor, for tests that run as another user.
 pub(crate) const SUPERVISOR: &str = "LABDATA_TEST_SUPERVISOR";
 
-/// A runner over a data directory of its own.
+/// Runner with a temporary data directory.
 pub(crate) struct Lab {
+    pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) runner: Arc<LocalRunner>,
     pub(crate) data: tempfile::TempDir,
 }
 
-/// The settings of a runner over that data directory.
+/// Returns settings for that data directory.
 pub(crate) fn settings(data: &Path, isolation: Isolation) -> Settings {
     let supervisor = std::env::var_os(SUPERVISOR)
         .unwrap_or_else(|| OsString::from(env!("CARGO_BIN_EXE_labdata-run-supervisor")));
@@ -28,15 +30,19 @@ pub(crate) fn settings(data: &Path, isolation: Isolation) -> Settings {
 impl Lab {
     pub(crate) fn new(isolation: Isolation) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let runner = Arc::new(LocalRunner::new(settings(data.path(), isolation)));
-        Self { runner, data }
+        let sandbox = Arc::new(Sandbox::new(settings(data.path(), isolation)));
+        let runner = Arc::new(LocalRunner::new(Arc::clone(&sandbox)));
+        Self {
+            sandbox,
+            runner,
+            data,
+        }
     }
 
-    /// A lab with exactly that isolation; none where the kernel does not allow it. What holds
-    /// there is tested with what it does allow.
+    /// Creates a lab with exactly that isolation, or none if the kernel does not allow it.
     pub(crate) async fn isolated(isolation: Isolation) -> Option<Self> {
         let lab = Self::new(isolation);
-        let found = lab.runner.isolation().await.unwrap();
+        let found = lab.sandbox.host().await.unwrap().isolation();
         if found != isolation {
             eprintln!("NOT TESTED: this machine allows {found:?} and not {isolation:?}");
             return None;
@@ -56,14 +62,14 @@ impl Lab {
         log
     }
 
-    /// Runs it to its end, and yields that and the log.
+    /// Runs a script to its end, and returns the end and the log.
     pub(crate) async fn run(&self, spec: &RunSpec) -> (RunEnd, String) {
         self.runner.submit(spec).await.unwrap();
         let end = runs::end_of(&*self.runner, spec.run).await;
         (end, self.log(spec.run).await)
     }
 
-    /// The output of a script that must end well.
+    /// Returns the output of a script that must succeed.
     pub(crate) async fn output(&self, script: &str) -> String {
         let spec = runs::spec(script);
         let (end, log) = self.run(&spec).await;
@@ -77,7 +83,7 @@ impl Lab {
     }
 }
 
-/// How many processes of this machine have that in their command line.
+/// Counts the processes of this machine with that text in their command line.
 pub(crate) fn processes_with(mark: &str) -> usize {
     fs::read_dir("/proc")
         .unwrap()
@@ -90,7 +96,7 @@ pub(crate) fn processes_with(mark: &str) -> usize {
         .count()
 }
 
-/// A number of seconds that no other test sleeps.
+/// Returns a number of seconds that no other test sleeps.
 pub(crate) fn mark() -> String {
     let nanoseconds = std::time::SystemTime::UNIX_EPOCH
         .elapsed()

@@ -1,4 +1,4 @@
-//! The cluster of the tests, and runners on it.
+//! Shared cluster of the tests, and runners on it.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use labdata_ray_runner::{RayRunner, Settings};
 use labdata_test_ray::Cluster;
 use tokio::sync::OnceCell;
 
-/// A runner with ids of its own on that cluster.
+/// Creates a runner on that cluster, with a unique prefix of ids.
 pub(crate) fn runner(cluster: &Cluster, token: Option<&str>) -> RayRunner {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     RayRunner::new(Settings {
@@ -20,18 +20,18 @@ pub(crate) fn runner(cluster: &Cluster, token: Option<&str>) -> RayRunner {
     .unwrap()
 }
 
-/// The cluster that most tests share; it ends with this process.
+/// Returns the cluster that most tests share. It ends with this process.
 pub(crate) async fn shared() -> &'static Cluster {
     static SHARED: OnceCell<Cluster> = OnceCell::const_new();
     SHARED.get_or_init(|| Cluster::running(4, None)).await
 }
 
-/// A runner with ids of its own on the shared cluster.
+/// Creates a runner on the shared cluster, with a unique prefix of ids.
 pub(crate) async fn shared_runner() -> RayRunner {
     runner(shared().await, None)
 }
 
-/// How many processes of this machine have that in their command line.
+/// Counts the processes of this machine with that text in their command line.
 pub(crate) fn processes_with(mark: &str) -> usize {
     fs::read_dir("/proc")
         .unwrap()

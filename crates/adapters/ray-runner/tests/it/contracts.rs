@@ -1,4 +1,4 @@
-//! The runner keeps what the port promises.
+//! Contract suite of the port.
 
 use std::sync::Arc;
 

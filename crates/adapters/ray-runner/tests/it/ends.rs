@@ -1,4 +1,4 @@
-//! How runs end on a cluster, and what is left of them.
+//! End and cleanup of runs on a cluster.
 
 use labdata_port_contracts::runs::{end_of, log_from, spec, until};
 use labdata_ports::runner::{EndReason, JobRunner, LOG_KEPT, RunExit, RunStatus};
@@ -79,7 +79,7 @@ async fn the_script_sees_its_own_environment_only() {
 #[tokio::test]
 async fn a_large_script_and_a_declared_dependency_arrive() {
     let runner = shared_runner().await;
-    // Digits without a pattern that would be compressed: nearly the longest way that there is.
+    // Incompressible digits: close to the maximum length of an order.
     let mut state = 1_u64;
     let padding: String = std::iter::repeat_with(|| {
         state = state
@@ -109,7 +109,7 @@ async fn another_worker_finds_the_run() {
     let runner = runner(cluster, None);
     let spec = spec("print('found')\n");
     runner.submit(&spec).await.unwrap();
-    // Made anew, with nothing in its memory.
+    // A new runner, without the state of the first.
     let namespace = format!("{runner:?}");
     let namespace = namespace.split("namespace: \"").nth(1).unwrap();
     let other = labdata_ray_runner::RayRunner::new(labdata_ray_runner::Settings {
@@ -121,7 +121,7 @@ async fn another_worker_finds_the_run() {
     assert!(end_of(&other, spec.run).await.succeeded());
     assert_eq!(log_from(&other, spec.run, 0).await, "found\n");
     other.reap(spec.run).await.unwrap();
-    // Who reaps takes the record away; what the cluster still says of the supervisor's end is lost too.
+    // Reaping removes the record, so the first runner finds the run lost.
     let seen = runner.status(spec.run).await.unwrap();
     assert!(
         matches!(&seen.status, RunStatus::Ended(end) if end.reason == EndReason::Lost),

@@ -1,10 +1,6 @@
-//! The runner against real Ray clusters, which the tests start on this machine.
+//! Tests against real Ray clusters, which are started on this machine.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that goes wrong ends there"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failing test panics")]
 #![cfg(target_os = "linux")]
 
 mod cluster;

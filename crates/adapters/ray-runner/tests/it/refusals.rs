@@ -1,4 +1,4 @@
-//! What a cluster refuses, and one that goes away.
+//! Refused submissions, and a cluster that ends.
 
 use labdata_port_contracts::runs::spec;
 use labdata_ports::runner::{EndReason, JobRunner, RunStatus, RunView, RunnerError};
@@ -16,7 +16,7 @@ fn unavailable<T: std::fmt::Debug>(answer: Result<T, RunnerError>) -> String {
     }
 }
 
-/// A cluster that has no processor to give, so that every job waits.
+/// Uses a cluster without processors, so that every job waits.
 #[tokio::test]
 async fn runs_that_wait_are_cancelled_tokens_are_checked_and_a_lost_cluster_is_unavailable() {
     let cluster = Cluster::running(0, Some(TOKEN)).await;

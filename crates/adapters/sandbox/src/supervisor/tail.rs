@@ -1,8 +1,9 @@
 //! The last lines of a stream.
 
-use labdata_ports::runner::ERROR_TAIL;
+/// Maximum length of [`ProcessOutcome::error_tail`](crate::ProcessOutcome::error_tail), in bytes.
+pub const ERROR_TAIL_BYTES: usize = 4096;
 
-/// Keeps the end of what went by.
+/// Buffer of the last bytes of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     bytes: Vec<u8>,
@@ -10,28 +11,28 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Goes on with the stream.
+    /// Appends bytes of the stream.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let end = bytes
-            .get(bytes.len().saturating_sub(ERROR_TAIL)..)
+            .get(bytes.len().saturating_sub(ERROR_TAIL_BYTES)..)
             .unwrap_or_default();
         self.cut |= end.len() < bytes.len();
         self.bytes.extend_from_slice(end);
-        let over = self.bytes.len().saturating_sub(ERROR_TAIL);
+        let over = self.bytes.len().saturating_sub(ERROR_TAIL_BYTES);
         self.cut |= over > 0;
         self.bytes.drain(..over);
     }
 
-    /// The whole lines at its end.
+    /// Returns the whole lines at the end.
     pub(super) fn into_lines(self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         let whole = match text.split_once('\n') {
             Some((_, rest)) if self.cut && !rest.is_empty() => rest,
             _ => &text,
         };
-        // A replaced byte takes three.
+        // A replacement character takes three bytes.
         let start = (0..=whole.len())
-            .find(|at| whole.is_char_boundary(*at) && whole.len() - at <= ERROR_TAIL)
+            .find(|at| whole.is_char_boundary(*at) && whole.len() - at <= ERROR_TAIL_BYTES)
             .unwrap_or_default();
         whole.get(start..).unwrap_or_default().trim_end().to_owned()
     }
@@ -60,7 +61,7 @@ mod tests {
         let line = format!("{}\n", "µ".repeat(40));
         let all = line.repeat(1000);
         let kept = tail(&[&all, "last\n"]);
-        assert!(kept.len() <= ERROR_TAIL && kept.len() > ERROR_TAIL / 2);
+        assert!(kept.len() <= ERROR_TAIL_BYTES && kept.len() > ERROR_TAIL_BYTES / 2);
         assert!(kept.starts_with('µ') && kept.ends_with("last"));
     }
 }

@@ -1,4 +1,4 @@
-//! Starting the program, with everything given up that it must not have.
+//! Start of the program, after all privileges were dropped.
 
 use std::{
     os::unix::process::CommandExt,
@@ -8,16 +8,16 @@ use std::{
 use nix::unistd::{Pid, setsid};
 
 use super::{
-    Isolation, Order, Pipes, account,
+    Isolation, LaunchRequest, Pipes,
     fork::{Forked, fork},
-    limits,
+    privileges, resource_limits,
 };
 
-/// Starts it as a child of this process.
-pub(super) fn start(order: &Order) -> Result<(Pid, Pipes), String> {
+/// Starts the program as a child of this process.
+pub(super) fn start(request: &LaunchRequest) -> Result<(Pid, Pipes), String> {
     let pipe = || std::io::pipe().map_err(|error| format!("pipe: {error}"));
     let ((output, output_end), (error, error_end)) = (pipe()?, pipe()?);
-    // What goes wrong in the child comes back here; the descriptor closes when it becomes the program.
+    // The child reports errors here; the descriptor closes when the program is executed.
     let (mut report, report_end) = pipe()?;
     match fork()? {
         Forked::Parent(child) => {
@@ -32,7 +32,7 @@ pub(super) fn start(order: &Order) -> Result<(Pid, Pipes), String> {
             }
         }
         Forked::Child => {
-            let reason = become_program(order, output_end.into(), error_end.into());
+            let reason = become_program(request, output_end.into(), error_end.into());
             let mut report_end = report_end;
             let _ = std::io::Write::write_all(&mut report_end, reason.as_bytes());
             drop(report_end);
@@ -41,32 +41,37 @@ pub(super) fn start(order: &Order) -> Result<(Pid, Pipes), String> {
     }
 }
 
-/// Becomes the program. Returns only why it could not.
-fn become_program(order: &Order, output: Stdio, error: Stdio) -> String {
-    let give_up = || -> Result<(), String> {
+/// Executes the program. Returns only on failure, with the reason.
+fn become_program(request: &LaunchRequest, output: Stdio, error: Stdio) -> String {
+    let prepare = || -> Result<(), String> {
         setsid().map_err(|error| format!("setsid: {error}"))?;
-        limits::apply(&order.limits)?;
-        if let Some(id) = order.account {
-            account::become_account(id)?;
+        resource_limits::apply(&request.limits)?;
+        if let Some(id) = request.account {
+            privileges::become_account(id)?;
         }
-        account::give_up_privileges()?;
+        privileges::drop_privileges()?;
         #[cfg(target_os = "linux")]
-        if order.isolation != Isolation::Nothing {
-            super::landlocked::restrict(order)?;
+        if request.isolation != Isolation::Nothing {
+            super::landlock_rules::restrict(request)?;
         }
         Ok(())
     };
-    if let Err(reason) = give_up() {
+    if let Err(reason) = prepare() {
         return reason;
     }
-    let Some((program, arguments)) = order.command.split_first() else {
+    let Some((program, arguments)) = request.command.split_first() else {
         return "no command".to_owned();
     };
     let error = Command::new(program)
         .args(arguments)
         .env_clear()
-        .envs(order.environment.iter().map(|(name, value)| (name, value)))
-        .current_dir(&order.directory)
+        .envs(
+            request
+                .environment
+                .iter()
+                .map(|(name, value)| (name, value)),
+        )
+        .current_dir(&request.directory)
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(error)

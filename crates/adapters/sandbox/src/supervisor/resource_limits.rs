@@ -1,24 +1,24 @@
-//! Limits that the kernel holds for each process.
+//! Limits that the kernel enforces for each process.
 
 use nix::sys::resource::{Resource, setrlimit};
 
-use super::order::Limits;
+use crate::spec::Limits;
 
-/// Limits this process and all that it starts.
+/// Limits this process and its future descendants.
 pub(super) fn apply(limits: &Limits) -> Result<(), String> {
     // Anonymous memory and heap; address space that is only reserved does not count.
     #[cfg(target_os = "linux")]
     let memory = Resource::RLIMIT_DATA;
     #[cfg(not(target_os = "linux"))]
     let memory = Resource::RLIMIT_AS;
-    let wanted = [
+    let values = [
         (memory, limits.memory),
-        (Resource::RLIMIT_CPU, limits.cpu_seconds),
+        (Resource::RLIMIT_CPU, limits.cpu_time.as_secs().max(1)),
         (Resource::RLIMIT_FSIZE, limits.file_size),
-        (Resource::RLIMIT_NPROC, limits.processes),
+        (Resource::RLIMIT_NPROC, limits.processes.into()),
         (Resource::RLIMIT_CORE, 0),
     ];
-    for (resource, limit) in wanted {
+    for (resource, limit) in values {
         setrlimit(resource, limit, limit).map_err(|error| format!("{resource:?}: {error}"))?;
     }
     Ok(())

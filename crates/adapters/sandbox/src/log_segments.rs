@@ -1,5 +1,5 @@
-//! The log of a run: segments of [`LOG_KEPT`] bytes each, of which the first and the last two are
-//! kept, so that a flood of output takes 15 MiB of disk at the most.
+//! Log of a workspace: segments of [`LOG_SEGMENT_BYTES`], of which the first and the last two are
+//! retained. A log takes at most 15 MiB of disk, however long it is.
 
 use std::{
     fs::{File, OpenOptions},
@@ -8,19 +8,30 @@ use std::{
     path::Path,
 };
 
-use bytes::Bytes;
-use labdata_ports::runner::{LOG_KEPT, LOG_PIECE, LogPiece};
 use nix::{
     fcntl::{OFlag, openat},
     sys::stat::Mode,
     unistd::{UnlinkatFlags, unlinkat},
 };
 
+/// Length of a log segment, in bytes. At least this much of the beginning and of the end of a log can
+/// be read.
+pub const LOG_SEGMENT_BYTES: u64 = 5 << 20;
+
+/// Consecutive bytes of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogSlice {
+    /// Offset of the first byte. Greater than the requested offset if bytes there were dropped.
+    pub offset: u64,
+    /// Bytes; empty at the end of the log.
+    pub bytes: Vec<u8>,
+}
+
 fn name(segment: u64) -> String {
     format!("segment-{segment}")
 }
 
-/// Writes a log. It holds its directory open, so it goes on where that has no path any more.
+/// Writer of a log. It holds the directory open, so it works after the path has become invisible.
 #[derive(Debug)]
 pub(crate) struct Writer {
     directory: OwnedFd,
@@ -29,7 +40,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Goes on with the log of that length.
+    /// Opens the log of that length for appending.
     pub(crate) fn open(directory: &Path, length: u64) -> io::Result<Self> {
         Ok(Self {
             directory: File::open(directory)?.into(),
@@ -38,16 +49,17 @@ impl Writer {
         })
     }
 
-    /// How many bytes were written in all.
+    /// Returns the length of the log, dropped segments included.
     pub(crate) const fn length(&self) -> u64 {
         self.length
     }
 
-    /// Appends the bytes. What a full disk does not take is left out.
+    /// Appends the bytes. Those that do not fit on a full disk are lost.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let number = self.length / LOG_KEPT;
-            let room = usize::try_from(LOG_KEPT - self.length % LOG_KEPT).unwrap_or(usize::MAX);
+            let number = self.length / LOG_SEGMENT_BYTES;
+            let room = usize::try_from(LOG_SEGMENT_BYTES - self.length % LOG_SEGMENT_BYTES)
+                .unwrap_or(usize::MAX);
             let (now, later) = bytes.split_at(bytes.len().min(room));
             self.file(number)?.write_all(now)?;
             self.length += u64::try_from(now.len()).unwrap_or_default();
@@ -59,7 +71,7 @@ impl Writer {
     fn file(&mut self, number: u64) -> io::Result<&mut File> {
         let old = self.segment.take_if(|(open, _)| *open != number);
         if old.is_some() && number > 2 {
-            // The first stays, and the one before this.
+            // Retains the first segment and the previous one.
             let dropped = name(number - 2);
             unlinkat(&self.directory, &*dropped, UnlinkatFlags::NoRemoveDir)?;
         }
@@ -76,40 +88,46 @@ impl Writer {
     }
 }
 
-/// Reads a log of that length from an offset on: from the next byte that is still there.
-pub(crate) fn read(directory: &Path, length: u64, offset: u64) -> io::Result<LogPiece> {
+/// Reads at most `max_bytes` of a log of that length, from the first retained byte at or after
+/// `offset`.
+pub(crate) fn read(
+    directory: &Path,
+    length: u64,
+    offset: u64,
+    max_bytes: usize,
+) -> io::Result<LogSlice> {
     let mut at = offset;
     while at < length {
         let file = match OpenOptions::new()
             .read(true)
-            .open(directory.join(name(at / LOG_KEPT)))
+            .open(directory.join(name(at / LOG_SEGMENT_BYTES)))
         {
             Ok(file) => file,
-            // Dropped; the next may be there.
+            // Dropped; the next segment may exist.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                at = (at / LOG_KEPT + 1) * LOG_KEPT;
+                at = (at / LOG_SEGMENT_BYTES + 1) * LOG_SEGMENT_BYTES;
                 continue;
             }
             Err(error) => return Err(error),
         };
-        let bytes = read_segment(file, at % LOG_KEPT, length - at)?;
+        let bytes = read_segment(file, at % LOG_SEGMENT_BYTES, length - at, max_bytes)?;
         if !bytes.is_empty() {
-            return Ok(LogPiece { offset: at, bytes });
+            return Ok(LogSlice { offset: at, bytes });
         }
-        at = (at / LOG_KEPT + 1) * LOG_KEPT;
+        at = (at / LOG_SEGMENT_BYTES + 1) * LOG_SEGMENT_BYTES;
     }
-    Ok(LogPiece {
+    Ok(LogSlice {
         offset,
-        bytes: Bytes::new(),
+        bytes: Vec::new(),
     })
 }
 
-fn read_segment(mut file: File, from: u64, known: u64) -> io::Result<Bytes> {
+fn read_segment(mut file: File, from: u64, length: u64, max_bytes: usize) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(from))?;
-    let most = known.min(u64::try_from(LOG_PIECE).unwrap_or(u64::MAX));
+    let limit = length.min(u64::try_from(max_bytes).unwrap_or(u64::MAX));
     let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes)?;
-    Ok(bytes.into())
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -120,7 +138,7 @@ mod tests {
     fn the_first_and_the_last_bytes_stay_and_the_disk_is_bounded() {
         let directory = tempfile::tempdir().unwrap();
         let mut writer = Writer::open(directory.path(), 0).unwrap();
-        let length = 8 * LOG_KEPT + 1000;
+        let length = 8 * LOG_SEGMENT_BYTES + 1000;
         let block: Vec<u8> = (0..=249).collect();
         while writer.length() < length {
             writer.write(&block).unwrap();
@@ -130,11 +148,11 @@ mod tests {
             .unwrap()
             .map(|entry| entry.unwrap().metadata().unwrap().len())
             .sum();
-        assert!(on_disk <= 3 * LOG_KEPT, "{on_disk}");
+        assert!(on_disk <= 3 * LOG_SEGMENT_BYTES, "{on_disk}");
 
         let (mut at, mut seen, mut gaps) = (0, 0, 0);
         loop {
-            let piece = read(directory.path(), length, at).unwrap();
+            let piece = read(directory.path(), length, at, 1 << 20).unwrap();
             if piece.bytes.is_empty() {
                 break;
             }
@@ -147,17 +165,17 @@ mod tests {
             at = piece.offset + count;
         }
         assert_eq!((at, gaps), (length, 1));
-        assert!(seen >= 2 * LOG_KEPT);
-        let last = read(directory.path(), length, length - LOG_KEPT).unwrap();
+        assert!(seen >= 2 * LOG_SEGMENT_BYTES);
+        let last = read(directory.path(), length, length - LOG_SEGMENT_BYTES, 10).unwrap();
         assert_eq!(
             last.offset,
-            length - LOG_KEPT,
-            "nothing of the end is left out"
+            length - LOG_SEGMENT_BYTES,
+            "the end is complete"
         );
     }
 
     #[test]
-    fn a_log_goes_on_where_another_writer_stopped() {
+    fn a_log_continues_where_another_writer_stopped() {
         let directory = tempfile::tempdir().unwrap();
         Writer::open(directory.path(), 0)
             .unwrap()
@@ -167,7 +185,7 @@ mod tests {
             .unwrap()
             .write(b"two")
             .unwrap();
-        let piece = read(directory.path(), 7, 2).unwrap();
+        let piece = read(directory.path(), 7, 2, 10).unwrap();
         assert_eq!((piece.offset, &*piece.bytes), (2, &b"e two"[..]));
     }
 }

@@ -1,8 +1,8 @@
-//! What the program's process gives up before it becomes the program.
+//! Privileges that the child gives up before it executes the program.
 
-/// Takes away every capability, and every way to get one back by executing a file.
+/// Drops every capability, and prevents regaining any by executing a file.
 #[cfg(target_os = "linux")]
-pub(super) fn give_up_privileges() -> Result<(), String> {
+pub(super) fn drop_privileges() -> Result<(), String> {
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
     nix::sys::prctl::set_no_new_privs().map_err(|error| format!("no_new_privs: {error}"))?;
@@ -15,11 +15,11 @@ pub(super) fn give_up_privileges() -> Result<(), String> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn give_up_privileges() -> Result<(), String> {
+pub(super) fn drop_privileges() -> Result<(), String> {
     Ok(())
 }
 
-/// Becomes another user and group, without any other groups.
+/// Becomes that user and group, without supplementary groups.
 pub(super) fn become_account(id: u32) -> Result<(), String> {
     use nix::unistd::{Gid, Uid, setgid, setuid};
 

@@ -1,4 +1,4 @@
-//! Watching a program until nothing of it is left.
+//! Monitor of a program until none of its processes is left.
 
 use std::{
     io::{self, ErrorKind, PipeReader, Read},
@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use labdata_ports::runner::GRACE;
 use nix::{
     errno::Errno,
     fcntl::{FcntlArg, OFlag, fcntl},
@@ -18,118 +17,127 @@ use nix::{
     unistd::{Pid, read},
 };
 
-use super::{CANCEL, Cause, Event, Exit, Order, Pipes, processes, say, tail::Tail};
-use crate::log_segments::Writer;
+use super::{CANCEL, Event, LaunchRequest, Pipes, processes, send_event, tail::Tail};
+use crate::{
+    log_segments::Writer,
+    spec::{EndCause, Exit, ProcessOutcome},
+};
 
-/// How often the memory is looked at, and orphans are buried.
-const LOOK: Duration = Duration::from_millis(250);
+/// Interval of memory checks and of repeated kills.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long an announcement of a longer log waits for the next.
-const ANNOUNCE: Duration = Duration::from_millis(20);
+/// Minimum interval between two reports of the log's length.
+const REPORT_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long the last processes may take to die of KILL.
-const BURIAL: Duration = Duration::from_secs(10);
+/// Time that killed processes may take to disappear.
+const KILL_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Without a descriptor of the process, how often its end is looked for.
-const WITHOUT_DESCRIPTOR: Duration = Duration::from_millis(10);
+/// Interval of checks for the end of a process that has no descriptor.
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-struct Watch<'a> {
-    order: &'a Order,
+struct Monitor<'a> {
+    request: &'a LaunchRequest,
     program: Pid,
     output: Option<PipeReader>,
     error: Option<PipeReader>,
     log: Writer,
     tail: Tail,
-    cause: Option<Cause>,
+    cause: Option<EndCause>,
     exit: Option<Exit>,
-    announced: u64,
+    reported: u64,
 }
 
-/// Watches until the program and all that came from it have ended. None when the runner is gone:
-/// then nobody wants to know.
-pub(super) fn watch(order: &Order, program: Pid, pipes: Pipes, log: Writer) -> Option<Event> {
+/// Monitors the program until it and all its descendants have ended. Returns none if the platform
+/// closed the control channel.
+pub(super) fn run_to_end(
+    request: &LaunchRequest,
+    program: Pid,
+    pipes: Pipes,
+    log: Writer,
+) -> Option<ProcessOutcome> {
     for pipe in [&pipes.output, &pipes.error] {
-        // A read that finds nothing must not wait.
+        // A read must not block.
         let _ = fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
     }
-    let mut watch = Watch {
-        order,
+    let mut monitor = Monitor {
+        request,
         program,
         output: Some(pipes.output),
         error: Some(pipes.error),
-        announced: log.length(),
+        reported: log.length(),
         log,
         tail: Tail::default(),
         cause: None,
         exit: None,
     };
-    let wanted = watch.follow();
-    watch.bury();
-    wanted.then(|| watch.end())
+    let listening = monitor.follow();
+    monitor.kill_remaining();
+    listening.then(|| monitor.into_outcome())
 }
 
-impl Watch<'_> {
-    /// Follows the program to its end. False when the runner is gone.
+impl Monitor<'_> {
+    /// Follows the program to its end. Returns false if the platform closed the control channel.
     fn follow(&mut self) -> bool {
-        let begun = Instant::now();
-        let timeout = begun.checked_add(Duration::from_millis(self.order.limits.wall_clock_ms));
-        let (mut look, mut announce, mut kill_at) = (begun + LOOK, begun, None::<Instant>);
+        let started = Instant::now();
+        let timeout = started.checked_add(self.request.limits.wall_clock);
+        let (mut check_at, mut report_at, mut kill_at) =
+            (started + CHECK_INTERVAL, started, None::<Instant>);
         let descriptor = descriptor(self.program);
         loop {
-            self.wait_for_exits();
+            self.collect_exits();
             if self.exit.is_some() {
                 return true;
             }
             let now = Instant::now();
             if self.cause.is_none() && timeout.is_some_and(|at| now >= at) {
-                self.cause = Some(Cause::TimedOut);
+                self.cause = Some(EndCause::TimedOut);
                 kill_at = Some(now);
             }
-            if now >= look {
-                look = now + LOOK;
-                let limit = self.order.limits.memory;
-                if self.cause.is_none() && processes::use_more_than(self.order.isolation, limit) {
-                    self.cause = Some(Cause::Memory);
+            if now >= check_at {
+                check_at = now + CHECK_INTERVAL;
+                let limit = self.request.limits.memory;
+                if self.cause.is_none() && processes::exceed_memory(self.request.isolation, limit) {
+                    self.cause = Some(EndCause::Memory);
                     kill_at = Some(now);
                 }
             }
             if kill_at.is_some_and(|at| now >= at) {
                 self.signal(Signal::SIGKILL);
-                // What was forked meanwhile is found the next time.
-                kill_at = Some(now + LOOK);
+                // Processes forked in the meantime are found the next time.
+                kill_at = Some(now + CHECK_INTERVAL);
             }
-            if self.log.length() != self.announced && now >= announce {
-                self.announce();
-                announce = now + ANNOUNCE;
+            if self.log.length() != self.reported && now >= report_at {
+                self.report_length();
+                report_at = now + REPORT_INTERVAL;
             }
-            let mut next = look;
+            let mut next = check_at;
             next = next.min(timeout.filter(|_| self.cause.is_none()).unwrap_or(next));
             next = next.min(kill_at.unwrap_or(next));
-            if self.log.length() != self.announced {
-                next = next.min(announce);
+            if self.log.length() != self.reported {
+                next = next.min(report_at);
             }
             if descriptor.is_none() {
-                next = next.min(now + WITHOUT_DESCRIPTOR);
+                next = next.min(now + EXIT_POLL_INTERVAL);
             }
-            let woken = self.poll(descriptor.as_ref(), next.saturating_duration_since(now));
-            if woken.output {
+            let ready = self.poll(descriptor.as_ref(), next.saturating_duration_since(now));
+            if ready.output {
                 copy(&mut self.output, |bytes| self.log.write(bytes));
             }
-            if woken.error {
+            if ready.error {
                 let tail = &mut self.tail;
                 copy(&mut self.error, |bytes| {
                     tail.push(bytes);
                     self.log.write(bytes)
                 });
             }
-            if woken.control {
-                match control() {
+            if ready.control {
+                match read_control() {
                     Control::Cancel if self.cause.is_none() => {
-                        self.cause = Some(Cause::Cancelled);
+                        self.cause = Some(EndCause::Cancelled);
                         self.signal(Signal::SIGTERM);
-                        kill_at = Some(Instant::now() + GRACE);
+                        kill_at = Some(Instant::now() + self.request.limits.grace);
                     }
-                    Control::Gone => return false,
+                    Control::Closed => return false,
                     Control::Cancel | Control::Nothing => {}
                 }
             }
@@ -137,11 +145,11 @@ impl Watch<'_> {
     }
 
     fn signal(&self, signal: Signal) {
-        processes::signal_all(self.order.isolation, self.program, signal);
+        processes::signal_all(self.request.isolation, self.program, signal);
     }
 
-    /// Waits for something to do.
-    fn poll(&self, program: Option<&OwnedFd>, most: Duration) -> Woken {
+    /// Waits for input, an exit or the timeout.
+    fn poll(&self, program: Option<&OwnedFd>, timeout: Duration) -> Ready {
         let stdin = io::stdin();
         let mut descriptors = vec![PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
         let sources = [
@@ -149,24 +157,24 @@ impl Watch<'_> {
             self.error.as_ref().map(AsFd::as_fd),
             program.map(AsFd::as_fd),
         ];
-        let listened = sources.into_iter().flatten();
-        descriptors.extend(listened.map(|source| PollFd::new(source, PollFlags::POLLIN)));
+        let sources = sources.into_iter().flatten();
+        descriptors.extend(sources.map(|source| PollFd::new(source, PollFlags::POLLIN)));
         // Rounded up: a wait that ends too early would only be repeated.
-        let most = most.saturating_add(Duration::from_millis(1));
-        let timeout = PollTimeout::try_from(most).unwrap_or(PollTimeout::MAX);
+        let timeout = timeout.saturating_add(Duration::from_millis(1));
+        let timeout = PollTimeout::try_from(timeout).unwrap_or(PollTimeout::MAX);
         let _ = poll(&mut descriptors, timeout);
-        let mut ready = descriptors
+        let mut states = descriptors
             .iter()
             .map(|descriptor| descriptor.any().unwrap_or(true));
-        Woken {
-            control: ready.next().unwrap_or(false),
-            output: self.output.is_some() && ready.next().unwrap_or(false),
-            error: self.error.is_some() && ready.next().unwrap_or(false),
+        Ready {
+            control: states.next().unwrap_or(false),
+            output: self.output.is_some() && states.next().unwrap_or(false),
+            error: self.error.is_some() && states.next().unwrap_or(false),
         }
     }
 
-    /// Takes note of every child that has ended.
-    fn wait_for_exits(&mut self) {
+    /// Records every child that has ended.
+    fn collect_exits(&mut self) {
         loop {
             let exit = match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::Exited(pid, code)) => (pid, Exit::Code(code)),
@@ -182,12 +190,12 @@ impl Watch<'_> {
         }
     }
 
-    /// Kills what is left and waits until it is dead.
-    fn bury(&mut self) {
-        let end = Instant::now() + BURIAL;
+    /// Kills the remaining processes and waits until they are gone.
+    fn kill_remaining(&mut self) {
+        let end = Instant::now() + KILL_DEADLINE;
         loop {
             self.signal(Signal::SIGKILL);
-            self.wait_for_exits();
+            self.collect_exits();
             let left = waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG));
             if left == Err(Errno::ECHILD) || Instant::now() >= end {
                 return;
@@ -196,8 +204,8 @@ impl Watch<'_> {
         }
     }
 
-    /// The end, after the rest of the output was read.
-    fn end(mut self) -> Event {
+    /// Reads the rest of the output and returns the outcome.
+    fn into_outcome(mut self) -> ProcessOutcome {
         while self.output.is_some() && copy(&mut self.output, |bytes| self.log.write(bytes)) {}
         let tail = &mut self.tail;
         while self.error.is_some()
@@ -210,38 +218,38 @@ impl Watch<'_> {
         let tail = self.tail.into_lines();
         let last = tail.lines().next_back().unwrap_or_default();
         let refused_memory = exit != Exit::Code(0) && last.starts_with("MemoryError");
-        Event::Ended {
+        ProcessOutcome {
             cause: match self.cause {
                 Some(cause) => cause,
-                // The kernel refused it, and Python said so.
-                None if refused_memory => Cause::Memory,
-                None => Cause::Itself,
+                // The kernel refused memory, and Python reported it.
+                None if refused_memory => EndCause::Memory,
+                None => EndCause::Exited,
             },
             exit,
-            tail,
+            error_tail: tail,
             logged: self.log.length(),
         }
     }
 
-    /// Tells the log's length, unless the runner is so far behind that it would have to wait.
-    fn announce(&mut self) {
+    /// Reports the log's length, unless the pipe to the platform is full.
+    fn report_length(&mut self) {
         let stdout = io::stdout();
         let mut room = [PollFd::new(stdout.as_fd(), PollFlags::POLLOUT)];
         if matches!(poll(&mut room, PollTimeout::ZERO), Ok(1..)) {
-            self.announced = self.log.length();
-            say(&Event::Logged(self.announced));
+            self.reported = self.log.length();
+            send_event(&Event::Logged(self.reported));
         }
     }
 }
 
-/// What [`Watch::poll`] found.
-struct Woken {
+/// Sources that [`Monitor::poll`] found ready.
+struct Ready {
     control: bool,
     output: bool,
     error: bool,
 }
 
-/// A signal as its number.
+/// Signal, for the conversion to its number.
 struct Number(Signal);
 
 impl From<Number> for i32 {
@@ -254,7 +262,7 @@ impl From<Number> for i32 {
     }
 }
 
-/// A descriptor that can be polled for the end of the process.
+/// Returns a descriptor that can be polled for the end of the process.
 #[cfg(target_os = "linux")]
 fn descriptor(program: Pid) -> Option<OwnedFd> {
     let pid = rustix::process::Pid::from_raw(program.as_raw())?;
@@ -266,25 +274,24 @@ fn descriptor(_: Pid) -> Option<OwnedFd> {
     None
 }
 
-/// What the runner said.
+/// Request from the platform.
 enum Control {
     Cancel,
-    Gone,
+    Closed,
     Nothing,
 }
 
-fn control() -> Control {
+fn read_control() -> Control {
     let mut bytes = [0; 16];
     match read(io::stdin(), &mut bytes) {
-        Ok(0) => Control::Gone,
+        Ok(0) => Control::Closed,
         Ok(_) if bytes.contains(&CANCEL) => Control::Cancel,
         Ok(_) | Err(Errno::EINTR | Errno::EAGAIN) => Control::Nothing,
-        Err(_) => Control::Gone,
+        Err(_) => Control::Closed,
     }
 }
 
-/// Copies a part of what is in the pipe. The pipe is dropped at its end. False when nothing was
-/// there.
+/// Copies up to 1 MiB from the pipe, and drops the pipe at its end. Returns false if it was empty.
 fn copy(pipe: &mut Option<PipeReader>, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> bool {
     let mut buffer = vec![0; 64 * 1024];
     for _ in 0..16 {
@@ -292,7 +299,7 @@ fn copy(pipe: &mut Option<PipeReader>, mut take: impl FnMut(&[u8]) -> io::Result
         match open.read(&mut buffer) {
             Ok(0) => *pipe = None,
             Ok(count) => {
-                // A full disk must not stop the script.
+                // A full disk must not stop the program.
                 let _ = take(buffer.get(..count).unwrap_or_default());
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return false,

@@ -1,4 +1,4 @@
-//! What a script declares inline (PEP 723), and how it gets that.
+//! Inline metadata of scripts (PEP 723).
 
 use std::{fmt::Write as _, str::FromStr};
 
@@ -6,9 +6,9 @@ use pep440_rs::{Version, VersionSpecifiers};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-/// What a preparation is given of the server's environment: where packages are and how to get
-/// there. The build scripts of packages can read it, too.
-pub const PASSED_TO_PREPARATION: [&str; 18] = [
+/// Environment variables that an installation inherits: package index, proxy and certificates. Build
+/// scripts of packages can read them.
+pub const INSTALL_VARIABLES: [&str; 18] = [
     "UV_DEFAULT_INDEX",
     "UV_INDEX",
     "UV_INDEX_URL",
@@ -29,7 +29,7 @@ pub const PASSED_TO_PREPARATION: [&str; 18] = [
     "no_proxy",
 ];
 
-/// What of the block concerns its installation.
+/// Fields of the block that concern the installation.
 #[derive(Debug, Default, Deserialize)]
 struct Metadata {
     #[serde(default)]
@@ -38,16 +38,17 @@ struct Metadata {
     requires_python: String,
 }
 
-/// The name under which the environment for this script is kept: the same for all scripts with
-/// the same block. None when it has no dependencies. Refused when the script cannot run on a Python of
-/// that version.
-pub(crate) fn environment_of(script: &str, python: &Version) -> Result<Option<String>, String> {
+/// Returns the name of the script's environment, which is the same for all scripts with the same
+/// block, or none if the script has no dependencies.
+///
+/// The error is for the script's author: the block is invalid, or excludes this Python.
+pub(crate) fn environment_name(script: &str, python: &Version) -> Result<Option<String>, String> {
     let Some(block) = block(script) else {
         return Ok(None);
     };
     let metadata: Metadata = toml::from_str(&block)
         .map_err(|error| format!("the script's metadata (PEP 723) cannot be read: {error}"))?;
-    require(&metadata.requires_python, python)?;
+    check_python(&metadata.requires_python, python)?;
     if metadata.dependencies.is_empty() {
         return Ok(None);
     }
@@ -63,8 +64,8 @@ pub(crate) fn environment_of(script: &str, python: &Version) -> Result<Option<St
     Ok(Some(name))
 }
 
-/// Whether the script's `requires-python` admits that version.
-fn require(wanted: &str, python: &Version) -> Result<(), String> {
+/// Checks that `requires-python` admits this version.
+fn check_python(wanted: &str, python: &Version) -> Result<(), String> {
     let admitted = VersionSpecifiers::from_str(wanted).map_err(|error| {
         format!("the script's requires-python (PEP 723) cannot be read: {wanted:?}: {error}")
     })?;
@@ -79,7 +80,7 @@ fn require(wanted: &str, python: &Version) -> Result<(), String> {
     }
 }
 
-/// The text of the `script` block, without its comment signs.
+/// Returns the text of the `script` block, without comment signs.
 fn block(script: &str) -> Option<String> {
     let mut lines = script
         .lines()
@@ -87,7 +88,7 @@ fn block(script: &str) -> Option<String> {
     lines.next()?;
     let mut text = String::new();
     let mut closed = None;
-    // The block ends with the last such line before something that is no comment.
+    // The block ends with the last closing line before the first line that is no comment.
     for line in lines {
         if line.trim_end() == "# ///" {
             closed = Some(text.len());
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     fn named(script: &str) -> Result<Option<String>, String> {
-        environment_of(script, &Version::new([3, 11, 7]))
+        environment_name(script, &Version::new([3, 11, 7]))
     }
 
     const DECLARED: &str = "# /// script\n# requires-python = \">=3.11\"\n# dependencies = [\n\

@@ -1,4 +1,4 @@
-//! Landlock: what the program may touch, held by the kernel, without any privilege.
+//! Landlock rules: the kernel denies access to other files and processes, without any privilege.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use landlock::{
     RulesetStatus, Scope, path_beneath_rules,
 };
 
-use super::{Isolation, Order};
+use super::{Isolation, LaunchRequest};
 
-/// The newest rules that are asked for; an older kernel enforces those that it knows.
+/// Newest requested rules; an older kernel enforces those that it knows.
 const NEWEST: ABI = ABI::V6;
 
-/// What every program needs of the devices.
+/// Devices that every program needs.
 pub(super) const DEVICES: [&str; 5] = [
     "/dev/null",
     "/dev/zero",
@@ -21,13 +21,13 @@ pub(super) const DEVICES: [&str; 5] = [
     "/dev/urandom",
 ];
 
-/// Restricts this process and all that it starts: files to those of the order, signals and
-/// abstract sockets to each other, and no looking into processes outside.
-pub(super) fn restrict(order: &Order) -> Result<(), String> {
-    let own_view = order.isolation == Isolation::Namespaces;
-    let mut readable: Vec<&Path> = order.readable.iter().map(|path| &**path).collect();
-    let mut writable: Vec<&Path> = order.writable.iter().map(|path| &**path).collect();
-    if own_view {
+/// Restricts this process and its descendants: files to those of the request, signals and abstract
+/// sockets to each other, and no inspection of other processes.
+pub(super) fn restrict(request: &LaunchRequest) -> Result<(), String> {
+    let has_own_root = request.isolation == Isolation::Namespaces;
+    let mut readable: Vec<&Path> = request.readable.iter().map(|path| &**path).collect();
+    let mut writable: Vec<&Path> = request.writable.iter().map(|path| &**path).collect();
+    if has_own_root {
         readable.extend(["/proc", "/dev"].map(Path::new));
         writable.extend(["/tmp", "/dev/shm"].map(Path::new));
     }
@@ -45,8 +45,8 @@ pub(super) fn restrict(order: &Order) -> Result<(), String> {
         .and_then(|rules| rules.add_rules(path_beneath_rules(DEVICES, devices)))
         .and_then(landlock::RulesetCreated::restrict_self)
         .map_err(|error| format!("Landlock: {error}"))?;
-    // With a file system of its own the program is kept apart already.
-    if status.ruleset == RulesetStatus::NotEnforced && !own_view {
+    // In namespaces the program sees its own file system only.
+    if status.ruleset == RulesetStatus::NotEnforced && !has_own_root {
         return Err("this kernel has no Landlock".to_owned());
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The Python that runs scripts.
+//! Python that runs scripts.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,42 +8,41 @@ use std::{
 use pep440_rs::Version;
 use serde::Deserialize;
 
-/// Tells of a Python what has to be known of it. In a virtual environment it tells of the Python
-/// that the environment was made from.
-const ASK: &str = "import json, sys
+/// Prints the facts about a Python. In a virtual environment they are those of its base Python.
+const PROBE: &str = "import json, sys
 print(json.dumps({
     'program': getattr(sys, '_base_executable', None) or sys.executable,
     'prefixes': [sys.base_prefix, sys.base_exec_prefix],
     'version': list(sys.version_info[:3]),
 }))";
 
-/// A Python.
+/// Installed Python.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Python {
-    /// The program.
+    /// Path of the program.
     pub(crate) program: PathBuf,
-    /// The directories that its libraries are in.
+    /// Directories of its libraries.
     pub(crate) prefixes: Vec<PathBuf>,
     version: (u32, u32, u32),
 }
 
 impl Python {
-    /// The named one, or that of the path. Blocks.
+    /// Returns the named Python, or that of the path. Blocks.
     pub(crate) fn find(named: Option<&Path>) -> Result<Self, String> {
         if let Some(named) = named {
-            return Self::ask(named)
+            return Self::probe(named)
                 .map_err(|reason| format!("{reason}; LABDATA_PYTHON names that one"));
         }
-        // A version manager's `python3` may be one that knows no version here.
-        Self::ask(Path::new("python3")).or_else(|reason| {
-            Self::ask(Path::new("/usr/bin/python3"))
+        // The `python3` of a version manager fails where no version is selected.
+        Self::probe(Path::new("python3")).or_else(|reason| {
+            Self::probe(Path::new("/usr/bin/python3"))
                 .map_err(|_| format!("{reason}; install Python 3, or name one with LABDATA_PYTHON"))
         })
     }
 
-    fn ask(program: &Path) -> Result<Self, String> {
+    fn probe(program: &Path) -> Result<Self, String> {
         let output = Command::new(program)
-            .args(["-I", "-c", ASK])
+            .args(["-I", "-c", PROBE])
             .stdin(Stdio::null())
             .output()
             .map_err(|error| format!("`{}` does not run: {error}", program.display()))?;
@@ -62,26 +61,26 @@ impl Python {
         Ok(python)
     }
 
-    /// Its version.
+    /// Returns the version.
     pub(crate) fn version(&self) -> Version {
         let (major, minor, patch) = self.version;
         Version::new([major, minor, patch].map(u64::from))
     }
 
-    /// What has to be readable for it to run.
-    pub(crate) fn needs(&self) -> Vec<PathBuf> {
-        let mut needed = self.prefixes.clone();
-        // A link may lead out of the prefix.
+    /// Returns the paths that must be readable for it to run.
+    pub(crate) fn required_paths(&self) -> Vec<PathBuf> {
+        let mut required = self.prefixes.clone();
+        // A symbolic link may lead out of the prefix.
         if let Ok(target) = self.program.canonicalize()
-            && !needed.iter().any(|prefix| target.starts_with(prefix))
+            && !required.iter().any(|prefix| target.starts_with(prefix))
         {
-            needed.push(target);
+            required.push(target);
         }
-        if !needed.iter().any(|path| self.program.starts_with(path)) {
-            needed.push(self.program.clone());
+        if !required.iter().any(|path| self.program.starts_with(path)) {
+            required.push(self.program.clone());
         }
-        needed.dedup();
-        needed
+        required.dedup();
+        required
     }
 }
 
@@ -93,11 +92,11 @@ mod tests {
     fn the_python_of_the_path_is_found_with_its_libraries() {
         let python = Python::find(None).unwrap();
         assert!(python.program.is_absolute());
-        assert!(!python.needs().is_empty());
+        assert!(!python.required_paths().is_empty());
     }
 
     #[test]
-    fn what_is_no_python_is_named() {
+    fn a_program_that_is_no_python_is_named() {
         let reason = Python::find(Some(Path::new("/bin/true"))).unwrap_err();
         assert!(reason.contains("/bin/true"), "{reason}");
         let reason = Python::find(Some(Path::new("/nowhere/python3"))).unwrap_err();

@@ -1,24 +1,28 @@
-//! The job that a run is.
+//! Job of a run, as it is submitted to Ray.
 
 use std::io::Write;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::ZlibEncoder};
 use labdata_ports::runner::{GRACE, LOG_KEPT, RunSpec, RunnerError};
+use labdata_ray_client::{JobRequest, RuntimeEnvironment};
 use serde_json::{Map, Value, json};
 
-/// The longest order as it travels: Ray gives the whole environment to a process as one argument,
-/// and Linux takes 128 KiB for that. With a longer one the job would stay pending for ever.
-const LONGEST: usize = 100_000;
+/// Maximum length of the packed order. Ray passes the whole environment to a process as one argument,
+/// which Linux limits to 128 KiB. A job with a longer one would stay pending forever.
+const MAX_ORDER_CHARS: usize = 100_000;
 
-/// What runs on the cluster.
+/// Program that runs on the cluster.
 const ENTRY: &str = include_str!("entry.py");
 
-/// The command line of the job.
+/// Command line of the job.
 const COMMAND: &str = "exec python3 -c 'import base64,os,zlib;exec(zlib.decompress(base64.b64decode(os.environ[\"LABDATA_RUN_ENTRY\"])))'";
 
-/// The body of the submission.
-pub(crate) fn submission(id: &str, spec: &RunSpec) -> Result<Value, RunnerError> {
+/// Returns the job of a run.
+///
+/// # Errors
+/// [`RunnerError::Refused`] if the script is too long, or a variable has an invalid name or value.
+pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, RunnerError> {
     for (name, value) in &spec.environment {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             return Err(RunnerError::Refused(format!(
@@ -46,34 +50,38 @@ pub(crate) fn submission(id: &str, spec: &RunSpec) -> Result<Value, RunnerError>
             "file_size": limits.file_size,
         },
     });
-    let packed = packed(&order.to_string())?;
-    if packed.len() > LONGEST {
+    let order = pack(&order.to_string())?;
+    if order.len() > MAX_ORDER_CHARS {
         return Err(RunnerError::Refused(format!(
             "this script is too long for a Ray cluster: compressed, with its environment, it has \
-             {} characters, and {LONGEST} get through",
-            packed.len()
+             {} characters, and {MAX_ORDER_CHARS} get through",
+            order.len()
         )));
     }
     let mut variables = Map::new();
-    variables.insert("LABDATA_RUN_ORDER".to_owned(), packed.into());
-    variables.insert("LABDATA_RUN_ENTRY".to_owned(), self::packed(ENTRY)?.into());
-    // Ray's own grace; the entry point's is shorter, and then it needs a moment.
+    variables.insert("LABDATA_RUN_ORDER".to_owned(), order.into());
+    variables.insert("LABDATA_RUN_ENTRY".to_owned(), pack(ENTRY)?.into());
+    // Ray's grace period exceeds that of the entry point, which needs time to clean up.
     let grace = (GRACE.as_secs() + 3).to_string();
     variables.insert("RAY_JOB_STOP_WAIT_TIME_S".to_owned(), grace.into());
-    Ok(json!({
-        "submission_id": id,
-        "entrypoint": COMMAND,
-        "entrypoint_num_cpus": 1,
-        "runtime_env": {"env_vars": variables},
-        "metadata": {
-            "labdata_organization": spec.organization.to_string(),
-            "labdata_execution": spec.run.execution.to_string(),
-        },
-    }))
+    let metadata = [
+        ("labdata_organization", spec.organization.to_string()),
+        ("labdata_execution", spec.run.execution.to_string()),
+    ];
+    Ok(JobRequest {
+        submission_id: id.to_owned(),
+        entrypoint: COMMAND.to_owned(),
+        processors: 1,
+        runtime: RuntimeEnvironment { variables },
+        metadata: metadata
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .into_iter()
+            .collect(),
+    })
 }
 
-/// A text, compressed and without characters that anybody would change.
-fn packed(text: &str) -> Result<String, RunnerError> {
+/// Compresses a text, and encodes it in characters that are safe in a shell and in an environment.
+fn pack(text: &str) -> Result<String, RunnerError> {
     let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
     let bytes = packer
         .write_all(text.as_bytes())
@@ -82,7 +90,7 @@ fn packed(text: &str) -> Result<String, RunnerError> {
     Ok(STANDARD.encode(bytes))
 }
 
-/// Whether anything has to be installed; uv on the cluster reads the block itself.
+/// Returns whether the script declares dependencies. uv on the cluster reads the block itself.
 fn has_dependencies(script: &str) -> bool {
     let mut lines = script
         .lines()
@@ -92,7 +100,7 @@ fn has_dependencies(script: &str) -> bool {
         .take_while(|line| line.trim_end() != "# ///")
         .map(|line| line.trim_start_matches('#').trim())
         .collect();
-    // `dependencies = []` is the one way to declare none.
+    // `dependencies = []` declares none.
     text.split_once("dependencies")
         .map(|(_, rest)| rest.split_whitespace().collect::<String>())
         .is_some_and(|rest| rest.starts_with("=[") && !rest.starts_with("=[]"))

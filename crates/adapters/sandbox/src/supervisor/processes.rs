@@ -1,4 +1,4 @@
-//! The processes of a run: finding them, ending them.
+//! Processes of a run: lookup and signals.
 
 #[cfg(target_os = "linux")]
 use nix::unistd::getpid;
@@ -9,23 +9,22 @@ use nix::{
 
 use super::Isolation;
 
-/// This process ends with its parent, gets the orphans among its descendants, and cannot be looked
-/// into by processes of its account.
-pub(super) fn belong_to_parent() {
+/// Ties this process to its parent's life, makes it the parent of orphaned descendants, and hides its
+/// memory from processes of the same account.
+pub(super) fn bind_to_parent() {
     #[cfg(target_os = "linux")]
     {
-        // Each of these only adds to what the end of standard input does.
+        // Best effort: the end of standard input also ends the run.
         let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
         let _ = nix::sys::prctl::set_child_subreaper(true);
         let _ = nix::sys::prctl::set_dumpable(false);
     }
 }
 
-/// Sends a signal to everything of the run: the program, which leads its session, and all
-/// that comes from it.
+/// Sends a signal to the program, which leads its session, and to all its descendants.
 pub(super) fn signal_all(isolation: Isolation, program: Pid, signal: Signal) {
     if isolation == Isolation::Namespaces {
-        // To all in the namespace but this process, its first.
+        // All processes of the namespace except this one.
         let _ = kill(Pid::from_raw(-1), signal);
         return;
     }
@@ -36,17 +35,17 @@ pub(super) fn signal_all(isolation: Isolation, program: Pid, signal: Signal) {
     }
 }
 
-/// A process of the run.
+/// Process of the run.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: Pid,
     parent: i32,
-    /// The memory that it has in use, in bytes.
+    /// Resident memory, in bytes.
     resident: u64,
 }
 
-/// The processes of the run, without this one.
+/// Returns the processes of the run, without this one.
 #[cfg(target_os = "linux")]
 pub(super) fn of_run(isolation: Isolation) -> Vec<Process> {
     let all: Vec<Process> = std::fs::read_dir("/proc")
@@ -75,7 +74,7 @@ pub(super) fn of_run(isolation: Isolation) -> Vec<Process> {
 #[cfg(target_os = "linux")]
 fn read(pid: i32) -> Option<Process> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold anything, also parentheses; state and parent follow it.
+    // The name may contain parentheses; state and parent follow it.
     let (_, rest) = stat.rsplit_once(") ")?;
     let mut fields = rest.split(' ').skip(1);
     let parent = fields.next()?.parse().ok()?;
@@ -96,36 +95,35 @@ fn page_size() -> u64 {
         .unwrap_or(4096)
 }
 
-/// Whether all processes of the run together use more memory than that.
+/// Returns whether all processes of the run together use more memory than the limit.
 #[cfg(target_os = "linux")]
-pub(super) fn use_more_than(isolation: Isolation, limit: u64) -> bool {
+pub(super) fn exceed_memory(isolation: Isolation, limit: u64) -> bool {
     let resident: u64 = of_run(isolation)
         .iter()
         .map(|process| process.resident)
         .sum();
-    // What processes share counts once for each of them here; looking closer takes longer. One look
-    // is not at one instant: where processes end meanwhile, their part of what was shared counts for
-    // them and again for those that are left.
-    resident > limit && (0..LOOKS).all(|_| in_use(isolation) > limit)
+    // Resident sizes count shared memory once per process, but are cheap to read. The exact sizes are
+    // not read at one instant: when a process ends in between, its share counts twice.
+    resident > limit && (0..CONFIRMATIONS).all(|_| proportional_sum(isolation) > limit)
 }
 
-/// How many close looks must agree that a run uses too much memory.
+/// Number of exact measurements that must all exceed the limit.
 #[cfg(target_os = "linux")]
-const LOOKS: usize = 3;
+const CONFIRMATIONS: usize = 3;
 
 #[cfg(target_os = "linux")]
-fn in_use(isolation: Isolation) -> u64 {
+fn proportional_sum(isolation: Isolation) -> u64 {
     of_run(isolation).iter().map(proportional).sum()
 }
 
-/// Its part of the memory in bytes, with what it shares divided among those that share it.
+/// Returns the memory of a process in bytes, with shared pages divided among their users.
 #[cfg(target_os = "linux")]
 fn proportional(process: &Process) -> u64 {
     match std::fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)) {
         Ok(rollup) => pss(&rollup).unwrap_or(process.resident),
-        // Nobody may look into it: it must not get more memory by that.
+        // Unreadable: a process must not gain memory by hiding itself.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => process.resident,
-        // It ended since it was listed.
+        // The process has ended since it was listed.
         Err(_) => 0,
     }
 }
@@ -138,6 +136,6 @@ fn pss(rollup: &str) -> Option<u64> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn use_more_than(_: Isolation, _: u64) -> bool {
+pub(super) fn exceed_memory(_: Isolation, _: u64) -> bool {
     false
 }

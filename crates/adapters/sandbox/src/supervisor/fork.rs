@@ -1,16 +1,16 @@
-//! The one unsafe room: `fork`.
+//! The only unsafe call: `fork`.
 
 use nix::unistd::{ForkResult, Pid};
 
-/// Which of the two processes this is.
+/// Side of the fork on which the caller continues.
 pub(super) enum Forked {
-    /// The one that forked, with its child.
+    /// The original process, with its child.
     Parent(Pid),
-    /// The new one.
+    /// The new process.
     Child,
 }
 
-/// Forks. Refuses in a process with more than one thread, where it can be told.
+/// Forks. Fails in a process with more than one thread, where the number is known.
 pub(super) fn fork() -> Result<Forked, String> {
     #[cfg(target_os = "linux")]
     {
@@ -19,8 +19,8 @@ pub(super) fn fork() -> Result<Forked, String> {
             return Err(format!("the supervisor has {threads} threads"));
         }
     }
-    // SAFETY: this process has a single thread, so no lock is held by a thread that the child does
-    // not have, and the child may do all that its parent may.
+    // SAFETY: this process has a single thread, so no other thread can hold a lock that the child
+    // would wait for, and the child may call everything that its parent may.
     #[expect(
         unsafe_code,
         reason = "the first process of a process namespace can only be made by a fork"

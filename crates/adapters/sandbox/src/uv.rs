@@ -1,4 +1,4 @@
-//! The uv that installs dependencies: one that is there, or the pinned one.
+//! uv, which installs dependencies: an installed one, or a pinned one that is fetched.
 
 use std::{
     fs,
@@ -9,10 +9,10 @@ use std::{
 
 use crate::python::Python;
 
-/// The release of uv on `PyPI`.
+/// Pinned release of uv on `PyPI`.
 const VERSION: &str = "0.13.8";
 
-/// The index that is asked when neither `UV_DEFAULT_INDEX` nor `PIP_INDEX_URL` is set.
+/// Default package index, if neither `UV_DEFAULT_INDEX` nor `PIP_INDEX_URL` is set.
 const INDEX: &str = "https://pypi.org/simple";
 
 /// Operating system, processor, file name after the version, SHA-256 as `PyPI` lists it.
@@ -43,8 +43,7 @@ const WHEELS: [(&str, &str, &str, &str); 4] = [
     ),
 ];
 
-/// Yields a uv: the named one; that of the path; the fetched one, which is fetched first unless it
-/// is there. Blocks.
+/// Returns the named uv, that of the path, or the pinned one, which is fetched if missing. Blocks.
 pub(crate) fn find(named: Option<&Path>, tools: &Path, python: &Python) -> Result<PathBuf, String> {
     if let Some(named) = named {
         return runs(named)
@@ -61,8 +60,7 @@ pub(crate) fn find(named: Option<&Path>, tools: &Path, python: &Python) -> Resul
     }
 }
 
-/// Whether that is uv itself, rather than a script of a version manager, which needs more than
-/// itself to run.
+/// Checks for a uv binary. Scripts of version managers are rejected: they do not run in the sandbox.
 fn runs(candidate: &Path) -> bool {
     let mut start = [0; 2];
     let is_script = fs::File::open(candidate)
@@ -115,7 +113,7 @@ fn fetch_from(index: &str, program: &Path, python: &Python) -> Result<(), String
         let text = String::from_utf8_lossy(&output.stderr);
         return Err(text.lines().next_back().unwrap_or("no reason").to_owned());
     }
-    // Another process may have been faster; what it wrote is the same.
+    // A concurrent fetch writes the same file.
     fs::rename(&staged, program).map_err(|error| error.to_string())
 }
 

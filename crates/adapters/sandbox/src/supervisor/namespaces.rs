@@ -1,8 +1,8 @@
-//! Namespaces: processes and files of the program's own.
+//! Namespaces: a separate view of processes and files.
 //!
-//! Root asks for them as root; an ordinary user asks for a user namespace first, in which he is
-//! himself. The new root is a small file system in memory into which only what the order allows is
-//! bound, at the paths that it has outside. The network stays the machine's.
+//! Root creates them directly; an ordinary user also creates a user namespace that maps the user to
+//! itself. The new root is a small file system in memory. Permitted paths are bound into it, at the
+//! paths that they have outside. The network is shared with the machine.
 
 use std::{
     fs::{self, File},
@@ -18,11 +18,11 @@ use nix::{
     unistd::{chdir, getegid, geteuid, pivot_root},
 };
 
-use super::{Order, landlocked::DEVICES};
+use super::{LaunchRequest, landlock_rules::DEVICES};
 
 const NONE: Option<&str> = None;
 
-/// Asks for namespaces: the next child of this process is the first one in them.
+/// Creates the namespaces. The next child of this process is the first process in them.
 pub(super) fn enter() -> Result<(), String> {
     let (user, group) = (geteuid(), getegid());
     let wanted = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC;
@@ -38,9 +38,9 @@ pub(super) fn enter() -> Result<(), String> {
     write("gid_map", format!("{group} {group} 1"))
 }
 
-/// Puts the new root together and moves into it. For the first process in the namespaces.
-pub(super) fn build_root(order: &Order) -> Result<(), String> {
-    build(order).map_err(|(what, error)| format!("{what}: {error}"))
+/// Builds the new root and moves into it. Called by the first process in the namespaces.
+pub(super) fn build_root(request: &LaunchRequest) -> Result<(), String> {
+    build(request).map_err(|(what, error)| format!("{what}: {error}"))
 }
 
 type Step = Result<(), (String, io::Error)>;
@@ -49,8 +49,8 @@ fn failed<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> (Str
     move |error| (what.into(), error.into())
 }
 
-fn build(order: &Order) -> Step {
-    let root = &*order.root;
+fn build(request: &LaunchRequest) -> Step {
+    let root = &*request.root;
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)
         .map_err(failed("private mounts"))?;
     let tmpfs = |path: &Path, options: &str| {
@@ -60,8 +60,8 @@ fn build(order: &Order) -> Step {
     };
     tmpfs(root, "mode=755,size=4m")?;
 
-    // First what others may lie below.
-    bind(&order.temporary, root, Path::new("/tmp"), false)?;
+    // Mount points for other paths come first.
+    bind(&request.temporary, root, Path::new("/tmp"), false)?;
     for device in DEVICES {
         bind_device(Path::new(device), root)?;
     }
@@ -77,15 +77,15 @@ fn build(order: &Order) -> Step {
     fs::create_dir(&shared).map_err(failed("/dev/shm"))?;
     tmpfs(
         &shared,
-        &format!("mode=1777,size={}", order.limits.memory / 4),
+        &format!("mode=1777,size={}", request.limits.memory / 4),
     )?;
     let mut bound: Vec<&Path> = Vec::new();
-    for path in &order.readable {
+    for path in &request.readable {
         if !bound.iter().any(|above| path.starts_with(above)) && bind(path, root, path, true)? {
             bound.push(path);
         }
     }
-    for path in &order.writable {
+    for path in &request.writable {
         bind(path, root, path, false)?;
     }
 
@@ -106,7 +106,7 @@ fn build(order: &Order) -> Step {
     mount(NONE, "/", NONE, flags, NONE).map_err(failed("the root, read-only"))
 }
 
-/// Shows a file or directory in the new root. False when it does not exist.
+/// Binds a file or directory into the new root. Returns false if it does not exist.
 fn bind(
     source: &Path,
     root: &Path,
@@ -130,7 +130,7 @@ fn bind(
     mount(Some(source), &target, NONE, flags, NONE).map_err(failed(what()))?;
     let has = statvfs(&target).map_err(failed(what()))?.flags();
     let mut flags = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    // In a user namespace a flag that the mount has outside must stay.
+    // In a user namespace the flags of the outer mount must be retained.
     flags.set(MsFlags::MS_NOEXEC, has.contains(FsFlags::ST_NOEXEC));
     flags.set(
         MsFlags::MS_RDONLY,

@@ -1,0 +1,303 @@
+//! Directories below the data directory.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError},
+    io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown, symlink},
+    path::{Path, PathBuf},
+};
+
+use crate::{error::SandboxError, host::blocking, log_segments};
+
+/// Directories of a sandbox.
+#[derive(Debug)]
+pub(crate) struct RunDirectories {
+    jobs: PathBuf,
+    /// Directory of this sandbox's workspaces.
+    own: PathBuf,
+    /// Held while this value exists. Directories without a held lock are removed by others.
+    _lock: File,
+}
+
+/// Directories of one run: its script, its scratch directory, its log.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    path: PathBuf,
+}
+
+impl Workspace {
+    /// Returns the path of the script.
+    #[must_use]
+    pub fn script_path(&self) -> PathBuf {
+        self.script().join("script.py")
+    }
+
+    /// Reads at most `max_bytes` of the log, whose length is `length`, from the first retained byte
+    /// at or after `offset`. At least the first and the last
+    /// [`LOG_SEGMENT_BYTES`](crate::LOG_SEGMENT_BYTES) are retained.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] if the file system fails.
+    pub async fn read_log(
+        &self,
+        length: u64,
+        offset: u64,
+        max_bytes: usize,
+    ) -> Result<log_segments::LogSlice, SandboxError> {
+        let directory = self.log();
+        blocking(move || {
+            log_segments::read(&directory, length, offset, max_bytes)
+                .map_err(|error| error.to_string())
+        })
+        .await
+        .map_err(SandboxError::Unavailable)
+    }
+
+    /// Removes the workspace. Succeeds if it does not exist.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] if the file system fails.
+    pub async fn remove(&self) -> Result<(), SandboxError> {
+        let path = self.path.clone();
+        blocking(move || remove(&path).map_err(|error| error.to_string()))
+            .await
+            .map_err(SandboxError::Unavailable)
+    }
+
+    pub(crate) fn script(&self) -> PathBuf {
+        self.path.join("script")
+    }
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.path.join("scratch")
+    }
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.path.join("tmp")
+    }
+    /// Returns the home and `/tmp` of the installation, whose account differs from the script's.
+    pub(crate) fn installation(&self) -> PathBuf {
+        self.path.join("installation")
+    }
+    pub(crate) fn log(&self) -> PathBuf {
+        self.path.join("log")
+    }
+    pub(crate) fn root(&self) -> PathBuf {
+        self.path.join("root")
+    }
+}
+
+impl RunDirectories {
+    /// Creates the directories, and removes those of sandboxes that no longer exist.
+    pub(crate) fn open(data_dir: &Path) -> io::Result<Self> {
+        let jobs = data_dir.join("jobs");
+        let workers = jobs.join("workers");
+        for directory in [&jobs, &workers, &jobs.join("tools")] {
+            create_directory(directory, 0o700)?;
+        }
+        // One sandbox at a time removes leftovers and creates its own directory.
+        let opening = lock_file(&jobs.join("lock"))?;
+        opening.lock()?;
+        let mut next = 0_u64;
+        for entry in fs::read_dir(&workers)? {
+            let path = entry?.path();
+            let number = path.file_stem().and_then(|name| name.to_str());
+            next = next.max(number.and_then(|name| name.parse().ok()).unwrap_or(0) + 1);
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "lock")
+            {
+                match lock_file(&path)?.try_lock() {
+                    Ok(()) => {
+                        remove(&path.with_extension(""))?;
+                        fs::remove_file(&path)?;
+                    }
+                    Err(TryLockError::WouldBlock) => {}
+                    Err(TryLockError::Error(error)) => return Err(error),
+                }
+            }
+        }
+        let own = workers.join(next.to_string());
+        let lock = lock_file(&own.with_extension("lock"))?;
+        lock.lock()?;
+        create_directory(&own, 0o700)?;
+        Ok(Self {
+            jobs,
+            own,
+            _lock: lock,
+        })
+    }
+
+    /// Returns the directory of fetched programs.
+    pub(crate) fn tools(&self) -> PathBuf {
+        self.jobs.join("tools")
+    }
+
+    /// Returns the directory that the scope's installations may write, created if missing.
+    pub(crate) fn cache(&self, scope: &str, owner: Option<u32>) -> io::Result<PathBuf> {
+        let cache = self.jobs.join("cache");
+        create_directory(&cache, 0o700)?;
+        let own = cache.join(scope);
+        if create_directory(&own, 0o755)?
+            && let Some(owner) = owner
+        {
+            chown(&own, Some(owner), Some(owner))?;
+        }
+        Ok(own)
+    }
+
+    /// Returns the file that marks an environment as complete. No sandboxed process can write it.
+    pub(crate) fn ready(&self, scope: &str, name: &str) -> io::Result<PathBuf> {
+        let ready = self.jobs.join("ready");
+        create_directory(&ready, 0o700)?;
+        let own = ready.join(scope);
+        create_directory(&own, 0o700)?;
+        Ok(own.join(name))
+    }
+
+    /// Creates an environment of that Python with only the standard library. Packages installed for
+    /// the system are hidden from scripts, and would slow their start.
+    pub(crate) fn bare_environment(&self, python: &Path) -> io::Result<PathBuf> {
+        let bare = self.own.join("python");
+        let bin = bare.join("bin");
+        for directory in [&bare, &bin] {
+            create_directory(directory, 0o755)?;
+        }
+        for name in ["python", "python3"] {
+            symlink(python, bin.join(name))?;
+        }
+        let home = python.parent().unwrap_or(Path::new("/usr/bin")).display();
+        let configuration = bare.join("pyvenv.cfg");
+        fs::write(
+            &configuration,
+            format!("home = {home}\ninclude-system-site-packages = false\n"),
+        )?;
+        fs::set_permissions(&configuration, Permissions::from_mode(0o644))?;
+        Ok(bare)
+    }
+
+    /// Returns the workspace of that name, which need not exist.
+    pub(crate) fn workspace(&self, name: &str) -> Workspace {
+        Workspace {
+            path: self.own.join(name),
+        }
+    }
+}
+
+impl Drop for RunDirectories {
+    fn drop(&mut self) {
+        // Leftovers are removed when the next sandbox is opened.
+        let _ = remove(&self.own);
+    }
+}
+
+/// Workspace whose directories exist, with the account of its processes.
+#[derive(Debug)]
+pub struct ActiveWorkspace {
+    pub(crate) workspace: Workspace,
+    pub(crate) account: Option<u32>,
+}
+
+impl Workspace {
+    /// Creates the directories for a script that runs as that account.
+    pub(crate) fn create(&self, script: &str, account: Option<u32>) -> io::Result<()> {
+        create_directory(&self.path, 0o700)?;
+        // Readable for the account, which sees it only inside its namespaces.
+        create_directory(&self.script(), 0o755)?;
+        let path = self.script_path();
+        fs::write(&path, script)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o644))?;
+        for directory in [self.log(), self.root()] {
+            create_directory(&directory, 0o700)?;
+        }
+        for directory in [self.scratch(), self.temporary()] {
+            create_for_account(&directory, account)?;
+        }
+        Ok(())
+    }
+}
+
+/// Creates a directory that only that account may enter.
+pub(crate) fn create_for_account(directory: &Path, account: Option<u32>) -> io::Result<()> {
+    create_directory(directory, 0o700)?;
+    match account {
+        Some(account) => chown(directory, Some(account), Some(account)),
+        None => Ok(()),
+    }
+}
+
+/// Creates a directory with exactly that mode. Returns false if it existed.
+fn create_directory(directory: &Path, mode: u32) -> io::Result<bool> {
+    match DirBuilder::new().mode(mode).create(directory) {
+        Ok(()) => {
+            // Independent of the umask.
+            fs::set_permissions(directory, Permissions::from_mode(mode))?;
+            Ok(true)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn lock_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+}
+
+/// Removes a directory tree, including directories that a script has made inaccessible.
+pub(crate) fn remove(directory: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            make_accessible(directory)?;
+            fs::remove_dir_all(directory)
+        }
+        answer => answer,
+    }
+}
+
+fn make_accessible(directory: &Path) -> io::Result<()> {
+    fs::set_permissions(directory, Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            make_accessible(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leftovers_of_a_dead_sandbox_are_removed_and_those_of_others_are_not() {
+        let data = tempfile::tempdir().unwrap();
+        let living = RunDirectories::open(data.path()).unwrap();
+        let run = living.workspace("run");
+        run.create("print()", None).unwrap();
+        let workers = data.path().join("jobs/workers");
+        fs::create_dir_all(workers.join("77/run/scratch/deep")).unwrap();
+        fs::write(workers.join("77.lock"), "").unwrap();
+        let other = RunDirectories::open(data.path()).unwrap();
+        assert!(run.scratch().is_dir(), "its sandbox exists");
+        assert!(!workers.join("77").exists());
+        let path = other.workspace("run").path;
+        assert_ne!(path, run.path);
+        drop(living);
+        assert!(!run.path.exists());
+    }
+
+    #[test]
+    fn directories_that_a_script_made_inaccessible_are_removed() {
+        let data = tempfile::tempdir().unwrap();
+        let closed = data.path().join("scratch/closed");
+        fs::create_dir_all(closed.join("below")).unwrap();
+        fs::set_permissions(&closed, Permissions::from_mode(0o000)).unwrap();
+        remove(&data.path().join("scratch")).unwrap();
+        assert!(!data.path().join("scratch").exists());
+    }
+}

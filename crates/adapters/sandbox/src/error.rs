@@ -1,0 +1,12 @@
+//! Errors of the sandbox.
+
+/// Error of a [`Sandbox`](crate::Sandbox) operation. The texts are for operators.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SandboxError {
+    /// No usable Python is installed; a retry does not help.
+    #[error("there is no Python on this server: {0}")]
+    NoPython(String),
+    /// The operation failed on this host, and may succeed later.
+    #[error("{0}")]
+    Unavailable(String),
+}

@@ -1,0 +1,45 @@
+//! Isolated processes with limits, and Python environments made by uv.
+//!
+//! Each process has a supervisor ([`supervise`]), which isolates it as far as the kernel allows
+//! ([`Isolation`]), enforces its limits, and ends only when none of its descendants is left. The
+//! supervisor dies with the process that started it. Dependencies that a script declares are first
+//! installed by uv into an environment that all scripts of the same scope and declaration share and
+//! cannot write. A script without dependencies needs only Python.
+//!
+//! ```text
+//! <data dir>/jobs/workers/<n>/<name>/   workspace: script/, scratch/, tmp/, log/
+//! <data dir>/jobs/workers/<n>.lock      held while the sandbox exists
+//! <data dir>/jobs/cache/<scope>/uv, envs    written by installations
+//! <data dir>/jobs/ready/<scope>/<env>   marks an environment as complete
+//! <data dir>/jobs/tools/                the fetched uv, if any
+//! ```
+//!
+//! **Invariants.** No port, no domain. The environment of this process never reaches a sandboxed
+//! one; an installation receives only the package index, proxy and certificate settings
+//! ([`INSTALL_VARIABLES`]). A process can write only to its own workspace, which no other process
+//! sees. `unsafe` is one call of `fork`, in the supervisor. Results are facts ([`ProcessOutcome`]):
+//! the caller decides what they mean.
+
+mod directories;
+mod error;
+mod host;
+mod log_segments;
+mod process;
+mod python;
+mod sandbox;
+mod script_environment;
+mod script_metadata;
+mod spec;
+mod supervisor;
+mod uv;
+
+pub use directories::{ActiveWorkspace, Workspace};
+pub use error::SandboxError;
+pub use host::HostCapabilities;
+pub use log_segments::{LOG_SEGMENT_BYTES, LogSlice};
+pub use process::{StopHandle, StopRequest, StopSignal, stop_channel};
+pub use sandbox::{Sandbox, Settings};
+pub use script_environment::{EnvironmentOutcome, EnvironmentRequest, ScriptEnvironment};
+pub use script_metadata::INSTALL_VARIABLES;
+pub use spec::{EndCause, Exit, Limits, ProcessOutcome, ProcessSpec};
+pub use supervisor::{ERROR_TAIL_BYTES, Isolation, supervise};

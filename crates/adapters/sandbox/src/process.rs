@@ -1,0 +1,142 @@
+//! One supervised process, from its launch to its outcome.
+
+use std::{ffi::OsString, process::Stdio};
+
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    process::{ChildStdin, Command},
+    sync::watch,
+};
+
+use crate::{
+    spec::ProcessOutcome,
+    supervisor::{CANCEL, Event, LaunchRequest},
+};
+
+/// Request to stop the processes of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopRequest {
+    /// TERM, and KILL after [`Limits::grace`](crate::Limits::grace).
+    Cancel,
+    /// KILL immediately.
+    Kill,
+}
+
+/// Handle that stops the processes started with its [`StopSignal`].
+#[derive(Debug)]
+pub struct StopHandle(watch::Sender<Option<StopRequest>>);
+
+/// Receiver of stop requests, shared by all processes of one run.
+#[derive(Clone, Debug)]
+pub struct StopSignal(watch::Receiver<Option<StopRequest>>);
+
+/// Creates a handle and its signal.
+#[must_use]
+pub fn stop_channel() -> (StopHandle, StopSignal) {
+    let (sender, receiver) = watch::channel(None);
+    (StopHandle(sender), StopSignal(receiver))
+}
+
+impl StopHandle {
+    /// Cancels the run, unless an earlier request stopped it.
+    pub fn cancel(&self) {
+        self.0.send_if_modified(|request| {
+            let is_first = request.is_none();
+            if is_first {
+                *request = Some(StopRequest::Cancel);
+            }
+            is_first
+        });
+    }
+
+    /// Kills the run.
+    pub fn kill(&self) {
+        self.0.send_replace(Some(StopRequest::Kill));
+    }
+}
+
+impl StopSignal {
+    /// Returns the current request, if any.
+    #[must_use]
+    pub fn requested(&self) -> Option<StopRequest> {
+        *self.0.borrow()
+    }
+}
+
+/// Runs the request to its end. Dropping the future kills the process.
+///
+/// `on_output` receives the length of the log whenever it has grown. The error is the reason why
+/// nothing ran, or why the outcome is unknown.
+pub(crate) async fn run(
+    supervisor: &[OsString],
+    request: &LaunchRequest,
+    stop: &mut StopSignal,
+    mut on_output: impl FnMut(u64),
+) -> Result<ProcessOutcome, String> {
+    let (program, arguments) = supervisor.split_first().ok_or("no supervisor is set")?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .current_dir("/")
+        // Ctrl-C is for the platform, which then stops its runs.
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("the supervisor does not start: {error}"))?;
+    let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err("the supervisor has no pipes".to_owned());
+    };
+    let text = serde_json::to_vec(request).map_err(|error| error.to_string())?;
+    let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
+    let mut message = length.to_le_bytes().to_vec();
+    message.extend_from_slice(&text);
+    stdin
+        .write_all(&message)
+        .await
+        .map_err(|error| format!("the supervisor does not read its request: {error}"))?;
+
+    let mut control = Some(stdin);
+    let mut forwarded = None;
+    let mut lines = BufReader::new(stdout).lines();
+    let outcome = loop {
+        tokio::select! {
+            line = lines.next_line() => match line {
+                Ok(Some(line)) => match serde_json::from_str(&line) {
+                    Ok(Event::Logged(length)) => on_output(length),
+                    Ok(Event::Ended(outcome)) => break Ok(outcome),
+                    Ok(Event::Failed(reason)) => break Err(reason),
+                    Err(error) => break Err(format!("the supervisor sent {line:?}: {error}")),
+                },
+                Ok(None) | Err(_) => break Err("the supervisor was killed".to_owned()),
+            },
+            () = forward(&mut control, stop, &mut forwarded) => {}
+        }
+    };
+    // Ends the supervisor, so that no process is left when the caller learns the outcome.
+    drop(control);
+    let _ = child.wait().await;
+    outcome
+}
+
+/// Waits for the next stop request and forwards it. Write errors are ignored: a broken pipe means
+/// that the supervisor has ended.
+async fn forward(
+    control: &mut Option<ChildStdin>,
+    stop: &mut StopSignal,
+    forwarded: &mut Option<StopRequest>,
+) {
+    let next = stop.0.wait_for(|request| request != forwarded).await;
+    let Ok(next) = next.map(|request| *request) else {
+        // The handle was dropped, so no request can follow.
+        return std::future::pending().await;
+    };
+    *forwarded = next;
+    match (next, control.as_mut()) {
+        (Some(StopRequest::Cancel), Some(open)) => {
+            let _ = open.write_all(&[CANCEL]).await;
+        }
+        (Some(StopRequest::Kill), _) => *control = None,
+        (None, _) | (_, None) => {}
+    }
+}

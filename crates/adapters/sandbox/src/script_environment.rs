@@ -1,0 +1,203 @@
+//! Installation of the dependencies that a script declares.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    directories::{ActiveWorkspace, create_for_account},
+    error::SandboxError,
+    host::{HostCapabilities, blocking, text},
+    process::{self, StopSignal},
+    script_metadata::{INSTALL_VARIABLES, environment_name},
+    spec::{EndCause, Exit, Limits, ProcessOutcome, ProcessSpec},
+};
+
+/// Request for the environment of a script.
+#[derive(Clone, Copy, Debug)]
+pub struct EnvironmentRequest<'a> {
+    /// Owner of the environment, one path component. Environments are shared within a scope only.
+    pub scope: &'a str,
+    /// Script with inline metadata (PEP 723), equal to that of the workspace.
+    pub script: &'a str,
+    /// Limits of the installation.
+    pub limits: Limits,
+}
+
+/// Installed packages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptEnvironment {
+    /// Parent directory. Sandboxed processes cannot replace it by a link.
+    pub(crate) cache: PathBuf,
+    /// Directory of the virtual environment.
+    pub(crate) directory: PathBuf,
+}
+
+/// Result of a request for an environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnvironmentOutcome {
+    /// The script declares no dependencies.
+    NotNeeded,
+    /// The dependencies are installed.
+    Installed(ScriptEnvironment),
+    /// The metadata is invalid, excludes this Python, or uv is missing. The reason is for the
+    /// script's author.
+    Rejected(String),
+    /// The installation failed.
+    Failed(ProcessOutcome),
+}
+
+impl HostCapabilities {
+    /// Installs the dependencies of a script, unless an earlier call did.
+    ///
+    /// `on_output` receives the length of the workspace's log whenever it has grown.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] if the installation could not be started, or its supervisor was
+    /// killed.
+    pub async fn script_environment(
+        &self,
+        workspace: &ActiveWorkspace,
+        request: EnvironmentRequest<'_>,
+        stop: &mut StopSignal,
+        on_output: impl FnMut(u64),
+    ) -> Result<EnvironmentOutcome, SandboxError> {
+        self.environment(workspace, request, stop, on_output)
+            .await
+            .map_err(SandboxError::Unavailable)
+    }
+
+    async fn environment(
+        &self,
+        workspace: &ActiveWorkspace,
+        request: EnvironmentRequest<'_>,
+        stop: &mut StopSignal,
+        mut on_output: impl FnMut(u64),
+    ) -> Result<EnvironmentOutcome, String> {
+        let name = match environment_name(request.script, &self.python.version()) {
+            Ok(None) => return Ok(EnvironmentOutcome::NotNeeded),
+            Ok(Some(name)) => name,
+            Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
+        };
+        let account = self.account_of_cache(request.scope);
+        let failed = |error: std::io::Error| error.to_string();
+        let cache = self
+            .directories
+            .cache(request.scope, account)
+            .map_err(failed)?;
+        let ready = self
+            .directories
+            .ready(request.scope, &name)
+            .map_err(failed)?;
+        let environment = ScriptEnvironment {
+            directory: cache.join("envs").join(&name),
+            cache,
+        };
+        if ready.exists() && environment.directory.is_dir() {
+            return Ok(EnvironmentOutcome::Installed(environment));
+        }
+        let uv = match self.uv().await {
+            Ok(uv) => uv.to_owned(),
+            Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
+        };
+        let installation = Installation {
+            workspace,
+            limits: request.limits,
+            account,
+            environment: &environment,
+            uv: &uv,
+        };
+        let outcome = self.install(installation, stop, &mut on_output).await?;
+        // The log of the script continues after that of the installation.
+        on_output(outcome.logged);
+        if outcome.cause == EndCause::Exited && outcome.exit == Exit::Code(0) {
+            blocking(move || fs::write(ready, "").map_err(|error| error.to_string())).await?;
+            Ok(EnvironmentOutcome::Installed(environment))
+        } else {
+            Ok(EnvironmentOutcome::Failed(outcome))
+        }
+    }
+
+    async fn install(
+        &self,
+        installation: Installation<'_>,
+        stop: &mut StopSignal,
+        on_output: impl FnMut(u64),
+    ) -> Result<ProcessOutcome, String> {
+        let Installation {
+            workspace: active,
+            account,
+            environment,
+            uv,
+            ..
+        } = installation;
+        let spec = ProcessSpec {
+            arguments: Vec::new(),
+            packages: None,
+            environment: Vec::new(),
+            limits: installation.limits,
+            logged: 0,
+        };
+        let mut request = self.launch_request(self.isolation(), active, &spec);
+        request.account = account;
+        request.command = [
+            text(uv),
+            "sync".to_owned(),
+            "--script".to_owned(),
+            text(&active.workspace.script_path()),
+            "--active".to_owned(),
+            "--python".to_owned(),
+            text(&self.python.program),
+            "--no-config".to_owned(),
+            "--no-progress".to_owned(),
+        ]
+        .into();
+        let home = active.workspace.installation();
+        request.environment.extend(
+            [
+                ("UV_CACHE_DIR", environment.cache.join("uv")),
+                ("VIRTUAL_ENV", environment.directory.clone()),
+                ("HOME", home.clone()),
+                ("TMPDIR", home.clone()),
+            ]
+            .map(|(name, path)| (name.to_owned(), text(&path))),
+        );
+        request.environment.extend(
+            [("UV_PYTHON_DOWNLOADS", "never"), ("NO_COLOR", "1")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+        );
+        for name in INSTALL_VARIABLES {
+            if let Ok(value) = std::env::var(name) {
+                if name.starts_with("SSL_CERT") {
+                    request.readable.push(PathBuf::from(&value));
+                }
+                request.environment.push((name.to_owned(), value));
+            }
+        }
+        // uv's name for pip's variable.
+        if std::env::var_os("UV_DEFAULT_INDEX").is_none()
+            && let Ok(index) = std::env::var("PIP_INDEX_URL")
+        {
+            request
+                .environment
+                .push(("UV_DEFAULT_INDEX".to_owned(), index));
+        }
+        request.readable.push(uv.to_owned());
+        request.directory.clone_from(&home);
+        request.temporary.clone_from(&home);
+        request.writable = vec![environment.cache.clone(), home.clone()];
+        blocking(move || create_for_account(&home, account).map_err(|error| error.to_string()))
+            .await?;
+        process::run(&self.settings.supervisor, &request, stop, on_output).await
+    }
+}
+
+/// Parameters of one run of uv.
+struct Installation<'a> {
+    workspace: &'a ActiveWorkspace,
+    limits: Limits,
+    account: Option<u32>,
+    environment: &'a ScriptEnvironment,
+    uv: &'a Path,
+}

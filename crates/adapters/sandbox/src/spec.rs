@@ -1,0 +1,75 @@
+//! Specification and outcome of a sandboxed process.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::script_environment::ScriptEnvironment;
+
+/// Limits of a process and its descendants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Time until everything is killed.
+    pub wall_clock: Duration,
+    /// Processor time of each process, in whole seconds, at least one.
+    pub cpu_time: Duration,
+    /// Memory of each process and of all of them together, in bytes.
+    pub memory: u64,
+    /// Size of a written file, in bytes.
+    pub file_size: u64,
+    /// Number of processes and threads.
+    pub processes: u32,
+    /// Time between TERM and KILL when the process is cancelled.
+    pub grace: Duration,
+}
+
+/// Python process to run in a [`Workspace`](crate::Workspace).
+#[derive(Clone, Debug)]
+pub struct ProcessSpec {
+    /// Arguments of Python, such as the path of the script.
+    pub arguments: Vec<String>,
+    /// Installed packages; none means the standard library only.
+    pub packages: Option<ScriptEnvironment>,
+    /// Environment variables, added to `PATH`, `HOME`, `TMPDIR`, `LANG` and `PYTHONUNBUFFERED`.
+    pub environment: Vec<(String, String)>,
+    /// Resource limits.
+    pub limits: Limits,
+    /// Length of the workspace's log, in bytes, when the process starts; output is appended.
+    pub logged: u64,
+}
+
+/// Cause of a process's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EndCause {
+    /// The process ended without intervention.
+    Exited,
+    /// It was cancelled.
+    Cancelled,
+    /// It exceeded [`Limits::wall_clock`].
+    TimedOut,
+    /// It exceeded [`Limits::memory`].
+    Memory,
+}
+
+/// Exit status of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Exit {
+    /// Exit code.
+    Code(i32),
+    /// Number of the signal that killed it.
+    Signal(i32),
+}
+
+/// Facts about a process that has ended. None of its descendants is left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessOutcome {
+    /// Cause of the end.
+    pub cause: EndCause,
+    /// Exit status of the process itself.
+    pub exit: Exit,
+    /// Last whole lines of standard error, at most
+    /// [`ERROR_TAIL_BYTES`](crate::ERROR_TAIL_BYTES).
+    pub error_tail: String,
+    /// Length of the log, in bytes.
+    pub logged: u64,
+}

@@ -1,0 +1,142 @@
+//! Supervisor process between the platform and a program.
+//!
+//! One supervisor is started per program, with one thread, so that it may fork. It sets up the
+//! requested isolation, starts the program in it, copies its output into the log, enforces its
+//! limits, and ends only when no process of the run is left. When the platform dies, the
+//! supervisor's standard input ends, and it kills the run.
+//!
+//! Two processes share this work. The outer one creates the namespaces and forks; the inner one is
+//! the first process of the new process namespace, so the kernel kills the rest of the namespace
+//! with it. Without namespaces the inner one is the subreaper of the run's processes, and finds them
+//! by their parents.
+
+mod fork;
+#[cfg(target_os = "linux")]
+mod landlock_rules;
+mod monitor;
+#[cfg(target_os = "linux")]
+mod namespaces;
+mod privileges;
+mod processes;
+mod program;
+mod protocol;
+mod resource_limits;
+mod tail;
+
+use std::{
+    io::{self, PipeReader, Write},
+    process::ExitCode,
+};
+
+use nix::{
+    errno::Errno,
+    sys::{
+        stat::{Mode, umask},
+        wait::{WaitStatus, waitpid},
+    },
+    unistd::read,
+};
+
+use crate::log_segments;
+
+use self::fork::{Forked, fork};
+pub(crate) use self::protocol::{CANCEL, Event, LaunchRequest};
+pub use self::{protocol::Isolation, tail::ERROR_TAIL_BYTES};
+
+/// Maximum length of a launch request, in bytes.
+const MAX_REQUEST_BYTES: u64 = 16 << 20;
+
+/// Runs the process that a [`Sandbox`](crate::Sandbox) requests on standard input.
+///
+/// Called by the program in [`Settings::supervisor`](crate::Settings::supervisor), before it starts
+/// any thread.
+#[must_use]
+pub fn supervise() -> ExitCode {
+    match supervised() {
+        Ok(code) => code,
+        Err(reason) => {
+            send_event(&Event::Failed(reason));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn supervised() -> Result<ExitCode, String> {
+    // The program's account must be able to read the new root's directories.
+    umask(Mode::S_IWGRP | Mode::S_IWOTH);
+    let request = read_request().map_err(|error| format!("no launch request: {error}"))?;
+    let log = log_segments::Writer::open(&request.log, request.logged)
+        .map_err(|error| format!("the log cannot be written: {error}"))?;
+    #[cfg(target_os = "linux")]
+    if request.isolation == Isolation::Namespaces {
+        namespaces::enter().map_err(|error| format!("no namespaces: {error}"))?;
+    }
+    match fork().map_err(|error| format!("fork: {error}"))? {
+        Forked::Parent(child) => loop {
+            match waitpid(child, None) {
+                Err(Errno::EINTR) => {}
+                Ok(WaitStatus::Exited(_, 0)) => return Ok(ExitCode::SUCCESS),
+                _ => return Ok(ExitCode::FAILURE),
+            }
+        },
+        Forked::Child => inner(&request, log),
+    }
+}
+
+/// Runs the inner process.
+fn inner(request: &LaunchRequest, log: log_segments::Writer) -> Result<ExitCode, String> {
+    processes::bind_to_parent();
+    #[cfg(target_os = "linux")]
+    if request.isolation == Isolation::Namespaces {
+        namespaces::build_root(request)?;
+    }
+    let (program, pipes) = program::start(request)?;
+    match monitor::run_to_end(request, program, pipes, log) {
+        Some(outcome) => {
+            send_event(&Event::Ended(outcome));
+            Ok(ExitCode::SUCCESS)
+        }
+        None => Ok(ExitCode::FAILURE),
+    }
+}
+
+/// Standard output and standard error of the program.
+pub(crate) struct Pipes {
+    pub(crate) output: PipeReader,
+    pub(crate) error: PipeReader,
+}
+
+/// Sends an event to the platform. Errors are ignored: there is no other channel to report them.
+fn send_event(event: &Event) {
+    let Ok(mut line) = serde_json::to_vec(event) else {
+        return;
+    };
+    line.push(b'\n');
+    let mut output = io::stdout().lock();
+    let _ = output.write_all(&line).and_then(|()| output.flush());
+}
+
+/// Reads the launch request without a buffer: later bytes are for the monitor.
+fn read_request() -> io::Result<LaunchRequest> {
+    let mut length = [0; 8];
+    read_exactly(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    if length > MAX_REQUEST_BYTES {
+        return Err(io::Error::other("too long"));
+    }
+    let mut text = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+    read_exactly(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+fn read_exactly(mut buffer: &mut [u8]) -> io::Result<()> {
+    while !buffer.is_empty() {
+        match read(io::stdin(), buffer) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => buffer = buffer.get_mut(count..).unwrap_or_default(),
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Messages between the sandbox and a supervisor.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::spec::{Limits, ProcessOutcome};
+
+/// Degree of isolation from the rest of the machine, strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Isolation {
+    /// A file system that contains only permitted paths, and a process namespace that ends with the
+    /// process. Landlock and the limits apply as well, where the kernel has Landlock.
+    Namespaces,
+    /// Landlock denies access to other files and processes. Descendants are found by their parents.
+    Landlock,
+    /// A session, a directory, an environment and limits. The process may do everything that the
+    /// account of this process may do.
+    Nothing,
+}
+
+/// Launch of one process: JSON behind its length, on the supervisor's standard input. [`CANCEL`]
+/// bytes may follow; the end of the input means "kill everything now".
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LaunchRequest {
+    pub(crate) isolation: Isolation,
+    /// Program and arguments.
+    pub(crate) command: Vec<String>,
+    /// Complete environment.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Working directory.
+    pub(crate) directory: PathBuf,
+    /// Paths that may be read and executed. Missing ones are skipped.
+    pub(crate) readable: Vec<PathBuf>,
+    /// Paths that may be written.
+    pub(crate) writable: Vec<PathBuf>,
+    /// Directory that is mounted as `/tmp` in namespaces.
+    pub(crate) temporary: PathBuf,
+    /// Empty directory, used as mount point of the new root.
+    pub(crate) root: PathBuf,
+    /// Directory of the log's segments.
+    pub(crate) log: PathBuf,
+    /// Current length of the log, in bytes.
+    pub(crate) logged: u64,
+    /// User and group of the process, if the supervisor runs as root.
+    pub(crate) account: Option<u32>,
+    pub(crate) limits: Limits,
+}
+
+/// Request for TERM to all processes, and KILL after the grace period.
+pub(crate) const CANCEL: u8 = b'c';
+
+/// Message from the supervisor: one line of JSON on its standard output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Event {
+    /// The process could not be started.
+    Failed(String),
+    /// The log has grown to this length.
+    Logged(u64),
+    /// The process and all its descendants have ended.
+    Ended(ProcessOutcome),
+}
