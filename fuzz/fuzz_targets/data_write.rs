@@ -8,11 +8,7 @@
 use std::sync::LazyLock;
 
 use labdata_api::{http::shape, routes::data::write_body::WriteBody};
-use labdata_domain::{
-    catalog::{Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition},
-    data_write::{Answers, LookupAnswer, Questions, check},
-    scalar::{DataType, KeyValue},
-};
+use labdata_domain::{catalog::{Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition}, data::write::{Answers, LookupAnswer, Questions, check}, scalar::{DataType, KeyValue}};
 use libfuzzer_sys::{Corpus, fuzz_target};
 use serde_json::Value;
 use uuid::Uuid;

@@ -5,17 +5,17 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use anyhow::Context;
 use async_trait::async_trait;
 use labdata_application::Ports;
-use labdata_domain::notification::Caps;
+use labdata_domain::notifications::Caps;
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
 use labdata_local_runner::LocalRunner;
 use labdata_mail::SmtpMailer;
 use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, UploadMode};
 use labdata_ports::{
     Clock, IdSource,
-    blob::{BlobStore, UrlSigner},
-    mailer::Mailer,
-    runner::{JobRunner, RunLimits},
-    tenancy::TenancyRepository,
+    files::blob::{BlobStore, UrlSigner},
+    keys::tenancy::TenancyRepository,
+    notifications::mailer::Mailer,
+    runs::runner::{JobRunner, RunLimits},
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,

@@ -1,6 +1,6 @@
 //! Why a use case refused or failed.
 
-use labdata_domain::{actor::MissingScope, data_write::Problem, notification::CapReached};
+use labdata_domain::{data::write::Problem, keys::actor::MissingScope, notifications::CapReached};
 use labdata_ports::PortError;
 
 /// The outcome of a use case that did not succeed. Every text but `Internal`'s is for the person

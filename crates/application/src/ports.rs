@@ -2,27 +2,26 @@
 
 use std::sync::Arc;
 
-use labdata_domain::notification::Caps;
+use labdata_domain::notifications::Caps;
 use labdata_ports::{
     Clock, IdSource,
-    api_keys::ApiKeyRepository,
-    blob::{BlobStore, UrlSigner},
     catalog::CatalogStore,
-    data::DataStore,
+    data::{DataStore, query::QueryRunner},
     executions::ExecutionRepository,
-    files::FileRepository,
+    files::{
+        FileRepository,
+        blob::{BlobStore, UrlSigner},
+    },
     idempotency::Idempotency,
     instruments::InstrumentRepository,
     jobs::JobRepository,
+    keys::{ApiKeyRepository, tenancy::TenancyRepository},
     notifications::NotificationRepository,
-    query::QueryRunner,
-    run_logs::RunLogStore,
-    runs::RunQueue,
-    tenancy::TenancyRepository,
+    runs::{RunQueue, logs::RunLogStore},
     triggers::TriggerStore,
 };
 
-use crate::key_cache::KeyCache;
+use crate::keys::key_cache::KeyCache;
 
 /// The ports, injected once by the composition root. Every use case takes it by reference, first.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use labdata_domain::{
     catalog::{
         Catalog, CatalogChange, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition,
     },
-    data_write::{Answers, LookupAnswer, Rows, TableWrite, WriteRequest, cell::Cell, check},
+    data::write::{Answers, LookupAnswer, Rows, TableWrite, WriteRequest, cell::Cell, check},
     scalar::{DataType, KeyValue},
 };
 use serde_json::json;

@@ -5,23 +5,17 @@
 //! adapters and handlers only carry it out. `serde_json::Value` appears only where a person's own
 //! JSON is stored as it is (`json` columns, defaults, filters).
 
-pub mod actor;
-pub mod api_key;
 pub mod catalog;
-pub mod data_write;
-pub mod event;
-pub mod execution;
-pub mod file;
+pub mod data;
+pub mod executions;
+pub mod files;
 pub mod ids;
-pub mod instrument;
-pub mod job;
-pub mod notification;
+pub mod instruments;
+pub mod jobs;
+pub mod keys;
+pub mod notifications;
 pub mod page;
-pub mod query;
-pub mod read;
-pub mod revert;
-pub mod run;
+pub mod runs;
 pub mod scalar;
-pub mod scope;
-pub mod tenancy;
 pub mod timestamp;
+pub mod triggers;

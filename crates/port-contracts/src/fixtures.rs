@@ -5,16 +5,20 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
-    api_key::ApiKey,
-    execution::Execution,
+    executions::Execution,
     ids::OrganizationId,
-    instrument::Instrument,
-    job::Job,
-    tenancy::{Organization, User},
+    instruments::Instrument,
+    jobs::Job,
+    keys::{
+        ApiKey,
+        tenancy::{Organization, User},
+    },
 };
 use labdata_ports::{
-    api_keys::ApiKeyRepository, executions::ExecutionRepository, instruments::InstrumentRepository,
-    jobs::JobRepository, tenancy::TenancyRepository,
+    executions::ExecutionRepository,
+    instruments::InstrumentRepository,
+    jobs::JobRepository,
+    keys::{ApiKeyRepository, tenancy::TenancyRepository},
 };
 use time::OffsetDateTime;
 

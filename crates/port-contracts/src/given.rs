@@ -3,16 +3,16 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use labdata_domain::{
-    api_key::{ApiKey, PlainApiKey},
-    execution::{Execution, ExecutionState, Origin},
+    executions::{Execution, ExecutionState, Origin},
     ids::{ApiKeyId, ExecutionId, InstrumentId, JobId, OrganizationId, TriggerId, UserId},
-    instrument::Instrument,
-    job::{
-        Job, ParameterDefinition, ScriptVersion, Widget,
-        trigger::{Category, Trigger},
+    instruments::Instrument,
+    jobs::{Job, ParameterDefinition, ScriptVersion, Widget},
+    keys::{
+        ApiKey, PlainApiKey,
+        scope::Scopes,
+        tenancy::{Organization, User},
     },
-    scope::Scopes,
-    tenancy::{Organization, User},
+    triggers::{Category, Trigger},
 };
 use serde_json::{Number, Value};
 use time::{Duration, OffsetDateTime, macros::datetime};

@@ -26,19 +26,20 @@ pub trait Subject<P: ?Sized>: Harness {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! clauses {
-    ([] $harness:ty, $suite:ident: $($clause:ident),+ $(,)?) => {
-        $crate::clauses! { [tokio::test] $harness, $suite: $($clause),+ }
+    ([] $harness:ty, $suite:ident in $($module:ident)::+: $($clause:ident),+ $(,)?) => {
+        $crate::clauses! { [tokio::test] $harness, $suite in $($module)::+: $($clause),+ }
     };
-    ([$test:meta] $harness:ty, $suite:ident: $($clause:ident),+ $(,)?) => {
+    ([$test:meta] $harness:ty, $suite:ident in $($module:ident)::+: $($clause:ident),+ $(,)?) => {
         mod $suite {
             #[allow(unused_imports, reason = "the harness may be named by its path")]
             use super::*;
+            use $crate::$($module)::+ as clauses;
 
             $(
                 #[$test]
                 async fn $clause() {
                     let harness = <$harness as $crate::Harness>::fresh().await;
-                    $crate::$suite::$clause(&harness).await;
+                    clauses::$clause(&harness).await;
                 }
             )+
         }

@@ -20,7 +20,7 @@ use crate::{
 #[macro_export]
 macro_rules! idempotency_contract {
     ($harness:ty $(, $test:meta)?) => {
-        $crate::clauses! { [$($test)?] $harness, idempotency:
+        $crate::clauses! { [$($test)?] $harness, idempotency in idempotency:
             the_same_request_again_gets_the_first_answer_and_runs_nothing,
             the_key_with_another_body_is_refused_and_runs_nothing,
             an_answer_that_is_not_kept_lets_the_request_run_again,

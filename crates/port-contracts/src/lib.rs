@@ -12,7 +12,7 @@
 //! ```ignore
 //! use std::sync::Arc;
 //! use labdata_port_contracts::{Harness, Subject, async_trait};
-//! use labdata_ports::tenancy::TenancyRepository;
+//! use labdata_ports::keys::tenancy::TenancyRepository;
 //!
 //! struct MyHarness(MyStore);
 //!
@@ -36,48 +36,21 @@
     reason = "a clause is a test: it fails by panicking, and that is all it does when it fails"
 )]
 
-pub mod api_keys;
 pub mod assertions;
-pub mod blob;
 pub mod catalog;
-pub mod catalog_drops;
 pub mod data;
-pub mod data_attribution;
-pub mod data_delete;
-pub mod data_modify;
-pub mod data_pages;
-pub mod data_races;
-pub mod data_read;
-pub mod data_read_series;
-pub mod data_refusals;
-pub mod data_revert;
-pub mod data_series;
-pub mod data_write;
-pub mod definitions;
-pub mod events;
-pub mod execution_ends;
 pub mod executions;
-pub mod file_ends;
-pub mod file_lists;
-pub mod file_sweeps;
 pub mod files;
 pub mod fixtures;
 pub mod given;
 mod harness;
 pub mod idempotency;
 pub mod instruments;
-pub mod job_changes;
 pub mod jobs;
-pub mod lab;
-pub mod notification_caps;
-pub mod notification_emails;
+pub mod keys;
 pub mod notifications;
 pub mod paging;
-pub mod run_logs;
-pub mod run_queue;
-pub mod run_queue_ends;
 pub mod runs;
-pub mod tenancy;
 pub mod triggers;
 
 pub use async_trait::async_trait;

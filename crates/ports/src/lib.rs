@@ -6,26 +6,19 @@
 //! answer for another organization's id exactly as for one that does not exist. Errors are what a
 //! caller can act on, never HTTP and never a driver's.
 
-pub mod api_keys;
-pub mod blob;
 pub mod catalog;
 pub mod clock;
 pub mod data;
 pub mod error;
-pub mod events;
 pub mod executions;
 pub mod files;
 pub mod idempotency;
 pub mod ids;
 pub mod instruments;
 pub mod jobs;
-pub mod mailer;
+pub mod keys;
 pub mod notifications;
-pub mod query;
-pub mod run_logs;
-pub mod runner;
 pub mod runs;
-pub mod tenancy;
 pub mod triggers;
 
 pub use clock::Clock;

@@ -4,15 +4,17 @@ use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
     Ports,
-    fire_triggers::fire_triggers,
-    index_files::index_files,
-    send_emails::send_emails,
-    sweep_answers::sweep_answers,
-    sweep_executions::sweep_executions,
-    sweep_runs::{SweptRuns, sweep_runs},
-    sweep_uploads::{sweep_objects, sweep_uploads},
+    executions::sweep_executions::sweep_executions,
+    files::{
+        index_files::index_files,
+        sweep_uploads::{sweep_objects, sweep_uploads},
+    },
+    idempotency::sweep_answers::sweep_answers,
+    notifications::send_emails::send_emails,
+    runs::sweep_runs::{SweptRuns, sweep_runs},
+    triggers::fire_triggers::fire_triggers,
 };
-use labdata_ports::mailer::Mailer;
+use labdata_ports::notifications::mailer::Mailer;
 use tokio::{
     sync::watch,
     task::JoinHandle,

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use labdata_ports::runner::{
+use labdata_ports::runs::runner::{
     ERROR_TAIL, EndReason, GRACE, LOG_KEPT, RunEnd, RunExit, RunLimits, RunSpec, RunStatus, RunView,
 };
 use labdata_sandbox::{

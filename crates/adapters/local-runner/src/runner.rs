@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use labdata_ports::runner::{
+use labdata_ports::runs::runner::{
     JobRunner, LOG_PIECE, LogPiece, RunId, RunSpec, RunStatus, RunView, RunnerError, WAIT_AT_MOST,
 };
 use labdata_sandbox::{

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use labdata_ports::mailer::{Email, MailOutcome, Mailer, SEND_WITHIN};
+use labdata_ports::notifications::mailer::{Email, MailOutcome, Mailer, SEND_WITHIN};
 use lettre::{
     AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor,
     message::{

@@ -9,9 +9,9 @@
 //! pass in, or [`FixedClock`], [`StepClock`] and [`SequentialIds`] make up.
 //!
 //! ```
-//! use labdata_domain::{ids::OrganizationId, job::{Job, JobName}, tenancy::Organization};
+//! use labdata_domain::{ids::OrganizationId, jobs::{Job, JobName}, keys::tenancy::Organization};
 //! use labdata_memory::{FixedClock, InMemoryJobRepository, InMemoryTenancyRepository, Memory, SequentialIds};
-//! use labdata_ports::{Clock, IdSource, jobs::JobRepository, tenancy::TenancyRepository};
+//! use labdata_ports::{Clock, IdSource, jobs::JobRepository, keys::tenancy::TenancyRepository};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), labdata_ports::PortError> {
@@ -31,48 +31,40 @@
 //! # }
 //! ```
 
-mod api_keys;
-mod blob;
 mod catalog;
 mod clock;
 mod data;
-mod events;
 mod executions;
 mod files;
 mod idempotency;
 mod ids;
 mod instruments;
 mod jobs;
+mod keys;
 mod memory;
 mod notifications;
 mod paging;
-mod queries;
-mod run_logs;
-mod runner;
 mod runs;
-mod signer;
-mod tables;
-mod tenancy;
 mod triggers;
 
-pub use api_keys::InMemoryApiKeyRepository;
-pub use blob::InMemoryBlobStore;
 pub use catalog::InMemoryCatalogStore;
 pub use clock::{FixedClock, StepClock};
 pub use data::InMemoryDataStore;
-pub use events::InMemoryEventOutbox;
+pub use data::queries::NoQueryRunner;
 pub use executions::InMemoryExecutionRepository;
 pub use files::InMemoryFileRepository;
+pub use files::blob::InMemoryBlobStore;
+pub use files::signer::InMemoryUrlSigner;
 pub use idempotency::InMemoryIdempotency;
 pub use ids::SequentialIds;
 pub use instruments::InMemoryInstrumentRepository;
 pub use jobs::InMemoryJobRepository;
+pub use keys::InMemoryApiKeyRepository;
+pub use keys::tenancy::InMemoryTenancyRepository;
 pub use memory::Memory;
 pub use notifications::InMemoryNotificationRepository;
-pub use queries::NoQueryRunner;
-pub use run_logs::InMemoryRunLogStore;
-pub use runner::InMemoryJobRunner;
 pub use runs::InMemoryRunQueue;
-pub use signer::InMemoryUrlSigner;
-pub use tenancy::InMemoryTenancyRepository;
+pub use runs::logs::InMemoryRunLogStore;
+pub use runs::runner::InMemoryJobRunner;
 pub use triggers::InMemoryTriggerStore;
+pub use triggers::events::InMemoryEventOutbox;

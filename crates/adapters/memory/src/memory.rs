@@ -8,20 +8,26 @@ use std::{
 use bytes::Bytes;
 use futures::channel::mpsc;
 use labdata_domain::{
-    api_key::ApiKey,
-    event::Event,
-    execution::Execution,
-    file::{File, ObjectKey},
+    executions::Execution,
+    files::{File, ObjectKey},
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
-    instrument::Instrument,
-    job::{Job, ScriptVersion},
-    notification::Preferences,
-    tenancy::{Organization, User},
+    instruments::Instrument,
+    jobs::{Job, ScriptVersion},
+    keys::{
+        ApiKey,
+        tenancy::{Organization, User},
+    },
+    notifications::Preferences,
+    triggers::event::Event,
 };
-use labdata_ports::{PortError, blob::Granted};
+use labdata_ports::{PortError, files::blob::Granted};
 use time::OffsetDateTime;
 
-use crate::{idempotency, notifications, run_logs, runs, tables::Tables};
+use crate::{
+    data::tables::Tables,
+    idempotency, notifications,
+    runs::{self, logs},
+};
 
 /// A store in memory. Clones are the same store.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +58,7 @@ pub(crate) struct State {
     pub(crate) executions: Vec<Owned<Execution>>,
     pub(crate) started_by: BTreeMap<ExecutionId, UserId>,
     pub(crate) runs: BTreeMap<ExecutionId, runs::Standing>,
-    pub(crate) logs: BTreeMap<ExecutionId, run_logs::Log>,
+    pub(crate) logs: BTreeMap<ExecutionId, logs::Log>,
     pub(crate) subscribers: Vec<runs::Subscriber>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
     pub(crate) files: Vec<Owned<File>>,

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use labdata_domain::{file::ObjectKey, ids::OrganizationId};
+use labdata_domain::{files::ObjectKey, ids::OrganizationId};
 use object_store::{
     BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt, PutMode, PutPayload, RetryConfig,
     aws::{AmazonS3Builder, AmazonS3ConfigKey, S3CopyIfNotExists},

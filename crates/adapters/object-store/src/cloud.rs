@@ -11,12 +11,12 @@ use futures::{
 };
 use http::{HeaderName, HeaderValue, Method, Request};
 use labdata_domain::{
-    file::{Crc32c, ObjectKey, StoredBytes},
+    files::{Crc32c, ObjectKey, StoredBytes},
     ids::OrganizationId,
 };
 use labdata_ports::{
     PortError,
-    blob::{BlobBody, BlobStore, ByteStream, PutBlobError},
+    files::blob::{BlobBody, BlobStore, ByteStream, PutBlobError},
 };
 use object_store::{
     CopyMode, CopyOptions, Error, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode,

@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue, Method};
 use labdata_domain::ids::OrganizationId;
 use labdata_ports::{
     Clock, PortError,
-    blob::{
+    files::blob::{
         DownloadGrant, Granted, SignatureError, SignedRequest, SignedUpload, UploadGrant, UrlSigner,
     },
 };

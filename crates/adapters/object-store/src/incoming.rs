@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
-use labdata_domain::file::StoredBytes;
+use labdata_domain::files::StoredBytes;
 
 use crate::reading::crc32c;
 

@@ -22,7 +22,7 @@ mod signer;
 
 use std::{fmt::Display, sync::Arc};
 
-use labdata_ports::blob::BlobStore;
+use labdata_ports::files::blob::BlobStore;
 
 pub use bucket::{Bucket, Variable};
 pub use cloud::CloudBlobStore;

@@ -18,12 +18,12 @@ use futures::{
     stream::{BoxStream, Fuse},
 };
 use labdata_domain::{
-    file::{ObjectKey, StoredBytes},
+    files::{ObjectKey, StoredBytes},
     ids::OrganizationId,
 };
 use labdata_ports::{
     PortError,
-    blob::{BlobBody, BlobStore, ByteStream, PutBlobError},
+    files::blob::{BlobBody, BlobStore, ByteStream, PutBlobError},
 };
 use object_store::{local::LocalFileSystem, path::Path as ObjectPath};
 use time::OffsetDateTime;

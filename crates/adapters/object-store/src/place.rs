@@ -1,6 +1,6 @@
 //! Where an object lies in its storage.
 
-use labdata_domain::{file::ObjectKey, ids::OrganizationId};
+use labdata_domain::{files::ObjectKey, ids::OrganizationId};
 use object_store::path::Path;
 
 /// `<organization>/<two hex digits>/<object>`: the digits are the object's last, which are random,

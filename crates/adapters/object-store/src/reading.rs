@@ -14,12 +14,12 @@ use futures::{
     stream::{self, BoxStream},
 };
 use labdata_domain::{
-    file::{Crc32c, ObjectKey, StoredBytes},
+    files::{Crc32c, ObjectKey, StoredBytes},
     ids::OrganizationId,
 };
 use labdata_ports::{
     PortError,
-    blob::{BlobBody, BodyBroken, ByteStream},
+    files::blob::{BlobBody, BodyBroken, ByteStream},
 };
 use object_store::{
     GetOptions, GetRange, GetResultPayload, ObjectStore, ObjectStoreExt, path::Path,

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
-    file::{ContentType, FilePath, ObjectKey},
+    files::{ContentType, FilePath, ObjectKey},
     ids::OrganizationId,
 };
 use labdata_ports::{
     PortError,
-    blob::{
+    files::blob::{
         DownloadGrant, Granted, SignatureError, SignedRequest, SignedUpload, UploadGrant, UrlSigner,
     },
 };

@@ -1,11 +1,11 @@
-//! The local disk keeps what [`labdata_ports::blob::BlobStore`] promises.
+//! The local disk keeps what [`labdata_ports::files::blob::BlobStore`] promises.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 
 use labdata_object_store::LocalBlobStore;
 use labdata_port_contracts::{Harness, Subject, async_trait};
-use labdata_ports::blob::BlobStore;
+use labdata_ports::files::blob::BlobStore;
 use tempfile::TempDir;
 
 struct LocalDisk {

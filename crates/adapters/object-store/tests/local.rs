@@ -9,9 +9,9 @@ use std::{
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use labdata_domain::{file::ObjectKey, ids::OrganizationId};
+use labdata_domain::{files::ObjectKey, ids::OrganizationId};
 use labdata_object_store::LocalBlobStore;
-use labdata_ports::blob::{BlobStore, BodyBroken, ByteStream};
+use labdata_ports::files::blob::{BlobStore, BodyBroken, ByteStream};
 use time::OffsetDateTime;
 use uuid::Uuid;
 

@@ -2,11 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use labdata_domain::{
-    file::{ContentType, FilePath, ObjectKey},
+    files::{ContentType, FilePath, ObjectKey},
     ids::OrganizationId,
 };
 use labdata_object_store::GatewaySigner;
-use labdata_ports::blob::{
+use labdata_ports::files::blob::{
     DownloadGrant, Granted, SignatureError, SignedRequest, SignedUpload, UploadGrant, UrlSigner,
 };
 use time::{Duration, OffsetDateTime};

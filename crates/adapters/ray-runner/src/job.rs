@@ -4,7 +4,7 @@ use std::io::Write;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::ZlibEncoder};
-use labdata_ports::runner::{GRACE, LOG_KEPT, RunSpec, RunnerError};
+use labdata_ports::runs::runner::{GRACE, LOG_KEPT, RunSpec, RunnerError};
 use labdata_ray_client::{JobRequest, RuntimeEnvironment};
 use serde_json::{Map, Value, json};
 

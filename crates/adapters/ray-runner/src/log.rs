@@ -1,6 +1,6 @@
 //! Log of a job: the markers of `entry.py`, and the script's output between them.
 
-use labdata_ports::runner::{EndReason, LOG_PIECE, LogPiece, RunEnd, RunExit};
+use labdata_ports::runs::runner::{EndReason, LOG_PIECE, LogPiece, RunEnd, RunExit};
 use serde::Deserialize;
 
 /// Parsed log.

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use labdata_ports::runner::{
+use labdata_ports::runs::runner::{
     EndReason, JobRunner, LogPiece, RunEnd, RunId, RunSpec, RunStatus, RunView, RunnerError,
     WAIT_AT_MOST,
 };

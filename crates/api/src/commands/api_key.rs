@@ -1,11 +1,16 @@
 //! `labdata api-key`
 
 use anyhow::{Context, bail};
-use labdata_application::{Ports, create_api_key::CreateApiKey, operator_keys};
+use labdata_application::{
+    Ports,
+    keys::{create_api_key::CreateApiKey, operator_keys},
+};
 use labdata_domain::{
-    api_key::ApiKey,
-    scope::{Scope, Scopes},
-    tenancy::Organization,
+    keys::{
+        ApiKey,
+        scope::{Scope, Scopes},
+        tenancy::Organization,
+    },
     timestamp,
 };
 use serde_json::{Value, json};

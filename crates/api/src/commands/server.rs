@@ -8,8 +8,8 @@ use std::{
 
 use actix_web::dev::ServerHandle;
 use anyhow::Context;
-use labdata_application::first_start::first_start;
-use labdata_domain::api_key::PlainApiKey;
+use labdata_application::keys::first_start::first_start;
+use labdata_domain::keys::PlainApiKey;
 use labdata_worker::Background;
 use tokio::task::JoinHandle;
 

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload, web::Data};
 use futures::future::LocalBoxFuture;
-use labdata_application::{Error, Ports, authenticate::authenticate};
-use labdata_domain::actor::Actor;
+use labdata_application::{Error, Ports, keys::authenticate::authenticate};
+use labdata_domain::keys::actor::Actor;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};

@@ -1,7 +1,7 @@
 //! An endpoint: its route, its scope, its documentation, from one source.
 
 use actix_web::{FromRequest, Handler, HttpRequest, Responder, Route, http::Method, web};
-use labdata_domain::scope::Scope;
+use labdata_domain::keys::scope::Scope;
 use utoipa::{
     __dev::SchemaReferences,
     Path,

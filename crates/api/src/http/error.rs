@@ -5,7 +5,7 @@ use actix_web::{
     http::{StatusCode, header},
 };
 use labdata_application::Error;
-use labdata_domain::data_write::Problem;
+use labdata_domain::data::write::Problem;
 use serde::Serialize;
 use utoipa::ToSchema;
 

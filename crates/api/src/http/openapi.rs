@@ -1,6 +1,6 @@
 //! The OpenAPI document, generated from the endpoints.
 
-use labdata_domain::scope::Scope;
+use labdata_domain::keys::scope::Scope;
 use utoipa::{
     ToSchema,
     openapi::{

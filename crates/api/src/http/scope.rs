@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, http::header::AUTHORIZATION};
 use labdata_application::Error;
-use labdata_domain::scope::Scope;
+use labdata_domain::keys::scope::Scope;
 
 /// A scope as a type, for [`crate::http::Call`].
 pub trait RequiredScope: 'static {

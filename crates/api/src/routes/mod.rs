@@ -9,54 +9,47 @@
 
 use crate::{endpoint, http::endpoint::Endpoint};
 
-pub mod api_keys;
+pub mod catalog;
 pub mod data;
-pub mod docs;
+pub mod executions;
 pub mod files;
-pub mod health;
 pub mod instruments;
-pub mod job_executions;
 pub mod jobs;
-pub mod metrics;
-pub mod notification_preferences;
+pub mod keys;
 pub mod notifications;
-pub mod openapi;
-pub mod ready;
-pub mod storage;
-pub mod tables;
-pub mod tools;
-pub mod unsubscribe;
+pub mod operations;
+pub mod runs;
 
 /// Every endpoint of the server. Routing, the OpenAPI document and the authorization matrix of the
 /// tests are made from this one list.
 #[must_use]
 pub fn all() -> Vec<Endpoint> {
     let mut endpoints = vec![
-        endpoint!(api_keys::create),
-        endpoint!(api_keys::list),
-        endpoint!(api_keys::revoke),
+        endpoint!(keys::create),
+        endpoint!(keys::list),
+        endpoint!(keys::revoke),
         endpoint!(creating instruments::create),
         endpoint!(instruments::list),
-        endpoint!(creating job_executions::start),
-        endpoint!(job_executions::list),
-        endpoint!(job_executions::get),
-        endpoint!(job_executions::close),
-        endpoint!(job_executions::revert),
-        endpoint!(job_executions::cancel),
-        endpoint!(job_executions::logs),
+        endpoint!(creating executions::start),
+        endpoint!(executions::list),
+        endpoint!(executions::get),
+        endpoint!(executions::close),
+        endpoint!(executions::revert),
+        endpoint!(executions::cancel),
+        endpoint!(runs::logs),
         endpoint!(jobs::list),
         endpoint!(creating jobs::create),
         endpoint!(jobs::get),
         endpoint!(jobs::update),
         endpoint!(jobs::versions),
         endpoint!(jobs::version),
-        endpoint!(creating jobs::run),
-        endpoint!(tables::put),
-        endpoint!(tables::delete),
-        endpoint!(tools::schema),
-        endpoint!(tools::read),
-        endpoint!(tools::query),
-        endpoint!(tools::series),
+        endpoint!(creating runs::run_job),
+        endpoint!(catalog::put),
+        endpoint!(catalog::delete),
+        endpoint!(catalog::schema),
+        endpoint!(data::read),
+        endpoint!(data::query),
+        endpoint!(data::series),
         endpoint!(creating data::write),
         endpoint!(files::upload),
         endpoint!(files::list),
@@ -68,15 +61,15 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(notifications::list),
         endpoint!(notifications::unread_count),
         endpoint!(notifications::mark),
-        endpoint!(notification_preferences::get),
-        endpoint!(notification_preferences::change),
-        endpoint!(open health),
-        endpoint!(open ready),
-        endpoint!(open metrics),
-        endpoint!(open openapi),
+        endpoint!(notifications::preferences::get),
+        endpoint!(notifications::preferences::change),
+        endpoint!(open operations::health),
+        endpoint!(open operations::ready),
+        endpoint!(open operations::metrics),
+        endpoint!(open operations::openapi),
     ];
-    endpoints.extend(docs::endpoints());
-    endpoints.extend(storage::endpoints());
-    endpoints.extend(unsubscribe::endpoints());
+    endpoints.extend(operations::docs::endpoints());
+    endpoints.extend(files::storage::endpoints());
+    endpoints.extend(notifications::unsubscribe::endpoints());
     endpoints
 }

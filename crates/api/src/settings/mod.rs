@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use labdata_domain::api_key::PlainApiKey;
+use labdata_domain::keys::PlainApiKey;
 
 pub use flags::Flags;
 pub use secret::Secret;

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use labdata_domain::api_key::PlainApiKey;
+use labdata_domain::keys::PlainApiKey;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 

@@ -17,11 +17,13 @@ use labdata_api::{
 };
 use labdata_application::Ports;
 use labdata_domain::{
-    api_key::{ApiKey, PlainApiKey},
     ids::{OrganizationId, UserId},
-    notification::Caps,
-    scope::{Scope, Scopes},
-    tenancy::{Organization, User},
+    keys::{
+        ApiKey, PlainApiKey,
+        scope::{Scope, Scopes},
+        tenancy::{Organization, User},
+    },
+    notifications::Caps,
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,

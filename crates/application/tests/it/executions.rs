@@ -5,18 +5,20 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use labdata_application::{
     Error, Ports,
-    close_execution::close_execution,
-    get_execution::get_execution,
-    list_notifications::list_notifications,
-    start_execution::{StartExecution, start_execution},
-    sweep_executions::sweep_executions,
+    executions::{
+        close_execution::close_execution,
+        get_execution::get_execution,
+        start_execution::{StartExecution, start_execution},
+        sweep_executions::sweep_executions,
+    },
+    notifications::list_notifications::list_notifications,
 };
 use labdata_domain::{
-    execution::{Execution, FinalStatus},
+    executions::{Execution, FinalStatus},
     ids::{ExecutionId, OrganizationId, UserId},
-    notification::Sender,
+    keys::scope::Scope,
+    notifications::Sender,
     page::{Page, PageRequest},
-    scope::Scope,
 };
 use labdata_ports::{
     PortError,

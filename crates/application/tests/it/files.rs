@@ -7,28 +7,32 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use labdata_application::{
     Error, Ports,
-    begin_upload::{BeginUpload, begin_upload},
-    confirm_upload::confirm_upload,
-    list_files::list_files,
-    receive_upload::{open_upload, receive_upload},
-    sweep_uploads::{Swept, sweep_objects, sweep_uploads},
-    upload_file::{UploadFile, upload_file},
+    files::{
+        begin_upload::{BeginUpload, begin_upload},
+        confirm_upload::confirm_upload,
+        list_files::list_files,
+        receive_upload::{open_upload, receive_upload},
+        sweep_uploads::{Swept, sweep_objects, sweep_uploads},
+        upload_file::{UploadFile, upload_file},
+    },
 };
 use labdata_domain::{
-    execution::{Execution, ExecutionState, Origin},
-    file::{
+    executions::{Execution, ExecutionState, Origin},
+    files::{
         Crc32c, File, FileFilter, FilePath, MAX_FILE_BYTES, ObjectKey, SourceType, StoredBytes,
     },
     ids::{FileId, InstrumentId, OrganizationId},
-    instrument::Instrument,
-    job::{Job, JobName},
+    instruments::Instrument,
+    jobs::{Job, JobName},
+    keys::scope::Scope,
     page::{Page, PageRequest},
-    scope::Scope,
 };
 use labdata_ports::{
     PortError,
-    blob::{BlobBody, BlobStore, ByteStream, PutBlobError, SignedRequest},
-    files::{AddFileError, ConfirmFileError, FileRepository, Recorded},
+    files::{
+        AddFileError, ConfirmFileError, FileRepository, Recorded,
+        blob::{BlobBody, BlobStore, ByteStream, PutBlobError, SignedRequest},
+    },
 };
 use mockall::predicate::eq;
 use time::OffsetDateTime;

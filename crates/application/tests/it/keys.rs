@@ -5,17 +5,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use labdata_application::{
     Error, Ports,
-    authenticate::authenticate,
-    create_api_key::{CreateApiKey, create_api_key},
-    revoke_api_key::revoke_api_key,
+    keys::{
+        authenticate::authenticate,
+        create_api_key::{CreateApiKey, create_api_key},
+        revoke_api_key::revoke_api_key,
+    },
 };
 use labdata_domain::{
-    actor::Actor,
-    api_key::{ApiKey, PlainApiKey},
     ids::{ApiKeyId, OrganizationId},
-    scope::{Scope, Scopes},
+    keys::{
+        ApiKey, PlainApiKey,
+        actor::Actor,
+        scope::{Scope, Scopes},
+    },
 };
-use labdata_ports::{PortError, api_keys::ApiKeyRepository};
+use labdata_ports::{PortError, keys::ApiKeyRepository};
 use mockall::mock;
 use time::OffsetDateTime;
 

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use labdata_application::Ports;
 use labdata_domain::{
-    actor::Actor,
     ids::ApiKeyId,
-    notification::Caps,
-    scope::{Scope, Scopes},
-    tenancy::{Organization, User},
+    keys::{
+        actor::Actor,
+        scope::{Scope, Scopes},
+        tenancy::{Organization, User},
+    },
+    notifications::Caps,
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,

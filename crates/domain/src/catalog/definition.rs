@@ -8,7 +8,7 @@ use super::{
     Catalog, Column, Name, ORDER_COLUMN, Origin, PlatformTable, SYSTEM_COLUMNS, SemanticCategory,
     Table, core_tables::generated_key,
 };
-use crate::{data_write::cell, scalar::DataType};
+use crate::{data::write::cell, scalar::DataType};
 
 /// PostgreSQL's own column names, which no table can use.
 const RESERVED_BY_POSTGRESQL: [&str; 6] = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use labdata_application::Ports;
-use labdata_domain::run::{RUN_HEARTBEAT, RUN_LEASE};
+use labdata_domain::runs::{RUN_HEARTBEAT, RUN_LEASE};
 use labdata_ports::runs::{RunClaim, RunNews};
 use tokio::time::sleep;
 

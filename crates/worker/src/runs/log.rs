@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use labdata_application::{Ports, begin_run::run_id};
-use labdata_ports::{PortError, run_logs::MAX_APPEND, runner::JobRunner, runs::RunClaim};
+use labdata_application::{Ports, runs::begin_run::run_id};
+use labdata_ports::{
+    PortError,
+    runs::{RunClaim, logs::MAX_APPEND, runner::JobRunner},
+};
 use tokio::time::sleep;
 
 /// How often the end of a log is tried to be stored, and how long after each other.

@@ -10,10 +10,10 @@ mod one_run;
 use std::{sync::Arc, time::Duration};
 
 use labdata_application::Ports;
-use labdata_domain::run::RUN_LEASE;
-use labdata_ports::{
+use labdata_domain::runs::RUN_LEASE;
+use labdata_ports::runs::{
+    ClaimedRun, RunNews,
     runner::{GRACE, JobRunner, RunLimits},
-    runs::{ClaimedRun, RunNews},
 };
 use tokio::{
     sync::watch,

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use labdata_application::{
     Error, Ports,
-    begin_run::{begin_run, run_id},
-    end_run::{end_run, meaning, release_run},
+    runs::{
+        begin_run::{begin_run, run_id},
+        end_run::{end_run, meaning, release_run},
+    },
 };
-use labdata_domain::run::{RUN_LEASE, RunEnd};
-use labdata_ports::{
+use labdata_domain::runs::{RUN_LEASE, RunEnd};
+use labdata_ports::runs::{
+    ClaimedRun,
     runner::{self, GRACE, JobRunner, RunId, RunSpec, RunStatus, RunView, RunnerError},
-    runs::ClaimedRun,
 };
 use tokio::{
     sync::watch,

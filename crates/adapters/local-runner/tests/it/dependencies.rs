@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use labdata_local_runner::LocalRunner;
 use labdata_port_contracts::runs::{end_of, spec};
-use labdata_ports::runner::{EndReason, JobRunner, RunnerError};
+use labdata_ports::runs::runner::{EndReason, JobRunner, RunnerError};
 use labdata_sandbox::{
     Isolation::{Landlock, Namespaces},
     Sandbox, Settings,

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use labdata_port_contracts::runs::spec;
-use labdata_ports::runner::JobRunner;
+use labdata_ports::runs::runner::JobRunner;
 use labdata_sandbox::Isolation::{self, Landlock, Namespaces};
 
 use crate::support::Lab;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use labdata_port_contracts::runs::{end_of, log_from, spec};
-use labdata_ports::runner::{EndReason, JobRunner, RunExit};
+use labdata_ports::runs::runner::{EndReason, JobRunner, RunExit};
 use labdata_sandbox::Isolation::{self, Landlock, Namespaces, Nothing};
 
 use crate::support::{Lab, mark, processes_with};

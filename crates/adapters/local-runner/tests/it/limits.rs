@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use labdata_port_contracts::runs::{end_of, spec};
-use labdata_ports::runner::{EndReason, JobRunner, LOG_KEPT, RunExit};
+use labdata_ports::runs::runner::{EndReason, JobRunner, LOG_KEPT, RunExit};
 use labdata_sandbox::Isolation::{self, Landlock, Namespaces, Nothing};
 
 use crate::support::{Lab, mark, processes_with};

@@ -4,7 +4,7 @@ use std::{ffi::OsString, fs, path::Path, sync::Arc};
 
 use labdata_local_runner::LocalRunner;
 use labdata_port_contracts::runs;
-use labdata_ports::runner::{JobRunner, RunEnd, RunId, RunSpec};
+use labdata_ports::runs::runner::{JobRunner, RunEnd, RunId, RunSpec};
 use labdata_sandbox::{Isolation, Sandbox, Settings};
 
 /// Environment variable with the path of another supervisor, for tests that run as another user.

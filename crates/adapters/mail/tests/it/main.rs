@@ -5,7 +5,7 @@
 mod sink;
 
 use labdata_mail::{InvalidMailSettings, SmtpMailer};
-use labdata_ports::mailer::{Email, MailOutcome, Mailer};
+use labdata_ports::notifications::mailer::{Email, MailOutcome, Mailer};
 use uuid::Uuid;
 
 use crate::sink::{Behavior, Sink};

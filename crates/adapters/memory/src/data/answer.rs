@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use labdata_domain::{
     catalog::Table,
-    data_write::{Answers, LookupAnswer, LookupQuestion, Questions},
+    data::write::{Answers, LookupAnswer, LookupQuestion, Questions},
     scalar::KeyValue,
 };
 use labdata_ports::PortError;
 
-use crate::tables::{Row, Tables, cell};
+use crate::data::tables::{Row, Tables, cell};
 
 pub(super) fn answer(tables: &Tables, questions: &Questions) -> Result<Answers, PortError> {
     let asked = questions.ids.iter().map(|question| &question.table);

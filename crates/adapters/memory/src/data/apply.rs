@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use labdata_domain::{
-    data_write::{
+    data::write::{
         Action, OnMatch, Order, Problem, RowAddress, RowKey, SeriesOutcome, SeriesStep,
         TableOutcome, TableStep, WriteOutcome, WritePlan,
     },
@@ -13,7 +13,7 @@ use labdata_domain::{
 use time::OffsetDateTime;
 
 use super::read::render_row;
-use crate::tables::{Cells, Effect, LedgerEntry, Row, Series, Tables, cell, key_of};
+use crate::data::tables::{Cells, Effect, LedgerEntry, Row, Series, Tables, cell, key_of};
 
 /// Applies a whole plan; on problems the tables are left in any state, to be thrown away.
 pub(super) fn apply(

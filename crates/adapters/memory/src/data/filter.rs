@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use labdata_domain::{
     catalog::Table,
-    read::{Condition, Test},
+    data::read::{Condition, Test},
     scalar::Scalar,
 };
 
-use crate::tables::{Row, Tables, key_of};
+use crate::data::tables::{Row, Tables, key_of};
 
 /// A row's values by their names in SQL.
 pub(super) type Named = Vec<(String, Option<Scalar>)>;

@@ -4,21 +4,25 @@ mod answer;
 mod apply;
 mod filter;
 mod platform;
+pub(crate) mod queries;
 mod read;
 mod revert;
+pub(crate) mod tables;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use labdata_domain::{
     catalog::{Catalog, Table},
-    data_write::{Answers, Problem, Questions, WriteOutcome, WritePlan},
-    event::EventKind,
-    execution::{Execution, ExecutionState, Origin},
+    data::{
+        read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
+        revert::RevertReport,
+        write::{Answers, Problem, Questions, WriteOutcome, WritePlan},
+    },
+    executions::{Execution, ExecutionState, Origin},
     ids::{ExecutionId, OrganizationId},
-    job::Job,
-    read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
-    revert::RevertReport,
+    jobs::Job,
+    triggers::event::EventKind,
 };
 use labdata_ports::{
     PortError,

@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 
 use labdata_domain::{
     catalog::PlatformTable,
-    execution::Execution,
-    file::File,
+    executions::Execution,
+    files::File,
     ids::OrganizationId,
-    instrument::Instrument,
-    job::Job,
+    instruments::Instrument,
+    jobs::Job,
+    keys::tenancy::User,
     scalar::{KeyValue, Scalar},
-    tenancy::User,
 };
 use uuid::Uuid;
 

@@ -2,10 +2,10 @@
 
 use labdata_domain::{
     catalog::Table,
-    ids::OrganizationId,
-    read::{
+    data::read::{
         Position, ReadPlan, ReadTarget, RowJson, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
     },
+    ids::OrganizationId,
     scalar::{KeyValue, Scalar, Values},
 };
 use labdata_ports::data::ReadSeriesError;
@@ -16,8 +16,8 @@ use super::{
     platform::platform_rows,
 };
 use crate::{
+    data::tables::{Row, Tables},
     memory::State,
-    tables::{Row, Tables},
 };
 
 /// A row with its place in the order in which rows are read.

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use labdata_domain::{
+    data::revert::{Blocker, RevertReport},
     ids::ExecutionId,
-    revert::{Blocker, RevertReport},
     scalar::KeyValue,
 };
 
 use super::apply::count;
-use crate::tables::{Effect, Tables};
+use crate::data::tables::{Effect, Tables};
 
 /// How many ids of blocking rows are named.
 const NAMED_IDS: usize = 5;

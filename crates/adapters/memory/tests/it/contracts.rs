@@ -11,11 +11,17 @@ use labdata_memory::{
 };
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
-    api_keys::ApiKeyRepository, blob::BlobStore, catalog::CatalogStore, data::DataStore,
-    events::EventOutbox, executions::ExecutionRepository, files::FileRepository,
-    idempotency::Idempotency, instruments::InstrumentRepository, jobs::JobRepository,
-    notifications::NotificationRepository, run_logs::RunLogStore, runner::JobRunner,
-    runs::RunQueue, tenancy::TenancyRepository, triggers::TriggerStore,
+    catalog::CatalogStore,
+    data::DataStore,
+    executions::ExecutionRepository,
+    files::{FileRepository, blob::BlobStore},
+    idempotency::Idempotency,
+    instruments::InstrumentRepository,
+    jobs::JobRepository,
+    keys::{ApiKeyRepository, tenancy::TenancyRepository},
+    notifications::NotificationRepository,
+    runs::{RunQueue, logs::RunLogStore, runner::JobRunner},
+    triggers::{TriggerStore, events::EventOutbox},
 };
 
 /// All fakes over one store.

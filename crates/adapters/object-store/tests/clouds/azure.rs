@@ -3,7 +3,7 @@
 use labdata_object_store::Storage;
 use labdata_ports::{
     Clock,
-    blob::{PutBlobError, SignedUpload, UrlSigner},
+    files::blob::{PutBlobError, SignedUpload, UrlSigner},
 };
 use uuid::Uuid;
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, future::join_all, stream};
 use labdata_domain::{
-    file::{ContentType, FilePath, MAX_FILE_BYTES, ObjectKey, StoredBytes},
+    files::{ContentType, FilePath, MAX_FILE_BYTES, ObjectKey, StoredBytes},
     ids::OrganizationId,
 };
-use labdata_ports::blob::{
+use labdata_ports::files::blob::{
     BlobStore, BodyBroken, ByteStream, DownloadGrant, PutBlobError, UploadGrant,
 };
 use time::{Duration, OffsetDateTime};

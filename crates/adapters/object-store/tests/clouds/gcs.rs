@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use labdata_domain::file::MAX_FILE_BYTES;
+use labdata_domain::files::MAX_FILE_BYTES;
 use labdata_object_store::Storage;
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
     Clock,
-    blob::{BlobStore, SignedUpload, UploadGrant, UrlSigner},
+    files::blob::{BlobStore, SignedUpload, UploadGrant, UrlSigner},
 };
 
 use crate::{

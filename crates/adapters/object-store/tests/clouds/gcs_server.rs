@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::TokioIo;
-use labdata_domain::file::Crc32c;
+use labdata_domain::files::Crc32c;
 use labdata_ports::Clock;
 use serde_json::json;
 use tokio::net::TcpListener;

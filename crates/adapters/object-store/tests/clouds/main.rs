@@ -1,4 +1,4 @@
-//! The clouds keep what [`labdata_ports::blob`] promises, each against a server of its kind.
+//! The clouds keep what [`labdata_ports::files::blob`] promises, each against a server of its kind.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

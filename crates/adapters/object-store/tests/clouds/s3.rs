@@ -6,7 +6,7 @@ use labdata_object_store::{DirectSigner, GatewaySigner, Storage};
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
     Clock, PortError,
-    blob::{BlobStore, Granted, PutBlobError, SignedRequest, SignedUpload, UrlSigner},
+    files::blob::{BlobStore, Granted, PutBlobError, SignedRequest, SignedUpload, UrlSigner},
 };
 use time::OffsetDateTime;
 

@@ -2,11 +2,11 @@
 
 use labdata_domain::{
     catalog::{Alteration, Column, ColumnChange, SYSTEM_COLUMNS, Table},
-    data_write::cell::scalar_of_json,
+    data::write::cell::scalar_of_json,
     scalar::{DataType, Scalar},
 };
 
-use crate::sql::{Schemas, ident, key_type, literal, primary_key, sql_type};
+use crate::database::sql::{Schemas, ident, key_type, literal, primary_key, sql_type};
 
 /// Statements that create a table; of a raw one, the chunks and the view over them.
 pub(crate) fn create_table(schemas: &Schemas, table: &Table) -> Vec<String> {

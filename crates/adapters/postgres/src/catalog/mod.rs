@@ -10,7 +10,7 @@ use labdata_domain::{catalog::core_tables, ids::OrganizationId};
 
 pub use store::PgCatalogStore;
 
-use crate::sql::Schemas;
+use crate::database::sql::Schemas;
 
 /// The advisory lock of an organization's definitions: shared by writes, exclusive to changes.
 pub(crate) fn lock_key(organization: OrganizationId) -> i64 {

@@ -27,7 +27,10 @@ use super::{
     load::{LoadError, load_catalog},
     lock_key,
 };
-use crate::{data::Failure, errors::port_error, pool::Database, sql::Schemas, transaction};
+use crate::{
+    data::Failure,
+    database::{errors::port_error, pool::Database, sql::Schemas, transaction},
+};
 
 /// The most organizations whose catalogs are kept in memory.
 const MAX_PICTURES: usize = 1000;
@@ -412,11 +415,12 @@ async fn drop_table(
         } else {
             schemas.table(name)
         };
-        let filled: Exists =
-            crate::sql::statement(format!("SELECT EXISTS (SELECT 1 FROM {stored}) AS found"))
-                .get_result(connection)
-                .await
-                .map_err(port_error)?;
+        let filled: Exists = crate::database::sql::statement(format!(
+            "SELECT EXISTS (SELECT 1 FROM {stored}) AS found"
+        ))
+        .get_result(connection)
+        .await
+        .map_err(port_error)?;
         if filled.found {
             return Err(DefineError::Refused(format!(
                 "\"{name}\" is not empty; ?force=true drops it with its rows"

@@ -9,12 +9,12 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    data_write::{Answers, IdQuestion, LookupAnswer, LookupQuestion, Questions},
+    data::write::{Answers, IdQuestion, LookupAnswer, LookupQuestion, Questions},
     ids::OrganizationId,
     scalar::{KeyValue, Values},
 };
 
-use crate::sql::{
+use crate::database::sql::{
     Schemas, bind_values, ident, key_from_text, key_values, primary_key, primary_key_type,
     sql_type, statement,
 };

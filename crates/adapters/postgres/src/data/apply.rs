@@ -13,12 +13,14 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{Catalog, CatalogVersion, Table},
-    data_write::{
-        Action, Problem, RowAddress, RowKey, SeriesOutcome, TableOutcome, TableStep, WriteOutcome,
-        WritePlan,
+    data::{
+        read::RowJson,
+        write::{
+            Action, Problem, RowAddress, RowKey, SeriesOutcome, TableOutcome, TableStep,
+            WriteOutcome, WritePlan,
+        },
     },
     ids::{ExecutionId, OrganizationId},
-    read::RowJson,
     scalar::{KeyValue, Values},
 };
 use labdata_ports::{
@@ -39,7 +41,7 @@ use super::{
     outcome::{count, created, key_at, references},
     series::{ReadySeries, replace_series},
 };
-use crate::sql::{
+use crate::database::sql::{
     Kept, Schemas, bind_values, key_values, primary_key, primary_key_type, rendered_columns,
     sql_type, statement,
 };

@@ -9,7 +9,7 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{Column, Table},
-    data_write::{Problem, TableOutcome, TableStep},
+    data::write::{Problem, TableOutcome, TableStep},
     scalar::{KeyValue, Values},
 };
 
@@ -18,7 +18,7 @@ use super::{
     failure::Failure,
     modify::{Resolved, match_rows},
 };
-use crate::sql::{
+use crate::database::sql::{
     bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
     statement,
 };

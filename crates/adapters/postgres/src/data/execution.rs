@@ -12,15 +12,15 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    execution::ExecutionState,
+    executions::ExecutionState,
     ids::{ExecutionId, OrganizationId, UserId},
-    job::JobName,
+    jobs::JobName,
 };
 use labdata_ports::data::{Attribution, WriteError, WriteTarget};
 use time::OffsetDateTime;
 
 use super::{apply::Writing, failure::Failure};
-use crate::sql::Kept;
+use crate::database::sql::Kept;
 
 /// The most names of jobs that are remembered.
 const MAX_REMEMBERED: usize = 10_000;

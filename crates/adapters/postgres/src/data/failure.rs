@@ -1,10 +1,10 @@
 //! What a failed statement of a write means.
 
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
-use labdata_domain::data_write::Problem;
+use labdata_domain::data::write::Problem;
 use labdata_ports::{PortError, data::WriteError};
 
-use crate::errors::{Kind, kind_of, port_error};
+use crate::database::errors::{Kind, kind_of, port_error};
 
 /// Why applying a write stopped.
 #[derive(Debug)]

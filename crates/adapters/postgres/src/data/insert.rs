@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::apply::Writing;
-use crate::sql::{Schemas, Statement, bind_values, ident, sql_type, statement};
+use crate::database::sql::{Schemas, Statement, bind_values, ident, sql_type, statement};
 
 /// The pieces of an insert from one array per column.
 struct Pieces<'f> {

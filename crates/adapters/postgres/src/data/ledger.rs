@@ -4,7 +4,7 @@ use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlU
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 
 use super::{apply::Writing, failure::Failure};
-use crate::sql::{Kept, statement};
+use crate::database::sql::{Kept, statement};
 
 /// Kinds of change. Created rows carry their execution themselves
 /// (`created_by_execution_id`), so their line only counts.

@@ -9,6 +9,7 @@ mod insert;
 mod ledger;
 mod modify;
 mod outcome;
+pub(crate) mod query;
 mod read;
 mod read_row;
 mod read_series;

@@ -9,12 +9,12 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::Table,
-    data_write::{OnMatch, Problem, TableOutcome, TableStep},
+    data::write::{OnMatch, Problem, TableOutcome, TableStep},
     scalar::{KeyValue, Values},
 };
 
 use super::{apply::Writing, failure::Failure, insert::insertion};
-use crate::sql::{
+use crate::database::sql::{
     bind_values, gather, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
     statement,
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use labdata_domain::{
-    data_write::{RowAddress, TableOutcome, TableStep, WritePlan},
+    data::write::{RowAddress, TableOutcome, TableStep, WritePlan},
     scalar::{KeyValue, Values},
 };
 

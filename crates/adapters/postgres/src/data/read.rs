@@ -4,8 +4,8 @@ use diesel::sql_types::Uuid as SqlUuid;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::{PlatformTable, SYSTEM_COLUMNS, Table},
+    data::read::{Condition, Position, ReadPlan, ReadTarget, RowJson, RowPage, Test},
     ids::OrganizationId,
-    read::{Condition, Position, ReadPlan, ReadTarget, RowJson, RowPage, Test},
     scalar::{DataType, KeyValue, Scalar, Values},
 };
 
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::read_row::{Rendered, position_columns};
 use crate::{
     catalog::ddl::{point_expression, points_from},
-    sql::{
+    database::sql::{
         Schemas, bind_scalar, bind_values, ident, key_from_text, primary_key, sql_type, statement,
     },
 };

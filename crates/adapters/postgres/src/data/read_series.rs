@@ -14,14 +14,14 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use futures::TryStreamExt;
 use labdata_domain::{
     catalog::Column,
+    data::read::{SeriesColumns, SeriesLimits, SeriesPlan},
     for_each_values,
     ids::OrganizationId,
-    read::{SeriesColumns, SeriesLimits, SeriesPlan},
     scalar::{Scalar, Values},
 };
 use labdata_ports::{PortError, data::ReadSeriesError};
 
-use crate::{
+use crate::database::{
     errors::port_error,
     sql::{Schemas, bind_scalar, ident, primary_key, statement},
 };

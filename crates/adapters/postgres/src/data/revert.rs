@@ -9,7 +9,7 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::Table,
-    revert::{Blocker, RevertReport},
+    data::revert::{Blocker, RevertReport},
     scalar::KeyValue,
 };
 use labdata_ports::{PortError, data::RevertError};
@@ -20,7 +20,7 @@ use super::{
     failure::Failure,
     ledger::LedgerAction,
 };
-use crate::sql::{
+use crate::database::sql::{
     bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
     statement,
 };

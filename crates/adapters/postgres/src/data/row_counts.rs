@@ -12,7 +12,7 @@ use labdata_domain::{
     ids::OrganizationId,
 };
 
-use crate::sql::{Schemas, chunk_schema_name, literal, schema_name, statement};
+use crate::database::sql::{Schemas, chunk_schema_name, literal, schema_name, statement};
 
 /// A table of at most so many pages of 8 KiB is counted; of a larger one, so many pages are.
 const PAGES_TO_COUNT: i64 = 64;

@@ -12,12 +12,12 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::{Column, Table},
-    data_write::{Order, SeriesStep},
+    data::write::{Order, SeriesStep},
     scalar::{KeyValue, Scalar, Values},
 };
 
 use super::{apply::Writing, failure::Failure};
-use crate::sql::{
+use crate::database::sql::{
     Statement, bind_scalar, bind_values, gather, ident, key_from_text, key_values, primary_key,
     sql_type, statement,
 };

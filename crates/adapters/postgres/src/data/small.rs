@@ -10,9 +10,9 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::{CatalogVersion, Table},
-    data_write::{Action, WritePlan},
+    data::write::{Action, WritePlan},
     ids::OrganizationId,
-    job::JobName,
+    jobs::JobName,
     scalar::Values,
 };
 use labdata_ports::data::Attribution;
@@ -22,10 +22,12 @@ use uuid::Uuid;
 use super::{execution::NewExecution, insert::Insertion};
 use crate::{
     catalog::lock_key,
-    combine::{Combiner, Fate},
-    errors::{is_refusal, port_error},
-    pool::Database,
-    sql::{Kept, Schemas, statement},
+    database::{
+        combine::{Combiner, Fate},
+        errors::{is_refusal, port_error},
+        pool::Database,
+        sql::{Kept, Schemas, statement},
+    },
 };
 
 /// The most rows of a request that is combined with others.

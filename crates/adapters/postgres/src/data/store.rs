@@ -5,10 +5,12 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use labdata_domain::{
     catalog::Catalog,
-    data_write::{Answers, Questions, WriteOutcome, WritePlan},
+    data::{
+        read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
+        revert::RevertReport,
+        write::{Answers, Questions, WriteOutcome, WritePlan},
+    },
     ids::{ExecutionId, OrganizationId},
-    read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
-    revert::RevertReport,
 };
 use labdata_ports::{
     PortError,
@@ -28,8 +30,8 @@ use super::{
     small::{SmallInsert, SmallInserts, Written},
 };
 use crate::{
-    catalog::PgCatalogStore, combine::Fate, errors::port_error, pool::Database, sql::Schemas,
-    transaction,
+    catalog::PgCatalogStore,
+    database::{combine::Fate, errors::port_error, pool::Database, sql::Schemas, transaction},
 };
 
 /// How often a transaction that clashed with another is tried in all.

@@ -4,10 +4,17 @@ use std::sync::Arc;
 
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
-    api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore, events::EventOutbox,
-    executions::ExecutionRepository, files::FileRepository, idempotency::Idempotency,
-    instruments::InstrumentRepository, jobs::JobRepository, notifications::NotificationRepository,
-    run_logs::RunLogStore, runs::RunQueue, tenancy::TenancyRepository, triggers::TriggerStore,
+    catalog::CatalogStore,
+    data::DataStore,
+    executions::ExecutionRepository,
+    files::FileRepository,
+    idempotency::Idempotency,
+    instruments::InstrumentRepository,
+    jobs::JobRepository,
+    keys::{ApiKeyRepository, tenancy::TenancyRepository},
+    notifications::NotificationRepository,
+    runs::{RunQueue, logs::RunLogStore},
+    triggers::{TriggerStore, events::EventOutbox},
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore, PgEventOutbox,

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use labdata_domain::{
-    data_write::{Mode, OnMatch, TableWrite, WriteOutcome, WriteRequest},
+    data::write::{Mode, OnMatch, TableWrite, WriteOutcome, WriteRequest},
     ids::ExecutionId,
     scalar::DataType,
 };
 use labdata_port_contracts::{
     Harness,
-    definitions::{column, curated, raw, reference, required, unique},
-    lab::{Lab, insert, request, series, table_write},
+    catalog::definitions::{column, curated, raw, reference, required, unique},
+    data::lab::{Lab, insert, request, series, table_write},
 };
 use labdata_ports::{
     PortError,

@@ -1,7 +1,7 @@
 //! Listings among many files.
 
 use labdata_domain::{
-    file::{ExtensionFilter, File, FileFilter, FilePath, NameQuery},
+    files::{ExtensionFilter, File, FileFilter, FilePath, NameQuery},
     ids::{InstrumentId, OrganizationId},
 };
 use labdata_port_contracts::{

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
-    api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore,
-    executions::ExecutionRepository, jobs::JobRepository, tenancy::TenancyRepository,
+    catalog::CatalogStore,
+    data::DataStore,
+    executions::ExecutionRepository,
+    jobs::JobRepository,
+    keys::{ApiKeyRepository, tenancy::TenancyRepository},
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use labdata_domain::query::QueryText;
-use labdata_ports::query::{Query, QueryError, QueryLimits, QueryRunner};
+use labdata_domain::data::query::QueryText;
+use labdata_ports::data::query::{Query, QueryError, QueryLimits, QueryRunner};
 use serde_json::json;
 
 use crate::query_lab::{LIMITS, QueryLab, schema};

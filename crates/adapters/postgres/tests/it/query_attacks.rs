@@ -5,7 +5,7 @@
 use std::{path::Path, time::Duration};
 
 use labdata_embedded_postgres::{Error, pinned_wheel, throwaway::ThrowawayServer};
-use labdata_ports::query::{QueryError, QueryLimits};
+use labdata_ports::data::query::{QueryError, QueryLimits};
 use labdata_postgres::{Database, DatabaseSettings};
 use serde_json::json;
 use tokio_postgres::{Client, SimpleQueryMessage};

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use labdata_domain::{
+    data::query::QueryText,
     ids::OrganizationId,
-    query::QueryText,
     scalar::DataType::{Boolean, Date, Datetime, Float, Integer, Json, Text, Uuid},
 };
-use labdata_port_contracts::{definitions, given};
+use labdata_port_contracts::{catalog::definitions, given};
 use labdata_ports::{
     catalog::CatalogStore,
-    query::{Query, QueryError, QueryLimits, QueryResult, QueryRunner},
-    tenancy::TenancyRepository,
+    data::query::{Query, QueryError, QueryLimits, QueryResult, QueryRunner},
+    keys::tenancy::TenancyRepository,
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgCatalogStore, PgQueryRunner, PgTenancyRepository,

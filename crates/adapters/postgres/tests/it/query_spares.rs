@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use labdata_ports::query::QueryRunner;
+use labdata_ports::data::query::QueryRunner;
 use labdata_postgres::PgQueryRunner;
 use serde_json::json;
 
@@ -90,8 +90,8 @@ async fn each_organization_has_a_waiting_connection_of_its_own_role() {
     let lab = QueryLab::new().await;
     lab.rows("select 1").await;
     lab.spare().await;
-    let text = labdata_domain::query::QueryText::parse("select words from secret");
-    let theirs = labdata_ports::query::Query {
+    let text = labdata_domain::data::query::QueryText::parse("select words from secret");
+    let theirs = labdata_ports::data::query::Query {
         text: text.expect("a query"),
         params: Vec::new(),
         limits: crate::query_lab::LIMITS,

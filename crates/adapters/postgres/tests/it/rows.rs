@@ -1,8 +1,8 @@
 //! Rows and entities: what cannot be stored, and what cannot be read.
 
 use labdata_domain::{
-    execution::FinalStatus,
-    file::{
+    executions::FinalStatus,
+    files::{
         Attribution, ContentType, Crc32c, ExtensionFilter, File, FileFilter, FilePath, FileState,
         ObjectKey, SourceType, StoredBytes,
     },
@@ -16,9 +16,9 @@ use labdata_port_contracts::{
 };
 use labdata_ports::{
     PortError,
-    api_keys::ApiKeyRepository,
     executions::{CloseExecutionError, ExecutionRepository},
     files::{AddFileError, FileRepository},
+    keys::ApiKeyRepository,
 };
 
 use crate::{contracts::Postgres, look_behind};

@@ -1,7 +1,7 @@
 //! End and cleanup of runs on a cluster.
 
 use labdata_port_contracts::runs::{end_of, log_from, spec, until};
-use labdata_ports::runner::{EndReason, JobRunner, LOG_KEPT, RunExit, RunStatus};
+use labdata_ports::runs::runner::{EndReason, JobRunner, LOG_KEPT, RunExit, RunStatus};
 
 use crate::cluster::{processes_with, runner, shared, shared_runner};
 

@@ -1,6 +1,10 @@
 //! `/api/v1/data`: writing rows and series.
 
+pub mod query;
+pub mod read;
+pub mod series;
 pub mod write;
 pub mod write_body;
 mod write_stream;
 pub mod write_view;
+pub(crate) mod written;

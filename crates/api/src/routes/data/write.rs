@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, dev::Payload, web::Json};
 use bytes::Bytes;
-use labdata_application::write_data::{WriteData, write_data};
+use labdata_application::data::write_data::{WriteData, write_data};
 use serde_json::Value;
 
 use super::{

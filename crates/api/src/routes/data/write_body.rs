@@ -1,6 +1,6 @@
 //! The body of a data write.
 
-use labdata_domain::data_write::{
+use labdata_domain::data::write::{
     Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite, WriteRequest, cell::Cell,
 };
 use serde_json::{Map, Value};

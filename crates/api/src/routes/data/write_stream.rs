@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
-use labdata_domain::data_write::{
+use labdata_domain::data::write::{
     Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite, WriteRequest, cell::Cell,
 };
 use serde::{

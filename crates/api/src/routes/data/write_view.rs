@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use labdata_domain::data_write::{SeriesOutcome, TableOutcome, WriteOutcome};
+use labdata_domain::data::write::{SeriesOutcome, TableOutcome, WriteOutcome};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;

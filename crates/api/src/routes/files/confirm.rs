@@ -1,7 +1,7 @@
 //! `POST /api/v1/files/{file_id}/confirm-upload`
 
 use actix_web::web::Json;
-use labdata_application::confirm_upload::confirm_upload;
+use labdata_application::files::confirm_upload::confirm_upload;
 use labdata_domain::ids::FileId;
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! `GET /api/v1/files/{file_id}/content`
 
 use actix_web::web::Json;
-use labdata_application::get_file_content::{FileContent, get_file_content};
-use labdata_domain::file::preview::Preview;
+use labdata_application::files::get_file_content::{FileContent, get_file_content};
+use labdata_domain::files::preview::Preview;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,6 +1,6 @@
 //! `DELETE /api/v1/files/{file_id}`
 
-use labdata_application::delete_file::delete_file;
+use labdata_application::files::delete_file::delete_file;
 
 use super::FilePathId;
 use crate::http::{Answer, Call, NoBody, NoContent, Write};

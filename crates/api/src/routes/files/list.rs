@@ -1,8 +1,8 @@
 //! `GET /api/v1/files`
 
-use labdata_application::list_files::list_files;
+use labdata_application::files::list_files::list_files;
 use labdata_domain::{
-    file::{ExtensionFilter, FileFilter, NameQuery},
+    files::{ExtensionFilter, FileFilter, NameQuery},
     ids::InstrumentId,
     page::{DEFAULT_LIMIT, Page, PageRequest},
 };

@@ -1,6 +1,6 @@
 //! `/api/v1/files`
 
-use labdata_domain::{file::File, ids::FileId};
+use labdata_domain::{files::File, ids::FileId};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -18,6 +18,7 @@ pub mod content;
 pub mod delete;
 pub mod list;
 mod multipart;
+pub mod storage;
 pub mod upload;
 pub mod upload_form;
 pub mod upload_url;

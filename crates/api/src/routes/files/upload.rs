@@ -1,7 +1,7 @@
 //! `POST /api/v1/files`
 
 use actix_web::web::Json;
-use labdata_application::upload_file::{UploadFile, upload_file};
+use labdata_application::files::upload_file::{UploadFile, upload_file};
 
 use super::{
     FileUploadView,

@@ -3,7 +3,7 @@
 use actix_web::{HttpRequest, dev::Payload, http::header::CONTENT_TYPE};
 use bytes::Bytes;
 use labdata_domain::{
-    file::{Attribution, FilePath},
+    files::{Attribution, FilePath},
     ids::{ExecutionId, InstrumentId},
 };
 use serde_json::{Map, Value};

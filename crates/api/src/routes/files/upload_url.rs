@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use actix_web::web::Json;
-use labdata_application::begin_upload::{BeginUpload, UploadBegun, begin_upload};
+use labdata_application::files::begin_upload::{BeginUpload, UploadBegun, begin_upload};
 use labdata_domain::{
-    file::{FilePath, Unattributed},
+    files::{FilePath, Unattributed},
     ids::{ExecutionId, InstrumentId},
 };
 use serde::Serialize;

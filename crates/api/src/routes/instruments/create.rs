@@ -1,7 +1,7 @@
 //! `POST /api/v1/instruments`
 
 use actix_web::web::Json;
-use labdata_application::create_instrument::{CreateInstrument, create_instrument};
+use labdata_application::instruments::create_instrument::{CreateInstrument, create_instrument};
 use serde_json::Value;
 use utoipa::ToSchema;
 

@@ -1,6 +1,6 @@
 //! `GET /api/v1/instruments`
 
-use labdata_application::list_instruments::list_instruments;
+use labdata_application::instruments::list_instruments::list_instruments;
 
 use super::InstrumentView;
 use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};

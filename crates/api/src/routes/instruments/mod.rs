@@ -1,6 +1,6 @@
 //! `/api/v1/instruments`
 
-use labdata_domain::instrument::Instrument;
+use labdata_domain::instruments::Instrument;
 use serde::Serialize;
 use utoipa::ToSchema;
 

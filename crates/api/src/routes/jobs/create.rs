@@ -1,10 +1,11 @@
 //! `POST /api/v1/jobs`
 
 use actix_web::web::Json;
-use labdata_application::create_job::{CreateJob, create_job};
+use labdata_application::jobs::create_job::{CreateJob, create_job};
 use labdata_domain::{
     ids::InstrumentId,
-    job::{MAX_CODE_LENGTH, MAX_NAME_LENGTH, ParameterDefinition, trigger::Category},
+    jobs::{MAX_CODE_LENGTH, MAX_NAME_LENGTH, ParameterDefinition},
+    triggers::Category,
 };
 use serde_json::{Map, Value};
 use utoipa::ToSchema;

@@ -1,7 +1,7 @@
 //! `GET /api/v1/jobs/{job_id}`
 
 use actix_web::web::Json;
-use labdata_application::get_job::get_job;
+use labdata_application::jobs::get_job::get_job;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,6 +1,6 @@
 //! `GET /api/v1/jobs`
 
-use labdata_application::list_jobs::list_jobs;
+use labdata_application::jobs::list_jobs::list_jobs;
 use labdata_domain::page::PageRequest;
 use labdata_ports::jobs::JobFilter;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::JobId,
-    job::{Job, ScriptVersion, VersionSummary},
+    jobs::{Job, ScriptVersion, VersionSummary},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +22,6 @@ pub mod create;
 pub mod get;
 pub mod list;
 pub mod parameters;
-pub mod run;
 pub mod trigger;
 pub mod update;
 pub mod version;

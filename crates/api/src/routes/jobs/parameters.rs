@@ -1,6 +1,6 @@
 //! Definitions of parameters, in bodies and answers.
 
-use labdata_domain::job::{MAX_PARAMETERS, ParameterDefinition, Widget};
+use labdata_domain::jobs::{MAX_PARAMETERS, ParameterDefinition, Widget};
 use serde::Serialize;
 use serde_json::{Number, Value};
 use utoipa::ToSchema;

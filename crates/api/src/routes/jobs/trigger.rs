@@ -3,7 +3,7 @@
 use labdata_application::Error;
 use labdata_domain::{
     ids::InstrumentId,
-    job::trigger::{Category, Trigger, TriggerChange},
+    triggers::{Category, Trigger, TriggerChange},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};

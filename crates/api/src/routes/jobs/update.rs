@@ -1,12 +1,11 @@
 //! `PATCH /api/v1/jobs/{job_id}`
 
 use actix_web::web::Json;
-use labdata_application::update_job::{CodeChange, UpdateJob, update_job};
+use labdata_application::jobs::update_job::{CodeChange, UpdateJob, update_job};
 use labdata_domain::{
     ids::InstrumentId,
-    job::{
-        Edit, MAX_CODE_LENGTH, MAX_EDITS, MAX_NAME_LENGTH, ParameterDefinition, trigger::Category,
-    },
+    jobs::{Edit, MAX_CODE_LENGTH, MAX_EDITS, MAX_NAME_LENGTH, ParameterDefinition},
+    triggers::Category,
 };
 use serde_json::{Map, Value};
 use utoipa::ToSchema;

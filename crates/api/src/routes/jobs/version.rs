@@ -1,7 +1,7 @@
 //! `GET /api/v1/jobs/{job_id}/versions/{version_number}`
 
 use actix_web::web::Json;
-use labdata_application::{Error, get_job::get_job_version};
+use labdata_application::{Error, jobs::get_job::get_job_version};
 
 use super::{VersionPath, VersionWithCodeView};
 use crate::http::{Answer, Call, NoBody, Read};

@@ -1,6 +1,6 @@
 //! `GET /api/v1/jobs/{job_id}/versions`
 
-use labdata_application::get_job::list_job_versions;
+use labdata_application::jobs::get_job::list_job_versions;
 
 use super::{JobPath, VersionView};
 use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};

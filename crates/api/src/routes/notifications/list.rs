@@ -1,6 +1,6 @@
 //! `GET /api/v1/notifications`
 
-use labdata_application::list_notifications::list_notifications;
+use labdata_application::notifications::list_notifications::list_notifications;
 use labdata_domain::page::{DEFAULT_LIMIT, PageRequest};
 use serde_json::Value;
 use utoipa::IntoParams;

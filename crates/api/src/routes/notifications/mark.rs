@@ -1,7 +1,7 @@
 //! `PATCH /api/v1/notifications/{id}`
 
 use actix_web::web::Json;
-use labdata_application::mark_notification::mark_notification;
+use labdata_application::notifications::mark_notification::mark_notification;
 use serde_json::Value;
 use utoipa::ToSchema;
 

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::NotificationId,
-    notification::{Notification, Sender},
+    notifications::{Notification, Sender},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -18,8 +18,10 @@ use crate::http::{
 
 pub mod list;
 pub mod mark;
+pub mod preferences;
 pub mod send;
 pub mod unread_count;
+pub mod unsubscribe;
 
 /// Who sent a notification.
 #[derive(Clone, Debug, Serialize, ToSchema)]

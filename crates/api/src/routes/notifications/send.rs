@@ -1,8 +1,8 @@
 //! `POST /api/v1/notifications`
 
 use actix_web::web::Json;
-use labdata_application::send_notification::send_notification;
-use labdata_domain::notification::{Draft, MAX_BODY, MAX_DEDUPE_KEY, MAX_TITLE, Sent};
+use labdata_application::notifications::send_notification::send_notification;
+use labdata_domain::notifications::{Draft, MAX_BODY, MAX_DEDUPE_KEY, MAX_TITLE, Sent};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;

@@ -1,7 +1,7 @@
 //! `GET /api/v1/notifications/unread-count`
 
 use actix_web::web::Json;
-use labdata_application::list_notifications::count_unread_notifications;
+use labdata_application::notifications::list_notifications::count_unread_notifications;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,8 +1,8 @@
 //! `POST /api/v1/files/upload-url`, the signed PUT, and confirming
 
 use futures::{StreamExt, stream};
-use labdata_domain::file::{ContentType, ObjectKey};
-use labdata_ports::{Clock, blob::UploadGrant};
+use labdata_domain::files::{ContentType, ObjectKey};
+use labdata_ports::{Clock, files::blob::UploadGrant};
 use reqwest::Method;
 use serde_json::{Value, json};
 use time::Duration;

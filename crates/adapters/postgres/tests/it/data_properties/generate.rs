@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use labdata_domain::{
     catalog::{ColumnDefinition, SemanticCategory, TableDefinition},
-    data_write::{Mode, OnMatch, SeriesWrite, TableWrite, WriteRequest},
+    data::write::{Mode, OnMatch, SeriesWrite, TableWrite, WriteRequest},
     scalar::DataType,
 };
 use labdata_port_contracts::{
-    definitions::{column, curated, key, raw},
-    lab::{request, series, table_write},
+    catalog::definitions::{column, curated, key, raw},
+    data::lab::{request, series, table_write},
 };
 use serde_json::{Map, Value, json};
 

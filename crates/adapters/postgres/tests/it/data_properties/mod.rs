@@ -12,15 +12,17 @@ use std::{
 };
 
 use labdata_domain::{
-    data_write::{Problem, WriteOutcome, WriteRequest, check},
+    data::{
+        revert::RevertReport,
+        write::{Problem, WriteOutcome, WriteRequest, check},
+    },
     ids::{ExecutionId, JobId},
-    job::JobName,
-    revert::RevertReport,
+    jobs::JobName,
 };
 use labdata_port_contracts::{
     Harness,
+    data::lab::{DataHarness, Lab},
     given::at,
-    lab::{DataHarness, Lab},
 };
 use labdata_ports::data::{Attribution, RevertError, WriteError, WriteTarget};
 use proptest::{
@@ -86,7 +88,7 @@ fn shown(outcome: &WriteOutcome) -> Value {
             let ids: Vec<String> = table.ids.iter().map(ToString::to_string).collect();
             let cascaded = table.cascade_deleted.clone().unwrap_or_default();
             let rows: Option<Vec<Value>> = table.rows.as_ref().map(|rows| {
-                let read = |row: &labdata_domain::read::RowJson| {
+                let read = |row: &labdata_domain::data::read::RowJson| {
                     serde_json::from_str(row.as_str()).expect("a row")
                 };
                 rows.iter().map(read).collect()

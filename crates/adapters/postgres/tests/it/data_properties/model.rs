@@ -8,8 +8,11 @@ use labdata_memory::{
 };
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
-    api_keys::ApiKeyRepository, catalog::CatalogStore, data::DataStore,
-    executions::ExecutionRepository, jobs::JobRepository, tenancy::TenancyRepository,
+    catalog::CatalogStore,
+    data::DataStore,
+    executions::ExecutionRepository,
+    jobs::JobRepository,
+    keys::{ApiKeyRepository, tenancy::TenancyRepository},
 };
 
 /// All that writes depend on, in one memory.

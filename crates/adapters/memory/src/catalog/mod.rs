@@ -1,0 +1,170 @@
+//! Definitions of tables in memory.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use labdata_domain::{
+    catalog::{Alteration, Catalog, CatalogChange, Column, Origin, Table, TableDefinition},
+    data::write::cell::scalar_of_json,
+    ids::OrganizationId,
+};
+use labdata_ports::{
+    PortError,
+    catalog::{CatalogStore, DefineError},
+};
+
+use crate::{Memory, data::tables::Tables};
+
+/// Definitions of tables in memory.
+#[derive(Clone, Debug)]
+pub struct InMemoryCatalogStore {
+    memory: Memory,
+}
+
+impl InMemoryCatalogStore {
+    /// The store over that memory.
+    #[must_use]
+    pub fn new(memory: &Memory) -> Self {
+        Self {
+            memory: memory.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl CatalogStore for InMemoryCatalogStore {
+    async fn snapshot(&self, organization: OrganizationId) -> Result<Arc<Catalog>, PortError> {
+        Ok(Arc::new(
+            self.memory.lock().tables_mut(organization)?.catalog(),
+        ))
+    }
+
+    async fn define(
+        &self,
+        organization: OrganizationId,
+        definition: &TableDefinition,
+    ) -> Result<Arc<Table>, DefineError> {
+        let mut state = self.memory.lock();
+        let tables = state.tables_mut(organization)?;
+        let changed = tables
+            .defined_as(definition)
+            .map_err(DefineError::Refused)?;
+        if let Some(changed) = changed {
+            *tables = changed;
+        }
+        let table = tables.catalog().table(&definition.name).cloned();
+        table.ok_or_else(|| PortError::Internal("a defined table is missing".to_owned()).into())
+    }
+
+    async fn drop_table(
+        &self,
+        organization: OrganizationId,
+        name: &str,
+        force: bool,
+    ) -> Result<(), DefineError> {
+        let mut state = self.memory.lock();
+        let tables = state.tables_mut(organization)?;
+        let catalog = tables.catalog();
+        let table = catalog.table(name).ok_or(PortError::NotFound("table"))?;
+        if table.origin == Origin::Core {
+            return Err(DefineError::Refused(format!(
+                "\"{name}\" is a core table, which stays"
+            )));
+        }
+        if let Some((other, _)) = catalog
+            .referencing(name)
+            .find(|(other, _)| other.name != name)
+        {
+            return Err(DefineError::Refused(format!(
+                "\"{}\" references \"{name}\"",
+                other.name
+            )));
+        }
+        let has_points = tables
+            .series_of(name)
+            .iter()
+            .any(|series| !series.points.is_empty());
+        if !force && (has_points || tables.rows_of(name).next().is_some()) {
+            return Err(DefineError::Refused(format!("\"{name}\" is not empty")));
+        }
+        tables.defined.retain(|table| table.name != name);
+        tables.rows.remove(name);
+        tables.series.remove(name);
+        tables.version += 1;
+        Ok(())
+    }
+}
+
+impl Tables {
+    /// The tables with one of them as defined; `None` when it is so already.
+    fn defined_as(&self, definition: &TableDefinition) -> Result<Option<Self>, String> {
+        let change = CatalogChange::towards(definition, &self.catalog())
+            .map_err(|refusal| refusal.to_string())?;
+        let mut tables = self.clone();
+        tables.version += 1;
+        match change {
+            CatalogChange::Nothing => return Ok(None),
+            CatalogChange::Create(table) => {
+                let table = tables.with_ids(table, definition);
+                tables.defined.push(table);
+            }
+            CatalogChange::Alter(alteration) => {
+                let Alteration { after, added, .. } = *alteration;
+                tables.fill(&after, &added);
+                let after = tables.with_ids(after, definition);
+                for table in tables
+                    .defined
+                    .iter_mut()
+                    .filter(|table| table.name == after.name)
+                {
+                    *table = after.clone();
+                }
+            }
+        }
+        let broken = tables.broken_values();
+        if broken.is_empty() {
+            Ok(Some(tables))
+        } else {
+            Err(broken.join("; "))
+        }
+    }
+
+    /// Gives ids to the table and to those defined columns that have none yet.
+    fn with_ids(&mut self, mut table: Table, definition: &TableDefinition) -> Table {
+        table.id = table.id.or_else(|| Some(self.next_id()));
+        for column in &mut table.columns {
+            if definition
+                .columns
+                .iter()
+                .any(|defined| defined.name == column.name)
+            {
+                column.id = column.id.or_else(|| Some(self.next_id()));
+            }
+        }
+        table
+    }
+
+    /// Appends new columns to what is stored: rows get the default, points get null.
+    fn fill(&mut self, table: &Table, added: &[Column]) {
+        for column in added {
+            let default = column
+                .default
+                .as_ref()
+                .and_then(|value| scalar_of_json(value, column.data_type));
+            for row in self
+                .rows
+                .get_mut(&table.name)
+                .into_iter()
+                .flat_map(|rows| rows.values_mut())
+            {
+                row.cells.push(default.clone());
+            }
+            for series in self.series.get_mut(&table.name).into_iter().flatten() {
+                series
+                    .points
+                    .iter_mut()
+                    .for_each(|(_, cells)| cells.push(None));
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Records of files in memory.
+
+pub(crate) mod blob;
+pub(crate) mod signer;
+
+use async_trait::async_trait;
+use labdata_domain::{
+    files::{File, FileFilter, FileState, ObjectKey, StoredBytes},
+    ids::{FileId, OrganizationId},
+    page::{Cursor, Page, PageRequest},
+    triggers::event::EventKind,
+};
+use labdata_ports::{
+    PortError,
+    files::{AddFileError, ConfirmFileError, FileRepository, Recorded},
+};
+use time::OffsetDateTime;
+
+use crate::{
+    Memory,
+    memory::{Owned, State, owned},
+    paging::page,
+};
+
+/// Records of files in memory.
+#[derive(Clone, Debug)]
+pub struct InMemoryFileRepository {
+    memory: Memory,
+}
+
+impl InMemoryFileRepository {
+    /// The repository over that store.
+    #[must_use]
+    pub fn new(memory: &Memory) -> Self {
+        Self {
+            memory: memory.clone(),
+        }
+    }
+}
+
+impl State {
+    fn require_attribution(
+        &mut self,
+        organization: OrganizationId,
+        file: &File,
+        now: OffsetDateTime,
+    ) -> Result<(), AddFileError> {
+        if let Some(id) = file.attribution.execution() {
+            let execution = self
+                .execution_mut(organization, id)
+                .map_err(|_| AddFileError::UnknownExecution)?;
+            if !execution.state.is_open(now) {
+                return Err(AddFileError::ExecutionClosed);
+            }
+        }
+        let unknown = |id| owned(&self.instruments, organization).all(|known| known.id != id);
+        if file.attribution.instrument().is_some_and(unknown) {
+            return Err(AddFileError::UnknownInstrument);
+        }
+        Ok(())
+    }
+
+    /// Stores the event of a file that is confirmed now.
+    fn record_upload(&mut self, organization: OrganizationId, file: &File) {
+        if let Some(at) = file.state.uploaded_at() {
+            self.record_event(organization, EventKind::FileUploaded(file.id), at);
+        }
+    }
+
+    /// The organization's files, to be changed.
+    fn files_mut(&mut self, organization: OrganizationId) -> impl Iterator<Item = &mut File> {
+        self.files
+            .iter_mut()
+            .filter(move |file| file.organization == organization)
+            .map(|file| &mut file.thing)
+    }
+}
+
+#[async_trait]
+impl FileRepository for InMemoryFileRepository {
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        file: &File,
+        now: OffsetDateTime,
+    ) -> Result<Recorded, AddFileError> {
+        let mut state = self.memory.lock();
+        state.require_organization(organization)?;
+        state.require_attribution(organization, file, now)?;
+        let instrument = file.attribution.instrument();
+        let earlier = state.files_mut(organization).find(|earlier| {
+            instrument.is_some()
+                && earlier.attribution.instrument() == instrument
+                && earlier.path == file.path
+        });
+        match earlier {
+            None => {
+                state.files.push(Owned {
+                    organization,
+                    thing: file.clone(),
+                });
+                state.record_upload(organization, file);
+                Ok(Recorded {
+                    file: file.clone(),
+                    abandoned: None,
+                })
+            }
+            Some(File {
+                state: FileState::Confirmed { .. },
+                ..
+            }) => Err(AddFileError::PathTaken),
+            Some(earlier) => {
+                let abandoned = match earlier.state {
+                    FileState::AwaitingBytes {
+                        object, expires_at, ..
+                    } => Some((object, expires_at)),
+                    FileState::Confirmed { .. } => None,
+                };
+                let (id, created_at) = (earlier.id, earlier.created_at);
+                *earlier = File {
+                    id,
+                    created_at,
+                    ..file.clone()
+                };
+                let file = earlier.clone();
+                state.record_upload(organization, &file);
+                Ok(Recorded { file, abandoned })
+            }
+        }
+    }
+
+    async fn get(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
+        let state = self.memory.lock();
+        let file = owned(&state.files, organization).find(|file| file.id == id);
+        file.cloned().ok_or(PortError::NotFound("file"))
+    }
+
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        filter: &FileFilter,
+        request: PageRequest,
+    ) -> Result<Page<File>, PortError> {
+        let state = self.memory.lock();
+        let files = owned(&state.files, organization)
+            .filter(|file| file.place().is_some())
+            .filter(|file| filter.matches(&file.path, file.attribution.instrument()))
+            .cloned();
+        let place = |file: &File| {
+            file.place().unwrap_or(Cursor {
+                at: file.created_at,
+                id: file.id.as_uuid(),
+            })
+        };
+        Ok(page(files, request, place))
+    }
+
+    async fn confirm(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        object: ObjectKey,
+        bytes: StoredBytes,
+        now: OffsetDateTime,
+    ) -> Result<(File, bool), ConfirmFileError> {
+        let mut state = self.memory.lock();
+        let file = state
+            .files_mut(organization)
+            .find(|file| file.id == id)
+            .ok_or(PortError::NotFound("file"))?;
+        match file.state {
+            FileState::Confirmed { .. } => Ok((file.clone(), false)),
+            FileState::AwaitingBytes {
+                object: awaited, ..
+            } if awaited != object => Err(ConfirmFileError::Superseded),
+            FileState::AwaitingBytes { .. } => {
+                file.state = FileState::Confirmed {
+                    object,
+                    bytes,
+                    uploaded_at: now,
+                };
+                let file = file.clone();
+                state.record_upload(organization, &file);
+                Ok((file, true))
+            }
+        }
+    }
+
+    async fn note_received(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+        bytes: StoredBytes,
+    ) -> Result<(), PortError> {
+        for file in self.memory.lock().files_mut(organization) {
+            if let FileState::AwaitingBytes {
+                object: awaited,
+                received,
+                ..
+            } = &mut file.state
+                && *awaited == object
+            {
+                *received = Some(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    async fn discard(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        object: ObjectKey,
+    ) -> Result<(), ConfirmFileError> {
+        let mut state = self.memory.lock();
+        let found = owned(&state.files, organization).find(|file| file.id == id);
+        match found.ok_or(PortError::NotFound("file"))?.state {
+            FileState::AwaitingBytes {
+                object: awaited, ..
+            } if awaited == object => {
+                state
+                    .files
+                    .retain(|file| file.organization != organization || file.thing.id != id);
+                Ok(())
+            }
+            _ => Err(ConfirmFileError::Superseded),
+        }
+    }
+
+    /// There is nothing to take them into: every list looks at all files.
+    async fn index_new(&self, _: OffsetDateTime) -> Result<u64, PortError> {
+        Ok(0)
+    }
+
+    async fn take_expired(
+        &self,
+        before: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError> {
+        let mut taken = Vec::new();
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        self.memory.lock().files.retain(|file| {
+            let expired = matches!(
+                file.thing.state,
+                FileState::AwaitingBytes { expires_at, .. } if expires_at < before
+            );
+            if !expired || taken.len() >= limit {
+                return true;
+            }
+            taken.push((file.organization, file.thing.state.object()));
+            false
+        });
+        Ok(taken)
+    }
+
+    async fn unreferenced(
+        &self,
+        objects: &[(OrganizationId, ObjectKey)],
+    ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError> {
+        let state = self.memory.lock();
+        let is_referenced = |(organization, object): &(OrganizationId, ObjectKey)| {
+            owned(&state.files, *organization).any(|file| file.state.object() == *object)
+        };
+        let unreferenced = objects.iter().filter(|object| !is_referenced(object));
+        Ok(unreferenced.copied().collect())
+    }
+
+    async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
+        let mut state = self.memory.lock();
+        let is_it = |file: &Owned<File>| file.organization == organization && file.thing.id == id;
+        let at = state
+            .files
+            .iter()
+            .position(is_it)
+            .ok_or(PortError::NotFound("file"))?;
+        state.events.retain(|event| event.kind.file() != Some(id));
+        Ok(state.files.remove(at).thing)
+    }
+}

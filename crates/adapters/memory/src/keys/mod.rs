@@ -1,0 +1,101 @@
+//! API keys in memory.
+
+pub(crate) mod tenancy;
+
+use std::cmp::Reverse;
+
+use async_trait::async_trait;
+use labdata_domain::{
+    ids::{ApiKeyId, OrganizationId},
+    keys::ApiKey,
+};
+use labdata_ports::{PortError, keys::ApiKeyRepository};
+use time::OffsetDateTime;
+
+use crate::{Memory, memory::State};
+
+/// API keys in memory.
+#[derive(Clone, Debug)]
+pub struct InMemoryApiKeyRepository {
+    memory: Memory,
+}
+
+impl InMemoryApiKeyRepository {
+    /// The repository over that store.
+    #[must_use]
+    pub fn new(memory: &Memory) -> Self {
+        Self {
+            memory: memory.clone(),
+        }
+    }
+}
+
+impl State {
+    /// Stores a new key.
+    pub(crate) fn add_api_key(&mut self, key: &ApiKey) -> Result<(), PortError> {
+        self.require_organization(key.organization)?;
+        if self.api_keys.iter().any(|other| other.prefix == key.prefix) {
+            return Err(PortError::Conflict(format!(
+                "a key with the prefix {} exists",
+                key.prefix
+            )));
+        }
+        self.api_keys.push(key.clone());
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl ApiKeyRepository for InMemoryApiKeyRepository {
+    async fn add(&self, key: &ApiKey) -> Result<(), PortError> {
+        self.memory.lock().add_api_key(key)
+    }
+
+    async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError> {
+        Ok(self
+            .memory
+            .lock()
+            .api_keys
+            .iter()
+            .find(|key| key.prefix == prefix)
+            .cloned())
+    }
+
+    async fn list(&self, organization: OrganizationId) -> Result<Vec<ApiKey>, PortError> {
+        let state = self.memory.lock();
+        let mut keys: Vec<ApiKey> = state
+            .api_keys
+            .iter()
+            .filter(|key| key.organization == organization && key.execution.is_none())
+            .cloned()
+            .collect();
+        keys.sort_by_key(|key| Reverse((key.created_at, key.id)));
+        Ok(keys)
+    }
+
+    async fn revoke(
+        &self,
+        organization: OrganizationId,
+        id: ApiKeyId,
+        at: OffsetDateTime,
+    ) -> Result<(), PortError> {
+        let mut state = self.memory.lock();
+        let key = state
+            .api_keys
+            .iter_mut()
+            .find(|key| key.organization == organization && key.id == id)
+            .ok_or(PortError::NotFound("API key"))?;
+        key.revoked_at.get_or_insert(at);
+        Ok(())
+    }
+
+    async fn touch(&self, uses: &[(ApiKeyId, OffsetDateTime)]) -> Result<(), PortError> {
+        let mut state = self.memory.lock();
+        for (id, at) in uses {
+            if let Some(key) = state.api_keys.iter_mut().find(|key| key.id == *id) {
+                key.last_used_at = key.last_used_at.max(Some(*at));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,319 @@
+//! Queries that people write, isolated by construction: see `docs/adr/` on queries.
+//!
+//! Each query has a connection of its own, as a role that may read its organization's schema and
+//! nothing else, in a transaction that is rolled back; the connection is thrown away after it.
+
+mod gate;
+mod harden;
+mod render;
+mod role;
+mod run;
+mod spares;
+mod wire;
+
+use std::{
+    collections::HashSet,
+    fmt::Write as _,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use hmac::{Hmac, KeyInit, Mac};
+use labdata_domain::ids::OrganizationId;
+use labdata_ports::{
+    PortError,
+    data::query::{Query, QueryError, QueryResult, QueryRunner},
+};
+use sha2::Sha256;
+use tokio::sync::OnceCell;
+
+use crate::database::{errors::NO_ANSWER, pool::Database};
+use gate::Gate;
+pub(crate) use role::drop_platform_views;
+use run::Failure;
+use spares::{Entrance, Spares};
+use wire::{Address, Wire, WireError};
+
+/// What those learn who ask where the platform may not make the roles that isolate queries.
+const NO_ROLES: &str = "queries are switched off: they run as a database role of each organization, \
+     and the platform's own role may not create roles (the operator can grant it CREATEROLE)";
+
+/// What the operator learns then.
+const ONLY_KNOWN_ROLES: &str = "the platform's own role may not create roles (grant it CREATEROLE): \
+     tools/query works only for organizations whose role is there already, and refuses the others";
+
+/// Runs queries in PostgreSQL.
+pub struct PgQueryRunner {
+    database: Database,
+    address: Address,
+    database_name: String,
+    secret: [u8; 32],
+    /// Organizations whose roles this process has seen in place.
+    ready: Mutex<HashSet<OrganizationId>>,
+    prepared: OnceCell<role::Rights>,
+    gate: Gate,
+    spares: Spares,
+    spares_wait: Duration,
+    count: AtomicU64,
+}
+
+impl std::fmt::Debug for PgQueryRunner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Never the secret.
+        f.debug_struct("PgQueryRunner").finish_non_exhaustive()
+    }
+}
+
+impl PgQueryRunner {
+    /// A runner over that database. Passwords of roles are derived from the secret, which all
+    /// servers of the platform share.
+    ///
+    /// # Errors
+    /// [`PortError::Internal`] when the database's URL does not say where it is.
+    pub fn new(database: Database, secret: &[u8; 32]) -> Result<Self, PortError> {
+        let unclear = || PortError::Internal("the database's URL names no host".to_owned());
+        let config: tokio_postgres::Config = database.url().parse().map_err(|_| unclear())?;
+        let host = config.get_hosts().first().cloned().ok_or_else(unclear)?;
+        let port = config.get_ports().first().copied().unwrap_or(5432);
+        let database_name = config
+            .get_dbname()
+            .or(config.get_user())
+            .ok_or_else(unclear)?;
+        Ok(Self {
+            address: Address { host, port },
+            database_name: database_name.to_owned(),
+            database,
+            secret: *secret,
+            ready: Mutex::default(),
+            prepared: OnceCell::new(),
+            gate: Gate::default(),
+            spares: Spares::default(),
+            spares_wait: spares::PATIENCE,
+            count: AtomicU64::new(0),
+        })
+    }
+
+    /// The same, whose connections that are opened beforehand wait that long for a query (30 s
+    /// unless it is said).
+    #[must_use]
+    pub fn with_spares_that_wait(mut self, patience: Duration) -> Self {
+        self.spares_wait = patience;
+        self
+    }
+
+    /// Closes what the server leaves open to everyone, where the server is the platform's own, and
+    /// says in the log what isolation stands on. The first query does it unless it was done before.
+    ///
+    /// # Errors
+    /// As for every use of the database.
+    pub async fn prepare(&self) -> Result<(), PortError> {
+        self.rights().await.map(drop)
+    }
+
+    async fn rights(&self) -> Result<role::Rights, PortError> {
+        let rights = self.prepared.get_or_try_init(|| async {
+            let mut connection = self.database.connection().await?;
+            let rights = role::rights(&mut connection).await?;
+            if rights.superuser {
+                if let Err(fault) = harden::harden(&mut connection).await {
+                    let error = PortError::from(fault);
+                    tracing::warn!(%error, "queries are isolated by their roles alone");
+                }
+            } else if rights.creates_roles {
+                tracing::info!(
+                    "queries are isolated by their roles alone: the server is another's"
+                );
+            } else {
+                tracing::warn!("{ONLY_KNOWN_ROLES}");
+            }
+            Ok::<_, PortError>(rights)
+        });
+        rights.await.copied()
+    }
+
+    /// The password of an organization's role.
+    fn password(&self, organization: OrganizationId) -> String {
+        self.derive(organization.as_uuid().as_bytes())
+    }
+
+    /// Random to everyone who does not know the secret.
+    fn derive(&self, of: &[u8]) -> String {
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.secret) else {
+            return String::new();
+        };
+        mac.update(of);
+        hex(&mac.finalize().into_bytes())
+    }
+
+    /// A name that the query's text cannot know.
+    fn alias(&self, query: &Query) -> String {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        let of = format!("{count} {}", query.text.as_str());
+        let mut alias = self.derive(of.as_bytes());
+        alias.truncate(24);
+        format!("q_{alias}")
+    }
+
+    async fn ensure_role(
+        &self,
+        organization: OrganizationId,
+        repair: bool,
+    ) -> Result<(), QueryError> {
+        let known = |ready: &HashSet<OrganizationId>| ready.contains(&organization);
+        if !repair && known(&self.ready.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(());
+        }
+        let rights = self.rights().await?;
+        let mut connection = self.database.connection().await?;
+        let password = self.password(organization);
+        // What the server keeps of the password, so that no log of statements holds it.
+        let verifier = || postgres_protocol::password::scram_sha_256(password.as_bytes());
+        let there = role::ensure(&mut connection, organization, rights, verifier, repair)
+            .await
+            .map_err(PortError::from)?;
+        if !there {
+            return Err(QueryError::Refused(NO_ROLES.to_owned()));
+        }
+        self.ready
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(organization);
+        Ok(())
+    }
+
+    fn entrance(&self, organization: OrganizationId) -> Entrance {
+        Entrance {
+            address: self.address.clone(),
+            database: self.database_name.clone(),
+            user: role::role_name(organization),
+            password: self.password(organization),
+        }
+    }
+
+    /// A new connection as the organization's role; the role is repaired when it cannot log in.
+    async fn open(
+        &self,
+        organization: OrganizationId,
+        entrance: &Entrance,
+    ) -> Result<Wire, QueryError> {
+        self.ensure_role(organization, false).await?;
+        match entrance.open().await {
+            Err(WireError::Server(error))
+                if error.code.starts_with("28") || error.code == "42501" =>
+            {
+                self.ensure_role(organization, true).await?;
+                entrance.open().await.map_err(|error| no_connection(&error))
+            }
+            other => other.map_err(|error| no_connection(&error)),
+        }
+    }
+
+    /// Runs a query over the organization's spare connection, if it has one, else over a new one,
+    /// while the next spare is opened. What comes with the connection is of that one.
+    async fn attempt(
+        &self,
+        organization: OrganizationId,
+        query: &Query,
+        alias: &str,
+    ) -> Result<(Wire, Result<QueryResult, Failure>), QueryError> {
+        let entrance = self.entrance(organization);
+        let spare = self.spares.take(organization).await;
+        let is_spare = spare.is_some();
+        let mut wire = match spare {
+            Some(wire) => wire,
+            None => self.open(organization, &entrance).await?,
+        };
+        self.spares
+            .prepare(organization, entrance.clone(), self.spares_wait);
+        let outcome = run::run(&mut wire, organization, query, alias).await;
+        let stale = match outcome {
+            Err(Failure::Stale(failure)) => failure,
+            outcome => return Ok((wire, outcome)),
+        };
+        if !is_spare {
+            return Ok((wire, Err(*stale)));
+        }
+        // The server has closed it meanwhile, or has been away.
+        tracing::debug!(failure = ?stale, "a spare connection was of no use");
+        drop(wire);
+        let mut wire = self.open(organization, &entrance).await?;
+        let outcome = run::run(&mut wire, organization, query, alias).await;
+        let outcome = outcome.map_err(|failure| match failure {
+            Failure::Stale(failure) => *failure,
+            failure => failure,
+        });
+        Ok((wire, outcome))
+    }
+}
+
+/// Bytes as hexadecimal digits.
+fn hex<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String {
+    bytes.into_iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A failure, for whoever asked.
+fn told(failure: Failure) -> QueryError {
+    match failure {
+        Failure::Port(error) => error.into(),
+        Failure::Refused(reason) | Failure::Denied(reason) | Failure::Exceeded(reason) => {
+            QueryError::Refused(reason)
+        }
+        Failure::Stale(failure) => told(*failure),
+    }
+}
+
+/// The reason is for the log; whoever asks learns neither hosts nor roles.
+fn no_connection(error: &WireError) -> QueryError {
+    if let WireError::Server(error) = error
+        && error.code == "53300"
+    {
+        return PortError::Busy("too many queries are running".to_owned()).into();
+    }
+    tracing::warn!(?error, "no connection for a query");
+    PortError::Unavailable(NO_ANSWER.to_owned()).into()
+}
+
+#[async_trait]
+impl QueryRunner for PgQueryRunner {
+    async fn run(
+        &self,
+        organization: OrganizationId,
+        query: &Query,
+    ) -> Result<QueryResult, QueryError> {
+        let pass = self.gate.enter(organization).await?;
+        let alias = self.alias(query);
+        let (mut wire, mut outcome) = self.attempt(organization, query, &alias).await?;
+        if matches!(outcome, Err(Failure::Denied(_))) {
+            // Its rights may have been lost: to a restored dump, or to a migration.
+            self.ready
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&organization);
+            self.spares.discard(organization, None).await;
+            wire.close().await;
+            (wire, outcome) = self.attempt(organization, query, &alias).await?;
+        }
+        if let Err(Failure::Exceeded(reason)) = outcome {
+            // Dropped, it is cancelled.
+            drop(wire);
+            return Err(QueryError::Refused(reason));
+        }
+        // The answer need not wait until the server has let go; the next query must.
+        tokio::spawn(async move {
+            wire.close().await;
+            drop(pass);
+        });
+        match outcome {
+            Ok(result) => Ok(result),
+            Err(failure) => Err(told(failure)),
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The role of an organization's queries: who they run as, and what they see.
+
+use diesel::{
+    OptionalExtension, QueryableByName,
+    sql_types::{BigInt, Bool, Text},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use labdata_domain::{catalog::PlatformTable, ids::OrganizationId};
+use labdata_ports::PortError;
+use sha2::{Digest, Sha256};
+
+use super::hex;
+use crate::{
+    catalog::lock_key,
+    data::platform_source,
+    database::{
+        errors::{Fault, end},
+        sql::{Schemas, ident, literal, schema_name},
+        transaction,
+    },
+};
+
+/// The most connections of one organization's queries, of all servers together. Each server stays
+/// below that by itself (four at work and a spare); the rest is for connections that are just going.
+const CONNECTIONS: usize = 12;
+
+/// What every session of the role starts with, where the server lets the platform say so.
+const SESSION: [(&str, &str); 7] = [
+    ("default_transaction_read_only", "on"),
+    ("statement_timeout", "60s"),
+    ("idle_session_timeout", "60s"),
+    // The server looks whether its client is still there.
+    ("client_connection_check_interval", "1s"),
+    ("jit", "off"),
+    // These two are for superusers to set.
+    ("temp_file_limit", "1GB"),
+    ("lc_messages", "C"),
+];
+
+/// The name of an organization's role for queries.
+pub(super) fn role_name(organization: OrganizationId) -> String {
+    format!("{}_reader", schema_name(organization))
+}
+
+/// The schema of the views over platform tables.
+pub(crate) fn platform_schema_name(organization: OrganizationId) -> String {
+    format!("{}_platform", schema_name(organization))
+}
+
+#[derive(QueryableByName)]
+struct Found {
+    #[diesel(sql_type = Bool)]
+    found: bool,
+}
+
+#[derive(QueryableByName)]
+struct Name {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+/// The platform's own rights.
+#[derive(Clone, Copy, Debug, QueryableByName)]
+pub(super) struct Rights {
+    /// Whether it may do everything: it owns the server.
+    #[diesel(sql_type = Bool)]
+    pub(super) superuser: bool,
+    /// Whether it may create roles.
+    #[diesel(sql_type = Bool)]
+    pub(super) creates_roles: bool,
+}
+
+/// Asks for the platform's own rights.
+pub(super) async fn rights(connection: &mut AsyncPgConnection) -> Result<Rights, Fault> {
+    let rights = diesel::sql_query(
+        "SELECT rolsuper AS superuser, rolsuper OR rolcreaterole AS creates_roles \
+         FROM pg_catalog.pg_roles WHERE rolname = current_user",
+    );
+    Ok(rights.get_result(connection).await?)
+}
+
+/// Makes sure that the role exists, may read what it should, and nothing else; costs one query when
+/// all is in place. With `repair` it is set up anew, password included. False where it does not
+/// exist and the platform may not create it.
+pub(super) async fn ensure(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    rights: Rights,
+    verifier: impl FnOnce() -> String + Send,
+    repair: bool,
+) -> Result<bool, Fault> {
+    let role = Role::of(organization);
+    if !repair && role.is_in_place(connection).await? {
+        return Ok(true);
+    }
+    transaction::begin(connection).await?;
+    let outcome = role.set_up(connection, rights, verifier, repair).await;
+    end(connection, outcome).await
+}
+
+struct Role {
+    organization: OrganizationId,
+    schemas: Schemas,
+    name: String,
+    platform: String,
+    views: Vec<String>,
+    /// Tells views of this program from those of another version.
+    mark: String,
+}
+
+impl Role {
+    fn of(organization: OrganizationId) -> Self {
+        let platform = platform_schema_name(organization);
+        let views: Vec<String> = PlatformTable::ALL
+            .into_iter()
+            .map(|table| create_view(&platform, table, organization))
+            .collect();
+        let digest = Sha256::digest(views.join(";").as_bytes());
+        let mark = hex(digest.iter().take(8));
+        let (schemas, name) = (Schemas::of(organization), role_name(organization));
+        Self {
+            organization,
+            schemas,
+            name,
+            platform,
+            views,
+            mark,
+        }
+    }
+
+    async fn is_in_place(&self, connection: &mut AsyncPgConnection) -> Result<bool, Fault> {
+        let found: Found = diesel::sql_query(
+            "SELECT EXISTS (SELECT FROM pg_catalog.pg_roles r, pg_catalog.pg_namespace t, pg_catalog.pg_namespace v \
+             WHERE r.rolname = $1 AND t.nspname = $2 AND v.nspname = $3 \
+             AND r.rolcanlogin AND NOT (r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls) \
+             AND NOT EXISTS (SELECT FROM pg_catalog.pg_auth_members m WHERE m.member = r.oid) \
+             AND has_schema_privilege(r.oid, t.oid, 'USAGE') AND has_schema_privilege(r.oid, v.oid, 'USAGE') \
+             AND has_database_privilege(r.oid, current_database(), 'CONNECT') \
+             AND obj_description(v.oid, 'pg_namespace') = $4 \
+             AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace IN (t.oid, v.oid) \
+                 AND c.relkind IN ('r', 'v') AND NOT has_table_privilege(r.oid, c.oid, 'SELECT')) \
+             AND EXISTS (SELECT FROM pg_catalog.pg_default_acl d, pg_catalog.aclexplode(d.defaclacl) a \
+                 WHERE d.defaclnamespace = t.oid AND d.defaclrole = (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = current_user) \
+                 AND d.defaclobjtype = 'r' AND a.grantee = r.oid AND a.privilege_type = 'SELECT')) AS found",
+        )
+        .bind::<Text, _>(&self.name)
+        .bind::<Text, _>(schema_name(self.organization))
+        .bind::<Text, _>(&self.platform)
+        .bind::<Text, _>(&self.mark)
+        .get_result(connection)
+        .await?;
+        Ok(found.found)
+    }
+
+    async fn set_up(
+        &self,
+        connection: &mut AsyncPgConnection,
+        rights: Rights,
+        verifier: impl FnOnce() -> String + Send,
+        repair: bool,
+    ) -> Result<bool, Fault> {
+        // Others that set it up, and changes of the organization's tables, wait meanwhile.
+        diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
+            .bind::<BigInt, _>(lock_key(self.organization))
+            .execute(connection)
+            .await?;
+        let tables = schema_name(self.organization);
+        if !exists(connection, "pg_namespace WHERE nspname = $1", &tables).await? {
+            return Err(PortError::NotFound("organization").into());
+        }
+        let name = ident(&self.name);
+        let known = exists(connection, "pg_roles WHERE rolname = $1", &self.name).await?;
+        if !known && !rights.creates_roles {
+            return Ok(false);
+        }
+        // One that was made when the platform was allowed to stays as it is.
+        if (!known || repair) && rights.creates_roles {
+            let verb = if known { "ALTER" } else { "CREATE" };
+            // A role that is created has none of the other attributes.
+            connection
+                .batch_execute(&format!(
+                    "{verb} ROLE {name} LOGIN NOINHERIT CONNECTION LIMIT {CONNECTIONS} PASSWORD {}",
+                    literal(&verifier())
+                ))
+                .await?;
+            for (setting, value) in SESSION {
+                let set = format!("ALTER ROLE {name} SET {setting} = {}", literal(value));
+                attempt(connection, &set).await?;
+            }
+        }
+        self.refuse_powers(connection).await?;
+        let connect = format!("GRANT CONNECT ON DATABASE {{}} TO {name}");
+        let database: Name = diesel::sql_query("SELECT current_database()::text AS name")
+            .get_result(connection)
+            .await?;
+        // Not the platform's to grant where another owns the database; everyone may connect then.
+        attempt(connection, &connect.replace("{}", &ident(&database.name))).await?;
+        let grants = format!(
+            "GRANT USAGE ON SCHEMA {tables} TO {name}; \
+             GRANT SELECT ON ALL TABLES IN SCHEMA {tables} TO {name}; \
+             ALTER DEFAULT PRIVILEGES IN SCHEMA {tables} GRANT SELECT ON TABLES TO {name}",
+            tables = self.schemas.tables()
+        );
+        connection.batch_execute(&grants).await?;
+        self.make_views(connection).await?;
+        Ok(true)
+    }
+
+    async fn make_views(&self, connection: &mut AsyncPgConnection) -> Result<(), Fault> {
+        let (schema, name) = (ident(&self.platform), ident(&self.name));
+        let statements = format!(
+            "DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema}; {views}; \
+             COMMENT ON SCHEMA {schema} IS {mark}; \
+             GRANT USAGE ON SCHEMA {schema} TO {name}; \
+             GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {name}",
+            views = self.views.join("; "),
+            mark = literal(&self.mark),
+        );
+        connection.batch_execute(&statements).await?;
+        Ok(())
+    }
+
+    /// Whoever gave the role further powers has opened the isolation: what can be taken back is, and
+    /// for the rest no query runs.
+    async fn refuse_powers(&self, connection: &mut AsyncPgConnection) -> Result<(), Fault> {
+        let groups: Vec<Name> = diesel::sql_query(
+            "SELECT g.rolname::text AS name FROM pg_catalog.pg_auth_members m \
+             JOIN pg_catalog.pg_roles g ON g.oid = m.roleid JOIN pg_catalog.pg_roles r ON r.oid = m.member \
+             WHERE r.rolname = $1",
+        )
+        .bind::<Text, _>(&self.name)
+        .load(connection)
+        .await?;
+        for group in groups {
+            tracing::warn!(
+                role = self.name,
+                group = group.name,
+                "a role for queries was a member"
+            );
+            let revoke = format!("REVOKE {} FROM {}", ident(&group.name), ident(&self.name));
+            connection.batch_execute(&revoke).await?;
+        }
+        let powerful = "pg_roles WHERE rolname = $1 AND \
+             (rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls)";
+        if exists(connection, powerful, &self.name).await? {
+            let text = format!(
+                "the role {} has powers that no role for queries may have",
+                self.name
+            );
+            return Err(PortError::Internal(text).into());
+        }
+        Ok(())
+    }
+}
+
+/// A view of one platform table, of one organization: no condition of a query is evaluated on rows
+/// of others.
+fn create_view(schema: &str, table: PlatformTable, organization: OrganizationId) -> String {
+    let source = platform_source(
+        table,
+        &format!("{}::uuid", literal(&organization.to_string())),
+    );
+    let columns: Vec<String> = table
+        .columns()
+        .iter()
+        .map(|column| ident(column.name))
+        .collect();
+    format!(
+        "CREATE VIEW {}.{} WITH (security_barrier) AS SELECT {} FROM ({source}) AS t",
+        ident(schema),
+        ident(table.as_str()),
+        columns.join(", ")
+    )
+}
+
+async fn exists(connection: &mut AsyncPgConnection, what: &str, name: &str) -> Result<bool, Fault> {
+    let found: Option<Found> =
+        diesel::sql_query(format!("SELECT true AS found FROM pg_catalog.{what}"))
+            .bind::<Text, _>(name)
+            .get_result(connection)
+            .await
+            .optional()?;
+    Ok(found.is_some())
+}
+
+/// Does what the server may refuse the platform, without losing the transaction.
+async fn attempt(connection: &mut AsyncPgConnection, statement: &str) -> Result<(), Fault> {
+    connection.batch_execute("SAVEPOINT attempt").await?;
+    match connection.batch_execute(statement).await {
+        Ok(()) => {
+            connection
+                .batch_execute("RELEASE SAVEPOINT attempt")
+                .await?;
+        }
+        Err(error) => {
+            tracing::debug!(%error, statement, "not allowed to the platform");
+            connection
+                .batch_execute("ROLLBACK TO SAVEPOINT attempt")
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// Drops the views over platform tables of all organizations, so that migrations may change what
+/// they stand on. The next query of each makes them anew.
+pub(crate) async fn drop_platform_views(
+    connection: &mut AsyncPgConnection,
+) -> Result<(), diesel::result::Error> {
+    let schemas: Vec<Name> = diesel::sql_query(
+        "SELECT nspname::text AS name FROM pg_catalog.pg_namespace \
+         WHERE nspname ~ '^org_[0-9a-f]{32}_platform$'",
+    )
+    .load(connection)
+    .await?;
+    for schema in schemas {
+        connection
+            .batch_execute(&format!("DROP SCHEMA {} CASCADE", ident(&schema.name)))
+            .await?;
+    }
+    Ok(())
+}

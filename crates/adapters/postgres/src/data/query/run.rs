@@ -1,0 +1,423 @@
+//! One query over one connection.
+
+use std::{fmt::Write as _, io, time::Duration};
+
+use fallible_iterator::FallibleIterator;
+use labdata_domain::{ids::OrganizationId, scalar::DataType};
+use labdata_ports::{
+    PortError,
+    data::query::{Query, QueryLimits, QueryResult},
+};
+use postgres_protocol::{
+    IsNull,
+    message::{
+        backend::{DataRowBody, Message},
+        frontend::{self, BindError},
+    },
+};
+
+use super::{
+    render::{Rendering, data_type, parameter},
+    role::platform_schema_name,
+    wire::{ServerError, Wire, WireError, server_error},
+};
+use crate::database::{
+    errors::NO_ANSWER,
+    sql::{ident, literal, schema_name},
+};
+
+/// How much longer than a query's own time its connection is waited for.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The name by which operators tell connections that are at work; outside of the transaction, so
+/// that it stays until the connection is gone.
+const NAMING: &str = "SET application_name = 'labdata query'";
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The query's own fault.
+    Refused(String),
+    /// It takes more than it may, and may still be at work.
+    Exceeded(String),
+    /// It read what the role may not or what is not there, or the role has lost its rights.
+    Denied(String),
+    /// The server's.
+    Port(PortError),
+    /// The connection was of no use any more before the query reached the server.
+    Stale(Box<Self>),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        WireError::Broken(error).into()
+    }
+}
+
+impl From<WireError> for Failure {
+    fn from(error: WireError) -> Self {
+        match error {
+            WireError::Server(error) => {
+                tracing::warn!(?error, "a connection for a query failed");
+                Self::Port(PortError::Unavailable(NO_ANSWER.to_owned()))
+            }
+            WireError::TooLong => Self::Refused("the query is too large".to_owned()),
+            WireError::Broken(error) => {
+                tracing::warn!(%error, "the connection of a query broke");
+                Self::Port(PortError::Unavailable(NO_ANSWER.to_owned()))
+            }
+        }
+    }
+}
+
+struct Described {
+    parameters: Vec<u32>,
+    columns: Vec<(String, Rendering)>,
+    types: Vec<DataType>,
+}
+
+struct Running<'r> {
+    wire: &'r mut Wire,
+    query: &'r Query,
+    alias: &'r str,
+}
+
+/// Runs a query. Whatever comes out, the connection must not be used again.
+pub(super) async fn run(
+    wire: &mut Wire,
+    organization: OrganizationId,
+    query: &Query,
+    alias: &str,
+) -> Result<QueryResult, Failure> {
+    let mut running = Running { wire, query, alias };
+    let most = query.limits.time + GRACE;
+    match tokio::time::timeout(most, running.run(organization)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(too_slow(&query.limits)),
+    }
+}
+
+fn too_slow(limits: &QueryLimits) -> Failure {
+    let seconds = limits.time.as_secs_f64();
+    Failure::Exceeded(format!(
+        "the query took longer than {seconds} s and was cancelled"
+    ))
+}
+
+fn too_large(limits: &QueryLimits) -> Failure {
+    let size = limits.bytes >> 20;
+    Failure::Exceeded(format!(
+        "the result is larger than {size} MiB: select fewer columns or rows, or aggregate"
+    ))
+}
+
+fn too_many(limits: &QueryLimits) -> Failure {
+    Failure::Exceeded(format!(
+        "the result has more than {} rows: aggregate, filter, or add a LIMIT",
+        grouped(limits.rows)
+    ))
+}
+
+/// `10000` as `10,000`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+impl Running<'_> {
+    async fn run(&mut self, organization: OrganizationId) -> Result<QueryResult, Failure> {
+        self.set_up(organization)
+            .await
+            .map_err(|failure| Failure::Stale(Box::new(failure)))?;
+        let described = self.described().await?;
+        self.check_count(described.parameters.len())?;
+        if described
+            .columns
+            .iter()
+            .any(|(_, rendering)| *rendering == Rendering::ByServer)
+        {
+            let rendered = self.rendered_by_server(&described);
+            self.prepare(&rendered)?;
+            self.wire.send().await?;
+            self.described().await?;
+        }
+        self.bind(&described.parameters)?;
+        self.wire
+            .allow_rows_of(self.query.limits.bytes.saturating_add(1 << 20));
+        self.wire.send().await?;
+        let rows = self.rows(&described.columns).await?;
+        let columns = described
+            .columns
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        Ok(QueryResult {
+            columns,
+            types: described.types,
+            rows,
+        })
+    }
+
+    /// Sends the platform's own statements, and the query after them to be prepared; waits until
+    /// the former are done.
+    async fn set_up(&mut self, organization: OrganizationId) -> Result<(), Failure> {
+        // The query's text never goes this way.
+        let ours = [NAMING, &setup(organization, &self.query.limits)];
+        for statements in ours {
+            frontend::query(statements, &mut self.wire.outbox)?;
+        }
+        let plain = self.wrapped("*", "");
+        self.prepare(&plain)?;
+        self.wire.begin();
+        self.wire.send().await?;
+        for _ in ours {
+            self.finish_setup().await?;
+        }
+        Ok(())
+    }
+
+    /// The query as a subquery, which it must be to be anything at all: no statement but one that
+    /// reads can stand there.
+    fn wrapped(&self, columns: &str, names: &str) -> String {
+        let limit = self.query.limits.rows.saturating_add(1);
+        let (text, alias) = (self.query.text.as_str(), self.alias);
+        format!("select {columns} from (\n{text}\n) as {alias}{names} limit {limit}")
+    }
+
+    /// The same, with the columns rendered as JSON that only the server can render.
+    fn rendered_by_server(&self, described: &Described) -> String {
+        let (mut columns, mut names) = (Vec::new(), Vec::new());
+        for (index, (_, rendering)) in described.columns.iter().enumerate() {
+            names.push(format!("c{index}"));
+            columns.push(match rendering {
+                Rendering::ByServer => format!("pg_catalog.to_json(c{index})"),
+                _ => format!("c{index}"),
+            });
+        }
+        self.wrapped(&columns.join(", "), &format!("({})", names.join(", ")))
+    }
+
+    fn prepare(&mut self, statement: &str) -> Result<(), Failure> {
+        frontend::parse("", statement, [], &mut self.wire.outbox)?;
+        frontend::describe(b'S', "", &mut self.wire.outbox)?;
+        frontend::sync(&mut self.wire.outbox);
+        Ok(())
+    }
+
+    async fn finish_setup(&mut self) -> Result<(), Failure> {
+        loop {
+            match self.wire.receive().await? {
+                Message::ReadyForQuery(_) => return Ok(()),
+                Message::ErrorResponse(body) => return Err(server_error(&body)?.into()),
+                _ => {}
+            }
+        }
+    }
+
+    async fn described(&mut self) -> Result<Described, Failure> {
+        let mut described = Described {
+            parameters: Vec::new(),
+            columns: Vec::new(),
+            types: Vec::new(),
+        };
+        loop {
+            match self.wire.receive().await? {
+                Message::ParameterDescription(body) => {
+                    described.parameters = body.parameters().collect()?;
+                }
+                Message::RowDescription(body) => {
+                    described.types = body
+                        .fields()
+                        .map(|field| Ok(data_type(field.type_oid())))
+                        .collect()?;
+                    described.columns = body
+                        .fields()
+                        .map(|field| Ok((field.name().to_owned(), Rendering::of(field.type_oid()))))
+                        .collect()?;
+                }
+                Message::ReadyForQuery(_) => return Ok(described),
+                Message::ErrorResponse(body) => return Err(self.explain(server_error(&body)?)),
+                _ => {}
+            }
+        }
+    }
+
+    fn check_count(&self, wanted: usize) -> Result<(), Failure> {
+        let given = self.query.params.len();
+        if wanted == given {
+            return Ok(());
+        }
+        let text = format!("the query has {wanted} placeholders, but params has {given} values");
+        Err(Failure::Refused(text))
+    }
+
+    fn bind(&mut self, types: &[u32]) -> Result<(), Failure> {
+        let values = self.query.params.iter().zip(types);
+        let values = values.map(|(value, type_oid)| parameter(value, *type_oid));
+        let write = |value: Option<String>, buffer: &mut bytes::BytesMut| {
+            Ok(match value {
+                Some(text) => {
+                    buffer.extend_from_slice(text.as_bytes());
+                    IsNull::No
+                }
+                None => IsNull::Yes,
+            })
+        };
+        let outbox = &mut self.wire.outbox;
+        frontend::bind("", "", [], values, write, [], outbox).map_err(|error| match error {
+            BindError::Conversion(error) => io::Error::other(error),
+            BindError::Serialization(error) => error,
+        })?;
+        frontend::execute("", 0, outbox)?;
+        frontend::sync(outbox);
+        Ok(())
+    }
+
+    async fn rows(&mut self, columns: &[(String, Rendering)]) -> Result<Vec<String>, Failure> {
+        let limits = &self.query.limits;
+        let (mut rows, mut bytes) = (Vec::new(), 0_usize);
+        loop {
+            let message = match self.wire.receive().await {
+                Err(WireError::TooLong) => return Err(too_large(limits)),
+                other => other?,
+            };
+            match message {
+                Message::DataRow(body) => {
+                    if rows.len() >= limits.rows {
+                        return Err(too_many(limits));
+                    }
+                    let row = render(&body, columns)?;
+                    bytes = bytes.saturating_add(row.len() + 1);
+                    if bytes > limits.bytes {
+                        return Err(too_large(limits));
+                    }
+                    rows.push(row);
+                }
+                Message::ReadyForQuery(_) => return Ok(rows),
+                Message::ErrorResponse(body) => return Err(self.explain(server_error(&body)?)),
+                _ => {}
+            }
+        }
+    }
+
+    /// What the server says of the query, for the person who wrote it.
+    fn explain(&self, error: WireError) -> Failure {
+        let WireError::Server(error) = error else {
+            return error.into();
+        };
+        let class = error.code.get(..2).unwrap_or_default();
+        match (class, error.code.as_str()) {
+            (_, "57014") => too_slow(&self.query.limits),
+            // In a schema that the role may not use, there is no table.
+            (_, "42501" | "42P01") => Failure::Denied(self.told(&error)),
+            (_, "53300" | "55P03" | "40001" | "40P01") => Failure::Port(PortError::Busy(
+                "others hold what the query needs".to_owned(),
+            )),
+            (_, "54001") => Failure::Refused("the query is nested too deeply".to_owned()),
+            (_, "53200") => Failure::Refused("the query needs too much memory".to_owned()),
+            (_, "53400") => Failure::Refused("the query needs too much temporary space".to_owned()),
+            ("57" | "58" | "53" | "08", _) => WireError::Server(error).into(),
+            ("XX", _) => {
+                tracing::warn!(?error, "a query made the server fail");
+                Failure::Refused("the database cannot run this query".to_owned())
+            }
+            _ => Failure::Refused(self.told(&error)),
+        }
+    }
+
+    /// PostgreSQL's message, with its hint and the line.
+    fn told(&self, error: &ServerError) -> String {
+        // The name that stands for the query's end is nobody's business.
+        let mut text = error.message.replace(self.alias, "the query");
+        let lines = self.query.text.as_str().lines().count();
+        if let Some(line) = error.position.and_then(|position| self.line(position))
+            && line <= lines
+            && lines > 1
+        {
+            // Writing to a string cannot fail.
+            let _ = write!(text, " (line {line})");
+        }
+        if let Some(hint) = &error.hint {
+            text.push_str(". ");
+            text.push_str(hint);
+        }
+        text
+    }
+
+    /// The line of the query in which a character of its wrapped form stands.
+    fn line(&self, position: usize) -> Option<usize> {
+        let wrapped = self.wrapped("*", "");
+        let before = wrapped.chars().take(position.checked_sub(1)?);
+        before
+            .filter(|letter| *letter == '\n')
+            .count()
+            .checked_sub(1)
+            .map(|line| line + 1)
+    }
+}
+
+fn render(row: &DataRowBody, columns: &[(String, Rendering)]) -> Result<String, Failure> {
+    let mut json = String::with_capacity(row.buffer().len() + columns.len() * 3 + 2);
+    json.push('[');
+    let mut ranges = row.ranges();
+    let mut index = 0;
+    while let Some(range) = ranges.next()? {
+        if index > 0 {
+            json.push(',');
+        }
+        let rendering = columns
+            .get(index)
+            .map_or(Rendering::Text, |(_, rendering)| *rendering);
+        match range.and_then(|range| row.buffer().get(range)) {
+            Some(bytes) => rendering.push(&mut json, &String::from_utf8_lossy(bytes)),
+            None => json.push_str("null"),
+        }
+        index += 1;
+    }
+    json.push(']');
+    Ok(json)
+}
+
+fn setup(organization: OrganizationId, limits: &QueryLimits) -> String {
+    let milliseconds = limits.time.as_millis();
+    let path = format!(
+        "{}, {}",
+        ident(&schema_name(organization)),
+        ident(&platform_schema_name(organization))
+    );
+    let settings = [
+        ("statement_timeout", literal(&format!("{milliseconds}ms"))),
+        ("lock_timeout", literal("5s")),
+        ("idle_in_transaction_session_timeout", literal("30s")),
+        ("work_mem", literal("16MB")),
+        ("search_path", path),
+        ("timezone", literal("UTC")),
+        ("datestyle", literal("ISO, YMD")),
+        ("intervalstyle", literal("iso_8601")),
+        ("extra_float_digits", literal("1")),
+        ("bytea_output", literal("hex")),
+        ("standard_conforming_strings", literal("on")),
+        ("client_min_messages", literal("error")),
+    ];
+    let settings = settings.map(|(name, value)| format!("; SET LOCAL {name} = {value}"));
+    format!("BEGIN READ ONLY{}", settings.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_told_as_people_write_them() {
+        assert_eq!(grouped(10_000), "10,000");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+}

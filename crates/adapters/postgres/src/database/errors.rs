@@ -1,0 +1,278 @@
+//! What errors of the database mean to a caller of a port.
+
+use std::{fmt::Display, time::Duration};
+
+use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
+use diesel_async::AsyncPgConnection;
+use labdata_ports::PortError;
+
+use crate::database::transaction;
+
+/// What callers learn of a database that cannot be reached.
+pub(crate) const NO_ANSWER: &str = "the database does not answer";
+
+/// How often work that clashed with other transactions is done in all.
+const MAX_ATTEMPTS: u32 = 8;
+
+/// Why a statement or a transaction failed. It keeps the driver's error, so that the caller can
+/// still choose what a violated constraint means.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The database's.
+    Database(DieselError),
+    /// Found out by this adapter.
+    Port(PortError),
+}
+
+impl From<DieselError> for Fault {
+    fn from(error: DieselError) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<PortError> for Fault {
+    fn from(error: PortError) -> Self {
+        Self::Port(error)
+    }
+}
+
+impl From<Fault> for PortError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Database(error) => port_error(error),
+            Fault::Port(error) => error,
+        }
+    }
+}
+
+impl Fault {
+    /// Turns the violation of that constraint (a unique one, or a foreign key) into an error of
+    /// the caller's choice; everything else stays.
+    pub(crate) fn on_violation(self, constraint: &str, error: impl FnOnce() -> PortError) -> Self {
+        match self {
+            Self::Database(DieselError::DatabaseError(
+                DatabaseErrorKind::UniqueViolation | DatabaseErrorKind::ForeignKeyViolation,
+                information,
+            )) if information.constraint_name() == Some(constraint) => Self::Port(error()),
+            other => other,
+        }
+    }
+}
+
+/// What went wrong, as far as it decides what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Another transaction was in the way; the whole may succeed when it is done again.
+    Clash,
+    /// Another transaction kept a lock for too long.
+    LockTimeout,
+    /// The connection broke, or the server goes down or comes up.
+    Broken,
+    /// Anything else.
+    Other,
+}
+
+pub(crate) fn kind_of(error: &DieselError) -> Kind {
+    match error {
+        DieselError::DatabaseError(kind, information) => kind_of_answer(*kind, &**information),
+        DieselError::BrokenTransactionManager => Kind::Broken,
+        DieselError::RollbackErrorOnCommit { commit_error, .. } => kind_of(commit_error),
+        _ => Kind::Other,
+    }
+}
+
+/// Whether the database refused a statement, so that nothing of it happened; a connection that broke
+/// leaves that open.
+pub(crate) fn is_refusal(error: &DieselError) -> bool {
+    matches!(error, DieselError::DatabaseError(..)) && kind_of(error) != Kind::Broken
+}
+
+fn kind_of_answer(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInformation) -> Kind {
+    // The driver tells these apart only by their text.
+    const BROKEN: [&str; 5] = [
+        "terminating connection",
+        "the database system is starting up",
+        "the database system is shutting down",
+        "the database system is in recovery mode",
+        "the database system is not yet accepting connections",
+    ];
+    let message = information.message();
+    match kind {
+        DatabaseErrorKind::SerializationFailure => Kind::Clash,
+        DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand => {
+            Kind::Broken
+        }
+        DatabaseErrorKind::Unknown if message == "deadlock detected" => Kind::Clash,
+        DatabaseErrorKind::Unknown if message.ends_with("due to lock timeout") => Kind::LockTimeout,
+        DatabaseErrorKind::Unknown if BROKEN.iter().any(|text| message.starts_with(text)) => {
+            Kind::Broken
+        }
+        _ => Kind::Other,
+    }
+}
+
+/// What an error of the database means where no constraint is expected to be violated.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "this is the form that `map_err` takes"
+)]
+pub(crate) fn port_error(error: DieselError) -> PortError {
+    match kind_of(&error) {
+        Kind::Clash => PortError::Busy("others keep changing the same rows".to_owned()),
+        Kind::LockTimeout => {
+            PortError::Busy("waited too long for rows that others hold".to_owned())
+        }
+        Kind::Broken => {
+            tracing::warn!(%error, "the connection to the database broke");
+            PortError::Unavailable(NO_ANSWER.to_owned())
+        }
+        Kind::Other => PortError::Internal(describe(&error)),
+    }
+}
+
+/// For the log: with what PostgreSQL says beside its message, but for the values of rows.
+fn describe(error: &DieselError) -> String {
+    match error {
+        DieselError::DatabaseError(_, information) => {
+            let table = information
+                .table_name()
+                .map(|table| format!(" (table {table})"));
+            format!("{error}{}", table.unwrap_or_default())
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// A row whose column cannot be what the entity needs.
+pub(crate) fn corrupt(table: &str, column: &str, id: impl Display) -> PortError {
+    PortError::Corrupt(format!("labdata.{table}.{column} of {id}"))
+}
+
+/// Counts attempts at work that may clash with other transactions.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    done: u32,
+}
+
+impl Attempts {
+    /// Whether the work should be done again after it failed so; waits a little before.
+    pub(crate) async fn again(&mut self, fault: &Fault) -> bool {
+        let Fault::Database(error) = fault else {
+            return false;
+        };
+        self.done += 1;
+        if kind_of(error) != Kind::Clash || self.done >= MAX_ATTEMPTS {
+            return false;
+        }
+        tracing::debug!(attempt = self.done, %error, "clashed with another transaction");
+        tokio::time::sleep(Duration::from_millis(1_u64 << self.done)).await;
+        true
+    }
+}
+
+/// Does work again as long as it clashes with other transactions: `retried!(self.close_once(id))`
+/// for an `async fn` that ends in `Result<_, Fault>` and leaves no transaction open.
+macro_rules! retried {
+    ($work:expr) => {{
+        let mut attempts = $crate::database::errors::Attempts::default();
+        loop {
+            match $work.await {
+                Err(fault) if attempts.again(&fault).await => {}
+                outcome => break outcome,
+            }
+        }
+    }};
+}
+pub(crate) use retried;
+
+/// Ends a transaction as its outcome demands.
+pub(crate) async fn end<T>(
+    connection: &mut AsyncPgConnection,
+    outcome: Result<T, Fault>,
+) -> Result<T, Fault> {
+    match outcome {
+        Ok(value) => {
+            transaction::commit(connection).await?;
+            Ok(value)
+        }
+        Err(fault) => {
+            transaction::rollback(connection).await;
+            Err(fault)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn database_error(kind: DatabaseErrorKind, message: &str) -> DieselError {
+        DieselError::DatabaseError(kind, Box::new(message.to_owned()))
+    }
+
+    #[test]
+    fn clashes_and_lock_waits_are_busy_and_lost_connections_unavailable() {
+        use DatabaseErrorKind::{SerializationFailure, UnableToSendCommand, Unknown};
+        for (kind, message) in [
+            (SerializationFailure, "could not serialize access"),
+            (Unknown, "deadlock detected"),
+            (Unknown, "canceling statement due to lock timeout"),
+        ] {
+            let error = port_error(database_error(kind, message));
+            assert!(matches!(error, PortError::Busy(_)), "{message}: {error}");
+        }
+        for (kind, message) in [
+            (UnableToSendCommand, "connection closed"),
+            (
+                Unknown,
+                "terminating connection due to administrator command",
+            ),
+            (Unknown, "the database system is starting up"),
+        ] {
+            let error = port_error(database_error(kind, message));
+            assert!(
+                matches!(error, PortError::Unavailable(_)),
+                "{message}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_missing_row_is_never_taken_for_a_missing_thing() {
+        assert!(matches!(
+            port_error(DieselError::NotFound),
+            PortError::Internal(_)
+        ));
+    }
+
+    #[test]
+    fn what_is_unavailable_names_no_host() {
+        let error = database_error(
+            DatabaseErrorKind::UnableToSendCommand,
+            "error connecting to 10.0.0.1 as lab:secret",
+        );
+        assert_eq!(
+            port_error(error).to_string(),
+            "unavailable: the database does not answer"
+        );
+    }
+
+    #[tokio::test]
+    async fn only_clashes_are_tried_again_and_not_for_ever() {
+        let clash = Fault::from(database_error(
+            DatabaseErrorKind::Unknown,
+            "deadlock detected",
+        ));
+        let mut attempts = Attempts::default();
+        let mut tries = 1;
+        while attempts.again(&clash).await {
+            tries += 1;
+        }
+        assert_eq!(tries, MAX_ATTEMPTS);
+        assert!(
+            !Attempts::default()
+                .again(&Fault::from(DieselError::NotFound))
+                .await
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! Brings the database to the schema that this program needs.
+
+use std::collections::HashSet;
+
+use diesel::{
+    OptionalExtension, QueryableByName,
+    migration::{Migration, MigrationSource},
+    pg::Pg,
+    sql_types::{BigInt, Bool, Text},
+};
+use diesel_async::{
+    AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
+    async_connection_wrapper::AsyncConnectionWrapper,
+};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use labdata_ports::PortError;
+
+use crate::{
+    data::query::drop_platform_views,
+    database::{errors::port_error, pool::Database},
+};
+
+/// The platform's migrations, in the program itself.
+pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
+
+/// The advisory lock under which one server migrates while the others wait: "labdata" in ASCII.
+const LOCK: i64 = 0x6c_6162_6461_7461;
+
+#[derive(QueryableByName)]
+struct Found {
+    #[diesel(sql_type = Bool)]
+    found: bool,
+}
+
+#[derive(QueryableByName)]
+struct Applied {
+    #[diesel(sql_type = Text)]
+    version: String,
+}
+
+/// Applies what is missing; returns the names of what was applied. Racing servers wait for each
+/// other. When nothing is missing, that costs two queries and no lock.
+///
+/// # Errors
+/// [`PortError::Unavailable`] when the database does not answer; [`PortError::Internal`] when a
+/// migration fails, or the database is newer than this program.
+pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
+    let mut connection = database.dedicated().await?;
+    let known = versions()?;
+    let applied = applied(&mut connection).await.map_err(port_error)?;
+    if let Some(newer) = applied.iter().find(|version| !known.contains(*version)) {
+        return Err(PortError::Internal(format!(
+            "the database is newer than this program: it has migration {newer}"
+        )));
+    }
+    if applied.len() == known.len() {
+        return Ok(Vec::new());
+    }
+    prepare(&mut connection).await.map_err(port_error)?;
+    drop_platform_views(&mut connection)
+        .await
+        .map_err(port_error)?;
+    harness(connection, |harness| {
+        harness
+            .run_pending_migrations(MIGRATIONS)
+            .map(|applied| applied.iter().map(ToString::to_string).collect())
+    })
+    .await
+}
+
+/// Takes every migration back, the last one first, and with them all that the platform keeps.
+/// Schemas of organizations stay. For tests of the migrations.
+///
+/// # Errors
+/// As [`migrate`].
+pub async fn revert_all_migrations(database: &Database) -> Result<(), PortError> {
+    let mut connection = database.dedicated().await?;
+    prepare(&mut connection).await.map_err(port_error)?;
+    drop_platform_views(&mut connection)
+        .await
+        .map_err(port_error)?;
+    harness(connection, |harness| {
+        harness.revert_all_migrations(MIGRATIONS).map(|_| ())
+    })
+    .await
+}
+
+/// The versions of all migrations of this program.
+fn versions() -> Result<HashSet<String>, PortError> {
+    let migrations: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS
+        .migrations()
+        .map_err(|error| PortError::Internal(error.to_string()))?;
+    Ok(migrations
+        .iter()
+        .map(|migration| migration.name().version().to_string())
+        .collect())
+}
+
+/// The versions of the migrations that the database has.
+async fn applied(
+    connection: &mut AsyncPgConnection,
+) -> Result<HashSet<String>, diesel::result::Error> {
+    let record: Option<Found> = diesel::sql_query(
+        "SELECT to_regclass('labdata.__diesel_schema_migrations') IS NOT NULL AS found",
+    )
+    .get_result(connection)
+    .await
+    .optional()?;
+    if !record.is_some_and(|record| record.found) {
+        return Ok(HashSet::new());
+    }
+    let applied: Vec<Applied> =
+        diesel::sql_query("SELECT version::text FROM labdata.__diesel_schema_migrations")
+            .load(connection)
+            .await?;
+    Ok(applied.into_iter().map(|applied| applied.version).collect())
+}
+
+/// Waits until no other server migrates, and makes the schema for the record of migrations.
+async fn prepare(connection: &mut AsyncPgConnection) -> Result<(), diesel::result::Error> {
+    diesel::sql_query("SELECT pg_advisory_lock($1)")
+        .bind::<BigInt, _>(LOCK)
+        .execute(connection)
+        .await?;
+    connection
+        .batch_execute("CREATE SCHEMA IF NOT EXISTS labdata; SET search_path = labdata")
+        .await
+}
+
+type Harness = AsyncConnectionWrapper<AsyncPgConnection>;
+
+/// Runs diesel's own migration code, which blocks, on a thread of its own. The lock goes with the
+/// connection.
+async fn harness<T: Send + 'static>(
+    connection: AsyncPgConnection,
+    work: impl FnOnce(&mut Harness) -> diesel::migration::Result<T> + Send + 'static,
+) -> Result<T, PortError> {
+    let outcome = tokio::task::spawn_blocking(move || {
+        work(&mut Harness::from(connection)).map_err(|error| format!("migration failed: {error}"))
+    });
+    outcome
+        .await
+        .map_err(|error| PortError::Internal(format!("migration failed: {error}")))?
+        .map_err(PortError::Internal)
+}

@@ -1,0 +1,12 @@
+//! Connections, transactions, batching, SQL pieces and migrations.
+
+pub(crate) mod combine;
+pub(crate) mod errors;
+pub(crate) mod idempotency;
+pub(crate) mod listen;
+pub(crate) mod migrate;
+pub(crate) mod paging;
+pub(crate) mod pool;
+pub(crate) mod prepared;
+pub(crate) mod sql;
+pub(crate) mod transaction;

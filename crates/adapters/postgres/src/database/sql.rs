@@ -1,0 +1,262 @@
+//! Dynamic SQL: the only place where names become SQL text, and values become parameters.
+
+use diesel::{
+    QueryResult,
+    pg::Pg,
+    query_builder::{AstPass, BoxedSqlQuery, Query, QueryFragment, QueryId, SqlQuery},
+    sql_types::{
+        Array, BigInt, Bool, Date, Double, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid,
+    },
+};
+use labdata_domain::{
+    catalog::{Column, Table},
+    ids::OrganizationId,
+    scalar::{DataType, KeyValue, Scalar, Values},
+};
+
+/// A statement with its parameters.
+pub(crate) type Statement<'f> = BoxedSqlQuery<'f, Pg, SqlQuery>;
+
+/// A statement of that text, to which `$1`, `$2`, … are bound in turn.
+pub(crate) fn statement<'f>(text: String) -> Statement<'f> {
+    diesel::sql_query(text).into_boxed()
+}
+
+/// A statement that stays prepared on its connection: planned once, then one round trip. Only for
+/// statements of which there are few, as PostgreSQL keeps every one of them in memory until the
+/// connection ends ([`crate::database::pool`] ends them after a number of uses).
+pub(crate) struct Kept<Q>(pub(crate) Q);
+
+impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Kept<Q> {
+    fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        self.0.walk_ast(pass)
+    }
+
+    /// Diesel does not keep raw SQL by itself, as it cannot know how many texts there are.
+    fn is_safe_to_cache_prepared(&self, _: &Pg) -> QueryResult<bool> {
+        Ok(true)
+    }
+}
+
+impl<Q> QueryId for Kept<Q> {
+    type QueryId = ();
+
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<Q: Query> Query for Kept<Q> {
+    type SqlType = Q::SqlType;
+}
+
+/// A name as an SQL identifier.
+pub(crate) fn ident(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A text as an SQL literal; whatever `standard_conforming_strings` says.
+pub(crate) fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''").replace('\\', "\\\\");
+    if text.contains('\\') {
+        format!("E'{quoted}'")
+    } else {
+        format!("'{quoted}'")
+    }
+}
+
+/// The name of the schema that holds an organization's tables and views.
+pub(crate) fn schema_name(organization: OrganizationId) -> String {
+    format!("org_{}", organization.as_uuid().simple())
+}
+
+/// The name of the schema that holds the chunks behind an organization's raw tables.
+pub(crate) fn chunk_schema_name(organization: OrganizationId) -> String {
+    format!("org_{}_chunks", organization.as_uuid().simple())
+}
+
+/// Where an organization's tables are, quoted.
+#[derive(Clone, Debug)]
+pub(crate) struct Schemas {
+    tables: String,
+    chunks: String,
+}
+
+impl Schemas {
+    pub(crate) fn of(organization: OrganizationId) -> Self {
+        Self {
+            tables: ident(&schema_name(organization)),
+            chunks: ident(&chunk_schema_name(organization)),
+        }
+    }
+
+    /// The schema of tables and views.
+    pub(crate) fn tables(&self) -> &str {
+        &self.tables
+    }
+
+    /// The schema of chunks.
+    pub(crate) fn chunks(&self) -> &str {
+        &self.chunks
+    }
+
+    /// A table or view by its name.
+    pub(crate) fn table(&self, name: &str) -> String {
+        format!("{}.{}", self.tables, ident(name))
+    }
+
+    /// The chunks behind a raw table.
+    pub(crate) fn chunk_table(&self, name: &str) -> String {
+        format!("{}.{}", self.chunks, ident(name))
+    }
+}
+
+/// The SQL type of a column.
+pub(crate) const fn sql_type(data_type: DataType) -> &'static str {
+    match data_type {
+        DataType::String | DataType::Text => "text",
+        DataType::Integer => "bigint",
+        DataType::Float => "double precision",
+        DataType::Boolean => "boolean",
+        DataType::Datetime => "timestamptz",
+        DataType::Date => "date",
+        DataType::Uuid => "uuid",
+        DataType::Json => "jsonb",
+    }
+}
+
+/// The type of a key or reference: texts compare by their bytes, which is fast and the same on
+/// every server.
+pub(crate) fn key_type(data_type: DataType) -> String {
+    match data_type {
+        DataType::String | DataType::Text => "text COLLATE \"C\"".to_owned(),
+        other => sql_type(other).to_owned(),
+    }
+}
+
+/// A table's primary key column, quoted.
+pub(crate) fn primary_key(table: &Table) -> String {
+    table
+        .primary_key()
+        .map_or_else(|| ident("id"), |(_, key)| ident(&key.name))
+}
+
+/// The type of a table's primary key.
+pub(crate) fn primary_key_type(table: &Table) -> DataType {
+    table
+        .primary_key()
+        .map_or(DataType::String, |(_, key)| key.data_type)
+}
+
+/// An expression that renders a column's value so that JSON shows it as a write accepts it.
+pub(crate) fn rendered(data_type: DataType, expression: &str) -> String {
+    match data_type {
+        DataType::Datetime => format!(
+            "rtrim(rtrim(to_char({expression} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US'), '0'), '.') || 'Z'"
+        ),
+        _ => expression.to_owned(),
+    }
+}
+
+/// The select list that renders all of a table's columns, the server's own included, under their
+/// names in reads.
+pub(crate) fn rendered_columns(table: &Table, alias: &str) -> String {
+    let own = table
+        .columns
+        .iter()
+        .map(|column| rendered_column(column, alias));
+    let system = labdata_domain::catalog::SYSTEM_COLUMNS
+        .iter()
+        .map(|(name, data_type)| {
+            format!(
+                "{} AS {}",
+                rendered(*data_type, &format!("{alias}.{}", ident(name))),
+                ident(name)
+            )
+        });
+    own.chain(system).collect::<Vec<_>>().join(", ")
+}
+
+/// One column, rendered under its name in reads.
+pub(crate) fn rendered_column(column: &Column, alias: &str) -> String {
+    let expression = format!("{alias}.{}", ident(&column.sql_name()));
+    format!(
+        "{} AS {}",
+        rendered(column.data_type, &expression),
+        ident(&column.name)
+    )
+}
+
+/// Binds a column of values as an array.
+pub(crate) fn bind_values<'f>(statement: Statement<'f>, values: &'f Values) -> Statement<'f> {
+    match values {
+        Values::Text(v) => statement.bind::<Array<Nullable<Text>>, _>(v),
+        Values::Integer(v) => statement.bind::<Array<Nullable<BigInt>>, _>(v),
+        Values::Float(v) => statement.bind::<Array<Nullable<Double>>, _>(v),
+        Values::Boolean(v) => statement.bind::<Array<Nullable<Bool>>, _>(v),
+        Values::Datetime(v) => statement.bind::<Array<Nullable<Timestamptz>>, _>(v),
+        Values::Date(v) => statement.bind::<Array<Nullable<Date>>, _>(v),
+        Values::Uuid(v) => statement.bind::<Array<Nullable<SqlUuid>>, _>(v),
+        Values::Json(v) => statement.bind::<Array<Nullable<Jsonb>>, _>(v),
+    }
+}
+
+/// Binds one value.
+pub(crate) fn bind_scalar<'f>(statement: Statement<'f>, scalar: &'f Scalar) -> Statement<'f> {
+    match scalar {
+        Scalar::Text(v) => statement.bind::<Text, _>(v),
+        Scalar::Integer(v) => statement.bind::<BigInt, _>(*v),
+        Scalar::Float(v) => statement.bind::<Double, _>(*v),
+        Scalar::Boolean(v) => statement.bind::<Bool, _>(*v),
+        Scalar::Datetime(v) => statement.bind::<Timestamptz, _>(*v),
+        Scalar::Date(v) => statement.bind::<Date, _>(*v),
+        Scalar::Uuid(v) => statement.bind::<SqlUuid, _>(*v),
+        Scalar::Json(v) => statement.bind::<Jsonb, _>(v),
+    }
+}
+
+/// A key as the database wrote it as text, read back with its type.
+pub(crate) fn key_from_text(text: String, data_type: DataType) -> KeyValue {
+    match data_type {
+        DataType::Integer => text.parse().map_or(KeyValue::Text(text), KeyValue::Integer),
+        DataType::Uuid => text.parse().map_or(KeyValue::Text(text), KeyValue::Uuid),
+        _ => KeyValue::Text(text),
+    }
+}
+
+/// Keys as a column of values.
+pub(crate) fn key_values(keys: impl IntoIterator<Item = KeyValue>, data_type: DataType) -> Values {
+    let keys = keys.into_iter();
+    let mut values = Values::with_capacity(data_type, keys.size_hint().0);
+    keys.for_each(|key| values.push(key.into()));
+    values
+}
+
+/// The values at these indices.
+pub(crate) fn gather(values: &Values, rows: &[usize]) -> Values {
+    fn pick<T: Clone>(vector: &[Option<T>], rows: &[usize]) -> Vec<Option<T>> {
+        rows.iter()
+            .map(|row| vector.get(*row).cloned().flatten())
+            .collect()
+    }
+    match values {
+        Values::Text(v) => Values::Text(pick(v, rows)),
+        Values::Integer(v) => Values::Integer(pick(v, rows)),
+        Values::Float(v) => Values::Float(pick(v, rows)),
+        Values::Boolean(v) => Values::Boolean(pick(v, rows)),
+        Values::Datetime(v) => Values::Datetime(pick(v, rows)),
+        Values::Date(v) => Values::Date(pick(v, rows)),
+        Values::Uuid(v) => Values::Uuid(pick(v, rows)),
+        Values::Json(v) => Values::Json(pick(v, rows)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_or_text_breaks_out_of_its_quotes() {
+        assert_eq!(ident("a\"; drop"), "\"a\"\"; drop\"");
+        assert_eq!(literal("o'hara"), "'o''hara'");
+        assert_eq!(literal("a\\'"), "E'a\\\\'''");
+    }
+}

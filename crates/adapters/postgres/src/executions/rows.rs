@@ -1,0 +1,206 @@
+//! Rows of executions, and how one of them is read, locked and changed.
+
+use diesel::{prelude::*, sql_types::Text};
+use diesel_async::RunQueryDsl;
+use labdata_domain::{
+    executions::{Execution, ExecutionState, Origin},
+    ids::{ApiKeyId, ExecutionId, FileId, JobId, OrganizationId, UserId},
+    runs::PlatformRun,
+};
+use labdata_ports::PortError;
+use serde_json::Value;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::{
+    database::{
+        errors::{Fault, corrupt},
+        pool::Connection,
+    },
+    schema::{job, job_execution},
+};
+
+#[derive(Queryable, QueryableByName, Selectable)]
+#[diesel(table_name = job_execution)]
+pub(crate) struct ExecutionRow {
+    id: Uuid,
+    job_id: Uuid,
+    #[diesel(select_expression = job::name, sql_type = Text)]
+    job_name: String,
+    origin: String,
+    status: String,
+    deadline: Option<OffsetDateTime>,
+    error_message: Option<String>,
+    created_at: OffsetDateTime,
+    started_at: Option<OffsetDateTime>,
+    completed_at: Option<OffsetDateTime>,
+    script_version: Option<i64>,
+    trigger_file_id: Option<Uuid>,
+    parameters: Option<Value>,
+    source_execution_id: Option<Uuid>,
+    exit_code: Option<i64>,
+}
+
+impl ExecutionRow {
+    fn origin(&mut self) -> Result<Origin, PortError> {
+        let broken = |column| corrupt("job_execution", column, self.id);
+        match self.origin.as_str() {
+            "off_platform" => Ok(Origin::OffPlatform),
+            "data_write" => Ok(Origin::DataWrite),
+            "platform" => Ok(Origin::Platform(PlatformRun {
+                script_version: self
+                    .script_version
+                    .and_then(|version| u32::try_from(version).ok())
+                    .ok_or_else(|| broken("script_version"))?,
+                trigger_file: self.trigger_file_id.map(FileId::new),
+                parameters: match self.parameters.take() {
+                    Some(Value::Object(parameters)) => parameters,
+                    _ => return Err(broken("parameters")),
+                },
+                source: self.source_execution_id.map(ExecutionId::new),
+                exit_code: self
+                    .exit_code
+                    .map(|code| i32::try_from(code).map_err(|_| broken("exit_code")))
+                    .transpose()?,
+            })),
+            _ => Err(broken("origin")),
+        }
+    }
+
+    fn state(&self) -> Result<ExecutionState, PortError> {
+        let at = || {
+            self.completed_at
+                .ok_or_else(|| corrupt("job_execution", "completed_at", self.id))
+        };
+        match self.status.as_str() {
+            "queued" => Ok(ExecutionState::Queued),
+            "running" => Ok(ExecutionState::Running {
+                deadline: self.deadline,
+            }),
+            "completed" => Ok(ExecutionState::Completed { at: at()? }),
+            "failed" => Ok(ExecutionState::Failed {
+                at: at()?,
+                error: self.error_message.clone(),
+            }),
+            "cancelled" => Ok(ExecutionState::Cancelled { at: at()? }),
+            _ => Err(corrupt("job_execution", "status", self.id)),
+        }
+    }
+}
+
+impl TryFrom<ExecutionRow> for Execution {
+    type Error = PortError;
+
+    fn try_from(mut row: ExecutionRow) -> Result<Self, PortError> {
+        Ok(Self {
+            id: ExecutionId::new(row.id),
+            job_id: JobId::new(row.job_id),
+            origin: row.origin()?,
+            state: row.state()?,
+            created_at: row.created_at,
+            started_at: row.started_at,
+            job_name: row.job_name,
+        })
+    }
+}
+
+pub(crate) async fn load(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: ExecutionId,
+) -> Result<Execution, Fault> {
+    let row: Option<ExecutionRow> = job_execution::table
+        .inner_join(job::table)
+        .filter(job_execution::id.eq(id.as_uuid()))
+        .filter(job_execution::organization_id.eq(organization.as_uuid()))
+        .select(ExecutionRow::as_select())
+        .first(connection)
+        .await
+        .optional()?;
+    let row = row.ok_or(PortError::NotFound("execution"))?;
+    Ok(row.try_into()?)
+}
+
+/// Stores a new execution. What it depends on but is not the organization's is not found.
+pub(crate) async fn insert(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    execution: &Execution,
+    started_by: UserId,
+    api_key: Option<ApiKeyId>,
+) -> Result<(), Fault> {
+    let run = execution.origin.run();
+    diesel::insert_into(job_execution::table)
+        .values((
+            job_execution::id.eq(execution.id.as_uuid()),
+            job_execution::organization_id.eq(organization.as_uuid()),
+            job_execution::job_id.eq(execution.job_id.as_uuid()),
+            job_execution::origin.eq(execution.origin.as_str()),
+            job_execution::status.eq(execution.state.as_str()),
+            job_execution::deadline.eq(execution.state.deadline()),
+            job_execution::error_message.eq(execution.state.error()),
+            job_execution::started_by.eq(started_by.as_uuid()),
+            job_execution::api_key_id.eq(api_key.map(ApiKeyId::as_uuid)),
+            job_execution::created_at.eq(execution.created_at),
+            job_execution::started_at.eq(execution.started_at),
+            job_execution::completed_at.eq(execution.state.completed_at()),
+            job_execution::script_version.eq(run.map(|run| i64::from(run.script_version))),
+            job_execution::trigger_file_id
+                .eq(run.and_then(|run| run.trigger_file).map(FileId::as_uuid)),
+            job_execution::parameters.eq(run.map(|run| Value::Object(run.parameters.clone()))),
+            job_execution::source_execution_id
+                .eq(run.and_then(|run| run.source).map(ExecutionId::as_uuid)),
+            job_execution::exit_code.eq(run.and_then(|run| run.exit_code).map(i64::from)),
+        ))
+        .execute(connection)
+        .await
+        .map_err(|error| {
+            Fault::from(error)
+                .on_violation("job_execution_job_id_fkey", || PortError::NotFound("job"))
+                .on_violation("job_execution_started_by_fkey", || {
+                    PortError::NotFound("user")
+                })
+                .on_violation("job_execution_source_execution_id_fkey", || {
+                    PortError::NotFound("execution")
+                })
+        })?;
+    Ok(())
+}
+
+/// Reads an execution that nobody else changes, and under which nobody writes, until the
+/// transaction ends.
+pub(crate) async fn lock(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: ExecutionId,
+) -> Result<Execution, Fault> {
+    job_execution::table
+        .filter(job_execution::id.eq(id.as_uuid()))
+        .filter(job_execution::organization_id.eq(organization.as_uuid()))
+        .select(job_execution::id)
+        .for_update()
+        .first::<Uuid>(connection)
+        .await
+        .optional()?
+        .ok_or(PortError::NotFound("execution"))?;
+    load(connection, organization, id).await
+}
+
+/// Stores how an execution stands now, and what its script exited with.
+pub(crate) async fn store_state(
+    connection: &mut Connection,
+    execution: &Execution,
+) -> Result<(), Fault> {
+    let exit_code = execution.origin.run().and_then(|run| run.exit_code);
+    diesel::update(job_execution::table.find(execution.id.as_uuid()))
+        .set((
+            job_execution::status.eq(execution.state.as_str()),
+            job_execution::started_at.eq(execution.started_at),
+            job_execution::completed_at.eq(execution.state.completed_at()),
+            job_execution::error_message.eq(execution.state.error()),
+            job_execution::exit_code.eq(exit_code.map(i64::from)),
+        ))
+        .execute(connection)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,440 @@
+//! Records of files.
+
+pub(crate) mod conditions;
+pub(crate) mod index;
+pub(crate) mod list;
+pub(crate) mod rows;
+pub(crate) mod sweep;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use labdata_domain::{
+    executions::ExecutionState,
+    files::{File, FileFilter, FileState, ObjectKey, StoredBytes},
+    ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
+    page::{Cursor, Page, PageRequest},
+    triggers::event::EventKind,
+};
+use labdata_ports::{
+    PortError,
+    files::{AddFileError, ConfirmFileError, FileRepository, Recorded},
+};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::{
+    database::{
+        errors::{Fault, corrupt, end, port_error, retried},
+        pool::{Connection, Database},
+        transaction,
+    },
+    files::{
+        index::{Memory, Segments, index_new},
+        list::listed,
+        rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash, size_column},
+    },
+    schema::{file, instrument, job_execution},
+    triggers::events,
+};
+
+/// How often a record is looked for and inserted in turn while others delete and insert it.
+const MAX_ROUNDS: u32 = 16;
+
+/// Records of files in PostgreSQL.
+#[derive(Clone, Debug)]
+pub struct PgFileRepository {
+    database: Database,
+    segments: Segments,
+    /// Shared by all copies.
+    memory: Arc<Memory>,
+}
+
+impl PgFileRepository {
+    /// The repository over that database.
+    #[must_use]
+    pub fn new(database: Database) -> Self {
+        Self {
+            database,
+            segments: Segments::default(),
+            memory: Arc::default(),
+        }
+    }
+
+    /// The same with an index of other segments.
+    #[must_use]
+    pub fn with_segments(self, segments: Segments) -> Self {
+        Self { segments, ..self }
+    }
+
+    async fn add_once(
+        &self,
+        organization: OrganizationId,
+        file: &File,
+        now: OffsetDateTime,
+    ) -> Result<Result<Recorded, AddFileError>, Fault> {
+        let mut connection = self.database.connection().await?;
+        transaction::begin(&mut connection).await?;
+        let outcome = add(&mut connection, organization, file, now).await;
+        end(&mut connection, outcome).await
+    }
+
+    async fn confirm_once(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        confirmed: FileState,
+    ) -> Result<Result<(File, bool), ConfirmFileError>, Fault> {
+        let mut connection = self.database.connection().await?;
+        transaction::begin(&mut connection).await?;
+        let outcome = confirm(&mut connection, organization, id, confirmed).await;
+        end(&mut connection, outcome).await
+    }
+}
+
+/// Locks what the file depends on, so that it stays as it is until the record is stored; `Some`
+/// when that forbids the file.
+async fn check_attribution(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    file: &File,
+    now: OffsetDateTime,
+) -> Result<Option<AddFileError>, Fault> {
+    if let Some(execution) = file.attribution.execution() {
+        match execution_is_open(connection, organization, execution, now).await? {
+            None => return Ok(Some(AddFileError::UnknownExecution)),
+            Some(false) => return Ok(Some(AddFileError::ExecutionClosed)),
+            Some(true) => {}
+        }
+    }
+    if let Some(instrument) = file.attribution.instrument()
+        && !instrument_exists(connection, organization, instrument).await?
+    {
+        return Ok(Some(AddFileError::UnknownInstrument));
+    }
+    Ok(None)
+}
+
+async fn execution_is_open(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    execution: ExecutionId,
+    now: OffsetDateTime,
+) -> Result<Option<bool>, Fault> {
+    let found: Option<(String, Option<OffsetDateTime>)> = job_execution::table
+        .filter(job_execution::id.eq(execution.as_uuid()))
+        .filter(job_execution::organization_id.eq(organization.as_uuid()))
+        .select((job_execution::status, job_execution::deadline))
+        .for_share()
+        .first(connection)
+        .await
+        .optional()?;
+    Ok(found.map(|(status, deadline)| {
+        let state = ExecutionState::Running { deadline };
+        status == state.as_str() && state.is_open(now)
+    }))
+}
+
+async fn instrument_exists(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    instrument: InstrumentId,
+) -> Result<bool, Fault> {
+    let found: Option<Uuid> = instrument::table
+        .filter(instrument::id.eq(instrument.as_uuid()))
+        .filter(instrument::organization_id.eq(organization.as_uuid()))
+        .select(instrument::id)
+        .for_key_share()
+        .first(connection)
+        .await
+        .optional()?;
+    Ok(found.is_some())
+}
+
+/// The record of that path of the instrument, locked.
+async fn standing_record(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    file: &File,
+) -> Result<Option<File>, Fault> {
+    let Some(instrument) = file.attribution.instrument() else {
+        return Ok(None);
+    };
+    let row: Option<FileRow> = file::table
+        .filter(file::organization_id.eq(organization.as_uuid()))
+        .filter(file::instrument_id.eq(instrument.as_uuid()))
+        .filter(file::path_hash.eq(path_hash(&file.path).to_vec()))
+        .select(FileRow::as_select())
+        .for_update()
+        .first(connection)
+        .await
+        .optional()?;
+    Ok(row.map(File::try_from).transpose()?)
+}
+
+async fn add(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    file: &File,
+    now: OffsetDateTime,
+) -> Result<Result<Recorded, AddFileError>, Fault> {
+    if let Some(refusal) = check_attribution(connection, organization, file, now).await? {
+        return Ok(Err(refusal));
+    }
+    for _ in 0..MAX_ROUNDS {
+        if let Some(standing) = standing_record(connection, organization, file).await? {
+            return take_over(connection, organization, standing, file).await;
+        }
+        // A racing insertion of the same path is waited for; the next round finds its record.
+        let stored = diesel::insert_into(file::table)
+            .values((IdentityRow::of(organization, file), UploadRow::of(file)?))
+            .on_conflict((file::instrument_id, file::path_hash))
+            .filter_target(file::instrument_id.is_not_null())
+            .do_nothing()
+            .execute(connection)
+            .await?;
+        if stored == 1 {
+            record_upload(connection, organization, file).await?;
+            return Ok(Ok(Recorded {
+                file: file.clone(),
+                abandoned: None,
+            }));
+        }
+    }
+    Err(PortError::Busy("others keep changing the same file".to_owned()).into())
+}
+
+/// A record that awaits its bytes gives way to the new one; a confirmed one does not.
+async fn take_over(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    standing: File,
+    file: &File,
+) -> Result<Result<Recorded, AddFileError>, Fault> {
+    let FileState::AwaitingBytes {
+        object, expires_at, ..
+    } = standing.state
+    else {
+        return Ok(Err(AddFileError::PathTaken));
+    };
+    diesel::update(file::table.find(standing.id.as_uuid()))
+        .set(UploadRow::of(file)?)
+        .execute(connection)
+        .await?;
+    let recorded = File {
+        id: standing.id,
+        created_at: standing.created_at,
+        ..file.clone()
+    };
+    record_upload(connection, organization, &recorded).await?;
+    Ok(Ok(Recorded {
+        file: recorded,
+        abandoned: (object != file.state.object()).then_some((object, expires_at)),
+    }))
+}
+
+/// Stores the event of a file that is confirmed now.
+async fn record_upload(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    file: &File,
+) -> Result<(), Fault> {
+    match file.state.uploaded_at() {
+        None => Ok(()),
+        Some(at) => {
+            let uploaded = EventKind::FileUploaded(file.id);
+            events::record(connection, organization, uploaded, at).await
+        }
+    }
+}
+
+async fn confirm(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: FileId,
+    confirmed: FileState,
+) -> Result<Result<(File, bool), ConfirmFileError>, Fault> {
+    let row: Option<FileRow> = file::table
+        .filter(file::id.eq(id.as_uuid()))
+        .filter(file::organization_id.eq(organization.as_uuid()))
+        .select(FileRow::as_select())
+        .for_update()
+        .first(connection)
+        .await
+        .optional()?;
+    let standing = File::try_from(row.ok_or(PortError::NotFound("file"))?)?;
+    if let FileState::Confirmed { .. } = standing.state {
+        return Ok(Ok((standing, false)));
+    }
+    if standing.state.object() != confirmed.object() {
+        return Ok(Err(ConfirmFileError::Superseded));
+    }
+    diesel::update(file::table.find(id.as_uuid()))
+        .set((
+            file::status.eq(confirmed.as_str()),
+            StateColumns::of(&confirmed)?,
+        ))
+        .execute(connection)
+        .await?;
+    let file = File {
+        state: confirmed,
+        ..standing
+    };
+    record_upload(connection, organization, &file).await?;
+    Ok(Ok((file, true)))
+}
+
+#[async_trait]
+impl FileRepository for PgFileRepository {
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        file: &File,
+        now: OffsetDateTime,
+    ) -> Result<Recorded, AddFileError> {
+        let added = retried!(self.add_once(organization, file, now));
+        added.map_err(PortError::from)?
+    }
+
+    async fn get(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
+        let mut connection = self.database.connection().await?;
+        let row: Option<FileRow> = file::table
+            .filter(file::id.eq(id.as_uuid()))
+            .filter(file::organization_id.eq(organization.as_uuid()))
+            .select(FileRow::as_select())
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        row.ok_or(PortError::NotFound("file"))?.try_into()
+    }
+
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        filter: &FileFilter,
+        page: PageRequest,
+    ) -> Result<Page<File>, PortError> {
+        let (database, memory) = (self.database.clone(), self.memory.clone());
+        let filter = filter.clone();
+        let listing = async move {
+            let mut connection = database.connection().await?;
+            Ok::<_, PortError>(listed(&mut connection, &memory, organization, &filter, page).await?)
+        };
+        let rows = self.database.beside_connections(listing).await??;
+        let mut files = Vec::with_capacity(rows.len());
+        for row in rows {
+            let file = File::try_from(row)?;
+            let place = file
+                .place()
+                .ok_or_else(|| corrupt("file", "status", file.id))?;
+            files.push((place, file));
+        }
+        let page = Page::from_overfetched(files, page.limit, |(place, _): &(Cursor, File)| *place);
+        Ok(Page {
+            items: page.items.into_iter().map(|(_, file)| file).collect(),
+            next: page.next,
+        })
+    }
+
+    async fn index_new(&self, before: OffsetDateTime) -> Result<u64, PortError> {
+        index_new(&self.database, self.segments, before).await
+    }
+
+    async fn confirm(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        object: ObjectKey,
+        bytes: StoredBytes,
+        now: OffsetDateTime,
+    ) -> Result<(File, bool), ConfirmFileError> {
+        let confirmed = FileState::Confirmed {
+            object,
+            bytes,
+            uploaded_at: now,
+        };
+        let outcome = retried!(self.confirm_once(organization, id, confirmed));
+        outcome.map_err(PortError::from)?
+    }
+
+    async fn note_received(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+        bytes: StoredBytes,
+    ) -> Result<(), PortError> {
+        let mut connection = self.database.connection().await?;
+        diesel::update(
+            file::table
+                .filter(file::organization_id.eq(organization.as_uuid()))
+                .filter(file::object_key.eq(object.as_uuid()))
+                .filter(file::upload_expires_at.is_not_null()),
+        )
+        .set((
+            file::size_bytes.eq(Some(size_column(bytes)?)),
+            file::crc32c.eq(Some(bytes.crc32c.to_base64())),
+        ))
+        .execute(&mut connection)
+        .await
+        .map_err(port_error)?;
+        Ok(())
+    }
+
+    async fn discard(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        object: ObjectKey,
+    ) -> Result<(), ConfirmFileError> {
+        let mut connection = self.database.connection().await?;
+        let removed = diesel::delete(
+            file::table
+                .filter(file::id.eq(id.as_uuid()))
+                .filter(file::organization_id.eq(organization.as_uuid()))
+                .filter(file::object_key.eq(object.as_uuid()))
+                .filter(file::upload_expires_at.is_not_null()),
+        )
+        .execute(&mut connection)
+        .await
+        .map_err(port_error)?;
+        if removed == 1 {
+            return Ok(());
+        }
+        drop(connection);
+        self.get(organization, id).await?;
+        Err(ConfirmFileError::Superseded)
+    }
+
+    async fn take_expired(
+        &self,
+        before: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError> {
+        sweep::take_expired(&self.database, before, limit).await
+    }
+
+    async fn unreferenced(
+        &self,
+        objects: &[(OrganizationId, ObjectKey)],
+    ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError> {
+        sweep::unreferenced(&self.database, objects).await
+    }
+
+    async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
+        let mut connection = self.database.connection().await?;
+        let row: Option<FileRow> = diesel::delete(
+            file::table
+                .filter(file::id.eq(id.as_uuid()))
+                .filter(file::organization_id.eq(organization.as_uuid())),
+        )
+        .returning(FileRow::as_returning())
+        .get_result(&mut connection)
+        .await
+        .optional()
+        .map_err(port_error)?;
+        row.ok_or(PortError::NotFound("file"))?.try_into()
+    }
+}

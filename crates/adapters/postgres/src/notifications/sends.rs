@@ -1,0 +1,174 @@
+//! Sending notifications: the database's function counts and stores, and sends of an organization
+//! that arrive together share a statement, which is a transaction by itself.
+
+use std::sync::Arc;
+
+use diesel::{
+    prelude::*,
+    result::Error as DieselError,
+    sql_types::{Array, BigInt, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::{
+    ids::{ApiKeyId, OrganizationId, UserId},
+    notifications::{Caps, PLATFORM, Sent},
+};
+use labdata_ports::{
+    PortError,
+    notifications::{NewNotification, SendError},
+};
+use serde_json::Value;
+use time::OffsetDateTime;
+
+use crate::database::{
+    combine::{Combiner, Fate},
+    errors::{Fault, is_refusal, port_error, retried},
+    pool::Database,
+    sql::Kept,
+};
+
+/// How many batches of an organization may be under way: they would wait for its lock.
+const LANES: usize = 1;
+
+/// What `labdata.send_notification` answers.
+#[derive(Clone, Debug, QueryableByName)]
+struct Answer {
+    #[diesel(sql_type = Text)]
+    outcome: String,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    hour_at: Option<OffsetDateTime>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    day_at: Option<OffsetDateTime>,
+}
+
+/// A notification and whom it is for.
+#[derive(Clone, Debug)]
+struct Send {
+    organization: OrganizationId,
+    user: UserId,
+    new: NewNotification,
+    caps: Caps,
+}
+
+/// Sends, those of one organization combined.
+#[derive(Clone, Debug)]
+pub(crate) struct Sends {
+    database: Database,
+    combiner: Arc<Combiner<OrganizationId, Send, Answer>>,
+}
+
+impl Sends {
+    pub(crate) fn new(database: Database) -> Self {
+        Self {
+            database,
+            combiner: Arc::new(Combiner::new(LANES)),
+        }
+    }
+
+    pub(crate) async fn send(
+        &self,
+        organization: OrganizationId,
+        user: UserId,
+        new: &NewNotification,
+        caps: Caps,
+    ) -> Result<Sent, SendError> {
+        let send = Send {
+            organization,
+            user,
+            new: new.clone(),
+            caps,
+        };
+        let answer = self.answer(send).await?;
+        match answer.outcome.as_str() {
+            "delivered" => Ok(Sent::Delivered(new.id)),
+            "deduplicated" => Ok(Sent::Deduplicated),
+            "muted" => Ok(Sent::Muted),
+            "unknown_key" => Err(PortError::NotFound("API key").into()),
+            other => {
+                caps.place(new.now, answer.hour_at, answer.day_at)?;
+                Err(PortError::Internal(format!("a notification was {other}")).into())
+            }
+        }
+    }
+
+    async fn answer(&self, send: Send) -> Result<Answer, PortError> {
+        if !self.database.is_in_unit_of_work() {
+            let database = self.database.clone();
+            let fate = self
+                .combiner
+                .submit(send.organization, send.clone(), move |_, batch| {
+                    let database = database.clone();
+                    async move { send_batch(&database, &batch).await }
+                });
+            match fate.await {
+                Fate::Done(answer) => return Ok(answer),
+                Fate::Unknown(why) => return Err(PortError::Unavailable(why)),
+                Fate::Alone => {}
+            }
+        }
+        Ok(retried!(self.send_alone(&send))?)
+    }
+
+    async fn send_alone(&self, send: &Send) -> Result<Answer, Fault> {
+        let mut connection = self.database.connection().await?;
+        let answers = deliver(&mut connection, std::slice::from_ref(send)).await;
+        let answers = answers.map_err(|error| {
+            Fault::from(error)
+                .on_violation("notification_user_id_fkey", || PortError::NotFound("user"))
+        })?;
+        let answer = answers.into_iter().next();
+        answer.ok_or_else(|| PortError::Internal("a send has no answer".to_owned()).into())
+    }
+}
+
+/// Sends a batch in one transaction.
+async fn send_batch(database: &Database, batch: &[Send]) -> Vec<Fate<Answer>> {
+    let all = |fate: Fate<Answer>| vec![fate; batch.len()];
+    let Ok(mut connection) = database.connection().await else {
+        return all(Fate::Alone);
+    };
+    match deliver(&mut connection, batch).await {
+        Ok(answers) => answers.into_iter().map(Fate::Done).collect(),
+        Err(error) if is_refusal(&error) => {
+            tracing::debug!(%error, size = batch.len(), "notifications go on alone");
+            all(Fate::Alone)
+        }
+        Err(error) => all(Fate::Unknown(port_error(error).to_string())),
+    }
+}
+
+/// Sends notifications of one organization, one after the other; an answer for each.
+async fn deliver(
+    connection: &mut AsyncPgConnection,
+    sends: &[Send],
+) -> Result<Vec<Answer>, DieselError> {
+    fn each<'s, T>(sends: &'s [Send], part: impl Fn(&'s Send) -> T) -> Vec<T> {
+        sends.iter().map(part).collect()
+    }
+    let Some(organization) = sends.first().map(|send| send.organization) else {
+        return Ok(Vec::new());
+    };
+    let data = each(sends, |send| send.new.draft.data.clone().map(Value::Object));
+    let query = diesel::sql_query(
+        "SELECT sent.outcome, sent.hour_at, sent.day_at \
+         FROM unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::jsonb[], \
+         $10::uuid[], $11::timestamptz[], $12::bigint[], $13::bigint[]) WITH ORDINALITY \
+         AS u(user_id, id, dedupe_key, title, body, action_url, data, api_key, now, per_hour, per_day, nth) \
+         CROSS JOIN LATERAL labdata.send_notification($1, u.user_id, u.id, u.dedupe_key, u.title, u.body, \
+         u.action_url, u.data, u.api_key, $2, u.now, u.per_hour, u.per_day) AS sent ORDER BY u.nth",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<Text, _>(PLATFORM)
+    .bind::<Array<SqlUuid>, _>(each(sends, |send| send.user.as_uuid()))
+    .bind::<Array<SqlUuid>, _>(each(sends, |send| send.new.id.as_uuid()))
+    .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.dedupe_key.as_str()))
+    .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.title.as_str()))
+    .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.body.as_str()))
+    .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.action_url.as_str()))
+    .bind::<Array<Nullable<Jsonb>>, _>(data)
+    .bind::<Array<Nullable<SqlUuid>>, _>(each(sends, |send| send.new.api_key.map(ApiKeyId::as_uuid)))
+    .bind::<Array<Timestamptz>, _>(each(sends, |send| send.new.now))
+    .bind::<Array<BigInt>, _>(each(sends, |send| i64::from(send.caps.per_user_and_hour)))
+    .bind::<Array<BigInt>, _>(each(sends, |send| i64::from(send.caps.per_organization_and_day)));
+    Kept(query).get_results(connection).await
+}

@@ -1,0 +1,106 @@
+//! Triggers as the database keeps them.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use labdata_domain::{
+    ids::{InstrumentId, JobId, OrganizationId, TriggerId, UserId},
+    jobs::Job,
+    triggers::{Category, Trigger},
+};
+use labdata_ports::PortError;
+use serde_json::Value;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::{
+    database::{
+        errors::{Fault, corrupt},
+        pool::Connection,
+    },
+    schema::job_trigger,
+};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = job_trigger)]
+pub(crate) struct TriggerRow {
+    id: Uuid,
+    category: String,
+    instrument_id: Option<Uuid>,
+    conditions: Value,
+    set_by: Uuid,
+    armed_at: OffsetDateTime,
+}
+
+impl TryFrom<TriggerRow> for Trigger {
+    type Error = PortError;
+
+    fn try_from(row: TriggerRow) -> Result<Self, PortError> {
+        let corrupt = |column| corrupt("job_trigger", column, row.id);
+        Ok(Self {
+            id: TriggerId::new(row.id),
+            category: Category::from_name(&row.category).ok_or_else(|| corrupt("category"))?,
+            instrument: row.instrument_id.map(InstrumentId::new),
+            conditions: match row.conditions {
+                Value::Object(conditions) => conditions,
+                _ => return Err(corrupt("conditions")),
+            },
+            set_by: UserId::new(row.set_by),
+            armed_at: row.armed_at,
+        })
+    }
+}
+
+/// Stores the job's trigger, or that it has none. What was not armed anew stays as it is: a
+/// schedule may have moved on meanwhile.
+pub(crate) async fn store(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    job: &Job,
+) -> Result<(), Fault> {
+    let own = job_trigger::table
+        .filter(job_trigger::organization_id.eq(organization.as_uuid()))
+        .filter(job_trigger::job_id.eq(job.id.as_uuid()));
+    let Some(trigger) = &job.trigger else {
+        diesel::delete(own).execute(connection).await?;
+        return Ok(());
+    };
+    let conditions = Value::Object(trigger.conditions.clone());
+    let instrument = trigger.instrument.map(InstrumentId::as_uuid);
+    // Clocks may stand still between two changes.
+    let changed = job_trigger::armed_at
+        .ne(trigger.armed_at)
+        .or(job_trigger::category.ne(trigger.category.as_str()))
+        .or(job_trigger::conditions.ne(&conditions))
+        .or(job_trigger::instrument_id.is_distinct_from(instrument))
+        .or(job_trigger::set_by.ne(trigger.set_by.as_uuid()));
+    diesel::delete(own.filter(changed))
+        .execute(connection)
+        .await?;
+    diesel::insert_into(job_trigger::table)
+        .values((
+            job_trigger::id.eq(trigger.id.as_uuid()),
+            job_trigger::organization_id.eq(organization.as_uuid()),
+            job_trigger::job_id.eq(job.id.as_uuid()),
+            job_trigger::category.eq(trigger.category.as_str()),
+            job_trigger::instrument_id.eq(instrument),
+            job_trigger::conditions.eq(&conditions),
+            job_trigger::source_job_id.eq(trigger.source_job().map(JobId::as_uuid)),
+            job_trigger::set_by.eq(trigger.set_by.as_uuid()),
+            job_trigger::armed_at.eq(trigger.armed_at),
+            job_trigger::next_fire_at.eq(trigger.next_after(trigger.armed_at)),
+        ))
+        .on_conflict((job_trigger::organization_id, job_trigger::job_id))
+        .do_nothing()
+        .execute(connection)
+        .await
+        .map_err(|error| {
+            Fault::from(error)
+                .on_violation("job_trigger_instrument_id_fkey", || {
+                    PortError::NotFound("instrument")
+                })
+                .on_violation("job_trigger_source_job_id_fkey", || {
+                    PortError::NotFound("source job")
+                })
+        })?;
+    Ok(())
+}

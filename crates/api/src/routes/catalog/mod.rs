@@ -1,0 +1,6 @@
+//! `/api/v1/tables`: definitions of the organization's tables.
+
+pub mod delete;
+pub mod put;
+pub mod schema;
+pub mod table_view;

@@ -1,0 +1,184 @@
+//! `GET /api/v1/tools/series/{table}`
+
+use std::ops::Range;
+
+use labdata_application::data::read_series::{ReadSeries, Series, read_series};
+use labdata_domain::{
+    for_each_values,
+    scalar::{Scalar, Values},
+    timestamp,
+};
+use labdata_table_formats::{FormatError, Frame};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use super::written::{Pieces, Written, joined, turn};
+use crate::http::{
+    Answer, Call, NoBody, Read,
+    accept::ResultForm,
+    error::ErrorBody,
+    shape::{Fields, Place, Shape, readers::text},
+};
+
+/// The table.
+#[derive(Debug)]
+pub struct SeriesPath {
+    table: String,
+}
+
+impl Shape for SeriesPath {
+    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
+        let table = Fields::of(value, place)?.required("table", text(..));
+        Some(Self { table: table? })
+    }
+}
+
+/// Whose series.
+#[derive(Clone, Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct SeriesQuery {
+    /// The primary key of the row that owns the points.
+    parent: String,
+    /// The reference by which it owns them; needed where the table has several.
+    parent_column: Option<String>,
+}
+
+impl Shape for SeriesQuery {
+    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
+        let mut fields = Fields::of(value, place)?;
+        let parent = fields.required("parent", text(..));
+        let parent_column = fields.nullable("parent_column", text(..));
+        Some(Self {
+            parent: parent?,
+            parent_column: parent_column?,
+        })
+    }
+}
+
+/// A series, column by column.
+#[derive(Debug, ToSchema)]
+pub struct SeriesView {
+    /// The primary key of the row that owns the points.
+    #[schema(value_type = Value)]
+    pub parent: (),
+    /// The values of each column, as a write accepts them; the parent's own is left out.
+    #[schema(value_type = Object)]
+    pub columns: (),
+    /// How many points there are.
+    pub points: usize,
+}
+
+/// Values of a column as they are sent, without a copy.
+struct Column<'s> {
+    values: &'s Values,
+    part: Range<usize>,
+}
+
+impl Serialize for Column<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fn of<'v, T>(vector: &'v [T], part: &Range<usize>) -> std::slice::Iter<'v, T> {
+            vector.get(part.clone()).unwrap_or_default().iter()
+        }
+        let part = &self.part;
+        match self.values {
+            Values::Datetime(v) => {
+                serializer.collect_seq(of(v, part).map(|at| at.map(timestamp::render)))
+            }
+            Values::Date(v) => {
+                serializer.collect_seq(of(v, part).map(|date| date.map(timestamp::render_date)))
+            }
+            other => for_each_values!(other, vector => serializer.collect_seq(of(vector, part))),
+        }
+    }
+}
+
+/// How many values a piece of JSON has at most.
+const PIECE: usize = 8192;
+
+/// The series as the text of a JSON object: a beginning, a piece per column and part of it, an end.
+fn json_pieces(series: Series) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
+    let points = series.points.points;
+    let parent = Scalar::from(series.parent).to_json();
+    let beginning = format!("{{\"parent\":{parent},\"columns\":{{");
+    let columns = series.points.columns.into_iter().enumerate();
+    let columns = columns.flat_map(move |(index, (name, values))| {
+        let separator = if index > 0 { "," } else { "" };
+        let name = format!("{separator}{}:[", Value::from(name));
+        let parts = (0..points).step_by(PIECE).map(move |start| {
+            let part = start..points.min(start + PIECE);
+            let column = Column {
+                values: &values,
+                part,
+            };
+            let text = serde_json::to_vec(&column)
+                .map_err(|error| FormatError::Failed(error.to_string()))?;
+            // Its brackets stand around the whole column.
+            let inner = text.get(1..text.len().saturating_sub(1));
+            let comma: &[u8] = if start > 0 { b"," } else { b"" };
+            Ok([comma, inner.unwrap_or_default()].concat())
+        });
+        once(name.into_bytes())
+            .chain(parts)
+            .chain(once(b"]".to_vec()))
+    });
+    let end = format!("}},\"points\":{points}}}");
+    once(beginning.into_bytes())
+        .chain(columns)
+        .chain(once(end.into_bytes()))
+}
+
+fn once(piece: Vec<u8>) -> std::iter::Once<Result<Vec<u8>, FormatError>> {
+    std::iter::once(Ok(piece))
+}
+
+/// The series in a form.
+fn written(series: Series, form: ResultForm) -> Result<Pieces, FormatError> {
+    Ok(match form {
+        ResultForm::Json => Box::new(joined(json_pieces(series))),
+        ResultForm::File(format) => {
+            let found = series.points;
+            Box::new(Frame::of_columns(found.columns, found.points)?.encode(format)?)
+        }
+    })
+}
+
+/// Read a series
+///
+/// All points of one parent, column by column, in the order in which they were written; a row
+/// without points has a series of none. At most 2,000,000 values and 32 MiB: beyond, 400 says so.
+///
+/// `Accept` chooses the form: JSON unless it names CSV, an Arrow stream or Parquet. Their columns
+/// are int64, float64, bool, timestamp\[µs, UTC\], date32, and utf8 for all else, JSON included.
+#[utoipa::path(
+    get,
+    path = "/api/v1/tools/series/{table}",
+    tag = "tools",
+    operation_id = "read_series",
+    params(("table" = String, Path, description = "A raw table's name"), SeriesQuery),
+    responses(
+        (status = 200, description = "The series", content(
+            (SeriesView = "application/json"),
+            (String = "text/csv"),
+            (String = "application/vnd.apache.arrow.stream"),
+            (String = "application/vnd.apache.parquet"),
+        )),
+        (status = 406, description = "The series has no form that `Accept` allows", body = ErrorBody),
+    )
+)]
+pub async fn handle(call: Call<Read, NoBody, SeriesQuery, SeriesPath>) -> Answer<Written> {
+    let form = call.accepted.form()?;
+    let query = ReadSeries {
+        table: call.path.table.clone(),
+        parent: call.query.parent.clone(),
+        parent_column: call.query.parent_column.clone(),
+    };
+    let turn = turn().await?;
+    let series = read_series(call.ports(), &call.actor, query).await?;
+    Written::by(form, move || {
+        let body = written(series, form);
+        drop(turn);
+        body
+    })
+    .await
+}

@@ -1,0 +1,22 @@
+//! `GET /api/v1/job-executions/{execution_id}`
+
+use actix_web::web::Json;
+use labdata_application::executions::get_execution::get_execution;
+
+use super::{ExecutionPath, ExecutionView};
+use crate::http::{Answer, Call, NoBody, Read};
+
+/// Reads one execution
+#[utoipa::path(
+    get,
+    path = "/api/v1/job-executions/{execution_id}",
+    operation_id = "get_job_execution",
+    tag = "job-executions",
+    params(("execution_id" = String, Path, description = "The execution's id")),
+    responses((status = 200, description = "The execution", body = ExecutionView))
+)]
+pub async fn handle(call: Call<Read, NoBody, (), ExecutionPath>) -> Answer<Json<ExecutionView>> {
+    let id = call.path.execution_id.or_not_found("job execution")?;
+    let execution = get_execution(call.ports(), &call.actor, id).await?;
+    Ok(Json(execution.into()))
+}

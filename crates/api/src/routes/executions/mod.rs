@@ -1,0 +1,91 @@
+//! `/api/v1/job-executions`
+
+use labdata_domain::{
+    executions::{Execution, Origin},
+    ids::ExecutionId,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::http::{
+    Timestamp,
+    shape::{
+        Fields, Place, Shape,
+        readers::{MaybeId, id},
+    },
+};
+
+pub mod cancel;
+pub mod close;
+pub mod get;
+pub mod list;
+pub mod revert;
+pub mod start;
+
+/// One run of a job.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ExecutionView {
+    /// Passed to write and upload operations.
+    job_execution_id: String,
+    /// The job that it belongs to.
+    job_id: String,
+    job_name: String,
+    /// `queued`, `running`, `completed`, `failed` or `cancelled`.
+    #[schema(example = "running")]
+    status: &'static str,
+    started_at: Option<Timestamp>,
+    /// Null while it is still running.
+    completed_at: Option<Timestamp>,
+    /// Why it failed, where the platform knows.
+    error_message: Option<String>,
+    /// Of runs on the platform.
+    exit_code: Option<i32>,
+    /// Of runs on the platform: the version of the script that ran.
+    script_version: Option<u32>,
+    /// Of runs on the platform: the file that triggered it.
+    trigger_file_id: Option<String>,
+    /// Of runs on the platform.
+    parameters: Option<Map<String, Value>>,
+}
+
+impl From<Execution> for ExecutionView {
+    fn from(execution: Execution) -> Self {
+        let run = match execution.origin {
+            Origin::Platform(run) => Some(run),
+            Origin::OffPlatform | Origin::DataWrite => None,
+        };
+        Self {
+            job_execution_id: execution.id.to_string(),
+            job_id: execution.job_id.to_string(),
+            job_name: execution.job_name,
+            status: execution.state.as_str(),
+            started_at: execution.started_at.map(Into::into),
+            completed_at: execution.state.completed_at().map(Into::into),
+            error_message: execution.state.error().map(str::to_owned),
+            exit_code: run.as_ref().and_then(|run| run.exit_code),
+            script_version: run.as_ref().map(|run| run.script_version),
+            trigger_file_id: run
+                .as_ref()
+                .and_then(|run| run.trigger_file)
+                .map(|file| file.to_string()),
+            parameters: run.map(|run| run.parameters),
+        }
+    }
+}
+
+/// The execution's id.
+#[derive(Clone, Copy, Debug)]
+pub struct ExecutionPath {
+    /// What nobody knows is answered 404, be it a UUID or not.
+    pub execution_id: MaybeId<ExecutionId>,
+}
+
+impl Shape for ExecutionPath {
+    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
+        let mut fields = Fields::of(value, place)?;
+        Some(Self {
+            execution_id: fields.required("execution_id", id())?,
+        })
+    }
+}

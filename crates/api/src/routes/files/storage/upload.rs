@@ -1,0 +1,130 @@
+//! `PUT /storage/…`
+
+use std::time::Duration;
+
+use actix_web::{
+    FromRequest, HttpRequest, HttpResponse,
+    dev::Payload,
+    http::header::{CONTENT_LENGTH, ETAG, EXPECT},
+    web::Data,
+};
+use bytes::Bytes;
+use futures::{StreamExt, future::LocalBoxFuture, stream};
+use labdata_application::files::receive_upload::{open_upload, receive_upload};
+use labdata_ports::files::blob::{BodyBroken, ByteStream};
+use tokio::{sync::mpsc, time::timeout};
+
+use super::{headers, refusal::Refusal, signed};
+use crate::{app::App, http::body::drain};
+
+/// How long the next piece of a body may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How many pieces wait for the storage; with what it gathers, all that is in memory of a body.
+const WAITING: usize = 4;
+
+/// A refused body of at most this length is read to its end, so that the client comes to see the
+/// answer; who announces a longer one is answered at once.
+const WORTH_DRAINING: u64 = 32 << 20;
+
+/// A body as it comes in.
+pub struct Incoming(Payload);
+
+impl FromRequest for Incoming {
+    type Error = actix_web::Error;
+    type Future = LocalBoxFuture<'static, Result<Self, actix_web::Error>>;
+
+    fn from_request(_: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let payload = payload.take();
+        Box::pin(async { Ok(Self(payload)) })
+    }
+}
+
+/// Serves a signed upload URL: creates the object, and never replaces one. Answers as Google Cloud
+/// Storage does.
+///
+/// # Errors
+/// [`Refusal`].
+pub async fn handle(
+    request: HttpRequest,
+    app: Data<App>,
+    Incoming(mut payload): Incoming,
+) -> Result<HttpResponse, Refusal> {
+    let answer = receive(&request, &app, &mut payload).await;
+    let waits = request.headers().contains_key(EXPECT);
+    if answer.is_err()
+        && !waits
+        && announced(&request).is_none_or(|length| length <= WORTH_DRAINING)
+    {
+        drain(&mut payload).await;
+    }
+    answer
+}
+
+async fn receive(
+    request: &HttpRequest,
+    app: &App,
+    payload: &mut Payload,
+) -> Result<HttpResponse, Refusal> {
+    let headers = headers(request);
+    let upload = open_upload(&app.ports, &signed(request, &headers)).await?;
+    let announced = request
+        .headers()
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok());
+    let limit = upload.grant.limit;
+    if announced
+        .and_then(|value| value.parse().ok())
+        .is_some_and(|length: u64| length > limit)
+    {
+        return Err(Refusal::too_large(limit));
+    }
+    // The payload belongs to this thread, the storage may read on any.
+    let (sender, receiver) = mpsc::channel(WAITING);
+    let ((), stored) = tokio::join!(
+        forward(payload, sender),
+        receive_upload(&app.ports, &upload, body(receiver)),
+    );
+    let stored = stored?;
+    Ok(HttpResponse::Ok()
+        .insert_header((ETAG, format!("\"{}\"", upload.grant.object)))
+        .insert_header((
+            "x-goog-hash",
+            format!("crc32c={}", stored.crc32c.to_base64()),
+        ))
+        .insert_header(("x-goog-stored-content-length", stored.size.to_string()))
+        .finish())
+}
+
+/// The body's length as the client announces it.
+fn announced(request: &HttpRequest) -> Option<u64> {
+    request
+        .headers()
+        .get(CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()
+}
+
+/// Hands the pieces of the payload on, until it ends or nobody takes them any more.
+async fn forward(payload: &mut Payload, sender: mpsc::Sender<Result<Bytes, BodyBroken>>) {
+    loop {
+        let piece = match timeout(PATIENCE, payload.next()).await {
+            Ok(None) => return,
+            Ok(Some(piece)) => piece.map_err(|error| BodyBroken(error.to_string())),
+            Err(_) => Err(BodyBroken("nothing came in for a while".to_owned())),
+        };
+        let broken = piece.is_err();
+        if sender.send(piece).await.is_err() || broken {
+            return;
+        }
+    }
+}
+
+fn body(receiver: mpsc::Receiver<Result<Bytes, BodyBroken>>) -> ByteStream {
+    stream::unfold(receiver, |mut receiver| async move {
+        let piece = receiver.recv().await?;
+        Some((piece, receiver))
+    })
+    .boxed()
+}

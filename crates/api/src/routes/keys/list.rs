@@ -1,0 +1,20 @@
+//! `GET /api/v1/api-keys`
+
+use labdata_application::keys::list_api_keys::list_api_keys;
+
+use super::ApiKeyView;
+use crate::http::{Admin, Answer, Call, Listing, NoBody, PageQuery};
+
+/// Lists API keys, newest first
+#[utoipa::path(
+    get,
+    path = "/api/v1/api-keys",
+    operation_id = "list_api_keys",
+    tag = "api-keys",
+    params(PageQuery),
+    responses((status = 200, description = "The keys, without their secrets", body = Vec<ApiKeyView>))
+)]
+pub async fn handle(call: Call<Admin, NoBody, PageQuery>) -> Answer<Listing<ApiKeyView>> {
+    let page = list_api_keys(call.ports(), &call.actor, call.query.0).await?;
+    Ok(Listing::of(page, Into::into))
+}

@@ -1,0 +1,51 @@
+//! `/api/v1/api-keys`
+
+use labdata_domain::keys::{ApiKey, scope::Scope};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::Timestamp;
+
+pub mod create;
+pub mod list;
+pub mod revoke;
+
+/// The scopes by their names, for bodies.
+pub const SCOPES: &[(&str, Scope)] = &[
+    ("read", Scope::Read),
+    ("write", Scope::Write),
+    ("admin", Scope::Admin),
+];
+
+/// An API key, without its secret.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ApiKeyView {
+    id: String,
+    name: String,
+    /// The public part of the key.
+    #[schema(example = "k3v9q2mx")]
+    prefix: String,
+    /// What it may do: `read`, `write`, `admin`.
+    #[schema(example = json!(["read", "write"]))]
+    scopes: Vec<&'static str>,
+    created_at: Timestamp,
+    expires_at: Option<Timestamp>,
+    /// About when it was last used.
+    last_used_at: Option<Timestamp>,
+    revoked_at: Option<Timestamp>,
+}
+
+impl From<ApiKey> for ApiKeyView {
+    fn from(key: ApiKey) -> Self {
+        Self {
+            id: key.id.to_string(),
+            name: key.name,
+            prefix: key.prefix,
+            scopes: key.scopes.iter().map(Scope::as_str).collect(),
+            created_at: key.created_at.into(),
+            expires_at: key.expires_at.map(Into::into),
+            last_used_at: key.last_used_at.map(Into::into),
+            revoked_at: key.revoked_at.map(Into::into),
+        }
+    }
+}

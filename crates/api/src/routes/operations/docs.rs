@@ -1,0 +1,51 @@
+//! `GET /docs`: the interactive reference. Everything it shows ships inside the program, so it
+//! works offline.
+
+use std::sync::Arc;
+
+use actix_web::{
+    HttpResponse,
+    http::{
+        Method,
+        header::{CONTENT_ENCODING, LOCATION, X_CONTENT_TYPE_OPTIONS},
+    },
+    web::Path,
+};
+use labdata_application::Error;
+use utoipa_swagger_ui::{Config, serve};
+
+use crate::http::{Answer, endpoint::Endpoint};
+
+pub(in crate::routes) fn endpoints() -> [Endpoint; 2] {
+    [
+        Endpoint::hidden(Method::GET, "/docs", redirect),
+        Endpoint::hidden(Method::GET, "/docs/{file:.*}", file),
+    ]
+}
+
+/// The page's own links are relative to `/docs/`.
+async fn redirect() -> HttpResponse {
+    HttpResponse::PermanentRedirect()
+        .insert_header((LOCATION, "docs/"))
+        .finish()
+}
+
+async fn file(file: Path<String>) -> Answer<HttpResponse> {
+    let config = Config::from("../api/v1/openapi.json")
+        .persist_authorization(true)
+        .try_it_out_enabled(true)
+        .display_request_duration(true)
+        // The badge would ask a server on the internet about the document.
+        .validator_url("none");
+    let found =
+        serve(&file, Arc::new(config)).map_err(|error| Error::Internal(error.to_string()))?;
+    let found = found.ok_or(Error::NotFound("page"))?;
+    let mut answer = HttpResponse::Ok();
+    if found.gzpipped {
+        answer.insert_header((CONTENT_ENCODING, "gzip"));
+    }
+    answer.insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"));
+    Ok(answer
+        .content_type(found.content_type)
+        .body(found.bytes.into_owned()))
+}

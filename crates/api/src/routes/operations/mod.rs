@@ -1,0 +1,7 @@
+//! Health, metrics and documents for operators.
+
+pub mod docs;
+pub mod health;
+pub mod metrics;
+pub mod openapi;
+pub mod ready;

@@ -1,0 +1,258 @@
+//! `GET /api/v1/job-executions/{execution_id}/logs`
+
+use std::{collections::VecDeque, time::Duration};
+
+use actix_web::{
+    HttpRequest, HttpResponse, Responder,
+    body::BoxBody,
+    http::header::{ACCEPT, CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS},
+};
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, stream};
+use labdata_application::{
+    Error, Ports,
+    runs::read_log::{LogReader, NextOfLog, open_log},
+};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+use utoipa::IntoParams;
+
+use crate::http::{
+    Answer, Call, NoBody, Read,
+    shape::{Fields, Place, Shape, readers::boolean},
+};
+use crate::routes::executions::ExecutionPath;
+
+/// How often a log that is followed is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How often a follower of events hears something.
+const PING_EVERY: Duration = Duration::from_secs(5);
+
+/// How the log is wanted.
+#[derive(Clone, Copy, Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct LogsQuery {
+    /// Goes on with what the script writes, until the execution ends.
+    #[param(value_type = Option<bool>)]
+    follow: bool,
+}
+
+impl Shape for LogsQuery {
+    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
+        let mut fields = Fields::of(value, place)?;
+        Some(Self {
+            follow: fields.or("follow", false, boolean())?,
+        })
+    }
+}
+
+/// Reads what a run wrote
+///
+/// Standard output and standard error, as they came. The first and the last 5 MiB are kept; a line
+/// says what is left out between. The log of a script that ran elsewhere is empty.
+///
+/// With `Accept: text/event-stream`: events `log` with `{"text": "…"}`, and at last `end` with
+/// `{"status": "…"}` of the execution.
+#[utoipa::path(
+    get,
+    path = "/api/v1/job-executions/{execution_id}/logs",
+    operation_id = "get_job_execution_logs",
+    tag = "job-executions",
+    params(("execution_id" = String, Path, description = "The execution's id"), LogsQuery),
+    responses((status = 200, description = "The log", body = String, content_type = "text/plain"))
+)]
+pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> Answer<Log> {
+    let id = call.path.execution_id.or_not_found("job execution")?;
+    let reader = open_log(call.ports(), &call.actor, id).await?;
+    Ok(Log {
+        ports: call.ports().clone(),
+        reader,
+        follow: call.query.follow,
+        events: None,
+        waiting: VecDeque::new(),
+        over: false,
+        told_at: Instant::now(),
+    })
+}
+
+impl Responder for Log {
+    type Body = BoxBody;
+
+    fn respond_to(mut self, request: &HttpRequest) -> HttpResponse {
+        let content_type = if wants_events(request) {
+            self.events = Some(Events::default());
+            "text/event-stream"
+        } else {
+            "text/plain; charset=utf-8"
+        };
+        HttpResponse::Ok()
+            .insert_header((CACHE_CONTROL, "no-store"))
+            .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+            .content_type(content_type)
+            .streaming(self.stream())
+    }
+}
+
+fn wants_events(request: &HttpRequest) -> bool {
+    let accept = request.headers().get(ACCEPT);
+    accept
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/event-stream"))
+}
+
+/// A log on its way to a client.
+#[derive(Debug)]
+pub struct Log {
+    ports: Ports,
+    reader: LogReader,
+    follow: bool,
+    events: Option<Events>,
+    /// Pieces of the answer that are ready.
+    waiting: VecDeque<Bytes>,
+    over: bool,
+    /// When the client last heard something.
+    told_at: Instant,
+}
+
+impl Log {
+    fn stream(self) -> impl Stream<Item = Result<Bytes, Error>> {
+        stream::try_unfold(self, |mut log| async move {
+            let piece = log.next().await.inspect_err(|error| {
+                tracing::warn!(%error, "a log broke off");
+            })?;
+            Ok(piece.map(|piece| (piece, log)))
+        })
+    }
+
+    /// The next piece of the answer; `None` at its end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            if let Some(piece) = self.waiting.pop_front() {
+                self.told_at = Instant::now();
+                return Ok(Some(piece));
+            }
+            if self.over {
+                return Ok(None);
+            }
+            match self.reader.next(&self.ports).await? {
+                NextOfLog::Piece(bytes) => self.tell(bytes),
+                NextOfLog::NothingYet if self.follow => self.pause().await,
+                NextOfLog::NothingYet => self.end(None),
+                NextOfLog::End(status) => self.end(Some(status)),
+            }
+        }
+    }
+
+    fn tell(&mut self, bytes: Bytes) {
+        let id = self.reader.offset();
+        match &mut self.events {
+            None => self.waiting.push_back(bytes),
+            Some(events) => self.waiting.extend(events.text(&bytes, id)),
+        }
+    }
+
+    async fn pause(&mut self) {
+        sleep(LOOK_EVERY).await;
+        if self.events.is_some() && self.told_at.elapsed() >= PING_EVERY {
+            self.waiting.push_back(Bytes::from_static(b": ping\n\n"));
+        }
+    }
+
+    fn end(&mut self, status: Option<&str>) {
+        self.over = true;
+        if let Some(events) = &mut self.events {
+            self.waiting.extend(events.rest(self.reader.offset()));
+            if let Some(status) = status {
+                let event = format!("event: end\ndata: {}\n\n", json!({ "status": status }));
+                self.waiting.push_back(event.into());
+            }
+        }
+    }
+}
+
+/// Makes events of bytes, none of which ends within a character.
+#[derive(Debug, Default)]
+struct Events {
+    /// The beginning of a character.
+    begun: BytesMut,
+}
+
+impl Events {
+    fn text(&mut self, bytes: &[u8], id: u64) -> Option<Bytes> {
+        self.begun.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.begun) {
+            // What is broken for good is shown as such.
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Ok(_) | Err(_) => self.begun.len() - unfinished(&self.begun),
+        };
+        let text = self.begun.split_to(whole);
+        event(&text, id)
+    }
+
+    fn rest(&mut self, id: u64) -> Option<Bytes> {
+        let rest = self.begun.split();
+        event(&rest, id)
+    }
+}
+
+/// How many bytes at the end begin a character that is not complete.
+fn unfinished(bytes: &[u8]) -> usize {
+    let last = bytes.len().saturating_sub(3);
+    let tail = bytes.get(last..).unwrap_or_default();
+    let start = tail.iter().rposition(|byte| *byte >= 0xC0);
+    let Some(begun) = start.and_then(|start| tail.get(start..)) else {
+        return 0;
+    };
+    match std::str::from_utf8(begun) {
+        Err(error) if error.error_len().is_none() => begun.len(),
+        _ => 0,
+    }
+}
+
+fn event(text: &[u8], id: u64) -> Option<Bytes> {
+    if text.is_empty() {
+        return None;
+    }
+    let data = json!({ "text": String::from_utf8_lossy(text) });
+    Some(format!("event: log\nid: {id}\ndata: {data}\n\n").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(pieces: &[&[u8]]) -> String {
+        let mut events = Events::default();
+        let mut told: Vec<Bytes> = pieces
+            .iter()
+            .filter_map(|piece| events.text(piece, 0))
+            .collect();
+        told.extend(events.rest(0));
+        let text = told.iter().map(|event| {
+            let event = std::str::from_utf8(event).unwrap();
+            let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+            let data: Value = serde_json::from_str(data.unwrap()).unwrap();
+            data["text"].as_str().unwrap().to_owned()
+        });
+        text.collect()
+    }
+
+    #[test]
+    fn characters_that_come_in_pieces_are_told_whole() {
+        let text = "12 µl → 37 °C 🧪\n";
+        for cut in 1..text.len() {
+            let (head, tail) = text.as_bytes().split_at(cut);
+            assert_eq!(texts(&[head, tail]), text, "cut at {cut}");
+        }
+        let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+        assert_eq!(texts(&bytes), text);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_told_as_such() {
+        assert_eq!(texts(&[b"a\xff", b"b\n"]), "a\u{fffd}b\n");
+        assert_eq!(texts(&[b"\xff\xc3", b"\xa4"]), "\u{fffd}ä");
+        assert_eq!(texts(&[b"end\xe2\x82"]), "end\u{fffd}");
+    }
+}

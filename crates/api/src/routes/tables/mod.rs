@@ -1,5 +1,0 @@
-//! `/api/v1/tables`: definitions of the organization's tables.
-
-pub mod delete;
-pub mod put;
-pub mod table_view;

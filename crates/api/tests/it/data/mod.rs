@@ -1,0 +1,7 @@
+//! Rows and series: write, revert, read, query.
+
+mod hostile_bodies;
+mod queries;
+mod readers;
+mod results;
+mod write_rules;

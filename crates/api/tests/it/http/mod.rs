@@ -1,0 +1,5 @@
+//! Rules that hold for every endpoint.
+
+mod framework;
+mod hostile;
+mod idempotency;

@@ -1,0 +1,5 @@
+//! Users, organizations, API keys and their scopes.
+
+mod api_keys;
+mod authentication;
+mod authorization;

@@ -1,0 +1,24 @@
+//! Drops a table of the organization.
+
+use labdata_domain::keys::{actor::Actor, scope::Scope};
+
+use crate::{Error, Ports, catalog::define_table::refusal};
+
+/// Drops a table; with `force` also when it holds rows.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] while it
+/// is referenced, or not empty and `force` is not set.
+pub async fn drop_table(
+    ports: &Ports,
+    actor: &Actor,
+    name: &str,
+    force: bool,
+) -> Result<(), Error> {
+    actor.require(Scope::Admin)?;
+    ports
+        .catalog
+        .drop_table(actor.organization, name, force)
+        .await
+        .map_err(refusal)
+}

@@ -1,0 +1,22 @@
+//! Shows the organization's tables.
+
+use std::sync::Arc;
+
+use labdata_domain::{
+    catalog::Catalog,
+    keys::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports};
+
+/// The organization's tables, then the core tables, as they stand now, and about how many rows or
+/// points each of them holds.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn get_schema(ports: &Ports, actor: &Actor) -> Result<(Arc<Catalog>, Vec<u64>), Error> {
+    actor.require(Scope::Read)?;
+    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    let counts = ports.data.row_counts(actor.organization, &catalog).await?;
+    Ok((catalog, counts))
+}

@@ -1,0 +1,5 @@
+//! Tables and their definitions.
+
+pub mod define_table;
+pub mod drop_table;
+pub mod get_schema;

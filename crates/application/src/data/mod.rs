@@ -1,0 +1,7 @@
+//! Rows and series: write, revert, read, query.
+
+pub mod query_data;
+pub mod read_rows;
+pub mod read_series;
+pub mod revert_execution;
+pub mod write_data;

@@ -1,0 +1,80 @@
+//! Reads rows of a table.
+
+use labdata_domain::{
+    data::read::{Position, ReadPlan, ReadTarget, RowPage},
+    keys::{actor::Actor, scope::Scope},
+    page::DEFAULT_LIMIT,
+};
+use serde_json::{Map, Value};
+
+use crate::{Error, Ports};
+
+/// Whether a core table or one of the organization's is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetType {
+    /// A table of the organization.
+    Table,
+    /// A core table, or a readable table of the platform.
+    CoreTable,
+}
+
+/// How many rows are expected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadMode {
+    /// Exactly one.
+    Single,
+    /// Any number, a page at a time.
+    #[default]
+    Multiple,
+}
+
+/// The rows to read.
+#[derive(Clone, Debug)]
+pub struct ReadRows {
+    /// The table's name.
+    pub target_name: String,
+    /// Its kind.
+    pub target_type: TargetType,
+    /// What rows must meet, all of it.
+    pub filters: Map<String, Value>,
+    /// How many are expected.
+    pub mode: ReadMode,
+    /// The most rows of a page.
+    pub limit: Option<u32>,
+    /// Start behind this row.
+    pub after: Option<Position>,
+}
+
+/// Reads a page of rows.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when there is no such table,
+/// or no row in single mode; [`Error::Invalid`] for filters that do not hold, or several rows in
+/// single mode.
+pub async fn read_rows(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
+    actor.require(Scope::Read)?;
+    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    let core = query.target_type == TargetType::CoreTable;
+    let target =
+        ReadTarget::find(&catalog, &query.target_name, core).ok_or(Error::NotFound("table"))?;
+    let limit = match query.mode {
+        ReadMode::Single => 2,
+        ReadMode::Multiple => query.limit.unwrap_or(DEFAULT_LIMIT),
+    };
+    let plan = ReadPlan::new(target, &catalog, &query.filters, query.after, limit)
+        .map_err(|problems| Error::Invalid(problems.join("; ")))?;
+    let mut page = ports.data.read(actor.organization, &plan).await?;
+    if query.mode == ReadMode::Single {
+        page.next = None;
+        match page.rows.len() {
+            0 => return Err(Error::NotFound("row")),
+            1 => {}
+            _ => {
+                return Err(Error::Invalid(
+                    "several rows match; a single read needs exactly one".to_owned(),
+                ));
+            }
+        }
+    }
+    Ok(page)
+}

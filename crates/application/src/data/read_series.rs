@@ -1,0 +1,73 @@
+//! Reads one series, column by column.
+
+use labdata_domain::{
+    data::read::{SeriesColumns, SeriesLimits, SeriesPlan, SeriesRefusal},
+    keys::{actor::Actor, scope::Scope},
+    scalar::KeyValue,
+};
+use labdata_ports::data::ReadSeriesError;
+
+use crate::{Error, Ports};
+
+/// How much one series may take: sixteen columns of 125,000 points, and some 250 bytes for each
+/// point of them.
+pub const SERIES_LIMITS: SeriesLimits = SeriesLimits {
+    values: 2_000_000,
+    bytes: 32 << 20,
+};
+
+/// The series to read.
+#[derive(Clone, Debug)]
+pub struct ReadSeries {
+    /// The raw table.
+    pub table: String,
+    /// The reference whose row is the parent, where there are several.
+    pub parent_column: Option<String>,
+    /// The parent's primary key, as a text.
+    pub parent: String,
+}
+
+/// A series and whose it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// The parent's primary key.
+    pub parent: KeyValue,
+    /// The points.
+    pub points: SeriesColumns,
+}
+
+/// Reads all points of a parent. It reads arrays as they are stored, never the rows of the view.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] for an unknown table or parent;
+/// [`Error::Invalid`] for a table that is not raw, an ambiguous reference, and a series above
+/// [`SERIES_LIMITS`].
+pub async fn read_series(ports: &Ports, actor: &Actor, query: ReadSeries) -> Result<Series, Error> {
+    actor.require(Scope::Read)?;
+    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    let (table, column) = (query.table.as_str(), query.parent_column.as_deref());
+    let plan =
+        SeriesPlan::new(&catalog, table, column, &query.parent).map_err(
+            |refusal| match refusal {
+                SeriesRefusal::NoTable => Error::NotFound("table"),
+                SeriesRefusal::NoParent => Error::NotFound("parent"),
+                SeriesRefusal::Invalid(text) => Error::Invalid(text),
+            },
+        )?;
+    let read = ports
+        .data
+        .read_series(actor.organization, &plan, SERIES_LIMITS)
+        .await;
+    match read {
+        Ok(points) => Ok(Series {
+            parent: plan.parent,
+            points,
+        }),
+        Err(ReadSeriesError::NoParent) => Err(Error::NotFound("parent")),
+        Err(ReadSeriesError::TooLarge) => Err(Error::Invalid(
+            "the series has more than 2,000,000 values or 32 MiB: read parts of it with tools/query"
+                .to_owned(),
+        )),
+        Err(ReadSeriesError::Port(error)) => Err(error.into()),
+    }
+}

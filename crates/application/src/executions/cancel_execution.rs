@@ -1,0 +1,33 @@
+//! Cancels an execution.
+
+use labdata_domain::{
+    executions::Execution,
+    ids::ExecutionId,
+    keys::{actor::Actor, scope::Scope},
+};
+use labdata_ports::runs::CancelExecutionError;
+
+use crate::{Error, Ports};
+
+/// Cancels an execution that waits or runs, on the platform or elsewhere. It takes no writes from
+/// then on; the worker that runs it is told and stops the script.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when it
+/// has ended.
+pub async fn cancel_execution(
+    ports: &Ports,
+    actor: &Actor,
+    id: ExecutionId,
+) -> Result<Execution, Error> {
+    actor.require(Scope::Write)?;
+    let now = ports.clock.now();
+    match ports.runs.cancel(actor.organization, id, now).await {
+        Ok(execution) => {
+            ports.key_cache.evict_execution(id);
+            Ok(execution)
+        }
+        Err(CancelExecutionError::Refused(refusal)) => Err(Error::Invalid(refusal.to_string())),
+        Err(CancelExecutionError::Port(error)) => Err(error.into()),
+    }
+}

@@ -1,0 +1,22 @@
+//! Reads one execution.
+
+use labdata_domain::{
+    executions::Execution,
+    ids::ExecutionId,
+    keys::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports};
+
+/// One of the organization's executions.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+pub async fn get_execution(
+    ports: &Ports,
+    actor: &Actor,
+    id: ExecutionId,
+) -> Result<Execution, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports.executions.get(actor.organization, id).await?)
+}

@@ -1,0 +1,27 @@
+//! Lists executions.
+
+use labdata_domain::{
+    executions::Execution,
+    keys::{actor::Actor, scope::Scope},
+    page::{Page, PageRequest},
+};
+use labdata_ports::executions::ExecutionFilter;
+
+use crate::{Error, Ports};
+
+/// The organization's executions that match, newest first.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn list_executions(
+    ports: &Ports,
+    actor: &Actor,
+    filter: &ExecutionFilter,
+    page: PageRequest,
+) -> Result<Page<Execution>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports
+        .executions
+        .list(actor.organization, filter, page)
+        .await?)
+}

@@ -1,0 +1,69 @@
+//! Opens an execution for a script that runs outside the platform.
+
+use labdata_domain::{
+    executions::{Execution, ExecutionState, Origin},
+    ids::{ExecutionId, JobId},
+    jobs::{Job, JobName},
+    keys::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports};
+
+/// The execution to open.
+#[derive(Clone, Debug, Default)]
+pub struct StartExecution {
+    /// The job to run under, as the caller wrote it; wins over the name.
+    pub job_id: Option<String>,
+    /// The job's name, created if missing; the default job's unless given.
+    pub job_name: Option<String>,
+    /// After how many minutes the platform fails it unless it is closed before.
+    pub timeout_minutes: Option<u32>,
+}
+
+/// Opens an execution, which is running from then on.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when the job is not the
+/// organization's; [`Error::Invalid`] when no job can bear the name.
+pub async fn start_execution(
+    ports: &Ports,
+    actor: &Actor,
+    command: StartExecution,
+) -> Result<Execution, Error> {
+    actor.require(Scope::Write)?;
+    let job = match command.job_id {
+        Some(id) => {
+            let id: JobId = id.parse().map_err(|_| Error::NotFound("job"))?;
+            ports.jobs.get(actor.organization, id).await?
+        }
+        None => ensure_job(ports, actor, command.job_name.as_deref()).await?,
+    };
+    let now = ports.clock.now();
+    let execution = Execution {
+        id: ExecutionId::new(ports.ids.next_id()),
+        job_id: job.id,
+        job_name: job.name,
+        origin: Origin::OffPlatform,
+        state: ExecutionState::start(now, command.timeout_minutes),
+        created_at: now,
+        started_at: Some(now),
+    };
+    ports
+        .executions
+        .add(actor.organization, &execution, actor.user)
+        .await?;
+    Ok(execution)
+}
+
+/// The job of that name, or the default job; created when missing.
+///
+/// # Errors
+/// [`Error::Invalid`] when no job can bear the name.
+pub async fn ensure_job(ports: &Ports, actor: &Actor, name: Option<&str>) -> Result<Job, Error> {
+    let name = match name {
+        Some(name) => JobName::parse(name).map_err(|error| Error::Invalid(error.to_string()))?,
+        None => JobName::default_job(),
+    };
+    let candidate = Job::new(JobId::new(ports.ids.next_id()), name, ports.clock.now());
+    Ok(ports.jobs.ensure(actor.organization, &candidate).await?)
+}

@@ -1,0 +1,98 @@
+//! Begins an upload by a signed URL.
+
+use labdata_domain::{
+    files::{
+        ContentType, File, FilePath, FileState, MAX_FILE_BYTES, ObjectKey, UPLOAD_URL_LIFETIME,
+    },
+    ids::{ExecutionId, FileId, InstrumentId},
+    keys::{actor::Actor, scope::Scope},
+};
+use labdata_ports::files::blob::{SignedUpload, UploadGrant};
+use time::OffsetDateTime;
+
+use crate::{
+    Error, Ports,
+    files::upload_file::{attribute, keep, not_recorded},
+};
+
+/// The file to be uploaded.
+#[derive(Clone, Debug)]
+pub struct BeginUpload {
+    /// Its name or path.
+    pub path: FilePath,
+    /// Its type, as the caller gave it.
+    pub content_type: Option<String>,
+    /// The execution that made it.
+    pub execution: Option<ExecutionId>,
+    /// The instrument that captured it.
+    pub instrument: Option<InstrumentId>,
+}
+
+/// Where to send the bytes.
+#[derive(Clone, Debug)]
+pub struct UploadBegun {
+    /// The record that awaits them.
+    pub file: File,
+    /// The URL, and the headers that the upload must carry.
+    pub upload: SignedUpload,
+    /// When the URL stops working.
+    pub expires_at: OffsetDateTime,
+}
+
+/// Records a file that awaits its bytes, and signs a URL that takes them. For a path of an
+/// instrument whose earlier upload was never confirmed it is the same record with another URL.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when execution or instrument
+/// is not the organization's; [`Error::Invalid`] when the execution is closed;
+/// [`Error::Conflict`] when the instrument has a confirmed file of that path.
+pub async fn begin_upload(
+    ports: &Ports,
+    actor: &Actor,
+    command: BeginUpload,
+) -> Result<UploadBegun, Error> {
+    actor.require(Scope::Write)?;
+    let BeginUpload {
+        path,
+        content_type,
+        execution,
+        instrument,
+    } = command;
+    let attribution = attribute(ports, actor, instrument, execution).await?;
+    let now = ports.clock.now();
+    let object = ObjectKey::new(ports.ids.next_id());
+    let expires_at = now + UPLOAD_URL_LIFETIME;
+    let file = File {
+        id: FileId::new(ports.ids.next_id()),
+        path,
+        content_type: ContentType::substitute(content_type.as_deref()),
+        source_type: attribution.source_type(),
+        attribution,
+        file_created_at: None,
+        created_at: now,
+        state: FileState::AwaitingBytes {
+            object,
+            expires_at,
+            received: None,
+        },
+    };
+    let recorded = ports
+        .files
+        .add(actor.organization, &file, now)
+        .await
+        .map_err(not_recorded)?;
+    let file = keep(ports, actor, recorded).await;
+    let content_type = file.content_type.clone();
+    let grant = UploadGrant {
+        object,
+        content_type,
+        limit: MAX_FILE_BYTES,
+        expires_at,
+    };
+    let upload = ports.signer.sign_upload(actor.organization, &grant).await?;
+    Ok(UploadBegun {
+        file,
+        upload,
+        expires_at,
+    })
+}

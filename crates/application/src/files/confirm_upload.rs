@@ -1,0 +1,122 @@
+//! Confirms an upload by a signed URL.
+
+use bytes::{Bytes, BytesMut};
+use futures::TryStreamExt;
+use labdata_domain::{
+    files::{
+        File, FileState, MAX_FILE_BYTES, ObjectKey,
+        executable::{HEAD_BYTES, Look, first_look, second_look},
+    },
+    ids::FileId,
+    keys::{actor::Actor, scope::Scope},
+};
+use labdata_ports::{PortError, files::ConfirmFileError};
+
+use crate::{
+    Error, Ports,
+    files::upload_file::{native_executable, remove},
+};
+
+/// Looks at the bytes that were sent to the upload URL and confirms the file, which is listed from
+/// then on. A file that is confirmed already is returned as it is.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when the
+/// bytes are not there yet (the record keeps waiting), or are too many or a native executable
+/// (the file is discarded); [`Error::Conflict`] when a fresh URL was given out at this moment.
+pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<File, Error> {
+    actor.require(Scope::Write)?;
+    let file = ports.files.get(actor.organization, id).await?;
+    let FileState::AwaitingBytes {
+        object, received, ..
+    } = file.state
+    else {
+        return Ok(file);
+    };
+    let size = match received {
+        Some(bytes) => bytes.size,
+        None => match ports.blobs.size(actor.organization, object).await {
+            Err(PortError::NotFound(_)) => {
+                return Err(Error::Invalid(
+                    "the file's bytes were not uploaded yet: PUT them to the upload URL first"
+                        .to_owned(),
+                ));
+            }
+            size => size?,
+        },
+    };
+    if size > MAX_FILE_BYTES {
+        let text = format!("a file has at most {MAX_FILE_BYTES} bytes; it was discarded");
+        return Err(discard(ports, actor, id, object, Error::Invalid(text)).await);
+    }
+    if let Look::Native(format) = look(ports, actor, object, size).await? {
+        let error = native_executable(format);
+        return Err(discard(ports, actor, id, object, error).await);
+    }
+    let bytes = match received {
+        Some(bytes) => bytes,
+        None => ports.blobs.checksum(actor.organization, object).await?,
+    };
+    let now = ports.clock.now();
+    match ports
+        .files
+        .confirm(actor.organization, id, object, bytes, now)
+        .await
+    {
+        Ok((file, _newly)) => Ok(file),
+        Err(error) => Err(not_confirmed(error)),
+    }
+}
+
+fn not_confirmed(error: ConfirmFileError) -> Error {
+    match error {
+        ConfirmFileError::Superseded => {
+            Error::Conflict("a fresh upload URL was given out for this file meanwhile".to_owned())
+        }
+        ConfirmFileError::Port(error) => error.into(),
+    }
+}
+
+async fn look(ports: &Ports, actor: &Actor, object: ObjectKey, size: u64) -> Result<Look, Error> {
+    let head_bytes = u64::try_from(HEAD_BYTES).unwrap_or(u64::MAX);
+    let head = read(ports, actor, object, 0..head_bytes).await?;
+    Ok(match first_look(&head, size) {
+        Look::ReadMore(range) => {
+            second_look(&head, size, &read(ports, actor, object, range).await?)
+        }
+        look => look,
+    })
+}
+
+async fn read(
+    ports: &Ports,
+    actor: &Actor,
+    object: ObjectKey,
+    range: std::ops::Range<u64>,
+) -> Result<Bytes, Error> {
+    let body = ports
+        .blobs
+        .read(actor.organization, object, Some(range))
+        .await?;
+    let read = body
+        .bytes
+        .try_fold(BytesMut::new(), |mut all, piece| async move {
+            all.extend_from_slice(&piece);
+            Ok(all)
+        });
+    let bytes = read
+        .await
+        .map_err(|error| PortError::Unavailable(error.to_string()))?;
+    Ok(bytes.freeze())
+}
+
+/// Removes the record for good, then the object; returns why, or why it could not be done.
+async fn discard(ports: &Ports, actor: &Actor, id: FileId, object: ObjectKey, why: Error) -> Error {
+    match ports.files.discard(actor.organization, id, object).await {
+        Ok(()) | Err(ConfirmFileError::Port(PortError::NotFound(_))) => {
+            remove(ports, actor, object).await;
+            why
+        }
+        Err(error) => not_confirmed(error),
+    }
+}

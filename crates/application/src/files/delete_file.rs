@@ -1,0 +1,19 @@
+//! Deletes a file.
+
+use labdata_domain::{
+    ids::FileId,
+    keys::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports, files::upload_file::remove};
+
+/// Removes a file's record, then its bytes; URLs to them find nothing from then on.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`].
+pub async fn delete_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<(), Error> {
+    actor.require(Scope::Write)?;
+    let file = ports.files.delete(actor.organization, id).await?;
+    remove(ports, actor, file.state.object()).await;
+    Ok(())
+}

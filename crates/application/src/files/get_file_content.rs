@@ -1,0 +1,84 @@
+//! Shows a file: a URL to all of it, and its start as text.
+
+use bytes::{Bytes, BytesMut};
+use futures::TryStreamExt;
+use labdata_domain::{
+    files::{
+        DOWNLOAD_URL_LIFETIME, File, FileState, ObjectKey,
+        preview::{PREVIEW_BYTES, Preview, Skipped, is_previewed, preview},
+    },
+    ids::FileId,
+    keys::{actor::Actor, scope::Scope},
+};
+use labdata_ports::{PortError, files::blob::DownloadGrant};
+
+use crate::{Error, Ports};
+
+/// A file and how to get at its bytes.
+#[derive(Clone, Debug)]
+pub struct FileContent {
+    /// Its record.
+    pub file: File,
+    /// Where all of it can be read for a while, without a key.
+    pub download_url: String,
+    /// Its start as text.
+    pub preview: Preview,
+}
+
+/// Shows a confirmed file.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] while the
+/// file awaits its bytes.
+pub async fn get_file_content(
+    ports: &Ports,
+    actor: &Actor,
+    id: FileId,
+) -> Result<FileContent, Error> {
+    actor.require(Scope::Read)?;
+    let file = ports.files.get(actor.organization, id).await?;
+    let FileState::Confirmed { object, bytes, .. } = file.state else {
+        return Err(Error::Invalid(
+            "the upload of this file is not confirmed yet".to_owned(),
+        ));
+    };
+    let preview = if is_previewed(bytes.size) {
+        preview(&start(ports, actor, object).await?, bytes.size)
+    } else {
+        Preview::Skipped(Skipped::TooLarge)
+    };
+    let grant = DownloadGrant {
+        object,
+        path: file.path.clone(),
+        content_type: file.content_type.clone(),
+        expires_at: ports.clock.now() + DOWNLOAD_URL_LIFETIME,
+    };
+    let download_url = ports
+        .signer
+        .sign_download(actor.organization, &grant)
+        .await?;
+    Ok(FileContent {
+        file,
+        download_url,
+        preview,
+    })
+}
+
+async fn start(ports: &Ports, actor: &Actor, object: ObjectKey) -> Result<Bytes, Error> {
+    let range = Some(0..PREVIEW_BYTES);
+    let body = match ports.blobs.read(actor.organization, object, range).await {
+        // A file that is deleted at this moment is as good as deleted before.
+        Err(PortError::NotFound(_)) => return Err(Error::NotFound("file")),
+        read => read?,
+    };
+    let read = body
+        .bytes
+        .try_fold(BytesMut::new(), |mut start, piece| async move {
+            start.extend_from_slice(&piece);
+            Ok(start)
+        });
+    let start = read
+        .await
+        .map_err(|error| PortError::Unavailable(error.to_string()))?;
+    Ok(start.freeze())
+}

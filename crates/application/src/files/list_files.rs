@@ -1,0 +1,23 @@
+//! Lists files.
+
+use labdata_domain::{
+    files::{File, FileFilter},
+    keys::{actor::Actor, scope::Scope},
+    page::{Page, PageRequest},
+};
+
+use crate::{Error, Ports};
+
+/// The organization's confirmed files that match, newest first.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn list_files(
+    ports: &Ports,
+    actor: &Actor,
+    filter: &FileFilter,
+    page: PageRequest,
+) -> Result<Page<File>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports.files.list(actor.organization, filter, page).await?)
+}

@@ -1,0 +1,12 @@
+//! Files: uploads, lists, content.
+
+pub mod begin_upload;
+pub mod confirm_upload;
+pub mod delete_file;
+pub mod get_file_content;
+pub mod index_files;
+pub mod list_files;
+pub mod open_download;
+pub mod receive_upload;
+pub mod sweep_uploads;
+pub mod upload_file;

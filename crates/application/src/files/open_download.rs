@@ -1,0 +1,71 @@
+//! Serves a signed download URL.
+
+use std::ops::Range;
+
+use labdata_domain::ids::OrganizationId;
+use labdata_ports::{
+    PortError,
+    files::blob::{ByteStream, DownloadGrant, Granted, SignatureError, SignedRequest},
+};
+
+use crate::Ports;
+
+/// Why a signed URL was not served.
+#[derive(Debug, thiserror::Error)]
+pub enum SignedUrlError {
+    /// The request is not one that was signed, or not any more.
+    #[error(transparent)]
+    Refused(#[from] SignatureError),
+    /// A port failed; [`PortError::NotFound`] when there is no such object.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
+/// An object that may be read.
+#[derive(Clone, Debug)]
+pub struct Download {
+    organization: OrganizationId,
+    /// What the URL permits.
+    pub grant: DownloadGrant,
+    /// How many bytes the object has.
+    pub size: u64,
+}
+
+/// Checks a request to a signed download URL. The URL is the permission: there is no actor.
+///
+/// # Errors
+/// [`SignedUrlError`].
+pub async fn open_download(
+    ports: &Ports,
+    request: &SignedRequest<'_>,
+) -> Result<Download, SignedUrlError> {
+    match ports.signer.verify(request, ports.clock.now())? {
+        Granted::Download(organization, grant) => {
+            let size = ports.blobs.size(organization, grant.object).await?;
+            Ok(Download {
+                organization,
+                grant,
+                size,
+            })
+        }
+        Granted::Upload(..) => Err(SignatureError::Mismatch.into()),
+    }
+}
+
+impl Download {
+    /// The bytes of that range.
+    ///
+    /// # Errors
+    /// [`SignedUrlError::Port`].
+    pub async fn read(
+        &self,
+        ports: &Ports,
+        range: Range<u64>,
+    ) -> Result<ByteStream, SignedUrlError> {
+        let body = ports
+            .blobs
+            .read(self.organization, self.grant.object, Some(range))
+            .await?;
+        Ok(body.bytes)
+    }
+}

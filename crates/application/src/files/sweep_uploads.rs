@@ -1,0 +1,93 @@
+//! Removes what uploads left behind. No caller asks for it: it is the platform's own housekeeping,
+//! and several servers may do it at once.
+
+use futures::TryStreamExt;
+use labdata_domain::{files::ObjectKey, ids::OrganizationId};
+use time::Duration;
+
+use crate::{Error, Ports};
+
+/// An upload that has written nothing for so long is dead: the server waits half a minute for the
+/// next piece of a body.
+const DEAD_AFTER: Duration = Duration::hours(1);
+
+/// How long a record waits for its confirmation after its upload URL has expired.
+const UNCONFIRMED_AFTER: Duration = Duration::hours(24);
+
+/// How old an object is at the least when nothing refers to it any more: older than any upload that
+/// is still under way, as its key is made before its upload begins.
+const UNREFERENCED_AFTER: Duration = Duration::hours(48);
+
+/// How many records or objects are looked at together.
+const BATCH: u32 = 500;
+
+/// What a sweep removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Parts of uploads that died with their process.
+    pub unfinished: u64,
+    /// Records that were never confirmed, with what was uploaded for them.
+    pub unconfirmed: u64,
+}
+
+/// Removes the parts of unfinished uploads, and records whose URL expired a day ago.
+///
+/// The record goes before its object. Where the process dies between the two,
+/// [`sweep_objects`] finds the object.
+///
+/// # Errors
+/// What the ports answer.
+pub async fn sweep_uploads(ports: &Ports) -> Result<Swept, Error> {
+    let now = ports.clock.now();
+    let mut swept = Swept {
+        unfinished: ports.blobs.sweep_unfinished(now - DEAD_AFTER).await?,
+        unconfirmed: 0,
+    };
+    loop {
+        let expired = now - UNCONFIRMED_AFTER;
+        let objects = ports.files.take_expired(expired, BATCH).await?;
+        swept.unconfirmed += count(&objects);
+        for (organization, object) in &objects {
+            ports.blobs.delete(*organization, *object).await?;
+        }
+        if objects.is_empty() {
+            return Ok(swept);
+        }
+    }
+}
+
+/// Looks at every object and removes those of some age to which no record refers: of uploads that
+/// were discarded, deleted or superseded while their URL still worked, and of requests whose process
+/// died before the record was stored. Returns how many. Costs a listing of the whole storage.
+///
+/// # Errors
+/// What the ports answer.
+pub async fn sweep_objects(ports: &Ports) -> Result<u64, Error> {
+    let limit = ports.clock.now() - UNREFERENCED_AFTER;
+    let mut removed = 0;
+    let batch = usize::try_from(BATCH).unwrap_or(usize::MAX);
+    let mut batches = ports.blobs.objects().try_chunks(batch);
+    loop {
+        let objects = match batches.try_next().await {
+            Ok(None) => return Ok(removed),
+            Ok(Some(objects)) => objects,
+            Err(broken) => return Err(broken.1.into()),
+        };
+        let old = |(_, object): &(OrganizationId, ObjectKey)| {
+            object.made_at().is_some_and(|made_at| made_at < limit)
+        };
+        let old: Vec<_> = objects.into_iter().filter(old).collect();
+        if old.is_empty() {
+            continue;
+        }
+        let unreferenced = ports.files.unreferenced(&old).await?;
+        removed += count(&unreferenced);
+        for (organization, object) in unreferenced {
+            ports.blobs.delete(organization, object).await?;
+        }
+    }
+}
+
+fn count<T>(things: &[T]) -> u64 {
+    u64::try_from(things.len()).unwrap_or(u64::MAX)
+}

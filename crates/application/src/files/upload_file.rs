@@ -1,0 +1,162 @@
+//! Uploads a file in one request.
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use labdata_domain::{
+    files::{
+        Attribution, ContentType, File, FilePath, FileState, MAX_FILE_BYTES, ObjectKey,
+        executable::{Look, look},
+    },
+    ids::{ExecutionId, FileId, InstrumentId},
+    keys::{actor::Actor, scope::Scope},
+};
+use labdata_ports::{
+    PortError,
+    files::{AddFileError, Recorded, blob::PutBlobError},
+};
+
+use crate::{Error, Ports};
+
+/// The file to upload.
+#[derive(Clone, Debug)]
+pub struct UploadFile {
+    /// Its name or path.
+    pub path: FilePath,
+    /// Its type, as the caller gave it.
+    pub content_type: Option<String>,
+    /// The execution that made it.
+    pub execution: Option<ExecutionId>,
+    /// The instrument that captured it.
+    pub instrument: Option<InstrumentId>,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+/// Stores a file's bytes, then its record, which is listed from then on.
+///
+/// The bytes come first, under a key of their own. Where the process dies before the record is
+/// stored, an object is left to which no record refers; its key, which holds the time of its
+/// making, tells a sweeper that it is one.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when execution or instrument
+/// is not the organization's; [`Error::Invalid`] when the execution is closed, or the file is a
+/// native executable; [`Error::Conflict`] when the instrument has a file of that path.
+pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> Result<File, Error> {
+    actor.require(Scope::Write)?;
+    let UploadFile {
+        path,
+        content_type,
+        execution,
+        instrument,
+        bytes,
+    } = command;
+    let attribution = attribute(ports, actor, instrument, execution).await?;
+    if let Look::Native(format) = look(&bytes) {
+        return Err(native_executable(format));
+    }
+    let object = ObjectKey::new(ports.ids.next_id());
+    let body = stream::iter([Ok(bytes)]).boxed();
+    let bytes = ports
+        .blobs
+        .put_new(actor.organization, object, body, MAX_FILE_BYTES)
+        .await
+        .map_err(not_stored)?;
+    let now = ports.clock.now();
+    let file = File {
+        id: FileId::new(ports.ids.next_id()),
+        path,
+        content_type: ContentType::substitute(content_type.as_deref()),
+        source_type: attribution.source_type(),
+        attribution,
+        file_created_at: None,
+        created_at: now,
+        state: FileState::Confirmed {
+            object,
+            bytes,
+            uploaded_at: now,
+        },
+    };
+    match ports.files.add(actor.organization, &file, now).await {
+        Ok(recorded) => Ok(keep(ports, actor, recorded).await),
+        Err(AddFileError::Port(error)) => {
+            // It may have been recorded all the same: the bytes stay.
+            tracing::warn!(%object, %error, "a file was stored, but perhaps not recorded");
+            Err(error.into())
+        }
+        Err(refused) => {
+            remove(ports, actor, object).await;
+            Err(not_recorded(refused))
+        }
+    }
+}
+
+/// To what an upload belongs, where all of it exists and takes uploads. What a platform-run
+/// script uploads belongs to its execution.
+pub(crate) async fn attribute(
+    ports: &Ports,
+    actor: &Actor,
+    instrument: Option<InstrumentId>,
+    execution: Option<ExecutionId>,
+) -> Result<Attribution, Error> {
+    let execution = execution.or(actor.execution);
+    let attribution = Attribution::new(instrument, execution)
+        .map_err(|unattributed| Error::Invalid(unattributed.to_string()))?;
+    if let Some(id) = execution {
+        let execution = ports.executions.get(actor.organization, id).await?;
+        if !execution.state.is_open(ports.clock.now()) {
+            return Err(not_recorded(AddFileError::ExecutionClosed));
+        }
+    }
+    if let Some(id) = instrument {
+        ports.instruments.get(actor.organization, id).await?;
+    }
+    Ok(attribution)
+}
+
+/// The record, after the object that it no longer awaits is removed. What the URL of that object
+/// still creates is left to the sweeper.
+pub(crate) async fn keep(ports: &Ports, actor: &Actor, recorded: Recorded) -> File {
+    if let Some((object, _)) = recorded.abandoned {
+        remove(ports, actor, object).await;
+    }
+    recorded.file
+}
+
+/// Removes an object that nothing refers to; what cannot be removed is left to the sweeper.
+pub(crate) async fn remove(ports: &Ports, actor: &Actor, object: ObjectKey) {
+    if let Err(error) = ports.blobs.delete(actor.organization, object).await {
+        tracing::warn!(%object, %error, "an object that nothing refers to could not be removed");
+    }
+}
+
+pub(crate) fn native_executable(format: &str) -> Error {
+    Error::Invalid(format!("native executables ({format}) are not accepted"))
+}
+
+pub(crate) fn not_recorded(refused: AddFileError) -> Error {
+    match refused {
+        AddFileError::UnknownExecution => Error::NotFound("job execution"),
+        AddFileError::UnknownInstrument => Error::NotFound("instrument"),
+        AddFileError::ExecutionClosed => {
+            Error::Invalid("this job execution is closed and accepts no more files".to_owned())
+        }
+        AddFileError::PathTaken => {
+            Error::Conflict("the instrument already has a file of this name".to_owned())
+        }
+        AddFileError::Port(error) => error.into(),
+    }
+}
+
+fn not_stored(refused: PutBlobError) -> Error {
+    match refused {
+        PutBlobError::TooLarge { limit } => {
+            Error::TooLarge(format!("a file has at most {limit} bytes"))
+        }
+        PutBlobError::Port(error) => error.into(),
+        // The key is new and the bytes are here.
+        PutBlobError::Exists | PutBlobError::Body(_) => {
+            PortError::Internal(refused.to_string()).into()
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Stored responses of repeated requests.
+
+pub mod sweep_answers;

@@ -1,0 +1,49 @@
+//! Registers an instrument.
+
+use labdata_domain::{
+    ids::InstrumentId,
+    instruments::Instrument,
+    keys::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports};
+
+/// The instrument to register.
+#[derive(Clone, Debug)]
+pub struct CreateInstrument {
+    /// Its name, unique within the organization.
+    pub name: String,
+    /// What it is.
+    pub description: Option<String>,
+    /// Its kind.
+    pub instrument_type: Option<String>,
+}
+
+/// Registers an instrument.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the admin scope; [`Error::Conflict`] when the name is taken.
+pub async fn create_instrument(
+    ports: &Ports,
+    actor: &Actor,
+    command: CreateInstrument,
+) -> Result<Instrument, Error> {
+    actor.require(Scope::Admin)?;
+    if command.name.trim().is_empty() {
+        return Err(Error::Invalid(
+            "an instrument's name is not blank".to_owned(),
+        ));
+    }
+    let instrument = Instrument {
+        id: InstrumentId::new(ports.ids.next_id()),
+        name: command.name,
+        description: command.description,
+        instrument_type: command.instrument_type,
+        created_at: ports.clock.now(),
+    };
+    ports
+        .instruments
+        .add(actor.organization, &instrument)
+        .await?;
+    Ok(instrument)
+}

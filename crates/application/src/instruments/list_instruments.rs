@@ -1,0 +1,22 @@
+//! Lists instruments.
+
+use labdata_domain::{
+    instruments::Instrument,
+    keys::{actor::Actor, scope::Scope},
+    page::{Page, PageRequest},
+};
+
+use crate::{Error, Ports};
+
+/// The organization's instruments, newest first.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn list_instruments(
+    ports: &Ports,
+    actor: &Actor,
+    page: PageRequest,
+) -> Result<Page<Instrument>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports.instruments.list(actor.organization, page).await?)
+}

@@ -1,0 +1,4 @@
+//! Instruments.
+
+pub mod create_instrument;
+pub mod list_instruments;

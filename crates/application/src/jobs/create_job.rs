@@ -1,0 +1,97 @@
+//! Creates a job.
+
+use labdata_domain::{
+    ids::{JobId, TriggerId},
+    jobs::{Job, JobName, ParameterDefinition, ScriptVersion, check_parameters},
+    keys::{actor::Actor, scope::Scope},
+    triggers::{Conditions, Trigger, TriggerChange},
+};
+use labdata_ports::PortError;
+
+use crate::{Error, Ports, jobs::check_script::check_script};
+
+/// The job to create.
+#[derive(Clone, Debug)]
+pub struct CreateJob {
+    /// Its name, unique within the organization.
+    pub name: String,
+    /// Python source.
+    pub code: String,
+    /// What it does.
+    pub description: Option<String>,
+    /// What its runs are asked for.
+    pub parameters: Vec<ParameterDefinition>,
+    /// What starts it without anybody asking.
+    pub trigger: TriggerChange,
+}
+
+/// Creates a job with the first version of its script.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::Invalid`] when no job can bear the name,
+/// the code is not Python, or parameters or trigger make no sense; [`Error::NotFound`] for an
+/// unknown instrument; [`Error::Conflict`] when another job bears the name.
+pub async fn create_job(ports: &Ports, actor: &Actor, command: CreateJob) -> Result<Job, Error> {
+    actor.require(Scope::Write)?;
+    let name = parse_name(&command.name)?;
+    check_parameters(&command.parameters).map_err(|error| Error::Invalid(error.to_string()))?;
+    let id = JobId::new(ports.ids.next_id());
+    let trigger = change_trigger(ports, actor, id, None, &command.trigger).await?;
+    check_script(&command.code).await?;
+    let script = ScriptVersion {
+        number: 1,
+        code: command.code,
+        created_at: ports.clock.now(),
+        created_by: actor.user,
+    };
+    let job = Job {
+        description: command.description.filter(|text| !text.is_empty()),
+        version_number: Some(script.number),
+        parameters: command.parameters,
+        trigger,
+        ..Job::new(id, name, script.created_at)
+    };
+    ports.jobs.add(actor.organization, &job, &script).await?;
+    Ok(job)
+}
+
+/// The trigger of a job after a change, checked against what there is.
+pub(crate) async fn change_trigger(
+    ports: &Ports,
+    actor: &Actor,
+    job: JobId,
+    standing: Option<&Trigger>,
+    change: &TriggerChange,
+) -> Result<Option<Trigger>, Error> {
+    let id = TriggerId::new(ports.ids.next_id());
+    let changed = change
+        .apply(job, standing, id, actor.user, ports.clock.now())
+        .map_err(|error| Error::Invalid(error.to_string()))?;
+    let Some(trigger) = &changed else {
+        return Ok(None);
+    };
+    if let Some(instrument) = trigger.instrument {
+        ports
+            .instruments
+            .get(actor.organization, instrument)
+            .await?;
+    }
+    if let Ok(Conditions::JobCompleted(conditions)) = trigger.parsed() {
+        match ports.jobs.get(actor.organization, conditions.source).await {
+            Ok(_) => {}
+            Err(PortError::NotFound(_)) => {
+                return Err(Error::Invalid(format!(
+                    "trigger_conditions: there is no job {}",
+                    conditions.source
+                )));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(changed)
+}
+
+/// The name of a job.
+pub(crate) fn parse_name(text: &str) -> Result<JobName, Error> {
+    JobName::parse(text).map_err(|error| Error::Invalid(error.to_string()))
+}

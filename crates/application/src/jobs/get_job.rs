@@ -1,0 +1,69 @@
+//! Reads a job, and the versions of its script.
+
+use labdata_domain::{
+    ids::JobId,
+    jobs::{Job, ScriptVersion, VersionSummary},
+    keys::{actor::Actor, scope::Scope},
+    page::{Page, PageRequest},
+};
+
+use crate::{Error, Ports};
+
+/// A job with its current script; none where the job is only a name for off-platform scripts.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+pub async fn get_job(
+    ports: &Ports,
+    actor: &Actor,
+    id: JobId,
+) -> Result<(Job, Option<ScriptVersion>), Error> {
+    actor.require(Scope::Read)?;
+    with_script(ports, actor, id).await
+}
+
+/// A job with its current script. Versions never change, so the two belong together.
+pub(crate) async fn with_script(
+    ports: &Ports,
+    actor: &Actor,
+    id: JobId,
+) -> Result<(Job, Option<ScriptVersion>), Error> {
+    let job = ports.jobs.get(actor.organization, id).await?;
+    let script = match job.version_number {
+        Some(number) => Some(ports.jobs.version(actor.organization, id, number).await?),
+        None => None,
+    };
+    Ok((job, script))
+}
+
+/// The versions of a job's script, newest first.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+pub async fn list_job_versions(
+    ports: &Ports,
+    actor: &Actor,
+    id: JobId,
+    page: PageRequest,
+) -> Result<Page<VersionSummary>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports.jobs.versions(actor.organization, id, page).await?)
+}
+
+/// One version of a job's script, and whether it is the current one.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when there is no such job, or
+/// no such version of it.
+pub async fn get_job_version(
+    ports: &Ports,
+    actor: &Actor,
+    id: JobId,
+    number: u32,
+) -> Result<(ScriptVersion, bool), Error> {
+    actor.require(Scope::Read)?;
+    let script = ports.jobs.version(actor.organization, id, number).await?;
+    let job = ports.jobs.get(actor.organization, id).await?;
+    let is_current = job.version_number == Some(number);
+    Ok((script, is_current))
+}

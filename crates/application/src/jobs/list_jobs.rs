@@ -1,0 +1,24 @@
+//! Lists jobs.
+
+use labdata_domain::{
+    jobs::Job,
+    keys::{actor::Actor, scope::Scope},
+    page::{Page, PageRequest},
+};
+use labdata_ports::jobs::JobFilter;
+
+use crate::{Error, Ports};
+
+/// The organization's jobs that match, newest first.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn list_jobs(
+    ports: &Ports,
+    actor: &Actor,
+    filter: &JobFilter,
+    page: PageRequest,
+) -> Result<Page<Job>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports.jobs.list(actor.organization, filter, page).await?)
+}

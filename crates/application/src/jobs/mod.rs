@@ -1,0 +1,7 @@
+//! Jobs, their scripts and parameters.
+
+pub(crate) mod check_script;
+pub mod create_job;
+pub mod get_job;
+pub mod list_jobs;
+pub mod update_job;

@@ -1,0 +1,156 @@
+//! Changes a job.
+
+use labdata_domain::{
+    ids::JobId,
+    jobs::{Edit, Job, ParameterDefinition, ScriptVersion, apply_edits, check_parameters},
+    keys::{actor::Actor, scope::Scope},
+    triggers::TriggerChange,
+};
+
+use crate::{
+    Error, Ports,
+    jobs::{
+        check_script::check_script,
+        create_job::{change_trigger, parse_name},
+        get_job::with_script,
+    },
+};
+
+/// How often a change is made anew because the job changed meanwhile. Of changes that race, one
+/// is stored in each round.
+const MAX_ATTEMPTS: u32 = 64;
+
+/// What to change of a job; what is left out stays.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateJob {
+    /// Its name.
+    pub name: Option<String>,
+    /// What it does; empty for nothing.
+    pub description: Option<String>,
+    /// What becomes of its script.
+    pub code: Option<CodeChange>,
+    /// Whether it is archived.
+    pub archived: Option<bool>,
+    /// What its runs are asked for, in place of what they were.
+    pub parameters: Option<Vec<ParameterDefinition>>,
+    /// What becomes of its trigger.
+    pub trigger: TriggerChange,
+}
+
+/// What becomes of a script.
+#[derive(Clone, Debug)]
+pub enum CodeChange {
+    /// It is this one from now on.
+    Replace(String),
+    /// These replacements are made in it, one after the other.
+    Edit(Vec<Edit>),
+}
+
+/// Changes a job; all of it or nothing. A changed script is a new version.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when no
+/// job can bear the name, an edit does not match exactly once, the code is not Python,
+/// or parameters or trigger make no sense; [`Error::Conflict`] when another
+/// job bears the name.
+pub async fn update_job(
+    ports: &Ports,
+    actor: &Actor,
+    id: JobId,
+    command: UpdateJob,
+) -> Result<Job, Error> {
+    actor.require(Scope::Write)?;
+    let mut checked = None;
+    for _ in 0..MAX_ATTEMPTS {
+        let (standing, script) = with_script(ports, actor, id).await?;
+        let (mut changed, script) = change(ports, actor, &standing, script, &command)?;
+        let trigger = standing.trigger.as_ref();
+        changed.trigger = change_trigger(ports, actor, id, trigger, &command.trigger).await?;
+        if let Some(trigger) = &mut changed.trigger {
+            if changed.version_number.is_none() {
+                return Err(Error::Invalid(
+                    "this job has no script that a trigger could run: give its code".to_owned(),
+                ));
+            }
+            if standing.archived && !changed.archived {
+                // What it would have done in the archive is not made up for.
+                trigger.armed_at = ports.clock.now();
+            }
+        }
+        if changed == standing && script.is_none() {
+            return Ok(standing);
+        }
+        // Another's change need not change what this one makes of the script.
+        if let Some(script) = &script
+            && checked.as_ref() != Some(&script.code)
+        {
+            check_script(&script.code).await?;
+            checked = Some(script.code.clone());
+        }
+        let saved = ports
+            .jobs
+            .update(
+                actor.organization,
+                standing.revision,
+                &changed,
+                script.as_ref(),
+            )
+            .await?;
+        if saved {
+            return Ok(Job {
+                revision: standing.revision + 1,
+                ..changed
+            });
+        }
+    }
+    Err(Error::Busy {
+        retry_after_seconds: 1,
+    })
+}
+
+/// The job as the command wants it, and the new version of its script.
+fn change(
+    ports: &Ports,
+    actor: &Actor,
+    standing: &Job,
+    script: Option<ScriptVersion>,
+    command: &UpdateJob,
+) -> Result<(Job, Option<ScriptVersion>), Error> {
+    let mut job = standing.clone();
+    if let Some(name) = &command.name {
+        parse_name(name)?.as_str().clone_into(&mut job.name);
+    }
+    if let Some(description) = &command.description {
+        job.description = Some(description.clone()).filter(|text| !text.is_empty());
+    }
+    if let Some(archived) = command.archived {
+        job.archived = archived;
+    }
+    if let Some(parameters) = &command.parameters {
+        check_parameters(parameters).map_err(|error| Error::Invalid(error.to_string()))?;
+        job.parameters.clone_from(parameters);
+    }
+    let code = match (&command.code, script) {
+        (None, _) => None,
+        (Some(CodeChange::Replace(code)), _) => Some(code.clone()),
+        (Some(CodeChange::Edit(edits)), _) if edits.is_empty() => None,
+        (Some(CodeChange::Edit(_)), None) => {
+            return Err(Error::Invalid(
+                "this job has no script to edit: give its code".to_owned(),
+            ));
+        }
+        (Some(CodeChange::Edit(edits)), Some(script)) => Some(
+            apply_edits(&script.code, edits).map_err(|error| Error::Invalid(error.to_string()))?,
+        ),
+    };
+    let script = code.map(|code| ScriptVersion {
+        number: standing.version_number.unwrap_or(0) + 1,
+        code,
+        created_at: ports.clock.now(),
+        created_by: actor.user,
+    });
+    if let Some(script) = &script {
+        job.version_number = Some(script.number);
+    }
+    Ok((job, script))
+}

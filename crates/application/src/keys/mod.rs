@@ -1,0 +1,9 @@
+//! Users, organizations, API keys and their scopes.
+
+pub mod authenticate;
+pub mod create_api_key;
+pub mod first_start;
+pub mod key_cache;
+pub mod list_api_keys;
+pub mod operator_keys;
+pub mod revoke_api_key;

@@ -1,0 +1,93 @@
+//! Keys as the operator of the platform manages them, on its machine, without a key.
+//!
+//! Whoever runs the program on the database may do everything; these have no actor, and no
+//! endpoint may call them.
+
+use labdata_domain::{
+    ids::{ApiKeyId, OrganizationId, UserId},
+    keys::{
+        ApiKey, PlainApiKey,
+        actor::Actor,
+        scope::Scopes,
+        tenancy::{Organization, User},
+    },
+};
+use uuid::Uuid;
+
+use crate::{
+    Error, Ports,
+    keys::create_api_key::{CreateApiKey, create_api_key},
+};
+
+/// Makes a key for that user of that organization; both are created when missing.
+///
+/// # Errors
+/// [`Error::Invalid`] when a name is blank or the key would be expired already.
+pub async fn issue(
+    ports: &Ports,
+    organization: &str,
+    email: &str,
+    command: CreateApiKey,
+) -> Result<(ApiKey, PlainApiKey), Error> {
+    let (organization, email) = (organization.trim(), email.trim());
+    if organization.is_empty() || organization.contains(char::is_control) {
+        return Err(Error::Invalid(
+            "an organization's name must not be blank".to_owned(),
+        ));
+    }
+    if !email.contains('@') || email.contains(|c: char| c.is_control() || c.is_whitespace()) {
+        return Err(Error::Invalid(format!("{email:?} is no e-mail address")));
+    }
+    let candidate = Organization {
+        id: OrganizationId::new(ports.ids.next_id()),
+        name: organization.to_owned(),
+        created_at: ports.clock.now(),
+    };
+    let organization = ports.tenancy.ensure_organization(&candidate).await?;
+    let candidate = User {
+        id: UserId::new(ports.ids.next_id()),
+        organization: organization.id,
+        email: email.to_owned(),
+        name: email.to_owned(),
+    };
+    let user = ports.tenancy.ensure_user(&candidate).await?;
+    let operator = Actor {
+        organization: organization.id,
+        user: user.id,
+        api_key: ApiKeyId::new(Uuid::nil()),
+        scopes: Scopes::all(),
+        execution: None,
+    };
+    create_api_key(ports, &operator, command).await
+}
+
+/// Every organization's keys, the oldest organization and the newest key first.
+///
+/// # Errors
+/// What the ports answer.
+pub async fn list(ports: &Ports) -> Result<Vec<(Organization, ApiKey)>, Error> {
+    let mut all = Vec::new();
+    for organization in ports.tenancy.organizations().await? {
+        let keys = ports.api_keys.list(organization.id).await?;
+        all.extend(keys.into_iter().map(|key| (organization.clone(), key)));
+    }
+    Ok(all)
+}
+
+/// Revokes the key of that prefix, of whatever organization: on running servers within seconds.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn revoke(ports: &Ports, prefix: &str) -> Result<ApiKey, Error> {
+    let key = ports
+        .api_keys
+        .find_by_prefix(prefix)
+        .await?
+        .ok_or(Error::NotFound("API key"))?;
+    ports
+        .api_keys
+        .revoke(key.organization, key.id, ports.clock.now())
+        .await?;
+    ports.key_cache.evict(key.id);
+    Ok(key)
+}

@@ -1,0 +1,38 @@
+//! Lists the caller's notifications, and counts the unread ones.
+
+use labdata_domain::{
+    keys::{actor::Actor, scope::Scope},
+    notifications::Notification,
+    page::{Page, PageRequest},
+};
+
+use crate::{Error, Ports};
+
+/// The caller's inbox, newest first; only what is unread if so wanted.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn list_notifications(
+    ports: &Ports,
+    actor: &Actor,
+    unread: bool,
+    page: PageRequest,
+) -> Result<Page<Notification>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports
+        .notifications
+        .list(actor.organization, actor.user, unread, page)
+        .await?)
+}
+
+/// How many of the caller's notifications are unread.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn count_unread_notifications(ports: &Ports, actor: &Actor) -> Result<u64, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports
+        .notifications
+        .count_unread(actor.organization, actor.user)
+        .await?)
+}

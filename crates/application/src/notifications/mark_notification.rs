@@ -1,0 +1,27 @@
+//! Marks a notification as read or unread.
+
+use labdata_domain::{
+    ids::NotificationId,
+    keys::{actor::Actor, scope::Scope},
+    notifications::Notification,
+};
+
+use crate::{Error, Ports};
+
+/// Marks one of the caller's notifications as read or unread. Read again keeps the first time.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`].
+pub async fn mark_notification(
+    ports: &Ports,
+    actor: &Actor,
+    id: NotificationId,
+    read: bool,
+) -> Result<Notification, Error> {
+    actor.require(Scope::Write)?;
+    let read_at = read.then(|| ports.clock.now());
+    Ok(ports
+        .notifications
+        .mark(actor.organization, actor.user, id, read_at)
+        .await?)
+}

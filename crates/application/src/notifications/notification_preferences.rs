@@ -1,0 +1,68 @@
+//! By which ways the caller wants notifications.
+
+use labdata_domain::{
+    keys::{actor::Actor, scope::Scope},
+    notifications::{ChannelChange, Preferences, read_unsubscribe_token},
+};
+
+use crate::{Error, Ports};
+
+/// What the secret behind the links in e-mails is kept under.
+const UNSUBSCRIBING: &str = "unsubscribing";
+
+/// The caller's preferences.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn get_preferences(ports: &Ports, actor: &Actor) -> Result<Preferences, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports
+        .notifications
+        .preferences(actor.organization, actor.user)
+        .await?)
+}
+
+/// Changes the caller's preferences of messages.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope.
+pub async fn change_preferences(
+    ports: &Ports,
+    actor: &Actor,
+    message: ChannelChange,
+) -> Result<Preferences, Error> {
+    actor.require(Scope::Write)?;
+    Ok(ports
+        .notifications
+        .change_preferences(actor.organization, actor.user, message)
+        .await?)
+}
+
+/// Turns the e-mails of a user off, as the link in one of them permits.
+///
+/// # Errors
+/// [`Error::NotFound`] when the link is not the platform's.
+pub async fn unsubscribe(ports: &Ports, token: &str) -> Result<(), Error> {
+    let secret = unsubscribing_secret(ports).await?;
+    let (organization, user) =
+        read_unsubscribe_token(&secret, token).ok_or(Error::NotFound("subscription"))?;
+    let off = ChannelChange {
+        email: Some(false),
+        ..ChannelChange::default()
+    };
+    ports
+        .notifications
+        .change_preferences(organization, user, off)
+        .await?;
+    Ok(())
+}
+
+/// The secret that permissions to unsubscribe are made with; the same on every server.
+pub(crate) async fn unsubscribing_secret(ports: &Ports) -> Result<[u8; 32], Error> {
+    let mut candidate = [0; 32];
+    ports.ids.fill_random(&mut candidate);
+    Ok(ports
+        .tenancy
+        .ensure_secret(UNSUBSCRIBING, &candidate)
+        .await?)
+}

@@ -1,0 +1,55 @@
+//! Sends a notification to the caller.
+
+use labdata_domain::{
+    ids::{ApiKeyId, NotificationId, OrganizationId, UserId},
+    keys::{actor::Actor, scope::Scope},
+    notifications::{Draft, Sent},
+};
+use labdata_ports::notifications::{NewNotification, SendError};
+
+use crate::{Error, Ports};
+
+/// Sends a notification to the caller's own inbox, and by e-mail where the caller wants that.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::Invalid`] when it may not say that;
+/// [`Error::Capped`] when as many as may be were delivered.
+pub async fn send_notification(ports: &Ports, actor: &Actor, draft: Draft) -> Result<Sent, Error> {
+    actor.require(Scope::Write)?;
+    draft
+        .check()
+        .map_err(|error| Error::Invalid(error.to_string()))?;
+    deliver(
+        ports,
+        actor.organization,
+        actor.user,
+        Some(actor.api_key),
+        draft,
+    )
+    .await
+}
+
+/// Sends a checked notification to a user; the platform's own when there is no key.
+pub(crate) async fn deliver(
+    ports: &Ports,
+    organization: OrganizationId,
+    user: UserId,
+    api_key: Option<ApiKeyId>,
+    draft: Draft,
+) -> Result<Sent, Error> {
+    let new = NewNotification {
+        id: NotificationId::new(ports.ids.next_id()),
+        draft,
+        api_key,
+        now: ports.clock.now(),
+    };
+    match ports
+        .notifications
+        .send(organization, user, &new, ports.notification_caps)
+        .await
+    {
+        Ok(sent) => Ok(sent),
+        Err(SendError::Capped(reached)) => Err(Error::Capped(reached)),
+        Err(SendError::Port(error)) => Err(error.into()),
+    }
+}

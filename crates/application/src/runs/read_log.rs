@@ -1,0 +1,87 @@
+//! Reads what a run wrote.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use labdata_domain::{
+    executions::Execution,
+    ids::{ExecutionId, OrganizationId},
+    keys::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports};
+
+/// The log of one execution, to be read piece by piece.
+#[derive(Clone, Debug)]
+pub struct LogReader {
+    organization: OrganizationId,
+    execution: ExecutionId,
+    offset: u64,
+}
+
+/// What comes next in a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextOfLog {
+    /// This, which may hold a line of the platform's where something is left out.
+    Piece(Bytes),
+    /// Nothing yet: the execution goes on.
+    NothingYet,
+    /// Nothing any more: the execution ended so, and all that it wrote was read.
+    End(&'static str),
+}
+
+/// Opens the log of an execution. That of a script which ran elsewhere is empty.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+pub async fn open_log(ports: &Ports, actor: &Actor, id: ExecutionId) -> Result<LogReader, Error> {
+    actor.require(Scope::Read)?;
+    ports.executions.get(actor.organization, id).await?;
+    Ok(LogReader {
+        organization: actor.organization,
+        execution: id,
+        offset: 0,
+    })
+}
+
+impl LogReader {
+    /// How much was written before what comes next.
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Reads on.
+    ///
+    /// # Errors
+    /// What the ports answer.
+    pub async fn next(&mut self, ports: &Ports) -> Result<NextOfLog, Error> {
+        // In this order: what is written before the end is there when the end is seen.
+        let execution = ports
+            .executions
+            .get(self.organization, self.execution)
+            .await?;
+        let piece = ports
+            .run_logs
+            .read(self.organization, self.execution, self.offset)
+            .await?;
+        if piece.bytes.is_empty() {
+            return Ok(nothing(&execution));
+        }
+        let left_out = piece.offset.saturating_sub(self.offset);
+        self.offset = piece.offset + u64::try_from(piece.bytes.len()).unwrap_or_default();
+        if left_out == 0 {
+            return Ok(NextOfLog::Piece(piece.bytes));
+        }
+        let mut told = BytesMut::new();
+        told.put_slice(format!("\n[labdata: {left_out} bytes left out here]\n").as_bytes());
+        told.put(piece.bytes);
+        Ok(NextOfLog::Piece(told.freeze()))
+    }
+}
+
+fn nothing(execution: &Execution) -> NextOfLog {
+    if execution.state.has_ended() {
+        NextOfLog::End(execution.state.as_str())
+    } else {
+        NextOfLog::NothingYet
+    }
+}

@@ -1,0 +1,93 @@
+//! Runs a job's script on the platform.
+
+use labdata_domain::{
+    executions::Execution,
+    files::FileState,
+    ids::{ExecutionId, FileId, JobId},
+    jobs::effective_parameters,
+    keys::{actor::Actor, scope::Scope},
+    runs::MAX_PARAMETER_BYTES,
+};
+use labdata_ports::runs::NewRun;
+use serde_json::{Map, Value};
+
+use crate::{Error, Ports};
+
+/// What a run is told.
+#[derive(Clone, Debug, Default)]
+pub struct RunJob {
+    /// Values of parameters; defaults are filled in.
+    pub parameters: Map<String, Value>,
+    /// The file that it is about, as the caller wrote it.
+    pub file: Option<String>,
+}
+
+/// Queues a run of the current version of a job's script.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when job or file are not the
+/// organization's; [`Error::Invalid`] when the job is archived or has no script, a required
+/// parameter has no value, or the file has no bytes yet.
+pub async fn run_job(
+    ports: &Ports,
+    actor: &Actor,
+    id: JobId,
+    command: RunJob,
+) -> Result<Execution, Error> {
+    actor.require(Scope::Write)?;
+    let job = ports.jobs.get(actor.organization, id).await?;
+    if job.archived {
+        let text = "this job is archived; restore it (archived: false) to run it";
+        return Err(Error::Invalid(text.to_owned()));
+    }
+    let Some(script_version) = job.version_number else {
+        let text = "this job has no script: it is a name for scripts that run elsewhere; give it \
+                    code to run it here";
+        return Err(Error::Invalid(text.to_owned()));
+    };
+    let trigger_file = match command.file {
+        Some(file) => Some(confirmed(ports, actor, &file).await?),
+        None => None,
+    };
+    let parameters = effective_parameters(&job.parameters, command.parameters)
+        .map_err(|missing| Error::Invalid(missing.to_string()))?;
+    check_size(&parameters)?;
+    let run = NewRun {
+        id: ExecutionId::new(ports.ids.next_id()),
+        job: id,
+        script_version,
+        trigger_file,
+        parameters,
+        source: None,
+        started_by: actor.user,
+        api_key: Some(actor.api_key),
+        queued_at: ports.clock.now(),
+    };
+    Ok(ports.runs.enqueue(actor.organization, &run).await?)
+}
+
+async fn confirmed(ports: &Ports, actor: &Actor, file: &str) -> Result<FileId, Error> {
+    let id: FileId = file.parse().map_err(|_| Error::NotFound("file"))?;
+    let file = ports.files.get(actor.organization, id).await?;
+    if matches!(file.state, FileState::Confirmed { .. }) {
+        Ok(id)
+    } else {
+        let text = "the upload of this file is not confirmed yet";
+        Err(Error::Invalid(text.to_owned()))
+    }
+}
+
+/// The script gets them as one environment variable, which can neither be of any length nor hold
+/// everything.
+fn check_size(parameters: &Map<String, Value>) -> Result<(), Error> {
+    let json = serde_json::to_string(parameters)
+        .map_err(|error| Error::Internal(format!("parameters: {error}")))?;
+    if json.len() > MAX_PARAMETER_BYTES {
+        return Err(Error::Invalid(format!(
+            "the parameters have {} bytes as JSON; {MAX_PARAMETER_BYTES} is the most that a \
+             script can be given: upload a file and name it instead",
+            json.len()
+        )));
+    }
+    Ok(())
+}

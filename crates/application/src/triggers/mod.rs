@@ -1,0 +1,3 @@
+//! Triggers and the events that fire them.
+
+pub mod fire_triggers;

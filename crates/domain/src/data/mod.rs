@@ -1,0 +1,6 @@
+//! Rows and series: write, revert, read, query.
+
+pub mod query;
+pub mod read;
+pub mod revert;
+pub mod write;

@@ -1,0 +1,210 @@
+//! Filters: `column`, `reference__column`, with `__in`, `__gt`, `__gte`, `__lt`, `__lte`,
+//! `__isnull` or `__contains` at the end.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::ReadTarget;
+use crate::{
+    catalog::{Catalog, SYSTEM_COLUMNS, Table},
+    data::write::cell::Cell,
+    scalar::{DataType, Scalar, Values},
+};
+
+/// The most references that a filter may follow, one after the other.
+const MAX_HOPS: usize = 5;
+
+/// A reference that a filter follows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hop {
+    /// The reference's name in SQL.
+    pub sql_column: String,
+    /// The table at which it arrives.
+    pub table: Arc<Table>,
+}
+
+/// The column that a condition is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name in SQL.
+    pub sql_name: String,
+    /// Its type.
+    pub data_type: DataType,
+}
+
+/// What the column's value must be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// Equal to it.
+    Equals(Scalar),
+    /// One of these.
+    In(Values),
+    /// Greater.
+    Greater(Scalar),
+    /// Greater or equal.
+    GreaterOrEqual(Scalar),
+    /// Less.
+    Less(Scalar),
+    /// Less or equal.
+    LessOrEqual(Scalar),
+    /// Null, or not null.
+    IsNull(bool),
+    /// A text that contains this one, without regard to case.
+    Contains(String),
+}
+
+/// One condition of a read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// References to follow, in order.
+    pub hops: Vec<Hop>,
+    /// The column reached.
+    pub field: Field,
+    /// What it must be.
+    pub test: Test,
+}
+
+impl Condition {
+    pub(super) fn parse(
+        target: &ReadTarget,
+        catalog: &Catalog,
+        key: &str,
+        value: &Value,
+    ) -> Result<Self, String> {
+        let shown: String = key.chars().take(100).collect();
+        // A column whose own name has a double underscore is meant before a path is.
+        let (hops, field, operator) = match resolve(target, catalog, key) {
+            Some((hops, field)) => (hops, field, ""),
+            None => key
+                .rsplit_once("__")
+                .filter(|(_, operator)| OPERATORS.contains(operator))
+                .and_then(|(path, operator)| {
+                    resolve(target, catalog, path).map(|(hops, field)| (hops, field, operator))
+                })
+                .ok_or_else(|| {
+                    format!(
+                        "filter \"{shown}\": \"{}\" has no such column",
+                        target.name()
+                    )
+                })?,
+        };
+        let test = test(&field, operator, value)
+            .map_err(|problem| format!("filter \"{shown}\": {problem}"))?;
+        Ok(Self { hops, field, test })
+    }
+}
+
+const OPERATORS: [&str; 7] = ["in", "gt", "gte", "lt", "lte", "isnull", "contains"];
+
+fn resolve(target: &ReadTarget, catalog: &Catalog, path: &str) -> Option<(Vec<Hop>, Field)> {
+    match target {
+        ReadTarget::Platform(table) => {
+            let column = table.columns().iter().find(|column| column.name == path)?;
+            Some((
+                Vec::new(),
+                Field {
+                    sql_name: column.name.to_owned(),
+                    data_type: column.data_type,
+                },
+            ))
+        }
+        ReadTarget::Table(table) => resolve_in(table, catalog, path, MAX_HOPS),
+    }
+}
+
+fn resolve_in(
+    table: &Arc<Table>,
+    catalog: &Catalog,
+    path: &str,
+    hops_left: usize,
+) -> Option<(Vec<Hop>, Field)> {
+    if let Some(field) = field(table, path) {
+        return Some((Vec::new(), field));
+    }
+    if hops_left == 0 {
+        return None;
+    }
+    // Names may hold double underscores themselves: try every place where the path may be split.
+    path.match_indices("__").find_map(|(at, separator)| {
+        let (name, rest) = (path.get(..at)?, path.get(at + separator.len()..)?);
+        let (_, column) = table.column(name)?;
+        let next = catalog.table(column.references.as_deref()?)?;
+        let (mut hops, field) = resolve_in(next, catalog, rest, hops_left - 1)?;
+        hops.insert(
+            0,
+            Hop {
+                sql_column: column.sql_name().into_owned(),
+                table: Arc::clone(next),
+            },
+        );
+        Some((hops, field))
+    })
+}
+
+fn field(table: &Table, name: &str) -> Option<Field> {
+    if let Some((_, column)) = table.column(name) {
+        return Some(Field {
+            sql_name: column.sql_name().into_owned(),
+            data_type: column.data_type,
+        });
+    }
+    let reference = table
+        .references()
+        .find(|(_, column)| column.sql_name() == name);
+    if let Some((_, column)) = reference {
+        return Some(Field {
+            sql_name: name.to_owned(),
+            data_type: column.data_type,
+        });
+    }
+    let system = SYSTEM_COLUMNS
+        .iter()
+        .find(|(system, _)| *system == name && !table.is_raw());
+    system.map(|(name, data_type)| Field {
+        sql_name: (*name).to_owned(),
+        data_type: *data_type,
+    })
+}
+
+fn test(field: &Field, operator: &str, value: &Value) -> Result<Test, String> {
+    let data_type = field.data_type;
+    let scalar = |value: &Value| {
+        if data_type == DataType::Json && operator != "isnull" {
+            return Err("a json column can only be tested with __isnull".to_owned());
+        }
+        Cell::from(value.clone())
+            .into_scalar(data_type)?
+            .ok_or_else(|| "null is tested with __isnull".to_owned())
+    };
+    match operator {
+        "" if value.is_null() => Ok(Test::IsNull(true)),
+        "" => scalar(value).map(Test::Equals),
+        "gt" => scalar(value).map(Test::Greater),
+        "gte" => scalar(value).map(Test::GreaterOrEqual),
+        "lt" => scalar(value).map(Test::Less),
+        "lte" => scalar(value).map(Test::LessOrEqual),
+        "in" => {
+            let list = value.as_array().ok_or("must be a list of values")?;
+            let mut values = Values::with_capacity(data_type, list.len());
+            for value in list {
+                values.push(scalar(value)?);
+            }
+            Ok(Test::In(values))
+        }
+        "isnull" => value
+            .as_bool()
+            .map(Test::IsNull)
+            .ok_or_else(|| "must be true or false".to_owned()),
+        "contains" if matches!(data_type, DataType::String | DataType::Text) => {
+            match value.as_str() {
+                Some(text) if !text.contains('\0') => Ok(Test::Contains(text.to_owned())),
+                _ => Err("must be a string without NUL characters".to_owned()),
+            }
+        }
+        "contains" => Err(format!(
+            "__contains needs a string column, and this one is {data_type}"
+        )),
+        _ => Err("no such test".to_owned()),
+    }
+}

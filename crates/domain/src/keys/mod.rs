@@ -1,0 +1,177 @@
+//! API keys: their text, their hash, their life.
+
+pub mod actor;
+pub mod scope;
+pub mod tenancy;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use time::OffsetDateTime;
+
+use crate::{
+    ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
+    keys::scope::Scopes,
+};
+
+/// What every key starts with.
+const MARK: &str = "ldk_";
+/// Characters of a key's public part, by which it is found and shown.
+const PREFIX_LENGTH: usize = 8;
+/// The shortest secret part that is accepted of a key chosen by an operator; generated ones have
+/// 43 characters (32 random bytes).
+const SHORTEST_SECRET: usize = 16;
+
+/// A key as its holder knows it: `ldk_<prefix>_<secret>`. Never stored, never logged.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PlainApiKey(String);
+
+impl std::fmt::Debug for PlainApiKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PlainApiKey({}…)", self.prefix())
+    }
+}
+
+impl PlainApiKey {
+    /// Makes a key of random bytes: five for the prefix, 32 for the secret.
+    #[must_use]
+    pub fn from_random(prefix: [u8; 5], secret: [u8; 32]) -> Self {
+        Self(format!(
+            "{MARK}{}_{}",
+            base32(prefix),
+            URL_SAFE_NO_PAD.encode(secret)
+        ))
+    }
+
+    /// Reads a key. `None` when the text has not the form of one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (prefix, secret) = text.strip_prefix(MARK)?.split_once('_')?;
+        let well_formed = prefix.len() == PREFIX_LENGTH
+            && prefix
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+            && secret.len() >= SHORTEST_SECRET
+            && secret.len() <= 128
+            && secret
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        well_formed.then(|| Self(text.to_owned()))
+    }
+
+    /// The public part, by which a key is found.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        self.0
+            .get(MARK.len()..MARK.len() + PREFIX_LENGTH)
+            .unwrap_or_default()
+    }
+
+    /// What is stored of the key.
+    #[must_use]
+    pub fn hash(&self) -> ApiKeyHash {
+        ApiKeyHash(Sha256::digest(self.0.as_bytes()).into())
+    }
+
+    /// The whole key, to be shown once.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Five bytes as eight lower-case base32 characters (RFC 4648's alphabet).
+fn base32(bytes: [u8; 5]) -> String {
+    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let number = bytes
+        .iter()
+        .fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
+    (0..PREFIX_LENGTH)
+        .rev()
+        .filter_map(|place| usize::try_from((number >> (5 * place)) & 31).ok())
+        .filter_map(|index| ALPHABET.get(index).copied().map(char::from))
+        .collect()
+}
+
+/// The SHA-256 of a whole key.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiKeyHash(pub [u8; 32]);
+
+impl ApiKeyHash {
+    /// Compares in constant time.
+    #[must_use]
+    pub fn matches(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+/// A key as the platform keeps it.
+#[derive(Clone, Debug)]
+pub struct ApiKey {
+    /// Its id.
+    pub id: ApiKeyId,
+    /// The organization that it opens.
+    pub organization: OrganizationId,
+    /// The user to whom it belongs.
+    pub user: UserId,
+    /// A name for people.
+    pub name: String,
+    /// The public part of the key.
+    pub prefix: String,
+    /// The hash of the whole key.
+    pub hash: ApiKeyHash,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// The execution for which it was made (ephemeral keys).
+    pub execution: Option<ExecutionId>,
+    /// When it was made.
+    pub created_at: OffsetDateTime,
+    /// From when on it is refused.
+    pub expires_at: Option<OffsetDateTime>,
+    /// About when it was last used.
+    pub last_used_at: Option<OffsetDateTime>,
+    /// When it was revoked.
+    pub revoked_at: Option<OffsetDateTime>,
+}
+
+impl ApiKey {
+    /// Whether the shown key is this one and may be used now.
+    #[must_use]
+    pub fn admits(&self, shown: &PlainApiKey, now: OffsetDateTime) -> bool {
+        self.hash.matches(&shown.hash())
+            && self.revoked_at.is_none()
+            && self.expires_at.is_none_or(|end| now < end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generated_key_has_the_documented_form_and_reads_back() {
+        let key = PlainApiKey::from_random([0xff; 5], [7; 32]);
+        assert_eq!(key.prefix(), "77777777");
+        assert_eq!(key.reveal().len(), 4 + 8 + 1 + 43);
+        assert_eq!(PlainApiKey::parse(key.reveal()), Some(key));
+    }
+
+    #[test]
+    fn refuses_texts_that_are_no_keys() {
+        for text in [
+            "",
+            "ldk_",
+            "ldk_short_x",
+            "LDK_aaaaaaaa_0123456789abcdef",
+            "ldk_aaaaaaaa_0123456789abcde é",
+        ] {
+            assert_eq!(PlainApiKey::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn debug_never_shows_the_secret() {
+        let key = PlainApiKey::from_random([1; 5], [7; 32]);
+        assert!(!format!("{key:?}").contains(&key.reveal()[13..]));
+    }
+}

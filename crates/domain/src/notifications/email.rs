@@ -1,0 +1,220 @@
+//! E-mails of notifications: what they say, and how often they are tried.
+
+use std::fmt::Write;
+
+use time::{Duration, OffsetDateTime};
+
+use super::Notification;
+
+/// How often an e-mail is tried before it is given up.
+pub const MAX_EMAIL_TRIES: u32 = 8;
+/// How old an e-mail may get that nobody sent, because no mail server was set, before it is given
+/// up: nobody wants last month's notices on the day when mail is set up.
+pub const MAX_EMAIL_AGE: Duration = Duration::days(1);
+/// How long the first retry waits; each further one waits twice as long.
+const FIRST_RETRY: Duration = Duration::seconds(5);
+
+/// What follows a try that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// Another try, then.
+    RetryAt(OffsetDateTime),
+    /// Nothing: the e-mail is dead.
+    GiveUp,
+}
+
+/// What follows when the `tries`-th try (counted from 1) has failed in a way that may pass.
+#[must_use]
+pub fn after_failure(tries: u32, now: OffsetDateTime) -> AfterFailure {
+    if tries >= MAX_EMAIL_TRIES {
+        return AfterFailure::GiveUp;
+    }
+    AfterFailure::RetryAt(now + FIRST_RETRY * 2_i32.pow(tries.saturating_sub(1)))
+}
+
+/// What an e-mail says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmailText {
+    /// The subject: one line.
+    pub subject: String,
+    /// The text part.
+    pub text: String,
+    /// The HTML part.
+    pub html: String,
+}
+
+impl EmailText {
+    /// The e-mail of a notification on the platform at that URL (without a slash at the end).
+    #[must_use]
+    pub fn of(notification: &Notification, public_url: &str) -> Self {
+        let Notification {
+            title,
+            body,
+            action_url,
+            sender,
+            ..
+        } = notification;
+        let sender = format!("Sent by {} on {public_url}", one_line(sender.name()));
+        let link =
+            (!action_url.is_empty()).then(|| format!("{public_url}{}", escaped_url(action_url)));
+        let parts: [Option<&str>; 3] = [
+            Some(body.trim_end()).filter(|body| !body.is_empty()),
+            link.as_deref(),
+            Some(&sender),
+        ];
+        let text = [Some(title.as_str())]
+            .into_iter()
+            .chain(parts)
+            .flatten()
+            .collect::<Vec<_>>();
+        Self {
+            subject: one_line(title),
+            text: text.join("\n\n") + "\n",
+            html: html(title, body, link.as_deref(), &sender),
+        }
+    }
+}
+
+fn html(title: &str, body: &str, link: Option<&str>, sender: &str) -> String {
+    let mut html = format!(
+        "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>{title}</title></head>\n\
+         <body style=\"font-family: sans-serif\">\n<h1 style=\"font-size: 1.2em\">{title}</h1>\n",
+        title = escaped(title)
+    );
+    if !body.is_empty() {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            html,
+            "<p style=\"white-space: pre-wrap\">{}</p>",
+            escaped(body)
+        );
+    }
+    if let Some(link) = link {
+        let link = escaped(link);
+        let _ = writeln!(html, "<p><a href=\"{link}\">{link}</a></p>");
+    }
+    let _ = writeln!(
+        html,
+        "<p style=\"color: #666\">{}</p>\n</body></html>",
+        escaped(sender)
+    );
+    html
+}
+
+/// As one line: a subject with a line end would begin another header.
+fn one_line(text: &str) -> String {
+    let spaced = text.replace(|character: char| character.is_control(), " ");
+    spaced.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// As text of HTML, also within quotes.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// A path with what may not stand in a URL escaped, so that mail programs find its end.
+fn escaped_url(path: &str) -> String {
+    let mut url = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_graphic() && !b"<>\"`{}|^".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            let _ = write!(url, "%{byte:02X}");
+        }
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{
+        ids::{ApiKeyId, NotificationId},
+        notifications::Sender,
+    };
+
+    const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
+
+    fn notification(title: &str, body: &str, action_url: &str) -> Notification {
+        Notification {
+            id: NotificationId::new(Uuid::from_u128(1)),
+            title: title.to_owned(),
+            body: body.to_owned(),
+            action_url: action_url.to_owned(),
+            data: Some(Map::new()),
+            sender: Sender::ApiKey {
+                id: ApiKeyId::new(Uuid::from_u128(2)),
+                name: "<key>".to_owned(),
+            },
+            created_at: NOW,
+            read_at: None,
+        }
+    }
+
+    #[test]
+    fn eight_tries_five_seconds_apart_and_doubling() {
+        let waits: Vec<i64> = (1..)
+            .map_while(|tries| match after_failure(tries, NOW) {
+                AfterFailure::RetryAt(at) => Some((at - NOW).whole_seconds()),
+                AfterFailure::GiveUp => None,
+            })
+            .collect();
+        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 320]);
+    }
+
+    #[test]
+    fn a_subject_is_one_line() {
+        let title = "done\r\nBcc: all@example.org\u{85}\u{0}x";
+        let text = EmailText::of(&notification(title, "", ""), "https://lab.example.org");
+        assert_eq!(text.subject, "done Bcc: all@example.org x");
+        assert!(!text.subject.contains(char::is_control));
+    }
+
+    #[test]
+    fn nothing_in_a_notification_becomes_markup() {
+        let notification = notification("<b>a</b>", "1 < 2 & \"3\"", "/x?a=\"><script>&b=ä");
+        let text = EmailText::of(&notification, "https://lab.example.org");
+        assert!(text.html.contains("&lt;b&gt;a&lt;/b&gt;"), "{}", text.html);
+        assert!(
+            text.html.contains("1 &lt; 2 &amp; &quot;3&quot;"),
+            "{}",
+            text.html
+        );
+        assert!(
+            !text.html.contains("<script>") && !text.html.contains("<key>"),
+            "{}",
+            text.html
+        );
+        let link = "https://lab.example.org/x?a=%22%3E%3Cscript%3E&b=%C3%A4";
+        assert!(text.text.contains(link), "{}", text.text);
+        assert!(
+            text.html.contains(&link.replace('&', "&amp;")),
+            "{}",
+            text.html
+        );
+    }
+
+    #[test]
+    fn what_is_empty_leaves_no_trace() {
+        let text = EmailText::of(&notification("done", "", ""), "https://lab.example.org");
+        assert_eq!(
+            text.text,
+            "done\n\nSent by <key> on https://lab.example.org\n"
+        );
+        assert!(!text.html.contains("<a "), "{}", text.html);
+    }
+}

@@ -1,0 +1,374 @@
+//! What [`labdata_ports::data::DataStore`] promises of writes that update and delete rows.
+
+use labdata_domain::{
+    data::write::{Mode, OnMatch, TableOutcome, TableWrite},
+    scalar::DataType,
+    timestamp,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    catalog::definitions::column,
+    data::lab::{
+        DataHarness, Lab, assert_problems, insert, labelled_sample, request, series, table_write,
+        writing_time,
+    },
+    given::at,
+};
+
+/// Makes one test of each clause of [`crate::data::modify`].
+#[macro_export]
+macro_rules! data_modify_contract {
+    ($harness:ty $(, $test:meta)?) => {
+        $crate::clauses! { [$($test)?] $harness, data_modify in data::modify:
+            an_update_changes_what_its_rows_give,
+            an_update_may_match_by_any_columns,
+            an_update_notes_its_time_only,
+            a_row_that_matches_none_is_a_problem,
+            a_row_that_matches_several_is_a_problem,
+            a_primary_key_cannot_be_changed,
+            a_value_that_becomes_repeated_is_a_problem,
+            an_upsert_updates_what_matches_and_creates_the_rest,
+            an_upsert_cannot_create_an_incomplete_row,
+            labels_of_upserted_rows_stand_for_what_they_match,
+            filling_sets_only_what_is_null,
+            a_later_step_matches_rows_of_an_earlier_one,
+        }
+    };
+}
+
+/// A lab with three samples: `a` (1, "x"), `b` (1, null) and `c` (3, null), whose ids are their
+/// names.
+pub(crate) async fn lab_with_samples<H: DataHarness>(harness: &H) -> Lab {
+    let lab = Lab::with_tables(harness).await;
+    let rows = json!([
+        {"id": "a", "name": "a", "volume": 1, "note": "x"},
+        {"id": "b", "name": "b", "volume": 1},
+        {"id": "c", "name": "c", "volume": 3},
+    ]);
+    lab.insert("sample", rows).await;
+    lab
+}
+
+pub(crate) fn update(table: &str, rows: Value) -> TableWrite {
+    table_write(Mode::Update, table, rows)
+}
+
+pub(crate) fn upsert(table: &str, rows: Value) -> TableWrite {
+    table_write(Mode::Upsert, table, rows)
+}
+
+pub(crate) fn delete(table: &str, rows: Value) -> TableWrite {
+    table_write(Mode::Delete, table, rows)
+}
+
+pub(crate) fn by(key: &[&str], write: TableWrite) -> TableWrite {
+    TableWrite {
+        key: Some(key.iter().map(|name| (*name).to_owned()).collect()),
+        ..write
+    }
+}
+
+/// Applies one table write, which succeeds.
+pub(crate) async fn write(lab: &Lab, write: TableWrite) -> TableOutcome {
+    lab.write(request([write], []))
+        .await
+        .unwrap()
+        .tables
+        .remove(0)
+}
+
+/// Fails unless a table write has problems, the first at that path, and leaves samples alone.
+async fn assert_refused(lab: &Lab, write: TableWrite, path: Option<&str>) {
+    let before = lab.find("sample", json!({})).await;
+    let problems = assert_problems(lab.write(request([write], [])).await);
+    assert_eq!(
+        problems.first().unwrap().path.as_deref(),
+        path,
+        "{problems:?}"
+    );
+    assert_eq!(lab.find("sample", json!({})).await, before);
+}
+
+pub(crate) fn ids(outcome: &TableOutcome) -> Vec<String> {
+    outcome.ids.iter().map(ToString::to_string).collect()
+}
+
+/// Columns that a row gives are set, null included; columns that it leaves out stay.
+pub async fn an_update_changes_what_its_rows_give<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let rows = json!([{"id": "c", "volume": 4}, {"id": "a", "note": null}]);
+    let outcome = write(&lab, update("sample", rows)).await;
+    assert_eq!(
+        (outcome.created, outcome.updated, outcome.deleted),
+        (0, 2, 0)
+    );
+    assert_eq!(ids(&outcome), ["c", "a"]);
+    assert_eq!(lab.column("sample", "volume").await, [1.0, 1.0, 4.0]);
+    assert_eq!(lab.column("sample", "note").await, vec![Value::Null; 3]);
+    assert_eq!(lab.column("sample", "name").await, ["a", "b", "c"]);
+}
+
+/// Rows are matched by the columns that are named, references by id or lookup included.
+pub async fn an_update_may_match_by_any_columns<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let outcome = write(
+        &lab,
+        by(
+            &["name"],
+            update("sample", json!([{"name": "b", "volume": 9}])),
+        ),
+    )
+    .await;
+    assert_eq!(ids(&outcome), ["b"]);
+    lab.insert(
+        "measurement",
+        json!([{"sample": "a", "value": 1}, {"sample": "b", "value": 1}]),
+    )
+    .await;
+    lab.define(&{
+        let mut wider = crate::catalog::definitions::measurement();
+        wider.columns.push(column("unit", DataType::String));
+        wider
+    })
+    .await
+    .unwrap();
+    let rows = json!([{"sample": {"name": "b"}, "value": 1, "unit": "AU"}]);
+    let outcome = write(&lab, by(&["sample", "value"], update("measurement", rows))).await;
+    assert_eq!(outcome.updated, 1);
+    assert_eq!(
+        lab.find("measurement", json!({"unit": "AU", "sample": "b"}))
+            .await
+            .len(),
+        1
+    );
+    assert_eq!(
+        lab.find("measurement", json!({"unit__isnull": true}))
+            .await
+            .len(),
+        1
+    );
+}
+
+/// An updated row has a new `updated_at`, but was still created when and by whom it was.
+pub async fn an_update_notes_its_time_only<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let before = lab.find("sample", json!({"id": "a"})).await.remove(0);
+    let plan = lab
+        .plan(request(
+            [update("sample", json!([{"id": "a", "volume": 2}]))],
+            [],
+        ))
+        .await
+        .unwrap();
+    lab.apply(&plan, Lab::new_execution("later"), at(500))
+        .await
+        .unwrap();
+    let after = lab.find("sample", json!({"id": "a"})).await.remove(0);
+    assert_eq!(
+        after["updated_at"].as_str().and_then(timestamp::parse),
+        Some(at(500))
+    );
+    for name in ["created_at", "created_by_execution_id"] {
+        assert_eq!(after[name], before[name]);
+    }
+    assert_eq!(
+        before["updated_at"].as_str().and_then(timestamp::parse),
+        Some(writing_time())
+    );
+}
+
+/// Every row of an update or delete must match; one that does not is a problem at that row.
+pub async fn a_row_that_matches_none_is_a_problem<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let rows = json!([{"id": "a", "volume": 7}, {"id": "z", "volume": 7}]);
+    assert_refused(&lab, update("sample", rows), Some("tables[0].rows[1]")).await;
+    let rows = json!([{"id": "a"}, {"id": "b"}, {"id": "A"}]);
+    assert_refused(&lab, delete("sample", rows), Some("tables[0].rows[2]")).await;
+}
+
+/// A row that matches several is a problem at that row, in every mode that matches.
+pub async fn a_row_that_matches_several_is_a_problem<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let rows = json!([{"volume": 3, "note": "y"}, {"volume": 1, "note": "y"}]);
+    let path = Some("tables[0].rows[1]");
+    assert_refused(&lab, by(&["volume"], update("sample", rows.clone())), path).await;
+    let named = json!([{"volume": 3, "name": "c"}, {"volume": 1, "name": "n"}]);
+    assert_refused(&lab, by(&["volume"], upsert("sample", named)), path).await;
+    let rows = json!([{"volume": 3}, {"volume": 1}]);
+    assert_refused(&lab, by(&["volume"], delete("sample", rows)), path).await;
+}
+
+/// A row that is matched by another key may repeat its primary key, but not change it.
+pub async fn a_primary_key_cannot_be_changed<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    write(
+        &lab,
+        by(
+            &["name"],
+            update("sample", json!([{"name": "a", "id": "a", "volume": 2}])),
+        ),
+    )
+    .await;
+    let rows = json!([{"name": "a", "id": "z", "volume": 5}]);
+    for changed in [
+        by(&["name"], update("sample", rows.clone())),
+        by(&["name"], upsert("sample", rows)),
+    ] {
+        let problems = assert_problems(lab.write(request([changed], [])).await);
+        assert!(
+            problems
+                .first()
+                .unwrap()
+                .path
+                .as_ref()
+                .unwrap()
+                .starts_with("tables[0].rows[0]")
+        );
+    }
+    assert_eq!(lab.column("sample", "id").await, ["a", "b", "c"]);
+}
+
+/// An update that makes a value occur twice is a problem of the request.
+pub async fn a_value_that_becomes_repeated_is_a_problem<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    assert_refused(
+        &lab,
+        update("sample", json!([{"id": "a", "name": "b"}])),
+        None,
+    )
+    .await;
+}
+
+/// Rows that match are updated, the others created; ids come in input order.
+pub async fn an_upsert_updates_what_matches_and_creates_the_rest<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let rows = json!([
+        {"name": "d", "volume": 4, "id": "d"},
+        {"name": "b", "volume": 2},
+        {"name": "e"},
+    ]);
+    let outcome = write(&lab, by(&["name"], upsert("sample", rows.clone()))).await;
+    assert_eq!((outcome.created, outcome.updated), (2, 1));
+    let e = lab.sample("e").await;
+    assert_eq!(ids(&outcome), ["d", "b", e.as_str()]);
+    assert_eq!(lab.find("sample", json!({"volume": 2})).await.len(), 1);
+    let again = write(&lab, by(&["name"], upsert("sample", rows))).await;
+    assert_eq!((again.created, again.updated), (0, 3));
+    assert_eq!(ids(&again), ids(&outcome));
+    assert_eq!(lab.count("sample").await, 5);
+}
+
+/// A row that matches none and lacks a required column is a problem at that row.
+pub async fn an_upsert_cannot_create_an_incomplete_row<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    write(&lab, upsert("sample", json!([{"id": "a", "volume": 6}]))).await;
+    let rows = json!([{"id": "b", "volume": 6}, {"id": "z", "volume": 6}]);
+    assert_refused(&lab, upsert("sample", rows), Some("tables[0].rows[1]")).await;
+}
+
+/// A label of an upserted row stands for the row that it matched or became, in later rows,
+/// series and the answer.
+pub async fn labels_of_upserted_rows_stand_for_what_they_match<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let samples = by(
+        &["name"],
+        upsert(
+            "sample",
+            json!([labelled_sample("b"), labelled_sample("new")]),
+        ),
+    );
+    let measurements = insert(
+        "measurement",
+        json!([{"sample": "@new", "value": 1}, {"sample": "@b", "value": 2}]),
+    );
+    let curves = [
+        series("curve", json!("@b"), json!({"time": [1]})),
+        series("curve", json!("@new"), json!({"time": [2]})),
+    ];
+    let outcome = lab
+        .write(request([samples, measurements], curves))
+        .await
+        .unwrap();
+    let new = lab.sample("new").await;
+    assert_eq!(outcome.refs.get("b").map(String::as_str), Some("b"));
+    assert_eq!(outcome.refs.get("new"), Some(&new));
+    assert_eq!(
+        lab.find("measurement", json!({"sample": new, "value": 1}))
+            .await
+            .len(),
+        1
+    );
+    assert_eq!(
+        lab.find("measurement", json!({"sample": "b", "value": 2}))
+            .await
+            .len(),
+        1
+    );
+    assert_eq!(
+        lab.find("curve", json!({"sample": new, "time": 2}))
+            .await
+            .len(),
+        1
+    );
+    assert_eq!(
+        lab.find("curve", json!({"sample": "b", "time": 1}))
+            .await
+            .len(),
+        1
+    );
+}
+
+/// Where matched rows are to be filled, what they hold stays, and rows count only when something
+/// was set.
+pub async fn filling_sets_only_what_is_null<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let fill = |rows| TableWrite {
+        on_match: OnMatch::FillMissing,
+        ..update("sample", rows)
+    };
+    let rows = json!([
+        {"id": "a", "volume": 9, "note": "new"},
+        {"id": "b", "volume": 9, "note": "new"},
+        {"id": "c", "note": null},
+    ]);
+    let outcome = write(&lab, fill(rows)).await;
+    assert_eq!((outcome.updated, outcome.ids.len()), (1, 3));
+    assert_eq!(lab.column("sample", "volume").await, [1.0, 1.0, 3.0]);
+    assert_eq!(
+        lab.column("sample", "note").await,
+        [json!("new"), json!("x"), Value::Null]
+    );
+}
+
+/// Rows are matched as the table write is applied, so they may come from an earlier one.
+pub async fn a_later_step_matches_rows_of_an_earlier_one<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let steps = [
+        insert("sample", json!([{"id": "d", "name": "d"}])),
+        by(
+            &["name"],
+            upsert("sample", json!([{"name": "d", "volume": 1}])),
+        ),
+        update("sample", json!([{"id": "d", "note": "found"}])),
+        delete("sample", json!([{"id": "a"}])),
+        insert("sample", json!([{"id": "a2", "name": "a"}])),
+    ];
+    let outcome = lab.write(request(steps, [])).await.unwrap();
+    let counts: Vec<(u64, u64, u64)> = outcome
+        .tables
+        .iter()
+        .map(|table| (table.created, table.updated, table.deleted))
+        .collect();
+    assert_eq!(
+        counts,
+        [(1, 0, 0), (0, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0)]
+    );
+    assert_eq!(
+        lab.find("sample", json!({"id": "d", "volume": 1, "note": "found"}))
+            .await
+            .len(),
+        1
+    );
+    assert_eq!(lab.sample("a").await, "a2");
+}

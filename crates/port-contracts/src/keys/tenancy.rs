@@ -1,0 +1,261 @@
+//! What [`TenancyRepository`] promises.
+
+use futures::future::join_all;
+use labdata_domain::keys::tenancy::{Organization, User};
+use labdata_ports::keys::tenancy::TenancyRepository;
+
+use crate::{
+    Subject,
+    assertions::assert_unanimous,
+    given::{self, at},
+};
+
+/// Makes one test of each clause of [`crate::keys::tenancy`].
+#[macro_export]
+macro_rules! tenancy_contract {
+    ($harness:ty $(, $test:meta)?) => {
+        $crate::clauses! { [$($test)?] $harness, tenancy in keys::tenancy:
+            a_new_platform_is_empty,
+            a_missing_organization_is_stored_as_the_candidate,
+            an_existing_organization_is_returned_unchanged,
+            names_of_organizations_differ_by_case,
+            every_organization_is_listed_the_oldest_first,
+            racing_calls_end_with_one_organization,
+            a_missing_user_is_stored_as_the_candidate,
+            an_existing_user_is_found_without_regard_to_case,
+            an_address_may_belong_to_a_user_of_each_organization,
+            racing_calls_end_with_one_user,
+            a_secret_is_made_of_the_first_candidate_and_stays,
+            each_purpose_has_its_own_secret,
+            racing_calls_agree_on_a_secret,
+            a_secret_is_no_organization,
+        }
+    };
+}
+
+/// A platform after installation has no organization; with one, it is not empty any more.
+pub async fn a_new_platform_is_empty<H: Subject<dyn TenancyRepository>>(harness: &H) {
+    let tenancy = harness.subject();
+    assert!(tenancy.is_empty().await.unwrap());
+    tenancy
+        .ensure_organization(&given::organization("lab"))
+        .await
+        .unwrap();
+    assert!(!tenancy.is_empty().await.unwrap());
+}
+
+/// A missing organization is created with the candidate's id, name and time.
+pub async fn a_missing_organization_is_stored_as_the_candidate<
+    H: Subject<dyn TenancyRepository>,
+>(
+    harness: &H,
+) {
+    let candidate = given::organization("Prüflabor \"A\" – 実験室");
+    let stored = harness
+        .subject()
+        .ensure_organization(&candidate)
+        .await
+        .unwrap();
+    assert_eq!(stored, candidate);
+}
+
+/// For a name that exists, the candidate is dropped and the stored organization returned.
+pub async fn an_existing_organization_is_returned_unchanged<H: Subject<dyn TenancyRepository>>(
+    harness: &H,
+) {
+    let tenancy = harness.subject();
+    let first = tenancy
+        .ensure_organization(&given::organization("lab"))
+        .await
+        .unwrap();
+    let later = Organization {
+        created_at: at(60),
+        ..given::organization("lab")
+    };
+    assert_eq!(tenancy.ensure_organization(&later).await.unwrap(), first);
+}
+
+/// Names of organizations are compared exactly.
+pub async fn names_of_organizations_differ_by_case<H: Subject<dyn TenancyRepository>>(harness: &H) {
+    let tenancy = harness.subject();
+    let lower = tenancy
+        .ensure_organization(&given::organization("lab"))
+        .await
+        .unwrap();
+    let upper = tenancy
+        .ensure_organization(&given::organization("Lab"))
+        .await
+        .unwrap();
+    assert_ne!(lower.id, upper.id);
+}
+
+/// Racing calls for one name all return the same organization.
+pub async fn racing_calls_end_with_one_organization<H: Subject<dyn TenancyRepository>>(
+    harness: &H,
+) {
+    let tenancy = harness.subject();
+    let candidates: Vec<Organization> = (0..6).map(|_| given::organization("lab")).collect();
+    let results = join_all(
+        candidates
+            .iter()
+            .map(|candidate| tenancy.ensure_organization(candidate)),
+    )
+    .await;
+    let winner = assert_unanimous(results);
+    assert!(candidates.contains(&winner));
+}
+
+/// A missing user is created with the candidate's id, address and name.
+pub async fn a_missing_user_is_stored_as_the_candidate<H: Subject<dyn TenancyRepository>>(
+    harness: &H,
+) {
+    let tenancy = harness.subject();
+    let lab = tenancy
+        .ensure_organization(&given::organization("lab"))
+        .await
+        .unwrap();
+    let candidate = given::user(lab.id, "Ada@Example.org");
+    assert_eq!(tenancy.ensure_user(&candidate).await.unwrap(), candidate);
+}
+
+/// For an address that exists in another case, the stored user is returned, unchanged.
+pub async fn an_existing_user_is_found_without_regard_to_case<H: Subject<dyn TenancyRepository>>(
+    harness: &H,
+) {
+    let tenancy = harness.subject();
+    let lab = tenancy
+        .ensure_organization(&given::organization("lab"))
+        .await
+        .unwrap();
+    let first = tenancy
+        .ensure_user(&given::user(lab.id, "Ada@Example.org"))
+        .await
+        .unwrap();
+    let again = tenancy
+        .ensure_user(&given::user(lab.id, "ada@example.ORG"))
+        .await
+        .unwrap();
+    assert_eq!(again, first);
+}
+
+/// The same address in another organization is another user.
+pub async fn an_address_may_belong_to_a_user_of_each_organization<
+    H: Subject<dyn TenancyRepository>,
+>(
+    harness: &H,
+) {
+    let tenancy = harness.subject();
+    let ours = tenancy
+        .ensure_organization(&given::organization("ours"))
+        .await
+        .unwrap();
+    let theirs = tenancy
+        .ensure_organization(&given::organization("theirs"))
+        .await
+        .unwrap();
+    let here = tenancy
+        .ensure_user(&given::user(ours.id, "ada@example.org"))
+        .await
+        .unwrap();
+    let there = tenancy
+        .ensure_user(&given::user(theirs.id, "ada@example.org"))
+        .await
+        .unwrap();
+    assert_ne!(here.id, there.id);
+    assert_eq!(
+        (here.organization, there.organization),
+        (ours.id, theirs.id)
+    );
+}
+
+/// Racing calls for one address, in whatever case, all return the same user.
+pub async fn racing_calls_end_with_one_user<H: Subject<dyn TenancyRepository>>(harness: &H) {
+    let tenancy = harness.subject();
+    let lab = tenancy
+        .ensure_organization(&given::organization("lab"))
+        .await
+        .unwrap();
+    let candidates: Vec<User> = ["ada@example.org", "Ada@example.org", "ADA@EXAMPLE.ORG"]
+        .iter()
+        .cycle()
+        .take(6)
+        .map(|email| given::user(lab.id, email))
+        .collect();
+    let results = join_all(
+        candidates
+            .iter()
+            .map(|candidate| tenancy.ensure_user(candidate)),
+    )
+    .await;
+    let winner = assert_unanimous(results);
+    assert!(candidates.contains(&winner));
+}
+
+/// The list holds each organization once, the oldest first.
+pub async fn every_organization_is_listed_the_oldest_first<H: Subject<dyn TenancyRepository>>(
+    harness: &H,
+) {
+    let tenancy = harness.subject();
+    assert_eq!(tenancy.organizations().await.unwrap(), []);
+    let (mut old, mut new) = (given::organization("b"), given::organization("a"));
+    (old.created_at, new.created_at) = (at(0), at(60));
+    for organization in [&new, &old, &new] {
+        tenancy.ensure_organization(organization).await.unwrap();
+    }
+    assert_eq!(tenancy.organizations().await.unwrap(), [old, new]);
+}
+
+/// The first call's candidate becomes the secret; later candidates are dropped.
+pub async fn a_secret_is_made_of_the_first_candidate_and_stays<
+    H: Subject<dyn TenancyRepository>,
+>(
+    harness: &H,
+) {
+    let tenancy = harness.subject();
+    assert_eq!(
+        tenancy.ensure_secret("signing", &[1; 32]).await.unwrap(),
+        [1; 32]
+    );
+    assert_eq!(
+        tenancy.ensure_secret("signing", &[2; 32]).await.unwrap(),
+        [1; 32]
+    );
+}
+
+/// Secrets of different purposes have nothing to do with each other.
+pub async fn each_purpose_has_its_own_secret<H: Subject<dyn TenancyRepository>>(harness: &H) {
+    let tenancy = harness.subject();
+    assert_eq!(
+        tenancy.ensure_secret("signing", &[1; 32]).await.unwrap(),
+        [1; 32]
+    );
+    assert_eq!(
+        tenancy.ensure_secret("cursors", &[2; 32]).await.unwrap(),
+        [2; 32]
+    );
+    assert_eq!(
+        tenancy.ensure_secret("signing", &[3; 32]).await.unwrap(),
+        [1; 32]
+    );
+}
+
+/// Servers that start at once end with the same secret, and it is one of their candidates.
+pub async fn racing_calls_agree_on_a_secret<H: Subject<dyn TenancyRepository>>(harness: &H) {
+    let tenancy = harness.subject();
+    let candidates: Vec<[u8; 32]> = (1..=6).map(|byte| [byte; 32]).collect();
+    let results = join_all(
+        candidates
+            .iter()
+            .map(|candidate| tenancy.ensure_secret("signing", candidate)),
+    )
+    .await;
+    let winner = assert_unanimous(results);
+    assert!(candidates.contains(&winner));
+}
+
+/// A server makes its secrets before the first organization exists: the platform stays empty.
+pub async fn a_secret_is_no_organization<H: Subject<dyn TenancyRepository>>(harness: &H) {
+    let tenancy = harness.subject();
+    tenancy.ensure_secret("signing", &[1; 32]).await.unwrap();
+    assert!(tenancy.is_empty().await.unwrap());
+}

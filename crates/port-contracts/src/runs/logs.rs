@@ -1,0 +1,173 @@
+//! What [`RunLogStore`] promises.
+
+use labdata_domain::ids::{ExecutionId, OrganizationId};
+use labdata_ports::runs::{
+    RunClaim, RunQueue,
+    logs::{MAX_APPEND, RunLogStore},
+    runner::LOG_KEPT,
+};
+
+use crate::{
+    Subject,
+    given::{self, at},
+    runs::queue::{LEASE, Runs, claim, claimed},
+};
+
+/// Makes one test of each clause of [`crate::runs::logs`].
+#[macro_export]
+macro_rules! run_logs_contract {
+    ($harness:ty $(, $test:meta)?) => {
+        $crate::clauses! { [$($test)?] $harness, run_logs in runs::logs:
+            a_log_is_read_from_any_offset,
+            bytes_that_are_no_text_are_kept,
+            skipped_bytes_are_a_gap,
+            of_a_long_log_beginning_and_end_are_kept,
+            a_lost_worker_writes_nothing_more,
+            the_last_holder_writes_on_after_a_cancel,
+            the_log_of_another_organization_is_empty,
+        }
+    };
+}
+
+/// A harness over a store of logs.
+pub trait Logs: Runs + Subject<dyn RunLogStore> {
+    /// The store.
+    fn logs(&self) -> std::sync::Arc<dyn RunLogStore> {
+        Subject::<dyn RunLogStore>::subject(self)
+    }
+}
+
+impl<H: Runs + Subject<dyn RunLogStore>> Logs for H {}
+
+/// All pieces from an offset on: where each begins, and what it holds, gaps between them.
+async fn pieces<H: Logs>(
+    harness: &H,
+    organization: OrganizationId,
+    execution: ExecutionId,
+    mut offset: u64,
+) -> Vec<(u64, Vec<u8>)> {
+    let mut pieces: Vec<(u64, Vec<u8>)> = Vec::new();
+    loop {
+        let piece = harness
+            .logs()
+            .read(organization, execution, offset)
+            .await
+            .unwrap();
+        if piece.bytes.is_empty() {
+            return pieces;
+        }
+        match pieces.last_mut() {
+            Some((_, bytes)) if piece.offset == offset => bytes.extend_from_slice(&piece.bytes),
+            _ => pieces.push((piece.offset, piece.bytes.to_vec())),
+        }
+        offset = piece.offset + u64::try_from(piece.bytes.len()).unwrap();
+    }
+}
+
+async fn append<H: Logs>(harness: &H, claim: RunClaim, bytes: &[u8]) {
+    assert!(harness.logs().append(claim, 0, bytes).await.unwrap());
+}
+
+/// Also from within what was written at once; at the end there is nothing.
+pub async fn a_log_is_read_from_any_offset<H: Logs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let run = claimed(harness, lab, at(0)).await.claim;
+    assert_eq!(pieces(harness, lab, run.execution, 0).await, []);
+    let mut whole = Vec::new();
+    for line in 0..100 {
+        let line = format!("line {line}\n");
+        append(harness, run, line.as_bytes()).await;
+        whole.extend_from_slice(line.as_bytes());
+    }
+    for offset in [0, 1, 7, 8, 555] {
+        let place = usize::try_from(offset).unwrap();
+        let read = pieces(harness, lab, run.execution, offset).await;
+        assert_eq!(read, [(offset, whole[place..].to_vec())]);
+    }
+    let end = u64::try_from(whole.len()).unwrap();
+    for offset in [end, end + 1, u64::MAX] {
+        assert_eq!(pieces(harness, lab, run.execution, offset).await, []);
+    }
+}
+
+/// NUL and broken UTF-8 among them.
+pub async fn bytes_that_are_no_text_are_kept<H: Logs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let run = claimed(harness, lab, at(0)).await.claim;
+    let bytes: Vec<u8> = (0..=255).collect();
+    append(harness, run, &bytes).await;
+    append(harness, run, b"").await;
+    assert_eq!(pieces(harness, lab, run.execution, 0).await, [(0, bytes)]);
+}
+
+/// What follows them is found behind the gap.
+pub async fn skipped_bytes_are_a_gap<H: Logs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let run = claimed(harness, lab, at(0)).await.claim;
+    append(harness, run, b"before").await;
+    assert!(harness.logs().append(run, 100, b"after").await.unwrap());
+    let expected = [(0, b"before".to_vec()), (106, b"after".to_vec())];
+    assert_eq!(pieces(harness, lab, run.execution, 0).await, expected);
+    let behind = pieces(harness, lab, run.execution, 50).await;
+    assert_eq!(behind, [(106, b"after".to_vec())]);
+}
+
+/// At least [`LOG_KEPT`] of each, and not much more in all.
+pub async fn of_a_long_log_beginning_and_end_are_kept<H: Logs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let run = claimed(harness, lab, at(0)).await.claim;
+    let chunk = u64::try_from(MAX_APPEND).unwrap();
+    let count = LOG_KEPT * 3 / chunk;
+    for number in 0..count {
+        let mut bytes = vec![b'.'; MAX_APPEND];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        append(harness, run, &bytes).await;
+    }
+    let read = pieces(harness, lab, run.execution, 0).await;
+    let [(0, head), (start, tail)] = &read[..] else {
+        panic!("expected a beginning and an end, got {} pieces", read.len());
+    };
+    let kept = usize::try_from(LOG_KEPT).unwrap();
+    assert!((kept..=kept + MAX_APPEND).contains(&head.len()));
+    assert!((kept..=kept + MAX_APPEND).contains(&tail.len()));
+    assert_eq!(start + u64::try_from(tail.len()).unwrap(), count * chunk);
+    let first_of_tail = start / chunk;
+    assert_eq!(tail[..8], first_of_tail.to_be_bytes());
+    let too_much = vec![b'.'; MAX_APPEND + 1];
+    assert!(harness.logs().append(run, 0, &too_much).await.is_err());
+}
+
+/// Once another one holds the run, which writes on where the first one stopped.
+pub async fn a_lost_worker_writes_nothing_more<H: Logs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let lost = claimed(harness, lab, at(0)).await.claim;
+    append(harness, lost, b"first\n").await;
+    let queue = Subject::<dyn RunQueue>::subject(harness);
+    queue.expire(at(0) + LEASE, 10).await.unwrap();
+    let next = claim(harness, at(60), 1).await.remove(0).claim;
+    append(harness, next, b"second\n").await;
+    assert!(!harness.logs().append(lost, 0, b"late\n").await.unwrap());
+    let expected = [(0, b"first\nsecond\n".to_vec())];
+    assert_eq!(pieces(harness, lab, lost.execution, 0).await, expected);
+}
+
+/// What a script says when it is told to end is part of its log.
+pub async fn the_last_holder_writes_on_after_a_cancel<H: Logs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let run = claimed(harness, lab, at(0)).await.claim;
+    let queue = Subject::<dyn RunQueue>::subject(harness);
+    queue.cancel(lab, run.execution, at(1)).await.unwrap();
+    append(harness, run, b"interrupted\n").await;
+    let expected = [(0, b"interrupted\n".to_vec())];
+    assert_eq!(pieces(harness, lab, run.execution, 0).await, expected);
+}
+
+/// Like that of an execution that does not exist.
+pub async fn the_log_of_another_organization_is_empty<H: Logs>(harness: &H) {
+    let (ours, theirs) = harness.two_organizations().await;
+    let run = claimed(harness, theirs, at(0)).await.claim;
+    append(harness, run, b"secret").await;
+    assert_eq!(pieces(harness, ours, run.execution, 0).await, []);
+    let unknown = ExecutionId::new(given::uuid());
+    assert_eq!(pieces(harness, ours, unknown, 0).await, []);
+}

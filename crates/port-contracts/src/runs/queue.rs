@@ -1,0 +1,350 @@
+//! What [`RunQueue`] promises of runs that wait and run.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use labdata_domain::{
+    executions::{CloseError, Execution, ExecutionState, FinalStatus, Origin},
+    ids::{ExecutionId, FileId, JobId, OrganizationId, UserId},
+    runs::PlatformRun,
+};
+use labdata_ports::{
+    data::{DataStore, WriteError},
+    executions::{CloseExecutionError, ExecutionRepository},
+    keys::ApiKeyRepository,
+    runs::{ClaimedRun, NewRun, RunNews, RunQueue},
+    triggers::events::EventOutbox,
+};
+use serde_json::json;
+use time::{Duration, OffsetDateTime};
+
+use crate::{
+    Subject,
+    assertions::assert_not_found,
+    data::lab::{DataHarness, Lab, insert, request},
+    fixtures::Jobs,
+    given::{self, at},
+};
+
+/// Makes one test of each clause of [`crate::runs`] and [`crate::runs::queue_ends`].
+#[macro_export]
+macro_rules! run_queue_contract {
+    ($harness:ty $(, $test:meta)?) => {
+        $crate::clauses! { [$($test)?] $harness, run_queue in runs::queue:
+            a_queued_run_reads_back_as_it_was_asked_for,
+            a_run_needs_a_job_a_user_and_a_source_of_its_organization,
+            the_oldest_runs_are_claimed_first,
+            organizations_take_turns,
+            a_claimed_run_is_running_within_its_timeout,
+            racing_workers_claim_each_run_once,
+            a_run_past_its_deadline_is_left_to_its_worker,
+            nobody_closes_a_run_from_outside,
+            only_a_running_run_accepts_writes,
+            whoever_waits_hears_of_a_queued_run,
+            whoever_waits_hears_of_a_run_that_ended,
+        }
+        $crate::run_queue_ends_contract!($harness $(, $test)?);
+    };
+}
+
+/// How long a claim holds in clauses.
+pub const LEASE: Duration = Duration::seconds(20);
+
+/// How long a run may take in clauses.
+pub const TIMEOUT: Duration = Duration::minutes(60);
+
+/// A harness in which jobs can be run.
+pub trait Runs:
+    Jobs
+    + Subject<dyn RunQueue>
+    + Subject<dyn ExecutionRepository>
+    + Subject<dyn ApiKeyRepository>
+    + Subject<dyn EventOutbox>
+{
+    /// The queue.
+    fn queue(&self) -> std::sync::Arc<dyn RunQueue> {
+        Subject::<dyn RunQueue>::subject(self)
+    }
+
+    /// Where its executions are kept.
+    fn executions(&self) -> std::sync::Arc<dyn ExecutionRepository> {
+        Subject::<dyn ExecutionRepository>::subject(self)
+    }
+}
+
+impl<H> Runs for H where
+    H: Jobs
+        + Subject<dyn RunQueue>
+        + Subject<dyn ExecutionRepository>
+        + Subject<dyn ApiKeyRepository>
+        + Subject<dyn EventOutbox>
+{
+}
+
+/// A run that is not queued yet, of no file and without parameters.
+pub(crate) fn new_run(job: JobId, user: UserId, queued_at: OffsetDateTime) -> NewRun {
+    NewRun {
+        id: ExecutionId::new(given::uuid()),
+        job,
+        script_version: 3,
+        trigger_file: None,
+        parameters: serde_json::Map::new(),
+        source: None,
+        started_by: user,
+        api_key: None,
+        queued_at,
+    }
+}
+
+/// A run of the organization's that waits since then.
+pub(crate) async fn queued<H: Runs>(
+    harness: &H,
+    organization: OrganizationId,
+    queued_at: OffsetDateTime,
+) -> Execution {
+    let job = harness.job(organization, "some job").await.id;
+    let user = harness.user(organization, "somebody@example.org").await.id;
+    let run = new_run(job, user, queued_at);
+    harness.queue().enqueue(organization, &run).await.unwrap()
+}
+
+/// What one claim gets at that time.
+pub(crate) async fn claim<H: Runs>(
+    harness: &H,
+    now: OffsetDateTime,
+    limit: u32,
+) -> Vec<ClaimedRun> {
+    let queue = harness.queue();
+    queue.claim(now, LEASE, TIMEOUT, limit).await.unwrap()
+}
+
+/// A run that was queued and claimed then, alone in its queue.
+pub(crate) async fn claimed<H: Runs>(
+    harness: &H,
+    organization: OrganizationId,
+    now: OffsetDateTime,
+) -> ClaimedRun {
+    let queued = queued(harness, organization, now).await;
+    let claimed = claim(harness, now, 1).await.remove(0);
+    assert_eq!(claimed.execution.id, queued.id);
+    claimed
+}
+
+/// Every field is kept, and it waits.
+pub async fn a_queued_run_reads_back_as_it_was_asked_for<H: Runs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let job = harness.job(lab, "parse \"Gen5\"").await;
+    let user = harness.user(lab, "ada@example.org").await.id;
+    let source = queued(harness, lab, at(0)).await.id;
+    let parameters = json!({"threshold": 0.5, "wells": ["A1", "B2"], "who": null, "µ": "\"'\\"});
+    let run = NewRun {
+        trigger_file: Some(FileId::new(given::uuid())),
+        parameters: parameters.as_object().unwrap().clone(),
+        source: Some(source),
+        ..new_run(job.id, user, at(1))
+    };
+    let expected = Execution {
+        id: run.id,
+        job_id: job.id,
+        job_name: job.name,
+        origin: Origin::Platform(PlatformRun {
+            script_version: 3,
+            trigger_file: run.trigger_file,
+            parameters: run.parameters.clone(),
+            source: Some(source),
+            exit_code: None,
+        }),
+        state: ExecutionState::Queued,
+        created_at: at(1),
+        started_at: None,
+    };
+    assert_eq!(harness.queue().enqueue(lab, &run).await.unwrap(), expected);
+    let executions = harness.executions();
+    assert_eq!(executions.get(lab, run.id).await.unwrap(), expected);
+    assert_eq!(executions.started_by(lab, run.id).await.unwrap(), user);
+}
+
+/// What is another organization's is not found, and nothing is queued.
+pub async fn a_run_needs_a_job_a_user_and_a_source_of_its_organization<H: Runs>(harness: &H) {
+    let (ours, theirs) = harness.two_organizations().await;
+    let our_job = harness.job(ours, "parse").await.id;
+    let our_user = harness.user(ours, "ada@example.org").await.id;
+    let their_job = harness.job(theirs, "parse").await.id;
+    let their_user = harness.user(theirs, "bob@example.org").await.id;
+    let their_run = new_run(their_job, their_user, at(0));
+    let queue = harness.queue();
+    queue.enqueue(theirs, &their_run).await.unwrap();
+    for run in [
+        new_run(their_job, our_user, at(0)),
+        new_run(our_job, their_user, at(0)),
+        NewRun {
+            source: Some(their_run.id),
+            ..new_run(our_job, our_user, at(0))
+        },
+    ] {
+        assert_not_found(queue.enqueue(ours, &run).await);
+        assert_not_found(harness.executions().get(ours, run.id).await);
+    }
+    assert_eq!(claim(harness, at(1), 10).await.len(), 1);
+}
+
+/// Of all organizations the runs that were queued first, and no more than asked for.
+pub async fn the_oldest_runs_are_claimed_first<H: Runs>(harness: &H) {
+    let (ours, theirs) = harness.two_organizations().await;
+    let third = queued(harness, ours, at(30)).await.id;
+    let first = queued(harness, theirs, at(10)).await.id;
+    let second = queued(harness, ours, at(20)).await.id;
+    let ids = |claimed: Vec<ClaimedRun>| -> Vec<(OrganizationId, ExecutionId)> {
+        let claims = claimed.into_iter().map(|run| run.claim);
+        claims
+            .map(|claim| (claim.organization, claim.execution))
+            .collect()
+    };
+    let (two, rest) = (
+        claim(harness, at(40), 2).await,
+        claim(harness, at(40), 2).await,
+    );
+    assert_eq!(ids(two), [(theirs, first), (ours, second)]);
+    assert_eq!(ids(rest), [(ours, third)]);
+    assert_eq!(claim(harness, at(40), 2).await, []);
+}
+
+/// Whoever has queued many runs does not keep the others waiting.
+pub async fn organizations_take_turns<H: Runs>(harness: &H) {
+    let (many, few) = harness.two_organizations().await;
+    for second in 0..90 {
+        queued(harness, many, at(second)).await;
+    }
+    for second in [100, 101, 102] {
+        queued(harness, few, at(second)).await;
+    }
+    let turn = async |limit| -> Vec<OrganizationId> {
+        let claimed = claim(harness, at(200), limit).await.into_iter();
+        claimed.map(|run| run.claim.organization).collect()
+    };
+    assert_eq!(turn(2).await, [many, few]);
+    // One of each is running: the older one is next, and then whoever has fewer.
+    assert_eq!(turn(1).await, [many]);
+    assert_eq!(turn(1).await, [few]);
+    assert_eq!(turn(3).await, [many, many, few]);
+    // Nobody else waits any more.
+    assert_eq!(turn(90).await.len(), 86);
+    assert_eq!(turn(1).await, []);
+}
+
+/// It runs from the time of the claim, its deadline is the timeout's end, and it reads back so.
+pub async fn a_claimed_run_is_running_within_its_timeout<H: Runs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let user = harness.user(lab, "somebody@example.org").await.id;
+    let waiting = queued(harness, lab, at(0)).await;
+    let claimed = claim(harness, at(7), 1).await.remove(0);
+    let running = Execution {
+        state: ExecutionState::Running {
+            deadline: Some(at(7) + TIMEOUT),
+        },
+        started_at: Some(at(7)),
+        ..waiting
+    };
+    assert_eq!(claimed.execution, running);
+    assert_eq!((claimed.claim.attempt, claimed.started_by), (1, user));
+    let kept = harness.executions().get(lab, running.id).await.unwrap();
+    assert_eq!(kept, running);
+}
+
+/// However many workers ask at once, no run is given out twice and none is forgotten.
+pub async fn racing_workers_claim_each_run_once<H: Runs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let mut waiting = BTreeSet::new();
+    for second in 0..24 {
+        waiting.insert(queued(harness, lab, at(second)).await.id);
+    }
+    let mut given_out = Vec::new();
+    loop {
+        let claims = join_all((0..6).map(|_| claim(harness, at(60), 3))).await;
+        let before = given_out.len();
+        given_out.extend(claims.into_iter().flatten().map(|run| run.execution.id));
+        if given_out.len() == before {
+            break;
+        }
+    }
+    assert_eq!(given_out.len(), 24);
+    assert_eq!(given_out.into_iter().collect::<BTreeSet<_>>(), waiting);
+}
+
+/// The sweeper of scripts that run elsewhere does not fail it: its worker does.
+pub async fn a_run_past_its_deadline_is_left_to_its_worker<H: Runs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let claimed = claimed(harness, lab, at(0)).await;
+    let late = at(0) + TIMEOUT + Duration::hours(1);
+    let executions = harness.executions();
+    assert_eq!(executions.fail_overdue(late, 10).await.unwrap(), []);
+    let kept = executions.get(lab, claimed.execution.id).await.unwrap();
+    assert_eq!(kept, claimed.execution);
+}
+
+/// Closing is refused, whatever its state.
+pub async fn nobody_closes_a_run_from_outside<H: Runs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let running = claimed(harness, lab, at(0)).await.execution;
+    let waiting = queued(harness, lab, at(1)).await;
+    let executions = harness.executions();
+    for run in [running, waiting] {
+        for status in [FinalStatus::Completed, FinalStatus::Failed] {
+            match executions.close(lab, run.id, status, at(2)).await {
+                Err(CloseExecutionError::Refused(CloseError::RunsOnPlatform)) => {}
+                other => panic!("expected a refusal, got {other:?}"),
+            }
+        }
+        assert_eq!(executions.get(lab, run.id).await.unwrap(), run);
+    }
+}
+
+/// One that waits, or has ended, takes none.
+pub async fn only_a_running_run_accepts_writes<H>(harness: &H)
+where
+    H: Runs + DataHarness + Subject<dyn DataStore>,
+{
+    let lab = Lab::with_tables(harness).await;
+    let organization = lab.organization;
+    let sample = |name: &str| request([insert("sample", json!([{ "name": name }]))], []);
+    let waiting = queued(harness, organization, at(0)).await.id;
+    let refused = lab.write_under(waiting, sample("early")).await;
+    assert!(
+        matches!(&refused, Err(WriteError::ExecutionEnded(status)) if status == "queued"),
+        "{refused:?}"
+    );
+    assert_eq!(lab.count("sample").await, 0);
+    claim(harness, at(0), 1).await;
+    let outcome = lab.write_under(waiting, sample("in time")).await.unwrap();
+    assert_eq!(outcome.execution, Some(waiting));
+    let still = lab.execution(waiting).await;
+    assert_eq!(still.state.as_str(), "running");
+    harness
+        .queue()
+        .cancel(organization, waiting, at(1))
+        .await
+        .unwrap();
+    let refused = lab.write_under(waiting, sample("late")).await;
+    assert!(
+        matches!(&refused, Err(WriteError::ExecutionEnded(status)) if status == "cancelled"),
+        "{refused:?}"
+    );
+}
+
+/// Whoever subscribed before is told, also when the news came before the wait.
+pub async fn whoever_waits_hears_of_a_queued_run<H: Runs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let mut news = harness.queue().subscribe(RunNews::Queued);
+    queued(harness, lab, at(0)).await;
+    news.next().await;
+}
+
+/// A cancel is announced, and so is any other end.
+pub async fn whoever_waits_hears_of_a_run_that_ended<H: Runs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let waiting = queued(harness, lab, at(0)).await.id;
+    let queue = harness.queue();
+    let mut news = queue.subscribe(RunNews::Ended);
+    queue.cancel(lab, waiting, at(1)).await.unwrap();
+    news.next().await;
+}

@@ -1,0 +1,206 @@
+//! What [`EventOutbox`] and the repositories that store events promise.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use labdata_domain::{
+    files::{Crc32c, File, StoredBytes},
+    ids::{EventId, FileId, OrganizationId},
+    triggers::event::{Event, EventKind},
+};
+use labdata_ports::triggers::events::EventOutbox;
+
+use crate::{
+    Subject,
+    files::{Files, awaiting, confirmed, files, object, reader},
+    given::at,
+};
+
+/// Makes one test of each clause of [`crate::triggers::events`].
+#[macro_export]
+macro_rules! events_contract {
+    ($harness:ty $(, $test:meta)?) => {
+        $crate::clauses! { [$($test)?] $harness, events in triggers::events:
+            a_confirmation_is_told_of_once,
+            a_file_that_is_recorded_with_its_bytes_is_told_of_once,
+            a_file_that_takes_an_awaiting_record_over_is_told_of_by_its_id,
+            what_awaits_its_bytes_or_is_refused_is_not_told_of,
+            of_racing_confirmations_one_event_is_stored,
+            of_racing_uploads_of_a_path_one_event_is_stored,
+            the_event_of_a_deleted_file_goes_with_it,
+            the_oldest_events_are_taken_first_up_to_the_limit,
+            of_racing_takers_one_gets_each_event,
+        }
+    };
+}
+
+const BYTES: StoredBytes = StoredBytes {
+    size: 77,
+    crc32c: Crc32c::new(0x8000_0001),
+};
+
+/// A harness that can store files and observe events.
+pub trait Events: Files + Subject<dyn EventOutbox> {}
+impl<H: Files + Subject<dyn EventOutbox>> Events for H {}
+
+async fn take<H: Events>(harness: &H, limit: u32) -> Vec<Event> {
+    let outbox = Subject::<dyn EventOutbox>::subject(harness);
+    outbox.take(limit).await.unwrap()
+}
+
+/// What the waiting events tell; they are taken.
+async fn told<H: Events>(harness: &H) -> Vec<(OrganizationId, EventKind, time::OffsetDateTime)> {
+    let events = take(harness, 100).await;
+    let told = events.into_iter();
+    told.map(|event| (event.organization, event.kind, event.created_at))
+        .collect()
+}
+
+/// Confirming a file stores one event; confirming it again stores none, also when the first one
+/// was taken.
+pub async fn a_confirmation_is_told_of_once<H: Events>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let files = files(harness);
+    let file = awaiting("a.csv", reader(harness, lab).await, at(0));
+    files.add(lab, &file, at(0)).await.unwrap();
+    let confirm = || files.confirm(lab, file.id, file.state.object(), BYTES, at(9));
+    confirm().await.unwrap();
+    confirm().await.unwrap();
+    let expected = (lab, EventKind::FileUploaded(file.id), at(9));
+    assert_eq!(told(harness).await, [expected]);
+    confirm().await.unwrap();
+    assert_eq!(told(harness).await, []);
+}
+
+/// Recording a file whose bytes are stored already stores one event; a second one of that path is
+/// refused and stores none.
+pub async fn a_file_that_is_recorded_with_its_bytes_is_told_of_once<H: Events>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let (files, of) = (files(harness), reader(harness, lab).await);
+    let file = confirmed("a.csv", of, at(3));
+    files.add(lab, &file, at(3)).await.unwrap();
+    let taken = files.add(lab, &confirmed("a.csv", of, at(4)), at(4)).await;
+    assert!(taken.is_err(), "{taken:?}");
+    let expected = (lab, EventKind::FileUploaded(file.id), at(3));
+    assert_eq!(told(harness).await, [expected]);
+}
+
+/// A file that takes the record of an unfinished upload over is told of by that record's id.
+pub async fn a_file_that_takes_an_awaiting_record_over_is_told_of_by_its_id<H: Events>(
+    harness: &H,
+) {
+    let lab = harness.organization("lab").await.id;
+    let (files, of) = (files(harness), reader(harness, lab).await);
+    let first = awaiting("a.csv", of, at(0));
+    files.add(lab, &first, at(0)).await.unwrap();
+    let second = confirmed("a.csv", of, at(5));
+    files.add(lab, &second, at(5)).await.unwrap();
+    let expected = (lab, EventKind::FileUploaded(first.id), at(5));
+    assert_eq!(told(harness).await, [expected]);
+}
+
+/// A record that awaits its bytes, and a confirmation that is refused, store no event.
+pub async fn what_awaits_its_bytes_or_is_refused_is_not_told_of<H: Events>(harness: &H) {
+    let (lab, theirs) = harness.two_organizations().await;
+    let files = files(harness);
+    let file = awaiting("a.csv", reader(harness, lab).await, at(0));
+    files.add(lab, &file, at(0)).await.unwrap();
+    let superseded = files.confirm(lab, file.id, object(), BYTES, at(1)).await;
+    assert!(superseded.is_err(), "{superseded:?}");
+    let object = file.state.object();
+    let foreign = files.confirm(theirs, file.id, object, BYTES, at(1)).await;
+    assert!(foreign.is_err(), "{foreign:?}");
+    assert_eq!(told(harness).await, []);
+}
+
+/// Of racing confirmations one event comes.
+pub async fn of_racing_confirmations_one_event_is_stored<H: Events>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let files = files(harness);
+    let file = awaiting("a.csv", reader(harness, lab).await, at(0));
+    files.add(lab, &file, at(0)).await.unwrap();
+    let object = file.state.object();
+    let calls = (1..9).map(|second| files.confirm(lab, file.id, object, BYTES, at(second)));
+    for result in join_all(calls).await {
+        result.unwrap();
+    }
+    let at = files.get(lab, file.id).await.unwrap().state.uploaded_at();
+    let expected = (lab, EventKind::FileUploaded(file.id), at.unwrap());
+    assert_eq!(told(harness).await, [expected]);
+}
+
+/// Of racing uploads of one path one event comes.
+pub async fn of_racing_uploads_of_a_path_one_event_is_stored<H: Events>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let (files, of) = (files(harness), reader(harness, lab).await);
+    let candidates: Vec<File> = (0..6).map(|_| confirmed("a.csv", of, at(1))).collect();
+    let results = join_all(candidates.iter().map(|file| files.add(lab, file, at(1)))).await;
+    let winner = results.into_iter().find_map(Result::ok).unwrap().file.id;
+    let expected = (lab, EventKind::FileUploaded(winner), at(1));
+    assert_eq!(told(harness).await, [expected]);
+}
+
+/// A file that is deleted before anybody acted on its event triggers nothing.
+pub async fn the_event_of_a_deleted_file_goes_with_it<H: Events>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let (files, of) = (files(harness), reader(harness, lab).await);
+    let (gone, stays) = (confirmed("a.csv", of, at(1)), confirmed("b.csv", of, at(2)));
+    for file in [&gone, &stays] {
+        files.add(lab, file, at(2)).await.unwrap();
+    }
+    files.delete(lab, gone.id).await.unwrap();
+    let expected = (lab, EventKind::FileUploaded(stays.id), at(2));
+    assert_eq!(told(harness).await, [expected]);
+}
+
+/// Events come by age, those of all organizations, no more than were asked for, and each once.
+pub async fn the_oldest_events_are_taken_first_up_to_the_limit<H: Events>(harness: &H) {
+    let (ours, theirs) = harness.two_organizations().await;
+    let files = files(harness);
+    let (of_ours, of_theirs) = (reader(harness, ours).await, reader(harness, theirs).await);
+    let mut expected = Vec::new();
+    for (organization, of, second) in [
+        (ours, of_ours, 3),
+        (theirs, of_theirs, 1),
+        (ours, of_ours, 2),
+    ] {
+        let file = confirmed(&format!("{second}.csv"), of, at(second));
+        files.add(organization, &file, at(3)).await.unwrap();
+        expected.push((at(second), organization, file.id));
+    }
+    expected.sort_unstable();
+    let mut taken = take(harness, 2).await;
+    assert_eq!(taken.len(), 2);
+    taken.extend(take(harness, 2).await);
+    let file = |event: &Event| event.kind.file().unwrap();
+    let taken: Vec<_> = taken
+        .iter()
+        .map(|event| (event.created_at, event.organization, file(event)))
+        .collect();
+    assert_eq!(taken, expected);
+    assert_eq!(take(harness, 2).await, []);
+}
+
+/// Racing takers share the events: none is lost, none comes twice.
+pub async fn of_racing_takers_one_gets_each_event<H: Events>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let (files, of) = (files(harness), reader(harness, lab).await);
+    let mut stored: BTreeSet<FileId> = BTreeSet::new();
+    for number in 0..12 {
+        let file = confirmed(&format!("{number}.csv"), of, at(number));
+        files.add(lab, &file, at(20)).await.unwrap();
+        stored.insert(file.id);
+    }
+    let (mut seen, mut ids): (Vec<FileId>, BTreeSet<EventId>) = Default::default();
+    loop {
+        // A taker passes over what another one is taking, so a round may leave some.
+        let round = join_all((0..4).map(|_| take(harness, 2))).await.concat();
+        if round.is_empty() {
+            break;
+        }
+        seen.extend(round.iter().filter_map(|event| event.kind.file()));
+        ids.extend(round.iter().map(|event| event.id));
+    }
+    assert_eq!((seen.len(), ids.len()), (12, 12));
+    assert_eq!(seen.into_iter().collect::<BTreeSet<_>>(), stored);
+}

@@ -1,0 +1,598 @@
+//! What [`TriggerStore`] promises.
+
+pub mod events;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures::{StreamExt, future::join_all, stream};
+use labdata_domain::{
+    executions::{Execution, FinalStatus},
+    files::File,
+    ids::{ExecutionId, FileId, InstrumentId, JobId},
+    jobs::Job,
+    keys::tenancy::User,
+    runs::{PlatformRun, RunEnd},
+    triggers::{Category, Trigger},
+};
+use labdata_ports::{
+    IdSource,
+    executions::ExecutionRepository,
+    files::FileRepository,
+    jobs::JobRepository,
+    runs::{ClaimedRun, RunQueue},
+    triggers::{Fired, TriggerStore},
+};
+use serde_json::{Value, json};
+use time::{Duration, OffsetDateTime, macros::datetime};
+use uuid::Uuid;
+
+use crate::{
+    Subject,
+    files::{Files, confirmed, of},
+    fixtures::Instruments,
+    given::{self, at},
+};
+
+/// Makes one test of each clause of [`crate::triggers`].
+#[macro_export]
+macro_rules! triggers_contract {
+    ($harness:ty $(, $test:meta)?) => {
+        $crate::clauses! { [$($test)?] $harness, triggers in triggers:
+            a_matching_file_is_one_run_in_the_name_of_who_set_the_trigger,
+            files_that_do_not_match_are_forgotten,
+            archived_jobs_and_other_organizations_do_not_run,
+            every_job_that_waits_for_a_file_runs,
+            a_file_that_was_deleted_meanwhile_triggers_nothing,
+            of_a_thousand_files_each_is_one_run_with_two_workers,
+            what_is_given_up_halfway_is_done_by_the_next,
+            each_output_of_an_execution_is_a_run_that_knows_its_source,
+            an_execution_without_output_is_one_run_without_file,
+            only_the_statuses_that_are_asked_for_count,
+            an_execution_that_ends_elsewhere_fires_as_a_run_does,
+            jobs_that_trigger_each_other_come_to_an_end,
+            a_schedule_fires_at_its_tick_and_moves_on,
+            missed_ticks_fire_once,
+            of_racing_workers_one_fires_a_tick,
+            a_change_of_the_job_does_not_move_its_schedule,
+            whoever_subscribed_hears_of_events,
+        }
+    };
+}
+
+/// A harness with everything that triggers need.
+pub trait Triggers:
+    Files
+    + Instruments
+    + Subject<dyn TriggerStore>
+    + Subject<dyn JobRepository>
+    + Subject<dyn RunQueue>
+    + Subject<dyn ExecutionRepository>
+{
+}
+impl<
+    H: Files
+        + Instruments
+        + Subject<dyn TriggerStore>
+        + Subject<dyn JobRepository>
+        + Subject<dyn RunQueue>
+        + Subject<dyn ExecutionRepository>,
+> Triggers for H
+{
+}
+
+/// Ids for runs.
+pub(crate) struct Ids;
+
+impl IdSource for Ids {
+    fn next_id(&self) -> Uuid {
+        given::uuid()
+    }
+
+    fn fill_random(&self, buffer: &mut [u8]) {
+        buffer.fill(7);
+    }
+}
+
+/// A laboratory with its user.
+struct Lab<'a, H> {
+    harness: &'a H,
+    user: User,
+    instrument: InstrumentId,
+    triggers: Arc<dyn TriggerStore>,
+    queue: Arc<dyn RunQueue>,
+    jobs: Arc<dyn JobRepository>,
+    files: Arc<dyn FileRepository>,
+}
+
+impl<'a, H: Triggers> Lab<'a, H> {
+    async fn new(harness: &'a H) -> Self {
+        Self::named(harness, "lab").await
+    }
+
+    async fn named(harness: &'a H, name: &str) -> Self {
+        let organization = harness.organization(name).await.id;
+        Self {
+            harness,
+            user: harness.user(organization, "somebody@example.org").await,
+            instrument: harness.instrument(organization, "reader").await.id,
+            triggers: harness.subject(),
+            queue: harness.subject(),
+            jobs: harness.subject(),
+            files: harness.subject(),
+        }
+    }
+
+    /// A stored job with that trigger.
+    async fn job(&self, name: &str, category: Category, conditions: Value) -> Job {
+        let trigger = given::trigger(category, conditions, self.user.id);
+        self.job_with(name, Some(trigger)).await
+    }
+
+    async fn job_with(&self, name: &str, trigger: Option<Trigger>) -> Job {
+        let job = Job {
+            version_number: Some(1),
+            parameters: given::parameters(),
+            trigger,
+            ..given::job(name, at(0))
+        };
+        let script = given::script(1, "pass\n", self.user.id);
+        let added = self.jobs.add(self.user.organization, &job, &script).await;
+        added.unwrap();
+        job
+    }
+
+    async fn change(&self, job: &Job) -> Job {
+        let saved = self
+            .jobs
+            .update(self.user.organization, job.revision, job, None)
+            .await;
+        assert!(saved.unwrap());
+        self.jobs.get(self.user.organization, job.id).await.unwrap()
+    }
+
+    /// A stored, confirmed file of the instrument, or of an execution.
+    async fn file(&self, path: &str, execution: Option<ExecutionId>) -> FileId {
+        let instrument = execution.is_none().then_some(self.instrument);
+        let file = confirmed(path, of(instrument, execution), at(1));
+        self.store(&file).await;
+        file.id
+    }
+
+    async fn store(&self, file: &File) {
+        let added = self.files.add(self.user.organization, file, at(1)).await;
+        added.unwrap();
+    }
+
+    /// Acts on everything that waits; how many runs that made.
+    async fn act(&self) -> u32 {
+        let mut runs = 0;
+        loop {
+            let fired = self.triggers.act_on_events(&Ids, at(5), 20).await.unwrap();
+            runs += fired.runs;
+            if fired.handled == 0 {
+                return runs;
+            }
+        }
+    }
+
+    async fn tick(&self, now: OffsetDateTime) -> u32 {
+        let fired = self.triggers.fire_schedules(&Ids, now, 20).await.unwrap();
+        assert_eq!(fired.handled, fired.runs);
+        fired.runs
+    }
+
+    /// Takes all runs that wait, of all organizations.
+    async fn claim(&self) -> Vec<ClaimedRun> {
+        let (lease, timeout) = (Duration::hours(1), Duration::hours(1));
+        self.queue
+            .claim(at(6), lease, timeout, 10_000)
+            .await
+            .unwrap()
+    }
+
+    async fn finish(&self, run: &ClaimedRun, code: i32) {
+        let end = RunEnd::exited(code, "");
+        let ended = self.queue.finish(run.claim, &end, at(7)).await.unwrap();
+        assert!(ended.is_some());
+    }
+}
+
+fn run_of(execution: &Execution) -> &PlatformRun {
+    execution.origin.run().unwrap()
+}
+
+fn file_of(run: &ClaimedRun) -> Option<FileId> {
+    run_of(&run.execution).trigger_file
+}
+
+fn jobs_of(runs: &[ClaimedRun]) -> BTreeSet<JobId> {
+    runs.iter().map(|run| run.execution.job_id).collect()
+}
+
+/// One run is queued: of the current version, with the defaults of its parameters, about the file.
+pub async fn a_matching_file_is_one_run_in_the_name_of_who_set_the_trigger<H: Triggers>(
+    harness: &H,
+) {
+    let lab = Lab::new(harness).await;
+    let conditions = json!({"file_extensions": ["csv"]});
+    let job = lab.job("parse", Category::FileUploaded, conditions).await;
+    let file = lab.file("plate.csv", None).await;
+    assert_eq!(lab.act().await, 1);
+    assert_eq!(lab.act().await, 0);
+    let runs = lab.claim().await;
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0].execution.job_id, job.id);
+    assert_eq!(runs[0].started_by, lab.user.id);
+    let run = run_of(&runs[0].execution);
+    assert_eq!((run.script_version, run.trigger_file), (1, Some(file)));
+    assert_eq!((run.source, run.parameters.len()), (None, 1));
+}
+
+/// A file that no trigger waits for runs nothing, also not when a trigger is set later.
+pub async fn files_that_do_not_match_are_forgotten<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    let other = lab.harness.instrument(lab.user.organization, "other").await;
+    let trigger = Trigger {
+        instrument: Some(other.id),
+        ..given::trigger(Category::FileUploaded, json!({}), lab.user.id)
+    };
+    lab.job_with("of another instrument", Some(trigger)).await;
+    let large = json!({"min_size_kb": 3});
+    lab.job("of large files", Category::FileUploaded, large)
+        .await;
+    lab.file("plate.csv", None).await;
+    assert_eq!(lab.act().await, 0);
+    lab.job("too late", Category::FileUploaded, json!({})).await;
+    assert_eq!(lab.act().await, 0);
+}
+
+/// A trigger rests while its job is archived, and hears of its own organization only.
+pub async fn archived_jobs_and_other_organizations_do_not_run<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    let others = Lab::named(harness, "another lab").await;
+    others
+        .job("theirs", Category::FileUploaded, json!({}))
+        .await;
+    let job = lab.job("archived", Category::FileUploaded, json!({})).await;
+    let job = Job {
+        archived: true,
+        ..job
+    };
+    let job = lab.change(&job).await;
+    lab.file("plate.csv", None).await;
+    assert_eq!(lab.act().await, 0);
+    let job = Job {
+        archived: false,
+        ..job
+    };
+    lab.change(&job).await;
+    assert_eq!(lab.act().await, 0);
+    lab.file("plate 2.csv", None).await;
+    assert_eq!(lab.act().await, 1);
+}
+
+/// Several jobs may wait for the same file.
+pub async fn every_job_that_waits_for_a_file_runs<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    let mut expected = BTreeSet::new();
+    for name in ["one", "two", "three"] {
+        let job = lab.job(name, Category::FileUploaded, json!({})).await;
+        expected.insert(job.id);
+    }
+    lab.file("plate.csv", None).await;
+    assert_eq!(lab.act().await, 3);
+    assert_eq!(jobs_of(&lab.claim().await), expected);
+}
+
+/// What is gone when its event is read runs nothing, and stops nobody.
+pub async fn a_file_that_was_deleted_meanwhile_triggers_nothing<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    lab.job("parse", Category::FileUploaded, json!({})).await;
+    let gone = lab.file("gone.csv", None).await;
+    let stays = lab.file("stays.csv", None).await;
+    lab.files.delete(lab.user.organization, gone).await.unwrap();
+    assert_eq!(lab.act().await, 1);
+    assert_eq!(file_of(&lab.claim().await[0]), Some(stays));
+}
+
+/// However many files are confirmed at once, and with several workers, each that matches is run
+/// once.
+pub async fn of_a_thousand_files_each_is_one_run_with_two_workers<H: Triggers>(harness: &H) {
+    const FILES: usize = 1_000;
+    let lab = Lab::new(harness).await;
+    let odd = json!({"file_name_pattern": "*1.csv"});
+    lab.job("parse", Category::FileUploaded, odd).await;
+    let files: Vec<File> = (0..FILES)
+        .map(|number| {
+            let path = format!("plate {number}.csv");
+            confirmed(&path, of(Some(lab.instrument), None), at(1))
+        })
+        .collect();
+    let upload = async {
+        let uploads = files.iter().map(|file| lab.store(file));
+        stream::iter(uploads).buffer_unordered(4).count().await;
+    };
+    let work = async || {
+        let (mut handled, mut runs) = (0, 0);
+        while handled == 0 || runs < 1 {
+            let fired = lab.triggers.act_on_events(&Ids, at(5), 20).await.unwrap();
+            handled += fired.handled;
+            runs += fired.runs;
+        }
+        (handled, runs)
+    };
+    let ((), one, two) = futures::join!(upload, work(), work());
+    let (mut handled, mut runs) = (one.0 + two.0, one.1 + two.1);
+    while usize::try_from(handled).unwrap() < FILES {
+        let acts = (0..2).map(|_| lab.triggers.act_on_events(&Ids, at(5), 20));
+        for fired in join_all(acts).await {
+            let fired = fired.unwrap();
+            handled += fired.handled;
+            runs += fired.runs;
+        }
+    }
+    assert_eq!(usize::try_from(handled).unwrap(), FILES);
+    let expected: BTreeSet<FileId> = files
+        .iter()
+        .filter(|file| file.path.as_str().ends_with("1.csv"))
+        .map(|file| file.id)
+        .collect();
+    let claimed = lab.claim().await;
+    assert_eq!(usize::try_from(runs).unwrap(), expected.len());
+    assert_eq!(claimed.len(), expected.len());
+    let ran: BTreeSet<FileId> = claimed.iter().filter_map(file_of).collect();
+    assert_eq!(ran, expected);
+}
+
+/// A worker that dies while it acts has done nothing or everything; the next one does the rest.
+pub async fn what_is_given_up_halfway_is_done_by_the_next<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    lab.job("parse", Category::FileUploaded, json!({})).await;
+    let mut expected = BTreeSet::new();
+    for number in 0..12 {
+        expected.insert(lab.file(&format!("plate {number}.csv"), None).await);
+    }
+    for steps in 0..40 {
+        let mut act = lab.triggers.act_on_events(&Ids, at(5), 2);
+        for _ in 0..steps {
+            // Others get their turn, so that answers of the store arrive.
+            if futures::poll!(&mut act).is_ready() {
+                break;
+            }
+            let mut turn = false;
+            futures::future::poll_fn(|context| {
+                if std::mem::replace(&mut turn, true) {
+                    return std::task::Poll::Ready(());
+                }
+                context.waker().wake_by_ref();
+                std::task::Poll::Pending
+            })
+            .await;
+        }
+        drop(act);
+    }
+    lab.act().await;
+    let claimed = lab.claim().await;
+    assert_eq!(claimed.len(), expected.len());
+    let ran: BTreeSet<FileId> = claimed.iter().filter_map(file_of).collect();
+    assert_eq!(ran, expected);
+}
+
+/// Each file that a finished execution left is one run, which names the execution.
+pub async fn each_output_of_an_execution_is_a_run_that_knows_its_source<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    let source = lab.job("source", Category::FileUploaded, json!({})).await;
+    let conditions = json!({"source_job_id": source.id});
+    let next = lab.job("next", Category::JobCompleted, conditions).await;
+    lab.file("plate.csv", None).await;
+    assert_eq!(lab.act().await, 1);
+    let first = lab.claim().await.remove(0);
+    let mut outputs = BTreeSet::new();
+    for name in ["a.csv", "b.csv"] {
+        outputs.insert(lab.file(name, Some(first.execution.id)).await);
+    }
+    lab.finish(&first, 0).await;
+    assert_eq!(lab.act().await, 2);
+    let runs = lab.claim().await;
+    assert_eq!(jobs_of(&runs), BTreeSet::from([next.id]));
+    let files: BTreeSet<FileId> = runs.iter().filter_map(file_of).collect();
+    assert_eq!(files, outputs);
+    for run in &runs {
+        assert_eq!(run_of(&run.execution).source, Some(first.execution.id));
+    }
+}
+
+/// An execution that left no file is one run without a file.
+pub async fn an_execution_without_output_is_one_run_without_file<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    let source = lab.job("source", Category::FileUploaded, json!({})).await;
+    let conditions = json!({"source_job_id": source.id});
+    lab.job("next", Category::JobCompleted, conditions).await;
+    lab.file("plate.csv", None).await;
+    lab.act().await;
+    let first = lab.claim().await.remove(0);
+    lab.finish(&first, 0).await;
+    assert_eq!(lab.act().await, 1);
+    let runs = lab.claim().await;
+    let run = run_of(&runs[0].execution);
+    assert_eq!(
+        (run.trigger_file, run.source),
+        (None, Some(first.execution.id))
+    );
+}
+
+/// Completed, unless other statuses are given.
+pub async fn only_the_statuses_that_are_asked_for_count<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    let source = lab.job("source", Category::FileUploaded, json!({})).await;
+    let by_default = json!({"source_job_id": source.id});
+    let completed = lab
+        .job("completed", Category::JobCompleted, by_default)
+        .await;
+    let conditions = json!({"source_job_id": source.id, "statuses": ["failed", "cancelled"]});
+    let failed = lab.job("failed", Category::JobCompleted, conditions).await;
+    for (code, expected) in [(0, completed.id), (1, failed.id)] {
+        lab.file(&format!("plate {code}.csv"), None).await;
+        lab.act().await;
+        let first = lab.claim().await.remove(0);
+        lab.finish(&first, code).await;
+        assert_eq!(lab.act().await, 1);
+        assert_eq!(jobs_of(&lab.claim().await), BTreeSet::from([expected]));
+    }
+}
+
+/// However it ended: its script closed it, somebody cancelled it, or its time was over.
+pub async fn an_execution_that_ends_elsewhere_fires_as_a_run_does<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    let organization = lab.user.organization;
+    let executions: Arc<dyn ExecutionRepository> = harness.subject();
+    let mut elsewhere = Vec::new();
+    for _ in 0..3 {
+        elsewhere.push(harness.execution(organization, at(0), Some(1)).await);
+    }
+    let sources: BTreeSet<JobId> = elsewhere.iter().map(|it| it.job_id).collect();
+    for (number, source) in sources.iter().enumerate() {
+        let conditions = json!({
+            "source_job_id": source, "statuses": ["completed", "cancelled", "failed"],
+        });
+        let name = format!("next {number}");
+        lab.job(&name, Category::JobCompleted, conditions).await;
+    }
+    let output = lab.file("a.csv", Some(elsewhere[0].id)).await;
+    for now in [at(3), at(4)] {
+        let status = FinalStatus::Completed;
+        let closed = executions.close(organization, elsewhere[0].id, status, now);
+        closed.await.unwrap();
+    }
+    let cancelled = lab.queue.cancel(organization, elsewhere[1].id, at(4)).await;
+    cancelled.unwrap();
+    let overdue = executions.fail_overdue(at(100), 10).await.unwrap();
+    assert_eq!(overdue.len(), 1);
+    lab.act().await;
+    let runs = lab.claim().await;
+    let mut followed: Vec<_> = runs
+        .iter()
+        .map(|run| (run_of(&run.execution).source, file_of(run)))
+        .collect();
+    followed.sort_unstable();
+    let mut expected: Vec<_> = elsewhere.iter().map(|it| (Some(it.id), None)).collect();
+    expected[0].1 = Some(output);
+    expected.sort_unstable();
+    assert_eq!(followed, expected);
+}
+
+/// A job does not run on what it made itself, directly or through others.
+pub async fn jobs_that_trigger_each_other_come_to_an_end<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    let one = lab.job("one", Category::FileUploaded, json!({})).await;
+    let two = lab.job("two", Category::FileUploaded, json!({})).await;
+    lab.file("plate.csv", None).await;
+    let mut ran = Vec::new();
+    for round in 0.. {
+        if lab.act().await == 0 {
+            break;
+        }
+        assert!(round < 10, "it goes on and on: {ran:?}");
+        for run in lab.claim().await {
+            ran.push(run.execution.job_id);
+            let output = format!("of {}.csv", run.execution.id);
+            lab.file(&output, Some(run.execution.id)).await;
+            lab.finish(&run, 0).await;
+        }
+    }
+    ran.sort_unstable();
+    let mut expected = vec![one.id, one.id, two.id, two.id];
+    expected.sort_unstable();
+    // Each on the plate, and on what the other made of the plate.
+    assert_eq!(ran, expected);
+}
+
+fn daily(hour: u32) -> Value {
+    json!({"cron": format!("0 {hour} * * *"), "timezone": "Europe/Berlin"})
+}
+
+/// Nothing before the tick, one run at it, nothing until the next.
+pub async fn a_schedule_fires_at_its_tick_and_moves_on<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    let job = lab.job("daily", Category::Schedule, daily(9)).await;
+    // Winter: 09:00 in Berlin is 08:00 UTC.
+    let tick = datetime!(2026-01-01 08:00 UTC);
+    assert_eq!(lab.tick(tick - Duration::microseconds(1)).await, 0);
+    assert_eq!(lab.tick(tick).await, 1);
+    assert_eq!(lab.tick(tick + Duration::hours(23)).await, 0);
+    let runs = lab.claim().await;
+    assert_eq!(jobs_of(&runs), BTreeSet::from([job.id]));
+    let run = run_of(&runs[0].execution);
+    assert_eq!((run.trigger_file, run.source), (None, None));
+    assert_eq!(lab.tick(tick + Duration::days(1)).await, 1);
+}
+
+/// After a while in which nobody looked, all ticks that passed are one run, and the next one is
+/// the next after now.
+pub async fn missed_ticks_fire_once<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    lab.job("daily", Category::Schedule, daily(9)).await;
+    let late = datetime!(2026-01-11 12:00 UTC);
+    assert_eq!(lab.tick(late).await, 1);
+    assert_eq!(lab.tick(late).await, 0);
+    let next = datetime!(2026-01-12 08:00 UTC);
+    assert_eq!(lab.tick(next - Duration::seconds(1)).await, 0);
+    assert_eq!(lab.tick(next).await, 1);
+}
+
+/// However many workers look, a tick is one run.
+pub async fn of_racing_workers_one_fires_a_tick<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    for number in 0..5 {
+        lab.job(&format!("daily {number}"), Category::Schedule, daily(9))
+            .await;
+    }
+    let tick = datetime!(2026-01-01 08:00 UTC);
+    let mut runs = 0;
+    loop {
+        let looks = (0..6).map(|_| lab.triggers.fire_schedules(&Ids, tick, 3));
+        let fired: Vec<Fired> = join_all(looks)
+            .await
+            .into_iter()
+            .map(Result::unwrap)
+            .collect();
+        let round: u32 = fired.iter().map(|fired| fired.runs).sum();
+        if round == 0 {
+            break;
+        }
+        runs += round;
+    }
+    assert_eq!(runs, 5);
+    assert_eq!(lab.claim().await.len(), 5);
+}
+
+/// Who renames a job neither repeats a tick nor loses one; who arms the trigger anew starts it
+/// from there.
+pub async fn a_change_of_the_job_does_not_move_its_schedule<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    let job = lab.job("daily", Category::Schedule, daily(9)).await;
+    let tick = datetime!(2026-01-01 08:00 UTC);
+    assert_eq!(lab.tick(tick).await, 1);
+    let renamed = Job {
+        name: "every day".to_owned(),
+        ..job
+    };
+    let mut job = lab.change(&renamed).await;
+    assert_eq!(lab.tick(tick + Duration::hours(1)).await, 0);
+    let trigger = job.trigger.as_mut().unwrap();
+    trigger.armed_at = tick + Duration::days(3) + Duration::hours(1);
+    lab.change(&job).await;
+    assert_eq!(lab.tick(tick + Duration::days(3)).await, 0);
+    assert_eq!(lab.tick(tick + Duration::days(4)).await, 1);
+}
+
+/// News of an event reaches whoever subscribed before.
+pub async fn whoever_subscribed_hears_of_events<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    lab.job("parse", Category::FileUploaded, json!({})).await;
+    let mut wakeups = lab.triggers.subscribe();
+    lab.file("plate.csv", None).await;
+    while lab.act().await == 0 {
+        wakeups.next().await;
+    }
+}

@@ -1,0 +1,107 @@
+//! Job executions.
+
+use async_trait::async_trait;
+use labdata_domain::{
+    executions::{CloseError, Execution, FinalStatus},
+    ids::{ExecutionId, JobId, OrganizationId, UserId},
+    page::{Page, PageRequest},
+};
+use time::OffsetDateTime;
+
+use crate::PortError;
+
+/// Which executions are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExecutionFilter {
+    /// Only those of this job.
+    pub job: Option<JobId>,
+    /// Only those in the state of this name.
+    pub status: Option<String>,
+}
+
+/// Why an execution was not closed.
+#[derive(Debug, thiserror::Error)]
+pub enum CloseExecutionError {
+    /// Its state forbids it.
+    #[error(transparent)]
+    Refused(#[from] CloseError),
+    /// The port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
+/// An execution that the platform failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverdueExecution {
+    /// Its organization.
+    pub organization: OrganizationId,
+    /// It, failed.
+    pub execution: Execution,
+    /// The user who started it.
+    pub started_by: UserId,
+}
+
+/// Where executions are kept.
+#[async_trait]
+pub trait ExecutionRepository: Send + Sync {
+    /// Stores a new execution of an existing job of the organization, started by that user.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`] when the job is not the organization's.
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        execution: &Execution,
+        started_by: UserId,
+    ) -> Result<(), PortError>;
+
+    /// One of the organization's executions.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn get(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+    ) -> Result<Execution, PortError>;
+
+    /// The organization's executions that match, newest first.
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        filter: &ExecutionFilter,
+        page: PageRequest,
+    ) -> Result<Page<Execution>, PortError>;
+
+    /// Closes an execution by [`labdata_domain::executions::ExecutionState::close`], in one step
+    /// with reading its state: of racing calls with different statuses exactly one MUST win.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`], or the state's refusal.
+    async fn close(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+        status: FinalStatus,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CloseExecutionError>;
+
+    /// Fails running executions of every organization whose deadline has passed, at most `limit`
+    /// of them; returns them. MUST be safe to call from several servers at once: each
+    /// execution is failed once.
+    async fn fail_overdue(
+        &self,
+        now: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<OverdueExecution>, PortError>;
+
+    /// The user who started one of the organization's executions.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn started_by(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+    ) -> Result<UserId, PortError>;
+}

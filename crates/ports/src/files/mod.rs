@@ -1,0 +1,167 @@
+//! The records of files.
+
+pub mod blob;
+
+use async_trait::async_trait;
+use labdata_domain::{
+    files::{File, FileFilter, ObjectKey, StoredBytes},
+    ids::{FileId, OrganizationId},
+    page::{Page, PageRequest},
+};
+use time::OffsetDateTime;
+
+use crate::PortError;
+
+/// Why a file was not recorded. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum AddFileError {
+    /// The execution is not the organization's.
+    #[error("job execution not found")]
+    UnknownExecution,
+    /// The instrument is not the organization's.
+    #[error("instrument not found")]
+    UnknownInstrument,
+    /// The execution has ended, or its deadline has passed.
+    #[error("the job execution is closed")]
+    ExecutionClosed,
+    /// The instrument has a confirmed file of that path.
+    #[error("the instrument has a file of that path")]
+    PathTaken,
+    /// The port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
+/// Why a file was not confirmed. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfirmFileError {
+    /// The file awaits another object by now: a fresh upload URL was given out meanwhile.
+    #[error("a fresh upload URL was given out meanwhile")]
+    Superseded,
+    /// The port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
+/// A file's record as it was stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// The record. Its id is that of an earlier record where one was taken over.
+    pub file: File,
+    /// An object that the earlier record awaited and that nothing refers to any more. Its upload
+    /// URL may still work until that time.
+    pub abandoned: Option<(ObjectKey, OffsetDateTime)>,
+}
+
+/// Where the records of files are kept.
+///
+/// Within one instrument a path (compared to the letter) has at most one record. A record that
+/// awaits its bytes gives way to the next one of that path: it keeps `id` and `created_at` and
+/// takes everything else of the new one. A confirmed record gives way to nothing. Files without an
+/// instrument may bear the same path.
+#[async_trait]
+pub trait FileRepository: Send + Sync {
+    /// Records a file, in whatever state it is given: confirmed (its bytes are stored already), or
+    /// awaiting them. One that is confirmed is told of in the same step
+    /// ([`crate::triggers::events::EventOutbox`]).
+    ///
+    /// In one step with reading what it depends on: an execution that is named MUST be the
+    /// organization's and open at `now`
+    /// ([`labdata_domain::executions::ExecutionState::is_open`]), and stay so until the record is
+    /// stored; an instrument that is named MUST be the organization's; of racing calls for one
+    /// path of an instrument exactly one may end confirmed, and none makes a second record.
+    ///
+    /// # Errors
+    /// See [`AddFileError`]. Where several hold: execution first, then instrument, then path.
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        file: &File,
+        now: OffsetDateTime,
+    ) -> Result<Recorded, AddFileError>;
+
+    /// One of the organization's files, in whatever state.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn get(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError>;
+
+    /// The organization's confirmed files that match, newest first: by the time of confirmation,
+    /// then id, both descending ([`File::place`]).
+    ///
+    /// Matching is that of [`FileFilter::matches`]: by what
+    /// [`labdata_domain::files::FilePath::folded`] and
+    /// [`labdata_domain::files::FilePath::extension`] return, stored beside the path, so that it
+    /// does not depend on a database's locale; `%`, `_` and `\` stand for themselves.
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        filter: &FileFilter,
+        page: PageRequest,
+    ) -> Result<Page<File>, PortError>;
+
+    /// Takes files that were confirmed before that time into what [`FileRepository::list`] searches by,
+    /// where so many are new that it is worthwhile; returns how many. Lists show the same files whether
+    /// or not this is ever called, but among many they get slow without it. Calls may race, from
+    /// whatever server.
+    async fn index_new(&self, before: OffsetDateTime) -> Result<u64, PortError>;
+
+    /// Confirms a file whose bytes were stored as `object` and checked. One that is confirmed
+    /// already is returned as it is; the second value tells whether this call confirmed it, which
+    /// of racing calls exactly one does; it tells of it in the same step
+    /// ([`crate::triggers::events::EventOutbox`]).
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`], or see [`ConfirmFileError`].
+    async fn confirm(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        object: ObjectKey,
+        bytes: StoredBytes,
+        now: OffsetDateTime,
+    ) -> Result<(File, bool), ConfirmFileError>;
+
+    /// Keeps what is known of the bytes of an object that a file awaits, for its confirmation.
+    /// Where no file awaits that object (any more) nothing happens.
+    async fn note_received(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+        bytes: StoredBytes,
+    ) -> Result<(), PortError>;
+
+    /// Removes the record of a file that awaits that object, for good; the caller removes the
+    /// object.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`]; [`ConfirmFileError::Superseded`] when it awaits another object or
+    /// is confirmed.
+    async fn discard(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        object: ObjectKey,
+    ) -> Result<(), ConfirmFileError>;
+
+    /// Removes up to `limit` records, of all organizations, that await their bytes and whose URL
+    /// stopped working before that time; returns the objects that they awaited. Of racing calls,
+    /// from whatever server, one gets each; a record that is being confirmed is passed over.
+    async fn take_expired(
+        &self,
+        before: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
+
+    /// Those of the objects, in any order, to which no record refers.
+    async fn unreferenced(
+        &self,
+        objects: &[(OrganizationId, ObjectKey)],
+    ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
+
+    /// Removes a file's record for good and returns it; the caller removes the object.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError>;
+}

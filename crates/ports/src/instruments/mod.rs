@@ -1,0 +1,41 @@
+//! Instruments.
+
+use async_trait::async_trait;
+use labdata_domain::{
+    ids::{InstrumentId, OrganizationId},
+    instruments::Instrument,
+    page::{Page, PageRequest},
+};
+
+use crate::PortError;
+
+/// Where instruments are kept.
+#[async_trait]
+pub trait InstrumentRepository: Send + Sync {
+    /// Stores a new instrument.
+    ///
+    /// # Errors
+    /// [`PortError::Conflict`] when the organization has one of that name.
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        instrument: &Instrument,
+    ) -> Result<(), PortError>;
+
+    /// The organization's instruments, newest first.
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        page: PageRequest,
+    ) -> Result<Page<Instrument>, PortError>;
+
+    /// One of the organization's instruments.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn get(
+        &self,
+        organization: OrganizationId,
+        id: InstrumentId,
+    ) -> Result<Instrument, PortError>;
+}

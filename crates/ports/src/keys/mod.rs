@@ -1,0 +1,43 @@
+//! API keys.
+
+pub mod tenancy;
+
+use async_trait::async_trait;
+use labdata_domain::{
+    ids::{ApiKeyId, OrganizationId},
+    keys::ApiKey,
+};
+use time::OffsetDateTime;
+
+use crate::PortError;
+
+/// Where API keys are kept.
+#[async_trait]
+pub trait ApiKeyRepository: Send + Sync {
+    /// Stores a new key. Prefixes are unique on the platform.
+    ///
+    /// # Errors
+    /// [`PortError::Conflict`] when the prefix is taken.
+    async fn add(&self, key: &ApiKey) -> Result<(), PortError>;
+
+    /// The key with that prefix, of whatever organization: it is what tells the organization.
+    /// Revoked and expired keys are returned as well.
+    async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError>;
+
+    /// The organization's keys, newest first, ephemeral ones left out.
+    async fn list(&self, organization: OrganizationId) -> Result<Vec<ApiKey>, PortError>;
+
+    /// Marks the key as revoked at that time; one that is revoked already stays as it is.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn revoke(
+        &self,
+        organization: OrganizationId,
+        id: ApiKeyId,
+        at: OffsetDateTime,
+    ) -> Result<(), PortError>;
+
+    /// Notes that keys were used, at those times; never moves a time back.
+    async fn touch(&self, uses: &[(ApiKeyId, OffsetDateTime)]) -> Result<(), PortError>;
+}

@@ -1,0 +1,35 @@
+//! Organizations and users.
+
+use async_trait::async_trait;
+use labdata_domain::keys::tenancy::{Organization, User};
+
+use crate::PortError;
+
+/// Where organizations and users are kept.
+#[async_trait]
+pub trait TenancyRepository: Send + Sync {
+    /// The organization of that name, created with its core tables when missing: `candidate` is
+    /// stored then. Racing calls MUST end with one organization.
+    async fn ensure_organization(
+        &self,
+        candidate: &Organization,
+    ) -> Result<Organization, PortError>;
+
+    /// The user of that e-mail address (compared without regard to case) in the candidate's
+    /// organization, created when missing. Racing calls MUST end with one user.
+    async fn ensure_user(&self, candidate: &User) -> Result<User, PortError>;
+
+    /// Every organization of the platform, the oldest first. For operators: no API key sees it.
+    async fn organizations(&self) -> Result<Vec<Organization>, PortError>;
+
+    /// Whether any organization exists: tells a very first start.
+    async fn is_empty(&self) -> Result<bool, PortError>;
+
+    /// A secret of this platform for that purpose, made of `candidate` on first use and the same
+    /// ever after on every server.
+    async fn ensure_secret(
+        &self,
+        purpose: &str,
+        candidate: &[u8; 32],
+    ) -> Result<[u8; 32], PortError>;
+}

@@ -1,0 +1,177 @@
+//! The queue of runs on the platform.
+
+pub mod logs;
+pub mod runner;
+
+use async_trait::async_trait;
+use labdata_domain::{
+    executions::{CancelError, Execution},
+    ids::{ApiKeyId, ExecutionId, FileId, JobId, OrganizationId, UserId},
+    keys::ApiKey,
+    runs::RunEnd,
+};
+use serde_json::{Map, Value};
+use time::{Duration, OffsetDateTime};
+
+use crate::{PortError, executions::OverdueExecution};
+
+/// A run to be queued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRun {
+    /// The id of the execution that it becomes.
+    pub id: ExecutionId,
+    /// Whose script runs.
+    pub job: JobId,
+    /// Which version of it.
+    pub script_version: u32,
+    /// The file that it is about.
+    pub trigger_file: Option<FileId>,
+    /// What the script is told, defaults filled in.
+    pub parameters: Map<String, Value>,
+    /// The execution whose end triggered it.
+    pub source: Option<ExecutionId>,
+    /// The user in whose name it runs, and who is told when it fails.
+    pub started_by: UserId,
+    /// The key that asked for it, where one did.
+    pub api_key: Option<ApiKeyId>,
+    /// When it was asked for. The oldest runs first.
+    pub queued_at: OffsetDateTime,
+}
+
+/// A worker's hold on a run. Each claim of a run has a number of its own, so that whatever an
+/// earlier holder still does about the run is told from what the present one does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RunClaim {
+    /// Whose run it is.
+    pub organization: OrganizationId,
+    /// Which.
+    pub execution: ExecutionId,
+    /// The number of the claim, from 1.
+    pub attempt: u32,
+}
+
+/// A run that a worker has claimed, running.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedRun {
+    /// The hold on it.
+    pub claim: RunClaim,
+    /// The execution; its origin is [`labdata_domain::executions::Origin::Platform`].
+    pub execution: Execution,
+    /// The user in whose name it runs.
+    pub started_by: UserId,
+}
+
+/// Runs whose workers gave no sign of life.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExpiredRuns {
+    /// How many wait for another worker now.
+    pub requeued: u32,
+    /// Those that had lost a worker before, and have failed.
+    pub failed: Vec<OverdueExecution>,
+}
+
+/// Why an execution was not cancelled.
+#[derive(Debug, thiserror::Error)]
+pub enum CancelExecutionError {
+    /// Its state forbids it.
+    #[error(transparent)]
+    Refused(#[from] CancelError),
+    /// The port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
+/// What somebody may wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunNews {
+    /// A run waits for a worker.
+    Queued,
+    /// A run has ended, was cancelled, or was taken from its worker.
+    Ended,
+}
+
+/// A subscription to news.
+#[async_trait]
+pub trait Wakeups: Send {
+    /// Waits for news that came since the last call, or since the subscription began. News may be
+    /// announced that are none, and several may come as one; after the store was out of reach they
+    /// may be lost, so whoever waits also looks by itself every now and then.
+    async fn next(&mut self);
+}
+
+/// Runs that wait, and who holds those that run.
+///
+/// A run is held under a *lease*, which its worker renews. Whatever a holder does about its run
+/// MUST be refused once the run was taken from it: it ended, was cancelled or released, or the
+/// lease ended and [`RunQueue::expire`] came by.
+///
+/// Whenever an execution stops to run, its API keys MUST be revoked in the same step; where it
+/// ended, a [`labdata_domain::triggers::event::EventKind::JobCompleted`] MUST be recorded in that step.
+#[async_trait]
+pub trait RunQueue: Send + Sync {
+    /// Queues a run of an existing job of the organization.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`] when job or user are not the organization's.
+    async fn enqueue(
+        &self,
+        organization: OrganizationId,
+        run: &NewRun,
+    ) -> Result<Execution, PortError>;
+
+    /// Takes up to `limit` waiting runs of all organizations: they are running from now on, with
+    /// that timeout, and held until the lease ends. Of racing calls, from whatever server, one
+    /// MUST get each run.
+    ///
+    /// Organizations take turns: the run is next whose organization has the fewest running, and of
+    /// those the oldest. However much an organization has queued, it does not keep the others
+    /// waiting longer than it takes for a place to become free.
+    async fn claim(
+        &self,
+        now: OffsetDateTime,
+        lease: Duration,
+        timeout: Duration,
+        limit: u32,
+    ) -> Result<Vec<ClaimedRun>, PortError>;
+
+    /// Stores a key of that run, unless the run was taken from the holder; tells whether it did.
+    /// A key that is stored after that would never be revoked.
+    async fn issue_key(&self, claim: RunClaim, key: &ApiKey) -> Result<bool, PortError>;
+
+    /// Holds the run until then; tells whether it still is the holder's. It MUST NOT wait for
+    /// writes that are recorded under the execution.
+    async fn renew(&self, claim: RunClaim, until: OffsetDateTime) -> Result<bool, PortError>;
+
+    /// Ends the run as its holder found it; `None` when it was taken from the holder.
+    async fn finish(
+        &self,
+        claim: RunClaim,
+        end: &RunEnd,
+        now: OffsetDateTime,
+    ) -> Result<Option<Execution>, PortError>;
+
+    /// Puts the run back into the queue, where another worker begins it anew; tells whether it
+    /// still was the holder's. That counts as no loss of a worker.
+    async fn release(&self, claim: RunClaim, now: OffsetDateTime) -> Result<bool, PortError>;
+
+    /// Takes runs from holders whose lease has ended, up to `limit` of them: back into the queue,
+    /// or failed when they lost [`labdata_domain::runs::MAX_LOST_WORKERS`] workers. MUST be safe to
+    /// call from several servers at once.
+    async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredRuns, PortError>;
+
+    /// Cancels an execution of whatever origin, by
+    /// [`labdata_domain::executions::Execution::cancel`]. Of a racing end and a cancel exactly one
+    /// MUST win.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`], or the state's refusal.
+    async fn cancel(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CancelExecutionError>;
+
+    /// Subscribes to news of runs, from whatever server they come.
+    fn subscribe(&self, news: RunNews) -> Box<dyn Wakeups>;
+}
