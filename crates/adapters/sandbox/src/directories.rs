@@ -7,7 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{error::SandboxError, host::blocking, log_segments};
+use crate::{
+    accounts::{Account, AccountRegistry},
+    error::SandboxError,
+    host::blocking,
+    log_segments,
+};
 
 /// Directories of a sandbox.
 #[derive(Debug)]
@@ -131,17 +136,36 @@ impl RunDirectories {
         self.jobs.join("tools")
     }
 
-    /// Returns the directory that the scope's installations may write, created if missing.
-    pub(crate) fn cache(&self, scope: &str, owner: Option<u32>) -> io::Result<PathBuf> {
-        let cache = self.jobs.join("cache");
-        create_directory(&cache, 0o700)?;
-        let own = cache.join(scope);
-        if create_directory(&own, 0o755)?
-            && let Some(owner) = owner
-        {
-            chown(&own, Some(owner), Some(owner))?;
+    /// Returns the directory of all jobs.
+    pub(crate) fn jobs(&self) -> &Path {
+        &self.jobs
+    }
+
+    /// Returns the directory that the scope's installations may write, created if missing, and its
+    /// account. A cache whose account was given away is recreated.
+    pub(crate) fn cache(
+        &self,
+        scope: &str,
+        accounts: Option<&AccountRegistry>,
+    ) -> io::Result<(PathBuf, Option<Account>)> {
+        let all = self.jobs.join("cache");
+        create_directory(&all, 0o700)?;
+        let cache = all.join(scope);
+        // One process at a time, so that none sees a directory without its account.
+        let creating = lock_file(&self.jobs.join("cache.lock"))?;
+        creating.lock()?;
+        create_directory(&cache, 0o755)?;
+        let Some(accounts) = accounts else {
+            return Ok((cache, None));
+        };
+        if let Some(account) = accounts.owner(&cache)? {
+            return Ok((cache, Some(account)));
         }
-        Ok(own)
+        remove(&cache)?;
+        create_directory(&cache, 0o755)?;
+        let account = accounts.reserve(&cache)?;
+        chown(&cache, Some(account.id), Some(account.id))?;
+        Ok((cache, Some(account)))
     }
 
     /// Returns the file that marks an environment as complete. No sandboxed process can write it.
@@ -193,12 +217,13 @@ impl Drop for RunDirectories {
 #[derive(Debug)]
 pub struct ActiveWorkspace {
     pub(crate) workspace: Workspace,
-    pub(crate) account: Option<u32>,
+    /// Dedicated account, held as long as the workspace is active.
+    pub(crate) account: Option<Account>,
 }
 
 impl Workspace {
     /// Creates the directories for a script that runs as that account.
-    pub(crate) fn create(&self, script: &str, account: Option<u32>) -> io::Result<()> {
+    pub(crate) fn create(&self, script: &str, account: Option<&Account>) -> io::Result<()> {
         create_directory(&self.path, 0o700)?;
         // Readable for the account, which sees it only inside its namespaces.
         create_directory(&self.script(), 0o755)?;
@@ -216,10 +241,10 @@ impl Workspace {
 }
 
 /// Creates a directory that only that account may enter.
-pub(crate) fn create_for_account(directory: &Path, account: Option<u32>) -> io::Result<()> {
+pub(crate) fn create_for_account(directory: &Path, account: Option<&Account>) -> io::Result<()> {
     create_directory(directory, 0o700)?;
     match account {
-        Some(account) => chown(directory, Some(account), Some(account)),
+        Some(account) => chown(directory, Some(account.id), Some(account.id)),
         None => Ok(()),
     }
 }

@@ -1,21 +1,22 @@
 //! Capabilities of this host: its Python, its directories, the isolation that its kernel allows.
 
 use std::{
-    hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use tokio::sync::OnceCell;
 
 use crate::{
+    accounts::{Account, AccountRegistry},
     directories::{ActiveWorkspace, RunDirectories, Workspace},
     error::SandboxError,
     process::{self, StopSignal, stop_channel},
     python::Python,
     sandbox::Settings,
     spec::{Exit, Limits, ProcessOutcome, ProcessSpec},
-    supervisor::{Isolation, LaunchRequest},
+    supervisor::{Isolation, LaunchAccount, LaunchRequest},
     uv,
 };
 
@@ -55,9 +56,6 @@ const SYSTEM_PATHS: [&str; 31] = [
     "/etc/os-release",
 ];
 
-/// First account of sandboxed processes, far above the accounts of users and containers.
-const FIRST_ACCOUNT: u32 = 1_500_000_000;
-
 /// Limits of the idle Python that tests a level of isolation.
 const TRIAL_LIMITS: Limits = Limits {
     wall_clock: Duration::from_mins(1),
@@ -75,6 +73,8 @@ pub struct HostCapabilities {
     /// Environment with only the standard library.
     bare: PathBuf,
     pub(crate) directories: RunDirectories,
+    /// Accounts of this machine, if the platform is root.
+    accounts: Option<Arc<AccountRegistry>>,
     isolation: Isolation,
     pub(crate) settings: Settings,
     uv: OnceCell<PathBuf>,
@@ -107,11 +107,15 @@ impl HostCapabilities {
         }
         let data_dir = settings.data_dir.clone();
         let program = python.program.clone();
-        let (directories, bare) = blocking(move || {
+        let (directories, bare, accounts) = blocking(move || {
             let open = || {
                 let directories = RunDirectories::open(&data_dir)?;
                 let bare = directories.bare_environment(&program)?;
-                Ok((directories, bare))
+                let is_root = nix::unistd::geteuid().is_root();
+                let accounts = is_root
+                    .then(|| AccountRegistry::open(directories.jobs()))
+                    .transpose()?;
+                Ok((directories, bare, accounts.map(Arc::new)))
             };
             open().map_err(|error: std::io::Error| format!("{}: {error}", data_dir.display()))
         })
@@ -120,6 +124,7 @@ impl HostCapabilities {
             python,
             bare,
             directories,
+            accounts,
             isolation: Isolation::Nothing,
             settings: settings.clone(),
             uv: OnceCell::new(),
@@ -165,14 +170,7 @@ impl HostCapabilities {
 
     async fn try_isolation(&self, level: Isolation) -> Result<(), String> {
         let workspace = self.directories.workspace(&format!("{level:?}"));
-        let account = account_of(level, &"trial");
-        let created = workspace.clone();
-        blocking(move || {
-            created
-                .create("", account)
-                .map_err(|error| error.to_string())
-        })
-        .await?;
+        let active = self.activate_at(level, &workspace, "").await?;
         let spec = ProcessSpec {
             arguments: ["-I", "-c", "pass"].map(str::to_owned).into(),
             packages: None,
@@ -180,12 +178,10 @@ impl HostCapabilities {
             limits: TRIAL_LIMITS,
             logged: 0,
         };
-        let active = ActiveWorkspace { workspace, account };
         let request = self.launch_request(level, &active, &spec);
         let (_handle, mut stop) = stop_channel();
         let outcome = process::run(&self.settings.supervisor, &request, &mut stop, |_| ()).await;
-        active
-            .workspace
+        workspace
             .remove()
             .await
             .map_err(|error| error.to_string())?;
@@ -217,16 +213,44 @@ impl HostCapabilities {
         workspace: &Workspace,
         script: &str,
     ) -> Result<ActiveWorkspace, SandboxError> {
+        self.activate_at(self.isolation, workspace, script)
+            .await
+            .map_err(SandboxError::Unavailable)
+    }
+
+    async fn activate_at(
+        &self,
+        isolation: Isolation,
+        workspace: &Workspace,
+        script: &str,
+    ) -> Result<ActiveWorkspace, String> {
         let (workspace, script) = (workspace.clone(), script.to_owned());
-        let account = account_of(self.isolation, &workspace.script_path());
+        let accounts = self.accounts_at(isolation).cloned();
         blocking(move || {
+            let account = accounts
+                .map(|accounts| accounts.allocate())
+                .transpose()
+                .map_err(|error| format!("no account for the script: {error}"))?;
             workspace
-                .create(&script, account)
+                .create(&script, account.as_ref())
                 .map_err(|error| format!("{}: {error}", workspace.script_path().display()))?;
             Ok(ActiveWorkspace { workspace, account })
         })
         .await
-        .map_err(SandboxError::Unavailable)
+    }
+
+    /// Returns the registry of accounts, if processes get dedicated ones: the platform is root, and
+    /// namespaces give an account access to its files.
+    fn accounts_at(&self, isolation: Isolation) -> Option<&Arc<AccountRegistry>> {
+        self.accounts
+            .as_ref()
+            .filter(|_| isolation == Isolation::Namespaces)
+    }
+
+    /// Returns the cache of a scope, and its account.
+    pub(crate) fn cache(&self, scope: &str) -> std::io::Result<(PathBuf, Option<Account>)> {
+        let accounts = self.accounts_at(self.isolation);
+        self.directories.cache(scope, accounts.map(|it| &**it))
     }
 
     /// Runs a process to its end. Dropping the future kills the process.
@@ -295,7 +319,7 @@ impl HostCapabilities {
             root: workspace.root(),
             log: workspace.log(),
             logged: spec.logged,
-            account: active.account,
+            account: active.account.as_ref().map(launch_account),
             limits: spec.limits,
         }
     }
@@ -309,23 +333,13 @@ impl HostCapabilities {
         });
         found.await.map(|path| &**path)
     }
-
-    /// Returns the account of a scope's installations.
-    pub(crate) fn account_of_cache(&self, scope: &str) -> Option<u32> {
-        account_of(self.isolation, &scope)
-    }
 }
 
-/// Returns a dedicated account, if the platform is root and namespaces give the account access to its
-/// files.
-fn account_of(isolation: Isolation, whose: &impl Hash) -> Option<u32> {
-    let is_root = nix::unistd::geteuid().is_root();
-    (is_root && isolation == Isolation::Namespaces).then(|| {
-        let mut hasher = DefaultHasher::new();
-        whose.hash(&mut hasher);
-        let number = u32::try_from(hasher.finish() % 0x1000_0000).unwrap_or_default();
-        FIRST_ACCOUNT + number
-    })
+pub(crate) fn launch_account(account: &Account) -> LaunchAccount {
+    LaunchAccount {
+        id: account.id,
+        file: account.file.clone(),
+    }
 }
 
 pub(crate) fn text(path: &Path) -> String {

@@ -12,6 +12,7 @@
 //! <data dir>/jobs/cache/<scope>/uv, envs    written by installations
 //! <data dir>/jobs/ready/<scope>/<env>   marks an environment as complete
 //! <data dir>/jobs/tools/                the fetched uv, if any
+//! /var/lib/labdata/accounts/<uid>       allocation of accounts, if the platform is root
 //! ```
 //!
 //! **Invariants.** No port, no domain. The environment of this process never reaches a sandboxed
@@ -20,6 +21,7 @@
 //! sees. `unsafe` is one call of `fork`, in the supervisor. Results are facts ([`ProcessOutcome`]):
 //! the caller decides what they mean.
 
+mod accounts;
 mod directories;
 mod error;
 mod host;

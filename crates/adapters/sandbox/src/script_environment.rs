@@ -6,9 +6,10 @@ use std::{
 };
 
 use crate::{
+    accounts::Account,
     directories::{ActiveWorkspace, create_for_account},
     error::SandboxError,
-    host::{HostCapabilities, blocking, text},
+    host::{HostCapabilities, blocking, launch_account, text},
     process::{self, StopSignal},
     script_metadata::{INSTALL_VARIABLES, environment_name},
     spec::{EndCause, Exit, Limits, ProcessOutcome, ProcessSpec},
@@ -80,12 +81,8 @@ impl HostCapabilities {
             Ok(Some(name)) => name,
             Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
         };
-        let account = self.account_of_cache(request.scope);
         let failed = |error: std::io::Error| error.to_string();
-        let cache = self
-            .directories
-            .cache(request.scope, account)
-            .map_err(failed)?;
+        let (cache, account) = self.cache(request.scope).map_err(failed)?;
         let ready = self
             .directories
             .ready(request.scope, &name)
@@ -104,7 +101,7 @@ impl HostCapabilities {
         let installation = Installation {
             workspace,
             limits: request.limits,
-            account,
+            account: account.as_ref(),
             environment: &environment,
             uv: &uv,
         };
@@ -140,7 +137,7 @@ impl HostCapabilities {
             logged: 0,
         };
         let mut request = self.launch_request(self.isolation(), active, &spec);
-        request.account = account;
+        request.account = account.map(launch_account);
         request.command = [
             text(uv),
             "sync".to_owned(),
@@ -187,8 +184,7 @@ impl HostCapabilities {
         request.directory.clone_from(&home);
         request.temporary.clone_from(&home);
         request.writable = vec![environment.cache.clone(), home.clone()];
-        blocking(move || create_for_account(&home, account).map_err(|error| error.to_string()))
-            .await?;
+        create_for_account(&home, account).map_err(|error| error.to_string())?;
         process::run(&self.settings.supervisor, &request, stop, on_output).await
     }
 }
@@ -197,7 +193,7 @@ impl HostCapabilities {
 struct Installation<'a> {
     workspace: &'a ActiveWorkspace,
     limits: Limits,
-    account: Option<u32>,
+    account: Option<&'a Account>,
     environment: &'a ScriptEnvironment,
     uv: &'a Path,
 }

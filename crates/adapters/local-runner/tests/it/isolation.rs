@@ -251,3 +251,27 @@ async fn in_namespaces_sockets_of_the_data_directory_cannot_be_reached() {
     assert!(end.succeeded(), "{end:?}");
     assert_eq!(log, "No such file or directory\n");
 }
+
+#[tokio::test]
+async fn as_root_runs_that_are_alive_together_have_different_accounts() {
+    if !nix::unistd::geteuid().is_root() {
+        return; // An ordinary user has one account.
+    }
+    let (Some(one), Some(other)) = (
+        Lab::isolated(Namespaces).await,
+        Lab::isolated(Namespaces).await,
+    ) else {
+        return;
+    };
+    let script = "import os, time\nprint(os.getuid())\ntime.sleep(600)\n";
+    let mut accounts = Vec::new();
+    for lab in [&one, &other, &one, &other] {
+        let run = spec(script);
+        let log = lab.begin(&run).await;
+        accounts.push(log.trim().parse::<u32>().unwrap());
+    }
+    accounts.sort_unstable();
+    accounts.dedup();
+    assert_eq!(accounts.len(), 4, "{accounts:?}");
+    assert!(accounts.iter().all(|account| *account != 0));
+}

@@ -24,12 +24,15 @@ mod resource_limits;
 mod tail;
 
 use std::{
+    fs::File,
     io::{self, PipeReader, Write},
+    os::fd::AsFd,
     process::ExitCode,
 };
 
 use nix::{
     errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::{
         stat::{Mode, umask},
         wait::{WaitStatus, waitpid},
@@ -40,7 +43,7 @@ use nix::{
 use crate::log_segments;
 
 use self::fork::{Forked, fork};
-pub(crate) use self::protocol::{CANCEL, Event, LaunchRequest};
+pub(crate) use self::protocol::{CANCEL, Event, LaunchAccount, LaunchRequest};
 pub use self::{protocol::Isolation, tail::ERROR_TAIL_BYTES};
 
 /// Maximum length of a launch request, in bytes.
@@ -65,6 +68,8 @@ fn supervised() -> Result<ExitCode, String> {
     // The program's account must be able to read the new root's directories.
     umask(Mode::S_IWGRP | Mode::S_IWOTH);
     let request = read_request().map_err(|error| format!("no launch request: {error}"))?;
+    // Held by both processes of the supervisor until none of the run is left.
+    let _account = request.account.as_ref().map(hold_account).transpose()?;
     let log = log_segments::Writer::open(&request.log, request.logged)
         .map_err(|error| format!("the log cannot be written: {error}"))?;
     #[cfg(target_os = "linux")]
@@ -81,6 +86,26 @@ fn supervised() -> Result<ExitCode, String> {
         },
         Forked::Child => inner(&request, log),
     }
+}
+
+/// Keeps the account in use. Fails if the platform has died, because the account may have been
+/// allocated again before it was locked here.
+fn hold_account(account: &LaunchAccount) -> Result<File, String> {
+    let failed = |error: io::Error| format!("{}: {error}", account.file.display());
+    let file = File::open(&account.file).map_err(failed)?;
+    file.lock_shared().map_err(failed)?;
+    let stdin = io::stdin();
+    let mut control = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    let _ = poll(&mut control, PollTimeout::ZERO);
+    let hung_up = control.iter().any(|control| {
+        control
+            .revents()
+            .is_some_and(|events| events.contains(PollFlags::POLLHUP))
+    });
+    if hung_up {
+        return Err("the platform has died".to_owned());
+    }
+    Ok(file)
 }
 
 /// Runs the inner process.

@@ -46,8 +46,8 @@ fn become_program(request: &LaunchRequest, output: Stdio, error: Stdio) -> Strin
     let prepare = || -> Result<(), String> {
         setsid().map_err(|error| format!("setsid: {error}"))?;
         resource_limits::apply(&request.limits)?;
-        if let Some(id) = request.account {
-            privileges::become_account(id)?;
+        if let Some(account) = &request.account {
+            privileges::become_account(account.id)?;
         }
         privileges::drop_privileges()?;
         #[cfg(target_os = "linux")]

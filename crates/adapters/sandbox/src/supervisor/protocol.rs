@@ -42,9 +42,18 @@ pub(crate) struct LaunchRequest {
     pub(crate) log: PathBuf,
     /// Current length of the log, in bytes.
     pub(crate) logged: u64,
-    /// User and group of the process, if the supervisor runs as root.
-    pub(crate) account: Option<u32>,
+    /// Account of the process, if the supervisor runs as root.
+    pub(crate) account: Option<LaunchAccount>,
     pub(crate) limits: Limits,
+}
+
+/// Account of a process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LaunchAccount {
+    /// User id and group id.
+    pub(crate) id: u32,
+    /// File whose shared lock keeps the account in use. The supervisor locks it until its end.
+    pub(crate) file: PathBuf,
 }
 
 /// Request for TERM to all processes, and KILL after the grace period.
