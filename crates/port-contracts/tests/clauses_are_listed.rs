@@ -1,6 +1,24 @@
 //! A clause that its suite's macro forgets would never run; this finds it.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Returns every Rust file below a directory.
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
 
 /// The name with which a text begins.
 fn name(text: &str) -> &str {
@@ -11,13 +29,8 @@ fn name(text: &str) -> &str {
 
 #[test]
 fn every_clause_is_in_the_macro_of_a_suite() {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut listed, mut clauses) = (BTreeSet::new(), BTreeSet::new());
-    for entry in fs::read_dir(sources).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "rs") {
-            continue;
-        }
+    for path in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
         let text = fs::read_to_string(&path).unwrap();
         if let Some((_, rest)) = text.split_once("_contract {\n") {
             let (listing, _) = rest.split_once("\n}\n").unwrap();
