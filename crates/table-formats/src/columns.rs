@@ -1,4 +1,4 @@
-//! Columns of values as Arrow arrays.
+//! Conversion of columns of values to Arrow arrays.
 
 use std::{ops::Range, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{FormatError, frame::utc};
 /// 1970-01-01 as a Julian day.
 const EPOCH_JULIAN_DAY: i32 = 2_440_588;
 
-/// A part of a column as an array; of none, where the column does not have the part.
+/// Converts a part of a column to an array, which is empty if the part is out of range.
 pub(crate) fn array(
     name: &str,
     values: &Values,
@@ -52,24 +52,27 @@ pub(crate) fn array(
     })
 }
 
-/// Microseconds since 1970.
+/// Converts a point in time to microseconds since 1970.
+///
+/// # Errors
+/// [`FormatError::Unrepresentable`] if they do not fit into 64 bits.
 pub(crate) fn micros(name: &str, at: OffsetDateTime) -> Result<i64, FormatError> {
     i64::try_from(at.unix_timestamp_nanos().div_euclid(1000)).map_err(|_| {
         FormatError::Unrepresentable(format!("column {name}: {at} is too far from today"))
     })
 }
 
-/// The point in time so many microseconds after 1970.
+/// Converts microseconds since 1970 to a point in time.
 pub(crate) fn instant(micros: i64) -> Option<OffsetDateTime> {
     OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1000).ok()
 }
 
-/// Days since 1970.
+/// Converts a date to days since 1970.
 pub(crate) fn days(date: Date) -> i32 {
     date.to_julian_day() - EPOCH_JULIAN_DAY
 }
 
-/// The day so many days after 1970.
+/// Converts days since 1970 to a date.
 pub(crate) fn day(days: i32) -> Option<Date> {
     Date::from_julian_day(days.checked_add(EPOCH_JULIAN_DAY)?).ok()
 }

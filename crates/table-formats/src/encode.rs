@@ -1,4 +1,4 @@
-//! Frames as bytes.
+//! Encoding of frames as CSV, Arrow and Parquet.
 
 use std::sync::Arc;
 
@@ -18,23 +18,23 @@ use crate::{
     frame::BATCH,
 };
 
-/// How a frame is written.
+/// Output format of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// RFC 4180 with a line of names; null is empty; datetimes as in JSON.
+    /// RFC 4180 with a header line; null is an empty field, datetimes are as in JSON.
     Csv,
-    /// Arrow's IPC stream.
+    /// Arrow IPC stream.
     ArrowStream,
     /// Parquet, compressed with Snappy.
     Parquet,
 }
 
 impl Frame {
-    /// Begins to write the frame.
+    /// Starts encoding the frame.
     ///
     /// # Errors
-    /// [`FormatError::Unrepresentable`] for a Parquet file without columns. Everything else that
-    /// could be wrong with a frame was when it was made.
+    /// [`FormatError::Unrepresentable`] for a Parquet file without columns. All other errors are
+    /// found when the frame is made.
     pub fn encode(self, format: Format) -> Result<Pieces, FormatError> {
         let schema = &self.schema;
         let writer = match format {
@@ -67,7 +67,7 @@ impl Frame {
     }
 }
 
-/// The most rows of a group of a Parquet file, which is written as a whole.
+/// Maximum number of rows of a Parquet row group, which is written as a whole.
 const ROW_GROUP: usize = 16 * BATCH;
 
 enum Writer {
@@ -76,11 +76,11 @@ enum Writer {
     Parquet(Box<ArrowWriter<Vec<u8>>>),
 }
 
-/// A frame's bytes, in pieces of one after the other; what has been written is let go.
+/// Iterator over the bytes of an encoded frame, which frees each part once it is written.
 pub struct Pieces {
     schema: SchemaRef,
     batches: std::vec::IntoIter<RecordBatch>,
-    /// None when all has been written.
+    /// `None` after the last piece.
     writer: Option<Writer>,
 }
 
@@ -151,14 +151,14 @@ fn csv(batch: &RecordBatch, header: bool) -> Result<Vec<u8>, FormatError> {
         .map_err(|error| FormatError::Failed(error.to_string()))
 }
 
-/// A value as a field of CSV.
+/// Formats a value as a CSV field.
 fn cell(column: &dyn Array, row: usize) -> String {
     if column.is_null(row) {
         return String::new();
     }
     match column.data_type() {
         ArrowType::Int64 => column.as_primitive::<Int64Type>().value(row).to_string(),
-        // The shortest digits that read back as the same number, with an exponent where it helps.
+        // The shortest digits that read back as the same number, with an exponent if that is shorter.
         ArrowType::Float64 => format!("{:?}", column.as_primitive::<Float64Type>().value(row)),
         ArrowType::Boolean => column.as_boolean().value(row).to_string(),
         ArrowType::Timestamp(..) => {
@@ -227,7 +227,7 @@ mod tests {
         Frame::of_columns(columns.into(), 2).unwrap()
     }
 
-    /// The same two rows as a query's result.
+    /// The same two rows as the result of a query.
     fn every_type_by_rows() -> Frame {
         let names = [
             "text", "integer", "float", "boolean", "datetime", "date", "uuid", "json",
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn arrow_and_parquet_read_back_as_they_were() {
+    fn arrow_and_parquet_round_trip() {
         let frame = every_type();
         let arrow = read_arrow(written(frame.clone(), Format::ArrowStream));
         assert_eq!(arrow, frame.batches);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_has_a_line_of_names_and_empty_nulls() {
+    fn csv_has_a_header_line_and_empty_nulls() {
         let text = String::from_utf8(written(every_type(), Format::Csv)).unwrap();
         assert_eq!(
             text,
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_found_is_a_table_of_no_rows() {
+    fn an_empty_result_is_a_table_without_rows() {
         let (names, types) = (["n".to_owned()], [DataType::Integer]);
         let frame = Frame::of_json_rows(&names, &types, Vec::new()).unwrap();
         assert_eq!(written(frame.clone(), Format::Csv), b"n\r\n");
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_type_cannot_hold_is_told() {
+    fn a_value_that_its_type_cannot_hold_is_an_error() {
         let (names, types) = (["at".to_owned()], [DataType::Datetime]);
         let rows = vec!["[\"infinity\"]".to_owned()];
         let error = Frame::of_json_rows(&names, &types, rows).unwrap_err();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_frame_comes_in_pieces_that_make_a_whole() {
+    fn a_long_frame_is_encoded_in_several_pieces() {
         let length = ROW_GROUP * 2 + 5;
         let numbers: Vec<Option<i64>> = (0..).take(length).map(Some).collect();
         let columns = vec![("n".to_owned(), Values::Integer(numbers))];

@@ -1,4 +1,4 @@
-//! A table of typed columns.
+//! [`Frame`]: a table of typed columns.
 
 use std::{collections::HashSet, ops::Range, sync::Arc};
 
@@ -11,24 +11,24 @@ use crate::{FormatError, columns, rows};
 /// A table of typed columns: int64, float64, bool, utf8, timestamp\[µs, UTC\] and date32, each of
 /// which may hold nulls. UUIDs and JSON are utf8.
 ///
-/// Columns have names of their own: where a result has one name twice, the second gets `_2` at its
-/// end, because most readers refuse a table otherwise.
+/// Column names are distinct: if a result has one name twice, `_2` is appended to the second,
+/// because most readers refuse duplicate names.
 #[derive(Clone, Debug)]
 pub struct Frame {
     pub(crate) schema: SchemaRef,
-    /// Its rows, some thousand at a time, so that each part can be written and sent by itself.
+    /// The rows in batches of [`BATCH`], so that each can be written and sent by itself.
     pub(crate) batches: Vec<RecordBatch>,
 }
 
-/// The most rows of a batch.
+/// Maximum number of rows of a batch.
 pub(crate) const BATCH: usize = 8192;
 
 impl Frame {
-    /// A frame of columns that are as long as each other.
+    /// Makes a frame of columns of equal length.
     ///
     /// # Errors
-    /// [`FormatError::Unrepresentable`] for a point in time that microseconds of 64 bits cannot
-    /// tell; [`FormatError::Failed`] when the columns are not of one length.
+    /// [`FormatError::Unrepresentable`] for a point in time whose microseconds do not fit into 64
+    /// bits; [`FormatError::Failed`] if a column has another length.
     pub fn of_columns(columns: Vec<(String, Values)>, length: usize) -> Result<Self, FormatError> {
         let parts: Vec<Range<usize>> = (0..length)
             .step_by(BATCH)
@@ -37,7 +37,7 @@ impl Frame {
         let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
         let mut types = Vec::with_capacity(columns.len());
         let mut batches: Vec<Vec<ArrayRef>> = vec![Vec::new(); parts.len()];
-        // One column after the other, each of which goes as soon as it is read.
+        // Column by column, so that each is freed as soon as it is read.
         for (name, values) in columns {
             if values.len() != length {
                 let text = format!("column {name} is not as long as the others");
@@ -52,7 +52,7 @@ impl Frame {
         Self::new(&names, types, batches)
     }
 
-    /// A frame of rows, each the text of a JSON array with a value per column.
+    /// Makes a frame of rows, each the text of a JSON array with one value per column.
     ///
     /// # Errors
     /// [`FormatError::Unrepresentable`] for a value that its column's type cannot hold, such as the
@@ -97,12 +97,12 @@ impl Frame {
     }
 }
 
-/// The type of points in time.
+/// Returns the Arrow type of datetimes.
 pub(crate) fn utc() -> ArrowType {
     ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
 
-/// The names, of which none occurs twice.
+/// Makes names distinct by appending a number to repeated ones.
 fn distinct(names: &[String]) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::new();
     let given: HashSet<&String> = names.iter().collect();

@@ -1,8 +1,8 @@
-//! Results as files that pandas, polars and everything else that knows Arrow read directly.
+//! Encoding of results as CSV, Arrow IPC streams and Parquet, which pandas, polars and other Arrow
+//! tools read directly.
 //!
-//! A [`Frame`] is a table of typed columns; it is written as CSV, as an Arrow IPC stream or as
-//! Parquet, in pieces. Frames are as large as the results that a request may have; the limits are the
-//! caller's.
+//! A [`Frame`] is a table of typed columns, encoded in pieces. The crate sets no limit on its size:
+//! the caller limits the result.
 
 mod columns;
 mod encode;
@@ -12,13 +12,13 @@ mod rows;
 pub use encode::{Format, Pieces};
 pub use frame::Frame;
 
-/// Why a result cannot be written so.
+/// Reason why a result cannot be encoded.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
-    /// The format has no form for a value; for the person who asked.
+    /// The format cannot express a value; the text is for the client.
     #[error("{0}")]
     Unrepresentable(String),
-    /// Something that cannot be, given a frame that holds together.
+    /// Internal error: columns of unequal length, or a writer that failed.
     #[error("{0}")]
     Failed(String),
 }

@@ -1,4 +1,4 @@
-//! Rows of JSON as Arrow arrays.
+//! Conversion of JSON rows to Arrow arrays.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use crate::{
     frame::utc,
 };
 
-/// A column that is being built.
-enum Building {
+/// Builder of one column.
+enum ColumnBuilder {
     Integer(Int64Builder),
     Float(Float64Builder),
     Boolean(BooleanBuilder),
     Datetime(TimestampMicrosecondBuilder),
     Date(Date32Builder),
     Text(StringBuilder),
-    /// JSON, kept as its text.
+    /// JSON, stored as text.
     Json(StringBuilder),
 }
 
@@ -35,10 +35,10 @@ pub(crate) fn arrays(
     types: &[DataType],
     rows: impl Iterator<Item = String>,
 ) -> Result<Vec<ArrayRef>, FormatError> {
-    let mut columns: Vec<(&String, Building)> = names
+    let mut columns: Vec<(&String, ColumnBuilder)> = names
         .iter()
         .zip(types)
-        .map(|(name, data_type)| (name, Building::new(*data_type)))
+        .map(|(name, data_type)| (name, ColumnBuilder::new(*data_type)))
         .collect();
     for row in rows {
         let cells: Vec<&RawValue> =
@@ -53,7 +53,7 @@ pub(crate) fn arrays(
         .collect())
 }
 
-impl Building {
+impl ColumnBuilder {
     fn new(data_type: DataType) -> Self {
         match data_type {
             DataType::Integer => Self::Integer(Int64Builder::new()),
