@@ -92,4 +92,21 @@ mod tests {
         assert_eq!(Cursor::decode("x"), None);
         assert_eq!(Cursor::decode(&"A".repeat(10_000)), None);
     }
+
+    #[test]
+    fn a_page_has_a_next_one_only_while_more_items_follow() {
+        let place = |item: &u128| Cursor {
+            at: OffsetDateTime::UNIX_EPOCH,
+            id: Uuid::from_u128(*item),
+        };
+        let page = |items: Vec<u128>, limit| Page::from_overfetched(items, limit, place);
+        let more = page(vec![1, 2, 3], Some(2));
+        assert_eq!((more.items, more.next), (vec![1, 2], Some(place(&2))));
+        let full = page(vec![1, 2], Some(2));
+        assert_eq!((full.items, full.next), (vec![1, 2], None));
+        let partial = page(vec![1], Some(2));
+        assert_eq!((partial.items, partial.next), (vec![1], None));
+        let unlimited = page(vec![1, 2, 3], None);
+        assert_eq!((unlimited.items, unlimited.next), (vec![1, 2, 3], None));
+    }
 }

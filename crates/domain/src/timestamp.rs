@@ -90,4 +90,15 @@ mod tests {
             assert_eq!(parse_date(text), None, "{text}");
         }
     }
+
+    #[test]
+    fn days_have_hyphens_at_both_places_and_begin_with_the_year_1() {
+        for text in ["2024/02-29", "2024-02/29", "2024-02-29 ", "2024-0a-29"] {
+            assert_eq!(parse_date(text), None, "{text}");
+        }
+        assert_eq!(
+            parse_date("0001-01-01").map(render_date).as_deref(),
+            Some("0001-01-01")
+        );
+    }
 }

@@ -50,3 +50,23 @@ impl Blocker {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blockers_are_described_with_some_of_their_ids() {
+        let blocker = |table: &str, count, ids: &[&str]| Blocker {
+            table: table.to_owned(),
+            count,
+            ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+        };
+        let text = Blocker::describe(&[
+            blocker("measurement", 2, &["a", "b"]),
+            blocker("curve", 7, &["c"]),
+        ]);
+        let listed = "2 of \"measurement\" (a, b); 7 of \"curve\" (c, …)";
+        assert!(text.contains(listed), "{text}");
+    }
+}

@@ -137,6 +137,24 @@ mod tests {
         assert_eq!(ContentType::substitute(None).as_str(), OCTET_STREAM);
     }
 
+    #[test]
+    fn a_type_of_255_bytes_is_kept_and_a_longer_one_is_not() {
+        let of_length = |length: usize| format!("text/{}", "x".repeat(length - "text/".len()));
+        let longest = of_length(255);
+        assert_eq!(ContentType::substitute(Some(&longest)).as_str(), longest);
+        let longer = of_length(256);
+        assert_eq!(
+            ContentType::substitute(Some(&longer)).as_str(),
+            OCTET_STREAM
+        );
+    }
+
+    #[test]
+    fn it_is_displayed_as_its_header_value() {
+        let csv = ContentType::substitute(Some("text/csv"));
+        assert_eq!(csv.to_string(), "text/csv");
+    }
+
     proptest! {
         #[test]
         fn whatever_is_given_the_result_is_a_header_value_and_no_page(given in ".*|[a-z]{1,12}/[a-z+;=. ]{0,20}") {

@@ -55,4 +55,11 @@ mod tests {
             assert_eq!(Crc32c::from_base64(garbage), None, "{garbage}");
         }
     }
+
+    #[test]
+    fn it_is_a_number_of_32_bits_shown_in_hexadecimal_for_debugging() {
+        let check = Crc32c::new(0x00c0_ffee);
+        assert_eq!(check.get(), 0x00c0_ffee);
+        assert_eq!(format!("{check:?}"), "Crc32c(00c0ffee)");
+    }
 }

@@ -218,6 +218,123 @@ mod tests {
         );
     }
 
+    /// A DOS program of 528 bytes: a header of 64 bytes with two relocations at byte 28.
+    struct DosHeader {
+        last_page: u16,
+        pages: u16,
+        relocations: u16,
+        paragraphs: u16,
+        minimum: u16,
+        maximum: u16,
+        relocation_table: u16,
+        file_size: u64,
+    }
+
+    const DOS: DosHeader = DosHeader {
+        last_page: 16,
+        pages: 2,
+        relocations: 2,
+        paragraphs: 4,
+        minimum: 0,
+        maximum: 0xffff,
+        relocation_table: 28,
+        file_size: 528,
+    };
+
+    impl DosHeader {
+        fn look(&self) -> Look {
+            let mut head = with(64, &[(0, b"MZ")]);
+            for (at, field) in [
+                (2, self.last_page),
+                (4, self.pages),
+                (6, self.relocations),
+                (8, self.paragraphs),
+                (10, self.minimum),
+                (12, self.maximum),
+                (24, self.relocation_table),
+            ] {
+                head[at..at + 2].copy_from_slice(&field.to_le_bytes());
+            }
+            first_look(&head, self.file_size)
+        }
+    }
+
+    #[test]
+    fn a_dos_program_is_found_when_its_header_agrees_with_the_file() {
+        let programs = [
+            DOS,
+            DosHeader {
+                file_size: 529,
+                ..DOS
+            },
+            DosHeader {
+                minimum: 0xffff,
+                ..DOS
+            },
+            // The relocations end where the header ends.
+            DosHeader {
+                relocations: 9,
+                ..DOS
+            },
+            // Without relocations it does not matter where their table would be.
+            DosHeader {
+                relocations: 0,
+                relocation_table: 0xffff,
+                ..DOS
+            },
+        ];
+        for program in programs {
+            assert_eq!(program.look(), Look::Native("DOS"));
+        }
+    }
+
+    #[test]
+    fn an_mz_file_whose_header_contradicts_itself_or_the_file_is_harmless() {
+        let others = [
+            // A file shorter than its pages.
+            DosHeader {
+                file_size: 527,
+                ..DOS
+            },
+            // A last page longer than a page.
+            DosHeader {
+                last_page: 512,
+                pages: 1,
+                ..DOS
+            },
+            // A header that is too short, or as long as the image.
+            DosHeader {
+                paragraphs: 1,
+                relocations: 0,
+                ..DOS
+            },
+            DosHeader {
+                paragraphs: 33,
+                ..DOS
+            },
+            DosHeader {
+                minimum: 2,
+                maximum: 1,
+                ..DOS
+            },
+            // Relocations that end behind the header.
+            DosHeader {
+                relocations: 10,
+                ..DOS
+            },
+        ];
+        for other in others {
+            assert_eq!(other.look(), Look::Harmless);
+        }
+    }
+
+    #[test]
+    fn a_header_that_points_at_the_end_of_the_file_needs_no_second_read() {
+        let head = with(64, &[(0, b"MZ"), (60, &[0xe8, 0x03])]);
+        assert_eq!(first_look(&head, 1000), Look::Harmless);
+        assert_eq!(first_look(&head, 1001), Look::ReadMore(1000..1004));
+    }
+
     proptest! {
         #[test]
         fn no_printable_text_is_taken_for_an_executable(rest in "[ -~\n]{0,400}", start in "MZ|ZM|BC|") {

@@ -180,4 +180,33 @@ mod tests {
         assert_eq!(NameQuery::parse(""), Ok(None));
         assert_eq!(NameQuery::parse("a\0"), Err(MatchesNothing));
     }
+
+    #[test]
+    fn a_plain_extension_is_not_compound() {
+        assert!(!ExtensionFilter::parse("csv,txt").unwrap().has_compound());
+    }
+
+    #[test]
+    fn a_query_is_folded_as_paths_are() {
+        let query = NameQuery::parse("Plate_Ä").unwrap().unwrap();
+        assert_eq!(query.folded(), "plate_ä");
+        assert!(path("my PLATE_Ä.csv").folded().contains(query.folded()));
+    }
+
+    #[test]
+    fn a_file_must_meet_every_part_of_the_filter() {
+        let instrument = InstrumentId::new(uuid::Uuid::from_u128(1));
+        let other = InstrumentId::new(uuid::Uuid::from_u128(2));
+        let filter = FileFilter {
+            instrument: Some(instrument),
+            extensions: ExtensionFilter::parse("csv"),
+            query: NameQuery::parse("plate").unwrap(),
+        };
+        assert!(filter.matches(&path("plate.csv"), Some(instrument)));
+        assert!(!filter.matches(&path("plate.csv"), Some(other)));
+        assert!(!filter.matches(&path("plate.csv"), None));
+        assert!(!filter.matches(&path("plate.txt"), Some(instrument)));
+        assert!(!filter.matches(&path("rack.csv"), Some(instrument)));
+        assert!(FileFilter::default().matches(&path("rack.txt"), None));
+    }
 }

@@ -325,4 +325,93 @@ mod tests {
         }
         assert_eq!(SourceType::from_name("fax"), None);
     }
+
+    const AT: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
+
+    fn object() -> ObjectKey {
+        ObjectKey::new(Uuid::from_u128(3))
+    }
+
+    fn bytes() -> StoredBytes {
+        StoredBytes {
+            size: 1025,
+            crc32c: Crc32c::new(7),
+        }
+    }
+
+    fn awaiting() -> FileState {
+        FileState::AwaitingBytes {
+            object: object(),
+            expires_at: AT,
+            received: Some(bytes()),
+        }
+    }
+
+    fn confirmed() -> FileState {
+        FileState::Confirmed {
+            object: object(),
+            bytes: bytes(),
+            uploaded_at: AT,
+        }
+    }
+
+    fn file(state: FileState) -> File {
+        File {
+            id: FileId::new(Uuid::from_u128(9)),
+            path: FilePath::parse("plate.csv").unwrap(),
+            content_type: ContentType::default(),
+            source_type: SourceType::ManualUpload,
+            attribution: Attribution::new(Some(InstrumentId::new(Uuid::from_u128(1))), None)
+                .unwrap(),
+            file_created_at: None,
+            created_at: AT,
+            state,
+        }
+    }
+
+    #[test]
+    fn a_file_has_a_size_and_a_place_in_lists_once_it_is_confirmed() {
+        let listed = file(confirmed());
+        assert_eq!(listed.state.object(), object());
+        assert_eq!(listed.state.bytes(), Some(bytes()));
+        assert_eq!(listed.state.uploaded_at(), Some(AT));
+        assert_eq!(listed.size_kilobytes(), Some(2));
+        let place = Cursor {
+            at: AT,
+            id: Uuid::from_u128(9),
+        };
+        assert_eq!(listed.place(), Some(place));
+
+        let unlisted = file(awaiting());
+        assert_eq!(unlisted.state.object(), object());
+        assert_eq!(unlisted.state.bytes(), None);
+        assert_eq!(unlisted.state.uploaded_at(), None);
+        assert_eq!(unlisted.size_kilobytes(), None);
+        assert_eq!(unlisted.place(), None);
+    }
+
+    #[test]
+    fn states_have_the_names_that_the_database_stores() {
+        assert_eq!(awaiting().as_str(), "awaiting_bytes");
+        assert_eq!(confirmed().as_str(), "confirmed");
+    }
+
+    #[test]
+    fn an_attribution_keeps_its_instrument_and_its_execution() {
+        let instrument = InstrumentId::new(Uuid::from_u128(1));
+        let execution = ExecutionId::new(Uuid::from_u128(2));
+        let both = Attribution::new(Some(instrument), Some(execution)).unwrap();
+        assert_eq!(both.instrument(), Some(instrument));
+        assert_eq!(both.execution(), Some(execution));
+        let one = Attribution::new(Some(instrument), None).unwrap();
+        assert_eq!(one.execution(), None);
+    }
+
+    #[test]
+    fn an_object_key_is_written_as_its_uuid_and_reads_back() {
+        let text = "00000000-0000-0000-0000-000000000003";
+        assert_eq!(object().to_string(), text);
+        assert_eq!(text.parse(), Ok(object()));
+        assert_eq!(object().as_uuid(), Uuid::from_u128(3));
+    }
 }

@@ -295,6 +295,87 @@ mod tests {
         assert!(text.ends_with("😀"));
     }
 
+    #[test]
+    fn reasons_have_the_texts_of_the_api() {
+        assert_eq!(Skipped::TooLarge.as_str(), "file too large");
+        assert_eq!(Skipped::NotText.as_str(), "not text");
+    }
+
+    #[test]
+    fn text_with_many_control_characters_is_binary() {
+        let with_controls = |count: usize| [vec![b'a'; 50 - count], vec![1; count]].concat();
+        assert!(text_of(&with_controls(1)).is_some());
+        assert_eq!(text_of(&with_controls(2)), None);
+        assert_eq!(text_of(&[1; 40]), None);
+    }
+
+    #[test]
+    fn text_that_mostly_cannot_be_decoded_is_binary() {
+        let marked = |garbage: usize| {
+            let mut bytes = b"\xef\xbb\xbf".to_vec();
+            bytes.extend(vec![b'a'; 20 - garbage]);
+            bytes.extend(vec![0xff; garbage]);
+            bytes
+        };
+        let text = text_of(&marked(1)).unwrap();
+        assert!(text.ends_with(char::REPLACEMENT_CHARACTER), "{text}");
+        assert_eq!(text_of(&marked(2)), None);
+    }
+
+    #[test]
+    fn a_legacy_character_at_the_end_is_not_taken_for_a_cut_one() {
+        assert_eq!(text_of(b"25 \xb0").as_deref(), Some("25 °"));
+        assert_eq!(
+            text_of(b"Gr\xf6\xdfe: 3 \xb5").as_deref(),
+            Some("Größe: 3 µ")
+        );
+        let Preview::Text { text, .. } = preview(b"25 \xb0C", 100) else {
+            panic!("not text");
+        };
+        assert_eq!(text, "25 °C");
+    }
+
+    #[test]
+    fn a_cut_legacy_character_does_not_change_the_encoding() {
+        let whole = "試料,吸光度\n一番,0.5\n二番,0.7\n測定日時,温度,吸光度の平均値";
+        let (bytes, _, _) = encoding_rs::SHIFT_JIS.encode(whole);
+        let Preview::Text { text, truncated } = preview(&bytes[..bytes.len() - 1], size(&bytes))
+        else {
+            panic!("not text");
+        };
+        assert!(truncated);
+        assert_eq!(text, whole.trim_end_matches('値'));
+    }
+
+    #[test]
+    fn half_a_character_at_the_end_of_a_whole_file_is_shown_as_undecodable() {
+        let mut bytes = vec![0xff, 0xfe];
+        bytes.extend(utf16(&"a".repeat(30), u16::to_le_bytes));
+        bytes.push(b'b');
+        let text = text_of(&bytes).unwrap();
+        assert_eq!(text, format!("{}\u{fffd}", "a".repeat(30)));
+        let Preview::Text { text, .. } = preview(&bytes, size(&bytes) + 1) else {
+            panic!("not text");
+        };
+        assert_eq!(text, "a".repeat(30));
+    }
+
+    #[test]
+    fn utf_16_without_a_mark_is_recognized_from_two_characters_on() {
+        for to_bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+            assert_eq!(text_of(&utf16("ab", to_bytes)).as_deref(), Some("ab"));
+            assert_eq!(text_of(&utf16("a", to_bytes)), None);
+        }
+    }
+
+    #[test]
+    fn bytes_with_few_nuls_or_with_nuls_at_both_places_are_not_utf_16() {
+        let mostly_greek = utf16("αβγδεζηθ, ", u16::to_le_bytes);
+        assert_eq!(text_of(&mostly_greek), None);
+        let mixed = utf16(&"aĀ".repeat(10), u16::to_le_bytes);
+        assert_eq!(text_of(&mixed), None);
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_previewed_or_skipped_without_a_panic(

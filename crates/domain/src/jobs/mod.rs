@@ -103,3 +103,21 @@ impl JobName {
         &self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_up_to_200_characters_that_a_person_can_read() {
+        let longest = "ü".repeat(MAX_NAME_LENGTH);
+        for name in ["parse plates", " x", &longest] {
+            assert_eq!(JobName::parse(name).unwrap().as_str(), name);
+        }
+        let longer = "ü".repeat(MAX_NAME_LENGTH + 1);
+        for name in ["", " \u{a0}", "a\nb", "a\u{0}", &longer] {
+            assert_eq!(JobName::parse(name), Err(InvalidJobName), "{name:?}");
+        }
+        assert_eq!(JobName::default_job().as_str(), DEFAULT_JOB_NAME);
+    }
+}

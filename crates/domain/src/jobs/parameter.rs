@@ -316,4 +316,34 @@ mod tests {
         ];
         assert_eq!(check_parameters(&right), Ok(()));
     }
+
+    #[test]
+    fn widgets_have_their_names_of_the_api() {
+        for (name, widget) in Widget::ALL {
+            assert_eq!(widget.as_str(), name);
+            assert_eq!(json!(widget), json!(name));
+        }
+        let names = Widget::ALL.map(|(name, _)| name);
+        assert_eq!(names, ["combobox", "date", "slider", "text", "region"]);
+    }
+
+    #[test]
+    fn the_bounds_of_a_slider_are_values_of_it() {
+        for definition in [
+            slider(1.0, 1.0, json!(1)),
+            slider(0.0, 1.0, json!(0)),
+            slider(0.0, 1.0, json!(1)),
+        ] {
+            assert_eq!(check_parameters(&[definition]), Ok(()));
+        }
+        for default in [json!(-0.5), json!(1.5)] {
+            let error = check_parameters(&[slider(0.0, 1.0, default)]).unwrap_err();
+            assert!(error.to_string().contains("between min and max"), "{error}");
+        }
+        let swapped = check_parameters(&[slider(2.0, 1.0, json!(1.5))]).unwrap_err();
+        assert_eq!(
+            swapped.to_string(),
+            "parameter_definitions[0]: min 2 is greater than max 1"
+        );
+    }
 }

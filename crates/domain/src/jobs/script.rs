@@ -161,4 +161,27 @@ mod tests {
             Err(EditError::TooLong(0))
         );
     }
+
+    #[test]
+    fn a_script_may_grow_to_its_limit() {
+        let big = "ü".repeat(MAX_CODE_LENGTH - 2);
+        let edited = apply_edits("a b", &[edit("a", &big)]).unwrap();
+        assert_eq!(edited.chars().count(), MAX_CODE_LENGTH);
+    }
+
+    #[test]
+    fn the_place_of_a_version_tells_its_number() {
+        let version = VersionSummary {
+            number: 7,
+            created_at: OffsetDateTime::UNIX_EPOCH,
+            created_by: UserId::new(Uuid::from_u128(1)),
+            is_current: true,
+        };
+        assert_eq!(VersionSummary::number_at(version.place()), 7);
+        let beyond = Cursor {
+            id: Uuid::from_u128(u128::MAX),
+            ..version.place()
+        };
+        assert_eq!(VersionSummary::number_at(beyond), u32::MAX);
+    }
 }

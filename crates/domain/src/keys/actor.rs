@@ -38,3 +38,25 @@ impl Actor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn an_actor_needs_the_scope_itself() {
+        let actor = Actor {
+            organization: OrganizationId::new(Uuid::from_u128(1)),
+            user: UserId::new(Uuid::from_u128(2)),
+            api_key: ApiKeyId::new(Uuid::from_u128(3)),
+            scopes: [Scope::Read].into_iter().collect(),
+            execution: None,
+        };
+        assert_eq!(actor.require(Scope::Read), Ok(()));
+        let refused = actor.require(Scope::Write).unwrap_err();
+        assert_eq!(refused, MissingScope(Scope::Write));
+        assert_eq!(refused.to_string(), "this API key lacks the write scope");
+    }
+}

@@ -174,4 +174,63 @@ mod tests {
         let key = PlainApiKey::from_random([1; 5], [7; 32]);
         assert!(!format!("{key:?}").contains(&key.reveal()[13..]));
     }
+
+    #[test]
+    fn the_prefix_is_the_base32_of_its_bytes() {
+        let key = PlainApiKey::from_random(*b"hello", [7; 32]);
+        assert_eq!(key.prefix(), "nbswy3dp");
+        assert_eq!(format!("{key:?}"), "PlainApiKey(nbswy3dp…)");
+    }
+
+    #[test]
+    fn each_part_of_a_key_is_checked() {
+        let secret = "0123456789abc-_Z";
+        let key =
+            |prefix: &str, secret: &str| PlainApiKey::parse(&format!("ldk_{prefix}_{secret}"));
+        assert!(key("abcd2345", secret).is_some());
+        assert!(key("abcd2345", &"x".repeat(128)).is_some());
+        for prefix in ["abcd234", "abcd23456", "Abcd2345", "abcd-345"] {
+            assert_eq!(key(prefix, secret), None, "{prefix}");
+        }
+        let too_long = "x".repeat(129);
+        for secret in ["0123456789abcde", "0123456789abcde.", &too_long] {
+            assert_eq!(key("abcd2345", secret), None, "{secret}");
+        }
+    }
+
+    #[test]
+    fn a_key_admits_its_holder_until_it_is_revoked_or_expires() {
+        let now = OffsetDateTime::UNIX_EPOCH;
+        let second = time::Duration::SECOND;
+        let shown = PlainApiKey::from_random([1; 5], [7; 32]);
+        let other = PlainApiKey::from_random([1; 5], [8; 32]);
+        let key = ApiKey {
+            id: ApiKeyId::new(uuid::Uuid::from_u128(1)),
+            organization: OrganizationId::new(uuid::Uuid::from_u128(2)),
+            user: UserId::new(uuid::Uuid::from_u128(3)),
+            name: "laptop".to_owned(),
+            prefix: shown.prefix().to_owned(),
+            hash: shown.hash(),
+            scopes: Scopes::default(),
+            execution: None,
+            created_at: now,
+            expires_at: Some(now + second),
+            last_used_at: None,
+            revoked_at: None,
+        };
+        assert!(key.admits(&shown, now));
+        assert!(!key.admits(&other, now), "another secret");
+        assert!(!key.admits(&shown, now + second), "expired");
+        let lasting = ApiKey {
+            expires_at: None,
+            ..key.clone()
+        };
+        assert!(lasting.admits(&shown, now + second));
+        assert!(!lasting.admits(&other, now + second));
+        let revoked = ApiKey {
+            revoked_at: Some(now),
+            ..lasting
+        };
+        assert!(!revoked.admits(&shown, now));
+    }
 }

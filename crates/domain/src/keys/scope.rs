@@ -105,4 +105,31 @@ mod tests {
         assert!(!admin.contains(Scope::Write));
         assert_eq!(Scopes::all().first_missing_from(admin), Some(Scope::Read));
     }
+
+    #[test]
+    fn scopes_have_names_that_read_back() {
+        for (scope, name) in [
+            (Scope::Read, "read"),
+            (Scope::Write, "write"),
+            (Scope::Admin, "admin"),
+        ] {
+            assert_eq!(scope.as_str(), name);
+            assert_eq!(scope.to_string(), name);
+            assert_eq!(Scope::from_name(name), Some(scope));
+        }
+        assert_eq!(Scope::from_name("Read"), None);
+    }
+
+    #[test]
+    fn a_set_has_each_scope_once_in_the_order_in_which_they_are_shown() {
+        let twice: Scopes = [Scope::Write, Scope::Read, Scope::Read]
+            .into_iter()
+            .collect();
+        let shown: Vec<Scope> = twice.iter().collect();
+        assert_eq!(shown, [Scope::Read, Scope::Write]);
+        assert_eq!(twice.first_missing_from(Scopes::all()), None);
+        assert!(!twice.is_empty());
+        assert!(Scopes::default().is_empty());
+        assert_eq!(Scopes::default().iter().count(), 0);
+    }
 }

@@ -204,4 +204,21 @@ mod tests {
             Err(DraftError::DataTooLarge)
         );
     }
+
+    #[test]
+    fn context_has_at_most_65536_bytes_as_json() {
+        let with = |value: usize| {
+            let data = Map::from_iter([("a".to_owned(), Value::from("x".repeat(value)))]);
+            Draft {
+                data: Some(data),
+                ..draft()
+            }
+        };
+        let frame = r#"{"a":""}"#.len();
+        assert_eq!(with(MAX_DATA_BYTES - frame).check(), Ok(()));
+        assert_eq!(
+            with(MAX_DATA_BYTES - frame + 1).check(),
+            Err(DraftError::DataTooLarge)
+        );
+    }
 }

@@ -120,3 +120,43 @@ impl Sent {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_sender_is_a_key_or_the_platform() {
+        let id = ApiKeyId::new(Uuid::from_u128(1));
+        let key = Sender::ApiKey {
+            id,
+            name: "laptop".to_owned(),
+        };
+        assert_eq!(
+            (key.kind(), key.name(), key.api_key()),
+            ("api_key", "laptop", Some(id))
+        );
+        assert_eq!(
+            (
+                Sender::Platform.kind(),
+                Sender::Platform.name(),
+                Sender::Platform.api_key()
+            ),
+            ("platform", "labdata", None)
+        );
+    }
+
+    #[test]
+    fn only_a_delivered_send_has_a_row_in_the_inbox() {
+        let id = NotificationId::new(Uuid::from_u128(1));
+        for (sent, status, row) in [
+            (Sent::Delivered(id), "delivered", Some(id)),
+            (Sent::Deduplicated, "deduplicated", None),
+            (Sent::Muted, "muted", None),
+        ] {
+            assert_eq!((sent.status(), sent.id()), (status, row));
+        }
+    }
+}

@@ -485,4 +485,17 @@ mod tests {
             assert!(error.to_string().contains(word), "{conditions}: {error}");
         }
     }
+
+    #[test]
+    fn limits_of_conditions_are_still_accepted() {
+        let extensions = |count: usize| {
+            let extensions: Vec<String> = (0..count).map(|number| format!("e{number}")).collect();
+            let conditions = map(json!({ "file_extensions": extensions }));
+            Conditions::parse(Category::FileUploaded, &conditions)
+        };
+        assert!(extensions(100).is_ok());
+        assert!(extensions(101).is_err());
+        let exact = files(json!({"min_size_kb": 2, "max_size_kb": 2}));
+        assert!(exact.matches(&file("a", SourceType::ManualUpload, 2)));
+    }
 }

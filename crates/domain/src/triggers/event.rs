@@ -56,3 +56,25 @@ impl EventKind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn an_event_names_its_kind_and_what_it_is_about() {
+        let file = FileId::new(Uuid::from_u128(1));
+        let uploaded = EventKind::FileUploaded(file);
+        assert_eq!(uploaded.as_str(), "file_uploaded");
+        assert_eq!((uploaded.file(), uploaded.execution()), (Some(file), None));
+        let execution = ExecutionId::new(Uuid::from_u128(2));
+        let completed = EventKind::JobCompleted(execution);
+        assert_eq!(completed.as_str(), "job_completed");
+        assert_eq!(
+            (completed.file(), completed.execution()),
+            (None, Some(execution))
+        );
+    }
+}

@@ -322,4 +322,17 @@ mod tests {
         assert_eq!(apply(&change, Some(&standing())), Ok(None));
         assert_eq!(apply(&change, None), Ok(None));
     }
+
+    #[test]
+    fn categories_have_names_that_read_back() {
+        for (category, name) in [
+            (Category::FileUploaded, "file_uploaded"),
+            (Category::JobCompleted, "job_completed"),
+            (Category::Schedule, "schedule"),
+        ] {
+            assert_eq!(category.as_str(), name);
+            assert_eq!(Category::from_name(name), Some(category));
+        }
+        assert_eq!(Category::from_name("manual"), None);
+    }
 }

@@ -221,6 +221,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_schedule_has_at_most_200_characters() {
+        let padded = |length: usize| format!("{}* * * * *", " ".repeat(length - 9));
+        assert!(Schedule::parse(&padded(200), "UTC").is_ok());
+        let refused = Schedule::parse(&padded(201), "UTC").unwrap_err();
+        assert!(refused.to_string().contains("too long"), "{refused}");
+    }
+
     proptest! {
         /// Whatever the clocks do, ticks come one after the other.
         #[test]

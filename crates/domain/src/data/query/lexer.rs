@@ -225,3 +225,195 @@ impl Lexer<'_> {
         Err(never_ends("a text"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(sql: &str) -> Vec<(Piece, &str)> {
+        pieces(sql)
+            .unwrap()
+            .into_iter()
+            .map(|it| (it.piece, &sql[it.start..it.end]))
+            .collect()
+    }
+
+    fn symbols(text: &str) -> Vec<(Piece, &str)> {
+        text.char_indices()
+            .map(|(at, _)| (Piece::Symbol(text.as_bytes()[at]), &text[at..=at]))
+            .collect()
+    }
+
+    fn refused(sql: &str) -> String {
+        pieces(sql).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn numbers_are_one_piece_with_fraction_and_exponent() {
+        for number in [
+            "0",
+            "12",
+            "1_000",
+            "1.5",
+            "1.",
+            "1e5",
+            "1.e5",
+            "1E+05",
+            "1.25e-7",
+            "1_0.2_5e1_0",
+        ] {
+            assert_eq!(cut(number), [(Piece::Literal, number)]);
+        }
+    }
+
+    #[test]
+    fn a_number_ends_where_postgresql_ends_it() {
+        for (sql, number, rest) in [
+            ("1e", "1", vec![(Piece::Word, "e")]),
+            ("1ex", "1", vec![(Piece::Word, "ex")]),
+            ("1.5pg_x", "1.5", vec![(Piece::Word, "pg_x")]),
+            ("1e5x", "1e5", vec![(Piece::Word, "x")]),
+            ("2*3", "2", vec![symbols("*")[0], (Piece::Literal, "3")]),
+            ("2-3", "2", vec![symbols("-")[0], (Piece::Literal, "3")]),
+        ] {
+            let mut expected = vec![(Piece::Literal, number)];
+            expected.extend(rest);
+            assert_eq!(cut(sql), expected, "{sql}");
+        }
+        let range = [
+            vec![(Piece::Literal, "1")],
+            symbols(".."),
+            vec![(Piece::Literal, "2")],
+        ];
+        assert_eq!(cut("1..2"), range.concat());
+        let sign = [
+            vec![(Piece::Literal, "1"), (Piece::Word, "e")],
+            symbols("+"),
+        ];
+        assert_eq!(cut("1e+"), sign.concat());
+    }
+
+    #[test]
+    fn texts_and_quoted_names_are_one_piece() {
+        for text in [
+            "''",
+            "'a'",
+            "''''",
+            "'it''s'",
+            "e''",
+            r"E'\''",
+            r"e'a\\'",
+            "e'a''b'",
+            "$$$$",
+            "$$ a $$",
+            "$a$ $b$ $$ $a$",
+            "$é_1$x$é_1$",
+        ] {
+            assert_eq!(cut(text), [(Piece::Literal, text)]);
+        }
+        for name in ["\"a\"", "\"a\"\"b\"", "\"\"\"\""] {
+            assert_eq!(cut(name), [(Piece::Quoted, name)]);
+        }
+        assert_eq!(cut("U&\"a\"\"b\""), [(Piece::UnicodeName, "U&\"a\"\"b\"")]);
+        let apart = [(Piece::Literal, "'a'"), (Piece::Literal, "'b'")];
+        assert_eq!(cut("'a' 'b'"), apart);
+        assert_eq!(
+            cut("e'a' e"),
+            [(Piece::Literal, "e'a'"), (Piece::Word, "e")]
+        );
+    }
+
+    #[test]
+    fn a_backslash_escapes_only_in_texts_that_say_so() {
+        assert_eq!(
+            cut(r"'\' a"),
+            [(Piece::Literal, r"'\'"), (Piece::Word, "a")]
+        );
+        assert_eq!(cut(r"e'\' a'"), [(Piece::Literal, r"e'\' a'")]);
+        assert_eq!(cut(r"u'\'"), [(Piece::Word, "u"), (Piece::Literal, r"'\'")]);
+    }
+
+    #[test]
+    fn words_hold_letters_digits_underscores_and_dollar_signs() {
+        for word in ["a", "_a1", "a$1", "größe", "E", "u"] {
+            assert_eq!(cut(word), [(Piece::Word, word)]);
+        }
+        let unquoted = [
+            vec![(Piece::Word, "u")],
+            symbols("&"),
+            vec![(Piece::Word, "x")],
+        ];
+        assert_eq!(cut("u&x"), unquoted.concat());
+    }
+
+    #[test]
+    fn comments_and_blanks_are_left_out() {
+        for sql in [
+            " a\t\r\n\x0b\x0c",
+            "-- x\na",
+            "--\ra",
+            "/**/a",
+            "/* x /* y */ z */ a",
+            "/*/*/**/*/*/a--",
+        ] {
+            let pieces = cut(sql);
+            assert_eq!(pieces, [(Piece::Word, "a")], "{sql:?}");
+        }
+        assert_eq!(cut("- /"), symbols("-/"));
+        assert_eq!(cut("-a"), [symbols("-")[0], (Piece::Word, "a")]);
+    }
+
+    #[test]
+    fn placeholders_are_told_apart_from_the_operator() {
+        assert_eq!(cut("%s"), [(Piece::Percent, "%s")]);
+        assert_eq!(cut("=%s)")[1], (Piece::Percent, "%s"));
+        assert_eq!(cut("%%"), [(Piece::EscapedPercent, "%%")]);
+        for (sql, word) in [("%some", "some"), ("%s1", "s1"), ("%s$", "s$")] {
+            assert_eq!(cut(sql), [symbols("%")[0], (Piece::Word, word)], "{sql}");
+        }
+        assert_eq!(
+            cut("$1 $65535"),
+            [
+                (Piece::Numbered(1), "$1"),
+                (Piece::Numbered(65_535), "$65535")
+            ]
+        );
+        assert!(refused("$65536").contains("too high"));
+        assert!(refused("$99999999999999999999").contains("too high"));
+        assert_eq!(cut("$ $"), symbols("$$"));
+        assert_eq!(
+            cut("$a b"),
+            [symbols("$")[0], (Piece::Word, "a"), (Piece::Word, "b")]
+        );
+    }
+
+    #[test]
+    fn named_placeholders_are_refused_and_parentheses_behind_the_operator_are_not() {
+        for sql in ["%(name)s", "a = %(n_1)s"] {
+            assert!(refused(sql).contains("%(name)s"), "{sql}");
+        }
+        assert_eq!(cut("%()s")[..3], symbols("%()"));
+        assert_eq!(cut("%(a)")[0], symbols("%")[0]);
+        assert_eq!(
+            cut("%(a)"),
+            [symbols("%("), vec![(Piece::Word, "a")], symbols(")")].concat()
+        );
+        assert_eq!(cut("%(a+b)s").len(), 7);
+    }
+
+    #[test]
+    fn what_does_not_end_is_refused() {
+        for (sql, what) in [
+            ("'a", "a text"),
+            ("'a''", "a text"),
+            ("e'a", "a text"),
+            (r"e'a\'", "a text"),
+            ("$a$ $b$", "a text"),
+            ("\"a", "a quoted name"),
+            ("u&\"a", "a quoted name"),
+            ("/* /* */", "a comment"),
+        ] {
+            assert_eq!(refused(sql), format!("{what} never ends"), "{sql}");
+        }
+    }
+}

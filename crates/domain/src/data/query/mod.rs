@@ -251,4 +251,32 @@ mod tests {
             assert!(QueryText::parse(sql).is_ok(), "{sql}");
         }
     }
+
+    #[test]
+    fn the_text_is_kept_to_the_letter_but_for_placeholders_and_the_last_semicolon() {
+        let sql = "select 1 - 2 / 3, 4.5e1 -- of \"a\"\n";
+        assert_eq!(QueryText::parse(sql).unwrap().as_str(), sql);
+        assert_eq!(rewritten("select 1 - %s / %s"), "select 1 -  $1  /  $2 ");
+        assert_eq!(rewritten("select 1 ; ;"), "select 1 ");
+    }
+
+    #[test]
+    fn a_query_has_at_most_256_kib() {
+        let padded = |length: usize| format!("select 1{}", " ".repeat(length - 8));
+        assert!(QueryText::parse(&padded(MAX_LENGTH)).is_ok());
+        assert!(rewritten(&padded(MAX_LENGTH + 1)).contains("256 KiB"));
+    }
+
+    #[test]
+    fn parentheses_may_be_nested_250_deep() {
+        let nested = |depth: usize| format!("select {}1{}", "(".repeat(depth), ")".repeat(depth));
+        assert!(QueryText::parse(&nested(250)).is_ok());
+        assert!(rewritten(&nested(251)).contains("deep"));
+    }
+
+    #[test]
+    fn functions_about_privileges_are_refused_and_names_like_theirs_are_not() {
+        assert!(rewritten("select has_table_privilege('a', 'b')").contains("not allowed"));
+        assert!(QueryText::parse("select has_mold(a), my_privilege(a) from t").is_ok());
+    }
 }
