@@ -1,7 +1,7 @@
 //! Data writes over HTTP beside what PostgreSQL needs at the least for the same rows.
 //!
 //! Every figure is a ratio to a floor that is measured in the same run, in turn with it: absolute
-//! times say more about the machine. The server is the real program on a database of its own, with
+//! times say more about the machine. The server is the real program on a separate database, with
 //! fsync on. Run with `just bench`.
 
 #![expect(

@@ -169,7 +169,7 @@ pub(crate) async fn single_rows(bench: &mut Bench) {
     }
 }
 
-/// What `pgbench` says of the transactions in a second.
+/// Transactions per second as reported by `pgbench`.
 fn rate_in(output: &str) -> f64 {
     let line = output.lines().find_map(|line| line.strip_prefix("tps = "));
     let number = line.and_then(|line| line.split(' ').next());

@@ -1,7 +1,7 @@
 //! Files over HTTP, each beside its floor, measured in turn with it: 500 MB through the gateway
 //! beside `cp` and fsync, and beside an S3 server on the same disk; listings among 1,000 and among
 //! 1,000,000 files, and beside pgbench with the same SELECT. The server is the real program on a
-//! database of its own, with fsync on. Run with `just bench`; needs 8 GB of disk and some minutes.
+//! separate database, with fsync on. Run with `just bench`; needs 8 GB of disk and some minutes.
 
 #![expect(
     clippy::print_stdout,

@@ -77,7 +77,7 @@ fn body(piece: &Bytes, length: usize) -> reqwest::Body {
     reqwest::Body::wrap_stream(stream::iter(pieces).boxed())
 }
 
-/// What the PUT of a whole upload takes; it is confirmed, so that it was stored.
+/// Duration of the PUT of a whole upload, which is then confirmed.
 async fn put(
     bench: &Bench,
     instrument: &str,

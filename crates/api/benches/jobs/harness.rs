@@ -18,7 +18,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// A server with these arguments, and so many workers.
+    /// Starts a server with these arguments and this number of workers.
     pub(crate) async fn start(arguments: &[&str], workers: usize) -> Self {
         let mut server = Server::start_as(arguments, &[("LABDATA_PYTHON", PYTHON)]).await;
         for _ in 0..workers {
@@ -127,7 +127,7 @@ impl Bench {
         Duration::from_micros(microseconds.try_into().unwrap())
     }
 
-    /// Waits until that query counts so many.
+    /// Waits until the query counts `wanted`.
     pub(crate) async fn until_rows(&self, count: &str, wanted: usize) {
         loop {
             let counted: i64 = self.database.query_one(count, &[]).await.unwrap().get(0);

@@ -1,5 +1,5 @@
-//! What a run on the platform costs, by the real program with real scripts on a database of its
-//! own with fsync on: what it takes beyond its script, how soon a confirmed file has its run, and
+//! Overhead of a run on the platform, with the real program and real scripts on a separate database
+//! with fsync on: the time beyond the script, the time from a confirmed file to its run, and
 //! whether a thousand files confirmed at once are each one run. Run with `just bench`.
 
 #![expect(

@@ -1,6 +1,6 @@
 //! Sends of notifications over HTTP at 8 connections, beside the least that PostgreSQL needs for a
 //! durable transaction: one row into a table without an index, also at 8 connections, measured in
-//! turn with it. The server is the real program on a database of its own, with fsync on; all
+//! turn with it. The server is the real program on a separate database, with fsync on; all
 //! senders are one user, so that they meet in both caps. Run with `just bench`.
 
 #![expect(
@@ -30,7 +30,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// What each send of a round takes.
+    /// Durations of the sends of a round.
     async fn sends(&self, round: usize) -> Vec<f64> {
         let senders = (0..CONNECTIONS).map(async |connection| {
             let client = reqwest::Client::new();
@@ -53,7 +53,7 @@ impl Bench {
         join_all(senders).await.concat()
     }
 
-    /// What each transaction of a round takes that stores one row.
+    /// Durations of a round's transactions that store one row each.
     async fn transactions(&self) -> Vec<f64> {
         let writers = (0..CONNECTIONS).map(async |_| {
             let client = self.server.database().await;

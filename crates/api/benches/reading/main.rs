@@ -1,5 +1,5 @@
 //! Reading over HTTP: aggregates beside psql, downloads, and pages of rows, each figure beside what
-//! is asked of it. The server is the real program on a database of its own. Run with `just bench`.
+//! is asked of it. The server is the real program on a separate database. Run with `just bench`.
 
 #![expect(
     clippy::print_stdout,

@@ -1,6 +1,6 @@
 //! Aggregates over one series of 125,000 points: `POST /tools/query` beside psql.
 //!
-//! The stricter of two comparisons is held to the limit: what psql's `\timing` says of the statement
+//! The stricter of two comparisons is held to the limit: psql's `\timing` of the statement
 //! in a session that has run it before, connection excluded, beside the whole request. The other is
 //! a psql process that connects, asks once and ends, as a script would run it.
 

@@ -1,4 +1,4 @@
-//! The real program on a database of its own, with fsync on, and clients of it: for all benches.
+//! The real program on a separate database, with fsync on, and its clients, for all benches.
 
 #![expect(dead_code, reason = "no bench uses all of it")]
 
@@ -106,12 +106,12 @@ impl Server {
         client
     }
 
-    /// Where the program and the database keep their files.
+    /// Directory of the program's and the database's files.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// What `/proc` says of the program's memory, such as `VmRSS`, in MB.
+    /// Reads a figure of the program's memory from `/proc`, such as `VmRSS`, in MB.
     pub(crate) fn memory(&self, field: &str) -> f64 {
         let status =
             std::fs::read_to_string(format!("/proc/{}/status", self.program.0.id())).unwrap();
@@ -120,7 +120,7 @@ impl Server {
         kilobytes / 1024.0
     }
 
-    /// Begins `VmHWM` anew.
+    /// Resets `VmHWM`.
     pub(crate) fn forget_peak(&self) {
         std::fs::write(format!("/proc/{}/clear_refs", self.program.0.id()), "5").unwrap();
     }
@@ -205,7 +205,7 @@ impl PlainConnection {
     }
 }
 
-/// The value below which so many hundredths lie.
+/// Returns a percentile.
 pub(crate) fn percentile(mut values: Vec<f64>, hundredths: usize) -> f64 {
     values.sort_by(f64::total_cmp);
     values[(values.len() - 1) * hundredths / 100]

@@ -1,4 +1,4 @@
-//! The built program as a process of its own.
+//! The built program as a child process.
 
 use std::{
     fs::Permissions,
@@ -40,7 +40,7 @@ pub(crate) fn run(command: &mut Command) -> Output {
     command.output().unwrap()
 }
 
-/// What it wrote, as text.
+/// Its output as text.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
@@ -49,7 +49,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 pub(crate) struct Program {
     child: Child,
     lines: BufReader<ChildStdout>,
-    /// Where it serves.
+    /// Its base URL.
     pub(crate) url: String,
     /// The key that it printed.
     pub(crate) key: Option<String>,
@@ -72,7 +72,7 @@ impl Program {
         Self::start(command, environment)
     }
 
-    /// Starts it so that it cannot write files longer than so many kilobytes: such a write fails.
+    /// Starts it with a limit on the length of files, in kilobytes: longer writes fail.
     pub(crate) fn serve_with_file_limit(
         directory: &Path,
         environment: &[(&str, &str)],

@@ -51,7 +51,7 @@ pub(crate) struct TestServer {
     http: reqwest::Client,
 }
 
-/// Says of the database and the storage what the test wants.
+/// Reports the health of database and storage that the test sets.
 #[derive(Default)]
 pub(crate) struct Switch {
     pub(crate) broken: AtomicBool,
@@ -70,7 +70,7 @@ impl Readiness for Switch {
 
 impl Drop for TestServer {
     fn drop(&mut self) {
-        // The stop is on its way when this returns; nobody waits for it.
+        // The stop is under way when this returns; no test waits for it.
         drop(self.handle.stop(false));
     }
 }

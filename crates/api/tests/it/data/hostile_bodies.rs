@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::on_postgres::{OnPostgres, WRITE};
 
-/// How many bodies are sent.
+/// Number of bodies sent.
 const BODIES: usize = 1_000;
-/// Where the generator starts; another number makes other bodies.
+/// Seed of the generator; another seed makes other bodies.
 const SEED: u64 = 20_260_101;
 
 /// Valid bodies; `NEW` becomes a number that no other body has.
@@ -22,7 +22,7 @@ const VALID: [&str; 5] = [
     r#"{"tables":[],"series":[{"table":"curve","parent":"first","columns":{"od":[1,2,3.5]}},{"table":"curve","parent":{"name":"second"},"parent_column":"sample","columns":{"od":[]}}],"dry_run":true}"#,
 ];
 
-/// What a value of a body may become.
+/// Replacements for a value of a body.
 const TOKENS: [&str; 44] = [
     "1e999",
     "-1e999",
@@ -98,7 +98,7 @@ impl Random {
     }
 }
 
-/// Where the strings, numbers and words of a body are.
+/// Positions of the strings, numbers and words of a body.
 fn tokens(body: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -224,7 +224,7 @@ async fn lab() -> OnPostgres {
     lab
 }
 
-/// How many rows there are in all tables of the database.
+/// Counts the rows of all tables of the database.
 async fn count_all(client: &tokio_postgres::Client) -> i64 {
     let tables = client
         .query(

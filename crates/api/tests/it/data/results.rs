@@ -23,7 +23,7 @@ const CSV: &str = "text/csv";
 const ARROW: &str = "application/vnd.apache.arrow.stream";
 const PARQUET: &str = "application/vnd.apache.parquet";
 
-/// What came: its type and its bytes.
+/// A response: its type and its bytes.
 struct Downloaded {
     content_type: String,
     bytes: Bytes,

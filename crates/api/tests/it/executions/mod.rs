@@ -281,7 +281,7 @@ async fn executions_are_listed_by_job_and_status_page_by_page() {
         let page = client.get(&path).await;
         seen.extend(page.json(200).as_array().unwrap().clone());
         next = page.next();
-        // What is added meanwhile does not shift what follows.
+        // Executions added between two pages do not shift the next page.
         server.clock.advance(Duration::seconds(1));
         start(&client, json!({"job_name": "a"})).await;
     }

@@ -24,11 +24,11 @@ mod signed_upload;
 mod upload;
 
 const PATH: &str = "/api/v1/files";
-/// What signed URLs begin with before the server's port is known.
+/// Prefix of signed URLs before the server's port is known.
 const SIGNED: &str = "http://files.invalid";
 const BOUNDARY: &str = "a-boundary-of-a-test";
 
-/// A server whose files lie in a directory of its own.
+/// A server with a private directory for its files.
 struct Lab {
     server: TestServer,
     client: Client,
@@ -92,7 +92,7 @@ impl Lab {
             .json(200)
     }
 
-    /// How many objects lie in the storage, finished or not.
+    /// Counts the objects in the storage, finished or not.
     fn stored(&self) -> usize {
         count(self.directory.path())
     }

@@ -236,7 +236,7 @@ async fn a_body_that_turns_out_too_long_is_refused_and_leaves_nothing() {
         .map(|(name, value)| (name, json!(value)))
         .collect();
     let begun = json!({ "upload_url": given.url, "headers": headers });
-    // In pieces, of which nobody tells how many there are.
+    // In chunks, without an announced length.
     let body = |pieces: usize| {
         let endless = stream::repeat_with(|| Ok::<_, std::io::Error>(vec![7_u8; 100_000]));
         reqwest::Body::wrap_stream(endless.take(pieces))

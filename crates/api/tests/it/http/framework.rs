@@ -1,4 +1,4 @@
-//! What holds of every endpoint: order of checks, ids, methods, failures.
+//! Rules of every endpoint: order of checks, ids, methods, failures.
 
 use std::sync::Arc;
 
@@ -191,7 +191,7 @@ async fn only_json_is_read_where_json_is_wanted() {
         post(Some(other), "{}").await.detail(415);
     }
     post(None, "{}").await.detail(415);
-    // The specification lets this body be empty, whatever type a client then announces.
+    // The specification lets this body be empty, with any Content-Type.
     post(None, "").await.json(200);
     post(Some("application/x-www-form-urlencoded"), "")
         .await
@@ -339,7 +339,7 @@ async fn a_failure_tells_the_client_nothing_but_the_request_id() {
         let id = reply.header("x-request-id").unwrap();
         let expected = json!({"detail": "internal error", "request_id": id});
         assert_eq!(reply.json(500), expected);
-        // The server goes on.
+        // The server still answers.
         client.get("/api/v1/instruments").await.json(200);
         let metrics = client.get("/metrics").await.text;
         assert!(metrics.contains("status=\"500\"} 1"), "{metrics}");

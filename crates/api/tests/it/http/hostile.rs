@@ -1,4 +1,4 @@
-//! Bodies that nobody means well with: an answer always, in good time, never a 500.
+//! Hostile bodies: always an answer, in good time, never a 500.
 
 use std::time::Duration;
 

@@ -100,7 +100,7 @@ async fn a_file_starts_the_job_that_waits_for_it_and_the_guides_script_reads_it(
     lab.upload(&instrument, "notes.csv", csv).await;
     let file = lab.upload(&instrument, "runs/plate 1.csv", csv).await;
 
-    // The file that matches is one execution of the job, whatever becomes of it.
+    // The matching file starts one execution of the job, whether it succeeds or not.
     let path = format!("/api/v1/job-executions?job_id={}", job.as_str().unwrap());
     let executions = loop {
         let executions = lab.get(&path).await;

@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Authentication: accepted and refused keys.
 
 use labdata_domain::keys::scope::Scope;
 use time::Duration;

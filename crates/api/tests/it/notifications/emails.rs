@@ -94,7 +94,7 @@ impl Post {
     }
 }
 
-/// An address on which nobody listens.
+/// An address without a listener.
 fn nobodys_address() -> SocketAddr {
     std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()

@@ -1,4 +1,4 @@
-//! The story that the program tells of itself.
+//! `labdata demo`, from its first line to its last.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What needs no key.
+//! Endpoints without a key, and the program as operators use it.
 
 mod demo;
 mod openapi;

@@ -1,4 +1,4 @@
-//! Where settings come from, and what the program says of wrong ones.
+//! Sources of settings, and the messages for wrong ones.
 
 use std::{fs, path::Path, process::Command};
 

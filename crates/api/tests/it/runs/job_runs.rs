@@ -92,7 +92,7 @@ impl Lab {
         }
     }
 
-    /// What the runner was given for that execution, and how often.
+    /// Submissions to the runner for that execution.
     fn specs(&self, id: &str) -> Vec<RunSpec> {
         let mut specs = self.runner.submitted();
         specs.retain(|spec| spec.run.execution.to_string() == id);

@@ -20,7 +20,7 @@ use crate::process::{Program, directory, labdata};
 
 const KEY: &str = "ldk_chosen77_0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// A script that says that it began, and goes on with a child that leaves its session.
+/// A script that reports its start and leaves a child in another session.
 pub(crate) const LONG: &str = "import subprocess, time\n\
                     print('begun', flush=True)\n\
                     subprocess.Popen(['sleep', '600'], start_new_session=True)\n\

@@ -14,7 +14,7 @@ use crate::{
     server::TestServer,
 };
 
-/// Listens to no signal that can be ignored, and leaves a child in a session of its own.
+/// Ignores every signal that can be ignored, and leaves a child in another session.
 const STUBBORN: &str = "import signal, subprocess, time\n\
                         for it in (signal.SIGTERM, signal.SIGHUP): signal.signal(it, signal.SIG_IGN)\n\
                         subprocess.Popen(['sleep', '600'], start_new_session=True)\n\
