@@ -1,4 +1,4 @@
-//! How clauses tell the errors of ports apart.
+//! Assertions on the errors of ports.
 
 use std::fmt::Debug;
 
@@ -22,7 +22,7 @@ pub fn assert_conflict<T: Debug>(result: Result<T, PortError>) {
     }
 }
 
-/// Fails unless exactly one of racing calls succeeded and all others met a conflict.
+/// Fails unless exactly one of several concurrent calls succeeded and the rest conflicted.
 #[track_caller]
 pub fn assert_one_winner<T: Debug>(results: Vec<Result<T, PortError>>) -> T {
     let (mut won, lost): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
@@ -31,7 +31,7 @@ pub fn assert_one_winner<T: Debug>(results: Vec<Result<T, PortError>>) -> T {
     won.remove(0).unwrap()
 }
 
-/// Fails unless all of racing calls succeeded with the same answer, which is returned.
+/// Fails unless all concurrent calls succeeded with the same answer, and returns it.
 #[track_caller]
 pub fn assert_unanimous<T: Debug + PartialEq>(results: Vec<Result<T, PortError>>) -> T {
     let mut answers: Vec<T> = results.into_iter().map(Result::unwrap).collect();

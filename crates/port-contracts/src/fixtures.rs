@@ -1,7 +1,7 @@
-//! Things that must be stored before a clause can begin.
+//! Prerequisites of clauses: records that must be stored first.
 //!
-//! A harness that is a [`Subject`] of the ports concerned has these by itself. One for an adapter
-//! of a single port implements them as its store needs, over whatever else keeps these things.
+//! A harness that is a [`Subject`] of the ports concerned has these by default. A harness for an
+//! adapter of a single port implements them over the store of the other records.
 
 use async_trait::async_trait;
 use labdata_domain::{

@@ -1,4 +1,4 @@
-//! Times, ids and entities that clauses start from.
+//! Times, ids and entities for clauses.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,10 +18,10 @@ use serde_json::{Number, Value};
 use time::{Duration, OffsetDateTime, macros::datetime};
 use uuid::Uuid;
 
-/// When every clause begins.
+/// Start time of every clause.
 pub const START: OffsetDateTime = datetime!(2026-01-01 00:00:00 UTC);
 
-/// So many seconds after [`START`], and some microseconds, which adapters must keep.
+/// Returns [`START`] plus `seconds` and some microseconds, which adapters must store.
 #[must_use]
 pub fn at(seconds: i64) -> OffsetDateTime {
     START + Duration::seconds(seconds) + Duration::microseconds(123_456)
@@ -63,7 +63,7 @@ pub fn user(organization: OrganizationId, email: &str) -> User {
     }
 }
 
-/// A key that is not stored yet, with a prefix of its own and no limits.
+/// Makes a key, not stored yet, with a unique prefix and no limits.
 #[must_use]
 pub fn api_key(user: &User) -> ApiKey {
     let number = unique();

@@ -1,12 +1,12 @@
-//! How a suite gets at what it tests.
+//! Access of a suite to the adapter under test.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-/// One adapter under test, with a store of its own.
+/// One adapter under test, with a separate store.
 ///
-/// Dropping the harness cleans up whatever [`Harness::fresh`] made, also when the clause failed.
+/// Dropping the harness removes everything that [`Harness::fresh`] made, even if the clause failed.
 #[async_trait]
 pub trait Harness: Sized + Send + Sync {
     /// A harness over an **empty** store that no other test sees, as it is after installation: no

@@ -1,4 +1,4 @@
-//! What [`Idempotency`] promises.
+//! Contract of [`Idempotency`].
 
 use std::cell::Cell;
 
@@ -56,7 +56,7 @@ fn counted(runs: &Cell<u8>) -> LocalBoxFuture<'_, Option<KeptAnswer>> {
     .boxed_local()
 }
 
-/// An answer that is replayed is the first one, to the byte.
+/// A replay returns the first response, byte by byte.
 pub async fn the_same_request_again_gets_the_first_answer_and_runs_nothing<H>(harness: &H)
 where
     H: Tenants + Subject<dyn Idempotency>,
@@ -98,7 +98,7 @@ where
     assert_eq!(runs.get(), 1);
 }
 
-/// Answers of 4xx and 5xx are not kept; even another body may follow them.
+/// Responses with 4xx and 5xx are not stored; a retry may have another body.
 pub async fn an_answer_that_is_not_kept_lets_the_request_run_again<H>(harness: &H)
 where
     H: Tenants + Subject<dyn Idempotency>,
@@ -115,7 +115,7 @@ where
     assert_eq!((ran, runs.get()), (Once::Ran, 1));
 }
 
-/// The others wait for it rather than being told to come again.
+/// The rest wait for it instead of being refused.
 pub async fn of_racing_requests_one_runs_and_the_others_get_its_answer<H>(harness: &H)
 where
     H: Tenants + Subject<dyn Idempotency>,
@@ -134,7 +134,7 @@ where
     assert_eq!((ran, replayed, runs.get()), (1, 4, 1), "{all:?}");
 }
 
-/// All three of them tell requests apart.
+/// Requests are distinguished by all three.
 pub async fn another_api_key_operation_or_key_is_another_request<H>(harness: &H)
 where
     H: Tenants + Subject<dyn Idempotency>,
@@ -163,7 +163,7 @@ where
     assert_eq!(runs.get(), 4);
 }
 
-/// With whatever body, and its answer is kept in turn.
+/// The key accepts any body again, and stores the new response.
 pub async fn after_a_day_the_request_runs_again<H>(harness: &H)
 where
     H: Tenants + Subject<dyn Idempotency>,
@@ -188,7 +188,7 @@ where
     assert_eq!(runs.get(), 2);
 }
 
-/// No more than asked for at once.
+/// Deletes at most `limit` per call.
 pub async fn expired_answers_are_forgotten_and_others_are_not<H>(harness: &H)
 where
     H: Tenants + Subject<dyn Idempotency>,

@@ -1,13 +1,13 @@
-//! What every adapter of a port must do, written once and run by each adapter.
+//! Contract suites of the ports: the required behavior, written once and run by each adapter.
 //!
-//! A suite is a module of clauses: documented `pub async fn`s, each stating one sentence that a
-//! port promises and taking a fresh [`Harness`]. The macro of a suite (such as
-//! [`tenancy_contract!`]) makes one test of each clause. It expands in the tests of the adapter and
-//! uses the adapter's async runtime, so this crate knows none.
+//! A suite is a module of clauses: documented `pub async fn`s, each of which states one requirement
+//! of a port and takes a fresh [`Harness`]. The macro of a suite (such as [`tenancy_contract!`])
+//! makes one test of each clause. It expands in the tests of the adapter and uses the adapter's
+//! async runtime, so this crate depends on none.
 //!
-//! **Invariants.** No runtime, no driver and no adapter in the dependency tree. Clauses look at a
-//! subject only through its port, never at how it keeps things. Time and ids are made here
-//! ([`given`]), so a clause never depends on the clock.
+//! **Invariants.** No runtime, no driver and no adapter in the dependency tree. Clauses use a
+//! subject only through its port, never its storage. Time and ids are made here ([`given`]), so a
+//! clause never depends on the clock.
 //!
 //! ```ignore
 //! use std::sync::Arc;

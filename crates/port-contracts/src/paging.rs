@@ -1,15 +1,15 @@
-//! Reading lists to their end.
+//! Reading of lists page by page.
 
 use labdata_domain::page::{Cursor, Page, PageRequest};
 use labdata_ports::PortError;
 
-/// The whole list in one page.
+/// Requests the whole list in one page.
 pub const ALL: PageRequest = PageRequest {
     limit: None,
     after: None,
 };
 
-/// The first page of so many items.
+/// Requests the first page of `limit` items.
 #[must_use]
 pub const fn first(limit: u32) -> PageRequest {
     PageRequest {

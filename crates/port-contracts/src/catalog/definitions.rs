@@ -1,4 +1,4 @@
-//! Definitions of tables, put together.
+//! Table definitions for clauses.
 
 use labdata_domain::{
     catalog::{ColumnDefinition, SemanticCategory, TableDefinition},

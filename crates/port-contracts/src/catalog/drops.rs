@@ -1,4 +1,4 @@
-//! What [`labdata_ports::catalog::CatalogStore`] promises of dropping tables, of organizations and of races.
+//! Contract of [`labdata_ports::catalog::CatalogStore`]: drops, tenancy and concurrency.
 
 use futures::future::join_all;
 use labdata_domain::{
@@ -46,7 +46,7 @@ fn assert_no_table<T: std::fmt::Debug>(result: Result<T, DefineError>) {
     }
 }
 
-/// A table that is dropped is not found any more, neither for reading nor for dropping it again.
+/// A dropped table is not found, neither by reads nor by another drop.
 pub async fn a_dropped_table_is_gone<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
     let drop = |name: &'static str| lab.catalog.drop_table(lab.organization, name, false);
@@ -148,7 +148,7 @@ pub async fn a_dropped_table_comes_back_empty<H: DataHarness>(harness: &H) {
     lab.insert("sample", json!([{"x": 1}])).await;
 }
 
-/// Tables of one name in two organizations have nothing to do with each other.
+/// Tables of the same name in two organizations are independent.
 pub async fn organizations_define_their_own_tables<H: DataHarness>(harness: &H) {
     let ours = Lab::named(harness, "ours").await;
     let theirs = Lab::named(harness, "theirs").await;
@@ -171,7 +171,7 @@ pub async fn organizations_define_their_own_tables<H: DataHarness>(harness: &H) 
     assert_eq!(theirs.column("sample", "name").await, ["a"]);
 }
 
-/// Racing calls for one definition all answer the same table.
+/// Concurrent calls with one definition all return the same table.
 pub async fn racing_definitions_of_one_table_agree<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
     let definition = sample();
@@ -182,8 +182,8 @@ pub async fn racing_definitions_of_one_table_agree<H: DataHarness>(harness: &H) 
     }
 }
 
-/// Racing calls for different tables, and for different columns of one table, all take effect
-/// or are refused: none undoes another.
+/// Concurrent calls for different tables, or different columns of one table, all take effect or are
+/// refused; none undoes another.
 pub async fn racing_definitions_of_different_tables_all_stand<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
     let definitions: Vec<TableDefinition> = (0..4)
@@ -208,7 +208,7 @@ pub async fn racing_definitions_of_different_tables_all_stand<H: DataHarness>(ha
     }
 }
 
-/// Of racing drops exactly one succeeds, the others find no table.
+/// Of concurrent drops exactly one succeeds; the rest find no table.
 pub async fn of_racing_drops_exactly_one_wins<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
     lab.define(&sample()).await.unwrap();

@@ -1,5 +1,5 @@
-//! What [`labdata_ports::catalog::CatalogStore`] promises. How definitions are checked is the domain's business; these
-//! clauses are about carrying them out.
+//! Contract of [`labdata_ports::catalog::CatalogStore`]. The domain checks definitions; these
+//! clauses cover their execution.
 
 pub mod definitions;
 pub mod drops;
@@ -44,7 +44,7 @@ macro_rules! catalog_contract {
     };
 }
 
-/// Fails unless the definition was refused with a text that names what it is about.
+/// Fails unless the definition was refused with a text that contains the given words.
 #[track_caller]
 pub(crate) fn assert_refused<T: std::fmt::Debug>(result: Result<T, DefineError>, about: &str) {
     match result {
@@ -147,7 +147,7 @@ pub async fn a_defined_table_stands_as_defined<H: DataHarness>(harness: &H) {
     }
 }
 
-/// Whatever a name spells, it can be defined, written and read.
+/// Every valid name can be defined, written and read, SQL keywords included.
 pub async fn names_may_be_keywords_of_sql<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
     let columns = ["order", "group", "user", "primary", "null", "limit", "row"];
@@ -170,7 +170,7 @@ pub async fn names_may_be_keywords_of_sql<H: DataHarness>(harness: &H) {
     }
 }
 
-/// A snapshot is never older than the call, and its version tells every change.
+/// A snapshot is never older than the call, and every change increments its version.
 pub async fn every_change_is_seen_at_once_and_counts_a_version<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
     let other = Lab::named(harness, "lab").await;
@@ -193,7 +193,7 @@ pub async fn every_change_is_seen_at_once_and_counts_a_version<H: DataHarness>(h
     assert!(first.table("sample").is_none(), "a picture never changes");
 }
 
-/// Defining what stands answers it again, ids included, and counts no version.
+/// Defining an existing table again returns it, ids included, and keeps the version.
 pub async fn the_same_definition_again_changes_nothing<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     lab.insert("sample", json!([{"name": "a"}])).await;
@@ -206,7 +206,7 @@ pub async fn the_same_definition_again_changes_nothing<H: DataHarness>(harness: 
     assert_eq!(lab.column("sample", "name").await, ["a"]);
 }
 
-/// New nullable columns come last, columns that stand keep their ids, rows keep their values.
+/// New nullable columns come last, existing columns keep their ids, rows keep their values.
 pub async fn a_new_column_is_added_and_stored_rows_are_null_there<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     lab.insert("sample", json!([{"name": "a", "volume": 1.5}]))
@@ -268,7 +268,7 @@ pub async fn a_new_required_column_needs_an_empty_table<H: DataHarness>(harness:
     .unwrap();
 }
 
-/// A column becomes required only when no stored row is null there.
+/// A column becomes required only if no stored row is null there.
 pub async fn a_column_with_nulls_cannot_become_required<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     lab.insert(
@@ -401,7 +401,7 @@ pub async fn what_would_lose_data_is_refused<H: DataHarness>(harness: &H) {
     .await;
 }
 
-/// A definition that cannot be is refused, and no table of its name comes to be.
+/// An invalid definition is refused, and no table is created.
 pub async fn a_wrong_definition_is_refused<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
     assert_unchanged_by(&lab, &curated("carrier", vec![]), "carrier").await;

@@ -1,5 +1,4 @@
-//! What [`labdata_ports::data::DataStore`] promises of the execution that a write is recorded
-//! under, and of organizations.
+//! Contract of [`labdata_ports::data::DataStore`]: the execution of a write, and tenancy.
 
 use labdata_domain::{
     executions::{ExecutionState, FinalStatus, Origin},
@@ -44,7 +43,7 @@ macro_rules! data_attribution_contract {
     };
 }
 
-/// A write that names no execution has one of its own, completed at the time of the write.
+/// A write without an execution gets a new one, completed at the time of the write.
 pub async fn a_new_execution_is_completed_with_the_write<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let plan = lab
@@ -83,7 +82,7 @@ pub async fn a_new_execution_is_completed_with_the_write<H: DataHarness>(harness
     assert_eq!((job.name.as_str(), job.archived), ("nightly import", false));
 }
 
-/// The job of the name that is there is used, even under another id.
+/// An existing job of that name is used, even if its id differs.
 pub async fn the_job_is_created_only_when_missing<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let job = harness.job(lab.organization, "nightly import").await;
@@ -179,7 +178,7 @@ pub async fn a_closed_execution_accepts_nothing<H: DataHarness>(harness: &H) {
     }
 }
 
-/// An execution past its deadline accepts no write, even though no sweeper has come by.
+/// An execution past its deadline accepts no write, even before the sweeper has failed it.
 pub async fn an_overdue_execution_accepts_nothing<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let execution = harness.execution(lab.organization, at(0), Some(1)).await;
@@ -213,8 +212,8 @@ pub async fn another_organizations_execution_is_not_found<H: DataHarness>(harnes
     assert_nothing_written(&lab).await;
 }
 
-/// What one organization writes is neither read, nor found by id or lookup, nor in the way of
-/// another one with tables of the same names.
+/// Rows of one organization are not read, found by id or lookup, or in conflict with those of
+/// another with tables of the same names.
 pub async fn another_organizations_rows_do_not_exist<H: DataHarness>(harness: &H) {
     let ours = Lab::named(harness, "ours").await;
     let theirs = Lab::named(harness, "theirs").await;
@@ -241,7 +240,7 @@ pub async fn another_organizations_rows_do_not_exist<H: DataHarness>(harness: &H
     assert_eq!(theirs.column("sample", "note").await, [Value::Null]);
 }
 
-/// The most rows that a request may have are written in one go.
+/// A write of the maximum number of rows succeeds.
 pub async fn ten_thousand_rows_are_one_write<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let samples: Vec<Value> = (0..2_000)

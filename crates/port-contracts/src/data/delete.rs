@@ -1,4 +1,4 @@
-//! What [`labdata_ports::data::DataStore`] promises of writes that delete rows.
+//! Contract of [`labdata_ports::data::DataStore`]: deletes.
 
 use std::collections::BTreeMap;
 
@@ -29,14 +29,14 @@ macro_rules! data_delete_contract {
     };
 }
 
-/// Points and rows that went with the deleted ones.
+/// Number of points and rows deleted by cascade.
 fn cascaded(outcome: &TableOutcome) -> BTreeMap<String, u64> {
     let mut counts = outcome.cascade_deleted.clone().unwrap_or_default();
     counts.retain(|_, count| *count > 0);
     counts
 }
 
-/// Deleted rows are gone, with their points, which are counted; ids come in input order.
+/// Deleted rows are removed with their points, which are counted; ids are in input order.
 pub async fn a_delete_takes_the_rows_and_their_points<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let curves =
@@ -142,7 +142,7 @@ pub async fn referencing_rows_may_be_deleted_first<H: DataHarness>(harness: &H) 
     );
 }
 
-/// A dry run tells what would go with the rows, and everything stays.
+/// A dry run counts what a delete would remove, and removes nothing.
 pub async fn a_dry_run_of_a_delete_counts_and_keeps<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     lab.insert("measurement", json!([{"sample": "a"}, {"sample": "a"}]))
@@ -164,7 +164,7 @@ pub async fn a_dry_run_of_a_delete_counts_and_keeps<H: DataHarness>(harness: &H)
     );
 }
 
-/// What earlier table writes did is taken back when a later one fails.
+/// Effects of earlier table writes are rolled back if a later one fails.
 pub async fn a_failed_step_takes_back_the_earlier_ones<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let before = lab.find("sample", json!({})).await;

@@ -1,5 +1,4 @@
-//! A laboratory at work: an organization that defines tables, writes and reads them as the
-//! platform's use cases do, through the ports alone.
+//! An organization that defines, writes and reads tables through the ports, as the use cases do.
 
 use std::sync::Arc;
 
@@ -33,7 +32,7 @@ use crate::{
     given::{self, at},
 };
 
-/// A harness over a store that keeps tables and all that writes to them depend on.
+/// A harness over a store with tables and everything that writes depend on.
 pub trait DataHarness:
     Executions
     + ApiKeys
@@ -54,7 +53,7 @@ impl<H> DataHarness for H where
 {
 }
 
-/// When a lab's writes happen, unless they say.
+/// Default time of a lab's writes.
 #[must_use]
 pub fn writing_time() -> OffsetDateTime {
     at(100)
@@ -124,7 +123,7 @@ impl Lab {
         self.catalog.define(self.organization, definition).await
     }
 
-    /// The tables as they stand.
+    /// Returns the current catalog.
     pub async fn tables(&self) -> Arc<Catalog> {
         self.catalog.snapshot(self.organization).await.unwrap()
     }
@@ -247,7 +246,7 @@ impl Lab {
         values
     }
 
-    /// How many rows or points a table holds.
+    /// Counts the rows or points of a table.
     pub async fn count(&self, table: &str) -> usize {
         self.find(table, Value::Object(Map::new())).await.len()
     }

@@ -14,8 +14,9 @@ pub mod series;
 pub mod write;
 
 /// Makes one test of each clause of [`crate::data::write`], [`crate::data::refusals`],
-/// [`crate::data::attribution`], [`crate::data::series`], [`crate::data::modify`], [`crate::data::delete`], [`crate::data::read`],
-/// [`crate::data::pages`], [`crate::data::revert`] and [`crate::data::races`].
+/// [`crate::data::attribution`], [`crate::data::series`], [`crate::data::modify`],
+/// [`crate::data::delete`], [`crate::data::read`], [`crate::data::pages`], [`crate::data::revert`]
+/// and [`crate::data::races`].
 #[macro_export]
 macro_rules! data_contract {
     ($harness:ty $(, $test:meta)?) => {

@@ -1,4 +1,4 @@
-//! What [`labdata_ports::data::DataStore`] promises of writes that update and delete rows.
+//! Contract of [`labdata_ports::data::DataStore`]: updates and upserts.
 
 use labdata_domain::{
     data::write::{Mode, OnMatch, TableOutcome, TableWrite},
@@ -150,7 +150,7 @@ pub async fn an_update_may_match_by_any_columns<H: DataHarness>(harness: &H) {
     );
 }
 
-/// An updated row has a new `updated_at`, but was still created when and by whom it was.
+/// An update changes `updated_at`, but not when and by which execution the row was created.
 pub async fn an_update_notes_its_time_only<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let before = lab.find("sample", json!({"id": "a"})).await.remove(0);
@@ -240,7 +240,7 @@ pub async fn a_value_that_becomes_repeated_is_a_problem<H: DataHarness>(harness:
     .await;
 }
 
-/// Rows that match are updated, the others created; ids come in input order.
+/// Matching rows are updated, the rest created; ids are in input order.
 pub async fn an_upsert_updates_what_matches_and_creates_the_rest<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let rows = json!([
@@ -319,8 +319,7 @@ pub async fn labels_of_upserted_rows_stand_for_what_they_match<H: DataHarness>(h
     );
 }
 
-/// Where matched rows are to be filled, what they hold stays, and rows count only when something
-/// was set.
+/// `fill_missing` keeps existing values, and counts only rows in which it set a value.
 pub async fn filling_sets_only_what_is_null<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let fill = |rows| TableWrite {
@@ -341,7 +340,7 @@ pub async fn filling_sets_only_what_is_null<H: DataHarness>(harness: &H) {
     );
 }
 
-/// Rows are matched as the table write is applied, so they may come from an earlier one.
+/// Rows are matched when the table write is applied, so an earlier one may have created them.
 pub async fn a_later_step_matches_rows_of_an_earlier_one<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let steps = [

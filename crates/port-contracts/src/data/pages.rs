@@ -1,5 +1,4 @@
-//! What [`labdata_ports::data::DataStore`] promises of reading page by page, and of the core and
-//! platform tables.
+//! Contract of [`labdata_ports::data::DataStore`]: pages, core tables and platform tables.
 
 use labdata_domain::{
     data::read::{Position, ReadPlan},
@@ -34,7 +33,7 @@ macro_rules! data_pages_contract {
     };
 }
 
-/// Reads everything, so many rows a page; `between` runs after each page.
+/// Reads all rows, `limit` at a time; `between` runs after each page.
 async fn read_pages(
     lab: &Lab,
     plan: ReadPlan,
@@ -59,7 +58,7 @@ async fn read_pages(
         between(number).await;
         match page.next {
             None => return rows,
-            // As it travels through a URL.
+            // URL-encoded.
             Some(next) => after = Some(Position::decode(&next.encode()).unwrap()),
         }
     }
@@ -85,7 +84,7 @@ pub async fn rows_with_generated_keys_come_newest_first<H: DataHarness>(harness:
     );
 }
 
-/// Whatever the page's size, all rows are read once, by descending key.
+/// With any page size, all rows are read once, by descending key.
 pub async fn rows_come_by_descending_key_page_by_page<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     lab.define(&curated("run", vec![key("number", DataType::Integer)]))
@@ -127,7 +126,7 @@ pub async fn rows_come_by_descending_key_page_by_page<H: DataHarness>(harness: &
     }
 }
 
-/// Points come in the order in which they were written, however they are cut into pages.
+/// Points are read in the order in which they were written, with any page size.
 pub async fn points_come_series_by_series_page_by_page<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let mut expected = Vec::new();
@@ -160,7 +159,7 @@ pub async fn points_come_series_by_series_page_by_page<H: DataHarness>(harness: 
     }
 }
 
-/// What was there when reading began is read exactly once, while others write newer rows.
+/// Rows that exist when paging begins are read exactly once, while newer rows are written.
 pub async fn pages_lose_and_repeat_nothing_while_others_write<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let rows: Vec<Value> = (0..7)
@@ -228,7 +227,7 @@ pub async fn core_tables_are_read_like_others<H: DataHarness>(harness: &H) {
     }
 }
 
-/// The platform's own tables have the organization's things with the columns that are documented.
+/// Platform tables show the organization's records with the documented columns.
 pub async fn platform_tables_show_what_is_stored<H: DataHarness + Instruments>(harness: &H) {
     use labdata_domain::catalog::PlatformTable;
 
@@ -281,7 +280,7 @@ pub async fn platform_tables_show_what_is_stored<H: DataHarness + Instruments>(h
     }
 }
 
-/// No platform table shows anything of another organization.
+/// No platform table shows records of another organization.
 pub async fn platform_tables_show_no_other_organization<H: DataHarness + Instruments>(harness: &H) {
     use labdata_domain::catalog::PlatformTable;
 

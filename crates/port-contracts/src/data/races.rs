@@ -1,4 +1,4 @@
-//! What [`labdata_ports::data::DataStore`] promises of writes at the same time.
+//! Contract of [`labdata_ports::data::DataStore`]: concurrent writes.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ macro_rules! data_races_contract {
     };
 }
 
-/// Applies plans at the same time, each under an execution of its own.
+/// Applies plans concurrently, each under a new execution.
 async fn race(lab: &Lab, plans: &[WritePlan]) -> Vec<Result<WriteOutcome, WriteError>> {
     join_all(
         plans
@@ -47,7 +47,7 @@ async fn race(lab: &Lab, plans: &[WritePlan]) -> Vec<Result<WriteOutcome, WriteE
     .await
 }
 
-/// Fails unless exactly one write succeeded and the others were told their problems.
+/// Fails unless exactly one write succeeded and the rest were refused with problems.
 #[track_caller]
 fn assert_one_won(results: Vec<Result<WriteOutcome, WriteError>>) {
     let (won, lost): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
@@ -55,7 +55,7 @@ fn assert_one_won(results: Vec<Result<WriteOutcome, WriteError>>) {
     assert_eq!(won.len(), 1, "exactly one write wins");
 }
 
-/// Writes that have nothing to do with each other do not disturb each other.
+/// Independent writes all succeed.
 pub async fn writes_of_different_rows_all_succeed<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let mut plans = Vec::new();
@@ -75,7 +75,7 @@ pub async fn writes_of_different_rows_all_succeed<H: DataHarness>(harness: &H) {
     assert_eq!(lab.count("sample").await, 300);
 }
 
-/// Of writes that claim one unique value, one gets it; the others leave nothing behind.
+/// Of concurrent writes of one unique value, one succeeds; the rest write nothing.
 pub async fn of_writes_of_one_value_exactly_one_wins<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let mut plans = Vec::new();
@@ -146,7 +146,7 @@ pub async fn many_small_writes_each_get_their_own_answer<H: DataHarness>(harness
         let by = &rows[0]["created_by_execution_id"];
         assert_eq!(by, &json!(execution));
     }
-    // Each can be taken back alone.
+    // Each can be reverted separately.
     let some = *executions.first().unwrap();
     let before = lab.count("sample").await + lab.count("experiment").await;
     let report = lab.revert(some).await.unwrap();
@@ -155,8 +155,8 @@ pub async fn many_small_writes_each_get_their_own_answer<H: DataHarness>(harness
     assert_eq!(u64::try_from(before - after).unwrap(), report.deleted_count);
 }
 
-/// Writes that claim the same values in opposite order end as one winner and problems: a
-/// deadlock is solved inside.
+/// Of writes that insert the same unique values in opposite order, one succeeds and the rest get
+/// problems: the store resolves the deadlock.
 pub async fn writes_in_opposite_order_never_fail_for_it<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     for round in 0..3 {
@@ -174,7 +174,7 @@ pub async fn writes_in_opposite_order_never_fail_for_it<H: DataHarness>(harness:
     );
 }
 
-/// Updates of the same rows in opposite order all succeed, one after the other.
+/// Concurrent updates of the same rows in opposite order all succeed.
 pub async fn updates_in_opposite_order_all_succeed<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     lab.insert(
@@ -208,8 +208,8 @@ pub async fn updates_in_opposite_order_all_succeed<H: DataHarness>(harness: &H) 
     );
 }
 
-/// Upserts of a row that is missing create it once: the others update it, or are told that the
-/// value is taken.
+/// Concurrent upserts of a missing row create it once: the rest update it or are refused because
+/// the value is taken.
 pub async fn upserts_of_one_row_create_it_once<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let mut plans = Vec::new();

@@ -1,4 +1,4 @@
-//! What [`labdata_ports::data::DataStore`] promises of reading.
+//! Contract of [`labdata_ports::data::DataStore`]: reads and filters.
 
 use labdata_domain::scalar::DataType;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What [`labdata_ports::data::DataStore::read_series`] promises.
+//! Contract of [`labdata_ports::data::DataStore::read_series`].
 
 use labdata_domain::{
     data::{
@@ -112,7 +112,7 @@ pub async fn a_column_that_a_series_lacks_is_null<H: DataHarness>(harness: &H) {
     assert_eq!(shown(&read, "later"), [Value::Null, Value::Null]);
 }
 
-/// Nothing is lost of any type, nor of references to other rows.
+/// Values of every type and references to other rows are read back unchanged.
 pub async fn values_of_every_type_are_read_as_columns<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let mut columns: Vec<_> = DataType::ALL
@@ -143,7 +143,7 @@ pub async fn values_of_every_type_are_read_as_columns<H: DataHarness>(harness: &
     }
 }
 
-/// Where a table has several references, a row of each may have the same key.
+/// In a table with several references, rows of different parents may have the same key.
 pub async fn only_the_points_of_the_reference_that_is_asked_are_read<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let columns = vec![
@@ -180,7 +180,7 @@ pub async fn a_row_without_points_has_an_empty_series<H: DataHarness>(harness: &
     );
 }
 
-/// An empty series and one of a row that is not there are told apart.
+/// An empty series differs from the series of a missing row.
 pub async fn a_series_of_no_row_is_told<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let read = lab.series("curve", None, "nobody", LIMITS).await;
@@ -210,7 +210,7 @@ pub async fn nobody_reads_the_series_of_another_organization<H: DataHarness>(har
     assert!(matches!(read, Err(ReadSeriesError::NoParent)), "{read:?}");
 }
 
-/// However a store keeps a series, none of its points moves.
+/// Points keep their order in every storage layout.
 pub async fn a_long_series_comes_in_its_order<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let times: Vec<u32> = (0..20_000).collect();

@@ -1,4 +1,4 @@
-//! What [`labdata_ports::data::DataStore`] promises of writes that are refused, and of dry runs.
+//! Contract of [`labdata_ports::data::DataStore`]: refused writes and dry runs.
 
 use labdata_domain::{data::write::WriteRequest, scalar::DataType};
 use labdata_ports::{data::WriteError, executions::ExecutionFilter};
@@ -43,7 +43,7 @@ pub(crate) async fn assert_nothing_written(lab: &Lab) {
     assert_eq!(executions.items, []);
 }
 
-/// A value that must be unique and is not: a problem without path that names table and value.
+/// A duplicate of a unique value is a problem without path that names table and value.
 pub async fn a_repeated_value_is_a_problem_of_the_request<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     lab.insert("sample", json!([{"name": "taken name"}])).await;
@@ -88,7 +88,7 @@ pub async fn a_repeated_group_of_values_is_a_problem<H: DataHarness>(harness: &H
     assert_eq!(lab.count("well").await, 5);
 }
 
-/// A given key that a row has already is a problem, and that row stays as it is.
+/// A given key that exists is a problem, and the existing row is unchanged.
 pub async fn a_repeated_key_is_a_problem<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     lab.insert("sample", json!([{"id": "s1", "name": "a"}]))
@@ -98,7 +98,7 @@ pub async fn a_repeated_key_is_a_problem<H: DataHarness>(harness: &H) {
     assert_eq!(lab.column("sample", "name").await, ["a"]);
 }
 
-/// A row that was there when the write was planned and is not when it is applied: a problem.
+/// A row that is deleted between planning and applying the write is a problem.
 pub async fn a_reference_to_a_row_that_went_is_a_problem<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let execution = lab
@@ -172,7 +172,7 @@ pub async fn a_dry_run_answers_alike_and_leaves_nothing_behind<H: DataHarness>(h
     assert_eq!(lab.count("sample").await, 0);
 }
 
-/// A dry run judges what only the store can judge as well.
+/// A dry run also checks the rules that only the store can check.
 pub async fn a_dry_run_finds_the_problems_of_a_write<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     lab.insert("sample", json!([{"name": "a"}])).await;

@@ -1,4 +1,4 @@
-//! What [`labdata_ports::data::DataStore`] promises of undoing an execution.
+//! Contract of [`labdata_ports::data::DataStore`]: reverting an execution.
 
 use labdata_domain::{
     catalog::TableDefinition,
@@ -115,7 +115,7 @@ pub async fn rows_of_other_executions_stay<H: DataHarness>(harness: &H) {
     assert_eq!(lab.count("curve").await, 4);
 }
 
-/// In whatever way rows of one execution reference each other, they go.
+/// Rows of one execution are deleted in any order of references, cycles included.
 pub async fn rows_that_reference_each_other_go_together<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let step: TableDefinition = curated("step", vec![reference("step"), reference("sample")]);
@@ -142,7 +142,7 @@ pub async fn an_execution_that_wrote_nothing_reverts_to_zeros<H: DataHarness>(ha
     );
 }
 
-/// Once reverted, there is nothing left to revert.
+/// A second revert finds nothing.
 pub async fn a_second_revert_returns_zeros<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let rows = [insert("sample", json!([labelled_sample("a")]))];
@@ -305,7 +305,7 @@ pub async fn rows_that_were_changed_meanwhile_go_with_a_warning<H: DataHarness>(
     assert_eq!(lab.count("sample").await, 0);
 }
 
-/// What cannot be undone stays, and a warning names its table.
+/// Changes that cannot be undone remain, and a warning names their table.
 pub async fn updates_and_deletes_are_warned_of<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     lab.insert(
@@ -356,7 +356,7 @@ pub async fn an_execution_of_another_organization_is_not_found<H: DataHarness>(h
     assert_eq!(lab.count("sample").await, 1);
 }
 
-/// However many revert at once, their counts add up to what there was.
+/// The counts of concurrent reverts add up to the rows that existed.
 pub async fn of_racing_reverts_each_row_counts_once<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let rows = [insert(

@@ -1,4 +1,4 @@
-//! What [`labdata_ports::data::DataStore`] promises of series.
+//! Contract of [`labdata_ports::data::DataStore`]: series.
 
 use labdata_domain::{
     catalog::{ColumnDefinition, SYSTEM_COLUMNS},
@@ -102,7 +102,7 @@ pub async fn points_are_counted_from_zero_unless_they_say<H: DataHarness>(harnes
     .await;
     assert_eq!(points(&lab, "a", "order").await, [0, 1, 2]);
     assert_eq!(points(&lab, "b", "order").await, [5, 7, i64::MAX]);
-    // Places in any order keep their values, in whatever order they are read.
+    // Places keep their values in any order of reading.
     let mixed = json!({"time": [0, 1, 2], "order": [2, -1, 0]});
     write(&lab, [series("curve", json!("b"), mixed)]).await;
     for (order, time) in [(2, 0.0), (-1, 1.0), (0, 2.0)] {
@@ -114,7 +114,7 @@ pub async fn points_are_counted_from_zero_unless_they_say<H: DataHarness>(harnes
     }
 }
 
-/// Where there is no order column, points are read in the order in which they were written.
+/// Without an order column, points are read in the order in which they were written.
 pub async fn a_raw_table_without_order_keeps_the_order_of_points<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     lab.define(&raw(
@@ -285,7 +285,7 @@ pub async fn series_of_other_parents_and_tables_stay<H: DataHarness>(harness: &H
     assert_eq!(lab.column("spectrum", "x").await, [3.0]);
 }
 
-/// Where a raw table has several references, each may own series.
+/// In a raw table with several references, each may own series.
 pub async fn each_reference_has_series_of_its_own<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let columns = vec![
@@ -311,7 +311,7 @@ pub async fn each_reference_has_series_of_its_own<H: DataHarness>(harness: &H) {
     assert_eq!(lab.find("signal", json!({"carrier": "a"})).await.len(), 1);
 }
 
-/// A parent that was there when the write was planned and is not when it is applied: a problem.
+/// A parent that is deleted between planning and applying the write is a problem.
 pub async fn a_series_of_a_row_that_went_is_a_problem<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let execution = lab
@@ -327,7 +327,7 @@ pub async fn a_series_of_a_row_that_went_is_a_problem<H: DataHarness>(harness: &
     assert_eq!(lab.count("curve").await, 0);
 }
 
-/// What a failed write would have replaced stands as it stood.
+/// A failed write leaves the series that it would have replaced unchanged.
 pub async fn a_failed_write_keeps_the_series_that_stands<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     write(&lab, [series("curve", json!("a"), json!({"time": [1, 2]}))]).await;
@@ -358,7 +358,7 @@ pub async fn a_dry_run_keeps_the_series_that_stands<H: DataHarness>(harness: &H)
     assert_eq!(points(&lab, "a", "time").await, [1.0, 2.0]);
 }
 
-/// The most values that a request may have are written in one go, and none is lost or moved.
+/// A write of the maximum number of values succeeds, and none is lost or moved.
 pub async fn a_quarter_million_values_are_one_write<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let times: Vec<u32> = (0..125_000).collect();

@@ -1,4 +1,4 @@
-//! What [`labdata_ports::data::DataStore`] promises of writes that insert rows.
+//! Contract of [`labdata_ports::data::DataStore`]: inserts.
 
 use labdata_domain::{
     catalog::ColumnDefinition,
@@ -210,7 +210,7 @@ pub async fn defaults_fill_what_rows_leave_out<H: DataHarness>(harness: &H) {
     );
 }
 
-/// The server's own columns have the time and the execution of the write.
+/// The system columns hold the time and the execution of the write.
 pub async fn system_columns_tell_when_and_by_what<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let execution = lab.insert("sample", json!([{"name": "a"}])).await;
@@ -332,7 +332,7 @@ pub async fn ids_and_lookups_are_answered<H: DataHarness>(harness: &H) {
     );
 }
 
-/// A question about a table that is gone conflicts rather than being answered wrongly.
+/// A lookup in a dropped table is a conflict.
 pub async fn questions_about_a_dropped_table_conflict<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let asked = insert(
@@ -352,7 +352,7 @@ pub async fn questions_about_a_dropped_table_conflict<H: DataHarness>(harness: &
     }
 }
 
-/// Where the rows are asked for, they are answered in input order as they read.
+/// With `return_rows`, the answer has the rows in input order as a read shows them.
 pub async fn written_rows_are_answered_where_wanted<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let rows = insert("sample", json!([{"name": "b", "volume": 2}, {"name": "a"}]));

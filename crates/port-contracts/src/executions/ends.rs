@@ -1,4 +1,4 @@
-//! What [`ExecutionRepository`] promises of ending executions.
+//! Contract of [`ExecutionRepository`]: ending executions.
 
 use futures::future::join_all;
 use labdata_domain::{
@@ -56,7 +56,7 @@ fn assert_refused(result: Result<Execution, CloseExecutionError>, state: &'stati
     }
 }
 
-/// The answer is the closed execution, and it reads back so.
+/// Closing returns the closed execution, and a read returns the same.
 pub async fn closing_stores_the_final_state<H>(harness: &H)
 where
     H: Executions + Subject<dyn ExecutionRepository>,
@@ -132,7 +132,7 @@ where
     }
 }
 
-/// From its deadline on it counts as failed, even though no sweeper has come by.
+/// From its deadline on an execution counts as failed, even before the sweeper has failed it.
 pub async fn past_its_deadline_it_cannot_be_completed<H>(harness: &H)
 where
     H: Executions + Subject<dyn ExecutionRepository>,
@@ -181,7 +181,7 @@ where
     );
 }
 
-/// Of racing calls one status wins: calls with it succeed alike, the others are refused.
+/// Of concurrent calls one status wins: calls with it succeed, the rest are refused.
 pub async fn of_racing_final_statuses_exactly_one_wins<H>(harness: &H)
 where
     H: Executions + Subject<dyn ExecutionRepository>,
@@ -269,7 +269,7 @@ where
     }
 }
 
-/// One call fails no more than it is told; further calls do the rest.
+/// One call fails at most `limit` executions; further calls fail the rest.
 pub async fn at_most_the_limit_is_failed_at_once<H>(harness: &H)
 where
     H: Executions + Subject<dyn ExecutionRepository>,
@@ -285,7 +285,7 @@ where
     }
 }
 
-/// However many servers sweep at once, their counts add up to the overdue executions.
+/// The counts of concurrent sweepers add up to the number of overdue executions.
 pub async fn racing_sweepers_fail_each_execution_once<H>(harness: &H)
 where
     H: Executions + Subject<dyn ExecutionRepository>,
@@ -311,7 +311,7 @@ where
     assert_eq!(total, 12);
 }
 
-/// Of a script that closes in time and a sweeper that comes by, one wins and both know it.
+/// If a script closes its execution while a sweeper fails it, one wins and both learn the result.
 pub async fn of_a_close_and_a_sweep_exactly_one_wins<H>(harness: &H)
 where
     H: Executions + Subject<dyn ExecutionRepository>,
@@ -326,7 +326,7 @@ where
         );
         let kept = state(&*executions, lab, &running).await;
         if let Ok(closed) = closed {
-            // A sweeper may have met the row while it was being closed, but then it has failed
+            // The sweeper may have read the row while it was being closed, but then it failed
             // nothing.
             assert_eq!((kept, swept.unwrap().len()), (closed.state, 0));
         } else {

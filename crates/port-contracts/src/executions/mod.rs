@@ -1,4 +1,4 @@
-//! What [`ExecutionRepository`] promises.
+//! Contract of [`ExecutionRepository`].
 
 pub mod ends;
 
@@ -36,7 +36,7 @@ macro_rules! executions_contract {
     };
 }
 
-/// The filter that leaves out nothing.
+/// The filter that matches all executions.
 const ANY: ExecutionFilter = ExecutionFilter {
     job: None,
     status: None,
@@ -109,7 +109,7 @@ where
     assert_eq!(executions.get(lab, waiting.id).await.unwrap(), waiting);
 }
 
-/// Its user is told, and to its own organization only.
+/// The user of an execution is found, within its organization only.
 pub async fn an_execution_knows_who_started_it<H>(harness: &H)
 where
     H: Jobs + Subject<dyn ExecutionRepository>,
@@ -178,7 +178,7 @@ where
     assert_not_found(harness.subject().get(ours, execution.id).await);
 }
 
-/// The list is ordered by time of creation, then id, newest first, however it is cut into pages.
+/// The list is ordered by creation time, then id, newest first, with any page size.
 pub async fn the_list_is_newest_first_and_total<H>(harness: &H)
 where
     H: Executions + Subject<dyn ExecutionRepository>,
@@ -197,7 +197,7 @@ where
     }
 }
 
-/// What was there when reading began is read exactly once, while newer ones are added.
+/// Items that exist when paging begins are read exactly once, while newer ones are added.
 pub async fn pages_lose_and_repeat_nothing_while_others_insert<H>(harness: &H)
 where
     H: Executions + Subject<dyn ExecutionRepository>,

@@ -1,4 +1,4 @@
-//! What [`BlobStore`] promises.
+//! Contract of [`BlobStore`].
 
 use std::ops::Range;
 
@@ -51,8 +51,8 @@ fn key() -> ObjectKey {
     ObjectKey::new(given::uuid())
 }
 
-/// A body that arrives in pieces of that length. It panics when it is asked for more once it has
-/// ended, as streams may.
+/// A body that arrives in pieces of that length. It panics if it is polled after its end, as
+/// streams may.
 fn body(bytes: &[u8], piece: usize) -> ByteStream {
     let pieces = bytes
         .chunks(piece)
@@ -205,7 +205,7 @@ pub async fn an_object_is_never_replaced<H: Subject<dyn BlobStore>>(harness: &H)
     assert_eq!(read(&*blobs, lab, object, None).await.1, b"first");
 }
 
-/// Of racing calls for one key one succeeds, and the object is its body.
+/// Of concurrent calls with one key, one succeeds, and the object is its body.
 pub async fn of_racing_creations_exactly_one_succeeds<H: Subject<dyn BlobStore>>(harness: &H) {
     let (blobs, lab, object) = (harness.subject(), ours(), key());
     let bodies: Vec<Vec<u8>> = (0..8_u8).map(|number| vec![number; 400_000]).collect();
@@ -231,7 +231,7 @@ pub async fn of_racing_creations_exactly_one_succeeds<H: Subject<dyn BlobStore>>
     }
 }
 
-/// The limit is the most bytes that are taken.
+/// A body of exactly the limit is accepted.
 pub async fn a_body_as_long_as_the_limit_is_stored<H: Subject<dyn BlobStore>>(harness: &H) {
     let (blobs, lab, object) = (harness.subject(), ours(), key());
     blobs
@@ -315,7 +315,7 @@ pub async fn an_object_that_does_not_exist_is_not_found<H: Subject<dyn BlobStore
     assert!(matches!(ranged, Err(PortError::NotFound(_))), "{ranged:?}");
 }
 
-/// Organizations neither see nor disturb each other's objects, whatever the keys.
+/// Organizations neither see nor change each other's objects, even under the same key.
 pub async fn the_same_key_in_another_organization_is_another_object<H: Subject<dyn BlobStore>>(
     harness: &H,
 ) {
@@ -328,7 +328,7 @@ pub async fn the_same_key_in_another_organization_is_another_object<H: Subject<d
     assert_eq!(read(&*blobs, ours, object, None).await.1, b"ours");
 }
 
-/// A deleted object is not found; deleting it again, or what never was, succeeds.
+/// A deleted object is not found; deleting it again or deleting an unknown key succeeds.
 pub async fn a_deleted_object_is_gone_and_its_deletion_repeats<H: Subject<dyn BlobStore>>(
     harness: &H,
 ) {
@@ -359,7 +359,7 @@ pub async fn every_object_is_listed_with_its_organization<H: Subject<dyn BlobSto
     assert_eq!(listed, expected);
 }
 
-/// A store that works says so, again and again.
+/// The health check of a working store succeeds repeatedly.
 pub async fn the_probe_of_a_store_that_works_succeeds<H: Subject<dyn BlobStore>>(harness: &H) {
     let blobs = harness.subject();
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! What [`FileRepository`](labdata_ports::files::FileRepository) promises of confirming and deleting
+//! Contract of [`FileRepository`](labdata_ports::files::FileRepository): confirming and deleting
 //! files. [`files_contract!`](crate::files_contract) makes the tests.
 
 use futures::future::join_all;
@@ -42,7 +42,7 @@ pub async fn confirming_records_size_checksum_and_time<H: Files>(harness: &H) {
     assert_eq!(listed.items, [expected]);
 }
 
-/// A confirmed file stays as it is, whatever it is confirmed with, and nobody is told again.
+/// Confirming a confirmed file again changes nothing and stores no event.
 pub async fn confirming_again_changes_nothing<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let files = files(harness);
@@ -80,7 +80,7 @@ pub async fn an_object_that_was_superseded_is_not_confirmed<H: Files>(harness: &
     assert!(newly);
 }
 
-/// Of racing calls one confirms; all return the same record.
+/// Of concurrent calls one confirms; all return the same record.
 pub async fn of_racing_confirmations_one_confirms<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let files = files(harness);

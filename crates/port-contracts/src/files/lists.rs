@@ -1,4 +1,4 @@
-//! What [`FileRepository::list`] promises.
+//! Contract of [`FileRepository::list`].
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -101,7 +101,7 @@ async fn assert_shows<H: Files>(
     assert_eq!(found, matching, "{filter:?}");
 }
 
-/// The list is ordered by time of confirmation, then id, newest first, however it is cut.
+/// The list is ordered by confirmation time, then id, newest first, with any page size.
 pub async fn the_list_is_newest_first_and_total<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let files = files(harness);
@@ -128,7 +128,7 @@ pub async fn the_list_is_newest_first_and_total<H: Files>(harness: &H) {
     }
 }
 
-/// A page tells of a next one only while more follows, not because it is full.
+/// A page has a cursor only if more items follow, not because it is full.
 pub async fn a_full_last_page_has_no_next<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     uploaded(harness, lab, "reader", &["a", "b", "c"]).await;
@@ -147,7 +147,7 @@ pub async fn a_full_last_page_has_no_next<H: Files>(harness: &H) {
     );
 }
 
-/// What was there when reading began is read exactly once, while newer ones are uploaded.
+/// Files that exist when paging begins are read exactly once, while newer ones are uploaded.
 pub async fn pages_lose_and_repeat_nothing_while_others_upload<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let expected = uploaded(harness, lab, "reader", &["a", "b", "c", "d", "e", "f", "g"]).await;
@@ -249,7 +249,7 @@ pub async fn a_query_is_a_literal_part_of_the_path_without_regard_to_case<H: Fil
     }
 }
 
-/// A filtered list is cut into pages like any other.
+/// A filtered list has pages like any other.
 pub async fn filters_and_pages_go_together<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let paths = [
@@ -272,8 +272,7 @@ pub async fn filters_and_pages_go_together<H: Files>(harness: &H) {
     }
 }
 
-/// Searches find what matches whether it was taken into an index or came afterwards, earlier files
-/// among them, and nothing that was deleted since.
+/// Searches find matching files, whether indexed yet or not, and no deleted ones.
 pub async fn searches_find_the_same_once_files_are_indexed<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let files = files(harness);
@@ -301,7 +300,7 @@ pub async fn searches_find_the_same_once_files_are_indexed<H: Files>(harness: &H
     }
 }
 
-/// An organization's list holds none of another's files, and no cursor leads to them.
+/// An organization's list has no files of another, and no cursor leads to them.
 pub async fn the_list_shows_no_other_organization<H: Files>(harness: &H) {
     let (ours, theirs) = harness.two_organizations().await;
     let expected = uploaded(harness, ours, "reader", &["a", "b", "c"]).await;

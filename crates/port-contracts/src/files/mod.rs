@@ -1,5 +1,5 @@
-//! What [`FileRepository`] promises of recording files. How they are confirmed and deleted is in
-//! [`crate::files::ends`], what it promises of lists in [`crate::files::lists`].
+//! Contract of [`FileRepository`]: recording files. [`crate::files::ends`] covers confirming and
+//! deleting, [`crate::files::lists`] lists.
 
 pub mod blob;
 pub mod ends;
@@ -70,7 +70,7 @@ macro_rules! files_contract {
     };
 }
 
-/// What a file belongs to.
+/// Instrument and execution of a file.
 #[must_use]
 pub fn of(instrument: Option<InstrumentId>, execution: Option<ExecutionId>) -> Attribution {
     Attribution::new(instrument, execution).unwrap()
@@ -115,7 +115,7 @@ pub(crate) fn object() -> ObjectKey {
     ObjectKey::new(given::uuid())
 }
 
-/// A harness that can store what files belong to.
+/// A harness that can store instruments and executions for files.
 pub trait Files: Executions + Instruments + Subject<dyn FileRepository> {}
 impl<H: Executions + Instruments + Subject<dyn FileRepository>> Files for H {}
 
@@ -140,7 +140,7 @@ macro_rules! assert_refused {
 }
 pub(crate) use assert_refused;
 
-/// Every field of every kind of record is kept, the times to the microsecond.
+/// Every field of every kind of record is stored, times to the microsecond.
 pub async fn a_file_reads_back_as_it_was_added<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let instrument = harness.instrument(lab, "reader").await.id;
@@ -250,7 +250,7 @@ where
     files.add(lab, &file, at(59)).await.unwrap();
 }
 
-/// A path that an instrument's confirmed file bears is taken, for records of either kind.
+/// The path of an instrument's confirmed file is taken, for records of either state.
 pub async fn a_confirmed_path_of_an_instrument_is_taken<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
@@ -364,7 +364,7 @@ pub async fn a_confirmed_upload_takes_an_awaiting_record_over<H: Files>(harness:
     assert_eq!(listed.items, [expected]);
 }
 
-/// Of racing confirmed files of one path one is recorded, and the others find the path taken.
+/// Of confirmed files stored concurrently under one path, one is recorded; the rest find it taken.
 pub async fn of_racing_confirmed_files_of_a_path_one_is_recorded<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
@@ -390,7 +390,7 @@ pub async fn of_racing_confirmed_files_of_a_path_one_is_recorded<H: Files>(harne
     assert_eq!(listed.items.len(), 2);
 }
 
-/// Of racing awaiting files of one path every one is recorded, in the same record.
+/// Awaiting files stored concurrently under one path all succeed, in one record.
 pub async fn racing_awaiting_files_of_a_path_share_one_record<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
@@ -412,7 +412,7 @@ pub async fn racing_awaiting_files_of_a_path_share_one_record<H: Files>(harness:
     assert_eq!(given_up, all, "every object but the last is told of once");
 }
 
-/// Of an execution's close and its uploads at the same time each is done or refused as a whole.
+/// If an execution is closed during its uploads, each upload succeeds or is refused as a whole.
 pub async fn of_a_close_and_an_upload_none_is_torn<H>(harness: &H)
 where
     H: Files + Subject<dyn ExecutionRepository>,

@@ -1,5 +1,5 @@
-//! What [`FileRepository`](labdata_ports::files::FileRepository) promises of uploads that are under way
-//! or given up. [`files_contract!`](crate::files_contract) makes the tests.
+//! Contract of [`FileRepository`](labdata_ports::files::FileRepository): pending and abandoned
+//! uploads. [`files_contract!`](crate::files_contract) makes the tests.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ fn received(file: &File) -> Option<StoredBytes> {
     }
 }
 
-/// Size and checksum are there to be read until another object is awaited.
+/// Size and checksum of the received bytes are readable until another object is awaited.
 pub async fn what_was_received_is_kept_until_the_object_is_superseded<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
@@ -122,8 +122,8 @@ pub async fn of_a_discard_and_a_confirmation_one_wins<H: Files>(harness: &H) {
     }
 }
 
-/// Records of every organization are removed once their URL has expired, up to the limit; what is
-/// confirmed, or whose URL works, stays.
+/// Records of all organizations are removed once their URL has expired, up to the limit; confirmed
+/// records and those with a valid URL remain.
 pub async fn records_are_taken_when_their_url_expired_before<H: Files>(harness: &H) {
     let (ours, theirs) = harness.two_organizations().await;
     let files = files(harness);
@@ -161,7 +161,7 @@ pub async fn records_are_taken_when_their_url_expired_before<H: Files>(harness: 
     }
 }
 
-/// Racing sweepers share the records: none is lost, none comes twice.
+/// Concurrent sweepers share the records: none is lost, none is returned twice.
 pub async fn of_racing_sweepers_one_takes_each_record<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
@@ -173,7 +173,7 @@ pub async fn of_racing_sweepers_one_takes_each_record<H: Files>(harness: &H) {
     }
     let mut taken = Vec::new();
     loop {
-        // A sweeper passes over what another one is taking, so a round may leave some.
+        // A sweeper skips rows locked by another, so a round may leave some.
         let round = join_all((0..4).map(|_| files.take_expired(at(9_999), 2))).await;
         let round: Vec<_> = round.into_iter().flat_map(Result::unwrap).collect();
         if round.is_empty() {
@@ -185,7 +185,7 @@ pub async fn of_racing_sweepers_one_takes_each_record<H: Files>(harness: &H) {
     assert_eq!(taken.into_iter().collect::<BTreeSet<_>>(), stored);
 }
 
-/// An object is referenced by the record of its own organization, be it confirmed or awaiting.
+/// An object is referenced by a record of its organization, confirmed or awaiting.
 pub async fn objects_without_a_record_are_unreferenced<H: Files>(harness: &H) {
     let (lab, theirs) = harness.two_organizations().await;
     let (files, of) = (files(harness), reader(harness, lab).await);

@@ -1,4 +1,4 @@
-//! What [`InstrumentRepository`] promises.
+//! Contract of [`InstrumentRepository`].
 
 use futures::future::join_all;
 use labdata_domain::{
@@ -50,7 +50,7 @@ async fn stored(
     added
 }
 
-/// Every field is kept, with and without the optional ones, the time to the microsecond.
+/// Every field is stored, with and without the optional ones, times to the microsecond.
 pub async fn an_instrument_reads_back_as_it_was_added<H>(harness: &H)
 where
     H: Tenants + Subject<dyn InstrumentRepository>,
@@ -94,7 +94,7 @@ where
     assert_not_found(instruments.get(ours, instrument.id).await);
 }
 
-/// A name that the organization uses conflicts, and the instrument that bears it stays.
+/// A used name is a conflict, and the existing instrument is unchanged.
 pub async fn a_name_that_is_taken_conflicts<H>(harness: &H)
 where
     H: Tenants + Subject<dyn InstrumentRepository>,
@@ -131,7 +131,7 @@ where
         .unwrap();
 }
 
-/// Of racing instruments with one name exactly one is added, the others conflict.
+/// Of instruments added concurrently under one name, exactly one is stored; the rest conflict.
 pub async fn of_racing_instruments_with_one_name_one_is_added<H>(harness: &H)
 where
     H: Tenants + Subject<dyn InstrumentRepository>,
@@ -149,7 +149,7 @@ where
     assert_eq!(instruments.list(lab, ALL).await.unwrap().items.len(), 1);
 }
 
-/// The list is ordered by time of creation, then id, newest first, however it is cut into pages.
+/// The list is ordered by creation time, then id, newest first, with any page size.
 pub async fn the_list_is_newest_first_and_total<H>(harness: &H)
 where
     H: Tenants + Subject<dyn InstrumentRepository>,
@@ -164,7 +164,7 @@ where
     }
 }
 
-/// A page tells of a next one only while more follows, not because it is full.
+/// A page has a cursor only if more items follow, not because it is full.
 pub async fn a_full_last_page_has_no_next<H>(harness: &H)
 where
     H: Tenants + Subject<dyn InstrumentRepository>,
@@ -185,7 +185,7 @@ where
     assert_eq!(instruments.list(lab, ALL).await.unwrap().next, None);
 }
 
-/// What was there when reading began is read exactly once, while newer ones are added.
+/// Items that exist when paging begins are read exactly once, while newer ones are added.
 pub async fn pages_lose_and_repeat_nothing_while_others_insert<H>(harness: &H)
 where
     H: Tenants + Subject<dyn InstrumentRepository>,
@@ -204,7 +204,7 @@ where
     assert_eq!(items, expected);
 }
 
-/// An organization's list holds none of another's instruments, and no cursor leads to them.
+/// An organization's list has no instruments of another, and no cursor leads to them.
 pub async fn the_list_shows_no_other_organization<H>(harness: &H)
 where
     H: Tenants + Subject<dyn InstrumentRepository>,

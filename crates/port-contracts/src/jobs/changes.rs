@@ -1,4 +1,4 @@
-//! What [`JobRepository`] promises of jobs with a script, and of their changes.
+//! Contract of [`JobRepository`]: jobs with a script, and their changes.
 
 use futures::future::join_all;
 use labdata_domain::{
@@ -95,7 +95,7 @@ where
     assert_eq!(jobs.version(lab, job.id, 1).await.unwrap(), script);
 }
 
-/// A name belongs to one job of the organization, archived or not; the refused one leaves nothing.
+/// A name belongs to one job of the organization, archived or not; a refused job is not stored.
 pub async fn a_name_that_is_taken_is_refused<H>(harness: &H)
 where
     H: Tenants + Subject<dyn JobRepository>,
@@ -119,7 +119,7 @@ where
     }
 }
 
-/// Of racing additions under one name exactly one succeeds.
+/// Of jobs added concurrently under one name exactly one is stored.
 pub async fn of_racing_additions_one_wins<H>(harness: &H)
 where
     H: Tenants + Subject<dyn JobRepository>,
@@ -138,7 +138,7 @@ where
     assert_eq!(ids, [winner]);
 }
 
-/// A change stores every field anew, and counts the revision up by one.
+/// A change replaces every field and increments the revision.
 pub async fn every_field_can_change<H>(harness: &H)
 where
     H: Tenants + Subject<dyn JobRepository>,
@@ -168,7 +168,7 @@ where
     assert_eq!(jobs.version(lab, job.id, 2).await.unwrap(), script);
 }
 
-/// Whoever read the job before its last change changes nothing.
+/// A change made from an outdated revision is refused.
 pub async fn a_change_made_from_an_old_state_changes_nothing<H>(harness: &H)
 where
     H: Tenants + Subject<dyn JobRepository>,
@@ -191,7 +191,7 @@ where
     assert_eq!(kept.code, "print(2)\n");
 }
 
-/// Of racing changes that were made from the same state exactly one is stored.
+/// Of concurrent changes of the same revision exactly one is stored.
 pub async fn of_racing_changes_one_wins<H>(harness: &H)
 where
     H: Tenants + Subject<dyn JobRepository>,
@@ -301,7 +301,7 @@ where
     assert_eq!(pages, [vec![5, 4], vec![3, 2], vec![1]]);
 }
 
-/// A number that no version of the job bears is not found.
+/// An unknown version number is not found.
 pub async fn an_unknown_version_is_not_found<H>(harness: &H)
 where
     H: Tenants + Subject<dyn JobRepository>,
@@ -338,7 +338,7 @@ where
     assert_eq!(jobs.get(ours, job.id).await.unwrap(), job);
 }
 
-/// A trigger is stored with the job, replaced, kept and taken away with it.
+/// A trigger is stored, replaced, kept and removed together with its job.
 pub async fn a_trigger_comes_and_goes_with_its_job<H>(harness: &H)
 where
     H: Tenants + Instruments + Subject<dyn JobRepository>,

@@ -1,4 +1,4 @@
-//! What [`JobRepository`] promises.
+//! Contract of [`JobRepository`].
 
 pub mod changes;
 
@@ -38,7 +38,7 @@ macro_rules! jobs_contract {
     };
 }
 
-/// The filter that leaves out nothing but archived jobs.
+/// The filter that matches all jobs but archived ones.
 const ACTIVE: JobFilter = JobFilter {
     name: None,
     include_archived: false,
@@ -130,7 +130,7 @@ where
     assert_ne!(here.id, there.id);
 }
 
-/// Racing calls for one name all return the same job, and only that one is stored.
+/// Concurrent calls with one name all return the same job, and only that one is stored.
 pub async fn racing_calls_end_with_one_job<H>(harness: &H)
 where
     H: Tenants + Subject<dyn JobRepository>,
@@ -174,7 +174,7 @@ where
     assert_not_found(jobs.get(ours, job.id).await);
 }
 
-/// The list is ordered by time of creation, then id, newest first, however it is cut into pages.
+/// The list is ordered by creation time, then id, newest first, with any page size.
 pub async fn the_list_is_newest_first_and_total<H>(harness: &H)
 where
     H: Tenants + Subject<dyn JobRepository>,
@@ -192,7 +192,7 @@ where
     assert_eq!(jobs.list(lab, &ACTIVE, first(7)).await.unwrap().next, None);
 }
 
-/// What was there when reading began is read exactly once, while newer ones are added.
+/// Items that exist when paging begins are read exactly once, while newer ones are added.
 pub async fn pages_lose_and_repeat_nothing_while_others_insert<H>(harness: &H)
 where
     H: Tenants + Subject<dyn JobRepository>,
@@ -210,7 +210,7 @@ where
     assert_eq!(items, expected);
 }
 
-/// An organization's list holds none of another's jobs, and no cursor leads to them.
+/// An organization's list has no jobs of another, and no cursor leads to them.
 pub async fn the_list_shows_no_other_organization<H>(harness: &H)
 where
     H: Tenants + Subject<dyn JobRepository>,

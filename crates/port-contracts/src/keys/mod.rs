@@ -1,4 +1,4 @@
-//! What [`ApiKeyRepository`] promises.
+//! Contract of [`ApiKeyRepository`].
 
 pub mod tenancy;
 
@@ -49,7 +49,7 @@ macro_rules! api_keys_contract {
     };
 }
 
-/// A key of an organization of its own.
+/// A key of a new organization.
 async fn stored_key<H: Tenants + Subject<dyn ApiKeyRepository>>(harness: &H) -> ApiKey {
     let lab = harness.organization("lab").await;
     let key = given::api_key(&harness.user(lab.id, "ada@example.org").await);
@@ -104,7 +104,7 @@ where
     }
 }
 
-/// A prefix that no key has finds nothing, which is no error.
+/// An unknown prefix finds nothing and is no error.
 pub async fn an_unknown_prefix_finds_nothing<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,
@@ -123,7 +123,7 @@ where
     }
 }
 
-/// A prefix that a key of any organization bears is a conflict, and that key stays.
+/// A prefix used by a key of any organization is a conflict, and that key is unchanged.
 pub async fn a_prefix_is_unique_on_the_platform<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,
@@ -141,7 +141,7 @@ where
     assert_eq!(listed(&*keys, other.id).await, []);
 }
 
-/// Of racing keys with one prefix exactly one is added, the others conflict.
+/// Of keys added concurrently with one prefix, exactly one is stored; the rest conflict.
 pub async fn of_racing_keys_with_one_prefix_one_is_added<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,
@@ -183,7 +183,7 @@ where
     }
 }
 
-/// The list is ordered by time of creation, then id, newest first, whatever the order of adding.
+/// The list is ordered by creation time, then id, newest first, in any order of insertion.
 pub async fn the_list_is_newest_first_and_total<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,
@@ -261,7 +261,7 @@ where
     assert_eq!(listed(&*keys, theirs.organization).await, [theirs.id]);
 }
 
-/// A revoked key bears the time of it, and is as it was otherwise.
+/// Revoking a key sets `revoked_at` and changes no other field.
 pub async fn revoking_notes_the_time_and_keeps_the_rest<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,
@@ -276,7 +276,7 @@ where
     assert_same(&found(&*keys, &key).await, &expected);
 }
 
-/// A key that is revoked already keeps its time, and revoking it again is no error.
+/// Revoking a revoked key succeeds and keeps the first time.
 pub async fn revoking_again_changes_nothing<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,
@@ -313,7 +313,7 @@ where
     assert_same(&found(&*keys, &theirs).await, &theirs);
 }
 
-/// Racing revocations all succeed and one of their times is kept for good.
+/// Concurrent revocations all succeed, and one of their times is stored.
 pub async fn racing_revocations_keep_one_time<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,
@@ -330,7 +330,7 @@ where
     assert_eq!(found(&*keys, &key).await.revoked_at, kept);
 }
 
-/// Uses of several keys are noted in one call, each with its own time; no use is no error.
+/// One call records the uses of several keys, each with its time; an empty call is no error.
 pub async fn a_use_is_noted<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,
@@ -356,7 +356,7 @@ where
     }
 }
 
-/// A use that is reported late leaves the later time standing.
+/// A use reported late does not overwrite a later time.
 pub async fn a_use_never_moves_back<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,
@@ -382,7 +382,7 @@ where
     assert_eq!(found(&*keys, &key).await.last_used_at, Some(at(9)));
 }
 
-/// A use of a key that does not exist is passed over; the others of the call are noted.
+/// A use of an unknown key is skipped; the rest of the call is recorded.
 pub async fn uses_of_unknown_keys_spoil_nothing<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,
@@ -396,7 +396,7 @@ where
     assert_eq!(found(&*keys, &key).await.last_used_at, Some(at(2)));
 }
 
-/// Racing calls over the same keys, in whatever order, all succeed and end with the latest times.
+/// Concurrent calls with the same keys in any order all succeed and store the latest times.
 pub async fn racing_uses_end_with_the_latest<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,

@@ -1,4 +1,4 @@
-//! What [`TenancyRepository`] promises.
+//! Contract of [`TenancyRepository`].
 
 use futures::future::join_all;
 use labdata_domain::keys::tenancy::{Organization, User};
@@ -33,7 +33,7 @@ macro_rules! tenancy_contract {
     };
 }
 
-/// A platform after installation has no organization; with one, it is not empty any more.
+/// A new installation is empty until the first organization is created.
 pub async fn a_new_platform_is_empty<H: Subject<dyn TenancyRepository>>(harness: &H) {
     let tenancy = harness.subject();
     assert!(tenancy.is_empty().await.unwrap());
@@ -89,7 +89,7 @@ pub async fn names_of_organizations_differ_by_case<H: Subject<dyn TenancyReposit
     assert_ne!(lower.id, upper.id);
 }
 
-/// Racing calls for one name all return the same organization.
+/// Concurrent calls with one name all return the same organization.
 pub async fn racing_calls_end_with_one_organization<H: Subject<dyn TenancyRepository>>(
     harness: &H,
 ) {
@@ -168,7 +168,7 @@ pub async fn an_address_may_belong_to_a_user_of_each_organization<
     );
 }
 
-/// Racing calls for one address, in whatever case, all return the same user.
+/// Concurrent calls with one address in any case all return the same user.
 pub async fn racing_calls_end_with_one_user<H: Subject<dyn TenancyRepository>>(harness: &H) {
     let tenancy = harness.subject();
     let lab = tenancy
@@ -222,7 +222,7 @@ pub async fn a_secret_is_made_of_the_first_candidate_and_stays<
     );
 }
 
-/// Secrets of different purposes have nothing to do with each other.
+/// Secrets of different purposes are independent.
 pub async fn each_purpose_has_its_own_secret<H: Subject<dyn TenancyRepository>>(harness: &H) {
     let tenancy = harness.subject();
     assert_eq!(
@@ -239,7 +239,7 @@ pub async fn each_purpose_has_its_own_secret<H: Subject<dyn TenancyRepository>>(
     );
 }
 
-/// Servers that start at once end with the same secret, and it is one of their candidates.
+/// Servers that start concurrently get the same secret, which is one of their candidates.
 pub async fn racing_calls_agree_on_a_secret<H: Subject<dyn TenancyRepository>>(harness: &H) {
     let tenancy = harness.subject();
     let candidates: Vec<[u8; 32]> = (1..=6).map(|byte| [byte; 32]).collect();
@@ -253,7 +253,7 @@ pub async fn racing_calls_agree_on_a_secret<H: Subject<dyn TenancyRepository>>(h
     assert!(candidates.contains(&winner));
 }
 
-/// A server makes its secrets before the first organization exists: the platform stays empty.
+/// Secrets can be made before the first organization exists; the platform stays empty.
 pub async fn a_secret_is_no_organization<H: Subject<dyn TenancyRepository>>(harness: &H) {
     let tenancy = harness.subject();
     tenancy.ensure_secret("signing", &[1; 32]).await.unwrap();

@@ -1,4 +1,4 @@
-//! What [`NotificationRepository`] promises of caps.
+//! Contract of [`NotificationRepository`]: caps.
 
 use futures::future::join_all;
 use labdata_domain::{
@@ -51,7 +51,8 @@ const fn daily(per_organization_and_day: u32) -> Caps {
     }
 }
 
-/// Sends one at that second under a key of its own; the refusal when a cap is reached.
+/// Sends a notification at that second under a new key, and returns the refusal if a cap is
+/// reached.
 async fn send(
     notifications: &dyn NotificationRepository,
     organization: OrganizationId,
@@ -74,7 +75,7 @@ fn refusal(result: Result<Sent, CapReached>) -> (Window, u32) {
     (reached.window, reached.retry_after_seconds)
 }
 
-/// Places are free again one by one, each an hour after it was taken, to the second.
+/// The hourly cap is a sliding window: each send stops counting after an hour, to the second.
 pub async fn the_hour_of_a_user_slides<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -98,7 +99,7 @@ where
     assert_eq!(refusal(send(3 * HOUR).await), (Window::Hour, 3_600));
 }
 
-/// The same over a day, whoever of the organization sends.
+/// The daily cap counts the sends of all users of the organization.
 pub async fn the_day_of_an_organization_slides<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -117,7 +118,7 @@ where
     assert_eq!(refusal(send(bob, DAY).await), (Window::Day, 100));
 }
 
-/// Repeats, muted sends and refused ones take no place.
+/// Repeated, muted and refused sends do not count.
 pub async fn only_delivered_sends_take_places<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -147,7 +148,7 @@ where
     assert!(send(&*notifications, lab, user, caps, HOUR).await.is_ok());
 }
 
-/// What is dropped needs no place.
+/// With the cap reached, a repeat is still deduplicated and a muted send still muted.
 pub async fn a_repeat_is_a_repeat_when_the_cap_is_reached<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -168,7 +169,7 @@ where
     refusal(send(&*notifications, lab, user, hourly(1), 1).await);
 }
 
-/// One user's full hour hinders no other; one organization's full day no other.
+/// A cap reached by one user or organization does not affect another.
 pub async fn the_hour_is_each_users_and_the_day_each_organizations<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -190,7 +191,7 @@ where
     send(theirs, eve).await.unwrap();
 }
 
-/// With both caps reached it is the later place that counts.
+/// With both caps reached, the later retry time is returned.
 pub async fn the_cap_that_takes_longest_says_when<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -206,10 +207,11 @@ where
     for seconds in [0, HOUR, DAY - 60] {
         send(seconds).await.unwrap();
     }
-    // The hour is full until a day and 59 minutes, the day until a day.
+    // The hourly cap is reached until a day and 59 minutes, the daily cap until a day.
     assert_eq!(refusal(send(DAY - 30).await), (Window::Hour, 3_570));
     send(DAY - 60 + HOUR).await.unwrap();
-    // From here on the day frees its place at a day and an hour, the hour at nearly two later.
+    // From now on the daily cap permits a send at a day and an hour, the hourly cap nearly two
+    // hours later.
     assert_eq!(refusal(send(DAY - 50 + HOUR).await), (Window::Hour, 3_590));
     let day_first = Caps {
         per_user_and_hour: 1,
@@ -227,7 +229,7 @@ where
     }
 }
 
-/// 64 at once to one user, with places for some: these are taken, all of them.
+/// Of 64 concurrent sends to one user, exactly as many as the cap permits are delivered.
 pub async fn racing_sends_fill_the_hour_exactly<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -248,7 +250,7 @@ where
     }
 }
 
-/// 64 senders at once in one organization, each of them a user.
+/// Of 64 concurrent senders in one organization, exactly as many as the daily cap permits succeed.
 pub async fn racing_senders_fill_the_day_exactly<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -289,7 +291,7 @@ where
     assert_eq!(stored, 40);
 }
 
-/// However an implementation treats caps that are far away: when one comes near, it holds.
+/// A cap holds even if an implementation skips the exact count while it is far away.
 pub async fn a_large_cap_is_as_exact_as_a_small_one<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,

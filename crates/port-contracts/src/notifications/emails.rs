@@ -1,4 +1,4 @@
-//! What [`NotificationRepository`] promises of the outbox of e-mails.
+//! Contract of [`NotificationRepository`]: the e-mail outbox.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +74,8 @@ fn sent() -> EmailFate {
     EmailFate::Sent { at: at(1) }
 }
 
-/// None with e-mail off, none for a repeat; what was sent before e-mail was on stays without.
+/// No e-mail with the channel off or for a repeat; turning it on later sends none for earlier
+/// notifications.
 pub async fn an_email_waits_only_where_it_is_wanted<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -96,7 +97,7 @@ where
     assert_eq!(ids(&claim(&*notifications, at(9), 9).await), [wanted]);
 }
 
-/// Address, notification, organization, user, and which claim it is.
+/// A claim has address, notification, organization, user and attempt number.
 pub async fn a_claim_holds_what_the_email_tells<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -120,7 +121,7 @@ where
     assert_eq!(claim.tries, 1);
 }
 
-/// A worker that dies loses it to another one when the lease ends, not before.
+/// Another worker claims the e-mail of a dead one when the lease ends, not before.
 pub async fn a_claimed_email_is_nobody_elses_until_the_lease_ends<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -140,7 +141,7 @@ where
     assert_eq!((ids(&again), again[0].claim.tries), (vec![id], 2));
 }
 
-/// However many workers claim at once, no e-mail is given twice and none is left.
+/// Concurrent workers claim every e-mail exactly once.
 pub async fn of_racing_workers_each_email_is_claimed_by_one<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -164,7 +165,7 @@ where
     assert_eq!(claimed.into_iter().collect::<BTreeSet<_>>(), waiting);
 }
 
-/// Neither what was sent nor what was given up; both are counted.
+/// Sent and abandoned e-mails are not claimed again; both are counted.
 pub async fn what_is_settled_is_never_claimed_again<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -204,7 +205,7 @@ where
     assert_eq!(none, EmailCounts::default());
 }
 
-/// Not before, whatever the lease was.
+/// A retry is not claimed before its time, even if the lease ended earlier.
 pub async fn a_retry_is_due_at_its_time<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -228,8 +229,7 @@ where
     assert_eq!((ids(&again), again[0].claim.tries), (vec![id], 2));
 }
 
-/// A worker that comes back after its lease ended has no say any more; nor has one that settles
-/// twice.
+/// A claim is settled once, and not after another worker has claimed the e-mail.
 pub async fn an_overtaken_claim_settles_nothing<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -253,7 +253,7 @@ where
     assert_eq!(notifications.count_emails(reader.0).await.unwrap().sent, 1);
 }
 
-/// In the order in which they are due.
+/// E-mails are claimed in the order in which they are due.
 pub async fn the_longest_due_are_claimed_first_up_to_the_limit<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,

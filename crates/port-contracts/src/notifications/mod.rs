@@ -1,4 +1,4 @@
-//! What [`NotificationRepository`] promises of inboxes and preferences.
+//! Contract of [`NotificationRepository`]: inboxes and preferences.
 
 pub mod caps;
 pub mod emails;
@@ -48,13 +48,13 @@ macro_rules! notifications_contract {
     };
 }
 
-/// Caps that no clause reaches.
+/// Caps too large for any clause to reach.
 pub const PLENTY: Caps = Caps {
     per_user_and_hour: 1_000_000,
     per_organization_and_day: 1_000_000,
 };
 
-/// A notification of the platform's, sent so many seconds after the beginning.
+/// A notification of the platform, sent `seconds` after the start.
 #[must_use]
 pub fn notification(dedupe_key: &str, seconds: i64) -> NewNotification {
     NewNotification {
@@ -92,7 +92,7 @@ async fn inbox(
     page.unwrap().items
 }
 
-/// Every field is kept, with and without the optional ones, the time to the microsecond.
+/// Every field is stored, with and without the optional ones, times to the microsecond.
 pub async fn a_notification_reads_back_as_it_was_sent<H>(harness: &H)
 where
     H: ApiKeys + Subject<dyn NotificationRepository>,
@@ -134,7 +134,7 @@ where
     assert_eq!(inbox(&*notifications, lab, user.id).await, [stored]);
 }
 
-/// Without a key the sender is the platform; what is optional stays empty.
+/// Without a key the sender is the platform; optional fields stay empty.
 pub async fn the_platforms_own_notification_has_no_key<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -154,7 +154,7 @@ where
     );
 }
 
-/// Neither one of another organization nor one that does not exist sends anything.
+/// A key of another organization and an unknown key send nothing.
 pub async fn a_key_that_the_organization_has_not_is_unknown<H>(harness: &H)
 where
     H: ApiKeys + Subject<dyn NotificationRepository>,
@@ -204,7 +204,7 @@ where
     assert_eq!(inbox(&*notifications, theirs, stranger).await, []);
 }
 
-/// A repeat is dropped, however much later, and whatever else it says.
+/// A repeated key is dropped at any later time and with any other content.
 pub async fn the_key_of_a_delivered_notification_is_spent_for_good<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -240,7 +240,7 @@ where
     }
 }
 
-/// Keys belong to users.
+/// Deduplication keys belong to users.
 pub async fn another_user_may_use_the_key<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -260,7 +260,8 @@ where
     }
 }
 
-/// 64 at once: one delivered, 63 deduplicated; also when there is but one place.
+/// Of 64 concurrent sends with one key, one is delivered and 63 are deduplicated, even if the cap
+/// permits only one.
 pub async fn of_sends_racing_with_one_key_one_is_delivered<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -322,7 +323,7 @@ where
     assert!(matches!(send("a").await, Sent::Delivered(_)));
 }
 
-/// Neither another user of the organization nor another organization sees it.
+/// Neither another user of the organization nor another organization sees a notification.
 pub async fn an_inbox_shows_no_other_users_notifications<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -368,7 +369,7 @@ async fn sent(
     sent.into_iter().map(|(_, id)| id).collect()
 }
 
-/// Newest first; of the same time the greater id first. A page ends where it should.
+/// The inbox is listed newest first, then by descending id, with any page size.
 pub async fn the_inbox_is_newest_first_and_total<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -391,7 +392,7 @@ where
     assert_eq!(page.next, None, "a full last page has no next");
 }
 
-/// What is sent meanwhile is newer, and moves nothing.
+/// Notifications sent during paging are newer and shift no page.
 pub async fn pages_lose_and_repeat_nothing_while_others_send<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -409,7 +410,7 @@ where
     assert_eq!(ids, expected);
 }
 
-/// Reading twice keeps the first time; unread and read again gets a new one.
+/// Marking as read twice keeps the first time; unread and read again gets a new one.
 pub async fn marking_keeps_the_first_time_and_unmarking_forgets_it<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -454,7 +455,7 @@ where
     assert_eq!(inbox(&*notifications, ours, ada).await[0].read_at, None);
 }
 
-/// The unread ones are listed in the same order, and counted.
+/// The unread filter lists in the same order and counts the unread ones.
 pub async fn only_what_is_unread_is_listed_and_counted<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -478,7 +479,7 @@ where
     assert_eq!(notifications.count_unread(lab, user).await.unwrap(), 3);
 }
 
-/// Inbox on, e-mail off.
+/// By default the inbox is on and e-mail is off.
 pub async fn preferences_are_the_default_ones_until_changed<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -496,7 +497,7 @@ where
     assert_eq!(changed, preferences, "a change of nothing");
 }
 
-/// What a change does not name stays; another user's are their own.
+/// A change keeps channels that it does not name, and the preferences of other users.
 pub async fn a_change_leaves_other_channels_and_other_users_alone<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
@@ -519,7 +520,7 @@ where
     assert_eq!(others, Preferences::default());
 }
 
-/// One turns the inbox off, the other e-mail on: in the end both are so.
+/// Concurrent changes of different channels both take effect.
 pub async fn racing_changes_of_different_channels_are_all_kept<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,

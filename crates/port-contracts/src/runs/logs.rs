@@ -1,4 +1,4 @@
-//! What [`RunLogStore`] promises.
+//! Contract of [`RunLogStore`].
 
 use labdata_domain::ids::{ExecutionId, OrganizationId};
 use labdata_ports::runs::{
@@ -39,7 +39,7 @@ pub trait Logs: Runs + Subject<dyn RunLogStore> {
 
 impl<H: Runs + Subject<dyn RunLogStore>> Logs for H {}
 
-/// All pieces from an offset on: where each begins, and what it holds, gaps between them.
+/// Reads all pieces from an offset on, with the start of each.
 async fn pieces<H: Logs>(
     harness: &H,
     organization: OrganizationId,
@@ -68,7 +68,7 @@ async fn append<H: Logs>(harness: &H, claim: RunClaim, bytes: &[u8]) {
     assert!(harness.logs().append(claim, 0, bytes).await.unwrap());
 }
 
-/// Also from within what was written at once; at the end there is nothing.
+/// A log is readable from any offset, even within one write; at its end there is nothing.
 pub async fn a_log_is_read_from_any_offset<H: Logs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await.claim;
@@ -90,7 +90,7 @@ pub async fn a_log_is_read_from_any_offset<H: Logs>(harness: &H) {
     }
 }
 
-/// NUL and broken UTF-8 among them.
+/// All bytes are stored, NUL and invalid UTF-8 included.
 pub async fn bytes_that_are_no_text_are_kept<H: Logs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await.claim;
@@ -100,7 +100,7 @@ pub async fn bytes_that_are_no_text_are_kept<H: Logs>(harness: &H) {
     assert_eq!(pieces(harness, lab, run.execution, 0).await, [(0, bytes)]);
 }
 
-/// What follows them is found behind the gap.
+/// Output that follows dropped bytes is found after the gap.
 pub async fn skipped_bytes_are_a_gap<H: Logs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await.claim;
@@ -112,7 +112,7 @@ pub async fn skipped_bytes_are_a_gap<H: Logs>(harness: &H) {
     assert_eq!(behind, [(106, b"after".to_vec())]);
 }
 
-/// At least [`LOG_KEPT`] of each, and not much more in all.
+/// At least [`LOG_KEPT`] bytes of each stream are stored, and not much more overall.
 pub async fn of_a_long_log_beginning_and_end_are_kept<H: Logs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await.claim;
@@ -137,7 +137,7 @@ pub async fn of_a_long_log_beginning_and_end_are_kept<H: Logs>(harness: &H) {
     assert!(harness.logs().append(run, 0, &too_much).await.is_err());
 }
 
-/// Once another one holds the run, which writes on where the first one stopped.
+/// A worker that lost the run appends nothing; the next one continues at the same offset.
 pub async fn a_lost_worker_writes_nothing_more<H: Logs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let lost = claimed(harness, lab, at(0)).await.claim;
@@ -151,7 +151,7 @@ pub async fn a_lost_worker_writes_nothing_more<H: Logs>(harness: &H) {
     assert_eq!(pieces(harness, lab, lost.execution, 0).await, expected);
 }
 
-/// What a script says when it is told to end is part of its log.
+/// Output after a cancel is part of the log.
 pub async fn the_last_holder_writes_on_after_a_cancel<H: Logs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await.claim;
@@ -162,7 +162,7 @@ pub async fn the_last_holder_writes_on_after_a_cancel<H: Logs>(harness: &H) {
     assert_eq!(pieces(harness, lab, run.execution, 0).await, expected);
 }
 
-/// Like that of an execution that does not exist.
+/// The log of another organization's run is answered like that of an unknown execution.
 pub async fn the_log_of_another_organization_is_empty<H: Logs>(harness: &H) {
     let (ours, theirs) = harness.two_organizations().await;
     let run = claimed(harness, theirs, at(0)).await.claim;

@@ -1,8 +1,8 @@
-//! What [`JobRunner`] promises.
+//! Contract of [`JobRunner`].
 //!
-//! The scripts keep to statements that a fake can understand too, one a line: `import …`,
+//! The scripts use only statements that a fake can interpret, one per line: `import …`,
 //! `print("…")`, `print(os.environ["…"])`, `print("…", file=sys.stderr)`, `sys.exit(…)`,
-//! `time.sleep(…)`, which in these scripts means "until somebody ends it".
+//! `time.sleep(…)`, which in these scripts means "until it is ended from outside".
 
 pub mod logs;
 pub mod queue;
@@ -41,7 +41,7 @@ macro_rules! runs_contract {
     };
 }
 
-/// A script that prints a line and then goes on until somebody ends it.
+/// A script that prints a line and then runs until it is ended from outside.
 const ENDLESS: &str = "import time\nprint(\"begun\", flush=True)\ntime.sleep(3600)\n";
 
 /// A run of that script, not submitted yet.
@@ -100,7 +100,7 @@ async fn run(runner: &dyn JobRunner, script: &str) -> (RunId, RunEnd) {
     (spec.run, end_of(runner, spec.run).await)
 }
 
-/// A script that does what it should ends with exit code 0 and what it printed.
+/// A successful script ends with exit code 0 and its output.
 pub async fn a_script_that_ends_well_ends_with_exit_code_0<H: Subject<dyn JobRunner>>(harness: &H) {
     let runner = harness.subject();
     let (id, end) = run(&*runner, "print(\"measured\")\n").await;
@@ -165,7 +165,7 @@ pub async fn a_run_that_is_submitted_again_is_the_same_run<H: Subject<dyn JobRun
     runner.reap(spec.run).await.unwrap();
 }
 
-/// Of several callers that submit a run at once, each succeeds, and the script runs once.
+/// Concurrent submits of one run all succeed, and the script runs once.
 pub async fn racing_submissions_start_one_run<H: Subject<dyn JobRunner>>(harness: &H) {
     let runner = harness.subject();
     let spec = spec("print(\"once\")\n");
@@ -177,7 +177,7 @@ pub async fn racing_submissions_start_one_run<H: Subject<dyn JobRunner>>(harness
     runner.reap(spec.run).await.unwrap();
 }
 
-/// Attempts at one execution have nothing to do with each other.
+/// Attempts at one execution are independent.
 pub async fn another_attempt_is_another_run<H: Subject<dyn JobRunner>>(harness: &H) {
     let runner = harness.subject();
     let first = spec("print(\"first\")\n");
@@ -195,7 +195,7 @@ pub async fn another_attempt_is_another_run<H: Subject<dyn JobRunner>>(harness: 
     runner.reap(second.run).await.unwrap();
 }
 
-/// A log can be read from any offset up to its end, which the view tells; behind it is nothing.
+/// A log is readable from any offset up to its end, which the view shows.
 pub async fn the_log_is_read_from_any_offset<H: Subject<dyn JobRunner>>(harness: &H) {
     let runner = harness.subject();
     let (id, _) = run(&*runner, "print(\"0123456789\")\nprint(\"abc\")\n").await;
@@ -254,7 +254,7 @@ pub async fn cancelling_a_run_that_has_ended_changes_nothing<H: Subject<dyn JobR
     runner.reap(id).await.unwrap();
 }
 
-/// A script that goes on when its time is over is ended.
+/// A script that exceeds its timeout is ended.
 pub async fn a_run_over_its_time_has_timed_out<H: Subject<dyn JobRunner>>(harness: &H) {
     let runner = harness.subject();
     let mut spec = spec(ENDLESS);
@@ -265,7 +265,7 @@ pub async fn a_run_over_its_time_has_timed_out<H: Subject<dyn JobRunner>>(harnes
     runner.reap(spec.run).await.unwrap();
 }
 
-/// A dependency that cannot be had is told apart from a script that fails.
+/// A dependency that cannot be installed differs from a script that fails.
 pub async fn dependencies_that_do_not_exist_fail_the_preparation<H: Subject<dyn JobRunner>>(
     harness: &H,
 ) {
@@ -298,7 +298,7 @@ pub async fn a_run_that_nobody_submitted_is_lost<H: Subject<dyn JobRunner>>(harn
     runner.reap(run).await.unwrap();
 }
 
-/// Nothing is left of a run that was reaped; other runs stay.
+/// Reaping removes everything of the run, and nothing of other runs.
 pub async fn a_reaped_run_is_not_known_and_reaping_repeats<H: Subject<dyn JobRunner>>(harness: &H) {
     let runner = harness.subject();
     let (gone, _) = run(&*runner, "print(\"gone\")\n").await;
@@ -312,7 +312,7 @@ pub async fn a_reaped_run_is_not_known_and_reaping_repeats<H: Subject<dyn JobRun
     runner.reap(kept).await.unwrap();
 }
 
-/// A run can be reaped while it runs; whoever waits for it learns that it is lost.
+/// A run can be reaped while it runs; a waiting caller learns that it is lost.
 pub async fn a_run_that_runs_can_be_reaped<H: Subject<dyn JobRunner>>(harness: &H) {
     let runner = harness.subject();
     let spec = spec(ENDLESS);
@@ -322,7 +322,7 @@ pub async fn a_run_that_runs_can_be_reaped<H: Subject<dyn JobRunner>>(harness: &
     assert_eq!(runner.wait(spec.run, &view).await.unwrap(), RunView::lost());
 }
 
-/// A NUL or a name with `=` is refused; nothing begins.
+/// An environment with a NUL or a name with `=` is refused, and nothing starts.
 pub async fn an_environment_that_no_process_can_have_is_refused<H: Subject<dyn JobRunner>>(
     harness: &H,
 ) {

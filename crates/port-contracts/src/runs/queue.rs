@@ -1,4 +1,4 @@
-//! What [`RunQueue`] promises of runs that wait and run.
+//! Contract of [`RunQueue`]: queued and running runs.
 
 use std::collections::BTreeSet;
 
@@ -47,10 +47,10 @@ macro_rules! run_queue_contract {
     };
 }
 
-/// How long a claim holds in clauses.
+/// Lease of a claim in clauses.
 pub const LEASE: Duration = Duration::seconds(20);
 
-/// How long a run may take in clauses.
+/// Timeout of a run in clauses.
 pub const TIMEOUT: Duration = Duration::minutes(60);
 
 /// A harness in which jobs can be run.
@@ -66,7 +66,7 @@ pub trait Runs:
         Subject::<dyn RunQueue>::subject(self)
     }
 
-    /// Where its executions are kept.
+    /// The executions of the runs.
     fn executions(&self) -> std::sync::Arc<dyn ExecutionRepository> {
         Subject::<dyn ExecutionRepository>::subject(self)
     }
@@ -108,7 +108,7 @@ pub(crate) async fn queued<H: Runs>(
     harness.queue().enqueue(organization, &run).await.unwrap()
 }
 
-/// What one claim gets at that time.
+/// Claims runs at that time.
 pub(crate) async fn claim<H: Runs>(
     harness: &H,
     now: OffsetDateTime,
@@ -130,7 +130,7 @@ pub(crate) async fn claimed<H: Runs>(
     claimed
 }
 
-/// Every field is kept, and it waits.
+/// A queued run has every field and the state `queued`.
 pub async fn a_queued_run_reads_back_as_it_was_asked_for<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let job = harness.job(lab, "parse \"Gen5\"").await;
@@ -164,7 +164,7 @@ pub async fn a_queued_run_reads_back_as_it_was_asked_for<H: Runs>(harness: &H) {
     assert_eq!(executions.started_by(lab, run.id).await.unwrap(), user);
 }
 
-/// What is another organization's is not found, and nothing is queued.
+/// A job or file of another organization is not found, and nothing is queued.
 pub async fn a_run_needs_a_job_a_user_and_a_source_of_its_organization<H: Runs>(harness: &H) {
     let (ours, theirs) = harness.two_organizations().await;
     let our_job = harness.job(ours, "parse").await.id;
@@ -188,7 +188,7 @@ pub async fn a_run_needs_a_job_a_user_and_a_source_of_its_organization<H: Runs>(
     assert_eq!(claim(harness, at(1), 10).await.len(), 1);
 }
 
-/// Of all organizations the runs that were queued first, and no more than asked for.
+/// A claim takes the runs queued first, across organizations, at most `limit`.
 pub async fn the_oldest_runs_are_claimed_first<H: Runs>(harness: &H) {
     let (ours, theirs) = harness.two_organizations().await;
     let third = queued(harness, ours, at(30)).await.id;
@@ -209,7 +209,7 @@ pub async fn the_oldest_runs_are_claimed_first<H: Runs>(harness: &H) {
     assert_eq!(claim(harness, at(40), 2).await, []);
 }
 
-/// Whoever has queued many runs does not keep the others waiting.
+/// An organization with many queued runs does not delay the rest.
 pub async fn organizations_take_turns<H: Runs>(harness: &H) {
     let (many, few) = harness.two_organizations().await;
     for second in 0..90 {
@@ -223,16 +223,16 @@ pub async fn organizations_take_turns<H: Runs>(harness: &H) {
         claimed.map(|run| run.claim.organization).collect()
     };
     assert_eq!(turn(2).await, [many, few]);
-    // One of each is running: the older one is next, and then whoever has fewer.
+    // One of each is running: the older one is next, then the organization with fewer.
     assert_eq!(turn(1).await, [many]);
     assert_eq!(turn(1).await, [few]);
     assert_eq!(turn(3).await, [many, many, few]);
-    // Nobody else waits any more.
+    // No other organization has queued runs.
     assert_eq!(turn(90).await.len(), 86);
     assert_eq!(turn(1).await, []);
 }
 
-/// It runs from the time of the claim, its deadline is the timeout's end, and it reads back so.
+/// A claimed run starts at the time of the claim, and its deadline is the end of its timeout.
 pub async fn a_claimed_run_is_running_within_its_timeout<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let user = harness.user(lab, "somebody@example.org").await.id;
@@ -251,7 +251,7 @@ pub async fn a_claimed_run_is_running_within_its_timeout<H: Runs>(harness: &H) {
     assert_eq!(kept, running);
 }
 
-/// However many workers ask at once, no run is given out twice and none is forgotten.
+/// Concurrent workers claim every run exactly once.
 pub async fn racing_workers_claim_each_run_once<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let mut waiting = BTreeSet::new();
@@ -271,7 +271,7 @@ pub async fn racing_workers_claim_each_run_once<H: Runs>(harness: &H) {
     assert_eq!(given_out.into_iter().collect::<BTreeSet<_>>(), waiting);
 }
 
-/// The sweeper of scripts that run elsewhere does not fail it: its worker does.
+/// The sweeper of off-platform executions does not fail a run; its worker does.
 pub async fn a_run_past_its_deadline_is_left_to_its_worker<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let claimed = claimed(harness, lab, at(0)).await;
@@ -282,7 +282,7 @@ pub async fn a_run_past_its_deadline_is_left_to_its_worker<H: Runs>(harness: &H)
     assert_eq!(kept, claimed.execution);
 }
 
-/// Closing is refused, whatever its state.
+/// A run on the platform cannot be closed in any state.
 pub async fn nobody_closes_a_run_from_outside<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let running = claimed(harness, lab, at(0)).await.execution;
@@ -299,7 +299,7 @@ pub async fn nobody_closes_a_run_from_outside<H: Runs>(harness: &H) {
     }
 }
 
-/// One that waits, or has ended, takes none.
+/// A queued or ended run accepts no writes.
 pub async fn only_a_running_run_accepts_writes<H>(harness: &H)
 where
     H: Runs + DataHarness + Subject<dyn DataStore>,
@@ -331,7 +331,7 @@ where
     );
 }
 
-/// Whoever subscribed before is told, also when the news came before the wait.
+/// An earlier subscriber is notified, even if the notification came before it waited.
 pub async fn whoever_waits_hears_of_a_queued_run<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let mut news = harness.queue().subscribe(RunNews::Queued);
@@ -339,7 +339,7 @@ pub async fn whoever_waits_hears_of_a_queued_run<H: Runs>(harness: &H) {
     news.next().await;
 }
 
-/// A cancel is announced, and so is any other end.
+/// Subscribers are notified of a cancel and of any other end.
 pub async fn whoever_waits_hears_of_a_run_that_ended<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let waiting = queued(harness, lab, at(0)).await.id;

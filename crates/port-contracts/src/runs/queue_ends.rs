@@ -1,4 +1,4 @@
-//! What [`RunQueue`](labdata_ports::runs::RunQueue) promises of runs that end, and of workers that are lost.
+//! Contract of [`RunQueue`](labdata_ports::runs::RunQueue): ends of runs and lost workers.
 
 use futures::future::join_all;
 use labdata_domain::{
@@ -45,7 +45,7 @@ macro_rules! run_queue_ends_contract {
     };
 }
 
-/// The end of a script that did what it should.
+/// The end of a successful script.
 fn completed() -> RunEnd {
     RunEnd {
         exit_code: Some(0),
@@ -61,7 +61,7 @@ async fn kept<H: Runs>(harness: &H, claim: RunClaim) -> Execution {
         .unwrap()
 }
 
-/// State, time, error and exit code; the answer is what reads back.
+/// An end sets state, time, error and exit code, and returns what a read returns.
 pub async fn finishing_stores_how_the_run_ended<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let failed = RunEnd {
@@ -99,7 +99,7 @@ pub async fn finishing_stores_how_the_run_ended<H: Runs>(harness: &H) {
     }
 }
 
-/// A second end is refused and changes nothing, and the run is not given out again.
+/// A second end is refused and changes nothing, and the run is not claimed again.
 pub async fn a_run_is_finished_once<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await;
@@ -115,7 +115,7 @@ pub async fn a_run_is_finished_once<H: Runs>(harness: &H) {
     assert_eq!(expired, labdata_ports::runs::ExpiredRuns::default());
 }
 
-/// As long as its worker gives a sign of life it is left alone.
+/// A run whose worker renews its lease is not lost.
 pub async fn a_renewed_lease_does_not_end<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await;
@@ -129,7 +129,7 @@ pub async fn a_renewed_lease_does_not_end<H: Runs>(harness: &H) {
     assert_eq!(queue.expire(at(40) + LEASE, 10).await.unwrap().requeued, 1);
 }
 
-/// The first loss puts it back into the queue as it was, the second one fails it.
+/// The first lost worker puts the run back into the queue, the second fails it.
 pub async fn a_run_whose_worker_is_lost_is_tried_once_more<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let user = harness.user(lab, "somebody@example.org").await.id;
@@ -155,7 +155,8 @@ pub async fn a_run_whose_worker_is_lost_is_tried_once_more<H: Runs>(harness: &H)
     assert_eq!(claim(harness, at(90), 1).await, []);
 }
 
-/// Neither while the run waits again nor while another worker runs it.
+/// A lost worker can change nothing of the run, neither while it is queued again nor while another
+/// worker runs it.
 pub async fn a_lost_worker_can_do_nothing_about_the_run<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let user = harness.user(lab, "ada@example.org").await;
@@ -179,7 +180,7 @@ pub async fn a_lost_worker_can_do_nothing_about_the_run<H: Runs>(harness: &H) {
     }
 }
 
-/// However often it is released, a lost worker afterwards is the first one.
+/// Releases of a run do not count as lost workers.
 pub async fn a_released_run_begins_anew_and_has_lost_no_worker<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let waiting = queued(harness, lab, at(0)).await;
@@ -195,7 +196,7 @@ pub async fn a_released_run_begins_anew_and_has_lost_no_worker<H: Runs>(harness:
     assert_eq!(queue.expire(at(20) + LEASE, 10).await.unwrap().requeued, 1);
 }
 
-/// Runs of the platform and of scripts elsewhere; what was cancelled is not given out.
+/// Runs and off-platform executions can be cancelled; a cancelled run is not claimed.
 pub async fn what_waits_or_runs_can_be_cancelled<H: Runs + Executions>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let running = claimed(harness, lab, at(0)).await.execution;
@@ -215,7 +216,7 @@ pub async fn what_waits_or_runs_can_be_cancelled<H: Runs + Executions>(harness: 
     assert_eq!(claim(harness, at(6), 10).await, []);
 }
 
-/// Not even a second time; it stays as it is.
+/// An ended execution cannot be cancelled and is unchanged.
 pub async fn what_has_ended_cannot_be_cancelled<H: Runs + Executions>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let queue = harness.queue();
@@ -247,7 +248,7 @@ pub async fn what_has_ended_cannot_be_cancelled<H: Runs + Executions>(harness: &
     }
 }
 
-/// Its next sign of life, and whatever it found, is refused.
+/// The heartbeat and the result of the worker of a cancelled run are refused.
 pub async fn the_worker_of_a_cancelled_run_learns_of_it<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await.claim;
@@ -259,7 +260,7 @@ pub async fn the_worker_of_a_cancelled_run_learns_of_it<H: Runs>(harness: &H) {
     assert_eq!(kept(harness, run).await, cancelled);
 }
 
-/// It is not found, like one that does not exist, and goes on.
+/// Another organization's run is not found and is not cancelled.
 pub async fn another_organizations_execution_cannot_be_cancelled<H: Runs>(harness: &H) {
     let (ours, theirs) = harness.two_organizations().await;
     let run = claimed(harness, theirs, at(0)).await;
@@ -273,7 +274,7 @@ pub async fn another_organizations_execution_cannot_be_cancelled<H: Runs>(harnes
     assert_eq!(kept(harness, run.claim).await, run.execution);
 }
 
-/// Both callers learn who won.
+/// If an end and a cancel are concurrent, both callers learn which one won.
 pub async fn of_a_finish_and_a_cancel_exactly_one_wins<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let queue = harness.queue();
@@ -293,7 +294,7 @@ pub async fn of_a_finish_and_a_cancel_exactly_one_wins<H: Runs>(harness: &H) {
     }
 }
 
-/// However many servers sweep at once, each loss counts once.
+/// Concurrent sweepers count each lost worker once.
 pub async fn racing_sweepers_take_each_run_once<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     for second in 0..6 {
@@ -333,7 +334,7 @@ async fn revoked<H: Runs>(harness: &H, key: &ApiKey) -> Option<time::OffsetDateT
         .revoked_at
 }
 
-/// A finish, a cancel, a release and a loss revoke the run's keys, and no others.
+/// A finish, a cancel, a release and a loss revoke the run's keys, and no other keys.
 pub async fn keys_die_with_the_hold_on_the_run<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let queue = harness.queue();
@@ -365,7 +366,7 @@ pub async fn keys_die_with_the_hold_on_the_run<H: Runs>(harness: &H) {
     assert_eq!(revoked(harness, &others).await, None);
 }
 
-/// The events that wait, taken.
+/// Takes the pending events.
 async fn told<H: Subject<dyn EventOutbox>>(harness: &H) -> Vec<(OrganizationId, EventKind)> {
     let outbox = Subject::<dyn EventOutbox>::subject(harness);
     let events: Vec<Event> = outbox.take(100).await.unwrap();
@@ -373,7 +374,7 @@ async fn told<H: Subject<dyn EventOutbox>>(harness: &H) -> Vec<(OrganizationId, 
     told.map(|event| (event.organization, event.kind)).collect()
 }
 
-/// Of runs and of scripts elsewhere; a run that goes back into the queue has not ended.
+/// Every end of a run or off-platform execution stores an event; requeueing a run stores none.
 pub async fn every_end_is_told_of_once<H: Runs + Executions>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let queue = harness.queue();

@@ -1,4 +1,4 @@
-//! What [`EventOutbox`] and the repositories that store events promise.
+//! Contract of [`EventOutbox`] and of the repositories that store events.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ async fn take<H: Events>(harness: &H, limit: u32) -> Vec<Event> {
     outbox.take(limit).await.unwrap()
 }
 
-/// What the waiting events tell; they are taken.
+/// Takes the pending events and returns what they report.
 async fn told<H: Events>(harness: &H) -> Vec<(OrganizationId, EventKind, time::OffsetDateTime)> {
     let events = take(harness, 100).await;
     let told = events.into_iter();
@@ -85,7 +85,7 @@ pub async fn a_file_that_is_recorded_with_its_bytes_is_told_of_once<H: Events>(h
     assert_eq!(told(harness).await, [expected]);
 }
 
-/// A file that takes the record of an unfinished upload over is told of by that record's id.
+/// The event of a file that takes over the record of an unfinished upload has that record's id.
 pub async fn a_file_that_takes_an_awaiting_record_over_is_told_of_by_its_id<H: Events>(
     harness: &H,
 ) {
@@ -113,7 +113,7 @@ pub async fn what_awaits_its_bytes_or_is_refused_is_not_told_of<H: Events>(harne
     assert_eq!(told(harness).await, []);
 }
 
-/// Of racing confirmations one event comes.
+/// Concurrent confirmations store one event.
 pub async fn of_racing_confirmations_one_event_is_stored<H: Events>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let files = files(harness);
@@ -129,7 +129,7 @@ pub async fn of_racing_confirmations_one_event_is_stored<H: Events>(harness: &H)
     assert_eq!(told(harness).await, [expected]);
 }
 
-/// Of racing uploads of one path one event comes.
+/// Concurrent uploads of one path store one event.
 pub async fn of_racing_uploads_of_a_path_one_event_is_stored<H: Events>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
@@ -140,7 +140,7 @@ pub async fn of_racing_uploads_of_a_path_one_event_is_stored<H: Events>(harness:
     assert_eq!(told(harness).await, [expected]);
 }
 
-/// A file that is deleted before anybody acted on its event triggers nothing.
+/// A file that is deleted before its event is handled triggers nothing.
 pub async fn the_event_of_a_deleted_file_goes_with_it<H: Events>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
@@ -153,7 +153,7 @@ pub async fn the_event_of_a_deleted_file_goes_with_it<H: Events>(harness: &H) {
     assert_eq!(told(harness).await, [expected]);
 }
 
-/// Events come by age, those of all organizations, no more than were asked for, and each once.
+/// Events of all organizations are taken oldest first, at most `limit`, each once.
 pub async fn the_oldest_events_are_taken_first_up_to_the_limit<H: Events>(harness: &H) {
     let (ours, theirs) = harness.two_organizations().await;
     let files = files(harness);
@@ -181,7 +181,7 @@ pub async fn the_oldest_events_are_taken_first_up_to_the_limit<H: Events>(harnes
     assert_eq!(take(harness, 2).await, []);
 }
 
-/// Racing takers share the events: none is lost, none comes twice.
+/// Concurrent takers share the events: none is lost, none is taken twice.
 pub async fn of_racing_takers_one_gets_each_event<H: Events>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
@@ -193,7 +193,7 @@ pub async fn of_racing_takers_one_gets_each_event<H: Events>(harness: &H) {
     }
     let (mut seen, mut ids): (Vec<FileId>, BTreeSet<EventId>) = Default::default();
     loop {
-        // A taker passes over what another one is taking, so a round may leave some.
+        // A taker skips rows locked by another, so a round may leave some.
         let round = join_all((0..4).map(|_| take(harness, 2))).await.concat();
         if round.is_empty() {
             break;

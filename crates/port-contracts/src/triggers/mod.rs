@@ -1,4 +1,4 @@
-//! What [`TriggerStore`] promises.
+//! Contract of [`TriggerStore`].
 
 pub mod events;
 
@@ -59,7 +59,7 @@ macro_rules! triggers_contract {
     };
 }
 
-/// A harness with everything that triggers need.
+/// A harness with all prerequisites of triggers.
 pub trait Triggers:
     Files
     + Instruments
@@ -80,7 +80,7 @@ impl<
 {
 }
 
-/// Ids for runs.
+/// Makes ids for runs.
 pub(crate) struct Ids;
 
 impl IdSource for Ids {
@@ -93,7 +93,7 @@ impl IdSource for Ids {
     }
 }
 
-/// A laboratory with its user.
+/// An organization with a user.
 struct Lab<'a, H> {
     harness: &'a H,
     user: User,
@@ -163,7 +163,7 @@ impl<'a, H: Triggers> Lab<'a, H> {
         added.unwrap();
     }
 
-    /// Acts on everything that waits; how many runs that made.
+    /// Handles all pending events and returns the number of runs started.
     async fn act(&self) -> u32 {
         let mut runs = 0;
         loop {
@@ -181,7 +181,7 @@ impl<'a, H: Triggers> Lab<'a, H> {
         fired.runs
     }
 
-    /// Takes all runs that wait, of all organizations.
+    /// Takes all queued runs of all organizations.
     async fn claim(&self) -> Vec<ClaimedRun> {
         let (lease, timeout) = (Duration::hours(1), Duration::hours(1));
         self.queue
@@ -209,7 +209,7 @@ fn jobs_of(runs: &[ClaimedRun]) -> BTreeSet<JobId> {
     runs.iter().map(|run| run.execution.job_id).collect()
 }
 
-/// One run is queued: of the current version, with the defaults of its parameters, about the file.
+/// A matching file queues one run of the current version with default parameters and the file.
 pub async fn a_matching_file_is_one_run_in_the_name_of_who_set_the_trigger<H: Triggers>(
     harness: &H,
 ) {
@@ -228,7 +228,7 @@ pub async fn a_matching_file_is_one_run_in_the_name_of_who_set_the_trigger<H: Tr
     assert_eq!((run.source, run.parameters.len()), (None, 1));
 }
 
-/// A file that no trigger waits for runs nothing, also not when a trigger is set later.
+/// A file without a matching trigger starts nothing, even if a trigger is set later.
 pub async fn files_that_do_not_match_are_forgotten<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     let other = lab.harness.instrument(lab.user.organization, "other").await;
@@ -246,7 +246,7 @@ pub async fn files_that_do_not_match_are_forgotten<H: Triggers>(harness: &H) {
     assert_eq!(lab.act().await, 0);
 }
 
-/// A trigger rests while its job is archived, and hears of its own organization only.
+/// A trigger does not fire while its job is archived, nor for events of another organization.
 pub async fn archived_jobs_and_other_organizations_do_not_run<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     let others = Lab::named(harness, "another lab").await;
@@ -284,7 +284,7 @@ pub async fn every_job_that_waits_for_a_file_runs<H: Triggers>(harness: &H) {
     assert_eq!(jobs_of(&lab.claim().await), expected);
 }
 
-/// What is gone when its event is read runs nothing, and stops nobody.
+/// The event of a deleted file starts no run and does not block later events.
 pub async fn a_file_that_was_deleted_meanwhile_triggers_nothing<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     lab.job("parse", Category::FileUploaded, json!({})).await;
@@ -295,8 +295,7 @@ pub async fn a_file_that_was_deleted_meanwhile_triggers_nothing<H: Triggers>(har
     assert_eq!(file_of(&lab.claim().await[0]), Some(stays));
 }
 
-/// However many files are confirmed at once, and with several workers, each that matches is run
-/// once.
+/// Each of many files confirmed concurrently starts one run, even with several workers.
 pub async fn of_a_thousand_files_each_is_one_run_with_two_workers<H: Triggers>(harness: &H) {
     const FILES: usize = 1_000;
     let lab = Lab::new(harness).await;
@@ -344,7 +343,7 @@ pub async fn of_a_thousand_files_each_is_one_run_with_two_workers<H: Triggers>(h
     assert_eq!(ran, expected);
 }
 
-/// A worker that dies while it acts has done nothing or everything; the next one does the rest.
+/// The effects of a worker that dies are all or nothing; the next one does the rest.
 pub async fn what_is_given_up_halfway_is_done_by_the_next<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     lab.job("parse", Category::FileUploaded, json!({})).await;
@@ -355,7 +354,7 @@ pub async fn what_is_given_up_halfway_is_done_by_the_next<H: Triggers>(harness: 
     for steps in 0..40 {
         let mut act = lab.triggers.act_on_events(&Ids, at(5), 2);
         for _ in 0..steps {
-            // Others get their turn, so that answers of the store arrive.
+            // Yields, so that responses of the store arrive.
             if futures::poll!(&mut act).is_ready() {
                 break;
             }
@@ -378,7 +377,7 @@ pub async fn what_is_given_up_halfway_is_done_by_the_next<H: Triggers>(harness: 
     assert_eq!(ran, expected);
 }
 
-/// Each file that a finished execution left is one run, which names the execution.
+/// Each output file of an ended execution starts one run, which names the execution.
 pub async fn each_output_of_an_execution_is_a_run_that_knows_its_source<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     let source = lab.job("source", Category::FileUploaded, json!({})).await;
@@ -402,7 +401,7 @@ pub async fn each_output_of_an_execution_is_a_run_that_knows_its_source<H: Trigg
     }
 }
 
-/// An execution that left no file is one run without a file.
+/// An ended execution without output files starts one run without a file.
 pub async fn an_execution_without_output_is_one_run_without_file<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     let source = lab.job("source", Category::FileUploaded, json!({})).await;
@@ -421,7 +420,7 @@ pub async fn an_execution_without_output_is_one_run_without_file<H: Triggers>(ha
     );
 }
 
-/// Completed, unless other statuses are given.
+/// The default status is completed.
 pub async fn only_the_statuses_that_are_asked_for_count<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     let source = lab.job("source", Category::FileUploaded, json!({})).await;
@@ -441,7 +440,7 @@ pub async fn only_the_statuses_that_are_asked_for_count<H: Triggers>(harness: &H
     }
 }
 
-/// However it ended: its script closed it, somebody cancelled it, or its time was over.
+/// Every end fires triggers: closed by the script, cancelled, or timed out.
 pub async fn an_execution_that_ends_elsewhere_fires_as_a_run_does<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     let organization = lab.user.organization;
@@ -481,7 +480,7 @@ pub async fn an_execution_that_ends_elsewhere_fires_as_a_run_does<H: Triggers>(h
     assert_eq!(followed, expected);
 }
 
-/// A job does not run on what it made itself, directly or through others.
+/// A job is not triggered by its own files, directly or through other jobs.
 pub async fn jobs_that_trigger_each_other_come_to_an_end<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     let one = lab.job("one", Category::FileUploaded, json!({})).await;
@@ -503,7 +502,7 @@ pub async fn jobs_that_trigger_each_other_come_to_an_end<H: Triggers>(harness: &
     ran.sort_unstable();
     let mut expected = vec![one.id, one.id, two.id, two.id];
     expected.sort_unstable();
-    // Each on the plate, and on what the other made of the plate.
+    // Each runs on the plate and on the file that the other made from it.
     assert_eq!(ran, expected);
 }
 
@@ -511,7 +510,7 @@ fn daily(hour: u32) -> Value {
     json!({"cron": format!("0 {hour} * * *"), "timezone": "Europe/Berlin"})
 }
 
-/// Nothing before the tick, one run at it, nothing until the next.
+/// A schedule starts nothing before its tick, one run at it, and nothing until the next.
 pub async fn a_schedule_fires_at_its_tick_and_moves_on<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     let job = lab.job("daily", Category::Schedule, daily(9)).await;
@@ -527,8 +526,7 @@ pub async fn a_schedule_fires_at_its_tick_and_moves_on<H: Triggers>(harness: &H)
     assert_eq!(lab.tick(tick + Duration::days(1)).await, 1);
 }
 
-/// After a while in which nobody looked, all ticks that passed are one run, and the next one is
-/// the next after now.
+/// Missed ticks start one run together, and the next tick is the first after now.
 pub async fn missed_ticks_fire_once<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     lab.job("daily", Category::Schedule, daily(9)).await;
@@ -540,7 +538,7 @@ pub async fn missed_ticks_fire_once<H: Triggers>(harness: &H) {
     assert_eq!(lab.tick(next).await, 1);
 }
 
-/// However many workers look, a tick is one run.
+/// Concurrent workers start one run per tick.
 pub async fn of_racing_workers_one_fires_a_tick<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     for number in 0..5 {
@@ -566,8 +564,8 @@ pub async fn of_racing_workers_one_fires_a_tick<H: Triggers>(harness: &H) {
     assert_eq!(lab.claim().await.len(), 5);
 }
 
-/// Who renames a job neither repeats a tick nor loses one; who arms the trigger anew starts it
-/// from there.
+/// Renaming a job neither repeats nor loses a tick; setting the trigger again restarts it from that
+/// time.
 pub async fn a_change_of_the_job_does_not_move_its_schedule<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     let job = lab.job("daily", Category::Schedule, daily(9)).await;
@@ -586,7 +584,7 @@ pub async fn a_change_of_the_job_does_not_move_its_schedule<H: Triggers>(harness
     assert_eq!(lab.tick(tick + Duration::days(4)).await, 1);
 }
 
-/// News of an event reaches whoever subscribed before.
+/// Earlier subscribers are notified of an event.
 pub async fn whoever_subscribed_hears_of_events<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     lab.job("parse", Category::FileUploaded, json!({})).await;
