@@ -6,6 +6,8 @@ mod definition;
 mod name;
 mod platform_tables;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 
 pub use change::{Alteration, CatalogChange, ColumnChange, Refusal};
 pub use core_tables::core_tables;

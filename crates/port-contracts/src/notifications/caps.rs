@@ -148,7 +148,7 @@ where
     assert!(send(&*notifications, lab, user, caps, HOUR).await.is_ok());
 }
 
-/// With the cap reached, a repeat is still deduplicated and a muted send still muted.
+/// With the cap reached, a repeat is still deduplicated.
 pub async fn a_repeat_is_a_repeat_when_the_cap_is_reached<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,

@@ -3,6 +3,8 @@
 mod filter;
 mod row;
 mod series;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

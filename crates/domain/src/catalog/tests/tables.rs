@@ -1,0 +1,112 @@
+//! Tables that every organization has, and what a catalog finds.
+
+use super::{
+    super::{Name, Origin, PlatformTable, core_tables},
+    *,
+};
+
+#[test]
+fn the_core_tables_are_experiment_carrier_and_operation() {
+    let core = core_tables();
+    let names: Vec<&str> = core.iter().map(|table| table.name.as_str()).collect();
+    assert_eq!(names, ["experiment", "carrier", "operation"]);
+    for table in &core {
+        assert_eq!(table.origin, Origin::Core);
+        let (index, id) = table.primary_key().unwrap();
+        assert_eq!((index, id.name.as_str()), (0, "id"));
+        assert!(!id.is_nullable && id.is_unique, "{}", table.name);
+        let (_, name) = table.column("name").unwrap();
+        assert!(!name.is_nullable, "{}", table.name);
+        assert_eq!(name.is_unique, table.name != "operation", "{}", table.name);
+    }
+}
+
+#[test]
+fn an_operation_references_its_experiment_and_its_carrier() {
+    let lab = lab();
+    let operation = lab.table("operation").unwrap();
+    let targets: Vec<Option<&str>> = operation
+        .references()
+        .map(|(_, column)| column.references.as_deref())
+        .collect();
+    assert_eq!(targets, [Some("experiment"), Some("carrier")]);
+    let referencing: Vec<&str> = lab
+        .referencing("experiment")
+        .map(|(table, _)| table.name.as_str())
+        .collect();
+    assert_eq!(referencing, ["operation"]);
+}
+
+#[test]
+fn a_catalog_finds_the_tables_of_the_organization_and_then_the_core_tables() {
+    let lab = lab();
+    let names: Vec<&str> = lab
+        .tables()
+        .iter()
+        .map(|table| table.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["sample", "curve", "experiment", "carrier", "operation"]
+    );
+    for name in names {
+        assert_eq!(lab.table(name).unwrap().name, name);
+    }
+    assert!(lab.table("nowhere").is_none());
+    let referencing: Vec<(&str, &str)> = lab
+        .referencing("sample")
+        .map(|(table, column)| (table.name.as_str(), column.name.as_str()))
+        .collect();
+    assert_eq!(referencing, [("curve", "sample")]);
+}
+
+#[test]
+fn only_an_integer_of_a_raw_table_is_an_order_column() {
+    let owner = || reference("sample", "sample", DataType::Integer);
+    let value = || column("od", DataType::Float);
+    let order = |definition: TableDefinition| {
+        let table = definition.resolve(&lab()).unwrap();
+        table.order_column().map(|(index, _)| index)
+    };
+    let integer = || column("order", DataType::Integer);
+    assert_eq!(
+        order(raw("trace", vec![owner(), value(), integer()])),
+        Some(2)
+    );
+    assert_eq!(order(raw("trace", vec![owner(), value()])), None);
+    let float = column("order", DataType::Float);
+    assert_eq!(order(raw("trace", vec![owner(), value(), float])), None);
+    let referencing = reference("order", "sample", DataType::Integer);
+    assert_eq!(order(raw("trace", vec![value(), referencing])), None);
+    assert_eq!(order(curated("plate", vec![integer()])), None);
+}
+
+#[test]
+fn categories_have_names_that_read_back() {
+    for (category, name) in [
+        (SemanticCategory::Curated, "curated"),
+        (SemanticCategory::Raw, "raw"),
+    ] {
+        assert_eq!(category.as_str(), name);
+        assert_eq!(SemanticCategory::from_name(name), Some(category));
+    }
+    assert_eq!(SemanticCategory::from_name("core"), None);
+}
+
+#[test]
+fn platform_tables_have_names_that_read_back_and_the_key_id() {
+    for table in PlatformTable::ALL {
+        assert_eq!(PlatformTable::from_name(table.as_str()), Some(table));
+        assert_eq!(table.columns()[0].name, "id");
+    }
+    assert_eq!(PlatformTable::from_name("sample"), None);
+}
+
+#[test]
+fn a_name_is_shown_as_it_was_given() {
+    let name = Name::parse("od_600").unwrap();
+    assert_eq!(
+        (name.as_str(), name.to_string()),
+        ("od_600", "od_600".to_owned())
+    );
+}
