@@ -92,12 +92,12 @@ fn plan(name: &str, filters: &Value) -> Result<ReadPlan, Vec<String>> {
     ReadPlan::new(target(name), &catalog(), filters, None, 10)
 }
 
-fn condition(name: &str, key: &str, value: Value) -> Condition {
+fn condition(name: &str, key: &str, value: &Value) -> Condition {
     let mut plan = plan(name, &json!({ key: value })).unwrap();
     plan.conditions.remove(0)
 }
 
-fn refusal(name: &str, key: &str, value: Value) -> String {
+fn refusal(name: &str, key: &str, value: &Value) -> String {
     plan(name, &json!({ key: value })).unwrap_err().join("; ")
 }
 
@@ -193,12 +193,12 @@ fn columns_are_named_as_in_writes_or_as_in_sql() {
         ("whole_id", "whole_id"),
         ("created_at", "created_at"),
     ] {
-        let condition = condition("part", key, json!(null));
+        let condition = condition("part", key, &json!(null));
         assert_eq!(path(&condition), [sql_name]);
         assert_eq!(condition.test, Test::IsNull(true));
     }
     assert_eq!(
-        path(&condition("job", "archived", json!(true))),
+        path(&condition("job", "archived", &json!(true))),
         ["archived"]
     );
     for (name, key) in [
@@ -208,39 +208,39 @@ fn columns_are_named_as_in_writes_or_as_in_sql() {
         ("job", "created_by"),
         ("job", "id__name"),
     ] {
-        let problem = refusal(name, key, json!(null));
+        let problem = refusal(name, key, &json!(null));
         assert!(problem.contains("has no such column"), "{key}: {problem}");
     }
 }
 
 #[test]
 fn references_are_followed_up_to_five_times() {
-    let name = condition("part", "experiment__name", json!("x"));
+    let name = condition("part", "experiment__name", &json!("x"));
     assert_eq!(path(&name), ["experiment_id", "name"]);
     assert_eq!(name.hops[0].table.name, "experiment");
     assert_eq!(name.field.data_type, DataType::String);
-    let of_points = condition("points", "part__whole__size__lt", json!(3));
+    let of_points = condition("points", "part__whole__size__lt", &json!(3));
     assert_eq!(path(&of_points), ["part_id", "whole_id", "size"]);
     assert_eq!(of_points.test, Test::Less(Scalar::Integer(3)));
     let deep = |hops: usize| format!("{}size", "whole__".repeat(hops));
-    assert_eq!(condition("part", &deep(5), json!(1)).hops.len(), 5);
-    assert!(refusal("part", &deep(6), json!(1)).contains("no such column"));
-    assert!(refusal("part", "size__whole", json!(1)).contains("no such column"));
+    assert_eq!(condition("part", &deep(5), &json!(1)).hops.len(), 5);
+    assert!(refusal("part", &deep(6), &json!(1)).contains("no such column"));
+    assert!(refusal("part", "size__whole", &json!(1)).contains("no such column"));
 }
 
 #[test]
 fn a_columns_own_name_comes_before_a_path_or_a_test() {
-    let column = condition("odd", "size__gt", json!(1));
+    let column = condition("odd", "size__gt", &json!(1));
     assert_eq!(path(&column), ["size__gt"]);
     assert_eq!(column.test, Test::Equals(Scalar::Integer(1)));
-    let both = condition("odd", "size__gt__gt", json!(1));
+    let both = condition("odd", "size__gt__gt", &json!(1));
     assert_eq!(both.test, Test::Greater(Scalar::Integer(1)));
     assert_eq!(
-        path(&condition("odd", "a__b__size", json!("x"))),
+        path(&condition("odd", "a__b__size", &json!("x"))),
         ["a__b__size"]
     );
     assert_eq!(
-        path(&condition("odd", "a__b__experiment__name", json!("x"))),
+        path(&condition("odd", "a__b__experiment__name", &json!("x"))),
         ["a__b_id", "experiment_id", "name"]
     );
 }
@@ -258,23 +258,23 @@ fn each_operator_is_its_test() {
         ("__lte", Test::LessOrEqual(day())),
     ] {
         let key = format!("datetime{operator}");
-        assert_eq!(condition("every", &key, json!(text)).test, test);
-        assert!(refusal("every", &key, json!("today")).contains("must be a datetime"));
+        assert_eq!(condition("every", &key, &json!(text)).test, test);
+        assert!(refusal("every", &key, &json!("today")).contains("must be a datetime"));
     }
     assert_eq!(
-        condition("every", "integer__in", json!([1, 2])).test,
+        condition("every", "integer__in", &json!([1, 2])).test,
         Test::In(Values::Integer(vec![Some(1), Some(2)]))
     );
     for (value, wanted) in [(json!(true), true), (json!(false), false)] {
-        let null = condition("every", "json__isnull", value).test;
+        let null = condition("every", "json__isnull", &value).test;
         assert_eq!(null, Test::IsNull(wanted));
     }
     assert_eq!(
-        condition("every", "text__contains", json!("a%")).test,
+        condition("every", "text__contains", &json!("a%")).test,
         Test::Contains("a%".to_owned())
     );
     assert_eq!(
-        condition("every", "string__contains", json!("")).test,
+        condition("every", "string__contains", &json!("")).test,
         Test::Contains(String::new())
     );
 }
@@ -282,14 +282,14 @@ fn each_operator_is_its_test() {
 #[test]
 fn null_is_found_by_itself_and_nowhere_else() {
     assert_eq!(
-        condition("every", "json", json!(null)).test,
+        condition("every", "json", &json!(null)).test,
         Test::IsNull(true)
     );
     for (key, value) in [
         ("integer__gt", json!(null)),
         ("integer__in", json!([1, null])),
     ] {
-        let problem = refusal("every", key, value);
+        let problem = refusal("every", key, &value);
         assert!(
             problem.contains("null is tested with __isnull"),
             "{problem}"
@@ -311,7 +311,7 @@ fn values_that_a_test_does_not_take_are_refused() {
         ("json__in", json!([1]), "only be tested with __isnull"),
         ("json__contains", json!("a"), "needs a string column"),
     ] {
-        let problem = refusal("every", key, value);
+        let problem = refusal("every", key, &value);
         assert!(problem.contains(text), "{key}: {problem}");
         assert!(problem.starts_with(&format!("filter \"{key}\": ")));
     }
