@@ -1,4 +1,4 @@
-//! Identifiers: one type for each kind of thing, so that they cannot be mixed up.
+//! Identifiers: one type per kind of record, so that they cannot be mixed up.
 
 use std::{fmt, str::FromStr};
 
@@ -19,7 +19,7 @@ macro_rules! id {
                 Self(uuid)
             }
 
-            /// The UUID inside.
+            /// Returns the UUID.
             #[must_use]
             pub const fn as_uuid(self) -> Uuid {
                 self.0
@@ -75,7 +75,7 @@ id!(
     JobId
 );
 id!(
-    /// One run of a job, to which everything it wrote is attributed.
+    /// A run of a job, to which everything it wrote is attributed.
     ExecutionId
 );
 id!(
@@ -91,6 +91,6 @@ id!(
     EventId
 );
 id!(
-    /// What starts a job without anybody asking.
+    /// A trigger, which starts a job on an event or a schedule.
     TriggerId
 );

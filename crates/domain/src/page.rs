@@ -1,26 +1,26 @@
-//! Lists are read a page at a time, from a place in a total order (keyset), newest first.
+//! Keyset pagination: lists are read page by page from a position in a total order, newest first.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// How many items a page holds unless the caller says.
+/// Default number of items of a page.
 pub const DEFAULT_LIMIT: u32 = 50;
-/// The most items that a page may hold.
+/// Maximum number of items of a page.
 pub const MAX_LIMIT: u32 = 1000;
 
-/// A place in a list that is ordered by time of creation, then id, newest first: the next page
-/// starts behind it.
+/// Position in a list that is ordered by creation time, then id, newest first; the next page starts
+/// after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// The creation time of the last item seen, to the microsecond.
+    /// Creation time of the last item seen, to the microsecond.
     pub at: OffsetDateTime,
-    /// Its id.
+    /// Id.
     pub id: Uuid,
 }
 
 impl Cursor {
-    /// The cursor as an opaque text for a URL.
+    /// Encodes the cursor as an opaque, URL-safe text.
     #[must_use]
     pub fn encode(&self) -> String {
         let mut bytes = Vec::with_capacity(32);
@@ -29,7 +29,7 @@ impl Cursor {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Reads what [`Cursor::encode`] wrote; `None` for anything else.
+    /// Decodes a text written by [`Cursor::encode`]; `None` for any other text.
     #[must_use]
     pub fn decode(text: &str) -> Option<Self> {
         let bytes: [u8; 32] = URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok()?;
@@ -42,26 +42,26 @@ impl Cursor {
     }
 }
 
-/// Which part of a list is wanted.
+/// Request for a page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
-    /// At most this many items; `None` for all that match (only where the contract says so).
+    /// Maximum number of items; `None` for all that match (only where the contract says so).
     pub limit: Option<u32>,
-    /// Start behind this place.
+    /// The page starts after this position.
     pub after: Option<Cursor>,
 }
 
-/// A part of a list.
+/// Page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<T> {
     /// The items, newest first.
     pub items: Vec<T>,
-    /// Where the next page starts, while more follows.
+    /// Start of the next page, if more items follow.
     pub next: Option<Cursor>,
 }
 
 impl<T> Page<T> {
-    /// Makes a page of up to `limit + 1` items: the one too many only tells that more follows.
+    /// Makes a page from up to `limit + 1` items: the extra one only shows that more follow.
     #[must_use]
     pub fn from_overfetched(
         mut items: Vec<T>,

@@ -1,4 +1,4 @@
-//! Values of cells: types, single values, columns of values.
+//! Types and values of cells, and columns of values.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::timestamp;
 
-/// The type of a column (contract §5).
+/// Type of a column (contract §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DataType {
@@ -34,7 +34,7 @@ pub enum DataType {
 }
 
 impl DataType {
-    /// Every type.
+    /// All types.
     pub const ALL: [Self; 9] = [
         Self::String,
         Self::Text,
@@ -47,7 +47,7 @@ impl DataType {
         Self::Json,
     ];
 
-    /// The type's name in the API and the database.
+    /// Returns its name in the API and the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl DataType {
         }
     }
 
-    /// The type of that name.
+    /// Returns the type of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL
@@ -71,7 +71,7 @@ impl DataType {
             .find(|data_type| data_type.as_str() == name)
     }
 
-    /// What a value of the type looks like, for messages.
+    /// Describes a value of the type, for messages.
     #[must_use]
     pub const fn expectation(self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl DataType {
         }
     }
 
-    /// Whether a primary key may have this type.
+    /// Returns true if a primary key may have this type.
     #[must_use]
     pub const fn can_be_key(self) -> bool {
         matches!(self, Self::String | Self::Text | Self::Integer | Self::Uuid)
@@ -101,7 +101,7 @@ impl fmt::Display for DataType {
     }
 }
 
-/// One value of a type.
+/// Value of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
     /// Of `string` and `text`.
@@ -123,7 +123,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The value as the API shows it.
+    /// Converts the value to JSON as the API shows it.
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self {
@@ -139,7 +139,7 @@ impl Scalar {
     }
 }
 
-/// A primary key's value: the only kinds of value that rows are found by.
+/// Value of a primary key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KeyValue {
     /// Of a `string` or `text` key.
@@ -191,7 +191,7 @@ pub enum Values {
     Json(Vec<Option<Value>>),
 }
 
-/// Does the same with whatever vector a [`Values`] holds.
+/// Evaluates an expression with the vector of a [`Values`], whatever its type.
 #[macro_export]
 macro_rules! for_each_values {
     ($values:expr, $vector:ident => $body:expr) => {
@@ -209,7 +209,7 @@ macro_rules! for_each_values {
 }
 
 impl Values {
-    /// An empty column of that type, with room for so many values.
+    /// Makes an empty column of that type with the given capacity.
     #[must_use]
     pub fn with_capacity(data_type: DataType, capacity: usize) -> Self {
         match data_type {
@@ -224,20 +224,20 @@ impl Values {
         }
     }
 
-    /// How many values, nulls included.
+    /// Returns the number of values, nulls included.
     #[must_use]
     pub fn len(&self) -> usize {
         for_each_values!(self, vector => vector.len())
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Appends another column's values; where it is of another type they become nulls, which callers
-    /// rule out.
+    /// Appends the values of another column; those of another type become nulls, which callers rule
+    /// out.
     pub fn extend(&mut self, other: &Self) {
         match (self, other) {
             (Self::Text(vector), Self::Text(other)) => vector.extend_from_slice(other),
@@ -261,7 +261,7 @@ impl Values {
     }
 
     /// Appends a value of the column's type; one of another type becomes null, which callers rule
-    /// out by having read it with this column's type.
+    /// out by reading it with this column's type.
     pub fn push(&mut self, value: Scalar) {
         match (self, value) {
             (Self::Text(vector), Scalar::Text(value)) => vector.push(Some(value)),
@@ -279,7 +279,7 @@ impl Values {
         }
     }
 
-    /// The value at an index; `None` when it is null or out of range.
+    /// Returns the value at an index; `None` if it is null or out of range.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Scalar> {
         match self {

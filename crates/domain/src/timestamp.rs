@@ -1,8 +1,8 @@
-//! Points in time as the API shows them: RFC 3339, UTC, `Z`, microseconds at most (contract §3).
+//! Datetimes and dates of the API: RFC 3339 in UTC with `Z` and at most microseconds (contract §3).
 
 use time::{Date, Month, OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339};
 
-/// Cuts to whole microseconds, which is what the database keeps, and moves to UTC.
+/// Truncates to whole microseconds, the precision of the database, and converts to UTC.
 #[must_use]
 pub fn to_micros(at: OffsetDateTime) -> OffsetDateTime {
     let at = at.to_offset(UtcOffset::UTC);
@@ -10,20 +10,20 @@ pub fn to_micros(at: OffsetDateTime) -> OffsetDateTime {
         .unwrap_or(at)
 }
 
-/// Renders a point in time.
+/// Formats a datetime.
 #[must_use]
 pub fn render(at: OffsetDateTime) -> String {
     to_micros(at).format(&Rfc3339).unwrap_or_default()
 }
 
-/// Reads a point in time with its offset, as RFC 3339 has it. Years 1 to 9999.
+/// Parses an RFC 3339 datetime with its offset. Years 1 to 9999.
 #[must_use]
 pub fn parse(text: &str) -> Option<OffsetDateTime> {
     let at = to_micros(OffsetDateTime::parse(text, &Rfc3339).ok()?);
     (1..=9999).contains(&at.year()).then_some(at)
 }
 
-/// Renders a day as `YYYY-MM-DD`.
+/// Formats a date as `YYYY-MM-DD`.
 #[must_use]
 pub fn render_date(date: Date) -> String {
     format!(
@@ -34,7 +34,7 @@ pub fn render_date(date: Date) -> String {
     )
 }
 
-/// Reads a day as `YYYY-MM-DD`. Years 1 to 9999.
+/// Parses a date written as `YYYY-MM-DD`. Years 1 to 9999.
 #[must_use]
 pub fn parse_date(text: &str) -> Option<Date> {
     let bytes = text.as_bytes();

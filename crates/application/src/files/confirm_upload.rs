@@ -5,7 +5,7 @@ use futures::TryStreamExt;
 use labdata_domain::{
     files::{
         File, FileState, MAX_FILE_BYTES, ObjectKey,
-        executable::{HEAD_BYTES, Look, first_look, second_look},
+        executable::{HEAD_BYTES, Verdict, inspect_head, inspect_range},
     },
     ids::FileId,
     keys::{actor::Actor, scope::Scope},
@@ -49,7 +49,7 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
         let text = format!("a file has at most {MAX_FILE_BYTES} bytes; it was discarded");
         return Err(discard(ports, actor, id, object, Error::Invalid(text)).await);
     }
-    if let Look::Native(format) = look(ports, actor, object, size).await? {
+    if let Verdict::Native(format) = inspect(ports, actor, object, size).await? {
         let error = native_executable(format);
         return Err(discard(ports, actor, id, object, error).await);
     }
@@ -77,14 +77,19 @@ fn not_confirmed(error: ConfirmFileError) -> Error {
     }
 }
 
-async fn look(ports: &Ports, actor: &Actor, object: ObjectKey, size: u64) -> Result<Look, Error> {
+async fn inspect(
+    ports: &Ports,
+    actor: &Actor,
+    object: ObjectKey,
+    size: u64,
+) -> Result<Verdict, Error> {
     let head_bytes = u64::try_from(HEAD_BYTES).unwrap_or(u64::MAX);
     let head = read(ports, actor, object, 0..head_bytes).await?;
-    Ok(match first_look(&head, size) {
-        Look::ReadMore(range) => {
-            second_look(&head, size, &read(ports, actor, object, range).await?)
+    Ok(match inspect_head(&head, size) {
+        Verdict::ReadMore(range) => {
+            inspect_range(&head, size, &read(ports, actor, object, range).await?)
         }
-        look => look,
+        verdict => verdict,
     })
 }
 

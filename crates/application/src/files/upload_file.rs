@@ -5,7 +5,7 @@ use futures::{StreamExt, stream};
 use labdata_domain::{
     files::{
         Attribution, ContentType, File, FilePath, FileState, MAX_FILE_BYTES, ObjectKey,
-        executable::{Look, look},
+        executable::{Verdict, inspect_file},
     },
     ids::{ExecutionId, FileId, InstrumentId},
     keys::{actor::Actor, scope::Scope},
@@ -52,7 +52,7 @@ pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> R
         bytes,
     } = command;
     let attribution = attribute(ports, actor, instrument, execution).await?;
-    if let Look::Native(format) = look(&bytes) {
+    if let Verdict::Native(format) = inspect_file(&bytes) {
         return Err(native_executable(format));
     }
     let object = ObjectKey::new(ports.ids.next_id());

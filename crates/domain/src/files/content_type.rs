@@ -1,18 +1,18 @@
-//! The type with which a file is stored and served.
+//! Content types of stored and served files.
 
 use std::fmt;
 
 use mime::Mime;
 
-/// The type of everything that is not said to be, or must not be, anything else.
+/// Content type of files without a known or permitted one.
 pub const OCTET_STREAM: &str = "application/octet-stream";
 
-/// The longest type that is kept, in bytes.
+/// Maximum length of a content type in bytes.
 const MAX_LENGTH: usize = 255;
 
-/// Types that a browser could render as a page or run, and types that tell nothing
-/// (essence, lower-case). Everything that ends in `+xml`, every `multipart/*` and every kind of
-/// `JavaScript` comes on top.
+/// Types that a browser could render as a page or run, and types without information (essence, in
+/// lower case). Types that end in `+xml`, all `multipart/*` and all kinds of `JavaScript` are
+/// substituted as well.
 const SUBSTITUTED: [&str; 15] = [
     "text/html",
     "application/xhtml+xml",
@@ -31,15 +31,14 @@ const SUBSTITUTED: [&str; 15] = [
     OCTET_STREAM,
 ];
 
-/// The type of a file: well-formed, safe as a header's value, and none that a browser could render
-/// as a page.
+/// Content type of a file: well-formed, safe as a header value, and not renderable as a page by a
+/// browser.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ContentType(String);
 
 impl ContentType {
-    /// The type of a file that was sent with this one; `application/octet-stream` where none was
-    /// given, where it does not parse, and in place of types that a browser could render as a
-    /// page (notes on storage).
+    /// Returns the given type, or `application/octet-stream` if none was given, if it does not
+    /// parse, or if a browser could render it as a page (notes on storage).
     #[must_use]
     pub fn substitute(given: Option<&str>) -> Self {
         given
@@ -65,7 +64,7 @@ impl ContentType {
         (!refused).then(|| Self(given.to_owned()))
     }
 
-    /// The type as a header's value.
+    /// Returns the type as a header value.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -157,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_given_the_result_is_a_header_value_and_no_page(given in ".*|[a-z]{1,12}/[a-z+;=. ]{0,20}") {
+        fn the_result_is_always_a_header_value_and_no_page(given in ".*|[a-z]{1,12}/[a-z+;=. ]{0,20}") {
             let kept = ContentType::substitute(Some(&given));
             prop_assert!(kept.as_str().bytes().all(|b| (b' '..=b'~').contains(&b)));
             prop_assert!(!kept.as_str().to_ascii_lowercase().contains("html"));

@@ -1,4 +1,4 @@
-//! The checksum of a file's bytes.
+//! CRC-32C checksums of files.
 
 use std::fmt;
 
@@ -16,19 +16,19 @@ impl Crc32c {
         Self(checksum)
     }
 
-    /// The checksum as a number.
+    /// Returns the checksum as a number.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// The checksum as the API shows it.
+    /// Encodes the checksum as the API shows it.
     #[must_use]
     pub fn to_base64(self) -> String {
         STANDARD.encode(self.0.to_be_bytes())
     }
 
-    /// Reads what [`Crc32c::to_base64`] wrote; `None` for anything else.
+    /// Decodes a text written by [`Crc32c::to_base64`]; `None` for any other text.
     #[must_use]
     pub fn from_base64(text: &str) -> Option<Self> {
         let bytes: [u8; 4] = STANDARD.decode(text).ok()?.try_into().ok()?;

@@ -1,12 +1,12 @@
-//! The name under which a download is saved.
+//! File names of downloads.
 
 use std::fmt::Write;
 
-/// A `Content-Disposition` value (RFC 6266) that saves a download under that name.
+/// Returns a `Content-Disposition` value (RFC 6266) that saves a download under that name.
 ///
-/// Whatever the name holds, the value is printable ASCII on one line: the plain form has `_` in
-/// place of what older clients misread, and where that lost something, the extended form of RFC
-/// 5987 carries the whole name.
+/// The value is always one line of printable ASCII: the plain form has `_` in place of characters
+/// that older clients misread, and if it differs from the name, the extended form of RFC 5987
+/// carries the whole name.
 #[must_use]
 pub fn attachment(file_name: &str) -> String {
     let plain: String = file_name

@@ -1,75 +1,76 @@
-//! Native executables, which the platform does not take in.
+//! Detection of native executables, which the platform refuses.
 //!
-//! An own rule, because general detectors misfire on a CSV that begins `MZ,` or `BC,` and on Java
-//! classes (notes on storage). Scripts, WebAssembly, Java and DEX are not native.
+//! General detectors misfire on CSV files that begin with `MZ,` or `BC,` and on Java classes (notes
+//! on storage), so this module has its own rule. Scripts, WebAssembly, Java and DEX are not native.
 
 use std::ops::Range;
 
-/// How many bytes of a file's start the rule looks at.
+/// Number of bytes at the start of a file that the rule needs.
 pub const HEAD_BYTES: usize = 64;
 
-/// What the first look found.
+/// Result of an inspection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum Verdict {
     /// The file is no native executable.
     Harmless,
-    /// It is one, of that format.
+    /// The file is a native executable of that format.
     Native(&'static str),
-    /// Only a second part of the file can tell: read this range (cut at the file's end) and hand
-    /// it to [`second_look`].
+    /// A second part of the file decides: read this range (cut at the file's end) and pass it to
+    /// [`inspect_range`].
     ReadMore(Range<u64>),
 }
 
-/// Looks at the start of a file: its first [`HEAD_BYTES`], or all of it where it is shorter.
+/// Inspects the start of a file: its first [`HEAD_BYTES`], or the whole file if it is shorter.
 #[must_use]
-pub fn first_look(head: &[u8], file_size: u64) -> Look {
+pub fn inspect_head(head: &[u8], file_size: u64) -> Verdict {
     match head.first_chunk::<4>() {
-        Some([0x7f, b'E', b'L', b'F']) => Look::Native("ELF"),
+        Some([0x7f, b'E', b'L', b'F']) => Verdict::Native("ELF"),
         Some([0xfe, 0xed, 0xfa, 0xce | 0xcf]) => mach_o(big_u32(head, 12)),
         Some([0xce | 0xcf, 0xfa, 0xed, 0xfe]) => mach_o(little_u32(head, 12)),
-        // The count of architectures; in a Java class, which begins alike, the class version.
+        // Number of architectures; in a Java class, which starts with the same bytes, the class
+        // version.
         Some([0xca, 0xfe, 0xba, 0xbe | 0xbf]) => {
             if matches!(big_u32(head, 4), Some(1..=30)) {
-                Look::Native("Mach-O")
+                Verdict::Native("Mach-O")
             } else {
-                Look::Harmless
+                Verdict::Harmless
             }
         }
         Some([b'M', b'Z', ..] | [b'Z', b'M', ..]) => dos(head, file_size),
-        _ => Look::Harmless,
+        _ => Verdict::Harmless,
     }
 }
 
-/// Looks at the range that [`first_look`] asked for.
+/// Inspects the range that [`inspect_head`] asked for.
 #[must_use]
-pub fn second_look(head: &[u8], file_size: u64, more: &[u8]) -> Look {
+pub fn inspect_range(head: &[u8], file_size: u64, more: &[u8]) -> Verdict {
     match more {
-        [b'P', b'E', 0, 0, ..] => Look::Native("PE"),
-        [b'N', b'E', ..] => Look::Native("NE"),
-        [b'L', b'E' | b'X', ..] => Look::Native("LE"),
+        [b'P', b'E', 0, 0, ..] => Verdict::Native("PE"),
+        [b'N', b'E', ..] => Verdict::Native("NE"),
+        [b'L', b'E' | b'X', ..] => Verdict::Native("LE"),
         _ => plain_dos(head, file_size),
     }
 }
 
-fn mach_o(file_type: Option<u32>) -> Look {
+fn mach_o(file_type: Option<u32>) -> Verdict {
     if matches!(file_type, Some(1..=12)) {
-        Look::Native("Mach-O")
+        Verdict::Native("Mach-O")
     } else {
-        Look::Harmless
+        Verdict::Harmless
     }
 }
 
-fn dos(head: &[u8], file_size: u64) -> Look {
+fn dos(head: &[u8], file_size: u64) -> Verdict {
     match little_u32(head, 60).map(u64::from) {
-        Some(start) if start > 0 && start < file_size => Look::ReadMore(start..start + 4),
+        Some(start) if start > 0 && start < file_size => Verdict::ReadMore(start..start + 4),
         _ => plain_dos(head, file_size),
     }
 }
 
-/// An `MZ` file without a newer header is a program only when its fields agree with each other
-/// and with the file: pages that fit the file, a header that lies within them, an entry point and
-/// a stack that lie within the memory asked for, relocations that lie within the header.
-fn plain_dos(head: &[u8], file_size: u64) -> Look {
+/// Inspects an `MZ` file without a newer header, which is a program only if its fields are consistent: the pages
+/// fit into the file, the header lies within them, the memory bounds are in order, and the
+/// relocations lie within the header.
+fn plain_dos(head: &[u8], file_size: u64) -> Verdict {
     let field = |at: usize| {
         let bytes = head.get(at..)?.first_chunk::<2>()?;
         Some(u64::from(u16::from_le_bytes(*bytes)))
@@ -94,9 +95,9 @@ fn plain_dos(head: &[u8], file_size: u64) -> Look {
         )
     };
     if consistent() == Some(true) {
-        Look::Native("DOS")
+        Verdict::Native("DOS")
     } else {
-        Look::Harmless
+        Verdict::Harmless
     }
 }
 
@@ -112,18 +113,18 @@ fn little_u32(head: &[u8], at: usize) -> Option<u32> {
         .map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Looks at a file that is in memory as a whole.
+/// Inspects a whole file in memory.
 #[must_use]
-pub fn look(file: &[u8]) -> Look {
+pub fn inspect_file(file: &[u8]) -> Verdict {
     let size = u64::try_from(file.len()).unwrap_or(u64::MAX);
     let head = file.get(..HEAD_BYTES).unwrap_or(file);
-    match first_look(head, size) {
-        Look::ReadMore(range) => {
+    match inspect_head(head, size) {
+        Verdict::ReadMore(range) => {
             let start = usize::try_from(range.start).unwrap_or(usize::MAX);
             let more = file.get(start..).unwrap_or_default();
-            second_look(head, size, more.get(..4).unwrap_or(more))
+            inspect_range(head, size, more.get(..4).unwrap_or(more))
         }
-        look => look,
+        verdict => verdict,
     }
 }
 
@@ -174,12 +175,12 @@ mod tests {
             ("DOS", dos),
         ];
         for (format, file) in cases {
-            assert_eq!(look(&file), Look::Native(format));
+            assert_eq!(inspect_file(&file), Verdict::Native(format));
         }
     }
 
     #[test]
-    fn what_only_looks_like_one_is_not() {
+    fn files_that_only_resemble_one_are_harmless() {
         let long_csv = format!("MZ,intensity\n{}", "100.5,3\n".repeat(1000)).into_bytes();
         let cases: [&[u8]; 10] = [
             b"",
@@ -196,8 +197,8 @@ mod tests {
         ];
         for file in cases {
             assert_eq!(
-                look(file),
-                Look::Harmless,
+                inspect_file(file),
+                Verdict::Harmless,
                 "{}",
                 String::from_utf8_lossy(file)
             );
@@ -208,12 +209,12 @@ mod tests {
     fn the_second_read_is_asked_for_wherever_the_header_points() {
         let head = with(64, &[(0, b"MZ"), (60, &[0, 0, 0, 0x10])]);
         assert_eq!(
-            first_look(&head, 500_000_000),
-            Look::ReadMore(0x1000_0000..0x1000_0004)
+            inspect_head(&head, 500_000_000),
+            Verdict::ReadMore(0x1000_0000..0x1000_0004)
         );
         assert_eq!(
-            first_look(&head, 1000),
-            Look::Harmless,
+            inspect_head(&head, 1000),
+            Verdict::Harmless,
             "it points behind the end"
         );
     }
@@ -242,7 +243,7 @@ mod tests {
     };
 
     impl DosHeader {
-        fn look(&self) -> Look {
+        fn verdict(&self) -> Verdict {
             let mut head = with(64, &[(0, b"MZ")]);
             for (at, field) in [
                 (2, self.last_page),
@@ -255,7 +256,7 @@ mod tests {
             ] {
                 head[at..at + 2].copy_from_slice(&field.to_le_bytes());
             }
-            first_look(&head, self.file_size)
+            inspect_head(&head, self.file_size)
         }
     }
 
@@ -284,7 +285,7 @@ mod tests {
             },
         ];
         for program in programs {
-            assert_eq!(program.look(), Look::Native("DOS"));
+            assert_eq!(program.verdict(), Verdict::Native("DOS"));
         }
     }
 
@@ -324,32 +325,32 @@ mod tests {
             },
         ];
         for other in others {
-            assert_eq!(other.look(), Look::Harmless);
+            assert_eq!(other.verdict(), Verdict::Harmless);
         }
     }
 
     #[test]
     fn a_header_that_points_at_the_end_of_the_file_needs_no_second_read() {
         let head = with(64, &[(0, b"MZ"), (60, &[0xe8, 0x03])]);
-        assert_eq!(first_look(&head, 1000), Look::Harmless);
-        assert_eq!(first_look(&head, 1001), Look::ReadMore(1000..1004));
+        assert_eq!(inspect_head(&head, 1000), Verdict::Harmless);
+        assert_eq!(inspect_head(&head, 1001), Verdict::ReadMore(1000..1004));
     }
 
     proptest! {
         #[test]
         fn no_printable_text_is_taken_for_an_executable(rest in "[ -~\n]{0,400}", start in "MZ|ZM|BC|") {
-            prop_assert_eq!(look(format!("{start}{rest}").as_bytes()), Look::Harmless);
+            prop_assert_eq!(inspect_file(format!("{start}{rest}").as_bytes()), Verdict::Harmless);
         }
 
         #[test]
         fn any_bytes_are_judged_without_a_panic(file in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut file = file;
-            let _ = look(&file);
+            let _ = inspect_file(&file);
             if file.len() > 1 {
                 file[0] = b'M';
                 file[1] = b'Z';
             }
-            let _ = look(&file);
+            let _ = inspect_file(&file);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Which files a listing shows.
+//! Filters of file lists.
 
 use super::path::{FilePath, fold};
 use crate::ids::InstrumentId;
 
-/// Which of the confirmed files are wanted: those that match every part that is given.
+/// Filter of confirmed files; a file must match every part that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileFilter {
     /// Only files of this instrument.
@@ -14,7 +14,7 @@ pub struct FileFilter {
     pub query: Option<NameQuery>,
 }
 
-/// A set of file extensions, such as `csv,.TXT`.
+/// Set of file extensions, such as `csv,.TXT`.
 ///
 /// A file matches when its folded path ends in a dot and one of the extensions. A repository that
 /// keeps [`FilePath::extension`] in an indexed column finds the candidates by
@@ -24,8 +24,8 @@ pub struct FileFilter {
 pub struct ExtensionFilter(Vec<String>);
 
 impl ExtensionFilter {
-    /// Reads a comma-separated list; case does not matter, nor whether there is a dot in front.
-    /// `None` when it names nothing. What no file name can have matches no file.
+    /// Reads a comma-separated list; case and a leading dot are ignored. `None` if it names no
+    /// extension. An extension that no file name can have matches no file.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut named = false;
@@ -48,8 +48,8 @@ impl ExtensionFilter {
         named.then_some(Self(extensions))
     }
 
-    /// The part of each extension behind its last dot: `gz` of `tar.gz`. Empty when no file can
-    /// match.
+    /// Returns the part of each extension after its last dot: `gz` of `tar.gz`. Empty if no file
+    /// can match.
     #[must_use]
     pub fn last_parts(&self) -> Vec<&str> {
         self.0
@@ -58,20 +58,21 @@ impl ExtensionFilter {
             .collect()
     }
 
-    /// Each extension with a dot in front; a matching file's folded path ends in one of them.
+    /// Returns each extension with a leading dot; a matching file's folded path ends in one of
+    /// them.
     #[must_use]
     pub fn suffixes(&self) -> Vec<String> {
         self.0.iter().map(|e| format!(".{e}")).collect()
     }
 
-    /// Whether an extension has a dot inside, so that [`ExtensionFilter::last_parts`] do not
+    /// Returns true if an extension contains a dot, so that [`ExtensionFilter::last_parts`] do not
     /// suffice.
     #[must_use]
     pub fn has_compound(&self) -> bool {
         self.0.iter().any(|e| e.contains('.'))
     }
 
-    /// Whether the file matches.
+    /// Returns true if the file matches.
     #[must_use]
     pub fn matches(&self, path: &FilePath) -> bool {
         let folded = path.folded();
@@ -81,21 +82,21 @@ impl ExtensionFilter {
     }
 }
 
-/// A part of a path to look for, without regard to case. Every character stands for itself: a
-/// repository that searches by a pattern escapes `%`, `_` and its escape character.
+/// Substring of a path to search for, ignoring case. Every character is literal: a repository that
+/// searches by a pattern escapes `%`, `_` and its escape character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameQuery(String);
 
-/// No file name has control characters, so nothing can be found.
+/// Error: the query has control characters, which no file name has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no file name has control characters")]
 pub struct MatchesNothing;
 
 impl NameQuery {
-    /// Reads a text to look for; an empty one asks for nothing (`Ok(None)`).
+    /// Reads a search text; an empty one is no query (`Ok(None)`).
     ///
     /// # Errors
-    /// [`MatchesNothing`] when no file can match.
+    /// [`MatchesNothing`] if no file can match.
     pub fn parse(text: &str) -> Result<Option<Self>, MatchesNothing> {
         if text.chars().any(char::is_control) {
             return Err(MatchesNothing);
@@ -103,13 +104,13 @@ impl NameQuery {
         Ok((!text.is_empty()).then(|| Self(fold(text))))
     }
 
-    /// The text to look for in [`FilePath::folded`].
+    /// Returns the text to search for in [`FilePath::folded`].
     #[must_use]
     pub fn folded(&self) -> &str {
         &self.0
     }
 
-    /// Whether the file matches.
+    /// Returns true if the file matches.
     #[must_use]
     pub fn matches(&self, path: &FilePath) -> bool {
         path.folded().contains(&self.0)
@@ -117,7 +118,7 @@ impl NameQuery {
 }
 
 impl FileFilter {
-    /// Whether a file of that path and instrument matches.
+    /// Returns true if a file of that path and instrument matches.
     #[must_use]
     pub fn matches(&self, path: &FilePath, instrument: Option<InstrumentId>) -> bool {
         self.instrument

@@ -1,7 +1,7 @@
 //! Source files: captured from an instrument, or made by a job.
 //!
-//! The record of a file lives in the database, its bytes in the object storage under an
-//! [`ObjectKey`] that nobody outside chooses: no file name ever becomes a part of a storage path.
+//! The record of a file is in the database, its bytes are in the object storage under an
+//! [`ObjectKey`] that the platform chooses: no file name becomes part of a storage path.
 
 pub mod content_type;
 pub mod crc32c;
@@ -26,17 +26,17 @@ use crate::{
     page::Cursor,
 };
 
-/// The most bytes of a file (500 MB, contract §4).
+/// Maximum size of a file in bytes (500 MB, contract §4).
 pub const MAX_FILE_BYTES: u64 = 524_288_000;
 /// A request body of this size or more is refused on the one-request upload (contract §3).
 pub const ONE_REQUEST_LIMIT_BYTES: u64 = 4_718_592;
-/// How long a signed upload URL works.
+/// Lifetime of a signed upload URL.
 pub const UPLOAD_URL_LIFETIME: Duration = Duration::minutes(15);
-/// How long a signed download URL works.
+/// Lifetime of a signed download URL.
 pub const DOWNLOAD_URL_LIFETIME: Duration = Duration::minutes(15);
 
-/// Names an object of an organization in the object storage. A new one is made for every upload
-/// and for every upload URL, and never used again: an object is created once, never replaced.
+/// Name of an organization's object in the object storage. Every upload and every upload URL gets a
+/// new one: an object is created once and never replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey(Uuid);
 
@@ -47,13 +47,13 @@ impl ObjectKey {
         Self(uuid)
     }
 
-    /// The UUID inside.
+    /// Returns the UUID.
     #[must_use]
     pub const fn as_uuid(self) -> Uuid {
         self.0
     }
 
-    /// When it was made, to the millisecond; `None` where the key does not tell.
+    /// Returns its creation time, to the millisecond; `None` if the key has no timestamp.
     #[must_use]
     pub fn made_at(self) -> Option<OffsetDateTime> {
         let (seconds, nanoseconds) = self.0.get_timestamp()?.to_unix();
@@ -79,7 +79,7 @@ impl FromStr for ObjectKey {
     }
 }
 
-/// Where a file came from.
+/// Source of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SourceType {
     /// A person or script uploaded it for an instrument.
@@ -94,7 +94,7 @@ impl SourceType {
     /// Every source type.
     pub const ALL: [Self; 3] = [Self::ManualUpload, Self::JobArtifact, Self::InstrumentSync];
 
-    /// The source type's name in the API and the database.
+    /// Returns its name in the API and the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -104,21 +104,21 @@ impl SourceType {
         }
     }
 
-    /// The source type of that name.
+    /// Returns the source type of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|source| source.as_str() == name)
     }
 }
 
-/// To what a file belongs: an instrument, an execution, or both; never to nothing.
+/// Owner of a file: an instrument, an execution, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attribution {
     instrument: Option<InstrumentId>,
     execution: Option<ExecutionId>,
 }
 
-/// Neither an instrument nor an execution was named.
+/// Error: neither an instrument nor an execution was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at least one of job_execution_id and instrument_id is required")]
 pub struct Unattributed;
@@ -127,7 +127,7 @@ impl Attribution {
     /// Attributes a file.
     ///
     /// # Errors
-    /// [`Unattributed`] when both are absent.
+    /// [`Unattributed`] if both are absent.
     pub const fn new(
         instrument: Option<InstrumentId>,
         execution: Option<ExecutionId>,
@@ -141,19 +141,19 @@ impl Attribution {
         }
     }
 
-    /// The instrument that captured it.
+    /// Returns the instrument that captured it.
     #[must_use]
     pub const fn instrument(self) -> Option<InstrumentId> {
         self.instrument
     }
 
-    /// The execution that made it.
+    /// Returns the execution that made it.
     #[must_use]
     pub const fn execution(self) -> Option<ExecutionId> {
         self.execution
     }
 
-    /// The source type of an upload so attributed.
+    /// Returns the source type of an upload with this attribution.
     #[must_use]
     pub const fn source_type(self) -> SourceType {
         if self.execution.is_some() {
@@ -164,41 +164,40 @@ impl Attribution {
     }
 }
 
-/// What is known of an object once all its bytes are stored.
+/// Size and checksum of a stored object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredBytes {
-    /// How many.
+    /// Size in bytes.
     pub size: u64,
-    /// Their checksum.
+    /// Checksum of the bytes.
     pub crc32c: Crc32c,
 }
 
-/// Where a file stands, with what belongs to that state. A discarded or deleted file has no
-/// record any more.
+/// State of a file. A discarded or deleted file has no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileState {
     /// An upload URL was given out; the file is not listed yet.
     AwaitingBytes {
         /// The object that the URL creates.
         object: ObjectKey,
-        /// When the URL stops working.
+        /// Expiry time of the URL.
         expires_at: OffsetDateTime,
-        /// What is known of the bytes, where the platform itself received them.
+        /// Size and checksum, if the platform itself received the bytes.
         received: Option<StoredBytes>,
     },
-    /// The bytes are there and were checked.
+    /// The bytes are stored and checked.
     Confirmed {
         /// The object that holds them.
         object: ObjectKey,
         /// Their size and checksum.
         bytes: StoredBytes,
-        /// When they were confirmed, which is the place of the file in listings.
+        /// Time of confirmation, which orders file lists.
         uploaded_at: OffsetDateTime,
     },
 }
 
 impl FileState {
-    /// The object of the file's bytes, there or awaited.
+    /// Returns the object of the file's bytes, stored or awaited.
     #[must_use]
     pub const fn object(&self) -> ObjectKey {
         match self {
@@ -206,7 +205,7 @@ impl FileState {
         }
     }
 
-    /// Size and checksum, once confirmed.
+    /// Returns size and checksum; `None` until the file is confirmed.
     #[must_use]
     pub const fn bytes(&self) -> Option<StoredBytes> {
         match self {
@@ -215,7 +214,7 @@ impl FileState {
         }
     }
 
-    /// When the bytes were confirmed.
+    /// Returns the time at which the bytes were confirmed.
     #[must_use]
     pub const fn uploaded_at(&self) -> Option<OffsetDateTime> {
         match self {
@@ -224,7 +223,7 @@ impl FileState {
         }
     }
 
-    /// The state's name in the database.
+    /// Returns its name in the database.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -237,26 +236,27 @@ impl FileState {
 /// The record of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its id.
+    /// Id.
     pub id: FileId,
-    /// The name or path under which it was uploaded; unique per instrument.
+    /// Name or path under which it was uploaded; unique per instrument.
     pub path: FilePath,
-    /// The type with which it is served.
+    /// Content type with which it is served.
     pub content_type: ContentType,
-    /// Where it came from.
+    /// Source.
     pub source_type: SourceType,
-    /// To what it belongs.
+    /// Instrument and execution to which it belongs.
     pub attribution: Attribution,
-    /// When the source file was created, where that is known.
+    /// Creation time of the source file, if known.
     pub file_created_at: Option<OffsetDateTime>,
-    /// When the record was created.
+    /// Creation time of the record.
     pub created_at: OffsetDateTime,
-    /// Where it stands.
+    /// State.
     pub state: FileState,
 }
 
 impl File {
-    /// The file's place in a listing; `None` until it is confirmed, as it is not listed before.
+    /// Returns the file's position in lists; `None` until it is confirmed, because it is not listed
+    /// before.
     #[must_use]
     pub fn place(&self) -> Option<Cursor> {
         self.state.uploaded_at().map(|at| Cursor {
@@ -265,14 +265,14 @@ impl File {
         })
     }
 
-    /// What the API calls its size: kilobytes, rounded up; `None` until it is confirmed.
+    /// Returns its size as the API shows it: kilobytes, rounded up; `None` until it is confirmed.
     #[must_use]
     pub fn size_kilobytes(&self) -> Option<u64> {
         self.state.bytes().map(|bytes| size_kilobytes(bytes.size))
     }
 }
 
-/// Bytes as whole kilobytes of 1,024, rounded up.
+/// Converts bytes to whole kilobytes of 1,024, rounded up.
 #[must_use]
 pub const fn size_kilobytes(bytes: u64) -> u64 {
     bytes.div_ceil(1024)
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_key_tells_when_it_was_made() {
+    fn an_object_key_has_the_time_of_its_creation() {
         let at = OffsetDateTime::UNIX_EPOCH + Duration::milliseconds(1_767_225_600_123);
         let key = uuid::Builder::from_unix_timestamp_millis(1_767_225_600_123, &[7; 10]);
         assert_eq!(ObjectKey::new(key.into_uuid()).made_at(), Some(at));

@@ -1,14 +1,14 @@
-//! The name or path under which a file is recorded.
+//! Names and paths of files.
 
-/// The most characters of a path.
+/// Maximum number of characters of a path.
 pub const MAX_PATH_CHARS: usize = 1024;
 
-/// The name or path of a file as its uploader gave it, kept to the letter. It is a label, never a
-/// place in any file system: `..` has no meaning in it.
+/// Name or path of a file exactly as its uploader gave it. It is a label, never a location in a
+/// file system: `..` has no meaning in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilePath(String);
 
-/// Why a text cannot be a file's name.
+/// Reason why a text is no file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidFilePath {
     /// It is empty, blank, or names a directory.
@@ -41,36 +41,35 @@ impl FilePath {
         }
     }
 
-    /// The whole path, as it was given.
+    /// Returns the whole path, as given.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The part behind the last `/` or `\`, as instruments run Windows as often as not.
+    /// Returns the part after the last `/` or `\`, because many instruments run Windows.
     #[must_use]
     pub fn file_name(&self) -> &str {
         self.0.rsplit(['/', '\\']).next().unwrap_or(&self.0)
     }
 
-    /// The part of the file name behind its last dot, folded; `None` where there is no dot or
-    /// nothing behind it.
+    /// Returns the part of the file name after its last dot, folded; `None` if there is no dot or
+    /// nothing after it.
     #[must_use]
     pub fn extension(&self) -> Option<String> {
         let (_, extension) = self.file_name().rsplit_once('.')?;
         (!extension.is_empty()).then(|| fold(extension))
     }
 
-    /// The path without regard to case; what searches compare.
+    /// Returns the path folded for searches.
     #[must_use]
     pub fn folded(&self) -> String {
         fold(&self.0)
     }
 }
 
-/// Takes letter case away, character by character, so that a part of a text folds to a part of
-/// the folded text. Searches compare what this returned and never a database's idea of case,
-/// which depends on how the database was set up.
+/// Removes letter case character by character, so that a substring folds to a substring of the
+/// folded text. Searches compare folded texts and do not depend on the database's locale.
 #[must_use]
 pub fn fold(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()

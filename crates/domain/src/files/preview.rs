@@ -1,28 +1,28 @@
-//! A look into a file as text.
+//! Text previews of files.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-/// How many bytes of a file's start are shown.
+/// Number of bytes shown from the start of a file.
 pub const PREVIEW_BYTES: u64 = 65_536;
-/// Files larger than this are not previewed.
+/// Maximum size in bytes of a file with a preview.
 pub const MAX_PREVIEWED_BYTES: u64 = 10_485_760;
 
-/// The start of a file as text, or why there is none.
+/// The start of a file as text, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Preview {
-    /// The text.
+    /// Text.
     Text {
-        /// It, without a byte order mark.
+        /// The text without a byte order mark.
         text: String,
-        /// Whether the file goes on behind it.
+        /// True if the file is longer than the preview.
         truncated: bool,
     },
-    /// None.
+    /// No preview.
     Skipped(Skipped),
 }
 
-/// Why a file has no preview.
+/// Reason why a file has no preview.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skipped {
     /// It is larger than [`MAX_PREVIEWED_BYTES`].
@@ -32,7 +32,7 @@ pub enum Skipped {
 }
 
 impl Skipped {
-    /// The reason as the API gives it.
+    /// Returns the reason as the API shows it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,17 +42,17 @@ impl Skipped {
     }
 }
 
-/// Whether a file of that size is previewed at all, so that its start need not be read otherwise.
+/// Returns true if a file of that size has a preview; the start of a larger one need not be read.
 #[must_use]
 pub const fn is_previewed(file_size: u64) -> bool {
     file_size <= MAX_PREVIEWED_BYTES
 }
 
-/// Makes the preview of a file from its first [`PREVIEW_BYTES`] (all of it where it is shorter).
+/// Makes the preview of a file from its first [`PREVIEW_BYTES`] (the whole file if it is shorter).
 ///
-/// By the byte order mark; else as UTF-8; else as UTF-16 where NULs stand at every other place;
-/// else it is binary when it has NULs or many control characters; else in the legacy encoding that
-/// its bytes make likely. The text ends at a whole character.
+/// Decodes by the byte order mark; else as UTF-8; else as UTF-16 if every other byte is mostly NUL.
+/// Otherwise a file with NULs or many control characters is binary, and any other has the legacy
+/// encoding that its bytes make likely. The text ends at a whole character.
 #[must_use]
 pub fn preview(head: &[u8], file_size: u64) -> Preview {
     if !is_previewed(file_size) {
@@ -87,11 +87,11 @@ fn decode(head: &[u8], truncated: bool) -> Option<String> {
     looks_like_text(&text).then_some(text)
 }
 
-/// The signs of units in instrument files: no-break space, °, ±, ², µ, ·, ×.
+/// Unit signs in instrument files: no-break space, °, ±, ², µ, ·, ×.
 const UNIT_SIGNS: [u8; 7] = [0xa0, 0xb0, 0xb1, 0xb2, 0xb5, 0xb7, 0xd7];
 
-/// A detector of languages takes the lone `µ` of a table of numbers for a letter of one of them;
-/// so where there is nothing but signs of units, it is not asked.
+/// Returns the likely legacy encoding. The detector mistakes a lone `µ` in a table of numbers for a
+/// letter of a language, so a text whose only other characters are unit signs is Windows-1252.
 fn legacy_encoding(head: &[u8], truncated: bool) -> &'static Encoding {
     if head
         .iter()
@@ -104,7 +104,7 @@ fn legacy_encoding(head: &[u8], truncated: bool) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Deny)
 }
 
-/// Strict UTF-8; where the file goes on, up to three bytes of a cut character are left out.
+/// Decodes strict UTF-8; of a truncated file, up to three bytes of a cut character are dropped.
 fn utf8(head: &[u8], truncated: bool) -> Option<&str> {
     match std::str::from_utf8(head) {
         Ok(text) => text_without_nul(text),
@@ -117,12 +117,12 @@ fn utf8(head: &[u8], truncated: bool) -> Option<&str> {
     }
 }
 
-/// UTF-16 text of mostly ASCII is valid UTF-8 with NULs: that is not what it is.
+/// Rejects text with NULs, because UTF-16 text of mostly ASCII is valid UTF-8 with NULs.
 fn text_without_nul(text: &str) -> Option<&str> {
     (!text.contains('\0')).then_some(text)
 }
 
-/// Decodes, leaving a character out that the end of a cut head splits.
+/// Decodes bytes; of a truncated file, a character cut by the end is dropped.
 fn decode_cut(encoding: &'static Encoding, bytes: &[u8], truncated: bool) -> String {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let capacity = decoder
@@ -134,8 +134,7 @@ fn decode_cut(encoding: &'static Encoding, bytes: &[u8], truncated: bool) -> Str
     text
 }
 
-/// UTF-16 without a mark: in text of any Latin script one byte of most pairs is NUL, always the
-/// same one.
+/// Detects UTF-16 without a mark: in Latin text one byte of most pairs is NUL, always the same one.
 fn utf16_by_nul_pattern(head: &[u8]) -> Option<&'static Encoding> {
     let pairs = head.len() / 2;
     if pairs < 2 {
@@ -159,7 +158,7 @@ fn utf16_by_nul_pattern(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Text has no NULs, few other control characters, and hardly anything undecodable.
+/// Returns true for text without NULs, with few control characters and few undecodable ones.
 fn looks_like_text(text: &str) -> bool {
     let chars = text.chars().count();
     let undecodable = text
@@ -171,7 +170,7 @@ fn looks_like_text(text: &str) -> bool {
         && has_few_controls(text.chars().map(u32::from), chars)
 }
 
-/// At most 1 in 50 is a control character that text files do not have.
+/// Returns true if at most 1 in 50 is a control character that text files do not have.
 fn has_few_controls(units: impl Iterator<Item = u32>, count: usize) -> bool {
     let odd = units
         .filter(|unit| matches!(unit, 0..=7 | 14..=26 | 28..=31 | 127))

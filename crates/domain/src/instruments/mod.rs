@@ -1,4 +1,4 @@
-//! Instruments: where captured files come from.
+//! Instruments: sources of captured files.
 
 use time::OffsetDateTime;
 
@@ -7,14 +7,14 @@ use crate::ids::InstrumentId;
 /// An instrument of an organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instrument {
-    /// Its id.
+    /// Id.
     pub id: InstrumentId,
-    /// Its name, unique within the organization.
+    /// Name, unique within the organization.
     pub name: String,
-    /// What it is.
+    /// Description.
     pub description: Option<String>,
-    /// Its kind, such as `plate_reader`.
+    /// Kind, such as `plate_reader`.
     pub instrument_type: Option<String>,
-    /// When it was created.
+    /// Creation time.
     pub created_at: OffsetDateTime,
 }

@@ -1,4 +1,4 @@
-//! Jobs: scripts of the organization, or names under which off-platform scripts run.
+//! Jobs: scripts of an organization, or names under which off-platform scripts run.
 
 mod parameter;
 mod script;
@@ -16,38 +16,37 @@ pub use script::{
     Edit, EditError, MAX_CODE_LENGTH, MAX_EDITS, ScriptVersion, VersionSummary, apply_edits,
 };
 
-/// The job of executions and writes that name none (specification, `POST /job-executions`).
+/// Name of the job of executions and writes that name none (specification, `POST /job-executions`).
 pub const DEFAULT_JOB_NAME: &str = "Off-Platform Manual Job";
 
-/// The most characters of a job's name.
+/// Maximum number of characters of a job's name.
 pub const MAX_NAME_LENGTH: usize = 200;
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its id.
+    /// Id.
     pub id: JobId,
-    /// Its name, unique within the organization.
+    /// Name, unique within the organization.
     pub name: String,
     /// Archived jobs are left out of the default list.
     pub archived: bool,
-    /// What it does.
+    /// Description.
     pub description: Option<String>,
-    /// When it was created.
+    /// Creation time.
     pub created_at: OffsetDateTime,
-    /// The version of its script that the next run uses; none where it is only a name for
-    /// off-platform scripts.
+    /// Version of its script that the next run uses; `None` for a job of off-platform scripts.
     pub version_number: Option<u32>,
-    /// What its runs are asked for.
+    /// Parameters of its runs.
     pub parameters: Vec<ParameterDefinition>,
-    /// What starts it without anybody asking.
+    /// Trigger that starts it on an event or a schedule.
     pub trigger: Option<Trigger>,
-    /// Counts its changes, so that a change can say which state it was made from.
+    /// Number of changes plus one, for optimistic concurrency.
     pub revision: u64,
 }
 
 impl Job {
-    /// An active job without description and script.
+    /// Makes an active job without description and script.
     #[must_use]
     pub fn new(id: JobId, name: JobName, created_at: OffsetDateTime) -> Self {
         Self {
@@ -64,11 +63,11 @@ impl Job {
     }
 }
 
-/// A job's name: 1 to 200 characters, no control characters, not blank.
+/// Name of a job: 1 to 200 characters, no control characters, not blank.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobName(String);
 
-/// The text cannot be a job's name.
+/// Error: the text is no valid job name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a job name has 1 to {MAX_NAME_LENGTH} characters, is not blank, and has no control characters"
@@ -79,7 +78,7 @@ impl JobName {
     /// Checks a name.
     ///
     /// # Errors
-    /// [`InvalidJobName`] when it is blank, too long or has control characters.
+    /// [`InvalidJobName`] if it is blank, too long or has control characters.
     pub fn parse(text: &str) -> Result<Self, InvalidJobName> {
         let fits = !text.trim().is_empty()
             && text.chars().count() <= MAX_NAME_LENGTH
@@ -91,13 +90,13 @@ impl JobName {
         }
     }
 
-    /// The default job's name.
+    /// Returns the name of the default job.
     #[must_use]
     pub fn default_job() -> Self {
         Self(DEFAULT_JOB_NAME.to_owned())
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

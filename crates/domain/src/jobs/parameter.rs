@@ -1,4 +1,4 @@
-//! What a job asks whoever runs it for.
+//! Parameters of jobs.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Number, Value};
 
 use crate::timestamp;
 
-/// The most parameters that a job defines.
+/// Maximum number of parameters of a job.
 pub const MAX_PARAMETERS: usize = 100;
 
-/// With what a parameter is asked for.
+/// Input control of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Widget {
@@ -18,7 +18,7 @@ pub enum Widget {
     Combobox,
     /// A day.
     Date,
-    /// A number between two others.
+    /// A number within bounds.
     Slider,
     /// A text.
     Text,
@@ -27,7 +27,7 @@ pub enum Widget {
 }
 
 impl Widget {
-    /// Every widget and its name in the API.
+    /// All widgets and their names in the API.
     pub const ALL: [(&'static str, Self); 5] = [
         ("combobox", Self::Combobox),
         ("date", Self::Date),
@@ -36,7 +36,7 @@ impl Widget {
         ("region", Self::Region),
     ];
 
-    /// Its name in the API.
+    /// Returns its name in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,34 +49,34 @@ impl Widget {
     }
 }
 
-/// One parameter of a job's runs.
+/// Parameter of a job's runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParameterDefinition {
-    /// With what it is asked for.
+    /// Input control.
     pub widget_type: Widget,
-    /// Its name among the run's parameters.
+    /// Name among the run's parameters.
     pub parameter_name: String,
-    /// What people see instead of the name.
+    /// Label shown instead of the name.
     pub label: Option<String>,
-    /// Where choices come from.
+    /// Source of the choices.
     pub model_source: Option<String>,
-    /// The least number.
+    /// Minimum.
     pub min: Option<Number>,
-    /// The greatest number.
+    /// Maximum.
     pub max: Option<Number>,
-    /// How far numbers are apart.
+    /// Step between numbers.
     pub step: Option<Number>,
-    /// The file that is shown, such as the image of a region.
+    /// Id of the file that is shown, such as the image of a region.
     pub file_id: Option<String>,
-    /// The parameter that holds the id of the file that is shown.
+    /// Name of the parameter that holds the id of the file that is shown.
     pub file_id_parameter: Option<String>,
-    /// Whether a run needs a value.
+    /// True if a run needs a value.
     pub required: bool,
-    /// The value of runs that are given none.
+    /// Value of runs that give none.
     pub default: Option<Value>,
 }
 
-/// Why a job cannot have these parameters.
+/// Reason why parameter definitions are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("parameter_definitions[{index}]: {problem}")]
 pub struct InvalidParameter {
@@ -84,10 +84,10 @@ pub struct InvalidParameter {
     problem: String,
 }
 
-/// Checks parameters of one job together.
+/// Checks the parameter definitions of a job.
 ///
 /// # Errors
-/// [`InvalidParameter`] for the first one that makes no sense.
+/// [`InvalidParameter`] for the first invalid one.
 pub fn check_parameters(definitions: &[ParameterDefinition]) -> Result<(), InvalidParameter> {
     let names: BTreeSet<&str> = definitions
         .iter()
@@ -155,13 +155,13 @@ fn is_date(text: &str) -> bool {
     timestamp::parse_date(text).is_some() || timestamp::parse(text).is_some()
 }
 
-/// A run cannot start: a parameter that it needs has neither a value nor a default.
+/// Error: a required parameter has neither a value nor a default.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the parameter {0:?} is required: give it a value")]
 pub struct MissingParameter(pub String);
 
-/// What a run's script is given: the values given to it, and defaults where there is none. Null
-/// is no value. Values that no definition names are kept.
+/// Returns the parameters of a run: the given values, and defaults for missing ones. Null counts as
+/// missing. Values without a definition are kept.
 ///
 /// # Errors
 /// [`MissingParameter`] for the first required one with neither value nor default.
@@ -179,8 +179,8 @@ pub fn effective_parameters(
     Ok(effective)
 }
 
-/// The values given, and defaults where there is none: what a run gets that nobody can be asked
-/// about, such as a triggered one.
+/// Returns the given values, and defaults for missing ones, without requiring any: for triggered
+/// runs.
 #[must_use]
 pub fn with_defaults(
     definitions: &[ParameterDefinition],
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_fill_in_what_is_not_given_and_nothing_else() {
+    fn defaults_fill_in_missing_values_only() {
         let definitions = [
             ParameterDefinition {
                 default: Some(json!("a")),

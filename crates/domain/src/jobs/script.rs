@@ -1,44 +1,44 @@
-//! Scripts of jobs: their versions, and exact edits.
+//! Scripts of jobs: versions and exact edits.
 
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{ids::UserId, page::Cursor};
 
-/// The most characters of a script.
+/// Maximum number of characters of a script.
 pub const MAX_CODE_LENGTH: usize = 1_000_000;
 
-/// The most edits of one change.
+/// Maximum number of edits of one change.
 pub const MAX_EDITS: usize = 100;
 
-/// A job's script as it was saved once; it never changes.
+/// Saved version of a job's script; immutable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptVersion {
-    /// Counted from 1 within the job.
+    /// Version number, starting at 1 within the job.
     pub number: u32,
     /// Python source.
     pub code: String,
-    /// When it was saved.
+    /// Time at which it was saved.
     pub created_at: OffsetDateTime,
-    /// Who saved it.
+    /// User who saved it.
     pub created_by: UserId,
 }
 
-/// A version of a script, without the script.
+/// Metadata of a script version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionSummary {
-    /// Counted from 1 within the job.
+    /// Version number, starting at 1 within the job.
     pub number: u32,
-    /// When it was saved.
+    /// Time at which it was saved.
     pub created_at: OffsetDateTime,
-    /// Who saved it.
+    /// User who saved it.
     pub created_by: UserId,
-    /// Whether the next run uses it.
+    /// True if the next run uses it.
     pub is_current: bool,
 }
 
 impl VersionSummary {
-    /// Its place in the list of versions: by number alone.
+    /// Returns its position in the list of versions, which is ordered by number alone.
     #[must_use]
     pub fn place(&self) -> Cursor {
         Cursor {
@@ -47,35 +47,35 @@ impl VersionSummary {
         }
     }
 
-    /// The number of the version at that place.
+    /// Returns the number of the version at that position.
     #[must_use]
     pub fn number_at(place: Cursor) -> u32 {
         u32::try_from(place.id.as_u128()).unwrap_or(u32::MAX)
     }
 }
 
-/// An exact replacement of text in a script.
+/// Exact replacement of text in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// What stands there; it must stand in one place only.
+    /// Text to replace; it must occur exactly once.
     pub old: String,
-    /// What is to stand there.
+    /// Replacement.
     pub new: String,
 }
 
-/// Why edits cannot be made. The number counts edits from 0, as they were given.
+/// Reason why edits fail. The number is the index of the edit, starting at 0.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// There is nothing to look for.
+    /// The text to replace is empty.
     #[error("edits[{0}]: old_string is empty; give the text that is to be replaced")]
     Empty(usize),
-    /// The text is not in the script.
+    /// The text does not occur in the script.
     #[error(
         "edits[{0}]: old_string is not in the script as the edits before it leave it; nothing was \
          saved"
     )]
     Missing(usize),
-    /// The text is in the script more than once.
+    /// The text occurs more than once.
     #[error(
         "edits[{0}]: old_string is in the script more than once; give more of the text around it. \
          Nothing was saved"
@@ -86,8 +86,8 @@ pub enum EditError {
     TooLong(usize),
 }
 
-/// The script after the edits, each made in what the one before it left. Places that overlap
-/// count as several.
+/// Applies edits one after the other and returns the new script. Overlapping occurrences count
+/// separately.
 ///
 /// # Errors
 /// [`EditError`] for the first edit that does not match exactly once.
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn each_edit_sees_what_the_one_before_it_left() {
+    fn each_edit_applies_to_the_result_of_the_one_before() {
         let edits = [edit("a = 1", "b = 2"), edit("b = 2", "c = 3")];
         assert_eq!(apply_edits("a = 1\n", &edits).unwrap(), "c = 3\n");
     }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_version_tells_its_number() {
+    fn the_position_of_a_version_has_its_number() {
         let version = VersionSummary {
             number: 7,
             created_at: OffsetDateTime::UNIX_EPOCH,

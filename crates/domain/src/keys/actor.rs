@@ -1,32 +1,32 @@
-//! Who asks.
+//! Callers of use cases.
 
 use crate::{
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
     keys::scope::{Scope, Scopes},
 };
 
-/// The authenticated caller of a use case. Every use case takes it first.
+/// Authenticated caller of a use case, its first argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
-    /// The organization whose things the caller sees and changes; no other exists for it.
+    /// Organization whose data the caller sees and changes; no other is visible to it.
     pub organization: OrganizationId,
-    /// The user to whom the key belongs.
+    /// User to whom the key belongs.
     pub user: UserId,
-    /// The key that was shown.
+    /// Key that was presented.
     pub api_key: ApiKeyId,
-    /// What the key may do.
+    /// Scopes of the key.
     pub scopes: Scopes,
-    /// The execution for which the key was made, of a platform-run job's ephemeral key.
+    /// Execution of an ephemeral key, made for a run on the platform.
     pub execution: Option<ExecutionId>,
 }
 
-/// The key lacks a scope.
+/// Error: the key lacks a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this API key lacks the {0} scope")]
 pub struct MissingScope(pub Scope);
 
 impl Actor {
-    /// Refuses the caller unless its key has the scope.
+    /// Refuses a caller whose key lacks the scope.
     ///
     /// # Errors
     /// [`MissingScope`], naming the scope.

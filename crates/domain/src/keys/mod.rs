@@ -1,4 +1,4 @@
-//! API keys: their text, their hash, their life.
+//! API keys: text, hash, expiry and revocation.
 
 pub mod actor;
 pub mod scope;
@@ -14,15 +14,15 @@ use crate::{
     keys::scope::Scopes,
 };
 
-/// What every key starts with.
+/// Prefix of every key.
 const MARK: &str = "ldk_";
-/// Characters of a key's public part, by which it is found and shown.
+/// Length of a key's public part, by which it is found and shown.
 const PREFIX_LENGTH: usize = 8;
-/// The shortest secret part that is accepted of a key chosen by an operator; generated ones have
-/// 43 characters (32 random bytes).
+/// Minimum length of the secret part of a key chosen by an operator; generated ones have 43
+/// characters (32 random bytes).
 const SHORTEST_SECRET: usize = 16;
 
-/// A key as its holder knows it: `ldk_<prefix>_<secret>`. Never stored, never logged.
+/// Plain text of a key: `ldk_<prefix>_<secret>`. Never stored, never logged.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PlainApiKey(String);
 
@@ -43,7 +43,7 @@ impl PlainApiKey {
         ))
     }
 
-    /// Reads a key. `None` when the text has not the form of one.
+    /// Parses a key; `None` if the text has another form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (prefix, secret) = text.strip_prefix(MARK)?.split_once('_')?;
@@ -59,7 +59,7 @@ impl PlainApiKey {
         well_formed.then(|| Self(text.to_owned()))
     }
 
-    /// The public part, by which a key is found.
+    /// Returns the public part, by which a key is found.
     #[must_use]
     pub fn prefix(&self) -> &str {
         self.0
@@ -67,20 +67,20 @@ impl PlainApiKey {
             .unwrap_or_default()
     }
 
-    /// What is stored of the key.
+    /// Returns the hash that is stored of the key.
     #[must_use]
     pub fn hash(&self) -> ApiKeyHash {
         ApiKeyHash(Sha256::digest(self.0.as_bytes()).into())
     }
 
-    /// The whole key, to be shown once.
+    /// Returns the whole key, to be shown once.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 }
 
-/// Five bytes as eight lower-case base32 characters (RFC 4648's alphabet).
+/// Encodes five bytes as eight lower-case base32 characters (alphabet of RFC 4648).
 fn base32(bytes: [u8; 5]) -> String {
     const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let number = bytes
@@ -93,7 +93,7 @@ fn base32(bytes: [u8; 5]) -> String {
         .collect()
 }
 
-/// The SHA-256 of a whole key.
+/// SHA-256 of a whole key.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiKeyHash(pub [u8; 32]);
 
@@ -105,37 +105,37 @@ impl ApiKeyHash {
     }
 }
 
-/// A key as the platform keeps it.
+/// Stored record of a key.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
-    /// Its id.
+    /// Id.
     pub id: ApiKeyId,
-    /// The organization that it opens.
+    /// Organization to which it gives access.
     pub organization: OrganizationId,
-    /// The user to whom it belongs.
+    /// User to whom it belongs.
     pub user: UserId,
-    /// A name for people.
+    /// Display name.
     pub name: String,
     /// The public part of the key.
     pub prefix: String,
     /// The hash of the whole key.
     pub hash: ApiKeyHash,
-    /// What it may do.
+    /// Scopes.
     pub scopes: Scopes,
-    /// The execution for which it was made (ephemeral keys).
+    /// Execution of an ephemeral key.
     pub execution: Option<ExecutionId>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: OffsetDateTime,
-    /// From when on it is refused.
+    /// Expiry time.
     pub expires_at: Option<OffsetDateTime>,
-    /// About when it was last used.
+    /// Approximate time of its last use.
     pub last_used_at: Option<OffsetDateTime>,
-    /// When it was revoked.
+    /// Time of its revocation.
     pub revoked_at: Option<OffsetDateTime>,
 }
 
 impl ApiKey {
-    /// Whether the shown key is this one and may be used now.
+    /// Returns true if the presented key is this one and is valid now.
     #[must_use]
     pub fn admits(&self, shown: &PlainApiKey, now: OffsetDateTime) -> bool {
         self.hash.matches(&shown.hash())

@@ -1,10 +1,10 @@
-//! What an API key may do.
+//! Scopes of API keys.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One permission of an API key. A scope never implies another (contract §2).
+/// Permission of an API key. A scope never implies another (contract §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -20,7 +20,7 @@ impl Scope {
     /// Every scope, in the order in which they are shown.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
 
-    /// The scope's name in the API, on the command line and in the database.
+    /// Returns its name in the API, on the command line and in the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Scope {
         }
     }
 
-    /// The scope of that name.
+    /// Returns the scope of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == name)
@@ -56,32 +56,32 @@ impl fmt::Display for Scope {
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// Read, write and admin.
+    /// Returns the set of all scopes.
     #[must_use]
     pub fn all() -> Self {
         Scope::ALL.into_iter().collect()
     }
 
-    /// Whether the scope is in the set.
+    /// Returns true if the scope is in the set.
     #[must_use]
     pub const fn contains(self, scope: Scope) -> bool {
         self.0 & scope.bit() != 0
     }
 
-    /// Whether no scope is in the set.
+    /// Returns true if no scope is in the set.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The scopes of the set, in the order of [`Scope::ALL`].
+    /// Returns the scopes of the set in the order of [`Scope::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL
             .into_iter()
             .filter(move |scope| self.contains(*scope))
     }
 
-    /// The first scope of this set that `granted` lacks.
+    /// Returns the first scope of this set that `granted` lacks.
     #[must_use]
     pub fn first_missing_from(self, granted: Self) -> Option<Scope> {
         self.iter().find(|scope| !granted.contains(*scope))

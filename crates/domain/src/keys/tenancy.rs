@@ -1,4 +1,4 @@
-//! Organizations and the people in them.
+//! Organizations and their users.
 
 use time::OffsetDateTime;
 
@@ -7,23 +7,23 @@ use crate::ids::{OrganizationId, UserId};
 /// A tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Organization {
-    /// Its id.
+    /// Id.
     pub id: OrganizationId,
-    /// Its name, unique on the platform.
+    /// Name, unique on the platform.
     pub name: String,
-    /// When it was created.
+    /// Creation time.
     pub created_at: OffsetDateTime,
 }
 
 /// A member of an organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Its id.
+    /// Id.
     pub id: UserId,
-    /// The organization of which it is a member.
+    /// Organization of which it is a member.
     pub organization: OrganizationId,
-    /// The e-mail address, unique within the organization.
+    /// E-mail address, unique within the organization.
     pub email: String,
-    /// A name for people; the e-mail address unless set.
+    /// Display name; the e-mail address unless set.
     pub name: String,
 }

@@ -1,55 +1,55 @@
-//! What a notification may say.
+//! Drafts of notifications and their limits.
 
 use serde_json::{Map, Value};
 
-/// The most characters of a title.
+/// Maximum number of characters of a title.
 pub const MAX_TITLE: usize = 200;
-/// The most characters of a body.
+/// Maximum number of characters of a body.
 pub const MAX_BODY: usize = 10_000;
-/// The most characters of an action's path.
+/// Maximum number of characters of an action's path.
 pub const MAX_ACTION_URL: usize = 2_000;
-/// The most characters of a key for deduplication.
+/// Maximum number of characters of a deduplication key.
 pub const MAX_DEDUPE_KEY: usize = 500;
-/// The most bytes of stored context, as JSON.
+/// Maximum size of the stored context in bytes of JSON.
 pub const MAX_DATA_BYTES: usize = 65_536;
-/// Keys of stored context that are the platform's own, for attribution.
+/// Keys of the stored context that are reserved for attribution.
 pub const RESERVED_DATA_KEYS: [&str; 2] = ["sender", "api_key_id"];
 
 /// A notification to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Draft {
-    /// What it says, in a line.
+    /// Title: one line.
     pub title: String,
-    /// A repeat with the same key to the same user is dropped, for good.
+    /// Deduplication key: a repeat to the same user is dropped.
     pub dedupe_key: String,
-    /// What it says at length; may be empty.
+    /// Body; may be empty.
     pub body: String,
-    /// The path of the platform that it opens; may be empty.
+    /// Path on the platform that it opens; may be empty.
     pub action_url: String,
     /// Context to store with it.
     pub data: Option<Map<String, Value>>,
 }
 
-/// Why a notification cannot be sent; for the person who sent it.
+/// Reason why a notification is refused, shown to the sender.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
     /// A text is too short or too long.
     #[error("{field} must have {least} to {most} characters")]
     Length {
-        /// Which.
+        /// Field name.
         field: &'static str,
-        /// The fewest characters.
+        /// Minimum number of characters.
         least: usize,
-        /// The most.
+        /// Maximum number of characters.
         most: usize,
     },
-    /// The action leads away from the platform, or nowhere.
+    /// The action is no path of the platform.
     #[error(
         "action_url must be a path of the platform, such as /jobs/<job_id>: it starts with one /, \
          has no backslash and no control character, and at most {MAX_ACTION_URL} characters"
     )]
     ActionUrl,
-    /// The context uses a key of the platform's.
+    /// The context uses a reserved key.
     #[error("data: the key \"{0}\" is reserved for sender attribution")]
     ReservedKey(&'static str),
     /// The context is too large.
@@ -58,7 +58,7 @@ pub enum DraftError {
 }
 
 impl Draft {
-    /// Refuses what may not be sent.
+    /// Refuses an invalid draft.
     ///
     /// # Errors
     /// The first rule that it breaks.
@@ -95,8 +95,8 @@ fn length(field: &'static str, text: &str, least: usize, most: usize) -> Result<
     }
 }
 
-/// Whether a browser that follows it stays on the platform. `//host` leaves it, and so does
-/// `/\host`; browsers drop tabs and line ends before they look.
+/// Returns true if a browser that follows the path stays on the platform. `//host` and `/\host`
+/// leave it; browsers remove tabs and line ends first.
 fn is_platform_path(text: &str) -> bool {
     text.starts_with('/')
         && !text.starts_with("//")

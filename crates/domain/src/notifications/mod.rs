@@ -71,13 +71,13 @@ impl Sender {
 /// One row of a user's inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// Its id.
+    /// Id.
     pub id: NotificationId,
-    /// What it says, in a line.
+    /// Title: one line.
     pub title: String,
-    /// What it says at length; may be empty.
+    /// Body; may be empty.
     pub body: String,
-    /// The path of the platform that it opens; may be empty.
+    /// Path on the platform that it opens; may be empty.
     pub action_url: String,
     /// What its sender stored with it.
     pub data: Option<Map<String, Value>>,
@@ -101,7 +101,7 @@ pub enum Sent {
 }
 
 impl Sent {
-    /// Its name in the API.
+    /// Returns its name in the API.
     #[must_use]
     pub const fn status(self) -> &'static str {
         match self {

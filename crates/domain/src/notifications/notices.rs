@@ -1,4 +1,4 @@
-//! What the platform tells on its own account.
+//! Notifications that the platform sends itself.
 
 use serde_json::{Map, Value};
 
@@ -8,8 +8,8 @@ use crate::{
     runs::TIMED_OUT_AFTER,
 };
 
-/// The notice that an execution has failed; `None` for one that has not. Whoever tells it again
-/// tells it under the same key.
+/// Makes the notice that an execution has failed; `None` for one that has not. Its deduplication
+/// key is the same every time.
 #[must_use]
 pub fn failure_notice(execution: &Execution) -> Option<Draft> {
     let ExecutionState::Failed { error, .. } = &execution.state else {
@@ -41,7 +41,7 @@ pub fn failure_notice(execution: &Execution) -> Option<Draft> {
     })
 }
 
-/// At most so many characters of a text.
+/// Shortens a text to at most `most` characters.
 fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_happened() {
+    fn a_notice_says_whether_the_execution_failed_or_timed_out() {
         let title = |error: Option<&str>| {
             let failed = ExecutionState::Failed {
                 at: NOW,

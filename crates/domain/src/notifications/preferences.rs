@@ -1,11 +1,11 @@
-//! By which ways a user wants notifications.
+//! Notification preferences of users.
 
-/// The ways by which one category of notifications reaches a user.
+/// Channels of one category of notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
-    /// Into the inbox. Off mutes the category: nothing is delivered, and no e-mail goes out.
+    /// Delivery to the inbox. Off mutes the category: nothing is delivered or e-mailed.
     pub inbox: bool,
-    /// By e-mail, beside the inbox.
+    /// E-mail in addition to the inbox.
     pub email: bool,
 }
 
@@ -21,11 +21,11 @@ impl Default for Channels {
 /// A user's preferences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Preferences {
-    /// Messages: the one category there is.
+    /// Channels of messages, the only category.
     pub message: Channels,
 }
 
-/// A change of some channels; those that are `None` stay.
+/// Change of channels; `None` keeps a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelChange {
     /// The inbox.
@@ -35,7 +35,7 @@ pub struct ChannelChange {
 }
 
 impl Preferences {
-    /// The preferences after a change of the message category.
+    /// Returns the preferences after a change of the message category.
     #[must_use]
     pub fn with_message(self, change: ChannelChange) -> Self {
         let Channels { inbox, email } = self.message;
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_leaves_what_it_does_not_name() {
+    fn a_change_keeps_channels_that_it_does_not_name() {
         let on = Preferences::default().with_message(ChannelChange {
             email: Some(true),
             ..ChannelChange::default()

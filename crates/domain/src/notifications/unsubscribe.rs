@@ -1,4 +1,4 @@
-//! The permission to turn one user's e-mails off, as each of them carries it.
+//! Tokens for unsubscribing from e-mails.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use crate::ids::{OrganizationId, UserId};
 
-/// A text that permits to turn the e-mails of one user off, and nothing else. It never expires: an
-/// e-mail is read whenever it is read.
+/// Makes a token that permits turning off one user's e-mails. It never expires, because e-mails may
+/// be read late.
 #[must_use]
 pub fn unsubscribe_token(secret: &[u8; 32], organization: OrganizationId, user: UserId) -> String {
     let mut token = Vec::with_capacity(64);
@@ -19,7 +19,7 @@ pub fn unsubscribe_token(secret: &[u8; 32], organization: OrganizationId, user: 
     URL_SAFE_NO_PAD.encode(token)
 }
 
-/// Whose e-mails a token permits to turn off; `None` for one that was not made with the secret.
+/// Returns the user of a token; `None` if it was not made with the secret.
 #[must_use]
 pub fn read_unsubscribe_token(secret: &[u8; 32], token: &str) -> Option<(OrganizationId, UserId)> {
     let token: [u8; 64] = URL_SAFE_NO_PAD.decode(token).ok()?.try_into().ok()?;
@@ -32,9 +32,9 @@ pub fn read_unsubscribe_token(secret: &[u8; 32], token: &str) -> Option<(Organiz
     ))
 }
 
-/// A MAC of the ids (HMAC-SHA256).
+/// Starts the HMAC-SHA256 of the ids.
 fn mac(secret: &[u8; 32], ids: &[u8]) -> Hmac<Sha256> {
-    // HMAC fills a shorter key up with zeros, to a block of its hash.
+    // HMAC pads a shorter key with zeros to a block of its hash.
     let mut block = [0; 64];
     let (start, _) = block.split_at_mut(32);
     start.copy_from_slice(secret);

@@ -1,19 +1,19 @@
-//! Cuts SQL into pieces, as PostgreSQL's own lexer does with `standard_conforming_strings` on.
+//! SQL lexer that splits text as PostgreSQL's does with `standard_conforming_strings` on.
 //!
-//! Not a general SQL tokenizer, because those read `a=%s` as the operator `=%` and a name.
+//! General SQL tokenizers do not fit: they read `a=%s` as the operator `=%` and a name.
 
 use super::Refusal;
 
-/// What a piece of SQL is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
-    /// A keyword or a name without quotes.
+pub(super) enum TokenKind {
+    /// Keyword or unquoted name.
     Word,
-    /// A name in double quotes.
+    /// Name in double quotes.
     Quoted,
-    /// A name with Unicode escapes, `U&"…"`.
+    /// Name with Unicode escapes, `U&"…"`.
     UnicodeName,
-    /// A text, number or bit string.
+    /// String, number or bit string.
     Literal,
     /// `%s`.
     Percent,
@@ -25,33 +25,33 @@ pub(super) enum Piece {
     Symbol(u8),
 }
 
-/// A piece and where it stands, in bytes.
+/// Token with its byte range in the text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Placed {
-    pub(super) piece: Piece,
+pub(super) struct Token {
+    pub(super) kind: TokenKind,
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// The pieces of a text, blanks and comments left out.
-pub(super) fn pieces(sql: &str) -> Result<Vec<Placed>, Refusal> {
+/// Splits a text into tokens without blanks and comments.
+pub(super) fn tokenize(sql: &str) -> Result<Vec<Token>, Refusal> {
     let lexer = Lexer {
         bytes: sql.as_bytes(),
     };
-    let mut pieces = Vec::new();
+    let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(byte) = lexer.byte(at) {
-        let (piece, end) = lexer.piece(byte, at)?;
-        if let Some(piece) = piece {
-            pieces.push(Placed {
-                piece,
+        let (kind, end) = lexer.token(byte, at)?;
+        if let Some(kind) = kind {
+            tokens.push(Token {
+                kind,
                 start: at,
                 end,
             });
         }
         at = end;
     }
-    Ok(pieces)
+    Ok(tokens)
 }
 
 struct Lexer<'s> {
@@ -81,7 +81,7 @@ impl Lexer<'_> {
             .is_some_and(|rest| rest.starts_with(text))
     }
 
-    /// The first place from there on where the test fails.
+    /// Returns the first position from there on at which the test fails.
     fn skip(&self, from: usize, test: impl Fn(u8) -> bool) -> usize {
         let rest = self.bytes.get(from..).unwrap_or_default();
         from + rest
@@ -90,19 +90,19 @@ impl Lexer<'_> {
             .unwrap_or(rest.len())
     }
 
-    /// The piece that starts there, if it is not blank, and where it ends.
-    fn piece(&self, byte: u8, at: usize) -> Result<(Option<Piece>, usize), Refusal> {
-        let some = |piece, end| Ok((Some(piece), end));
+    /// Returns the token that starts there, unless it is blank or a comment, and its end.
+    fn token(&self, byte: u8, at: usize) -> Result<(Option<TokenKind>, usize), Refusal> {
+        let some = |kind, end| Ok((Some(kind), end));
         match byte {
             _ if byte.is_ascii_whitespace() || byte == 0x0b => Ok((None, at + 1)),
             b'-' if self.follows(at, b"--") => {
                 Ok((None, self.skip(at, |byte| byte != b'\n' && byte != b'\r')))
             }
             b'/' if self.follows(at, b"/*") => Ok((None, self.comment(at)?)),
-            b'\'' => some(Piece::Literal, self.quoted(at, b'\'', "a text")?),
-            b'"' => some(Piece::Quoted, self.quoted(at, b'"', "a quoted name")?),
+            b'\'' => some(TokenKind::Literal, self.quoted(at, b'\'', "a text")?),
+            b'"' => some(TokenKind::Quoted, self.quoted(at, b'"', "a quoted name")?),
             b'$' => self.dollar(at),
-            b'%' if self.follows(at, b"%%") => some(Piece::EscapedPercent, at + 2),
+            b'%' if self.follows(at, b"%%") => some(TokenKind::EscapedPercent, at + 2),
             b'%' if self.follows(at, b"%(") => {
                 let end = self.skip(at + 2, continues_word);
                 if end > at + 2 && self.follows(end, b")s") {
@@ -110,28 +110,28 @@ impl Lexer<'_> {
                         "placeholders have no names: write %s or $1, not %(name)s",
                     ));
                 }
-                some(Piece::Symbol(byte), at + 1)
+                some(TokenKind::Symbol(byte), at + 1)
             }
             b'%' if self.follows(at, b"%s") && !self.byte(at + 2).is_some_and(continues_word) => {
-                some(Piece::Percent, at + 2)
+                some(TokenKind::Percent, at + 2)
             }
-            _ if byte.is_ascii_digit() => some(Piece::Literal, self.number(at)),
+            _ if byte.is_ascii_digit() => some(TokenKind::Literal, self.number(at)),
             _ if starts_word(byte) => self.word(at),
-            _ => some(Piece::Symbol(byte), at + 1),
+            _ => some(TokenKind::Symbol(byte), at + 1),
         }
     }
 
-    fn word(&self, at: usize) -> Result<(Option<Piece>, usize), Refusal> {
+    fn word(&self, at: usize) -> Result<(Option<TokenKind>, usize), Refusal> {
         let end = self.skip(at, continues_word);
         let word = self.bytes.get(at..end).unwrap_or_default();
         if word.eq_ignore_ascii_case(b"e") && self.byte(end) == Some(b'\'') {
-            return Ok((Some(Piece::Literal), self.escaped(end)?));
+            return Ok((Some(TokenKind::Literal), self.escaped(end)?));
         }
         if word.eq_ignore_ascii_case(b"u") && self.follows(end, b"&\"") {
             let end = self.quoted(end + 1, b'"', "a quoted name")?;
-            return Ok((Some(Piece::UnicodeName), end));
+            return Ok((Some(TokenKind::UnicodeName), end));
         }
-        Ok((Some(Piece::Word), end))
+        Ok((Some(TokenKind::Word), end))
     }
 
     fn number(&self, at: usize) -> usize {
@@ -152,7 +152,7 @@ impl Lexer<'_> {
         end
     }
 
-    /// Behind the quote that closes the one there; doubled ones do not.
+    /// Returns the position after the closing quote; a doubled quote does not close.
     fn quoted(&self, at: usize, quote: u8, what: &str) -> Result<usize, Refusal> {
         let mut at = at + 1;
         loop {
@@ -165,7 +165,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The same where a backslash escapes what follows.
+    /// Like [`Lexer::quoted`], with backslash escapes.
     fn escaped(&self, at: usize) -> Result<usize, Refusal> {
         let mut at = at + 1;
         loop {
@@ -178,7 +178,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Comments nest.
+    /// Returns the position after a comment; comments nest.
     fn comment(&self, at: usize) -> Result<usize, Refusal> {
         let (mut at, mut depth) = (at + 2, 1_usize);
         while depth > 0 {
@@ -195,8 +195,8 @@ impl Lexer<'_> {
         Ok(at)
     }
 
-    /// `$1`, `$$…$$`, `$tag$…$tag$`, or a lone dollar sign.
-    fn dollar(&self, at: usize) -> Result<(Option<Piece>, usize), Refusal> {
+    /// Reads `$1`, `$$…$$`, `$tag$…$tag$`, or a lone dollar sign.
+    fn dollar(&self, at: usize) -> Result<(Option<TokenKind>, usize), Refusal> {
         let digits = self.skip(at + 1, |byte| byte.is_ascii_digit());
         if digits > at + 1 {
             let text = self
@@ -208,17 +208,17 @@ impl Lexer<'_> {
                 .filter(|number| *number <= 65_535);
             let number =
                 number.ok_or_else(|| Refusal::new("a placeholder's number is too high"))?;
-            return Ok((Some(Piece::Numbered(number)), digits));
+            return Ok((Some(TokenKind::Numbered(number)), digits));
         }
         let tag = self.skip(at + 1, |byte| byte != b'$' && continues_word(byte));
         if self.byte(tag) != Some(b'$') {
-            return Ok((Some(Piece::Symbol(b'$')), at + 1));
+            return Ok((Some(TokenKind::Symbol(b'$')), at + 1));
         }
         let delimiter = self.bytes.get(at..=tag).unwrap_or_default();
         let mut end = tag + 1;
         while self.byte(end).is_some() {
             if self.follows(end, delimiter) {
-                return Ok((Some(Piece::Literal), end + delimiter.len()));
+                return Ok((Some(TokenKind::Literal), end + delimiter.len()));
             }
             end += 1;
         }
@@ -230,26 +230,26 @@ impl Lexer<'_> {
 mod tests {
     use super::*;
 
-    fn cut(sql: &str) -> Vec<(Piece, &str)> {
-        pieces(sql)
+    fn cut(sql: &str) -> Vec<(TokenKind, &str)> {
+        tokenize(sql)
             .unwrap()
             .into_iter()
-            .map(|it| (it.piece, &sql[it.start..it.end]))
+            .map(|it| (it.kind, &sql[it.start..it.end]))
             .collect()
     }
 
-    fn symbols(text: &str) -> Vec<(Piece, &str)> {
+    fn symbols(text: &str) -> Vec<(TokenKind, &str)> {
         text.char_indices()
-            .map(|(at, _)| (Piece::Symbol(text.as_bytes()[at]), &text[at..=at]))
+            .map(|(at, _)| (TokenKind::Symbol(text.as_bytes()[at]), &text[at..=at]))
             .collect()
     }
 
     fn refused(sql: &str) -> String {
-        pieces(sql).unwrap_err().to_string()
+        tokenize(sql).unwrap_err().to_string()
     }
 
     #[test]
-    fn numbers_are_one_piece_with_fraction_and_exponent() {
+    fn numbers_are_one_token_with_fraction_and_exponent() {
         for number in [
             "0",
             "12",
@@ -262,39 +262,39 @@ mod tests {
             "1.25e-7",
             "1_0.2_5e1_0",
         ] {
-            assert_eq!(cut(number), [(Piece::Literal, number)]);
+            assert_eq!(cut(number), [(TokenKind::Literal, number)]);
         }
     }
 
     #[test]
     fn a_number_ends_where_postgresql_ends_it() {
         for (sql, number, rest) in [
-            ("1e", "1", vec![(Piece::Word, "e")]),
-            ("1ex", "1", vec![(Piece::Word, "ex")]),
-            ("1.5pg_x", "1.5", vec![(Piece::Word, "pg_x")]),
-            ("1e5x", "1e5", vec![(Piece::Word, "x")]),
-            ("2*3", "2", vec![symbols("*")[0], (Piece::Literal, "3")]),
-            ("2-3", "2", vec![symbols("-")[0], (Piece::Literal, "3")]),
+            ("1e", "1", vec![(TokenKind::Word, "e")]),
+            ("1ex", "1", vec![(TokenKind::Word, "ex")]),
+            ("1.5pg_x", "1.5", vec![(TokenKind::Word, "pg_x")]),
+            ("1e5x", "1e5", vec![(TokenKind::Word, "x")]),
+            ("2*3", "2", vec![symbols("*")[0], (TokenKind::Literal, "3")]),
+            ("2-3", "2", vec![symbols("-")[0], (TokenKind::Literal, "3")]),
         ] {
-            let mut expected = vec![(Piece::Literal, number)];
+            let mut expected = vec![(TokenKind::Literal, number)];
             expected.extend(rest);
             assert_eq!(cut(sql), expected, "{sql}");
         }
         let range = [
-            vec![(Piece::Literal, "1")],
+            vec![(TokenKind::Literal, "1")],
             symbols(".."),
-            vec![(Piece::Literal, "2")],
+            vec![(TokenKind::Literal, "2")],
         ];
         assert_eq!(cut("1..2"), range.concat());
         let sign = [
-            vec![(Piece::Literal, "1"), (Piece::Word, "e")],
+            vec![(TokenKind::Literal, "1"), (TokenKind::Word, "e")],
             symbols("+"),
         ];
         assert_eq!(cut("1e+"), sign.concat());
     }
 
     #[test]
-    fn texts_and_quoted_names_are_one_piece() {
+    fn texts_and_quoted_names_are_one_token() {
         for text in [
             "''",
             "'a'",
@@ -309,17 +309,20 @@ mod tests {
             "$a$ $b$ $$ $a$",
             "$é_1$x$é_1$",
         ] {
-            assert_eq!(cut(text), [(Piece::Literal, text)]);
+            assert_eq!(cut(text), [(TokenKind::Literal, text)]);
         }
         for name in ["\"a\"", "\"a\"\"b\"", "\"\"\"\""] {
-            assert_eq!(cut(name), [(Piece::Quoted, name)]);
+            assert_eq!(cut(name), [(TokenKind::Quoted, name)]);
         }
-        assert_eq!(cut("U&\"a\"\"b\""), [(Piece::UnicodeName, "U&\"a\"\"b\"")]);
-        let apart = [(Piece::Literal, "'a'"), (Piece::Literal, "'b'")];
+        assert_eq!(
+            cut("U&\"a\"\"b\""),
+            [(TokenKind::UnicodeName, "U&\"a\"\"b\"")]
+        );
+        let apart = [(TokenKind::Literal, "'a'"), (TokenKind::Literal, "'b'")];
         assert_eq!(cut("'a' 'b'"), apart);
         assert_eq!(
             cut("e'a' e"),
-            [(Piece::Literal, "e'a'"), (Piece::Word, "e")]
+            [(TokenKind::Literal, "e'a'"), (TokenKind::Word, "e")]
         );
     }
 
@@ -327,21 +330,24 @@ mod tests {
     fn a_backslash_escapes_only_in_texts_that_say_so() {
         assert_eq!(
             cut(r"'\' a"),
-            [(Piece::Literal, r"'\'"), (Piece::Word, "a")]
+            [(TokenKind::Literal, r"'\'"), (TokenKind::Word, "a")]
         );
-        assert_eq!(cut(r"e'\' a'"), [(Piece::Literal, r"e'\' a'")]);
-        assert_eq!(cut(r"u'\'"), [(Piece::Word, "u"), (Piece::Literal, r"'\'")]);
+        assert_eq!(cut(r"e'\' a'"), [(TokenKind::Literal, r"e'\' a'")]);
+        assert_eq!(
+            cut(r"u'\'"),
+            [(TokenKind::Word, "u"), (TokenKind::Literal, r"'\'")]
+        );
     }
 
     #[test]
     fn words_hold_letters_digits_underscores_and_dollar_signs() {
         for word in ["a", "_a1", "a$1", "größe", "E", "u"] {
-            assert_eq!(cut(word), [(Piece::Word, word)]);
+            assert_eq!(cut(word), [(TokenKind::Word, word)]);
         }
         let unquoted = [
-            vec![(Piece::Word, "u")],
+            vec![(TokenKind::Word, "u")],
             symbols("&"),
-            vec![(Piece::Word, "x")],
+            vec![(TokenKind::Word, "x")],
         ];
         assert_eq!(cut("u&x"), unquoted.concat());
     }
@@ -356,26 +362,30 @@ mod tests {
             "/* x /* y */ z */ a",
             "/*/*/**/*/*/a--",
         ] {
-            let pieces = cut(sql);
-            assert_eq!(pieces, [(Piece::Word, "a")], "{sql:?}");
+            let tokens = cut(sql);
+            assert_eq!(tokens, [(TokenKind::Word, "a")], "{sql:?}");
         }
         assert_eq!(cut("- /"), symbols("-/"));
-        assert_eq!(cut("-a"), [symbols("-")[0], (Piece::Word, "a")]);
+        assert_eq!(cut("-a"), [symbols("-")[0], (TokenKind::Word, "a")]);
     }
 
     #[test]
-    fn placeholders_are_told_apart_from_the_operator() {
-        assert_eq!(cut("%s"), [(Piece::Percent, "%s")]);
-        assert_eq!(cut("=%s)")[1], (Piece::Percent, "%s"));
-        assert_eq!(cut("%%"), [(Piece::EscapedPercent, "%%")]);
+    fn placeholders_differ_from_the_operator() {
+        assert_eq!(cut("%s"), [(TokenKind::Percent, "%s")]);
+        assert_eq!(cut("=%s)")[1], (TokenKind::Percent, "%s"));
+        assert_eq!(cut("%%"), [(TokenKind::EscapedPercent, "%%")]);
         for (sql, word) in [("%some", "some"), ("%s1", "s1"), ("%s$", "s$")] {
-            assert_eq!(cut(sql), [symbols("%")[0], (Piece::Word, word)], "{sql}");
+            assert_eq!(
+                cut(sql),
+                [symbols("%")[0], (TokenKind::Word, word)],
+                "{sql}"
+            );
         }
         assert_eq!(
             cut("$1 $65535"),
             [
-                (Piece::Numbered(1), "$1"),
-                (Piece::Numbered(65_535), "$65535")
+                (TokenKind::Numbered(1), "$1"),
+                (TokenKind::Numbered(65_535), "$65535")
             ]
         );
         assert!(refused("$65536").contains("too high"));
@@ -383,7 +393,11 @@ mod tests {
         assert_eq!(cut("$ $"), symbols("$$"));
         assert_eq!(
             cut("$a b"),
-            [symbols("$")[0], (Piece::Word, "a"), (Piece::Word, "b")]
+            [
+                symbols("$")[0],
+                (TokenKind::Word, "a"),
+                (TokenKind::Word, "b")
+            ]
         );
     }
 
@@ -396,13 +410,13 @@ mod tests {
         assert_eq!(cut("%(a)")[0], symbols("%")[0]);
         assert_eq!(
             cut("%(a)"),
-            [symbols("%("), vec![(Piece::Word, "a")], symbols(")")].concat()
+            [symbols("%("), vec![(TokenKind::Word, "a")], symbols(")")].concat()
         );
         assert_eq!(cut("%(a+b)s").len(), 7);
     }
 
     #[test]
-    fn what_does_not_end_is_refused() {
+    fn unterminated_texts_names_and_comments_are_refused() {
         for (sql, what) in [
             ("'a", "a text"),
             ("'a''", "a text"),

@@ -1,18 +1,18 @@
-//! Queries that people write in SQL: what is read of them before PostgreSQL sees them.
+//! SQL queries of clients: checks and placeholders before PostgreSQL runs them.
 //!
-//! Placeholders are found and counted, and what could only fail is refused with a clear reason.
-//! This is no boundary: whoever runs a query isolates it whatever its text says.
+//! Placeholders are found and counted, and queries that could only fail are refused with a clear
+//! reason. This is no security boundary: the adapter isolates every query it runs.
 
 mod lexer;
 mod screen;
 mod system_names;
 
-use lexer::{Piece, pieces};
+use lexer::{TokenKind, tokenize};
 
-/// The most bytes of a query's text.
+/// Maximum length of a query in bytes.
 pub const MAX_LENGTH: usize = 256 << 10;
 
-/// Why a query is not run; for the person who asked.
+/// Reason why a query is refused, shown to the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(String);
@@ -23,8 +23,8 @@ impl Refusal {
     }
 }
 
-/// One query: a single `SELECT` (or `WITH … SELECT`, `VALUES`, `TABLE`) whose parameters are
-/// written `$1`, `$2`, ….
+/// A single `SELECT` (or `WITH … SELECT`, `VALUES`, `TABLE`) whose parameters are written `$1`,
+/// `$2`, ….
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryText {
     text: String,
@@ -32,11 +32,11 @@ pub struct QueryText {
 }
 
 impl QueryText {
-    /// Reads a query. Its parameters are written either `%s`, one after the other, or `$1`, `$2`, …;
+    /// Reads a query. Its parameters are written as `%s`, one after the other, or as `$1`, `$2`, …;
     /// outside of literals and comments, `%%` stands for `%`.
     ///
     /// # Errors
-    /// [`Refusal`] for what is no single query, or uses what queries may not use.
+    /// [`Refusal`] if it is no single query, or uses names that queries may not use.
     pub fn parse(sql: &str) -> Result<Self, Refusal> {
         if sql.len() > MAX_LENGTH {
             return Err(Refusal::new("the query is longer than 256 KiB"));
@@ -44,15 +44,15 @@ impl QueryText {
         if sql.contains('\0') {
             return Err(Refusal::new("the query contains a NUL character"));
         }
-        let pieces = pieces(sql)?;
-        let end = screen::check(sql, &pieces)?;
+        let tokens = tokenize(sql)?;
+        let end = screen::check(sql, &tokens)?;
         let body = sql.get(..end).unwrap_or(sql);
-        let positional = pieces
+        let positional = tokens
             .iter()
-            .filter(|it| matches!(it.piece, Piece::Percent))
+            .filter(|it| matches!(it.kind, TokenKind::Percent))
             .count();
-        let numbered = pieces.iter().filter_map(|it| match it.piece {
-            Piece::Numbered(number) => Some(number),
+        let numbered = tokens.iter().filter_map(|it| match it.kind {
+            TokenKind::Numbered(number) => Some(number),
             _ => None,
         });
         let numbered = numbered.max().unwrap_or(0);
@@ -63,14 +63,14 @@ impl QueryText {
         }
         let mut text = String::with_capacity(body.len() + positional * 4);
         let (mut copied, mut seen) = (0, 0_usize);
-        for it in pieces.iter().filter(|it| it.end <= end) {
-            let replacement = match it.piece {
-                Piece::Percent => {
+        for it in tokens.iter().filter(|it| it.end <= end) {
+            let replacement = match it.kind {
+                TokenKind::Percent => {
                     seen += 1;
-                    // Blanks, so that it does not grow together with a name or number beside it.
+                    // Blanks keep it apart from an adjacent name or number.
                     format!(" ${seen} ")
                 }
-                Piece::EscapedPercent => "%".to_owned(),
+                TokenKind::EscapedPercent => "%".to_owned(),
                 _ => continue,
             };
             text.push_str(body.get(copied..it.start).unwrap_or_default());
@@ -84,13 +84,14 @@ impl QueryText {
         })
     }
 
-    /// The text as PostgreSQL reads it, on the same lines as it was written; no semicolon ends it.
+    /// Returns the text for PostgreSQL, with the line breaks of the original and no final
+    /// semicolon.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Refuses another number of values than the query has parameters.
+    /// Refuses a number of values that differs from the number of parameters.
     ///
     /// # Errors
     /// [`Refusal`], with both numbers.
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_told() {
+    fn unterminated_literals_are_refused() {
         for sql in [
             "select 'a",
             "select \"a",

@@ -1,54 +1,54 @@
-//! Refuses what queries may not be or use, so that the reason is clear.
+//! Screening of queries: refuses forbidden statements and names with a clear reason.
 
 use super::{
     Refusal,
-    lexer::{Piece, Placed},
+    lexer::{Token, TokenKind},
     system_names::{is_catalog, is_forbidden_function, is_forbidden_schema, is_forbidden_type},
 };
 
-/// The deepest that parentheses may be nested.
+/// Maximum nesting depth of parentheses.
 const MAX_DEPTH: usize = 250;
 
-/// Checks a query's pieces; returns where its last one ends, trailing semicolons left out.
-pub(super) fn check(sql: &str, pieces: &[Placed]) -> Result<usize, Refusal> {
-    let is_end = |it: &&Placed| it.piece != Piece::Symbol(b';');
-    let Some(last) = pieces.iter().rposition(|it| is_end(&it)) else {
+/// Checks a query's tokens and returns the end of the query without trailing semicolons.
+pub(super) fn check(sql: &str, tokens: &[Token]) -> Result<usize, Refusal> {
+    let is_end = |it: &&Token| it.kind != TokenKind::Symbol(b';');
+    let Some(last) = tokens.iter().rposition(|it| is_end(&it)) else {
         return Err(Refusal::new("the query is empty"));
     };
-    let body = pieces.get(..=last).unwrap_or(pieces);
+    let body = tokens.get(..=last).unwrap_or(tokens);
     check_beginning(sql, body)?;
     check_parentheses(body)?;
     for (index, it) in body.iter().enumerate() {
-        let next = body.get(index + 1).map(|next| next.piece);
-        match it.piece {
-            Piece::Symbol(b';') => {
+        let next = body.get(index + 1).map(|next| next.kind);
+        match it.kind {
+            TokenKind::Symbol(b';') => {
                 return Err(Refusal::new("the query holds several statements; send one"));
             }
-            Piece::UnicodeName => {
+            TokenKind::UnicodeName => {
                 return Err(Refusal::new(
                     "names with Unicode escapes (U&\"…\") are not allowed",
                 ));
             }
-            Piece::Word | Piece::Quoted => check_name(&name(sql, it), next)?,
+            TokenKind::Word | TokenKind::Quoted => check_name(&name(sql, it), next)?,
             _ => {}
         }
     }
     let end = body.last().map_or(0, |it| it.end);
-    // What lies behind is a semicolon, blanks or a comment.
-    let next = pieces
+    // Only semicolons, blanks and comments follow.
+    let next = tokens
         .get(last + 1)
         .map_or(end, |semicolon| semicolon.start);
-    Ok(if pieces.len() > last + 1 {
+    Ok(if tokens.len() > last + 1 {
         next
     } else {
         sql.len()
     })
 }
 
-fn check_beginning(sql: &str, body: &[Placed]) -> Result<(), Refusal> {
-    let first = body.iter().find(|it| it.piece != Piece::Symbol(b'('));
+fn check_beginning(sql: &str, body: &[Token]) -> Result<(), Refusal> {
+    let first = body.iter().find(|it| it.kind != TokenKind::Symbol(b'('));
     let word = first
-        .filter(|it| it.piece == Piece::Word)
+        .filter(|it| it.kind == TokenKind::Word)
         .map(|it| name(sql, it));
     match word.as_deref() {
         Some("select" | "with" | "values" | "table") => Ok(()),
@@ -59,12 +59,12 @@ fn check_beginning(sql: &str, body: &[Placed]) -> Result<(), Refusal> {
     }
 }
 
-fn check_parentheses(body: &[Placed]) -> Result<(), Refusal> {
+fn check_parentheses(body: &[Token]) -> Result<(), Refusal> {
     let mut depth = 0_usize;
     for it in body {
-        match it.piece {
-            Piece::Symbol(b'(') => depth += 1,
-            Piece::Symbol(b')') => {
+        match it.kind {
+            TokenKind::Symbol(b'(') => depth += 1,
+            TokenKind::Symbol(b')') => {
                 depth = depth.checked_sub(1).ok_or_else(unbalanced)?;
             }
             _ => {}
@@ -84,13 +84,13 @@ fn unbalanced() -> Refusal {
     Refusal::new("the query's parentheses do not match")
 }
 
-fn check_name(name: &str, next: Option<Piece>) -> Result<(), Refusal> {
-    if next == Some(Piece::Symbol(b'(')) && is_forbidden_function(name) {
+fn check_name(name: &str, next: Option<TokenKind>) -> Result<(), Refusal> {
+    if next == Some(TokenKind::Symbol(b'(')) && is_forbidden_function(name) {
         return Err(Refusal::new(format!(
             "the function \"{name}\" is not allowed in queries"
         )));
     }
-    if next == Some(Piece::Symbol(b'.')) && is_forbidden_schema(name) {
+    if next == Some(TokenKind::Symbol(b'.')) && is_forbidden_schema(name) {
         return Err(Refusal::new(format!(
             "\"{name}\" is no schema that queries read: write the names of tables alone"
         )));
@@ -108,10 +108,10 @@ fn check_name(name: &str, next: Option<Piece>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A name as PostgreSQL understands it: folded, or without its quotes.
-fn name(sql: &str, it: &Placed) -> String {
+/// Returns a name as PostgreSQL reads it: folded, or without its quotes.
+fn name(sql: &str, it: &Token) -> String {
     let text = sql.get(it.start..it.end).unwrap_or_default();
-    if it.piece == Piece::Quoted {
+    if it.kind == TokenKind::Quoted {
         let inner = text
             .get(1..text.len().saturating_sub(1))
             .unwrap_or_default();

@@ -1,9 +1,9 @@
-//! Names of PostgreSQL's own that queries may not use.
+//! System names of PostgreSQL that queries may not use.
 
-/// Functions whose names begin with `pg_` and that only compute.
+/// Functions that begin with `pg_` and only compute.
 const HARMLESS: [&str; 3] = ["pg_typeof", "pg_size_pretty", "pg_size_bytes"];
 
-/// Functions that change, wait, signal, run further SQL, or tell of what is not the asker's.
+/// Functions that change state, wait, signal, run SQL, or reveal data of others.
 const FUNCTIONS: [&str; 36] = [
     "acldefault",
     "aclexplode",
@@ -43,7 +43,7 @@ const FUNCTIONS: [&str; 36] = [
     "ts_stat",
 ];
 
-/// Beginnings of further such names.
+/// Prefixes of further such functions.
 const FUNCTION_FAMILIES: [&str; 8] = [
     "binary_upgrade_",
     "brin_",
@@ -55,7 +55,7 @@ const FUNCTION_FAMILIES: [&str; 8] = [
     "txid_",
 ];
 
-/// Types whose values are names of things, and the functions that read and write such values.
+/// Types whose values are names of objects, and prefixes of their functions.
 const NAME_TYPES: [&str; 8] = [
     "regclass",
     "regcollation",
@@ -67,7 +67,7 @@ const NAME_TYPES: [&str; 8] = [
     "aclitem",
 ];
 
-/// Schemas that hold none of the asker's tables, or are not to be named.
+/// Schemas that queries may not name.
 const SCHEMAS: [&str; 6] = [
     "information_schema",
     "labdata",
@@ -77,7 +77,7 @@ const SCHEMAS: [&str; 6] = [
     "public",
 ];
 
-/// Catalogs and views of PostgreSQL 13 to 18, but those whose names begin with `pg_stat`.
+/// Catalogs and views of PostgreSQL 13 to 18, except those that begin with `pg_stat`.
 const CATALOGS: &[&str] = &[
     "pg_aggregate",
     "pg_aios",
@@ -176,7 +176,7 @@ const CATALOGS: &[&str] = &[
     "pg_wait_events",
 ];
 
-/// Whether queries may not call a function of that name.
+/// Returns true if queries may not call a function of that name.
 pub(super) fn is_forbidden_function(name: &str) -> bool {
     let server = name.starts_with("pg_") && !HARMLESS.contains(&name);
     server
@@ -190,12 +190,12 @@ pub(super) fn is_forbidden_function(name: &str) -> bool {
             .any(|name_type| name.starts_with(name_type))
 }
 
-/// Whether queries may not cast to a type of that name, nor call it.
+/// Returns true if queries may not cast to or call a type of that name.
 pub(super) fn is_forbidden_type(name: &str) -> bool {
     NAME_TYPES.contains(&name) || matches!(name, "regprocedure" | "regoperator")
 }
 
-/// Whether queries may not name that schema.
+/// Returns true if queries may not name that schema.
 pub(super) fn is_forbidden_schema(name: &str) -> bool {
     let organizations = name.strip_prefix("org_").is_some_and(|rest| {
         rest.len() >= 32 && rest.bytes().take(32).all(|byte| byte.is_ascii_hexdigit())
@@ -203,8 +203,8 @@ pub(super) fn is_forbidden_schema(name: &str) -> bool {
     organizations || SCHEMAS.contains(&name)
 }
 
-/// Whether it is a catalog of the server. Other names that begin with `pg_` may be a laboratory's:
-/// picograms.
+/// Returns true for a catalog of the server. Other names that begin with `pg_` may belong to a
+/// laboratory: picograms.
 pub(super) fn is_catalog(name: &str) -> bool {
     let statistics = ["pg_stat_", "pg_statio_", "pg_statistic", "pg_stats"];
     CATALOGS.contains(&name) || statistics.iter().any(|start| name.starts_with(start))

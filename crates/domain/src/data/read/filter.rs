@@ -12,28 +12,28 @@ use crate::{
     scalar::{DataType, Scalar, Values},
 };
 
-/// The most references that a filter may follow, one after the other.
+/// Maximum number of references that a filter may follow.
 const MAX_HOPS: usize = 5;
 
-/// A reference that a filter follows.
+/// Reference that a filter follows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hop {
-    /// The reference's name in SQL.
+    /// SQL name of the reference.
     pub sql_column: String,
-    /// The table at which it arrives.
+    /// Referenced table.
     pub table: Arc<Table>,
 }
 
-/// The column that a condition is about.
+/// Column of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name in SQL.
+    /// SQL name.
     pub sql_name: String,
     /// Its type.
     pub data_type: DataType,
 }
 
-/// What the column's value must be.
+/// Test of a column's value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
     /// Equal to it.
@@ -54,14 +54,14 @@ pub enum Test {
     Contains(String),
 }
 
-/// One condition of a read.
+/// Condition of a read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     /// References to follow, in order.
     pub hops: Vec<Hop>,
-    /// The column reached.
+    /// Column reached.
     pub field: Field,
-    /// What it must be.
+    /// Test of its value.
     pub test: Test,
 }
 
@@ -73,7 +73,7 @@ impl Condition {
         value: &Value,
     ) -> Result<Self, String> {
         let shown: String = key.chars().take(100).collect();
-        // A column whose own name has a double underscore is meant before a path is.
+        // A column whose name contains a double underscore takes precedence over a path.
         let (hops, field, operator) = match resolve(target, catalog, key) {
             Some((hops, field)) => (hops, field, ""),
             None => key
@@ -125,7 +125,7 @@ fn resolve_in(
     if hops_left == 0 {
         return None;
     }
-    // Names may hold double underscores themselves: try every place where the path may be split.
+    // Names may contain double underscores, so every split of the path is tried.
     path.match_indices("__").find_map(|(at, separator)| {
         let (name, rest) = (path.get(..at)?, path.get(at + separator.len()..)?);
         let (_, column) = table.column(name)?;

@@ -21,7 +21,7 @@ use crate::{
     scalar::KeyValue,
 };
 
-/// What is read.
+/// Target of a read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReadTarget {
     /// A table of the organization or a core table.
@@ -31,7 +31,7 @@ pub enum ReadTarget {
 }
 
 impl ReadTarget {
-    /// The target of that name and kind.
+    /// Finds the target of that name and kind.
     #[must_use]
     pub fn find(catalog: &Catalog, name: &str, core: bool) -> Option<Self> {
         let table = catalog
@@ -54,25 +54,25 @@ impl ReadTarget {
     }
 }
 
-/// A place in the total order in which rows are read: the last row seen.
+/// Position in the total order of rows: the last row seen.
 ///
-/// Rows of keyed tables come by descending primary key, which for generated ids is newest first;
-/// points of raw tables come series by series in the order in which they were written.
+/// Rows of keyed tables are ordered by descending primary key, newest first for generated ids;
+/// points of raw tables by series, then in the order in which they were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// A row's primary key.
+    /// Primary key of a row.
     Key(KeyValue),
-    /// A point: the id of the chunk that stores it, and its place there (from 1).
+    /// A point: the id of the chunk that stores it, and its index there.
     Point {
-        /// The chunk.
+        /// Chunk id.
         chunk: i64,
-        /// The place.
+        /// Index in the chunk, starting at 1.
         place: i64,
     },
 }
 
 impl Position {
-    /// The position as an opaque text.
+    /// Encodes the position as an opaque text.
     #[must_use]
     pub fn encode(&self) -> String {
         let text = match self {
@@ -84,7 +84,7 @@ impl Position {
         URL_SAFE_NO_PAD.encode(text)
     }
 
-    /// Reads what [`Position::encode`] wrote; `None` for anything else.
+    /// Decodes a text written by [`Position::encode`]; `None` for any other text.
     #[must_use]
     pub fn decode(text: &str) -> Option<Self> {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
@@ -112,7 +112,7 @@ impl Position {
         }
     }
 
-    /// Whether rows of the target can be at such a position.
+    /// Returns true if rows of the target have positions of this kind.
     #[must_use]
     fn fits(&self, target: &ReadTarget) -> bool {
         use crate::scalar::DataType::{Integer, String, Text, Uuid};
@@ -130,33 +130,33 @@ impl Position {
     }
 }
 
-/// A read that holds up.
+/// Validated read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadPlan {
-    /// What is read.
+    /// Target of a read.
     pub target: ReadTarget,
-    /// What rows must meet, all of it.
+    /// Conditions that rows must meet, all of them.
     pub conditions: Vec<Condition>,
-    /// Start behind this row.
+    /// The page starts after this row.
     pub after: Option<Position>,
     /// At most this many rows.
     pub limit: u32,
 }
 
-/// Rows, and where the next ones start while more follow.
+/// Page of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowPage {
     /// The rows.
     pub rows: Vec<RowJson>,
-    /// Where the next page starts.
+    /// Start of the next page, if more rows follow.
     pub next: Option<Position>,
 }
 
 impl ReadPlan {
-    /// Understands filters such as `sample__name` or `value__gte`.
+    /// Validates filters such as `sample__name` or `value__gte`.
     ///
     /// # Errors
-    /// Every filter that does not hold, as sentences; or that the cursor is of another list.
+    /// A sentence for every invalid filter, and for a cursor of another list.
     pub fn new<'a>(
         target: ReadTarget,
         catalog: &Catalog,

@@ -1,14 +1,14 @@
-//! A row as it is answered.
+//! Rendered rows.
 
 use serde_json::{Map, Value};
 
-/// One row as the text of a JSON object: columns by their names in writes and reads, numbers,
-/// datetimes and JSON rendered as a write accepts them.
+/// One row as the text of a JSON object: columns by their names in writes and reads, values as a
+/// write accepts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowJson(String);
 
 impl RowJson {
-    /// Takes the text of a JSON object, as the database rendered it.
+    /// Wraps the text of a JSON object that the database rendered.
     #[must_use]
     pub fn from_rendered(text: String) -> Self {
         Self(text)
@@ -20,13 +20,13 @@ impl RowJson {
         Self(serde_json::to_string(map).unwrap_or_default())
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The text, owned.
+    /// Returns the owned text.
     #[must_use]
     pub fn into_string(self) -> String {
         self.0

@@ -1,4 +1,4 @@
-//! Reading one series column by column.
+//! Column-wise reads of one series.
 
 use std::sync::Arc;
 
@@ -9,39 +9,39 @@ use crate::{
     scalar::{DataType, KeyValue, Values},
 };
 
-/// A series to read, which holds up as far as the tables say.
+/// Read of a series, validated against the catalog.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesPlan {
     /// The raw table.
     pub table: Arc<Table>,
-    /// The index of the reference whose row is the parent.
+    /// Index of the reference to the parent.
     pub parent_column: usize,
-    /// The table of the parent.
+    /// Parent table.
     pub parent_table: Arc<Table>,
-    /// The parent's primary key.
+    /// Primary key of the parent.
     pub parent: KeyValue,
 }
 
-/// Why there is no such series to read.
+/// Reason why a series cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeriesRefusal {
     /// No table has the name.
     #[error("table not found")]
     NoTable,
-    /// The parent's text is no key of its table, so no row has it.
+    /// The parent is no valid key of its table, so no row has it.
     #[error("parent not found")]
     NoParent,
-    /// What is asked does not hold; for the person who asked.
+    /// The request is invalid; the text is for the client.
     #[error("{0}")]
     Invalid(String),
 }
 
 impl SeriesPlan {
-    /// Finds the table and the reference by which the parent owns points.
+    /// Finds the table and the reference to the parent.
     ///
     /// # Errors
-    /// See [`SeriesRefusal`]: a table that is not raw, or no `parent_column` where it has several
-    /// references, is invalid.
+    /// [`SeriesRefusal`]; a table that is not raw, and a missing `parent_column` of a table with several
+    /// references, are invalid.
     pub fn new(
         catalog: &Catalog,
         table: &str,
@@ -70,7 +70,7 @@ impl SeriesPlan {
         })
     }
 
-    /// The columns that a series has, in the table's order: all but the parent's own.
+    /// Returns the columns of a series in the table's order: all but the reference to the parent.
     pub fn columns(&self) -> impl Iterator<Item = (usize, &Column)> {
         let parent = self.parent_column;
         let columns = self.table.columns.iter().enumerate();
@@ -104,7 +104,7 @@ fn reference<'t>(
     })
 }
 
-/// A key as it stands in a query string; `None` where no key of the type is written so.
+/// Parses a key of a query string; `None` if the type has no such key.
 fn key(text: &str, data_type: DataType) -> Option<KeyValue> {
     match data_type {
         DataType::Integer => text.parse().ok().map(KeyValue::Integer),
@@ -113,22 +113,21 @@ fn key(text: &str, data_type: DataType) -> Option<KeyValue> {
     }
 }
 
-/// A series column by column, its points in the order in which they were written.
+/// Columns of a series, with its points in the order in which they were written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SeriesColumns {
-    /// Each column's name in reads with its values, as many as there are points; the parent's own
-    /// column is left out.
+    /// Name and values of each column, one value per point, without the reference to the parent.
     pub columns: Vec<(String, Values)>,
-    /// How many points it has.
+    /// Number of points.
     pub points: usize,
 }
 
-/// How much one read of a series may take.
+/// Limits of one read of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesLimits {
-    /// The most values, nulls included.
+    /// Maximum number of values, nulls included.
     pub values: usize,
-    /// The most bytes, as the store keeps them.
+    /// Maximum number of stored bytes.
     pub bytes: usize,
 }
 
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_apart() {
+    fn a_missing_table_and_a_missing_parent_differ() {
         let plan = |table, column, parent| SeriesPlan::new(&catalog(), table, column, parent);
         assert_eq!(plan("none", None, "a"), Err(SeriesRefusal::NoTable));
         assert!(matches!(
