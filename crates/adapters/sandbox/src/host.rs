@@ -17,7 +17,7 @@ use crate::{
     sandbox::Settings,
     spec::{Exit, Limits, ProcessOutcome, ProcessSpec},
     supervisor::{Isolation, LaunchAccount, LaunchRequest},
-    uv,
+    uv::Uv,
 };
 
 /// System paths that processes may read: programs, libraries, and the configuration of name, user
@@ -77,7 +77,7 @@ pub struct HostCapabilities {
     accounts: Option<Arc<AccountRegistry>>,
     isolation: Isolation,
     pub(crate) settings: Settings,
-    uv: OnceCell<PathBuf>,
+    uv: OnceCell<Uv>,
 }
 
 impl HostCapabilities {
@@ -325,13 +325,13 @@ impl HostCapabilities {
     }
 
     /// Returns the uv, found or fetched on first use.
-    pub(crate) async fn uv(&self) -> Result<&Path, String> {
+    pub(crate) async fn uv(&self) -> Result<&Uv, String> {
         let found = self.uv.get_or_try_init(|| {
             let (named, tools) = (self.settings.uv.clone(), self.directories.tools());
             let python = self.python.clone();
-            blocking(move || uv::find(named.as_deref(), &tools, &python))
+            blocking(move || Uv::find(named.as_deref(), &tools, &python))
         });
-        found.await.map(|path| &**path)
+        found.await
     }
 }
 

@@ -18,17 +18,23 @@ print(json.dumps({
 
 /// Installed Python.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Python {
-    /// Path of the program.
+pub struct Python {
+    /// Path of the base program, outside of any virtual environment.
     pub(crate) program: PathBuf,
     /// Directories of its libraries.
     pub(crate) prefixes: Vec<PathBuf>,
     version: (u32, u32, u32),
+    /// Program as it was found, with the pip that people use.
+    #[serde(skip)]
+    pub(crate) invoked: PathBuf,
 }
 
 impl Python {
     /// Returns the named Python, or that of the path. Blocks.
-    pub(crate) fn find(named: Option<&Path>) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// The reason why none is usable, with what to install.
+    pub fn find(named: Option<&Path>) -> Result<Self, String> {
         if let Some(named) = named {
             return Self::probe(named)
                 .map_err(|reason| format!("{reason}; LABDATA_PYTHON names that one"));
@@ -53,11 +59,12 @@ impl Python {
                 String::from_utf8_lossy(&output.stderr).trim()
             ));
         }
-        let python: Self = serde_json::from_slice(&output.stdout)
+        let mut python: Self = serde_json::from_slice(&output.stdout)
             .map_err(|error| format!("`{}` is no Python: {error}", program.display()))?;
         if python.version < (3, 9, 0) {
             return Err(format!("`{}` is older than Python 3.9", program.display()));
         }
+        program.clone_into(&mut python.invoked);
         Ok(python)
     }
 

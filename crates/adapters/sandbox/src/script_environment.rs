@@ -1,9 +1,6 @@
 //! Installation of the dependencies that a script declares.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
 use crate::{
     accounts::Account,
@@ -13,6 +10,7 @@ use crate::{
     process::{self, StopSignal},
     script_metadata::{INSTALL_VARIABLES, environment_name},
     spec::{EndCause, Exit, Limits, ProcessOutcome, ProcessSpec},
+    uv::Uv,
 };
 
 /// Request for the environment of a script.
@@ -95,7 +93,7 @@ impl HostCapabilities {
             return Ok(EnvironmentOutcome::Installed(environment));
         }
         let uv = match self.uv().await {
-            Ok(uv) => uv.to_owned(),
+            Ok(uv) => uv,
             Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
         };
         let installation = Installation {
@@ -103,7 +101,7 @@ impl HostCapabilities {
             limits: request.limits,
             account: account.as_ref(),
             environment: &environment,
-            uv: &uv,
+            uv,
         };
         let outcome = self.install(installation, stop, &mut on_output).await?;
         // The log of the script continues after that of the installation.
@@ -139,7 +137,7 @@ impl HostCapabilities {
         let mut request = self.launch_request(self.isolation(), active, &spec);
         request.account = account.map(launch_account);
         request.command = [
-            text(uv),
+            text(&uv.program),
             "sync".to_owned(),
             "--script".to_owned(),
             text(&active.workspace.script_path()),
@@ -164,23 +162,18 @@ impl HostCapabilities {
             [("UV_PYTHON_DOWNLOADS", "never"), ("NO_COLOR", "1")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned())),
         );
-        for name in INSTALL_VARIABLES {
-            if let Ok(value) = std::env::var(name) {
-                if name.starts_with("SSL_CERT") {
-                    request.readable.push(PathBuf::from(&value));
-                }
-                request.environment.push((name.to_owned(), value));
+        let inherited = INSTALL_VARIABLES
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+        for (name, value) in inherited.chain(uv.index().iter().cloned()) {
+            if name.starts_with("SSL_CERT") {
+                request.readable.push(PathBuf::from(&value));
+            } else if name == "UV_FIND_LINKS" {
+                request.readable.extend(value.split(',').map(PathBuf::from));
             }
+            request.environment.push((name, value));
         }
-        // uv's name for pip's variable.
-        if std::env::var_os("UV_DEFAULT_INDEX").is_none()
-            && let Ok(index) = std::env::var("PIP_INDEX_URL")
-        {
-            request
-                .environment
-                .push(("UV_DEFAULT_INDEX".to_owned(), index));
-        }
-        request.readable.push(uv.to_owned());
+        request.readable.push(uv.program.clone());
         request.directory.clone_from(&home);
         request.temporary.clone_from(&home);
         request.writable = vec![environment.cache.clone(), home.clone()];
@@ -195,5 +188,5 @@ struct Installation<'a> {
     limits: Limits,
     account: Option<&'a Account>,
     environment: &'a ScriptEnvironment,
-    uv: &'a Path,
+    uv: &'a Uv,
 }

@@ -8,13 +8,14 @@ use sha2::{Digest, Sha256};
 
 /// Environment variables that an installation inherits: package index, proxy and certificates. Build
 /// scripts of packages can read them.
-pub const INSTALL_VARIABLES: [&str; 18] = [
+pub const INSTALL_VARIABLES: [&str; 19] = [
     "UV_DEFAULT_INDEX",
     "UV_INDEX",
     "UV_INDEX_URL",
     "UV_EXTRA_INDEX_URL",
     "UV_INDEX_STRATEGY",
     "UV_FIND_LINKS",
+    "UV_INSECURE_HOST",
     "UV_OFFLINE",
     "UV_HTTP_TIMEOUT",
     "UV_SYSTEM_CERTS",

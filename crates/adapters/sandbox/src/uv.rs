@@ -1,69 +1,174 @@
-//! uv, which installs dependencies: an installed one, or a pinned one that is fetched.
+//! uv, which makes Python environments: an installed one, or a pinned one that is downloaded.
 
 use std::{
-    fs,
-    io::Read,
+    fs::{self, File, Permissions},
+    io::{self, Read},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use crate::python::Python;
+use labdata_pinned_wheel::{Build, PinnedWheel};
 
-/// Pinned release of uv on `PyPI`.
-const VERSION: &str = "0.13.8";
+use crate::{package_index, python::Python};
 
-/// Default package index, if neither `UV_DEFAULT_INDEX` nor `PIP_INDEX_URL` is set.
-const INDEX: &str = "https://pypi.org/simple";
+/// Pinned release.
+const WHEEL: PinnedWheel = PinnedWheel {
+    project: "uv",
+    version: "0.13.8",
+    builds: &[
+        // manylinux_2_17
+        Build {
+            os: "linux",
+            arch: "x86_64",
+            sha256: "e18a57b8b352eb7c8feb317b9f6f533c8f0ad9673fd6cf34bbe3cf1a9f6a8984",
+        },
+        // manylinux_2_28
+        Build {
+            os: "linux",
+            arch: "aarch64",
+            sha256: "5337c30bb893b4f9ce0ceb921ba2da0d13f649da644f40ad3bef84083bef0203",
+        },
+        // macosx_10_12
+        Build {
+            os: "macos",
+            arch: "x86_64",
+            sha256: "b7124ca1956ec2e476a1003ea5715a15f0266afaec37f4dc9c6972ba8183e6d1",
+        },
+        // macosx_11_0
+        Build {
+            os: "macos",
+            arch: "aarch64",
+            sha256: "62b6943c7fd64fac6854f780bea6e0359e5a5bc3241f83ee357bb38276afac49",
+        },
+    ],
+};
 
-/// Operating system, processor, file name after the version, SHA-256 as `PyPI` lists it.
-const WHEELS: [(&str, &str, &str, &str); 4] = [
-    (
-        "linux",
-        "x86_64",
-        "py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
-        "e18a57b8b352eb7c8feb317b9f6f533c8f0ad9673fd6cf34bbe3cf1a9f6a8984",
-    ),
-    (
-        "linux",
-        "aarch64",
-        "py3-none-manylinux_2_28_aarch64.whl",
-        "5337c30bb893b4f9ce0ceb921ba2da0d13f649da644f40ad3bef84083bef0203",
-    ),
-    (
-        "macos",
-        "x86_64",
-        "py3-none-macosx_10_12_x86_64.whl",
-        "b7124ca1956ec2e476a1003ea5715a15f0266afaec37f4dc9c6972ba8183e6d1",
-    ),
-    (
-        "macos",
-        "aarch64",
-        "py3-none-macosx_11_0_arm64.whl",
-        "62b6943c7fd64fac6854f780bea6e0359e5a5bc3241f83ee357bb38276afac49",
-    ),
-];
+/// uv, with the package index to use.
+#[derive(Clone, Debug)]
+pub struct Uv {
+    /// Path of the program.
+    pub(crate) program: PathBuf,
+    /// Environment variables that name the package index, as pip is configured.
+    index: Vec<(String, String)>,
+    python: PathBuf,
+}
 
-/// Returns the named uv, that of the path, or the pinned one, which is fetched if missing. Blocks.
-pub(crate) fn find(named: Option<&Path>, tools: &Path, python: &Python) -> Result<PathBuf, String> {
+impl Uv {
+    /// Returns the named uv, that of the path, or the pinned one, which is downloaded into `tools` if
+    /// it is missing. The package index is that of pip. Blocks; several processes may call it at once.
+    ///
+    /// # Errors
+    /// The reason why there is no uv, with what to install.
+    pub fn find(named: Option<&Path>, tools: &Path, python: &Python) -> Result<Self, String> {
+        Ok(Self {
+            program: program(named, tools, python)?,
+            index: package_index::variables(&python.invoked),
+            python: python.program.clone(),
+        })
+    }
+
+    /// Returns the environment variables that name the package index, unless this process's own
+    /// environment does.
+    #[must_use]
+    pub fn index(&self) -> &[(String, String)] {
+        &self.index
+    }
+
+    /// Returns the path of the program.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Creates a virtual environment with exactly the packages that `requirements` pins by version
+    /// and hash, in pip's format. Does nothing if the directory already contains it. uv's cache is
+    /// placed beside the directory. Blocks; several processes may call it at once.
+    ///
+    /// # Errors
+    /// The reason, for operators.
+    pub fn create_environment(&self, directory: &Path, requirements: &str) -> Result<(), String> {
+        let failed = |error: io::Error| format!("{}: {error}", directory.display());
+        let parent = directory.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(parent).map_err(failed)?;
+        let lock = File::create(directory.with_extension("lock")).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        // Written last: its content means that the environment is complete.
+        let installed = directory.join("requirements.txt");
+        if fs::read_to_string(&installed).is_ok_and(|installed| installed == requirements) {
+            return Ok(());
+        }
+        let pending = directory.with_extension("requirements.txt");
+        fs::write(&pending, requirements).map_err(failed)?;
+        let cache = parent.join("uv-cache");
+        let uv = || {
+            let mut command = Command::new(&self.program);
+            command
+                .env("UV_CACHE_DIR", &cache)
+                .env("UV_PYTHON_DOWNLOADS", "never")
+                .env_remove("VIRTUAL_ENV")
+                .envs(self.index.iter().map(|(name, value)| (name, value)))
+                .stdin(Stdio::null());
+            command
+        };
+        let mut create = uv();
+        create
+            .args(["venv", "--quiet", "--clear", "--no-project", "--python"])
+            .arg(&self.python)
+            .arg(directory);
+        run(&mut create)?;
+        let mut install = uv();
+        install
+            .args([
+                "pip",
+                "sync",
+                "--quiet",
+                "--require-hashes",
+                "--only-binary",
+            ])
+            .args([":all:", "--python"])
+            .arg(directory.join("bin/python"))
+            .arg(&pending);
+        run(&mut install)?;
+        fs::rename(&pending, &installed).map_err(failed)
+    }
+}
+
+fn run(uv: &mut Command) -> Result<(), String> {
+    let output = uv.output().map_err(|error| format!("uv: {error}"))?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        let text = String::from_utf8_lossy(&output.stderr);
+        Err(format!("uv: {} ({})", text.trim(), output.status))
+    }
+}
+
+fn program(named: Option<&Path>, tools: &Path, python: &Python) -> Result<PathBuf, String> {
     if let Some(named) = named {
-        return runs(named)
+        return is_uv(named)
             .then(|| named.to_owned())
             .ok_or_else(|| format!("{} is no uv that runs", named.display()));
     }
-    let on_path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&on_path)
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
         .map(|directory| directory.join("uv"))
-        .find(|candidate| candidate.is_absolute() && runs(candidate));
+        .find(|candidate| candidate.is_absolute() && is_uv(candidate));
     match found {
         Some(found) => Ok(found.canonicalize().unwrap_or(found)),
-        None => fetch(tools, python),
+        None => fetch(tools, &python.invoked).map_err(|reason| {
+            format!(
+                "uv is not installed and cannot be downloaded: {reason}; install uv, or name one with \
+                 LABDATA_UV"
+            )
+        }),
     }
 }
 
 /// Checks for a uv binary. Scripts of version managers are rejected: they do not run in the sandbox.
-fn runs(candidate: &Path) -> bool {
+fn is_uv(candidate: &Path) -> bool {
     let mut start = [0; 2];
-    let is_script = fs::File::open(candidate)
+    let is_script = File::open(candidate)
         .and_then(|mut file| file.read_exact(&mut start))
         .map_or(true, |()| start == *b"#!");
     !is_script
@@ -74,47 +179,26 @@ fn runs(candidate: &Path) -> bool {
             .is_ok_and(|output| output.status.success() && output.stdout.starts_with(b"uv "))
 }
 
-fn fetch(tools: &Path, python: &Python) -> Result<PathBuf, String> {
-    let program = tools.join(format!("uv-{VERSION}"));
+fn fetch(tools: &Path, python: &Path) -> Result<PathBuf, String> {
+    let program = tools.join(format!("uv-{}", WHEEL.version));
     if program.is_file() {
         return Ok(program);
     }
-    let index = ["UV_DEFAULT_INDEX", "PIP_INDEX_URL"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok())
-        .unwrap_or_else(|| INDEX.to_owned());
-    fetch_from(&index, &program, python).map_err(|reason| {
-        format!(
-            "uv is not installed and cannot be fetched: {reason}; install uv, or name one with \
-             LABDATA_UV"
-        )
-    })?;
-    Ok(program)
-}
-
-fn fetch_from(index: &str, program: &Path, python: &Python) -> Result<(), String> {
-    let (.., tag, sha256) = WHEELS
-        .iter()
-        .find(|(os, arch, ..)| *os == std::env::consts::OS && *arch == std::env::consts::ARCH)
-        .ok_or_else(|| "there is no pinned wheel for this machine".to_owned())?;
-    tracing::info!(version = VERSION, "no uv is installed: fetching one, once");
-    let directory = program.parent().unwrap_or(Path::new("/"));
-    let stage = tempfile::tempdir_in(directory).map_err(|error| error.to_string())?;
-    let staged = stage.path().join("uv");
-    let output = Command::new(&python.program)
-        .args(["-I", "-c", include_str!("fetch_uv.py"), index])
-        .arg(format!("uv-{VERSION}-{tag}"))
-        .arg(sha256)
-        .arg(&staged)
-        .stdin(Stdio::null())
-        .output()
+    tracing::info!(
+        version = WHEEL.version,
+        "no uv is installed: downloading one, once"
+    );
+    let failed = |error: io::Error| format!("{}: {error}", tools.display());
+    fs::create_dir_all(tools).map_err(failed)?;
+    let stage = tempfile::tempdir_in(tools).map_err(failed)?;
+    let contents = WHEEL
+        .fetch(python, stage.path())
         .map_err(|error| error.to_string())?;
-    if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr);
-        return Err(text.lines().next_back().unwrap_or("no reason").to_owned());
-    }
-    // A concurrent fetch writes the same file.
-    fs::rename(&staged, program).map_err(|error| error.to_string())
+    let unpacked = contents.join(format!("uv-{}.data/scripts/uv", WHEEL.version));
+    fs::set_permissions(&unpacked, Permissions::from_mode(0o755)).map_err(failed)?;
+    // A concurrent download writes the same file.
+    fs::rename(&unpacked, &program).map_err(failed)?;
+    Ok(program)
 }
 
 #[cfg(test)]
@@ -123,25 +207,17 @@ mod tests {
 
     #[test]
     fn every_pinned_hash_is_a_sha256() {
-        for (os, arch, tag, sha256) in WHEELS {
-            assert!(tag.starts_with("py3-none-"), "{os} {arch}");
-            assert!(sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        for Build { os, arch, sha256 } in WHEEL.builds {
+            let is_sha256 = sha256.len() == 64 && sha256.bytes().all(|it| it.is_ascii_hexdigit());
+            assert!(is_sha256, "{os} {arch}");
         }
     }
 
     #[test]
-    fn an_index_that_cannot_be_reached_is_named_and_nothing_is_left() {
-        let python = Python::find(None).unwrap();
+    fn a_failed_download_names_its_reason_and_leaves_nothing() {
         let tools = tempfile::tempdir().unwrap();
-        let program = tools.path().join("uv");
-        // Nothing listens on the port of a listener that was closed.
-        let port = std::net::TcpListener::bind(("127.0.0.1", 0))
-            .and_then(|listener| listener.local_addr())
-            .unwrap()
-            .port();
-        let index = format!("http://127.0.0.1:{port}/simple");
-        let reason = fetch_from(&index, &program, &python).unwrap_err();
-        assert!(reason.contains(&index), "{reason}");
+        let reason = fetch(tools.path(), Path::new("/nowhere/python3")).unwrap_err();
+        assert!(reason.contains("/nowhere/python3"), "{reason}");
         assert_eq!(fs::read_dir(tools.path()).unwrap().count(), 0);
     }
 }

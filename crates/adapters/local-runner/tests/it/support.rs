@@ -1,11 +1,16 @@
 //! Runners for the tests.
 
-use std::{ffi::OsString, fs, path::Path, sync::Arc};
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
 
 use labdata_local_runner::LocalRunner;
 use labdata_port_contracts::runs;
 use labdata_ports::runs::runner::{JobRunner, RunEnd, RunId, RunSpec};
-use labdata_sandbox::{Isolation, Sandbox, Settings};
+use labdata_sandbox::{Isolation, Python, Sandbox, Settings, Uv};
 
 /// Environment variable with the path of another supervisor, for tests that run as another user.
 pub(crate) const SUPERVISOR: &str = "LABDATA_TEST_SUPERVISOR";
@@ -23,8 +28,20 @@ pub(crate) fn settings(data: &Path, isolation: Isolation) -> Settings {
         .unwrap_or_else(|| OsString::from(env!("CARGO_BIN_EXE_labdata-run-supervisor")));
     Settings {
         isolation,
+        uv: uv(),
         ..Settings::new(data.to_owned(), vec![supervisor])
     }
+}
+
+/// Returns a uv that all tests share; none where the target directory cannot be reached.
+fn uv() -> Option<PathBuf> {
+    static UV: OnceLock<Option<PathBuf>> = OnceLock::new();
+    UV.get_or_init(|| {
+        let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools");
+        let uv = Uv::find(None, &tools, &Python::find(None).ok()?).ok()?;
+        Some(uv.program().to_owned())
+    })
+    .clone()
 }
 
 impl Lab {

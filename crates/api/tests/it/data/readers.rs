@@ -1,32 +1,25 @@
-//! Results are read by those for whom they are meant: pandas, polars and pyarrow, as `.ci/venv`
-//! installs them from `PyPI`.
+//! pandas, polars and pyarrow read the results that the API writes.
 
 use std::{
-    env,
-    io::Write as _,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use labdata_postgres::DatabaseSettings;
+use labdata_sandbox::{Python, Uv};
 
 use crate::on_postgres::OnPostgres;
 
-/// The Python that has the readers, installed by the first test that needs it; none where `PyPI`
-/// cannot be reached.
-fn python() -> Option<PathBuf> {
-    // <target>/<profile>/deps/<this>
-    let own = env::current_exe().unwrap();
-    let place = own.ancestors().nth(3).unwrap().join("readers-venv");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.ci/venv");
-    let made = Command::new(script).arg("readers").arg(&place).status();
-    let made = made.is_ok_and(|status| status.success());
-    made.then(|| place.join("bin/python"))
-}
-
-/// Says it past the test harness, which keeps what tests that pass have said to itself.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+/// Returns a Python with the readers, which the first call installs below the target directory.
+fn python() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let environment = target.join("readers-venv");
+    let created = Python::find(None).and_then(|python| {
+        Uv::find(None, &target.join("tools"), &python)?
+            .create_environment(&environment, include_str!("readers-requirements.txt"))
+    });
+    created.expect("this test needs pandas, polars and pyarrow, which uv installs");
+    environment.join("bin/python")
 }
 
 #[tokio::test]
@@ -34,25 +27,17 @@ async fn pandas_polars_and_pyarrow_read_what_was_written() {
     let lab = OnPostgres::empty(DatabaseSettings::default()).await;
     let (base, authorization) = lab.client.as_others_need_it();
     let reading = tokio::task::spawn_blocking(move || {
-        let mut command = Command::new(python()?);
-        command
+        Command::new(python())
             .arg(concat!(
                 env!("CARGO_MANIFEST_DIR"),
                 "/tests/it/data/readers.py"
             ))
-            .args([base, authorization]);
-        Some(command.output().unwrap())
+            .args([base, authorization])
+            .output()
     });
-    let Some(output) = reading.await.unwrap() else {
-        assert!(
-            env::var_os("CI_READERS").is_none_or(|readers| readers != "required"),
-            "`.ci/venv` could not install pandas, polars and pyarrow from PyPI"
-        );
-        say("SKIPPED: no pandas, polars and pyarrow, which `.ci/venv` could not install from PyPI");
-        return;
-    };
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(told.trim(), "32 tables were read as they were written");
+    let output = reading.await.unwrap().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(report.trim(), "32 tables were read as they were written");
 }
