@@ -1,7 +1,7 @@
-//! The system account that the server runs as.
+//! System account that the server runs as.
 //!
-//! PostgreSQL refuses to run as root. An ordinary user runs it as himself; root runs it as the
-//! owner of the cluster, and a new cluster is given to `postgres` or `nobody`.
+//! PostgreSQL refuses to run as root. An ordinary user runs it directly; root runs it as the owner of
+//! the cluster, which for a new cluster is `postgres`, or the user without rights that every system has.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
@@ -9,19 +9,19 @@ use std::path::Path;
 
 use crate::Error;
 
-/// The accounts that root tries, in this order, for a new cluster.
+/// Accounts that root tries for a new cluster, in this order.
 const CANDIDATES: [&str; 3] = ["postgres", "_postgres", "nobody"];
 
-/// The account that the server runs as.
+/// Account that the server runs as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Account {
     /// The account of this process.
     Own,
-    /// Another one, because this process runs as root.
+    /// Another account, because this process runs as root.
     Other {
-        /// The user id.
+        /// User id.
         uid: u32,
-        /// The group id; the server gets no other groups.
+        /// Group id; the server has no other groups.
         gid: u32,
     },
 }
@@ -55,7 +55,7 @@ impl Account {
             .ok_or(Error::NoServerAccount)
     }
 
-    /// Gives a file or directory to the account.
+    /// Makes the account the owner of a file or directory.
     pub(crate) fn own(self, path: &Path) -> Result<(), Error> {
         match self {
             Self::Own => Ok(()),
@@ -65,7 +65,7 @@ impl Account {
         }
     }
 
-    /// The user id of the account.
+    /// Returns the user id of the account.
     pub(crate) fn uid(self) -> u32 {
         match self {
             Self::Own => rustix::process::geteuid().as_raw(),
@@ -73,7 +73,7 @@ impl Account {
         }
     }
 
-    /// Whether the account may pass through the directory (its own `x` bit, not its ancestors').
+    /// Returns whether the directory's own `x` bit admits the account; ancestors are ignored.
     fn passes(self, directory: &Path) -> bool {
         let Self::Other { uid, gid } = self else {
             return true;
@@ -91,12 +91,12 @@ impl Account {
         metadata.mode() & bit != 0
     }
 
-    /// Whether the account may reach what lies in the directory.
+    /// Returns whether the account can reach the contents of the directory.
     pub(crate) fn reaches(self, directory: &Path) -> bool {
         directory.ancestors().all(|ancestor| self.passes(ancestor))
     }
 
-    /// Whether the directory itself, and none of its ancestors, keeps the account out.
+    /// Returns whether the directory itself, and none of its ancestors, denies access to the account.
     pub(crate) fn is_kept_out_only_by(self, directory: &Path) -> bool {
         !self.passes(directory)
             && directory
@@ -105,7 +105,7 @@ impl Account {
     }
 }
 
-/// Looks a user up in the text of `/etc/passwd`; never yields root.
+/// Finds a user in the text of `/etc/passwd`; never returns root.
 fn find_in_passwd(passwd: &str, name: &str) -> Option<Account> {
     passwd.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -118,7 +118,7 @@ fn find_in_passwd(passwd: &str, name: &str) -> Option<Account> {
     })
 }
 
-/// Reads an id; macOS writes that of `nobody` as `-2`.
+/// Parses an id. macOS writes some as negative numbers, such as `-2`.
 fn parse_id(text: &str) -> Option<u32> {
     text.parse::<u32>()
         .ok()

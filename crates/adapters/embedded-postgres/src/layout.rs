@@ -1,16 +1,16 @@
-//! Where things lie, and that the server's account can reach them.
+//! Directories of the server, and access to them for the server's account.
 //!
 //! ```text
 //! <data dir>/postgres          the cluster, or a link to it
 //! <data dir>/postgres.lock     locked by the process that owns the server
-//! <data dir>/postgres.log      what the server says (bounded)
+//! <data dir>/postgres.log      log of the server (bounded)
 //! <data dir>/postgres-run/     the socket, in a directory of mode 0700
 //! <data dir>/cache/            the fetched server, if there is one
 //! ```
 //!
 //! When labdata runs as root, the server runs as another user. If that user cannot reach the data
-//! directory because it lies below a private directory such as `/root`, the cluster, the socket
-//! and the cache lie below [`SYSTEM_DIR`] instead, and `<data dir>/postgres` is a link.
+//! directory because it is below a private directory such as `/root`, the cluster, the socket and
+//! the cache are placed below [`SYSTEM_DIR`] instead, and `<data dir>/postgres` is a link.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::os::unix::ffi::OsStrExt;
@@ -23,34 +23,34 @@ use crate::Error;
 use crate::account::Account;
 use crate::sha256::sha256_hex;
 
-/// Where root puts clusters whose data directory the server's account cannot reach.
+/// Directory for clusters whose data directory the server's account cannot reach.
 const SYSTEM_DIR: &str = "/var/lib/labdata";
 
-/// Marks a directory below [`SYSTEM_DIR`] whose cluster has not been made yet.
+/// File that marks a directory below [`SYSTEM_DIR`] whose cluster is not complete.
 const UNFINISHED: &str = "unfinished";
 
-/// The socket's name; the number is PostgreSQL's default port.
+/// Name of the socket; the number is PostgreSQL's default port.
 pub(crate) const SOCKET_NAME: &str = ".s.PGSQL.5432";
 
-/// The longest path of a socket; systems allow 103 (macOS) and 107 bytes (Linux).
-const LONGEST_SOCKET_PATH: usize = 99;
+/// Maximum length of a socket's path, in bytes; systems allow 103 (macOS) and 107 (Linux).
+const MAX_SOCKET_PATH: usize = 99;
 
-/// Where things lie.
+/// Directories of one server.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
-    /// The platform's data directory, absolute.
+    /// Data directory of the platform, absolute.
     pub(crate) data_dir: PathBuf,
-    /// The cluster.
+    /// Directory of the cluster.
     pub(crate) cluster: PathBuf,
-    /// The directory of the socket.
+    /// Directory of the socket.
     pub(crate) socket_dir: PathBuf,
-    /// The directory of the fetched server.
+    /// Directory of the fetched server.
     pub(crate) cache_dir: PathBuf,
-    /// The account that the server runs as.
+    /// Account that the server runs as.
     pub(crate) account: Account,
 }
 
-/// Makes the data directory if it is missing and yields its absolute path.
+/// Creates the data directory if it is missing, and returns its absolute path.
 pub(crate) fn open_data_dir(data_dir: &Path) -> Result<PathBuf, Error> {
     if !data_dir.exists() {
         fs::create_dir_all(data_dir).map_err(Error::io("make the directory", data_dir))?;
@@ -60,9 +60,8 @@ pub(crate) fn open_data_dir(data_dir: &Path) -> Result<PathBuf, Error> {
         .map_err(Error::io("resolve", data_dir))
 }
 
-/// Locks the data directory for the owner of the server, or yields nothing when another process
-/// (or another instance in this one) has it. The lock ends with the file, at the latest with the
-/// process.
+/// Locks the data directory for the owner of the server. Returns none if another process (or another
+/// instance in this one) holds the lock. The lock is released when the file is closed.
 pub(crate) fn try_lock(data_dir: &Path) -> Result<Option<File>, Error> {
     let path = data_dir.join("postgres.lock");
     let file = OpenOptions::new()
@@ -84,7 +83,7 @@ pub(crate) fn try_lock(data_dir: &Path) -> Result<Option<File>, Error> {
     }
 }
 
-/// The cluster of a data directory: at home, or where the link points.
+/// Returns the cluster of a data directory, or the target of its link.
 pub(crate) fn cluster_of(data_dir: &Path) -> PathBuf {
     let home = data_dir.join("postgres");
     match fs::read_link(&home) {
@@ -98,8 +97,7 @@ pub(crate) fn cluster_of(data_dir: &Path) -> PathBuf {
 }
 
 impl Layout {
-    /// Decides where things lie, and makes directories and the link. Only the holder of the lock
-    /// may call it.
+    /// Chooses the directories, and creates them and the link. The caller must hold the lock.
     pub(crate) fn prepare(data_dir: &Path) -> Result<Self, Error> {
         let home = data_dir.join("postgres");
         let mut cluster = cluster_of(data_dir);
@@ -143,12 +141,12 @@ impl Layout {
         })
     }
 
-    /// The path of the server's log.
+    /// Returns the path of the server's log.
     pub(crate) fn log(&self) -> PathBuf {
         self.data_dir.join("postgres.log")
     }
 
-    /// Makes the cache directory, such that the server's account can run what is in it.
+    /// Creates the cache directory, from which the server's account can run programs.
     pub(crate) fn open_cache(&self) -> Result<&Path, Error> {
         fs::create_dir_all(&self.cache_dir)
             .map_err(Error::io("make the directory", &self.cache_dir))?;
@@ -156,9 +154,9 @@ impl Layout {
         Ok(&self.cache_dir)
     }
 
-    /// Notes that the cluster is complete.
+    /// Marks the cluster as complete.
     pub(crate) fn finish(&self) {
-        // Only clusters outside the data directory have the mark.
+        // Only clusters outside the data directory have the marker.
         let _ = fs::remove_file(parent(&self.cluster).join(UNFINISHED));
     }
 }
@@ -171,8 +169,8 @@ fn is_unfinished(cluster: &Path) -> bool {
     parent(cluster).join(UNFINISHED).is_file()
 }
 
-/// Whether the account reaches the directory. If only the directory's own mode is in the way, and
-/// it is ours, it gets the permission to pass (not to list).
+/// Returns whether the account can reach the directory. If only the directory's own mode denies it,
+/// and this process owns the directory, the permission to pass (not to list) is added.
 fn let_through(account: Account, directory: &Path) -> Result<bool, Error> {
     if account.is_kept_out_only_by(directory) {
         let metadata = fs::metadata(directory).map_err(Error::io("inspect", directory))?;
@@ -186,7 +184,7 @@ fn let_through(account: Account, directory: &Path) -> Result<bool, Error> {
     Ok(account.reaches(directory))
 }
 
-/// Makes a place for the cluster that the server's account can reach, and the link to it.
+/// Creates a directory that the server's account can reach, and the link to it.
 fn relocate(link: &Path) -> Result<PathBuf, Error> {
     let system = Path::new(SYSTEM_DIR);
     fs::create_dir_all(system).map_err(Error::io("make the directory", system))?;
@@ -200,14 +198,14 @@ fn relocate(link: &Path) -> Result<PathBuf, Error> {
         .permissions(Permissions::from_mode(0o711))
         .tempdir_in(system)
         .map_err(Error::io("make a directory in", system))?;
-    // The umask may have taken bits away.
+    // Independent of the umask.
     fs::set_permissions(place.path(), Permissions::from_mode(0o711))
         .map_err(Error::io("set the permissions of", place.path()))?;
     let mark = place.path().join(UNFINISHED);
     fs::write(&mark, link.as_os_str().as_bytes()).map_err(Error::io("write", &mark))?;
     let cluster = place.path().join("postgres");
     symlink(&cluster, link).map_err(Error::io("make the link", link))?;
-    // From here on the link keeps the place in use.
+    // From here on the link refers to the directory.
     let _ = place.keep();
     tracing::warn!(
         cluster = %cluster.display(),
@@ -218,18 +216,18 @@ fn relocate(link: &Path) -> Result<PathBuf, Error> {
     Ok(cluster)
 }
 
-/// The preferred directory, or one in `/tmp` when the socket's path would be too long. The name
+/// Returns the preferred directory, or one in `/tmp` if the socket's path would be too long. The name
 /// depends only on the cluster.
 fn short_socket_dir(preferred: PathBuf, cluster: &Path) -> PathBuf {
-    if preferred.as_os_str().len() + 1 + SOCKET_NAME.len() <= LONGEST_SOCKET_PATH {
+    if preferred.as_os_str().len() + 1 + SOCKET_NAME.len() <= MAX_SOCKET_PATH {
         return preferred;
     }
     let digest = sha256_hex(cluster.as_os_str().as_bytes());
     Path::new("/tmp").join(format!("labdata-{digest:.16}"))
 }
 
-/// Makes the directory, which only the server's account (and root) may enter; whoever enters is
-/// trusted by the server.
+/// Creates the directory, which only the server's account (and root) may enter. The server trusts
+/// every client that can enter.
 fn make_socket_dir(path: &Path, account: Account) -> Result<(), Error> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => return account.own(path),

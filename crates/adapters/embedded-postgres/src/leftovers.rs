@@ -1,7 +1,7 @@
-//! What an earlier owner of the cluster may have left, and how to get rid of it.
+//! Cleanup of processes and files that an earlier owner of the cluster has left.
 //!
-//! Whoever calls this holds the lock of the data directory, so no living process owns the server:
-//! a postmaster that still runs is shutting down (its parent died) or is an orphan.
+//! The caller holds the lock of the data directory, so no living process owns the server: a
+//! postmaster that still runs is shutting down (its parent died) or is an orphan.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,13 +16,13 @@ use crate::layout::SOCKET_NAME;
 use crate::postmaster_pid::{FILE_NAME, PostmasterPid};
 use crate::process::{exists, is_server_of, servers_of, signal};
 
-/// How long a fast shutdown may take; it writes a checkpoint.
+/// Time limit of a fast shutdown, which writes a checkpoint.
 const FAST_SHUTDOWN: Duration = Duration::from_mins(1);
 
-/// How long an immediate shutdown may take.
+/// Time limit of an immediate shutdown.
 const IMMEDIATE_SHUTDOWN: Duration = Duration::from_secs(10);
 
-/// The pause between two looks.
+/// Interval between two checks.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Ends every process of the cluster and removes the lock files that would block the start.

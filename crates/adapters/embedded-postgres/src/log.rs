@@ -1,4 +1,4 @@
-//! The server's log: at most two files of bounded size.
+//! Log of the server: at most two files of bounded size.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -8,16 +8,16 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// At this size the log is renamed to `….log.1`, over the one before it.
+/// Size at which the log is renamed to `….log.1`, replacing the previous one.
 const LIMIT: u64 = 4 * 1024 * 1024;
 
-/// How much of a log or of a program's output goes into an error message.
+/// Maximum excerpt of a log or of a program's output in an error message, in bytes.
 const EXCERPT: usize = 1500;
 
-/// How long a failed start waits for the last lines of the log.
+/// Time that a failed start waits for the last lines of the log.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// A thread that writes what the server says to the bounded log, until the server is gone.
+/// Thread that writes the server's output to the bounded log, until the server has ended.
 #[derive(Debug)]
 pub(crate) struct LogPump {
     done: mpsc::Receiver<()>,
@@ -25,7 +25,7 @@ pub(crate) struct LogPump {
 }
 
 impl LogPump {
-    /// Begins to copy from the server's standard error to the file.
+    /// Starts copying the server's standard error to the file.
     pub(crate) fn start(source: impl Read + Send + 'static, path: &Path) -> io::Result<Self> {
         let (sender, done) = mpsc::channel();
         let target = path.to_owned();
@@ -43,9 +43,9 @@ impl LogPump {
         })
     }
 
-    /// The last lines of the log, after the server has ended.
+    /// Returns the last lines of the log, after the server has ended.
     pub(crate) fn tail(&self) -> String {
-        // Either answer is fine: the thread has ended, or orphans still hold the pipe.
+        // A timeout is fine: orphans may hold the pipe.
         let _ = self.done.recv_timeout(DRAIN);
         last_lines(&fs::read(&self.path).unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! How much memory the server may keep pages in.
+//! Size of the server's page cache.
 
 use std::fs;
 
@@ -8,14 +8,14 @@ const MEGABYTE: u64 = 1 << 20;
 /// At the least, in megabytes: PostgreSQL's own default.
 const LEAST: u64 = 128;
 
-/// At the most, in megabytes. What does not fit is read from the operating system's cache, at the
-/// cost of a copy and a checksum for each page.
+/// Maximum, in megabytes. Other pages are read from the operating system's cache, which costs a copy
+/// and a checksum per page.
 const MOST: u64 = 1024;
 
-/// The server has one of so many parts of the machine's memory. It takes it as its data grows.
+/// Share of the machine's memory: one in `PART`. The server allocates it as its data grows.
 const PART: u64 = 8;
 
-/// Where the limit of a container stands, by version 2 and 1 of control groups.
+/// Files with a container's memory limit, in versions 2 and 1 of control groups.
 const LIMITS: [&str; 2] = [
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",

@@ -1,4 +1,4 @@
-//! The file `postmaster.pid`, by which a server tells of itself.
+//! The file `postmaster.pid`, in which a server publishes its state.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rustix::process::Pid;
 /// The file's name in the cluster.
 pub(crate) const FILE_NAME: &str = "postmaster.pid";
 
-/// What the file says.
+/// Content of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PostmasterPid {
     /// Line 1: the postmaster.
@@ -37,12 +37,12 @@ impl PostmasterPid {
         })
     }
 
-    /// Whether the server accepts connections.
+    /// Returns whether the server accepts connections.
     pub(crate) fn is_ready(&self) -> bool {
         self.status == "ready"
     }
 
-    /// Whether the server is shutting down.
+    /// Returns whether the server is shutting down.
     pub(crate) fn is_stopping(&self) -> bool {
         self.status == "stopping"
     }

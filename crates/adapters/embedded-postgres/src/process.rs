@@ -9,16 +9,16 @@ use rustix::process::{Pid, Signal};
 
 use crate::account::Account;
 
-/// What the server's programs keep of the environment; secrets of the platform are not in it.
-const KEPT_ENVIRONMENT: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"];
+/// Environment variables that the server's programs inherit; they contain no secrets of the platform.
+const INHERITED_VARIABLES: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"];
 
-/// A command that runs as the account, in its own process group (so that Ctrl-C reaches only the
-/// platform, which then stops it in order), and that gets `on_parent_death` when the calling
+/// Returns a command that runs as the account, in a separate process group (so that Ctrl-C reaches
+/// only the platform, which then shuts it down), and that receives `on_parent_death` when the calling
 /// *thread* ends: call this from a thread that outlives the child.
 pub(crate) fn server_command(program: &Path, account: Account, on_parent_death: Signal) -> Command {
     let mut command = Command::new(program);
     command.env_clear().current_dir("/").process_group(0);
-    for name in KEPT_ENVIRONMENT {
+    for name in INHERITED_VARIABLES {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
@@ -58,7 +58,7 @@ fn die_with_parent(command: &mut Command, signal: Signal) {
 #[cfg(not(target_os = "linux"))]
 fn die_with_parent(_command: &mut Command, _signal: Signal) {}
 
-/// Whether a process with this id exists, be it one of another user or a zombie.
+/// Returns whether a process with this id exists, including those of other users and zombies.
 pub(crate) fn exists(pid: Pid) -> bool {
     match rustix::process::test_kill_process(pid) {
         Ok(()) => true,
@@ -66,7 +66,7 @@ pub(crate) fn exists(pid: Pid) -> bool {
     }
 }
 
-/// Whether the process is a living PostgreSQL process of this cluster.
+/// Returns whether the process is a living PostgreSQL process of this cluster.
 ///
 /// The server's processes have the cluster as their working directory.
 #[cfg(target_os = "linux")]
@@ -76,13 +76,13 @@ pub(crate) fn is_server_of(pid: Pid, cluster: &Path) -> bool {
         && std::fs::read_link(proc.join("cwd")).is_ok_and(|directory| directory == cluster)
 }
 
-/// Whether the process is a living PostgreSQL process of this cluster, as far as `ps` can tell.
+/// Returns whether `ps` lists the process as a PostgreSQL process of this cluster.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn is_server_of(pid: Pid, cluster: &Path) -> bool {
     servers_of(cluster).contains(&pid)
 }
 
-/// All processes of the cluster, also those that outlived their postmaster.
+/// Returns all processes of the cluster, including those that outlived their postmaster.
 #[cfg(target_os = "linux")]
 pub(crate) fn servers_of(cluster: &Path) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
@@ -94,7 +94,7 @@ pub(crate) fn servers_of(cluster: &Path) -> Vec<Pid> {
         .collect()
 }
 
-/// All postmasters of the cluster, by their command line.
+/// Returns all postmasters of the cluster, by their command line.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn servers_of(cluster: &Path) -> Vec<Pid> {
     let Ok(output) = Command::new("ps").args(["-axo", "pid=,command="]).output() else {
@@ -115,7 +115,7 @@ pub(crate) fn servers_of(cluster: &Path) -> Vec<Pid> {
         .collect()
 }
 
-/// Reads a positive process id.
+/// Parses a positive process id.
 pub(crate) fn parse_pid(text: &OsStr) -> Option<Pid> {
     text.to_str()?
         .parse()
@@ -124,7 +124,7 @@ pub(crate) fn parse_pid(text: &OsStr) -> Option<Pid> {
         .and_then(Pid::from_raw)
 }
 
-/// Sends a signal; that the process is gone already is not an error worth knowing.
+/// Sends a signal. Errors are ignored: the process may have ended.
 pub(crate) fn signal(pid: Pid, signal: Signal) {
     if let Err(error) = rustix::process::kill_process(pid, signal) {
         tracing::debug!(pid = pid.as_raw_nonzero().get(), %error, "signal not delivered");

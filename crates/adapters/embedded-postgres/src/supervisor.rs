@@ -1,7 +1,7 @@
-//! The thread that starts the server, watches it, restarts it, and takes over from another process.
+//! Thread that starts the server, monitors it, restarts it, and takes over from another process.
 //!
-//! One long-lived thread does all of it: on Linux the server is told to stop when the *thread*
-//! that started it ends, so the thread must live as long as the server shall.
+//! One long-lived thread does all of this: on Linux the server receives a signal when the *thread*
+//! that started it ends, so the thread must outlive the server.
 
 use std::fs::File;
 use std::os::unix::net::UnixStream;
@@ -21,25 +21,25 @@ use crate::postmaster_pid::PostmasterPid;
 use crate::process::{server_command, signal};
 use crate::{Durability, Error, Settings, cluster, leftovers, pinned_wheel};
 
-/// How long a start may take; recovery after a crash may have 2 GB of log to read.
+/// Time limit of a start; recovery after a crash may read 2 GB of log.
 const START_LIMIT: Duration = Duration::from_mins(5);
 
-/// The pause between two looks at a server that starts.
-const READY_PAUSE: Duration = Duration::from_millis(4);
+/// Interval between two checks of a starting server.
+const READY_INTERVAL: Duration = Duration::from_millis(4);
 
-/// The pause between two looks whether the owner of the server is gone.
-const TAKEOVER_PAUSE: Duration = Duration::from_millis(200);
+/// Interval between two checks for the end of the server's owner.
+const TAKEOVER_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The pauses before a restart: the first, and the longest after doubling.
+/// Delays before a restart: the first, and the maximum after doubling.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
-/// A server that ran this long before it ended is restarted with the first pause again.
+/// Uptime after which the restart delay is reset.
 const HEALTHY: Duration = Duration::from_mins(1);
 
-/// How long `stop` waits after SIGINT, and again after SIGQUIT.
+/// Time that `stop` waits after SIGINT, and then after SIGQUIT.
 const STOP_LIMITS: (Duration, Duration) = (Duration::from_mins(1), Duration::from_secs(10));
 
-/// What the handles and the thread share.
+/// State shared by the handles and the thread.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     state: Mutex<State>,
@@ -51,13 +51,13 @@ struct State {
     stop: bool,
     finished: bool,
     attached: bool,
-    /// The postmaster, from its start until it is reaped: so the id cannot be another process's.
+    /// Process id of the postmaster, from its start until it is reaped, so that it is not reused.
     postmaster: Option<Pid>,
 }
 
 impl Control {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nobody leaves the state half changed.
+        // Every change of the state is complete, even if a thread panicked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,12 +66,12 @@ impl Control {
         self.changed.notify_all();
     }
 
-    /// Whether the server belongs to another process.
+    /// Returns whether another process owns the server.
     pub(crate) fn attached(&self) -> bool {
         self.lock().attached
     }
 
-    /// Begins a fast shutdown and returns at once.
+    /// Starts a fast shutdown and returns immediately.
     pub(crate) fn request_stop(&self) {
         self.update(|state| {
             state.stop = true;
@@ -99,7 +99,7 @@ impl Control {
         }
     }
 
-    /// Waits until the condition holds; says whether it does.
+    /// Waits until the condition holds. Returns false after the time limit.
     fn wait(&self, limit: Duration, condition: impl Fn(&State) -> bool) -> bool {
         let (state, _) = self
             .changed
@@ -108,7 +108,7 @@ impl Control {
         condition(&state)
     }
 
-    /// Waits for the pause, or until the stop is requested; says whether it is.
+    /// Waits for the delay, or until a stop is requested. Returns whether it was.
     fn stops_within(&self, pause: Duration) -> bool {
         self.wait(pause, |state| state.stop)
     }
@@ -117,7 +117,7 @@ impl Control {
         self.lock().stop
     }
 
-    /// Notes a new postmaster, and stops it if the request to stop came in between.
+    /// Records a new postmaster, and stops it if a stop was requested in the meantime.
     fn register(&self, pid: Pid) {
         self.update(|state| {
             state.postmaster = Some(pid);
@@ -128,8 +128,8 @@ impl Control {
     }
 }
 
-/// The body of the thread. The report is the directory of the socket, once connections are
-/// accepted, or why there is none.
+/// Body of the thread. It reports the directory of the socket once connections are accepted, or the
+/// error.
 pub(crate) fn run(
     settings: &Settings,
     control: &Control,
@@ -151,13 +151,13 @@ pub(crate) fn run(
             }
         }
         Err(error) => {
-            // If nobody listens any more, the start was cancelled.
+            // Fails only if the start was cancelled.
             let _ = report.send(Err(error));
         }
     }
 }
 
-/// Notes the end of the thread, however it comes.
+/// Guard that records the end of the thread, even after a panic.
 struct Finish<'a>(&'a Control);
 
 impl Drop for Finish<'_> {
@@ -171,7 +171,7 @@ enum Role {
     Attached(PathBuf),
 }
 
-/// Starts the server, or finds the one of another process.
+/// Starts the server, or attaches to that of another process.
 fn begin(settings: &Settings, control: &Control) -> Result<(Role, PathBuf), Error> {
     let data_dir = layout::open_data_dir(&settings.data_dir)?;
     let begin = Instant::now();
@@ -196,15 +196,15 @@ fn begin(settings: &Settings, control: &Control) -> Result<(Role, PathBuf), Erro
                 seconds: START_LIMIT.as_secs(),
             });
         }
-        if control.stops_within(READY_PAUSE) {
+        if control.stops_within(READY_INTERVAL) {
             return Err(Error::Cancelled);
         }
     }
 }
 
-/// Waits until the owner of the server is gone, then becomes it; nothing when stopped before.
+/// Waits until the owner of the server has ended, then takes over. Returns none if stopped before.
 fn take_over(settings: &Settings, data_dir: &Path, control: &Control) -> Option<Server> {
-    let mut pause = TAKEOVER_PAUSE;
+    let mut pause = TAKEOVER_INTERVAL;
     loop {
         if control.stops_within(pause) {
             return None;
@@ -221,7 +221,7 @@ fn take_over(settings: &Settings, data_dir: &Path, control: &Control) -> Option<
                 control.update(|state| state.attached = false);
                 return Some(server);
             }
-            Ok(None) => pause = TAKEOVER_PAUSE,
+            Ok(None) => pause = TAKEOVER_INTERVAL,
             Err(error) => {
                 tracing::error!(%error, "cannot take over PostgreSQL");
                 pause = pause.saturating_mul(2).min(BACKOFF.1);
@@ -230,12 +230,12 @@ fn take_over(settings: &Settings, data_dir: &Path, control: &Control) -> Option<
     }
 }
 
-/// Ready: the server says so, and its socket answers.
+/// Returns whether the server reports itself ready, and its socket answers.
 fn accepts_connections(file: &PostmasterPid, socket_dir: &Path) -> bool {
     file.is_ready() && UnixStream::connect(socket_dir.join(SOCKET_NAME)).is_ok()
 }
 
-/// The right to run the server of a data directory, and all that is needed for it.
+/// Exclusive right to run the server of a data directory, with everything needed for it.
 struct Owner {
     layout: Layout,
     binaries: Binaries,
@@ -244,7 +244,7 @@ struct Owner {
     _lock: File,
 }
 
-/// A postmaster that accepts connections.
+/// Postmaster that accepts connections.
 struct Running {
     child: Child,
     pid: Pid,
@@ -257,7 +257,7 @@ struct Server {
 }
 
 impl Owner {
-    /// Finds the programs, ends what an earlier owner left, and makes the cluster if allowed.
+    /// Finds the programs, cleans up after an earlier owner, and creates the cluster if allowed.
     fn prepare(
         lock: File,
         data_dir: &Path,
@@ -369,14 +369,14 @@ impl Owner {
                     seconds: START_LIMIT.as_secs(),
                 });
             }
-            thread::sleep(READY_PAUSE);
+            thread::sleep(READY_INTERVAL);
         }
         Ok(())
     }
 }
 
 impl Server {
-    /// Watches the postmaster until the stop is requested; restarts it when it ends before.
+    /// Monitors the postmaster until a stop is requested; restarts it if it ends before.
     fn supervise(self, control: &Control) {
         let Self {
             mut owner,
@@ -409,19 +409,19 @@ impl Server {
     }
 }
 
-/// Waits until the child has ended, and leaves it to be reaped: its id stays taken.
+/// Waits until the child has ended, without reaping it, so that its id is not reused.
 fn await_end(pid: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while let Err(rustix::io::Errno::INTR) = rustix::process::waitid(WaitId::Pid(pid), options) {}
 }
 
-/// Whether the child has ended; it is not reaped.
+/// Returns whether the child has ended, without reaping it.
 fn has_ended(pid: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     !matches!(rustix::process::waitid(WaitId::Pid(pid), options), Ok(None))
 }
 
-/// Forgets the child's id, then gives it back to the system.
+/// Clears the child's id, then reaps the child.
 fn reap(mut child: Child, control: &Control) -> String {
     control.update(|state| state.postmaster = None);
     child

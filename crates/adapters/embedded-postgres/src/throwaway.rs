@@ -1,4 +1,4 @@
-//! One throwaway server for a whole test run.
+//! Throwaway server, shared by a whole test run.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -10,11 +10,11 @@ use std::process::{Child, Command, Stdio};
 use crate::process::{exists, parse_pid};
 use crate::{Durability, EmbeddedPostgres, Error, Settings, layout, leftovers};
 
-/// How the directories are named; the process id of the test process follows.
+/// Prefix of the directories' names; the process id of the test process follows.
 const PREFIX: &str = "labdata-throwaway-";
 
-/// Lives until the pipe on its standard input closes, which is when the test process ends in
-/// whatever way; then waits for the server's end and removes the directory.
+/// Script that waits until its standard input closes, which happens when the test process ends for
+/// any reason; then it waits for the server's end and removes the directory.
 const REAPER: &str = r#"
 read -r _
 pid=$(head -n 1 "$1/postgres/postmaster.pid" 2>/dev/null)
@@ -26,11 +26,11 @@ fi
 rm -rf -- "$1"
 "#;
 
-/// A private server that leaves nothing behind.
+/// Private server that leaves no files.
 ///
-/// It lies on a RAM disk where there is one, and gives up durability for speed. It ends, and its
-/// directory goes, when this value is dropped, and also when the process ends without dropping it:
-/// a value in a `static` is fine, and so is `kill -9`.
+/// It uses a RAM disk if there is one, and trades durability for speed. It ends, and its directory is
+/// removed, when this value is dropped or the process ends: a value in a `static` works, and so does
+/// `kill -9`.
 ///
 /// The environment variable `LABDATA_PG_BIN_DIR` chooses the programs, as it does for the platform.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl ThrowawayServer {
         Self::start_with(std::env::var_os("LABDATA_PG_BIN_DIR").map(PathBuf::from)).await
     }
 
-    /// Starts a server with the programs of that directory, whatever the environment says.
+    /// Starts a server with the programs of that directory, and ignores the environment.
     ///
     /// # Errors
     /// As [`EmbeddedPostgres::start`].
@@ -67,7 +67,7 @@ impl ThrowawayServer {
         })
         .await
         .map_err(|_| Error::Cancelled)??;
-        // From here on dropping cleans up, also when the start fails or is cancelled.
+        // From here on dropping cleans up, even if the start fails or is cancelled.
         let mut throwaway = Self {
             server: None,
             directory,
@@ -82,7 +82,7 @@ impl ThrowawayServer {
         Ok(throwaway)
     }
 
-    /// The URL of a database of this server. The databases `labdata` and `postgres` exist; the
+    /// Returns the URL of a database of this server. The databases `labdata` and `postgres` exist; the
     /// role is a superuser.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
@@ -107,13 +107,13 @@ impl Drop for ThrowawayServer {
         }
         if let Some(reaper) = &mut self.reaper {
             drop(reaper.stdin.take());
-            // Waiting avoids a zombie; how the shell ended does not matter.
+            // Waiting avoids a zombie; the shell's status is irrelevant.
             let _ = reaper.wait();
         }
     }
 }
 
-/// The RAM disk where there is one that can be written.
+/// Returns the RAM disk if it is writable, or the directory for temporary files.
 fn parent_directory() -> PathBuf {
     let ram = Path::new("/dev/shm");
     let writable = rustix::fs::access(ram, rustix::fs::Access::WRITE_OK).is_ok();
@@ -146,7 +146,7 @@ fn spawn_reaper(directory: &Path) -> io::Result<Child> {
         .spawn()
 }
 
-/// Removes the directories of dead processes, for the case that their reapers were killed too.
+/// Removes the directories of dead processes whose reapers were killed too.
 fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if is_stale(&entry.file_name().to_string_lossy())
@@ -158,7 +158,7 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Whether the name is that of a throwaway directory whose process is dead.
+/// Returns whether the name is that of a throwaway directory whose process is dead.
 fn is_stale(name: &str) -> bool {
     name.strip_prefix(PREFIX)
         .and_then(|rest| rest.split('-').next())
@@ -167,7 +167,7 @@ fn is_stale(name: &str) -> bool {
 }
 
 fn sweep_one(directory: &Path) -> Result<(), Error> {
-    // A process of another container may live although its id is not seen here.
+    // A process of another container may be alive although its id is unknown here.
     let Some(_lock) = layout::try_lock(directory)? else {
         return Ok(());
     };

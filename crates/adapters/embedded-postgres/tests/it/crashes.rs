@@ -1,4 +1,4 @@
-//! Killed servers, killed hosts, and what they leave behind.
+//! Killed servers, killed hosts, and the cleanup after them.
 
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::chown;
@@ -43,7 +43,7 @@ async fn a_killed_host_takes_its_server_along_and_the_next_start_works() {
         .await
         .expect("table");
     host.kill_9();
-    // No waiting here: the start itself waits for the shutdown.
+    // The start itself waits for the shutdown.
     let server = start(directory.path()).await;
     assert!(!server.attached());
     let answer = query(server.database_url(), "SELECT answer FROM kept").await;
@@ -100,7 +100,7 @@ async fn stale_lock_files_that_name_another_program_are_removed() {
     let directory = data_dir();
     start(directory.path()).await.stop().await.expect("stop");
 
-    // A program of the server's own user, which PostgreSQL would take for a running server.
+    // A program of the server's user, which PostgreSQL would mistake for a running server.
     let cluster = directory.path().join("postgres");
     let owner = cluster.metadata().expect("cluster");
     let mut bystander = std::process::Command::new("sleep");

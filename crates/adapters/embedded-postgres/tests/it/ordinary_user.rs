@@ -1,10 +1,10 @@
-//! The same as an ordinary user; when the tests run as root, in a process that gives root up.
+//! Tests as an ordinary user; if they run as root, in a process that drops root.
 
 use std::os::unix::fs::{MetadataExt, chown};
 
 use crate::support::{Host, data_dir, query, servers_of, start};
 
-/// An id that `/etc/passwd` knows on every system: `initdb` wants a name.
+/// User with a name on every system, which `initdb` requires.
 const NOBODY: u32 = 65534;
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn an_ordinary_user_runs_the_server_himself() {
     host.finish();
     assert!(servers_of(directory.path()).is_empty());
 
-    // Root, later, runs the cluster as its owner.
+    // Later, root runs the cluster as its owner.
     let server = start(directory.path()).await;
     assert_eq!(
         query(server.database_url(), "SELECT 1").await.as_deref(),

@@ -1,4 +1,4 @@
-//! What the tests share: queries, processes, waiting for a condition, a host process to kill.
+//! Shared by the tests: queries, processes, waiting for a condition, a host process to kill.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::fs::PermissionsExt;
@@ -11,21 +11,21 @@ use labdata_embedded_postgres::throwaway::ThrowawayServer;
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings};
 use tokio_postgres::NoTls;
 
-/// Far longer than anything here takes on a busy machine.
+/// Time limit of every condition, generous for a busy machine.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// The pause between two looks at a condition.
+/// Interval between two checks of a condition.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What the host process is to run: a server on this data directory, or a throwaway one.
+/// Environment variable with the host process's data directory, or `-` for a throwaway server.
 const HOST_DATA_DIR: &str = "LABDATA_TEST_HOST_DATA_DIR";
 
-/// A data directory that others may pass through, as an operator would make it.
+/// Creates a data directory that other users may pass through, as an operator would.
 pub(crate) fn data_dir() -> tempfile::TempDir {
     directory_with_mode(0o755)
 }
 
-/// A temporary directory with this mode.
+/// Creates a temporary directory with this mode.
 pub(crate) fn directory_with_mode(mode: u32) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("temporary directory");
     std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(mode)).expect("mode");
@@ -46,7 +46,7 @@ pub(crate) async fn start(data_dir: &Path) -> EmbeddedPostgres {
         .expect("the server starts")
 }
 
-/// Runs one statement on a connection of its own and yields the first column of the first row.
+/// Runs one statement on a new connection, and returns the first column of the first row.
 pub(crate) async fn query(url: &str, sql: &str) -> Result<String, String> {
     let (client, connection) = tokio_postgres::connect(url, NoTls)
         .await
@@ -74,13 +74,13 @@ pub(crate) async fn eventually(what: &str, condition: impl AsyncFn() -> bool) {
     }
 }
 
-/// The postmaster that `postmaster.pid` names.
+/// Returns the postmaster that `postmaster.pid` names.
 pub(crate) fn postmaster(data_dir: &Path) -> Option<u32> {
     let text = std::fs::read_to_string(data_dir.join("postgres/postmaster.pid")).ok()?;
     text.lines().next()?.parse().ok()
 }
 
-/// The PostgreSQL processes of the cluster, by their working directory.
+/// Returns the PostgreSQL processes of the cluster, by their working directory.
 #[cfg(target_os = "linux")]
 pub(crate) fn servers_of(data_dir: &Path) -> Vec<u32> {
     let cluster = data_dir.join("postgres");
@@ -94,7 +94,7 @@ pub(crate) fn servers_of(data_dir: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// The postmasters of the cluster, by their command line.
+/// Returns the postmasters of the cluster, by their command line.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn servers_of(data_dir: &Path) -> Vec<u32> {
     let cluster = data_dir.join("postgres");
@@ -114,14 +114,14 @@ pub(crate) fn kill_9(pid: u32) {
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("may be killed");
 }
 
-/// Another process that runs a server: this test binary with one test, [`host`].
+/// Separate process that runs a server: this test binary with one test, [`host`].
 pub(crate) struct Host {
     child: Child,
-    /// Kept open for what the test harness prints at the end.
+    /// Held open for the last output of the test harness.
     _output: Lines<BufReader<ChildStdout>>,
-    /// The URL of the server.
+    /// URL of the server.
     pub(crate) url: String,
-    /// Whether it attached to one.
+    /// True if it attached to the server of another process.
     pub(crate) attached: bool,
 }
 
@@ -177,7 +177,7 @@ impl Host {
     }
 }
 
-/// Not a test: the body of the host process. It serves until its standard input closes.
+/// Body of the host process, not a test. It serves until its standard input closes.
 #[tokio::test]
 #[ignore = "run by other tests, as a process of its own"]
 async fn host() {

@@ -1,4 +1,4 @@
-//! The server of a test run leaves nothing behind.
+//! Cleanup of throwaway servers.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use labdata_embedded_postgres::throwaway::ThrowawayServer;
 
 use crate::support::{Host, eventually, query, servers_of};
 
-/// The directories of the throwaway servers of a process.
+/// Returns the directories of a process's throwaway servers.
 fn directories_of(process: u32) -> Vec<PathBuf> {
     let prefix = format!("labdata-throwaway-{process}-");
     ["/dev/shm".into(), std::env::temp_dir()]
