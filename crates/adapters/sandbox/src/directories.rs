@@ -221,6 +221,14 @@ pub struct ActiveWorkspace {
     pub(crate) account: Option<Account>,
 }
 
+impl ActiveWorkspace {
+    /// Returns the path of the script.
+    #[must_use]
+    pub fn script_path(&self) -> PathBuf {
+        self.workspace.script_path()
+    }
+}
+
 impl Workspace {
     /// Creates the directories for a script that runs as that account.
     pub(crate) fn create(&self, script: &str, account: Option<&Account>) -> io::Result<()> {

@@ -15,7 +15,7 @@ use crate::{
     process::{self, StopSignal, stop_channel},
     python::Python,
     sandbox::Settings,
-    spec::{Exit, Limits, ProcessOutcome, ProcessSpec},
+    spec::{Exit, Limits, Network, ProcessOutcome, ProcessSpec},
     supervisor::{Isolation, LaunchAccount, LaunchRequest},
     uv::Uv,
 };
@@ -175,6 +175,7 @@ impl HostCapabilities {
             arguments: ["-I", "-c", "pass"].map(str::to_owned).into(),
             packages: None,
             environment: Vec::new(),
+            network: Network::Host,
             limits: TRIAL_LIMITS,
             logged: 0,
         };
@@ -320,6 +321,7 @@ impl HostCapabilities {
             log: workspace.log(),
             logged: spec.logged,
             account: active.account.as_ref().map(launch_account),
+            network: spec.network,
             limits: spec.limits,
         }
     }

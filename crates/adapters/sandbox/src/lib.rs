@@ -45,6 +45,6 @@ pub use python::Python;
 pub use sandbox::{Sandbox, Settings};
 pub use script_environment::{EnvironmentOutcome, EnvironmentRequest, ScriptEnvironment};
 pub use script_metadata::INSTALL_VARIABLES;
-pub use spec::{EndCause, Exit, Limits, ProcessOutcome, ProcessSpec};
+pub use spec::{EndCause, Exit, Limits, Network, ProcessOutcome, ProcessSpec};
 pub use supervisor::{ERROR_TAIL_BYTES, Isolation, supervise};
 pub use uv::Uv;

@@ -9,7 +9,7 @@ use crate::{
     host::{HostCapabilities, blocking, launch_account, text},
     process::{self, StopSignal},
     script_metadata::{INSTALL_VARIABLES, environment_name},
-    spec::{EndCause, Exit, Limits, ProcessOutcome, ProcessSpec},
+    spec::{EndCause, Exit, Limits, Network, ProcessOutcome, ProcessSpec},
     uv::Uv,
 };
 
@@ -131,6 +131,7 @@ impl HostCapabilities {
             arguments: Vec::new(),
             packages: None,
             environment: Vec::new(),
+            network: Network::Host,
             limits: installation.limits,
             logged: 0,
         };

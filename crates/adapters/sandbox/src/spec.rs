@@ -23,6 +23,17 @@ pub struct Limits {
     pub grace: Duration,
 }
 
+/// Network access of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Network {
+    /// The network of this machine.
+    Host,
+    /// No network. In [namespaces](crate::Isolation::Namespaces) nothing can be reached; under
+    /// [Landlock](crate::Isolation::Landlock) only TCP is denied, from Linux 6.7 on; without isolation
+    /// nothing is denied.
+    Denied,
+}
+
 /// Python process to run in a [`Workspace`](crate::Workspace).
 #[derive(Clone, Debug)]
 pub struct ProcessSpec {
@@ -32,6 +43,8 @@ pub struct ProcessSpec {
     pub packages: Option<ScriptEnvironment>,
     /// Environment variables, added to `PATH`, `HOME`, `TMPDIR`, `LANG` and `PYTHONUNBUFFERED`.
     pub environment: Vec<(String, String)>,
+    /// Network access.
+    pub network: Network,
     /// Resource limits.
     pub limits: Limits,
     /// Length of the workspace's log, in bytes, when the process starts; output is appended.

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
 
 use super::{Isolation, LaunchRequest};
+use crate::spec::Network;
 
 /// Newest requested rules; an older kernel enforces those that it knows.
 const NEWEST: ABI = ABI::V6;
@@ -22,7 +23,7 @@ pub(super) const DEVICES: [&str; 5] = [
 ];
 
 /// Restricts this process and its descendants: files to those of the request, signals and abstract
-/// sockets to each other, and no inspection of other processes.
+/// sockets to each other, no inspection of other processes, and no TCP if the network is denied.
 pub(super) fn restrict(request: &LaunchRequest) -> Result<(), String> {
     let has_own_root = request.isolation == Isolation::Namespaces;
     let mut readable: Vec<&Path> = request.readable.iter().map(|path| &**path).collect();
@@ -33,8 +34,13 @@ pub(super) fn restrict(request: &LaunchRequest) -> Result<(), String> {
     }
     let all = AccessFs::from_all(NEWEST);
     let devices = AccessFs::from_file(NEWEST);
-    let status = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
+    let mut rules = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+    if request.network == Network::Denied {
+        rules = rules
+            .handle_access(AccessNet::from_all(NEWEST))
+            .map_err(|error| format!("Landlock: {error}"))?;
+    }
+    let status = rules
         .handle_access(all)
         .and_then(|rules| rules.scope(Scope::from_all(NEWEST)))
         .and_then(Ruleset::create)

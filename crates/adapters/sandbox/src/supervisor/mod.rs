@@ -74,7 +74,7 @@ fn supervised() -> Result<ExitCode, String> {
         .map_err(|error| format!("the log cannot be written: {error}"))?;
     #[cfg(target_os = "linux")]
     if request.isolation == Isolation::Namespaces {
-        namespaces::enter().map_err(|error| format!("no namespaces: {error}"))?;
+        namespaces::enter(request.network).map_err(|error| format!("no namespaces: {error}"))?;
     }
     match fork().map_err(|error| format!("fork: {error}"))? {
         Forked::Parent(child) => loop {

@@ -2,7 +2,7 @@
 //!
 //! Root creates them directly; an ordinary user also creates a user namespace that maps the user to
 //! itself. The new root is a small file system in memory. Permitted paths are bound into it, at the
-//! paths that they have outside. The network is shared with the machine.
+//! paths that they have outside. The network is that of the machine, or an empty namespace.
 
 use std::{
     fs::{self, File},
@@ -19,13 +19,15 @@ use nix::{
 };
 
 use super::{LaunchRequest, landlock_rules::DEVICES};
+use crate::spec::Network;
 
 const NONE: Option<&str> = None;
 
 /// Creates the namespaces. The next child of this process is the first process in them.
-pub(super) fn enter() -> Result<(), String> {
+pub(super) fn enter(network: Network) -> Result<(), String> {
     let (user, group) = (geteuid(), getegid());
-    let wanted = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC;
+    let mut wanted = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC;
+    wanted.set(CloneFlags::CLONE_NEWNET, network == Network::Denied);
     if user.is_root() {
         return unshare(wanted).map_err(|error| format!("unshare: {error}"));
     }

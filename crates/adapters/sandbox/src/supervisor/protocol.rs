@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{Limits, ProcessOutcome};
+use crate::spec::{Limits, Network, ProcessOutcome};
 
 /// Degree of isolation from the rest of the machine, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,7 @@ pub(crate) struct LaunchRequest {
     pub(crate) logged: u64,
     /// Account of the process, if the supervisor runs as root.
     pub(crate) account: Option<LaunchAccount>,
+    pub(crate) network: Network,
     pub(crate) limits: Limits,
 }
 
