@@ -89,15 +89,21 @@ impl Values<'_> {
     }
 }
 
+/// Checks a storage URL, given whether clients upload directly; the error is the reason in one line.
+pub(super) type StorageUrlCheck<'a> = &'a dyn Fn(&str, bool) -> Result<(), String>;
+
 /// Parses all settings; fails with the first wrong one.
-pub(super) fn settings(given: &BTreeMap<&'static str, Given>) -> Result<Settings, SettingsError> {
+pub(super) fn settings(
+    given: &BTreeMap<&'static str, Given>,
+    check_storage_url: StorageUrlCheck<'_>,
+) -> Result<Settings, SettingsError> {
     let values = Values(given);
     let bind = values.parsed(
         "bind",
         "an IP address and a port, such as 127.0.0.1:8080",
         address,
     )?;
-    let direct_uploads = direct_uploads(&values)?;
+    let direct_uploads = direct_uploads(&values, check_storage_url)?;
     Ok(Settings {
         bind: bind.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 8080).into()),
         bind_given: bind.is_some(),
@@ -116,7 +122,7 @@ pub(super) fn settings(given: &BTreeMap<&'static str, Given>) -> Result<Settings
             },
         )?,
         pg_bin_dir: values.directory("pg_bin_dir")?,
-        storage_url: storage_url(&values)?,
+        storage_url: storage_url(&values, check_storage_url)?,
         direct_uploads,
         public_url: values.http_url("public_url")?,
         bootstrap_key: values.secret(
@@ -152,17 +158,22 @@ fn http_url(value: &str) -> Option<Url> {
     (matches!(url.scheme(), "http" | "https") && url.has_host() && plain).then_some(url)
 }
 
-fn storage_url(values: &Values<'_>) -> Result<Option<String>, SettingsError> {
+fn storage_url(
+    values: &Values<'_>,
+    check: StorageUrlCheck<'_>,
+) -> Result<Option<String>, SettingsError> {
     let Some(Given { name, value }) = values.0.get("storage_url") else {
         return Ok(None);
     };
-    crate::compose::check_storage_url(value, false)
-        .map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
+    check(value, false).map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
     Ok(Some(value.clone()))
 }
 
 /// Parses the upload mode, and checks that `direct` has a cloud storage.
-fn direct_uploads(values: &Values<'_>) -> Result<Option<bool>, SettingsError> {
+fn direct_uploads(
+    values: &Values<'_>,
+    check: StorageUrlCheck<'_>,
+) -> Result<Option<bool>, SettingsError> {
     let direct = values.parsed(
         "upload_mode",
         "`direct` or `gateway`",
@@ -177,8 +188,7 @@ fn direct_uploads(values: &Values<'_>) -> Result<Option<bool>, SettingsError> {
     {
         let url = values.0.get("storage_url");
         let url = url.map_or("file://.", |given| given.value.as_str());
-        crate::compose::check_storage_url(url, true)
-            .map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
+        check(url, true).map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
     }
     Ok(direct)
 }

@@ -1,0 +1,115 @@
+//! Loads the settings of this process.
+
+use std::path::Path;
+
+use super::{Flags, Settings, SettingsError, read, source};
+use crate::compose::check_storage_url;
+
+impl Settings {
+    /// Loads the settings from this process's environment, the file and the flags.
+    ///
+    /// # Errors
+    /// [`SettingsError`] for the first wrong setting.
+    pub fn load(config: Option<&Path>, flags: &Flags) -> Result<Self, SettingsError> {
+        Self::load_from(&|name| std::env::var(name).ok(), config, flags)
+    }
+
+    fn load_from(
+        environment: &dyn Fn(&str) -> Option<String>,
+        config: Option<&Path>,
+        flags: &Flags,
+    ) -> Result<Self, SettingsError> {
+        read::settings(
+            &source::gather(environment, config, &flags.0)?,
+            &check_storage_url,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(environment: &[(&str, &str)]) -> Result<Settings, String> {
+        let find = |name: &str| {
+            environment
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
+        Settings::load_from(&find, None, &Flags::default()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_set_gives_the_documented_defaults() {
+        let settings = load(&[]).unwrap();
+        assert_eq!(settings.bind.to_string(), "127.0.0.1:8080");
+        assert_eq!(settings.public_url(settings.bind), "http://127.0.0.1:8080");
+        assert!(settings.storage_url().ends_with("/.labdata/objects"));
+        assert_eq!(
+            (
+                settings.notifications.per_hour,
+                settings.notifications.per_day
+            ),
+            (60, 1000)
+        );
+        assert_eq!(
+            (settings.llm.max_steps, settings.llm.timeout_seconds),
+            (25, 60)
+        );
+        assert_eq!(settings.job_concurrency, 2);
+    }
+
+    #[test]
+    fn every_wrong_value_is_one_line_that_names_the_setting() {
+        let wrong = [
+            ("LABDATA_BIND", "8080"),
+            ("LABDATA_BIND", "example.org:80"),
+            ("DATABASE_URL", "mysql://host/db"),
+            ("LABDATA_STORAGE_URL", "s3://bucket/../prefix"),
+            ("LABDATA_STORAGE_URL", "/objects"),
+            ("LABDATA_UPLOAD_MODE", "sideways"),
+            ("LABDATA_UPLOAD_MODE", "direct"),
+            ("LABDATA_PUBLIC_URL", "lab.example.org"),
+            ("LABDATA_BOOTSTRAP_KEY", "ldk_short_x"),
+            ("LABDATA_JOB_BACKEND", "ray"),
+            ("LABDATA_ML_BACKEND", "http://host"),
+            ("LABDATA_JOB_CONCURRENCY", "0"),
+            ("LABDATA_LLM_PROVIDER", "oracle"),
+            ("LABDATA_LLM_BASE_URL", "ftp://host"),
+            ("LABDATA_LLM_MODELS", "a,,b"),
+            ("LABDATA_LLM_TIMEOUT_SECONDS", "-1"),
+            ("LABDATA_AGENT_MAX_STEPS", "many"),
+            ("LABDATA_SMTP_URL", "http://host"),
+            ("LABDATA_MAIL_FROM", "nobody"),
+            ("LABDATA_NOTIFICATIONS_PER_HOUR", "1.5"),
+            ("LABDATA_NOTIFICATIONS_PER_DAY", "99999999999"),
+            ("LABDATA_LOG", "info=,=,"),
+            ("LABDATA_LOG_FORMAT", "xml"),
+        ];
+        for (name, value) in wrong {
+            let line = load(&[(name, value)]).expect_err(name);
+            assert!(line.starts_with(name), "{line}");
+            assert!(!line.contains('\n'), "{line}");
+        }
+    }
+
+    #[test]
+    fn secrets_show_neither_in_errors_nor_in_debug() {
+        let line = load(&[("LABDATA_BOOTSTRAP_KEY", "ldk_hunter2")]).unwrap_err();
+        assert!(!line.contains("hunter2"), "{line}");
+        let line = load(&[("DATABASE_URL", "mysql://u:hunter2@host/db")]).unwrap_err();
+        assert!(!line.contains("hunter2"), "{line}");
+        let settings = load(&[
+            ("DATABASE_URL", "postgres://u:hunter2@host/db"),
+            ("LABDATA_LLM_API_KEY", "hunter2"),
+            ("LABDATA_RAY_TOKEN", "hunter2"),
+            ("LABDATA_SMTP_URL", "smtp://u:hunter2@host"),
+            (
+                "LABDATA_BOOTSTRAP_KEY",
+                "ldk_aaaaaaaa_hunter2hunter2hunter2",
+            ),
+        ]);
+        assert!(!format!("{:?}", settings.unwrap()).contains("hunter2"));
+    }
+}
