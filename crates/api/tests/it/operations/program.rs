@@ -218,9 +218,9 @@ fn the_supervisor_of_runs_is_part_of_the_program_but_not_of_its_help() {
     let directory = directory();
     let help = run(&mut labdata(directory.path(), &["--help"]));
     assert!(!text(&help.stdout).contains("supervisor"));
-    // Without an order it says so, in the way that the runner reads.
+    // Without a launch request it reports that as an event for the runner.
     let output = run(&mut labdata(directory.path(), &["run-supervisor"]));
     assert!(!output.status.success());
     let event: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(event["Failed"].as_str().unwrap().contains("no order"));
+    assert!(event["Failed"].as_str().unwrap().contains("no launch request"));
 }
