@@ -9,13 +9,27 @@ use std::{
 /// Program that prints the settings of pip.
 const PROGRAM: &str = include_str!("pip_settings.py");
 
+/// Certificates of the system, which the pip of a distribution trusts. By default uv trusts only those
+/// that it contains.
+const SYSTEM_CERTIFICATES: [&str; 3] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+];
+
 /// Returns environment variables that configure uv like the pip of that Python. Variables that this
 /// process's environment already contains are omitted: they take precedence. Blocks.
 pub(crate) fn variables(python: &Path) -> Vec<(String, String)> {
-    let settings = settings(python).unwrap_or_default();
-    translate(&settings)
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    let mut variables = translate(&settings(python).unwrap_or_default());
+    let has_certificates = variables.iter().any(|(name, _)| *name == "SSL_CERT_FILE")
+        || ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().any(is_set);
+    if !has_certificates && SYSTEM_CERTIFICATES.iter().any(|it| Path::new(it).exists()) {
+        variables.push(("UV_SYSTEM_CERTS", "1".to_owned()));
+    }
+    variables
         .into_iter()
-        .filter(|(name, _)| std::env::var_os(name).is_none())
+        .filter(|(name, _)| !is_set(name))
         .map(|(name, value)| (name.to_owned(), value))
         .collect()
 }
