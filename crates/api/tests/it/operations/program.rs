@@ -222,5 +222,10 @@ fn the_supervisor_of_runs_is_part_of_the_program_but_not_of_its_help() {
     let output = run(&mut labdata(directory.path(), &["run-supervisor"]));
     assert!(!output.status.success());
     let event: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(event["Failed"].as_str().unwrap().contains("no launch request"));
+    assert!(
+        event["Failed"]
+            .as_str()
+            .unwrap()
+            .contains("no launch request")
+    );
 }
