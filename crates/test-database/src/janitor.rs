@@ -8,10 +8,10 @@ use std::{
 
 use tokio_postgres::{Client, NoTls};
 
-/// The longest that a test waits until its database is gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest wait of a test for its database to be dropped.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A thread with a runtime of its own, as a test's own may be about to end.
+/// A thread with a separate runtime: that of a test may be about to end.
 pub(crate) struct Janitor {
     requests: Sender<(String, SyncSender<()>)>,
 }
@@ -30,7 +30,7 @@ impl Janitor {
                 };
                 while let Ok((name, done)) = to_do.recv() {
                     remove(&client, &name).await;
-                    // Whoever asked may have lost patience.
+                    // The test may have stopped waiting.
                     let _ = done.send(());
                 }
             });
@@ -38,12 +38,12 @@ impl Janitor {
         Self { requests }
     }
 
-    /// Drops a database, whoever is still connected to it, and waits for that: databases would fill
-    /// the RAM disk if tests made them faster than they go. One that stays goes with the server.
+    /// Drops a database with its connections, and waits for it: otherwise tests could fill the RAM
+    /// disk. A database that cannot be dropped ends with the server.
     pub(crate) fn remove(&self, name: &str) {
         let (done, gone) = sync_channel(1);
         if self.requests.send((name.to_owned(), done)).is_ok() {
-            let _ = gone.recv_timeout(PATIENCE);
+            let _ = gone.recv_timeout(TIMEOUT);
         }
     }
 }
@@ -54,7 +54,7 @@ async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
     Ok(client)
 }
 
-/// A failure shows as a full disk at the worst, so it is nobody's to handle.
+/// Ignores failures: at worst they fill the disk.
 async fn remove(client: &Client, name: &str) {
     let _ = client
         .batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))

@@ -1,4 +1,4 @@
-//! A bucket of a cloud, opened.
+//! An opened bucket of a cloud.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,10 +13,10 @@ use object_store::{
 };
 
 use crate::{
-    Cloud, Location, OpenError, http_client::CloudClient, place::place, service_sas::ServiceSas,
+    Cloud, Location, OpenError, http_client::CloudClient, object_path::object_path, service_sas::ServiceSas,
 };
 
-/// Where objects are written before they are whole, below the prefix.
+/// Name of the directory, below the prefix, of objects that are not complete.
 pub(crate) const INCOMING: &str = "incoming";
 
 /// A bucket of a cloud.
@@ -25,7 +25,7 @@ pub struct Bucket {
     pub(crate) cloud: Cloud,
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) urls: Arc<dyn Signer>,
-    /// What makes URLs of Azure that only create; none without the account's key.
+    /// Signer of Azure's URLs that only create; `None` without the account's key.
     pub(crate) sas: Option<ServiceSas>,
     pub(crate) client: CloudClient,
     pub(crate) prefix: Path,
@@ -35,7 +35,7 @@ pub struct Bucket {
 pub type Variable = (String, String);
 
 impl Bucket {
-    /// Opens a bucket with the cloud's usual environment variables, and makes sure that it takes
+    /// Opens a bucket with the cloud's usual environment variables, and checks that it accepts
     /// objects.
     pub(crate) async fn open(
         location: &Location,
@@ -55,12 +55,12 @@ impl Bucket {
         Ok(bucket)
     }
 
-    /// Where an object lies.
-    pub(crate) fn place(&self, organization: OrganizationId, object: ObjectKey) -> Path {
-        self.below(place(organization, object).parts())
+    /// Path of an object.
+    pub(crate) fn object_path(&self, organization: OrganizationId, object: ObjectKey) -> Path {
+        self.below(object_path(organization, object).parts())
     }
 
-    /// Where all lies that is not whole.
+    /// Directory of all objects that are not complete.
     pub(crate) fn incoming(&self) -> Path {
         self.below([PathPart::from(INCOMING)])
     }
@@ -80,29 +80,29 @@ impl Bucket {
     }
 }
 
-/// A name that nobody else makes.
+/// A random, unique name.
 pub(crate) fn random_name() -> String {
     let mut bytes = [0; 16];
-    // Without random bytes names may meet, and meeting ones are refused, not mixed up.
+    // Without random bytes names may collide; a collision is refused.
     let _ = getrandom::fill(&mut bytes);
     format!("{:032x}", u128::from_be_bytes(bytes))
 }
 
-/// The options of an environment, of which the names begin so.
+/// The environment variables whose names begin with `prefix`, as options.
 fn options<Key: std::str::FromStr>(
     environment: &[Variable],
-    beginning: &str,
+    prefix: &str,
 ) -> Vec<(Key, String)> {
     let options = environment.iter().filter_map(|(name, value)| {
         let key = name
-            .starts_with(beginning)
+            .starts_with(prefix)
             .then(|| name.to_ascii_lowercase());
         Some((key?.parse().ok()?, value.clone()))
     });
     options.collect()
 }
 
-/// Answers within a request's patience, whatever the cloud does.
+/// Retries for 20 s at most, so that a request is answered in time.
 fn retry() -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
@@ -115,10 +115,10 @@ fn retry() -> RetryConfig {
     }
 }
 
-/// Whether the operator named a server without TLS.
+/// Allows HTTP without TLS if the operator's endpoint has that scheme.
 ///
 /// # Errors
-/// When what was named is no server.
+/// When the endpoint is not an HTTP or HTTPS URL.
 fn client_options(endpoint: Option<String>) -> object_store::Result<ClientOptions> {
     let Some(endpoint) = endpoint else {
         return Ok(ClientOptions::new());

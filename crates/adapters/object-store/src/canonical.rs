@@ -1,20 +1,20 @@
-//! What exactly a signature covers.
+//! The text that a signature covers.
 
 use std::fmt::Write;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// The version line: a change of anything below changes it.
+/// Version line; it changes with the format below.
 const VERSION: &str = "LABDATA1-HMAC-SHA256";
 
 /// The parts of a request that are signed.
 pub(crate) struct Canonical<'a> {
-    /// `PUT` or `GET`; a HEAD is signed as the GET that it stands for.
+    /// `PUT` or `GET`; `HEAD` has the signature of `GET`.
     pub(crate) method: &'a str,
     /// The path below the platform's base URL.
     pub(crate) path: &'a str,
-    /// When it expires, in seconds since 1970.
+    /// Time of expiry, in seconds since 1970.
     pub(crate) expires: i64,
     /// Headers of an upload, names lower-case, sorted by name.
     pub(crate) headers: &'a [(&'a str, &'a str)],
@@ -34,8 +34,8 @@ impl Key {
         Self(mac.finalize().into_bytes().into())
     }
 
-    /// Signs, in lower-case hexadecimal. `None` when a part has a control character, which could
-    /// move the bounds between the parts: such a request is never signed and never valid.
+    /// Signs, in lower-case hexadecimal. `None` if a part has a control character, which could move
+    /// the bounds between the parts.
     pub(crate) fn sign(&self, canonical: &Canonical<'_>) -> Option<String> {
         let mac = self.mac(canonical)?;
         Some(
@@ -49,7 +49,7 @@ impl Key {
         )
     }
 
-    /// Whether it is the signature of this request; compares in constant time.
+    /// Returns true if the signature is that of the request. Compares in constant time.
     pub(crate) fn verify(&self, canonical: &Canonical<'_>, signature: &str) -> bool {
         let Some(bytes) = from_hex(signature) else {
             return false;

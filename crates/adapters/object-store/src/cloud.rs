@@ -34,24 +34,23 @@ use crate::{
     reading,
 };
 
-/// How many bytes of a body are sent at once; twice as many are in memory of it. The least that S3
-/// takes as a part.
+/// Size of a part of an upload in bytes, the minimum of S3. Up to two parts of a body are in memory.
 const PART_BYTES: usize = 5 * 1024 * 1024;
 
-/// How long a URL works that this program follows itself.
+/// Lifetime of URLs that only this program uses.
 const OWN_URL: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Objects in a bucket.
 ///
-/// A body that fits into one part is created in one request. A longer one goes to `incoming/` in
-/// parts, and is then copied to its name by the cloud, which refuses where that is taken: no cloud
-/// but S3 can finish an upload in parts on that condition.
+/// A body that fits into one part is created in one request. A longer one is uploaded to `incoming/`
+/// in parts, and the cloud then copies it to its path, unless that exists: no cloud but S3 can
+/// complete a multipart upload on that condition.
 pub struct CloudBlobStore {
     bucket: Bucket,
 }
 
 impl CloudBlobStore {
-    /// The store over that bucket.
+    /// Creates the store over a bucket.
     #[must_use]
     pub fn new(bucket: Bucket) -> Self {
         Self { bucket }
@@ -63,19 +62,19 @@ impl CloudBlobStore {
 
     async fn put_parts(
         &self,
-        place: &Path,
+        path: &Path,
         first: Vec<Bytes>,
         body: &mut Body,
     ) -> Result<(), PutBlobError> {
-        // Only spares a body that would be refused at the end.
-        match self.store().head(place).await {
+        // Saves the upload of a body that would be refused at the end.
+        match self.store().head(path).await {
             Ok(_) => return Err(PutBlobError::Exists),
             Err(Error::NotFound { .. }) => {}
             Err(failed) => return Err(reading::error(failed).into()),
         }
         let incoming = self.bucket.incoming().join(random_name());
         let upload = self.store().put_multipart(&incoming).await;
-        let mut upload = Unfinished(Some(upload.map_err(reading::error)?));
+        let mut upload = PendingUpload(Some(upload.map_err(reading::error)?));
         let mut part = first;
         while !part.is_empty() {
             // One part is sent while the next one is gathered.
@@ -85,34 +84,34 @@ impl CloudBlobStore {
             part = next?;
         }
         upload.complete().await?;
-        let outcome = self.publish(&incoming, place, body.size).await;
+        let outcome = self.publish(&incoming, path, body.size).await;
         if let Err(error) = self.store().delete(&incoming).await {
-            tracing::warn!(%error, "what was uploaded in parts could not be removed; it is swept");
+            tracing::warn!(%error, "could not remove an incomplete upload; the sweeper will");
         }
         outcome
     }
 
-    async fn publish(&self, incoming: &Path, place: &Path, size: u64) -> Result<(), PutBlobError> {
+    async fn publish(&self, incoming: &Path, path: &Path, size: u64) -> Result<(), PutBlobError> {
         let create = CopyOptions::new().with_mode(CopyMode::Create);
-        match self.store().copy_opts(incoming, place, create).await {
+        match self.store().copy_opts(incoming, path, create).await {
             Ok(()) => {}
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
                 return Err(PutBlobError::Exists);
             }
             Err(failed) => return Err(reading::error(failed).into()),
         }
-        let copied = reading::size(self.store(), place).await?;
+        let copied = reading::size(self.store(), path).await?;
         if copied == size {
             return Ok(());
         }
-        reading::delete(self.store(), place).await?;
+        reading::delete(self.store(), path).await?;
         let text = format!("the file storage copied {copied} of {size} bytes");
         Err(PortError::Unavailable(text).into())
     }
 
-    /// The CRC-32C that the cloud recorded, where it tells one.
-    async fn recorded(&self, place: &Path) -> Option<Crc32c> {
-        let (asks, tells) = match self.bucket.cloud {
+    /// The CRC-32C that the cloud recorded, if it reports one.
+    async fn recorded(&self, path: &Path) -> Option<Crc32c> {
+        let (request_header, answer_header) = match self.bucket.cloud {
             Cloud::S3 => (
                 Some(("x-amz-checksum-mode", "ENABLED")),
                 "x-amz-checksum-crc32c",
@@ -122,7 +121,7 @@ impl CloudBlobStore {
         };
         let mut options = SignedUrlOptions::new();
         let mut request = Request::builder().method(Method::HEAD);
-        if let Some((name, value)) = asks {
+        if let Some((name, value)) = request_header {
             let (name, value) = (
                 HeaderName::from_static(name),
                 HeaderValue::from_static(value),
@@ -133,7 +132,7 @@ impl CloudBlobStore {
         let signed = self
             .bucket
             .urls
-            .signed_url_opts(Method::HEAD, place, OWN_URL, &options);
+            .signed_url_opts(Method::HEAD, path, OWN_URL, &options);
         let url = signed.await.ok()?;
         let request = request
             .uri(url.as_str())
@@ -143,8 +142,8 @@ impl CloudBlobStore {
         if !answer.status().is_success() {
             return None;
         }
-        let told = answer.headers().get_all(tells).iter();
-        let mut values = told.filter_map(|value| value.to_str().ok());
+        let reported = answer.headers().get_all(answer_header).iter();
+        let mut values = reported.filter_map(|value| value.to_str().ok());
         match self.bucket.cloud {
             Cloud::Gcs => values
                 .flat_map(|value| value.split(','))
@@ -164,9 +163,9 @@ impl BlobStore for CloudBlobStore {
         body: ByteStream,
         limit: u64,
     ) -> Result<StoredBytes, PutBlobError> {
-        let place = self.bucket.place(organization, object);
+        let path = self.bucket.object_path(organization, object);
         let mut body = Body {
-            // A stream is not asked again once it has ended.
+            // A stream must not be polled after its end.
             pieces: body.fuse(),
             limit,
             size: 0,
@@ -178,7 +177,7 @@ impl BlobStore for CloudBlobStore {
             let payload = PutPayload::from_iter(first);
             match self
                 .store()
-                .put_opts(&place, payload, PutMode::Create.into())
+                .put_opts(&path, payload, PutMode::Create.into())
                 .await
             {
                 Ok(_) => {}
@@ -188,7 +187,7 @@ impl BlobStore for CloudBlobStore {
                 Err(failed) => return Err(reading::error(failed).into()),
             }
         } else {
-            self.put_parts(&place, first, &mut body).await?;
+            self.put_parts(&path, first, &mut body).await?;
         }
         let crc32c = reading::crc32c(&body.digest)
             .map_err(|error| PortError::Internal(error.to_string()))?;
@@ -206,7 +205,7 @@ impl BlobStore for CloudBlobStore {
     ) -> Result<BlobBody, PortError> {
         reading::read(
             self.store(),
-            &self.bucket.place(organization, object),
+            &self.bucket.object_path(organization, object),
             range,
         )
         .await
@@ -217,7 +216,7 @@ impl BlobStore for CloudBlobStore {
         organization: OrganizationId,
         object: ObjectKey,
     ) -> Result<u64, PortError> {
-        reading::size(self.store(), &self.bucket.place(organization, object)).await
+        reading::size(self.store(), &self.bucket.object_path(organization, object)).await
     }
 
     async fn checksum(
@@ -225,8 +224,8 @@ impl BlobStore for CloudBlobStore {
         organization: OrganizationId,
         object: ObjectKey,
     ) -> Result<StoredBytes, PortError> {
-        let place = self.bucket.place(organization, object);
-        if let Some(crc32c) = self.recorded(&place).await {
+        let path = self.bucket.object_path(organization, object);
+        if let Some(crc32c) = self.recorded(&path).await {
             let size = reading::size(self.store(), &place).await?;
             return Ok(StoredBytes { size, crc32c });
         }
@@ -238,7 +237,7 @@ impl BlobStore for CloudBlobStore {
         organization: OrganizationId,
         object: ObjectKey,
     ) -> Result<(), PortError> {
-        reading::delete(self.store(), &self.bucket.place(organization, object)).await
+        reading::delete(self.store(), &self.bucket.object_path(organization, object)).await
     }
 
     async fn sweep_unfinished(&self, begun_before: OffsetDateTime) -> Result<u64, PortError> {
@@ -267,7 +266,7 @@ impl BlobStore for CloudBlobStore {
     }
 }
 
-/// A body that comes in.
+/// A body being received.
 struct Body {
     pieces: Fuse<ByteStream>,
     limit: u64,
@@ -277,7 +276,7 @@ struct Body {
 }
 
 impl Body {
-    /// Reads a part; it is shorter only where the body ends.
+    /// Reads a part; only the last one is shorter.
     async fn gather(&mut self) -> Result<Vec<Bytes>, PutBlobError> {
         let mut part = Vec::new();
         let mut gathered = 0;
@@ -300,13 +299,13 @@ impl Body {
     }
 }
 
-/// An upload in parts that is given up unless it is completed.
-struct Unfinished(Option<Box<dyn MultipartUpload>>);
+/// A multipart upload that is aborted on drop unless it was completed.
+struct PendingUpload(Option<Box<dyn MultipartUpload>>);
 
-impl Unfinished {
+impl PendingUpload {
     fn put_part(&mut self, part: PutPayload) -> Result<object_store::UploadPart, PortError> {
         let upload = self.0.as_mut();
-        let upload = upload.ok_or_else(|| PortError::Internal("it is completed".to_owned()))?;
+        let upload = upload.ok_or_else(|| PortError::Internal("the upload is completed".to_owned()))?;
         Ok(upload.put_part(part))
     }
 
@@ -319,15 +318,15 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for PendingUpload {
     fn drop(&mut self) {
-        // Parts of a process that is killed are left to a rule of the bucket (docs/OPERATING.md).
+        // A rule of the bucket removes the parts of a killed process (docs/OPERATING.md).
         if let Some(mut upload) = self.0.take()
             && let Ok(runtime) = Handle::try_current()
         {
             runtime.spawn(async move {
                 if let Err(error) = upload.abort().await {
-                    tracing::debug!(%error, "an upload in parts could not be given up");
+                    tracing::debug!(%error, "could not abort a multipart upload");
                 }
             });
         }

@@ -1,4 +1,4 @@
-//! URLs with which clients send bytes to a cloud itself.
+//! Signed URLs for uploads straight to a cloud.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,15 +19,15 @@ use time::OffsetDateTime;
 
 use crate::{Bucket, Cloud, GatewaySigner};
 
-/// Signs uploads to a cloud. Downloads are the gateway's: no URL of a cloud answers HEAD as well as
-/// GET, and with `X-Content-Type-Options`. Uploads that a gateway signed before stay valid.
+/// Signs uploads to a cloud. Downloads go through the gateway: no cloud's URL answers both HEAD and
+/// GET, with `X-Content-Type-Options`. Uploads that a gateway signed before stay valid.
 pub struct DirectSigner {
     bucket: Bucket,
     gateway: GatewaySigner,
     clock: Arc<dyn Clock>,
 }
 
-/// This bucket cannot be used directly; one line for the person who wished it.
+/// The bucket cannot take direct uploads; one line for the person who set that mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "uploads straight to Azure need the storage account's key: set AZURE_STORAGE_ACCOUNT_NAME and \
@@ -36,10 +36,10 @@ pub struct DirectSigner {
 pub struct NeedsAccountKey;
 
 impl DirectSigner {
-    /// A signer for that bucket.
+    /// Creates a signer for a bucket.
     ///
     /// # Errors
-    /// [`NeedsAccountKey`].
+    /// [`NeedsAccountKey`] for a container of Azure without the account's key.
     pub fn new(
         bucket: Bucket,
         gateway: GatewaySigner,
@@ -57,23 +57,23 @@ impl DirectSigner {
 
     async fn url(
         &self,
-        place: &Path,
+        path: &Path,
         expires_at: OffsetDateTime,
         options: &SignedUrlOptions,
     ) -> Result<Url, PortError> {
         let left = Duration::try_from(expires_at - self.clock.now()).unwrap_or_default();
         self.bucket
             .urls
-            .signed_url_opts(Method::PUT, place, left, options)
+            .signed_url_opts(Method::PUT, path, left, options)
             .await
             .map_err(|error| PortError::Unavailable(format!("no URL can be signed: {error}")))
     }
 
-    /// A URL of Azure's.
-    async fn sas(&self, place: &Path, expires_at: OffsetDateTime) -> Result<Url, PortError> {
-        // What the library signs is replaced; it knows where the blob is.
+    /// A URL of Azure that only creates.
+    async fn sas(&self, path: &Path, expires_at: OffsetDateTime) -> Result<Url, PortError> {
+        // The library knows the blob's URL; its signature is replaced.
         let blob = self
-            .url(place, expires_at, &SignedUrlOptions::new())
+            .url(path, expires_at, &SignedUrlOptions::new())
             .await?;
         let sas = self.bucket.sas.as_ref();
         sas.and_then(|sas| sas.sign_creation(blob, expires_at))
@@ -88,7 +88,7 @@ impl UrlSigner for DirectSigner {
         organization: OrganizationId,
         grant: &UploadGrant,
     ) -> Result<SignedUpload, PortError> {
-        let place = self.bucket.place(organization, grant.object);
+        let path = self.bucket.object_path(organization, grant.object);
         let content_type = grant.content_type.as_str();
         let range = format!("0,{}", grant.limit);
         let headers = match self.bucket.cloud {
@@ -104,7 +104,7 @@ impl UrlSigner for DirectSigner {
             ],
         };
         let url = if self.bucket.cloud == Cloud::Azure {
-            self.sas(&place, grant.expires_at).await?
+            self.sas(&path, grant.expires_at).await?
         } else {
             let mut options = SignedUrlOptions::new();
             for (name, value) in &headers {
@@ -112,7 +112,7 @@ impl UrlSigner for DirectSigner {
                     .map_err(|error| PortError::Internal(error.to_string()))?;
                 options = options.with_signed_header(HeaderName::from_static(name), value);
             }
-            self.url(&place, grant.expires_at, &options).await?
+            self.url(&path, grant.expires_at, &options).await?
         };
         let headers = headers
             .into_iter()

@@ -1,4 +1,4 @@
-//! How the clouds are reached: one small HTTP client with the TLS that the platform has anyway.
+//! The HTTP client for clouds, with the platform's TLS.
 
 use std::{
     error::Error,
@@ -25,12 +25,12 @@ use object_store::{
 };
 use tokio::time::{Sleep, sleep, timeout};
 
-/// How long connecting may take.
+/// Timeout of connecting.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How long an answer may take to begin, with what is sent before it (at most a part of an
-/// upload), and how long the next piece of it.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Timeout of a request up to the start of its answer (at most a part of an upload is sent), and of
+/// each next piece of the answer.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An HTTP/1.1 client, with TLS for `https`.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ pub(crate) struct CloudClient {
 }
 
 impl CloudClient {
-    /// A client that trusts what this machine trusts.
+    /// Creates a client that trusts the machine's certificates.
     ///
     /// # Errors
     /// When the machine's certificates cannot be read.
@@ -75,11 +75,11 @@ impl HttpConnector for CloudClient {
 #[async_trait]
 impl HttpService for CloudClient {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        match timeout(PATIENCE, self.client.request(request)).await {
+        match timeout(TIMEOUT, self.client.request(request)).await {
             Ok(Ok(answer)) => Ok(answer.map(|body| {
-                HttpResponseBody::new(Patient {
+                HttpResponseBody::new(BodyWithTimeout {
                     body,
-                    patience: None,
+                    timer: None,
                 })
             })),
             Ok(Err(error)) if error.is_connect() => {
@@ -91,13 +91,13 @@ impl HttpService for CloudClient {
     }
 }
 
-/// A body of which no piece takes too long.
-struct Patient<B> {
+/// A body that fails if a piece takes longer than [`TIMEOUT`].
+struct BodyWithTimeout<B> {
     body: B,
-    patience: Option<Pin<Box<Sleep>>>,
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<B> Body for Patient<B>
+impl<B> Body for BodyWithTimeout<B>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -110,16 +110,16 @@ where
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
-            self.patience = None;
+            self.timer = None;
             return Poll::Ready(frame.map(|frame| {
                 frame
                     .map_err(|error| HttpError::new_boxed(HttpErrorKind::Interrupted, error.into()))
             }));
         }
-        let patience = self
-            .patience
-            .get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
-        match patience.as_mut().poll(context) {
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(sleep(TIMEOUT)));
+        match timer.as_mut().poll(context) {
             Poll::Ready(()) => {
                 let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
                 Poll::Ready(Some(Err(HttpError::new(HttpErrorKind::Timeout, late))))

@@ -1,4 +1,4 @@
-//! Writing a file that nobody sees before it is whole.
+//! Files that become visible only when they are complete.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,18 +12,17 @@ use labdata_domain::files::StoredBytes;
 
 use crate::reading::crc32c;
 
-/// How many bytes are written between two requests to the system to start writing to the disk, so
-/// that the last sync is short.
+/// Bytes between two requests to the system to start writing to the disk, which keep the last sync
+/// short.
 const WRITE_BACK_BYTES: u64 = 8 * 1024 * 1024;
 
-/// A file in the `incoming` directory. It is removed when this is dropped, whatever became of it:
-/// once published it has another name.
+/// A file in the `incoming` directory, removed on drop. A published file has another name by then.
 pub(crate) struct Incoming {
     path: PathBuf,
     file: File,
     digest: Digest,
     size: u64,
-    /// How many bytes the disk was asked to take already.
+    /// Bytes that the system was asked to write to the disk.
     written_back: u64,
 }
 
@@ -34,11 +33,10 @@ impl Incoming {
             .write(true)
             .create_new(true)
             .open(&path)?;
-        // Until the file is closed, at the latest by the end of the process. Where the file system
-        // knows no locks, the file's age has to do.
+        // Locked until the file is closed. On file systems without locks, the sweeper goes by age.
         drop(file.lock());
         if !has_name(&file)? {
-            // A sweeper was faster. Another name will do.
+            // A sweeper removed it; the caller tries another name.
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         Ok(Self {
@@ -50,7 +48,7 @@ impl Incoming {
         })
     }
 
-    /// Appends. Blocks.
+    /// Appends chunks. Blocks.
     pub(crate) fn write(&mut self, chunks: &[Bytes]) -> io::Result<()> {
         for chunk in chunks {
             self.digest.update(chunk);
@@ -64,14 +62,16 @@ impl Incoming {
         Ok(())
     }
 
-    /// Makes the file durable and gives it its name, unless that is taken
-    /// ([`io::ErrorKind::AlreadyExists`]). Blocks.
+    /// Makes the file durable and gives it its path. Blocks.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if the path is taken.
     pub(crate) fn publish(&self, root: &Path, destination: &Path) -> io::Result<StoredBytes> {
         self.file.sync_all()?;
         let directory = destination.parent().unwrap_or(root);
         fs::create_dir_all(directory)?;
         fs::hard_link(&self.path, destination)?;
-        // A directory above may be as new as the file, by this call or by one beside it.
+        // Directories above may be new, created by this call or by a concurrent one.
         for directory in directory
             .ancestors()
             .take_while(|above| above.starts_with(root))
@@ -86,7 +86,7 @@ impl Incoming {
 }
 
 impl Incoming {
-    /// Makes sure that the file can be given a second name, and takes it away again.
+    /// Checks that the file system supports hard links.
     pub(crate) fn probe(&self) -> io::Result<()> {
         let mut second = self.path.clone().into_os_string();
         second.push(".link");
@@ -96,7 +96,7 @@ impl Incoming {
     }
 }
 
-/// Removes the file of an upload that nobody is writing any more, and says whether it did.
+/// Removes the file of an upload that no process writes; returns true if it did.
 pub(crate) fn remove_abandoned(path: &Path) -> bool {
     let Ok(file) = File::open(path) else {
         return false;
@@ -106,14 +106,13 @@ pub(crate) fn remove_abandoned(path: &Path) -> bool {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        // What cannot be removed now is found by the sweeper.
+        // On failure the sweeper removes it.
         drop(fs::remove_file(&self.path));
     }
 }
 
-/// Asks the system to begin writing that range to the disk, and does not wait: on Linux, to say that
-/// pages are not needed does that to those that are not written yet. Whether it worked shows at the
-/// last sync, which reports errors of earlier writes.
+/// Asks the system to start writing a range to the disk, without waiting: on Linux `DontNeed` does
+/// that to unwritten pages. The last sync reports errors of earlier writes.
 #[cfg(target_os = "linux")]
 fn start_write_back(file: &File, from: u64, to: u64) {
     use rustix::fs::{Advice, fadvise};
@@ -121,18 +120,18 @@ fn start_write_back(file: &File, from: u64, to: u64) {
     let _ = fadvise(file, from, length, Advice::DontNeed);
 }
 
-/// Elsewhere the last sync does all of it.
+/// Does nothing: on other systems the last sync writes everything.
 #[cfg(not(target_os = "linux"))]
 fn start_write_back(_file: &File, _from: u64, _to: u64) {}
 
-/// Whether a file that is open still has a name.
+/// Returns true if an open file still has a name.
 #[cfg(unix)]
 fn has_name(file: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     Ok(file.metadata()?.nlink() > 0)
 }
 
-/// Other systems do not remove a file that is open.
+/// Returns true: other systems do not remove an open file.
 #[cfg(not(unix))]
 fn has_name(_file: &File) -> io::Result<bool> {
     Ok(true)
@@ -144,7 +143,7 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Other systems have no such call for directories.
+/// Does nothing: other systems cannot sync directories.
 #[cfg(not(unix))]
 fn sync_directory(_directory: &Path) -> io::Result<()> {
     Ok(())

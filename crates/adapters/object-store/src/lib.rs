@@ -1,11 +1,11 @@
-//! Object storage: local disk today, the clouds behind the same port; signed URLs; checksums.
+//! Object storage on the local disk and in clouds, signed URLs, checksums.
 //!
-//! **Invariants.** An object's place is made of two ids (see `place.rs`), never of anything that a
-//! client sent. Objects are created, read and removed, never changed. What was acknowledged is on
+//! **Invariants.** An object's path is made of two ids (see `object_path.rs`), never of anything that
+//! a client sent. Objects are created, read and removed, never changed. Acknowledged objects are on
 //! the disk: file and directory are synced before the answer. No body is ever held as a whole.
 //!
-//! Reading, sizes and removal go through [`object_store::ObjectStore`] for every backend; creating
-//! is each one's own ([`LocalBlobStore`], [`CloudBlobStore`]).
+//! Reading, sizes and removal go through [`object_store::ObjectStore`] for every backend; each
+//! backend creates objects in its own way ([`LocalBlobStore`], [`CloudBlobStore`]).
 
 mod bucket;
 mod canonical;
@@ -15,7 +15,7 @@ mod http_client;
 mod incoming;
 mod local;
 mod location;
-mod place;
+mod object_path;
 mod reading;
 mod service_sas;
 mod signer;
@@ -35,15 +35,15 @@ pub use signer::{GatewaySigner, STORAGE_PATH};
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use {location} as the file storage: {reason}")]
 pub struct OpenError {
-    /// What was to be opened.
+    /// Storage URL that could not be opened.
     pub location: String,
-    /// Why not.
+    /// Message of the storage, in one line.
     pub reason: String,
 }
 
 impl OpenError {
     fn new(location: &Location, reason: &dyn Display) -> Self {
-        // Clouds explain themselves in pages of XML.
+        // Clouds answer with pages of XML.
         let reason: Vec<String> = reason
             .to_string()
             .split_whitespace()
@@ -56,19 +56,19 @@ impl OpenError {
     }
 }
 
-/// A storage, opened.
+/// An opened storage.
 pub struct Storage {
     /// Its objects.
     pub blobs: Arc<dyn BlobStore>,
-    /// The bucket, where it is one: what [`DirectSigner`] needs.
+    /// The bucket, for [`DirectSigner`]; `None` for a directory.
     pub bucket: Option<Bucket>,
 }
 
-/// Opens the storage of that location and makes sure that it takes objects. Buckets are reached
-/// with the cloud's usual variables of that environment.
+/// Opens the storage of a location and checks that it accepts objects. Buckets are reached with the
+/// cloud's usual environment variables.
 ///
 /// # Errors
-/// [`OpenError`] when it does not.
+/// [`OpenError`] when the storage cannot be reached or refuses objects.
 pub async fn open(location: &Location, environment: &[Variable]) -> Result<Storage, OpenError> {
     match location {
         Location::Local(directory) => Ok(Storage {

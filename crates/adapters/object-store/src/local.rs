@@ -1,4 +1,4 @@
-//! Objects as files of this machine.
+//! Objects as local files.
 
 use std::{
     fs, io,
@@ -31,21 +31,20 @@ use time::OffsetDateTime;
 use crate::{
     OpenError,
     incoming::{Incoming, remove_abandoned},
-    place::place,
+    object_path::object_path,
     reading,
 };
 
-/// How many bytes of a body are gathered before they are written; with those that are just being
-/// written, all that is in memory of it.
+/// Bytes of a body that are gathered before they are written. Up to two batches are in memory.
 const BATCH_BYTES: usize = 1024 * 1024;
 
-/// Where files are written before they are whole.
+/// Name of the directory of incomplete files.
 const INCOMING: &str = "incoming";
 
 /// Objects as files under one directory, which several processes may share.
 ///
-/// A body is written to `incoming/`, synced, and then given its name by a hard link, which fails
-/// where the name is taken. Both directories must be of one file system that knows hard links.
+/// A body is written to `incoming/`, synced, and then published by a hard link, which fails if the
+/// path is taken. Both directories must be on one file system with hard links.
 pub struct LocalBlobStore {
     root: PathBuf,
     files: Arc<LocalFileSystem>,
@@ -53,11 +52,11 @@ pub struct LocalBlobStore {
 }
 
 impl LocalBlobStore {
-    /// Opens the directory, creating it where it is missing, and makes sure that it takes files
-    /// and knows hard links.
+    /// Opens the directory, creates it if it is missing, and checks that it accepts files and hard
+    /// links.
     ///
     /// # Errors
-    /// [`OpenError`] when it does not.
+    /// [`OpenError`] if one of these fails.
     pub async fn open(directory: &Path) -> Result<Self, OpenError> {
         let fails = |reason: String| OpenError {
             location: format!("file://{}", directory.display()),
@@ -79,7 +78,7 @@ impl LocalBlobStore {
         Ok(store)
     }
 
-    /// What creates a file in `incoming`, of a name that starts so.
+    /// Returns a function that creates a file in `incoming` whose name starts with `name`.
     fn incoming<N>(&self, name: N) -> impl FnOnce() -> io::Result<Incoming> + use<N>
     where
         N: std::fmt::Display,
@@ -92,7 +91,7 @@ impl LocalBlobStore {
                 let count = counter.fetch_add(1, Ordering::Relaxed);
                 let path = directory.join(format!("{name}.{process}.{count}"));
                 match Incoming::create(path) {
-                    // Of another process with this one's id: before a restart, or in a container.
+                    // A process with the same id created it: before a restart, or in a container.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                     created => return created,
                 }
@@ -100,10 +99,10 @@ impl LocalBlobStore {
         }
     }
 
-    fn destination(&self, organization: OrganizationId, object: ObjectKey) -> PathBuf {
+    fn file_path(&self, organization: OrganizationId, object: ObjectKey) -> PathBuf {
         let mut path = self.root.clone();
         path.extend(
-            place(organization, object)
+            object_path(organization, object)
                 .parts()
                 .map(|part| part.as_ref().to_owned()),
         );
@@ -120,12 +119,12 @@ impl BlobStore for LocalBlobStore {
         body: ByteStream,
         limit: u64,
     ) -> Result<StoredBytes, PutBlobError> {
-        let destination = self.destination(organization, object);
+        let destination = self.file_path(organization, object);
         let create = self.incoming(object);
         let mut incoming = blocking({
             let destination = destination.clone();
             move || {
-                // Only spares a body that would be refused at the end.
+                // Saves the transfer of a body that would be refused at the end.
                 if destination.exists() {
                     return Err(io::ErrorKind::AlreadyExists.into());
                 }
@@ -134,7 +133,7 @@ impl BlobStore for LocalBlobStore {
         })
         .await?;
 
-        // A stream is not asked again once it has ended.
+        // A stream must not be polled after its end.
         let mut body = body.fuse();
         let mut size = 0;
         let mut batch = gather(&mut body, &mut size, limit).await?;
@@ -158,7 +157,7 @@ impl BlobStore for LocalBlobStore {
         object: ObjectKey,
         range: Option<Range<u64>>,
     ) -> Result<BlobBody, PortError> {
-        reading::read(&*self.files, &place(organization, object), range).await
+        reading::read(&*self.files, &object_path(organization, object), range).await
     }
 
     async fn size(
@@ -166,7 +165,7 @@ impl BlobStore for LocalBlobStore {
         organization: OrganizationId,
         object: ObjectKey,
     ) -> Result<u64, PortError> {
-        reading::size(&*self.files, &place(organization, object)).await
+        reading::size(&*self.files, &object_path(organization, object)).await
     }
 
     async fn checksum(
@@ -174,7 +173,7 @@ impl BlobStore for LocalBlobStore {
         organization: OrganizationId,
         object: ObjectKey,
     ) -> Result<StoredBytes, PortError> {
-        reading::checksum(&*self.files, &place(organization, object)).await
+        reading::checksum(&*self.files, &object_path(organization, object)).await
     }
 
     async fn delete(
@@ -182,7 +181,7 @@ impl BlobStore for LocalBlobStore {
         organization: OrganizationId,
         object: ObjectKey,
     ) -> Result<(), PortError> {
-        reading::delete(&*self.files, &place(organization, object)).await
+        reading::delete(&*self.files, &object_path(organization, object)).await
     }
 
     async fn sweep_unfinished(&self, begun_before: OffsetDateTime) -> Result<u64, PortError> {
@@ -240,7 +239,7 @@ async fn gather(
     Ok(batch)
 }
 
-/// Runs what blocks where it may.
+/// Runs blocking work on a thread for it.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, PutBlobError> {

@@ -1,13 +1,13 @@
-//! Where the objects are kept, as a setting says it.
+//! Storage URLs.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use percent_encoding::percent_decode_str;
 
-/// Whose bucket it is.
+/// The provider of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cloud {
-    /// Amazon S3, or any server that speaks its language.
+    /// Amazon S3, or a server with the same API.
     S3,
     /// Google Cloud Storage.
     Gcs,
@@ -19,7 +19,7 @@ impl Cloud {
     /// Every cloud.
     pub const ALL: [Self; 3] = [Self::S3, Self::Gcs, Self::Azure];
 
-    /// The scheme of its URLs.
+    /// Scheme of the cloud's storage URLs.
     #[must_use]
     pub const fn scheme(self) -> &'static str {
         match self {
@@ -37,27 +37,26 @@ pub enum Location {
     Local(PathBuf),
     /// A bucket of a cloud.
     Bucket {
-        /// Whose.
+        /// Provider.
         cloud: Cloud,
-        /// Its name.
+        /// Name of the bucket.
         name: String,
-        /// What the names of all objects begin with; empty, or names between slashes.
+        /// Prefix of all objects' paths; empty, or names separated by slashes.
         prefix: String,
     },
 }
 
-/// Who takes the bytes of uploads by signed URLs, and serves those of downloads.
+/// The receiver of uploads by signed URLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UploadMode {
-    /// The platform's own endpoint, which hands them on.
+    /// The platform's endpoint, which passes the bytes on.
     Gateway,
     /// The cloud itself.
     Direct,
 }
 
 impl Location {
-    /// The mode where none is set: direct where the cloud enforces all that a URL must
-    /// (docs/adr/0010).
+    /// The default mode: direct if the cloud enforces everything that a URL must (docs/adr/0010).
     #[must_use]
     pub const fn default_mode(&self) -> UploadMode {
         match self {
@@ -69,7 +68,7 @@ impl Location {
     }
 }
 
-/// The setting names no location that this program can use; the text is one line.
+/// The setting is not a usable storage URL. The text is one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no storage URL: it takes file://<directory>, s3://<bucket>/<prefix>, \
@@ -80,9 +79,9 @@ pub struct InvalidLocation(String);
 impl FromStr for Location {
     type Err = InvalidLocation;
 
-    /// Reads `file://<directory>`, where a relative directory (`file://./objects`) is one of the
-    /// directory in which the program was started; or `s3://`, `gs://` or `az://` with a bucket
-    /// and perhaps a prefix. Parts of a prefix have letters, digits, `-`, `_` and `.` only.
+    /// Reads `file://<directory>`, relative (`file://./objects`) to the working directory, or
+    /// `s3://`, `gs://` or `az://` with a bucket and an optional prefix. Parts of a prefix have only
+    /// letters, digits, `-`, `_` and `.`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let invalid = || InvalidLocation(text.to_owned());
         let (scheme, rest) = text.split_once("://").ok_or_else(invalid)?;

@@ -1,4 +1,4 @@
-//! Reading objects, from whatever backend.
+//! Reading and removing objects, for all backends.
 
 use std::{
     fs::File,
@@ -25,19 +25,19 @@ use object_store::{
     GetOptions, GetRange, GetResultPayload, ObjectStore, ObjectStoreExt, path::Path,
 };
 
-use crate::place::ids;
+use crate::object_path::ids;
 
-/// How many bytes of a local file are read at once.
+/// Bytes of a local file that are read at once.
 const CHUNK_BYTES: u64 = 256 * 1024;
 
 /// Reads an object or a range of it, which is cut at the object's end.
 pub(crate) async fn read(
     store: &dyn ObjectStore,
-    place: &Path,
+    path: &Path,
     mut range: Option<Range<u64>>,
 ) -> Result<BlobBody, PortError> {
     if let Some(range) = &mut range {
-        let size = size(store, place).await?;
+        let size = size(store, path).await?;
         range.end = range.end.min(size);
         if range.is_empty() {
             return Ok(BlobBody {
@@ -50,7 +50,7 @@ pub(crate) async fn read(
         range: range.map(GetRange::Bounded),
         ..GetOptions::default()
     };
-    let found = store.get_opts(place, options).await.map_err(error)?;
+    let found = store.get_opts(path, options).await.map_err(error)?;
     let size = found.meta.size;
     let bytes = match found.payload {
         GetResultPayload::File(file, _) => file_stream(file, found.range),
@@ -61,7 +61,7 @@ pub(crate) async fn read(
     Ok(BlobBody { size, bytes })
 }
 
-/// Every object below a prefix.
+/// Lists all objects below a prefix.
 pub(crate) fn objects<'s>(
     store: &'s dyn ObjectStore,
     prefix: &Path,
@@ -74,17 +74,17 @@ pub(crate) fn objects<'s>(
         .boxed()
 }
 
-/// The size of an object.
-pub(crate) async fn size(store: &dyn ObjectStore, place: &Path) -> Result<u64, PortError> {
-    Ok(store.head(place).await.map_err(error)?.size)
+/// Returns the size of an object in bytes.
+pub(crate) async fn size(store: &dyn ObjectStore, path: &Path) -> Result<u64, PortError> {
+    Ok(store.head(path).await.map_err(error)?.size)
 }
 
-/// The size and the CRC-32C of an object, by reading it through.
+/// Reads an object to compute its size and CRC-32C.
 pub(crate) async fn checksum(
     store: &dyn ObjectStore,
-    place: &Path,
+    path: &Path,
 ) -> Result<StoredBytes, PortError> {
-    let BlobBody { size, mut bytes } = read(store, place, None).await?;
+    let BlobBody { size, mut bytes } = read(store, path, None).await?;
     let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
     while let Some(piece) = bytes.next().await {
         let piece = piece.map_err(|error| PortError::Unavailable(error.to_string()))?;
@@ -94,22 +94,22 @@ pub(crate) async fn checksum(
     Ok(StoredBytes { size, crc32c })
 }
 
-/// The checksum of what a digest has seen.
+/// Converts the result of a digest.
 pub(crate) fn crc32c(digest: &Digest) -> io::Result<Crc32c> {
     u32::try_from(digest.finalize())
         .map(Crc32c::new)
         .map_err(io::Error::other)
 }
 
-/// Removes an object; one that does not exist is as good as removed.
-pub(crate) async fn delete(store: &dyn ObjectStore, place: &Path) -> Result<(), PortError> {
-    match store.delete(place).await {
+/// Removes an object. Succeeds if it does not exist.
+pub(crate) async fn delete(store: &dyn ObjectStore, path: &Path) -> Result<(), PortError> {
+    match store.delete(path).await {
         Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
         Err(failed) => Err(error(failed)),
     }
 }
 
-/// What a caller can do about an error of the storage.
+/// Converts an error of the storage.
 pub(crate) fn error(error: object_store::Error) -> PortError {
     match error {
         object_store::Error::NotFound { .. } => PortError::NotFound("object"),

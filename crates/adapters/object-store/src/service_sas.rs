@@ -1,5 +1,5 @@
-//! Service SAS of Azure Blob Storage: URLs that permit one thing to one blob. `object_store` signs
-//! uploads with the permission to write, which overwrites; these create only.
+//! Service SAS of Azure Blob Storage: URLs that permit one operation on one blob. `object_store`
+//! signs uploads with the permission to write, which overwrites; these URLs only create.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -7,7 +7,7 @@ use object_store::signer::Url;
 use sha2::Sha256;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-/// The version of the service whose rules the signature follows.
+/// Version of the service's signature rules.
 const VERSION: &str = "2020-12-06";
 
 /// Signs with the key of a storage account.
@@ -18,7 +18,7 @@ pub(crate) struct ServiceSas {
 }
 
 impl ServiceSas {
-    /// A signer with that account's key, which is base64; `None` where it is not.
+    /// Creates a signer with an account's key; `None` if the key is not base64.
     pub(crate) fn new(account: &str, key: &str) -> Option<Self> {
         Some(Self {
             account: account.to_owned(),
@@ -26,8 +26,8 @@ impl ServiceSas {
         })
     }
 
-    /// The blob's URL with the permission to create it where there is none. `None` for a time that
-    /// cannot be told.
+    /// Signs the blob's URL with the permission to create it. `None` for a time that RFC 3339 cannot
+    /// express.
     pub(crate) fn sign_creation(&self, mut blob: Url, expires_at: OffsetDateTime) -> Option<Url> {
         let permitted = "c";
         let expires = expires_at.replace_nanosecond(0).ok()?;

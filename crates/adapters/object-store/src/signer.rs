@@ -1,4 +1,4 @@
-//! Signed URLs of the platform's own: the gateway.
+//! Signed URLs of the platform's endpoint, the gateway.
 
 use async_trait::async_trait;
 use labdata_domain::{
@@ -16,7 +16,7 @@ use time::OffsetDateTime;
 
 use crate::canonical::{Canonical, Key};
 
-/// The path of every signed URL begins with it; `<organization>/<object>` follows.
+/// Path prefix of every signed URL; `<organization>/<object>` follows.
 pub const STORAGE_PATH: &str = "/storage/";
 
 const EXPIRES: &str = "x-labdata-expires";
@@ -28,15 +28,15 @@ const CONTENT_TYPE: &str = "content-type";
 const LENGTH_RANGE: &str = "x-goog-content-length-range";
 const GENERATION: &str = "x-goog-if-generation-match";
 
-/// Everything but what RFC 3986 calls unreserved.
+/// All characters but the unreserved ones of RFC 3986.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Signs URLs of the platform's own endpoint and verifies requests to them. A key for uploads and
-/// one for downloads are derived from the server's secret, so that neither stands for the other.
+/// Signs URLs of the platform's endpoint and verifies requests to them. Uploads and downloads have
+/// separate keys, both derived from the server's secret.
 pub struct GatewaySigner {
     base: String,
     uploads: Key,
@@ -44,8 +44,8 @@ pub struct GatewaySigner {
 }
 
 impl GatewaySigner {
-    /// A signer for URLs below that base (scheme, host, port and perhaps a path; the endpoint lies
-    /// at [`STORAGE_PATH`] below it). Every server of one platform must be given the same secret.
+    /// Creates a signer for URLs below a base (scheme, host, port and an optional path, followed by
+    /// [`STORAGE_PATH`]). All servers of a platform must use the same secret.
     #[must_use]
     pub fn new(public_url: &str, secret: &[u8; 32]) -> Self {
         Self {
@@ -190,7 +190,7 @@ impl UrlSigner for GatewaySigner {
         request: &SignedRequest<'_>,
         now: OffsetDateTime,
     ) -> Result<Granted, SignatureError> {
-        let (organization, object) = place(request.path).ok_or(SignatureError::Mismatch)?;
+        let (organization, object) = ids(request.path).ok_or(SignatureError::Mismatch)?;
         let query = Query::parse(request.query)?;
         let (granted, expires_at) = match request.method {
             "PUT" => {
@@ -231,7 +231,10 @@ impl Query {
         Ok(Self(pairs.collect::<Result<_, _>>()?))
     }
 
-    /// The values of these parameters, where each is there once and no other is.
+    /// The values of these parameters.
+    ///
+    /// # Errors
+    /// [`SignatureError::Mismatch`] unless each is present once and no other is.
     fn exactly<const N: usize>(&self, names: [&str; N]) -> Result<[&str; N], SignatureError> {
         if self.0.len() != N {
             return Err(SignatureError::Mismatch);
@@ -250,7 +253,7 @@ impl Query {
     }
 }
 
-/// Sorted by name, as they are signed.
+/// Headers of an upload, sorted by name as they are signed.
 const fn upload_headers<'a>(
     content_type: &'a str,
     range: &'a str,
@@ -267,8 +270,8 @@ fn path(organization: OrganizationId, object: ObjectKey) -> String {
     format!("{STORAGE_PATH}{organization}/{object}")
 }
 
-/// The ids in a path that is written exactly as [`path`] writes it.
-fn place(text: &str) -> Option<(OrganizationId, ObjectKey)> {
+/// The ids in a path; `None` for a path that [`path`] never returns.
+fn ids(text: &str) -> Option<(OrganizationId, ObjectKey)> {
     let (organization, object) = text.strip_prefix(STORAGE_PATH)?.split_once('/')?;
     let (organization, object) = (organization.parse().ok()?, object.parse().ok()?);
     (path(organization, object) == text).then_some((organization, object))

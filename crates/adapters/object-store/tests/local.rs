@@ -1,4 +1,4 @@
-//! What is the local disk's own.
+//! Behavior of the local disk beyond the port's contract.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
@@ -81,7 +81,7 @@ async fn the_sweeper_removes_leftovers_and_leaves_objects_and_what_is_being_writ
     let directory = tempfile::tempdir().unwrap();
     let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
     blobs.put_new(LAB, OBJECT, body(b"bytes"), 5).await.unwrap();
-    // What its writer holds locked, and what is young but nobody's any more.
+    // A file that its writer holds locked, and a young file without a writer.
     let incoming = directory.path().join("incoming");
     let begun = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
     let mut writers = Vec::new();

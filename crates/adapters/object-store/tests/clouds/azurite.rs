@@ -26,7 +26,7 @@ pub(crate) const KEY: &str =
 
 /// A running emulator, and the container `lab` in it.
 pub(crate) struct Azurite {
-    /// Where the account is.
+    /// Endpoint of the account.
     pub(crate) endpoint: String,
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn azurite() -> Option<Azurite> {
     Some(Azurite { endpoint })
 }
 
-/// Installs it unless it is there. Other processes wait meanwhile.
+/// Installs Azurite unless it is installed. Other processes wait.
 fn installed() -> Result<PathBuf, String> {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("azurite-{VERSION}"));
     let program = place.join("host.js");
@@ -108,7 +108,7 @@ fn start() -> Result<Running, String> {
         .map_while(Result::ok)
         .find_map(|line| Some(line[line.find("http://")?..].trim().to_owned()))
         .expect("azurite tells where it listens");
-    // Nobody else reads what it says.
+    // Drains the output, which nothing else reads.
     std::thread::spawn(move || lines.for_each(drop));
     Ok(Running { url, _child: child })
 }

@@ -58,7 +58,7 @@ pub(crate) async fn read(blobs: &dyn BlobStore, object: ObjectKey) -> Vec<u8> {
         .concat()
 }
 
-/// What every cloud must do with bodies of several parts.
+/// Clauses on bodies of several parts, for every cloud.
 pub(crate) async fn long_bodies_are_stored_whole_once_or_not_at_all(blobs: Arc<dyn BlobStore>) {
     let bytes = long();
     let length = u64::try_from(bytes.len()).unwrap();

@@ -1,6 +1,6 @@
 //! A double of Google Cloud Storage: its XML API as far as the platform uses it. Requests with a
 //! signature are checked as the storage checks them; those without one are the platform's own, and
-//! bring a token that nobody checks here.
+//! bring a token, which is not checked.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ const PUBLIC_KEY: &str = "MIIBCgKCAQEAmbz3MNXszZtmN1Owr3puYxtCDz8/DK8vF6J5bzvUsv
 struct State {
     objects: BTreeMap<String, Bytes>,
     parts: BTreeMap<String, BTreeMap<u32, Bytes>>,
-    /// How many whole objects were read.
+    /// Number of reads of whole objects.
     reads: usize,
 }
 
@@ -53,7 +53,7 @@ impl GcsServer {
         Self { endpoint, state }
     }
 
-    /// What leads the platform to it: a service account's key that names the server.
+    /// A service account's key that names this server.
     pub(crate) fn service_account(&self) -> String {
         json!({
             "gcs_base_url": self.endpoint,
@@ -64,7 +64,7 @@ impl GcsServer {
         .to_string()
     }
 
-    /// How many times an object was read from its beginning to its end.
+    /// Returns the number of reads of whole objects.
     pub(crate) fn reads(&self) -> usize {
         self.state.lock().unwrap().reads
     }

@@ -6,7 +6,7 @@ use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime, PrimitiveDateTime, macros::format_description};
 
-/// The host that clients sign for, whatever server they are sent to.
+/// The host that clients sign for; the request may go to another server.
 const HOST: &str = "storage.googleapis.com";
 
 /// A request: method, path, query as it was sent, and headers with names in lower case.

@@ -9,7 +9,7 @@ pub(crate) type Vector = (
     &'static str,
 );
 
-/// What was published: name, method, time of signing, headers, URL.
+/// Published vectors: name, method, time of signing, headers, URL.
 pub(crate) const VECTORS: &[Vector] = &[
     (
         "Simple GET",

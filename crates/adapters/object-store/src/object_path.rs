@@ -1,11 +1,11 @@
-//! Where an object lies in its storage.
+//! Paths of objects in a storage.
 
 use labdata_domain::{files::ObjectKey, ids::OrganizationId};
 use object_store::path::Path;
 
-/// `<organization>/<two hex digits>/<object>`: the digits are the object's last, which are random,
-/// so that no directory grows large.
-pub(crate) fn place(organization: OrganizationId, object: ObjectKey) -> Path {
+/// `<organization>/<two hex digits>/<object>`. The digits are the object's last two, which are
+/// random: no directory grows large.
+pub(crate) fn object_path(organization: OrganizationId, object: ObjectKey) -> Path {
     let [.., last] = object.as_uuid().into_bytes();
     Path::from_iter([
         organization.to_string(),
@@ -14,7 +14,7 @@ pub(crate) fn place(organization: OrganizationId, object: ObjectKey) -> Path {
     ])
 }
 
-/// The ids in a place below that prefix; `None` for what [`place`] never makes.
+/// The ids in a path below a prefix; `None` for a path that [`object_path`] never returns.
 pub(crate) fn ids(path: &Path, prefix: &Path) -> Option<(OrganizationId, ObjectKey)> {
     let parts: Vec<_> = path.prefix_match(prefix)?.collect();
     let [organization, _, object] = parts.as_slice() else {
@@ -22,7 +22,7 @@ pub(crate) fn ids(path: &Path, prefix: &Path) -> Option<(OrganizationId, ObjectK
     };
     let organization = organization.as_ref().parse().ok()?;
     let object = object.as_ref().parse().ok()?;
-    let expected = place(organization, object);
+    let expected = object_path(organization, object);
     expected
         .parts()
         .eq(parts.iter().cloned())
@@ -35,31 +35,31 @@ mod tests {
     use uuid::Uuid;
 
     #[test]
-    fn a_place_is_made_of_ids_alone() {
-        let place = place(
+    fn a_path_is_made_of_ids_alone() {
+        let path = object_path(
             OrganizationId::new(Uuid::from_u128(1)),
             ObjectKey::new(Uuid::from_u128(0xab)),
         );
         assert_eq!(
-            place.as_ref(),
+            path.as_ref(),
             "00000000-0000-0000-0000-000000000001/ab/00000000-0000-0000-0000-0000000000ab"
         );
     }
 
     #[test]
-    fn only_a_place_reads_back_as_ids() {
+    fn only_an_object_path_reads_back_as_ids() {
         let (organization, object) = (
             OrganizationId::new(Uuid::from_u128(1)),
             ObjectKey::new(Uuid::from_u128(0xab)),
         );
-        let place = place(organization, object).to_string();
+        let own = object_path(organization, object).to_string();
         let read = |path: &str| ids(&Path::from(path), &Path::from("a/b"));
-        assert_eq!(read(&format!("a/b/{place}")), Some((organization, object)));
+        assert_eq!(read(&format!("a/b/{own}")), Some((organization, object)));
         for other in [
-            place.clone(),
-            format!("a/b/c/{place}"),
-            format!("a/b/{}", place.replace("/ab/", "/ac/")),
-            format!("a/b/{}", place.to_uppercase()),
+            own.clone(),
+            format!("a/b/c/{own}"),
+            format!("a/b/{}", own.replace("/ab/", "/ac/")),
+            format!("a/b/{}", own.to_uppercase()),
             "a/b/incoming/x".to_owned(),
             "a/b".to_owned(),
         ] {
