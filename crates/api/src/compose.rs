@@ -18,10 +18,10 @@ use labdata_ports::{
     runs::runner::{JobRunner, RunLimits},
 };
 use labdata_postgres::{
-    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
+    Database, DatabaseSettings, FileSearch, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
     PgJobRepository, PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue,
-    PgTenancyRepository, PgTriggerStore, migrate,
+    PgTenancyRepository, PgTriggerStore, migrate, prepare_file_search,
 };
 use labdata_ray_runner::{RayRunner, Settings as RaySettings};
 use labdata_sandbox::{Sandbox, Settings as SandboxSettings};
@@ -111,6 +111,12 @@ impl DatabaseServer {
             tracing::info!(
                 migrations = applied.len(),
                 "the database was brought up to date"
+            );
+        }
+        if let FileSearch::Walk { reason } = prepare_file_search(&server.database).await? {
+            tracing::warn!(
+                reason,
+                "searches of file names are slow: PostgreSQL has no index for them"
             );
         }
         Ok(server)

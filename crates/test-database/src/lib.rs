@@ -1,8 +1,8 @@
-//! A migrated database of its own for each test. Only tests may use it.
+//! A separate, migrated database for each test. Only tests may use this crate.
 //!
 //! The first test of a test binary starts a throwaway server and migrates a template; every test
-//! gets a copy of that template, which takes some milliseconds, and nothing of another test is
-//! seen in it. Copies go when their [`TestDatabase`] is dropped; the server goes with the process.
+//! gets a copy of that template, which takes some milliseconds. A copy is dropped with its
+//! [`TestDatabase`], the server ends with the process.
 //!
 //! ```no_run
 //! # async fn example() {
@@ -20,23 +20,23 @@ mod janitor;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use labdata_embedded_postgres::throwaway::ThrowawayServer;
-use labdata_postgres::{Database, DatabaseSettings};
+use labdata_postgres::{Database, DatabaseSettings, FileSearch};
 use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
 
 use crate::janitor::Janitor;
 
-/// The database from which statements on other databases are given.
+/// Database for statements about other databases.
 const MAINTENANCE: &str = "postgres";
-/// The migrated database of which each test gets a copy.
+/// The migrated database that is copied for each test.
 const TEMPLATE: &str = "labdata_template";
 
-/// What all tests of a binary share.
+/// The server that all tests of a binary share.
 struct Server {
     throwaway: ThrowawayServer,
     janitor: Janitor,
-    /// How databases are copied: by files, where the server lets one choose. Copying through the
-    /// log of a server that loses nothing by skipping it takes several times as long.
+    /// Clause that makes the server copy databases as files; empty if it is too old for it. Copying
+    /// through the write-ahead log takes several times as long.
     copying: &'static str,
     made: AtomicU32,
 }
@@ -57,6 +57,8 @@ impl Server {
         labdata_postgres::migrate(&template)
             .await
             .expect("the template migrated");
+        let search = labdata_postgres::prepare_file_search(&template).await;
+        assert_eq!(search.expect("an answer"), FileSearch::Indexed);
         drop(template);
         execute(
             &maintenance,
@@ -83,12 +85,12 @@ pub struct TestDatabase {
 }
 
 impl TestDatabase {
-    /// A database with every migration, and nothing in it.
+    /// Creates a migrated, empty database.
     pub async fn new() -> Self {
         Self::copy_of(TEMPLATE).await
     }
 
-    /// A database without migrations.
+    /// Creates a database without migrations.
     pub async fn unmigrated() -> Self {
         Self::copy_of("template0").await
     }
@@ -105,7 +107,7 @@ impl TestDatabase {
         Self { name, url }
     }
 
-    /// Where it is, as `DATABASE_URL` would say.
+    /// Connection URL, as in `DATABASE_URL`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -120,7 +122,7 @@ impl Drop for TestDatabase {
     }
 }
 
-/// Runs statements over a connection of their own: the runtime of one test does not outlive it.
+/// Runs statements over a separate connection: the runtime of a test ends with the test.
 async fn execute(url: &str, statements: &str) {
     let client = connect(url).await;
     client.batch_execute(statements).await.expect(statements);

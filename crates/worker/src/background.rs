@@ -5,10 +5,7 @@ use std::{sync::Arc, time::Duration};
 use labdata_application::{
     Ports,
     executions::sweep_executions::sweep_executions,
-    files::{
-        index_files::index_files,
-        sweep_uploads::{sweep_objects, sweep_uploads},
-    },
+    files::sweep_uploads::{sweep_objects, sweep_uploads},
     idempotency::sweep_answers::sweep_answers,
     notifications::send_emails::send_emails,
     runs::sweep_runs::{SweptRuns, sweep_runs},
@@ -34,7 +31,6 @@ const FINISH: Duration = Duration::from_secs(10);
 #[must_use = "stop it when the server stops"]
 pub struct Background {
     sweeper: JoinHandle<()>,
-    indexer: JoinHandle<()>,
     triggers: Option<JoinHandle<()>>,
     emails: Option<JoinHandle<()>>,
     runs: Option<JoinHandle<()>>,
@@ -58,7 +54,6 @@ impl Background {
         });
         Self {
             triggers: Some(tokio::spawn(keep_firing(ports.clone()))),
-            indexer: tokio::spawn(keep_indexing(ports.clone())),
             sweeper: spawn_sweeper(ports),
             emails,
             runs: Some(runs),
@@ -70,7 +65,6 @@ impl Background {
     /// or lost its worker is found even when no worker is left.
     pub fn start_sweeping(ports: Ports) -> Self {
         Self {
-            indexer: tokio::spawn(keep_indexing(ports.clone())),
             sweeper: spawn_sweeper(ports),
             triggers: None,
             emails: None,
@@ -84,8 +78,6 @@ impl Background {
     /// are stopped and go back into the queue.
     pub async fn stop(self) {
         self.sweeper.abort();
-        // What it has not finished is undone, and done by the next server.
-        self.indexer.abort();
         if let Some(triggers) = self.triggers {
             // What it has not finished is undone, and done by the next server.
             triggers.abort();
@@ -103,21 +95,6 @@ impl Background {
             tracing::warn!("the mail server is too slow to wait for");
             emails.abort();
         }
-    }
-}
-
-/// How often new files are looked for that searches should find by their index.
-const INDEX_EVERY: Duration = Duration::from_secs(5);
-
-/// Takes new files into the index of searches, again and again, until the task is aborted.
-async fn keep_indexing(ports: Ports) {
-    loop {
-        match index_files(&ports).await {
-            Ok(0) => {}
-            Ok(files) => tracing::debug!(files, "files can be searched by their index"),
-            Err(error) => tracing::warn!(%error, "could not take new files into the index"),
-        }
-        sleep(INDEX_EVERY).await;
     }
 }
 

@@ -13,7 +13,8 @@ use object_store::{
 };
 
 use crate::{
-    Cloud, Location, OpenError, http_client::CloudClient, object_path::object_path, service_sas::ServiceSas,
+    Cloud, Location, OpenError, http_client::CloudClient, object_path::object_path,
+    service_sas::ServiceSas,
 };
 
 /// Name of the directory, below the prefix, of objects that are not complete.
@@ -89,14 +90,9 @@ pub(crate) fn random_name() -> String {
 }
 
 /// The environment variables whose names begin with `prefix`, as options.
-fn options<Key: std::str::FromStr>(
-    environment: &[Variable],
-    prefix: &str,
-) -> Vec<(Key, String)> {
+fn options<Key: std::str::FromStr>(environment: &[Variable], prefix: &str) -> Vec<(Key, String)> {
     let options = environment.iter().filter_map(|(name, value)| {
-        let key = name
-            .starts_with(prefix)
-            .then(|| name.to_ascii_lowercase());
+        let key = name.starts_with(prefix).then(|| name.to_ascii_lowercase());
         Some((key?.parse().ok()?, value.clone()))
     });
     options.collect()

@@ -226,10 +226,10 @@ impl BlobStore for CloudBlobStore {
     ) -> Result<StoredBytes, PortError> {
         let path = self.bucket.object_path(organization, object);
         if let Some(crc32c) = self.recorded(&path).await {
-            let size = reading::size(self.store(), &place).await?;
+            let size = reading::size(self.store(), &path).await?;
             return Ok(StoredBytes { size, crc32c });
         }
-        reading::checksum(self.store(), &place).await
+        reading::checksum(self.store(), &path).await
     }
 
     async fn delete(
@@ -305,7 +305,8 @@ struct PendingUpload(Option<Box<dyn MultipartUpload>>);
 impl PendingUpload {
     fn put_part(&mut self, part: PutPayload) -> Result<object_store::UploadPart, PortError> {
         let upload = self.0.as_mut();
-        let upload = upload.ok_or_else(|| PortError::Internal("the upload is completed".to_owned()))?;
+        let upload =
+            upload.ok_or_else(|| PortError::Internal("the upload is completed".to_owned()))?;
         Ok(upload.put_part(part))
     }
 

@@ -72,9 +72,7 @@ impl DirectSigner {
     /// A URL of Azure that only creates.
     async fn sas(&self, path: &Path, expires_at: OffsetDateTime) -> Result<Url, PortError> {
         // The library knows the blob's URL; its signature is replaced.
-        let blob = self
-            .url(path, expires_at, &SignedUrlOptions::new())
-            .await?;
+        let blob = self.url(path, expires_at, &SignedUrlOptions::new()).await?;
         let sas = self.bucket.sas.as_ref();
         sas.and_then(|sas| sas.sign_creation(blob, expires_at))
             .ok_or_else(|| PortError::Internal(NeedsAccountKey.to_string()))

@@ -76,12 +76,9 @@ impl HttpConnector for CloudClient {
 impl HttpService for CloudClient {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         match timeout(TIMEOUT, self.client.request(request)).await {
-            Ok(Ok(answer)) => Ok(answer.map(|body| {
-                HttpResponseBody::new(BodyWithTimeout {
-                    body,
-                    timer: None,
-                })
-            })),
+            Ok(Ok(answer)) => {
+                Ok(answer.map(|body| HttpResponseBody::new(BodyWithTimeout { body, timer: None })))
+            }
             Ok(Err(error)) if error.is_connect() => {
                 Err(HttpError::new(HttpErrorKind::Connect, error))
             }
@@ -116,9 +113,7 @@ where
                     .map_err(|error| HttpError::new_boxed(HttpErrorKind::Interrupted, error.into()))
             }));
         }
-        let timer = self
-            .timer
-            .get_or_insert_with(|| Box::pin(sleep(TIMEOUT)));
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(TIMEOUT)));
         match timer.as_mut().poll(context) {
             Poll::Ready(()) => {
                 let late = std::io::Error::from(std::io::ErrorKind::TimedOut);

@@ -4,7 +4,6 @@ pub mod begin_upload;
 pub mod confirm_upload;
 pub mod delete_file;
 pub mod get_file_content;
-pub mod index_files;
 pub mod list_files;
 pub mod open_download;
 pub mod receive_upload;

@@ -47,7 +47,6 @@ mockall::mock! {
         async fn add(&self, organization: OrganizationId, file: &File, now: OffsetDateTime) -> Result<Recorded, AddFileError>;
         async fn get(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError>;
         async fn list(&self, organization: OrganizationId, filter: &FileFilter, page: PageRequest) -> Result<Page<File>, PortError>;
-        async fn index_new(&self, before: OffsetDateTime) -> Result<u64, PortError>;
         async fn confirm(&self, organization: OrganizationId, id: FileId, object: ObjectKey, bytes: StoredBytes, now: OffsetDateTime) -> Result<(File, bool), ConfirmFileError>;
         async fn note_received(&self, organization: OrganizationId, object: ObjectKey, bytes: StoredBytes) -> Result<(), PortError>;
         async fn discard(&self, organization: OrganizationId, id: FileId, object: ObjectKey) -> Result<(), ConfirmFileError>;

@@ -27,7 +27,7 @@ macro_rules! file_lists_contract {
             extensions_match_without_regard_to_case,
             a_query_is_a_literal_part_of_the_path_without_regard_to_case,
             filters_and_pages_go_together,
-            searches_find_the_same_once_files_are_indexed,
+            searches_find_files_that_come_late_and_none_that_were_deleted,
             the_list_shows_no_other_organization,
         }
     };
@@ -272,8 +272,9 @@ pub async fn filters_and_pages_go_together<H: Files>(harness: &H) {
     }
 }
 
-/// Searches find matching files, whether indexed yet or not, and no deleted ones.
-pub async fn searches_find_the_same_once_files_are_indexed<H: Files>(harness: &H) {
+/// A search shows matching files in the list's order, also those confirmed with an earlier time than
+/// files before them, and no deleted ones.
+pub async fn searches_find_files_that_come_late_and_none_that_were_deleted<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let files = files(harness);
     let on = of(Some(harness.instrument(lab, "reader").await.id), None);
@@ -287,7 +288,6 @@ pub async fn searches_find_the_same_once_files_are_indexed<H: Files>(harness: &H
             files.add(lab, &file, at(second)).await.unwrap();
             stored.push(file);
         }
-        files.index_new(at(1_000)).await.unwrap();
         let deleted = stored.swap_remove(usize::try_from(round).unwrap() * 3);
         files.delete(lab, deleted.id).await.unwrap();
         let mut expected = stored.clone();

@@ -100,12 +100,6 @@ pub trait FileRepository: Send + Sync {
         page: PageRequest,
     ) -> Result<Page<File>, PortError>;
 
-    /// Takes files that were confirmed before that time into what [`FileRepository::list`] searches by,
-    /// where so many are new that it is worthwhile; returns how many. Lists show the same files whether
-    /// or not this is ever called, but among many they get slow without it. Calls may race, from
-    /// whatever server.
-    async fn index_new(&self, before: OffsetDateTime) -> Result<u64, PortError>;
-
     /// Confirms a file whose bytes were stored as `object` and checked. One that is confirmed
     /// already is returned as it is; the second value tells whether this call confirmed it, which
     /// of racing calls exactly one does; it tells of it in the same step

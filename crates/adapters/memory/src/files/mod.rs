@@ -227,11 +227,6 @@ impl FileRepository for InMemoryFileRepository {
         }
     }
 
-    /// There is nothing to take them into: every list looks at all files.
-    async fn index_new(&self, _: OffsetDateTime) -> Result<u64, PortError> {
-        Ok(0)
-    }
-
     async fn take_expired(
         &self,
         before: OffsetDateTime,

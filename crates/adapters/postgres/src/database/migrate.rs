@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use diesel::{
-    OptionalExtension, QueryableByName,
+    QueryableByName,
     migration::{Migration, MigrationSource},
     pg::Pg,
     sql_types::{BigInt, Bool, Text},
@@ -100,13 +100,7 @@ fn versions() -> Result<HashSet<String>, PortError> {
 async fn applied(
     connection: &mut AsyncPgConnection,
 ) -> Result<HashSet<String>, diesel::result::Error> {
-    let record: Option<Found> = diesel::sql_query(
-        "SELECT to_regclass('labdata.__diesel_schema_migrations') IS NOT NULL AS found",
-    )
-    .get_result(connection)
-    .await
-    .optional()?;
-    if !record.is_some_and(|record| record.found) {
+    if !exists(connection, "labdata.__diesel_schema_migrations").await? {
         return Ok(HashSet::new());
     }
     let applied: Vec<Applied> =
@@ -116,12 +110,30 @@ async fn applied(
     Ok(applied.into_iter().map(|applied| applied.version).collect())
 }
 
-/// Waits until no other server migrates, and makes the schema for the record of migrations.
-async fn prepare(connection: &mut AsyncPgConnection) -> Result<(), diesel::result::Error> {
+/// Returns true if a table or an index has that name.
+pub(crate) async fn exists(
+    connection: &mut AsyncPgConnection,
+    relation: &str,
+) -> Result<bool, diesel::result::Error> {
+    let Found { found } = diesel::sql_query("SELECT to_regclass($1) IS NOT NULL AS found")
+        .bind::<Text, _>(relation)
+        .get_result(connection)
+        .await?;
+    Ok(found)
+}
+
+/// Waits until no other server changes the schema. The lock is held until the connection closes.
+pub(crate) async fn lock(connection: &mut AsyncPgConnection) -> Result<(), diesel::result::Error> {
     diesel::sql_query("SELECT pg_advisory_lock($1)")
         .bind::<BigInt, _>(LOCK)
         .execute(connection)
         .await?;
+    Ok(())
+}
+
+/// Waits until no other server migrates, and creates the schema for the record of migrations.
+async fn prepare(connection: &mut AsyncPgConnection) -> Result<(), diesel::result::Error> {
+    lock(connection).await?;
     connection
         .batch_execute("CREATE SCHEMA IF NOT EXISTS labdata; SET search_path = labdata")
         .await

@@ -27,22 +27,19 @@ enum Piece<'q> {
     Text(&'q str),
     Texts(Vec<String>),
     Uuids(Vec<Uuid>),
-    Counts(Vec<i64>),
     Time(OffsetDateTime),
     Count(i64),
 }
 
 /// The limits that are a part of a statement's text; few, as each makes another statement.
-const LIMITS: [(i64, &str); 9] = [
+const LIMITS: [(i64, &str); 7] = [
     (1, " LIMIT 1"),
     (51, " LIMIT 51"),
     (101, " LIMIT 101"),
     (256, " LIMIT 256"),
     (512, " LIMIT 512"),
     (1_024, " LIMIT 1024"),
-    (2_048, " LIMIT 2048"),
     (4_096, " LIMIT 4096"),
-    (8_192, " LIMIT 8192"),
 ];
 
 impl<'q, Row> Prepared<'q, Row> {
@@ -71,10 +68,6 @@ impl<'q, Row> Prepared<'q, Row> {
 
     pub(crate) fn uuids(&mut self, value: Vec<Uuid>) -> &mut Self {
         self.push(Piece::Uuids(value))
-    }
-
-    pub(crate) fn counts(&mut self, value: Vec<i64>) -> &mut Self {
-        self.push(Piece::Counts(value))
     }
 
     pub(crate) fn time(&mut self, value: OffsetDateTime) -> &mut Self {
@@ -109,7 +102,6 @@ impl<Row> QueryFragment<Pg> for Prepared<'_, Row> {
                 Piece::Text(value) => out.push_bind_param::<Text, _>(*value)?,
                 Piece::Texts(value) => out.push_bind_param::<Array<Text>, _>(value)?,
                 Piece::Uuids(value) => out.push_bind_param::<Array<SqlUuid>, _>(value)?,
-                Piece::Counts(value) => out.push_bind_param::<Array<BigInt>, _>(value)?,
                 Piece::Time(value) => out.push_bind_param::<Timestamptz, _>(value)?,
                 Piece::Count(value) => out.push_bind_param::<BigInt, _>(value)?,
             }

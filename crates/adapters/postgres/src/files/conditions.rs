@@ -1,7 +1,7 @@
-//! What the files of a listing have in common, as conditions of SQL.
+//! The filters of a file list as SQL conditions on `labdata.file`.
 
 use labdata_domain::{
-    files::{FileFilter, NameQuery},
+    files::FileFilter,
     ids::{InstrumentId, OrganizationId},
     page::{Cursor, PageRequest},
 };
@@ -12,91 +12,188 @@ use crate::{
     files::rows::{EXTENSION_CHARS, extension_prefix},
 };
 
-/// Conditions on `organization_id`, `uploaded_at`, `id`, `instrument_id`, `extension` and
-/// `path_folded`, whatever the table.
+/// The conditions of one page of a file list.
 #[derive(Clone, Debug)]
-pub(crate) struct FileConditions<'f> {
+pub(crate) struct FileConditions {
     pub(crate) organization: Uuid,
     pub(crate) instrument: Option<Uuid>,
-    /// Beginnings of extensions, as their column has them; each once.
+    /// Values of the column `extension`, each once.
     pub(crate) extensions: Option<Vec<String>>,
-    /// Ends of paths, where that column does not tell.
-    pub(crate) suffixes: Option<Vec<String>>,
+    /// Endings of paths; set if the column `extension` does not decide.
+    suffixes: Option<Vec<String>>,
     /// A part of the path.
-    pub(crate) part: Option<&'f str>,
-    /// They come after this place in the list.
-    pub(crate) after: Option<Cursor>,
+    part: Option<String>,
+    /// A `LIKE` pattern that all matching paths have and that the trigram index can look up.
+    indexed: Option<String>,
+    /// End of the previous page.
+    after: Option<Cursor>,
 }
 
-impl<'f> FileConditions<'f> {
+impl FileConditions {
     pub(crate) fn new(
         organization: OrganizationId,
-        filter: &'f FileFilter,
+        filter: &FileFilter,
         page: PageRequest,
     ) -> Self {
-        let (mut extensions, mut suffixes) = (None, None);
+        let (mut extensions, mut suffixes, mut indexed) = (None, None, None);
         if let Some(wanted) = &filter.extensions {
             let last_parts = wanted.last_parts();
-            let cut = last_parts
+            let is_cut = last_parts
                 .iter()
                 .any(|part| part.chars().nth(EXTENSION_CHARS).is_some());
-            if cut || wanted.has_compound() {
-                suffixes = Some(wanted.suffixes());
+            if is_cut || wanted.has_compound() {
+                let endings = wanted.suffixes();
+                if let [ending] = endings.as_slice() {
+                    indexed = Some(format!("%{}", escaped(ending)));
+                }
+                suffixes = Some(endings);
             }
             let mut prefixes: Vec<String> = last_parts.into_iter().map(extension_prefix).collect();
             prefixes.sort_unstable();
             prefixes.dedup();
             extensions = Some(prefixes);
         }
+        let part = filter.query.as_ref().map(|query| query.folded().to_owned());
+        if let Some(part) = &part {
+            indexed = has_trigram(part).then(|| format!("%{}%", escaped(part)));
+        }
         Self {
             organization: organization.as_uuid(),
             instrument: filter.instrument.map(InstrumentId::as_uuid),
             extensions,
             suffixes,
-            part: filter.query.as_ref().map(NameQuery::folded),
+            part,
+            indexed,
             after: page.after,
         }
     }
 
-    /// Whether there are some that no index in the order of the list tells.
-    pub(crate) fn need_a_search(&self) -> bool {
+    /// True if paths have to be compared: no index has the matching files in the list's order.
+    pub(crate) fn compare_paths(&self) -> bool {
         self.part.is_some() || self.suffixes.is_some()
     }
 
-    /// Those that bound a range of the list: organization, instrument and place.
-    pub(crate) fn of_the_list<Row>(&self, query: &mut Prepared<'_, Row>) {
+    /// True if the trigram index can find the matching files.
+    pub(crate) fn are_indexed(&self) -> bool {
+        self.indexed.is_some()
+    }
+
+    /// Adds the conditions on organization, instrument and cursor. They select a range of an index.
+    pub(crate) fn push_range<Row>(&self, query: &mut Prepared<'_, Row>) {
         query
             .sql("uploaded_at IS NOT NULL AND organization_id = ")
             .uuid(self.organization);
         if let Some(instrument) = self.instrument {
             query.sql(" AND instrument_id = ").uuid(instrument);
         }
-        if let Some(place) = self.after {
+        self.push_cursor(query);
+    }
+
+    /// Adds the condition that a file comes after the previous page.
+    pub(crate) fn push_cursor<Row>(&self, query: &mut Prepared<'_, Row>) {
+        if let Some(cursor) = self.after {
             // The first condition bounds the range of the index.
-            query.sql(" AND uploaded_at <= ").time(place.at);
-            query.sql(" AND (uploaded_at < ").time(place.at);
-            query.sql(" OR id < ").uuid(place.id).sql(")");
+            query.sql(" AND uploaded_at <= ").time(cursor.at);
+            query.sql(" AND (uploaded_at < ").time(cursor.at);
+            query.sql(" OR id < ").uuid(cursor.id).sql(")");
         }
     }
 
-    /// All of them.
-    pub(crate) fn all<'q, Row>(&'q self, query: &mut Prepared<'q, Row>) {
-        self.of_the_list(query);
-        if let Some(extensions) = &self.extensions {
-            query.sql(" AND extension = ANY (");
-            query.texts(extensions.clone()).sql(")");
+    /// Adds the condition on extensions.
+    pub(crate) fn push_extensions<'q, Row>(&'q self, query: &mut Prepared<'q, Row>) {
+        match self.extensions.as_deref() {
+            None => {}
+            // The planner knows the order of an index only behind `=`.
+            Some([extension]) => {
+                query.sql(" AND extension = ").text(extension);
+            }
+            Some(extensions) => {
+                query.sql(" AND extension = ANY (");
+                query.texts(extensions.to_vec()).sql(")");
+            }
         }
-        if let Some(part) = self.part {
+    }
+
+    /// Adds the conditions on the path. `strpos` instead of `LIKE` keeps the planner from the trigram
+    /// index, and from taking a walk in the list's order for hopeless.
+    pub(crate) fn push_path<'q, Row>(&'q self, query: &mut Prepared<'q, Row>) {
+        if let Some(part) = &self.part {
             query
                 .sql(" AND strpos(path_folded, ")
                 .text(part)
                 .sql(") > 0");
         }
+        self.push_suffixes(query);
+    }
+
+    /// Adds the conditions that `labdata.file_search_idx` answers, and the one on suffixes.
+    pub(crate) fn push_indexed<'q, Row>(&'q self, query: &mut Prepared<'q, Row>) {
+        query.sql("uploaded_at IS NOT NULL");
+        if let Some(pattern) = &self.indexed {
+            query.sql(" AND path_folded LIKE ").text(pattern);
+        }
+        query.sql(" AND ARRAY[organization_id, instrument_id] @> ");
+        let ids = [Some(self.organization), self.instrument];
+        query.uuids(ids.into_iter().flatten().collect());
+        if let Some(extensions) = &self.extensions {
+            query.sql(" AND ARRAY[extension] && ");
+            query.texts(extensions.clone());
+        }
+        self.push_suffixes(query);
+    }
+
+    fn push_suffixes<Row>(&self, query: &mut Prepared<'_, Row>) {
         if let Some(suffixes) = &self.suffixes {
             query
                 .sql(" AND EXISTS (SELECT FROM unnest(")
                 .texts(suffixes.clone());
             query.sql(") AS s (suffix) WHERE right(path_folded, length(suffix)) = suffix)");
+        }
+    }
+}
+
+/// Escapes a text so that every character of it stands for itself in a `LIKE` pattern.
+fn escaped(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '\\' | '%' | '_') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}
+
+/// True if `pg_trgm` can extract a trigram from the pattern `%part%`.
+///
+/// It takes trigrams from words (runs of letters and digits), with two spaces before the first
+/// character and one after the last. Where the part begins or ends within a word, that padding is
+/// unknown.
+fn has_trigram(part: &str) -> bool {
+    let mut words = part.split(|c: char| !c.is_alphanumeric());
+    let first = words.next().map_or(0, |word| word.chars().count());
+    match words.next() {
+        None => first >= 3,
+        Some(second) => first >= 2 || !second.is_empty() || words.any(|word| !word.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_takes_every_character_literally() {
+        assert_eq!(escaped("a_1%\\é"), "a\\_1\\%\\\\é");
+    }
+
+    #[test]
+    fn a_part_has_a_trigram_where_a_word_of_it_is_long_enough_or_its_start_is_known() {
+        for part in ["abc", "süd", "ab-", "-q", "-q.", "a-b", "--b", "12_34"] {
+            assert!(has_trigram(part), "{part}");
+        }
+        for part in ["", "a", "ab", "---", "a-", "a--", "%"] {
+            assert!(!has_trigram(part), "{part}");
         }
     }
 }

@@ -1,85 +1,205 @@
-//! Listings of files, which cost about the same however many files there are: instruments and
-//! extensions have indexes in the order of the list, and for parts of a path there is
-//! [`crate::files::index`].
+//! File lists, newest first.
+//!
+//! Instruments and extensions have indexes in the list's order. A filter that compares paths first
+//! walks the newest files and, where they do not fill the page, asks the trigram index
+//! (docs/adr/0017).
 
 use diesel::{
     dsl::{AsSelect, SqlTypeOf},
     pg::Pg,
+    sql_types::Bool,
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{files::FileFilter, ids::OrganizationId, page::PageRequest};
 
 use crate::{
     database::{errors::Fault, paging::overfetched, pool::Connection, prepared::Prepared},
-    files::{
-        conditions::FileConditions,
-        index::{self, Memory},
-        rows::FileRow,
-    },
+    files::{conditions::FileConditions, rows::FileRow, search_index::MONTH},
 };
 
 /// The columns of [`FileRow`], in its order.
-pub(crate) const COLUMNS: &str = "id, instrument_id, job_execution_id, source_type, status, \
-     original_path, content_type, object_key, upload_expires_at, size_bytes, crc32c, uploaded_at, \
+const COLUMNS: &str = "id, instrument_id, job_execution_id, source_type, status, original_path, \
+     content_type, object_key, upload_expires_at, size_bytes, crc32c, uploaded_at, \
      file_created_at, created_at";
 
-pub(crate) const NEWEST_FIRST: &str = " ORDER BY uploaded_at DESC, id DESC";
+const NEWEST_FIRST: &str = " ORDER BY uploaded_at DESC, id DESC";
 
 /// A statement that returns [`FileRow`]s.
-pub(crate) type Rows<'q> = Prepared<'q, SqlTypeOf<AsSelect<FileRow, Pg>>>;
+type Rows<'q> = Prepared<'q, SqlTypeOf<AsSelect<FileRow, Pg>>>;
 
-/// The rows of a page of a listing, and one more where more follow.
-pub(crate) async fn listed(
+/// Limits of a search by a part of the path, in files.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchLimits {
+    /// The walk through the newest files ends here, and the trigram index is asked.
+    pub walked: i64,
+    /// If more files match, the trigram index only says where to walk on.
+    pub found: i64,
+}
+
+impl Default for SearchLimits {
+    fn default() -> Self {
+        Self {
+            walked: 4_096,
+            found: 4_095,
+        }
+    }
+}
+
+/// Reads the rows of one page, and one more if more follow.
+pub(crate) async fn read_page(
     connection: &mut Connection,
-    memory: &Memory,
+    limits: SearchLimits,
     organization: OrganizationId,
     filter: &FileFilter,
     page: PageRequest,
 ) -> Result<Vec<FileRow>, Fault> {
     let conditions = FileConditions::new(organization, filter, page);
     let wanted = overfetched(page);
-    // A whole list is read as it is.
-    let mut rows = if conditions.need_a_search() && page.limit.is_some() {
-        index::search(connection, memory, &conditions, wanted).await?
+    let mut rows: Vec<FileRow> = if !conditions.compare_paths() {
+        let mut query = Rows::new();
+        query.sql("SELECT ").sql(COLUMNS).sql(" FROM ");
+        push_newest(&conditions, wanted, &mut query);
+        query.load(connection).await?
+    } else if page.limit.is_some() && conditions.are_indexed() {
+        search(connection, limits, &conditions, wanted).await?
     } else {
-        in_order(&conditions, wanted).load(connection).await?
+        walk(&conditions, wanted).load(connection).await?
     };
-    // The database was asked for a round number.
+    // The statements ask for a round number of rows.
     rows.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
     Ok(rows)
 }
 
-/// The first files of a list, by the indexes in its order.
-fn in_order<'q>(conditions: &'q FileConditions<'_>, wanted: i64) -> Rows<'q> {
-    let mut query = Rows::new();
-    query.sql("SELECT ").sql(COLUMNS).sql(" FROM ");
-    let extensions = conditions.extensions.as_deref();
-    match extensions.filter(|_| !conditions.need_a_search()) {
-        // Each extension has an order of its own in the index; they are merged.
-        Some(several) if several.len() > 1 => {
+/// Finds the newest files that match: among the newest of the list, else by the trigram index.
+async fn search(
+    connection: &mut Connection,
+    limits: SearchLimits,
+    conditions: &FileConditions,
+    wanted: i64,
+) -> Result<Vec<FileRow>, Fault> {
+    let newest: Vec<FileRow> = walk_newest(limits, conditions, wanted)
+        .load(connection)
+        .await?;
+    if i64::try_from(newest.len()).is_ok_and(|found| found >= wanted) {
+        return Ok(newest);
+    }
+    let mut is_indexed = Prepared::<Bool>::new();
+    is_indexed.sql("SELECT to_regclass('labdata.file_search_idx') IS NOT NULL");
+    let query = if is_indexed.get_result(connection).await? {
+        search_by_index(limits, conditions, wanted)
+    } else {
+        walk(conditions, wanted)
+    };
+    Ok(query.load(connection).await?)
+}
+
+/// Adds the newest files of the list, by the indexes in its order, as a table expression with
+/// `ORDER BY` and `LIMIT`. Paths are not compared.
+fn push_newest<'q>(conditions: &'q FileConditions, limit: i64, query: &mut Rows<'q>) {
+    match conditions.extensions.as_deref() {
+        // Each extension has its own order in the index; they are merged.
+        Some(several) if several.len() != 1 => {
             query.sql("unnest(").texts(several.to_vec());
             query.sql(") AS wanted (e) CROSS JOIN LATERAL (SELECT * FROM labdata.file WHERE ");
-            conditions.of_the_list(&mut query);
+            conditions.push_range(query);
             query.sql(" AND extension = e").sql(NEWEST_FIRST);
-            query.sql(" LIMIT ").count(wanted).sql(") f");
-        }
-        Some([one]) => {
-            query.sql("labdata.file WHERE ");
-            conditions.of_the_list(&mut query);
-            query.sql(" AND extension = ").text(one);
+            query.sql(" LIMIT ").count(limit).sql(") f");
         }
         _ => {
             query.sql("labdata.file WHERE ");
-            conditions.all(&mut query);
+            conditions.push_range(query);
+            conditions.push_extensions(query);
         }
     }
+    push_order(conditions, limit, query);
+}
+
+/// Adds the list's order and a limit.
+fn push_order(conditions: &FileConditions, limit: i64, query: &mut Rows<'_>) {
     query.sql(NEWEST_FIRST);
     if conditions.instrument.is_none() && conditions.extensions.is_none() {
-        query.limit(wanted);
+        query.limit(limit);
     } else {
-        // The database has to know which instrument or extension it is to choose its index well, so
-        // it plans such a list every time.
-        query.sql(" LIMIT ").count(wanted);
+        // A LIMIT that is a parameter makes the database plan each execution, with the instrument and
+        // the extension known: they decide which index is best.
+        query.sql(" LIMIT ").count(limit);
     }
+}
+
+/// The matches among the newest files of the list.
+fn walk_newest(limits: SearchLimits, conditions: &FileConditions, wanted: i64) -> Rows<'_> {
+    let mut query = Rows::new();
+    query.sql("SELECT ").sql(COLUMNS).sql(" FROM (SELECT ");
+    query.sql(COLUMNS).sql(", path_folded FROM ");
+    push_newest(conditions, limits.walked, &mut query);
+    query.sql(") newest WHERE true");
+    conditions.push_path(&mut query);
+    query.sql(NEWEST_FIRST).limit(wanted);
     query
+}
+
+/// The matches among all files of the list, in its order until there are enough.
+fn walk(conditions: &FileConditions, wanted: i64) -> Rows<'_> {
+    let mut query = Rows::new();
+    query.sql("SELECT ").sql(COLUMNS);
+    query.sql(" FROM labdata.file WHERE ");
+    conditions.push_range(&mut query);
+    conditions.push_extensions(&mut query);
+    conditions.push_path(&mut query);
+    push_order(conditions, wanted, &mut query);
+    query
+}
+
+/// All matches by the trigram index if they are few. If there are many, or the list is short, a
+/// walk that begins at the end of the newest month in which the index has a match.
+///
+/// `older` has the end of that month, null if the matches are few.
+fn search_by_index(limits: SearchLimits, conditions: &FileConditions, wanted: i64) -> Rows<'_> {
+    let mut query = Rows::new();
+    query.sql("WITH found AS MATERIALIZED (SELECT id, uploaded_at FROM labdata.file WHERE ");
+    conditions.push_indexed(&mut query);
+    query.sql("), few AS MATERIALIZED (SELECT id, uploaded_at FROM found WHERE true");
+    conditions.push_cursor(&mut query);
+    query.limit(limits.found + 1);
+    query.sql("), older AS MATERIALIZED (SELECT CASE WHEN NOT EXISTS (");
+    query.sql("SELECT FROM labdata.file WHERE ");
+    conditions.push_range(&mut query);
+    conditions.push_extensions(&mut query);
+    query
+        .sql(NEWEST_FIRST)
+        .sql(" OFFSET ")
+        .count(limits.walked - 1);
+    query.sql(") THEN 'infinity' WHEN (SELECT count(*) FROM few) > ");
+    query.count(limits.found).sql(" THEN (");
+    push_end_of_newest_month(conditions, &mut query);
+    query.sql(") END AS than) SELECT ").sql(COLUMNS);
+    query.sql(" FROM ((SELECT * FROM labdata.file WHERE organization_id = ");
+    query.uuid(conditions.organization);
+    query.sql(" AND id = ANY (ARRAY(SELECT id FROM few");
+    query.sql(NEWEST_FIRST).limit(wanted);
+    query.sql(")) AND (SELECT than IS NULL FROM older))");
+    query.sql(" UNION ALL (SELECT * FROM labdata.file WHERE ");
+    conditions.push_range(&mut query);
+    conditions.push_extensions(&mut query);
+    query.sql(" AND uploaded_at < (SELECT than FROM older)");
+    conditions.push_path(&mut query);
+    query.sql(NEWEST_FIRST).limit(wanted);
+    query.sql(")) f").sql(NEWEST_FIRST).limit(wanted);
+    query
+}
+
+/// Adds the query for the end of the newest month of the list in which the index has a match.
+fn push_end_of_newest_month<'q>(conditions: &'q FileConditions, query: &mut Rows<'q>) {
+    query.sql("SELECT (month + interval '1 month') AT TIME ZONE 'UTC' FROM (");
+    query.sql("SELECT date_trunc('month', min(uploaded_at) AT TIME ZONE 'UTC') AS oldest, ");
+    query.sql("date_trunc('month', max(uploaded_at) AT TIME ZONE 'UTC') AS newest ");
+    query.sql("FROM labdata.file WHERE ");
+    conditions.push_range(query);
+    query.sql(") list CROSS JOIN LATERAL ");
+    query.sql("generate_series(newest, oldest, interval '-1 month') m (month) WHERE EXISTS (");
+    // Planned apart from EXISTS, which the planner takes for one quick row of a table scan.
+    query.sql("WITH matches AS MATERIALIZED (SELECT FROM labdata.file WHERE ");
+    conditions.push_indexed(query);
+    query.sql(" AND ARRAY[").sql(MONTH);
+    query.sql("] @> ARRAY[month]) SELECT FROM matches) LIMIT 1");
 }

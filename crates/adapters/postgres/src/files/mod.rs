@@ -1,12 +1,10 @@
 //! Records of files.
 
 pub(crate) mod conditions;
-pub(crate) mod index;
 pub(crate) mod list;
 pub(crate) mod rows;
+pub(crate) mod search_index;
 pub(crate) mod sweep;
-
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use diesel::prelude::*;
@@ -32,41 +30,37 @@ use crate::{
         transaction,
     },
     files::{
-        index::{Memory, Segments, index_new},
-        list::listed,
+        list::{SearchLimits, read_page},
         rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash, size_column},
     },
     schema::{file, instrument, job_execution},
     triggers::events,
 };
 
-/// How often a record is looked for and inserted in turn while others delete and insert it.
+/// Attempts to find or insert a record while other requests delete and insert it.
 const MAX_ROUNDS: u32 = 16;
 
 /// Records of files in PostgreSQL.
 #[derive(Clone, Debug)]
 pub struct PgFileRepository {
     database: Database,
-    segments: Segments,
-    /// Shared by all copies.
-    memory: Arc<Memory>,
+    limits: SearchLimits,
 }
 
 impl PgFileRepository {
-    /// The repository over that database.
+    /// Creates the repository over a database.
     #[must_use]
     pub fn new(database: Database) -> Self {
         Self {
             database,
-            segments: Segments::default(),
-            memory: Arc::default(),
+            limits: SearchLimits::default(),
         }
     }
 
-    /// The same with an index of other segments.
+    /// Replaces the limits of searches.
     #[must_use]
-    pub fn with_segments(self, segments: Segments) -> Self {
-        Self { segments, ..self }
+    pub fn with_search_limits(self, limits: SearchLimits) -> Self {
+        Self { limits, ..self }
     }
 
     async fn add_once(
@@ -94,8 +88,8 @@ impl PgFileRepository {
     }
 }
 
-/// Locks what the file depends on, so that it stays as it is until the record is stored; `Some`
-/// when that forbids the file.
+/// Locks the execution and the instrument until the record is stored. Returns the refusal if they
+/// forbid the file.
 async fn check_attribution(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -153,8 +147,8 @@ async fn instrument_exists(
     Ok(found.is_some())
 }
 
-/// The record of that path of the instrument, locked.
-async fn standing_record(
+/// Reads and locks the instrument's record of the file's path.
+async fn record_of_path(
     connection: &mut Connection,
     organization: OrganizationId,
     file: &File,
@@ -184,10 +178,10 @@ async fn add(
         return Ok(Err(refusal));
     }
     for _ in 0..MAX_ROUNDS {
-        if let Some(standing) = standing_record(connection, organization, file).await? {
-            return take_over(connection, organization, standing, file).await;
+        if let Some(earlier) = record_of_path(connection, organization, file).await? {
+            return take_over(connection, organization, earlier, file).await;
         }
-        // A racing insertion of the same path is waited for; the next round finds its record.
+        // Waits for a racing insertion of the same path; the next round finds its record.
         let stored = diesel::insert_into(file::table)
             .values((IdentityRow::of(organization, file), UploadRow::of(file)?))
             .on_conflict((file::instrument_id, file::path_hash))
@@ -203,29 +197,29 @@ async fn add(
             }));
         }
     }
-    Err(PortError::Busy("others keep changing the same file".to_owned()).into())
+    Err(PortError::Busy("other requests keep changing the same file".to_owned()).into())
 }
 
-/// A record that awaits its bytes gives way to the new one; a confirmed one does not.
+/// Replaces a record that awaits its bytes by the new one. Refuses if it is confirmed.
 async fn take_over(
     connection: &mut Connection,
     organization: OrganizationId,
-    standing: File,
+    earlier: File,
     file: &File,
 ) -> Result<Result<Recorded, AddFileError>, Fault> {
     let FileState::AwaitingBytes {
         object, expires_at, ..
-    } = standing.state
+    } = earlier.state
     else {
         return Ok(Err(AddFileError::PathTaken));
     };
-    diesel::update(file::table.find(standing.id.as_uuid()))
+    diesel::update(file::table.find(earlier.id.as_uuid()))
         .set(UploadRow::of(file)?)
         .execute(connection)
         .await?;
     let recorded = File {
-        id: standing.id,
-        created_at: standing.created_at,
+        id: earlier.id,
+        created_at: earlier.created_at,
         ..file.clone()
     };
     record_upload(connection, organization, &recorded).await?;
@@ -235,7 +229,7 @@ async fn take_over(
     }))
 }
 
-/// Stores the event of a file that is confirmed now.
+/// Stores the event of the file if it is confirmed.
 async fn record_upload(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -264,11 +258,11 @@ async fn confirm(
         .first(connection)
         .await
         .optional()?;
-    let standing = File::try_from(row.ok_or(PortError::NotFound("file"))?)?;
-    if let FileState::Confirmed { .. } = standing.state {
-        return Ok(Ok((standing, false)));
+    let file = File::try_from(row.ok_or(PortError::NotFound("file"))?)?;
+    if let FileState::Confirmed { .. } = file.state {
+        return Ok(Ok((file, false)));
     }
-    if standing.state.object() != confirmed.object() {
+    if file.state.object() != confirmed.object() {
         return Ok(Err(ConfirmFileError::Superseded));
     }
     diesel::update(file::table.find(id.as_uuid()))
@@ -280,7 +274,7 @@ async fn confirm(
         .await?;
     let file = File {
         state: confirmed,
-        ..standing
+        ..file
     };
     record_upload(connection, organization, &file).await?;
     Ok(Ok((file, true)))
@@ -317,13 +311,14 @@ impl FileRepository for PgFileRepository {
         filter: &FileFilter,
         page: PageRequest,
     ) -> Result<Page<File>, PortError> {
-        let (database, memory) = (self.database.clone(), self.memory.clone());
+        let (database, limits) = (self.database.clone(), self.limits);
         let filter = filter.clone();
-        let listing = async move {
+        let reading = async move {
             let mut connection = database.connection().await?;
-            Ok::<_, PortError>(listed(&mut connection, &memory, organization, &filter, page).await?)
+            let rows = read_page(&mut connection, limits, organization, &filter, page);
+            Ok::<_, PortError>(rows.await?)
         };
-        let rows = self.database.beside_connections(listing).await??;
+        let rows = self.database.beside_connections(reading).await??;
         let mut files = Vec::with_capacity(rows.len());
         for row in rows {
             let file = File::try_from(row)?;
@@ -337,10 +332,6 @@ impl FileRepository for PgFileRepository {
             items: page.items.into_iter().map(|(_, file)| file).collect(),
             next: page.next,
         })
-    }
-
-    async fn index_new(&self, before: OffsetDateTime) -> Result<u64, PortError> {
-        index_new(&self.database, self.segments, before).await
     }
 
     async fn confirm(

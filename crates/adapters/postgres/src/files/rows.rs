@@ -1,4 +1,4 @@
-//! Rows of files, and what they mean.
+//! Rows of `labdata.file` and their conversion.
 
 use diesel::prelude::*;
 use labdata_domain::{
@@ -15,20 +15,20 @@ use uuid::Uuid;
 
 use crate::{database::errors::corrupt, schema::file};
 
-/// How many characters of an extension are kept in its column; the rest is compared in the path.
+/// Characters of an extension in its column; the rest is compared in the path.
 pub(crate) const EXTENSION_CHARS: usize = 32;
 
-/// The beginning of an extension, as its column has it.
+/// Returns the start of an extension, as stored in its column.
 pub(crate) fn extension_prefix(extension: &str) -> String {
     extension.chars().take(EXTENSION_CHARS).collect()
 }
 
-/// What stands for a path in the index that keeps paths unique.
+/// Returns the hash of a path in the index that keeps paths unique.
 pub(crate) fn path_hash(path: &FilePath) -> [u8; 32] {
     Sha256::digest(path.as_str().as_bytes()).into()
 }
 
-/// A file as it is read.
+/// A row as it is read.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = file)]
 pub(crate) struct FileRow {
@@ -49,16 +49,7 @@ pub(crate) struct FileRow {
 }
 
 impl FileRow {
-    pub(crate) fn id(&self) -> Uuid {
-        self.id
-    }
-
-    /// The row's place in a list, which is ordered by it, the greatest first.
-    pub(crate) fn place(&self) -> (Option<OffsetDateTime>, Uuid) {
-        (self.uploaded_at, self.id)
-    }
-
-    /// Size and checksum, where they are known.
+    /// Size and checksum, if known.
     fn bytes(&self) -> Result<Option<StoredBytes>, PortError> {
         let corrupt = |column| corrupt("file", column, self.id);
         let Some(size) = self.size_bytes else {
@@ -118,8 +109,7 @@ impl TryFrom<FileRow> for File {
     }
 }
 
-/// What a record takes over from the upload it is for: all but its id, organization, path and
-/// time of creation.
+/// The columns that an upload sets: all but id, organization, path and time of creation.
 #[derive(Insertable, AsChangeset)]
 #[diesel(table_name = file, treat_none_as_null = true)]
 pub(crate) struct UploadRow<'f> {
@@ -137,10 +127,10 @@ pub(crate) struct UploadRow<'f> {
 }
 
 impl<'f> UploadRow<'f> {
-    /// The part of the file's row that an upload brings.
+    /// Creates the columns of a file's upload.
     ///
     /// # Errors
-    /// [`PortError::Internal`] for a size beyond what a file can have.
+    /// [`PortError::Internal`] if the size exceeds `bigint`.
     pub(crate) fn of(file: &'f File) -> Result<Self, PortError> {
         let StateColumns {
             upload_expires_at,
@@ -164,7 +154,7 @@ impl<'f> UploadRow<'f> {
     }
 }
 
-/// What the row knows of a file's bytes.
+/// The columns of a file's state.
 #[derive(AsChangeset)]
 #[diesel(table_name = file, treat_none_as_null = true)]
 pub(crate) struct StateColumns {
@@ -175,7 +165,7 @@ pub(crate) struct StateColumns {
 }
 
 impl StateColumns {
-    /// The columns of that state.
+    /// Creates the columns of a state.
     ///
     /// # Errors
     /// As [`UploadRow::of`].
@@ -199,17 +189,17 @@ impl StateColumns {
     }
 }
 
-/// A size as its column has it.
+/// Converts a size to its column's type.
 ///
 /// # Errors
 /// As [`UploadRow::of`].
 pub(crate) fn size_column(bytes: StoredBytes) -> Result<i64, PortError> {
     i64::try_from(bytes.size).map_err(|_| {
-        PortError::Internal("a file's size is beyond the database's integers".to_owned())
+        PortError::Internal("a file's size exceeds the database's integers".to_owned())
     })
 }
 
-/// The columns that come of a file's identity and path.
+/// The columns of a file's identity and path.
 #[derive(Insertable)]
 #[diesel(table_name = file)]
 pub(crate) struct IdentityRow<'f> {

@@ -1,4 +1,4 @@
-//! What the sweeper of files asks.
+//! Queries of the sweeper of uploads.
 
 use diesel::{
     QueryableByName,
@@ -31,7 +31,7 @@ fn objects(rows: Vec<ObjectRow>) -> Vec<(OrganizationId, ObjectKey)> {
         .collect()
 }
 
-/// Removes records whose upload URL stopped working before that time. One that is locked is being
+/// Removes records whose upload URL expired before a time. Skips locked ones: they are being
 /// confirmed.
 pub(crate) async fn take_expired(
     database: &Database,
@@ -39,7 +39,7 @@ pub(crate) async fn take_expired(
     limit: u32,
 ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError> {
     let mut connection = database.connection().await?;
-    // The array makes the planner choose the rows once.
+    // ARRAY makes the planner evaluate the inner query once.
     let rows = diesel::sql_query(
         "DELETE FROM labdata.file WHERE id = ANY (ARRAY( \
              SELECT id FROM labdata.file WHERE upload_expires_at < $1 \
@@ -54,7 +54,7 @@ pub(crate) async fn take_expired(
     Ok(objects(rows))
 }
 
-/// Those of the objects to which no record refers.
+/// Returns the objects to which no record refers.
 pub(crate) async fn unreferenced(
     database: &Database,
     of: &[(OrganizationId, ObjectKey)],

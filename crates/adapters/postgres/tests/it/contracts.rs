@@ -20,7 +20,7 @@ use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore, PgEventOutbox,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
     PgJobRepository, PgNotificationRepository, PgRunLogStore, PgRunQueue, PgTenancyRepository,
-    PgTriggerStore, Segments,
+    PgTriggerStore, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -81,16 +81,16 @@ subjects! {
     CatalogStore => PgCatalogStore,
 }
 
-/// Segments of files are so short that the few files of a clause are divided.
-const SHORT: Segments = Segments {
-    unindexed: 2,
-    files: 16,
+/// Limits so small that the few files of a clause take every step of a search.
+const SMALL: SearchLimits = SearchLimits {
+    walked: 2,
+    found: 1,
 };
 
 impl Subject<dyn FileRepository> for Postgres {
     fn subject(&self) -> Arc<dyn FileRepository> {
         let files = PgFileRepository::new(self.database.clone());
-        Arc::new(files.with_segments(SHORT))
+        Arc::new(files.with_search_limits(SMALL))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Listings among many files.
 
 use labdata_domain::{
-    files::{ExtensionFilter, File, FileFilter, FilePath, NameQuery},
+    files::{ExtensionFilter, File, FileFilter, NameQuery},
     ids::{InstrumentId, OrganizationId},
 };
 use labdata_port_contracts::{
@@ -10,10 +10,12 @@ use labdata_port_contracts::{
     paging::{ALL, first},
 };
 use labdata_ports::files::FileRepository;
-use labdata_postgres::{Database, DatabaseSettings, PgFileRepository, Segments};
-use time::OffsetDateTime;
+use labdata_postgres::{
+    Database, DatabaseSettings, FileSearch, PgFileRepository, SearchLimits, prepare_file_search,
+};
+use labdata_test_database::TestDatabase;
 
-use crate::{contracts::Postgres, look_behind, texts};
+use crate::{contracts::Postgres, look_behind, managed_server::managed_database, texts};
 
 /// Six thousand files, three at a time, the older the farther apart: of two instruments; with a
 /// frequent, a rare and a compound extension; with names of which parts are in each, in many, in
@@ -46,7 +48,7 @@ async fn stored(postgres: &Postgres) -> (OrganizationId, InstrumentId) {
         ours = Some((organization, rare));
     }
     client
-        .batch_execute("ANALYZE labdata.file")
+        .batch_execute("VACUUM ANALYZE labdata.file")
         .await
         .expect("analyzed");
     ours.expect("two organizations")
@@ -60,14 +62,11 @@ fn filter(instrument: Option<InstrumentId>, extensions: &str, query: &str) -> Fi
     }
 }
 
-/// Segments so short that there are many.
-const SHORT: Segments = Segments {
-    unindexed: 100,
-    files: 512,
+/// Limits so small that searches among six thousand files take every step.
+const SMALL: SearchLimits = SearchLimits {
+    walked: 100,
+    found: 50,
 };
-
-/// A time after all of the files.
-const LATER: OffsetDateTime = time::macros::datetime!(2027-01-01 0:00 UTC);
 
 const QUERIES: [&str; 12] = [
     "",
@@ -87,7 +86,7 @@ const EXTENSIONS: [&str; 6] = ["", "csv", "tar.gz", "gz,csv", "tar.gz,csv", "non
 
 fn of_database(postgres: &Postgres) -> PgFileRepository {
     let database = Database::new(postgres.url(), DatabaseSettings::default()).expect("a pool");
-    PgFileRepository::new(database).with_segments(SHORT)
+    PgFileRepository::new(database).with_search_limits(SMALL)
 }
 
 /// Fails unless the first pages of every filter show what the domain says.
@@ -127,7 +126,52 @@ async fn assert_lists_are_right(
 async fn every_filter_finds_among_many_files_what_the_domain_says() {
     let postgres = Postgres::fresh().await;
     let (lab, rare) = stored(&postgres).await;
+    let files = of_database(&postgres).with_search_limits(SearchLimits::default());
+    assert_lists_are_right(&files, lab, rare, 6_000).await;
+}
+
+#[tokio::test]
+async fn every_filter_finds_the_same_where_the_extension_cannot_be_created() {
+    let (url, own) = managed_database().await;
+    let behind = look_behind(own.url()).await;
+    let name = own.url().rsplit_once('/').expect("a database's name").1;
+    let disown = format!("ALTER DATABASE {name} OWNER TO CURRENT_USER");
+    behind.batch_execute(&disown).await.expect("another owner");
+    let database = Database::new(&url, DatabaseSettings::default()).expect("a pool");
+    let search = prepare_file_search(&database).await.expect("an answer");
+    let reason = "permission denied to create extension \"pg_trgm\"".to_owned();
+    assert_eq!(search, FileSearch::Walk { reason });
+
+    let postgres = Postgres::fresh().await;
+    let (lab, rare) = stored(&postgres).await;
+    let drop = "DROP EXTENSION pg_trgm CASCADE";
+    look_behind(postgres.url())
+        .await
+        .batch_execute(drop)
+        .await
+        .expect("dropped");
     assert_lists_are_right(&of_database(&postgres), lab, rare, 6_000).await;
+}
+
+/// The extension may lie in a schema of the operator's choice.
+#[tokio::test]
+async fn the_index_is_created_by_the_next_server_once_the_extension_can_be() {
+    let own = TestDatabase::new().await;
+    let behind = look_behind(own.url()).await;
+    let elsewhere = "DROP EXTENSION pg_trgm CASCADE; CREATE SCHEMA \"Their extensions\"; \
+         CREATE EXTENSION pg_trgm SCHEMA \"Their extensions\"";
+    behind
+        .batch_execute(elsewhere)
+        .await
+        .expect("another schema");
+    let database = Database::new(own.url(), DatabaseSettings::default()).expect("a pool");
+    let (one, other) = tokio::join!(
+        prepare_file_search(&database),
+        prepare_file_search(&database)
+    );
+    for search in [one, other] {
+        assert_eq!(search.expect("an answer"), FileSearch::Indexed);
+    }
 }
 
 #[tokio::test]
@@ -136,9 +180,7 @@ async fn every_filter_finds_the_same_by_the_index() {
     let (lab, rare) = stored(&postgres).await;
     let files = of_database(&postgres);
     let client = look_behind(postgres.url()).await;
-    // Some in segments, some not, and some of either deleted since.
-    let before = time::macros::datetime!(2025-12-31 23:59 UTC);
-    files.index_new(before).await.expect("indexed");
+    assert_lists_are_right(&files, lab, rare, 6_000).await;
     let delete = "DELETE FROM labdata.file WHERE path_folded LIKE '%3_.csv'";
     client.batch_execute(delete).await.expect("deleted");
     let count = "SELECT count(*)::text FROM labdata.file f WHERE EXISTS (SELECT FROM \
@@ -149,41 +191,10 @@ async fn every_filter_finds_the_same_by_the_index() {
         .parse()
         .expect("a number");
     assert_lists_are_right(&files, lab, rare, of_all).await;
-    // The rest is taken in, and segments of which much was deleted are built anew.
-    files.index_new(LATER).await.expect("indexed");
-    let left = "SELECT organization_id::text FROM labdata.file_unindexed \
-         GROUP BY organization_id HAVING count(*) > 100";
-    assert_eq!(texts(&client, left).await, [""; 0]);
-    assert_lists_are_right(&files, lab, rare, of_all).await;
 }
 
 #[tokio::test]
-async fn segments_of_which_much_was_deleted_are_built_anew() {
-    let postgres = Postgres::fresh().await;
-    let (lab, rare) = stored(&postgres).await;
-    let files = of_database(&postgres);
-    let client = look_behind(postgres.url()).await;
-    files.index_new(LATER).await.expect("indexed");
-    let delete =
-        "DELETE FROM labdata.file WHERE path_folded LIKE '%oldway%' OR path_folded LIKE '%1.csv'";
-    client.batch_execute(delete).await.expect("deleted");
-    files.index_new(LATER).await.expect("indexed");
-    let dead = "SELECT s.id::text FROM labdata.file_segment s WHERE 8 * ( \
-         SELECT count(*) FROM labdata.file_segment_page p, unnest(p.file_ids) file_id \
-         WHERE p.organization_id = s.organization_id AND p.segment_id = s.id \
-         AND NOT EXISTS (SELECT FROM labdata.file f WHERE f.id = file_id)) >= s.files";
-    assert_eq!(texts(&client, dead).await, [""; 0]);
-    let of_all = "SELECT (count(*) / 2)::text FROM labdata.file";
-    let of_all: usize = texts(&client, of_all)
-        .await
-        .concat()
-        .parse()
-        .expect("a number");
-    assert_lists_are_right(&files, lab, rare, of_all).await;
-}
-
-#[tokio::test]
-async fn words_of_many_files_of_a_long_segment_are_found() {
+async fn parts_of_many_files_are_found_among_the_oldest() {
     const INSERT: &str = "INSERT INTO labdata.file (id, organization_id, instrument_id, \
              source_type, status, original_path, file_name, path_folded, extension, path_hash, \
              content_type, object_key, size_bytes, crc32c, uploaded_at, created_at) \
@@ -201,8 +212,7 @@ async fn words_of_many_files_of_a_long_segment_are_found() {
         .replace("{instrument}", &instrument.to_string());
     let client = look_behind(postgres.url()).await;
     client.batch_execute(&insert).await.expect("stored");
-    let files = of_database(&postgres).with_segments(Segments::default());
-    assert_eq!(files.index_new(LATER).await.expect("indexed"), 20_000);
+    let files = of_database(&postgres);
     let names = async |query: &str| {
         let filter = filter(None, "", query);
         let page = files.list(lab, &filter, first(3)).await.expect("a page");
@@ -213,65 +223,14 @@ async fn words_of_many_files_of_a_long_segment_are_found() {
     assert_eq!(names("x").await, ["18999x", "18997x", "18995x"]);
     assert_eq!(names("xy").await, ["99xy", "97xy", "95xy"]);
     assert_eq!(names("yx").await, [""; 0]);
-    // All files have its words, and one has it.
+    // All files have its trigrams, and one has it.
     assert_eq!(names("abcd").await, ["7"]);
 }
 
+/// Lists that are read while others confirm and delete files, earlier ones among them, always show
+/// the files that were there before.
 #[tokio::test]
-async fn what_is_known_of_segments_is_not_read_again_until_others_stand() {
-    let postgres = Postgres::fresh().await;
-    let (lab, _) = stored(&postgres).await;
-    let client = look_behind(postgres.url()).await;
-    let files = of_database(&postgres);
-    files.index_new(LATER).await.expect("indexed");
-    let paths = async |query: &str| {
-        let filter = filter(None, "", query);
-        let page = files.list(lab, &filter, first(100)).await.expect("a page");
-        page.items
-            .into_iter()
-            .map(|file| file.path)
-            .collect::<Vec<_>>()
-    };
-    let queries = ["_αβγ", "oldway", "zebra", "plate"];
-    let mut before = Vec::new();
-    for query in queries {
-        before.push(paths(query).await);
-    }
-    let hide = "ALTER TABLE labdata.file_posting RENAME TO hidden_posting; \
-         ALTER TABLE labdata.file_segment_page RENAME TO hidden_page";
-    client.batch_execute(hide).await.expect("hidden");
-    for (query, before) in queries.iter().zip(&before) {
-        assert_eq!(&paths(query).await, before, "{query}");
-    }
-    let show = "ALTER TABLE labdata.hidden_posting RENAME TO file_posting; \
-         ALTER TABLE labdata.hidden_page RENAME TO file_segment_page";
-    client.batch_execute(show).await.expect("shown");
-    // Another server builds most segments anew, so that other files are in their positions.
-    let delete =
-        "DELETE FROM labdata.file WHERE path_folded LIKE '%3%' OR path_folded LIKE '%zebra%'";
-    client.batch_execute(delete).await.expect("deleted");
-    of_database(&postgres)
-        .index_new(LATER)
-        .await
-        .expect("indexed");
-    for (query, before) in queries.iter().zip(before) {
-        let found = paths(query).await;
-        let left =
-            |path: &FilePath| !path.as_str().contains('3') && !path.as_str().contains("zebra");
-        let left: Vec<FilePath> = before.into_iter().filter(left).collect();
-        assert!(found.starts_with(&left), "{query}");
-        assert!(
-            found.iter().all(|path| path.as_str().contains(query)),
-            "{query}"
-        );
-        assert!(!found.is_empty() || *query == "zebra", "{query}");
-    }
-}
-
-/// Lists that are read while others confirm and delete files, earlier ones among them, and while two
-/// servers index them, always show the files that were there before.
-#[tokio::test]
-async fn lists_lose_nothing_while_segments_are_replaced() {
+async fn lists_lose_nothing_while_others_confirm_and_delete() {
     const INSERT: &str = "INSERT INTO labdata.file (id, organization_id, instrument_id, \
              source_type, status, original_path, file_name, path_folded, extension, path_hash, \
              content_type, object_key, size_bytes, crc32c, uploaded_at, created_at) \
@@ -299,13 +258,6 @@ async fn lists_lose_nothing_while_segments_are_replaced() {
             client.batch_execute(DELETE).await.expect("deleted");
         }
     };
-    let servers = [of_database(&postgres), of_database(&postgres)];
-    let indexing = async |files: &PgFileRepository| {
-        for _ in 0..4 {
-            files.index_new(LATER).await.expect("indexed");
-            tokio::task::yield_now().await;
-        }
-    };
     let reads = async {
         for _ in 0..30 {
             for (filter, expected) in filters.iter().zip(&expected) {
@@ -314,20 +266,7 @@ async fn lists_lose_nothing_while_segments_are_replaced() {
             }
         }
     };
-    tokio::join!(writes, indexing(&servers[0]), indexing(&servers[1]), reads);
-    files.index_new(LATER).await.expect("indexed");
-    let client = look_behind(postgres.url()).await;
-    // Every file is in one place, and segments are apart.
-    let misplaced = "WITH segment AS (SELECT * FROM labdata.file_segment), \
-         known AS (SELECT file_id FROM segment s JOIN labdata.file_segment_page p \
-             ON p.organization_id = s.organization_id AND p.segment_id = s.id, unnest(p.file_ids) file_id \
-         UNION ALL SELECT id FROM labdata.file_unindexed) \
-         SELECT f.id::text FROM labdata.file f WHERE (SELECT count(*) FROM known k WHERE k.file_id = f.id) <> 1 \
-         UNION ALL SELECT concat(one.id, ' overlaps ', other.id) FROM segment one JOIN segment other \
-         ON one.organization_id = other.organization_id AND one.id <> other.id \
-         AND (one.newest_at, one.newest_id) BETWEEN (other.oldest_at, other.oldest_id) \
-             AND (other.newest_at, other.newest_id)";
-    assert_eq!(texts(&client, misplaced).await, [""; 0]);
+    tokio::join!(writes, reads);
 }
 
 #[tokio::test]
@@ -335,10 +274,9 @@ async fn a_rare_part_of_a_name_is_found_by_the_index_and_no_list_reads_the_whole
     let postgres = Postgres::fresh().await;
     let (lab, rare) = stored(&postgres).await;
     let scans = "SELECT concat(seq_scan, ' ', (SELECT idx_scan > 0 FROM pg_stat_user_indexes \
-         WHERE indexrelname = 'file_posting_pkey')) FROM pg_stat_user_tables WHERE relname = 'file'";
+         WHERE indexrelname = 'file_search_idx')) FROM pg_stat_user_tables WHERE relname = 'file'";
     let client = look_behind(postgres.url()).await;
     let files = of_database(&postgres);
-    files.index_new(LATER).await.expect("indexed");
     let sequential = |texts: Vec<String>| texts.concat().split(' ').next().map(str::to_owned);
     let before = sequential(texts(&client, scans).await);
     let page = first(50);

@@ -1,1 +1,0 @@
-ALTER FUNCTION labdata.file_key(uuid, text) PARALLEL SAFE;
