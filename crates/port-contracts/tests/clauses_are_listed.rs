@@ -2,22 +2,22 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 /// Returns every Rust file below a directory.
-fn sources(directory: &Path) -> Vec<PathBuf> {
+fn sources(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
         if path.is_dir() {
-            files.extend(sources(&path));
+            files.extend(sources(&path)?);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             files.push(path);
         }
     }
-    files
+    Ok(files)
 }
 
 /// The name with which a text begins.
@@ -30,7 +30,7 @@ fn name(text: &str) -> &str {
 #[test]
 fn every_clause_is_in_the_macro_of_a_suite() {
     let (mut listed, mut clauses) = (BTreeSet::new(), BTreeSet::new());
-    for path in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+    for path in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap() {
         let text = fs::read_to_string(&path).unwrap();
         if let Some((_, rest)) = text.split_once("_contract {\n") {
             let (listing, _) = rest.split_once("\n}\n").unwrap();
