@@ -8,7 +8,7 @@
 use std::sync::LazyLock;
 
 use labdata_api::{http::shape, routes::data::write_body::WriteBody};
-use labdata_domain::{catalog::{Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition}, data::write::{Answers, LookupAnswer, Questions, check}, scalar::{DataType, KeyValue}};
+use labdata_domain::{catalog::{Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition}, data::write::{Answers, Questions, RowMatch, check}, scalar::{DataType, KeyValue}};
 use libfuzzer_sys::{Corpus, fuzz_target};
 use serde_json::Value;
 use uuid::Uuid;
@@ -38,7 +38,7 @@ fuzz_target!(|body: &[u8]| -> Corpus {
 /// How many problems there are; else how many rows of each table and points of each series would be
 /// written, and how many ids were made.
 fn plan(body: WriteBody) -> Result<(Vec<usize>, Vec<usize>, u128), usize> {
-    let checked = check(body.request, &CATALOG);
+    let checked = check(&body.request, &CATALOG);
     let answers = answers(checked.questions());
     let mut ids = 0_u128;
     let planned = checked.plan(&answers, &mut || {
@@ -72,9 +72,9 @@ fn answers(questions: &Questions) -> Answers {
             .map(|question| {
                 (0..question.len)
                     .map(|lookup| match lookup % 3 {
-                        0 => LookupAnswer::One(KeyValue::Text(lookup.to_string())),
-                        1 => LookupAnswer::None,
-                        _ => LookupAnswer::Several,
+                        0 => RowMatch::One(KeyValue::Text(lookup.to_string())),
+                        1 => RowMatch::None,
+                        _ => RowMatch::Several,
                     })
                     .collect()
             })

@@ -13,7 +13,7 @@ use labdata_domain::{
     catalog::{
         Catalog, CatalogChange, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition,
     },
-    data::write::{Answers, LookupAnswer, Rows, TableWrite, WriteRequest, cell::Cell, check},
+    data::write::{Answers, RowMatch, Rows, TableWrite, WriteRequest, cell::Cell, check},
     scalar::{DataType, KeyValue},
 };
 use serde_json::json;
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         json!({"name": "A1", "volume": "much"}),
         json!({"volume": 2}),
     ]);
-    let problems = check(wrong, &catalog).plan(&Answers::default(), &mut Uuid::nil);
+    let problems = check(&wrong, &catalog).plan(&Answers::default(), &mut Uuid::nil);
     for problem in problems.err().unwrap_or_default() {
         println!(
             "problem at {}: {}",
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // 3. A request that holds up, if the plate is there: that is asked, not looked up.
     let right = request([json!({"name": "A1", "volume": 1.5, "carrier": {"name": "plate 7"}})]);
-    let checked = check(right, &catalog);
+    let checked = check(&right, &catalog);
     for question in &checked.questions().lookups {
         println!(
             "asks for {} row(s) of \"{}\"",
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let plate = KeyValue::Text("0189c0de-0000-7000-8000-000000000007".to_owned());
     let answers = Answers {
         ids: Vec::new(),
-        lookups: vec![vec![LookupAnswer::One(plate)]],
+        lookups: vec![vec![RowMatch::One(plate)]],
     };
 
     // 4. The plan: typed columns, for whatever store carries them out.

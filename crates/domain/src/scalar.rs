@@ -93,6 +93,12 @@ impl DataType {
     pub const fn can_be_key(self) -> bool {
         matches!(self, Self::String | Self::Text | Self::Integer | Self::Uuid)
     }
+
+    /// Returns whether primary keys of this type are generated for rows that give none.
+    #[must_use]
+    pub const fn is_generated_key(self) -> bool {
+        matches!(self, Self::String | Self::Text | Self::Uuid)
+    }
 }
 
 impl fmt::Display for DataType {
@@ -137,6 +143,17 @@ impl Scalar {
             Self::Json(value) => value.clone(),
         }
     }
+
+    /// The value as a key; `None` for types that no key has.
+    #[must_use]
+    pub fn into_key(self) -> Option<KeyValue> {
+        match self {
+            Self::Text(text) => Some(KeyValue::Text(text)),
+            Self::Integer(number) => Some(KeyValue::Integer(number)),
+            Self::Uuid(id) => Some(KeyValue::Uuid(id)),
+            _ => None,
+        }
+    }
 }
 
 /// Value of a primary key.
@@ -148,6 +165,17 @@ pub enum KeyValue {
     Integer(i64),
     /// Of a `uuid` key.
     Uuid(Uuid),
+}
+
+impl KeyValue {
+    /// A generated key; `None` if keys of the type are not generated.
+    pub fn generate(data_type: DataType, new_id: &mut dyn FnMut() -> Uuid) -> Option<Self> {
+        match data_type {
+            DataType::String | DataType::Text => Some(Self::Text(new_id().to_string())),
+            DataType::Uuid => Some(Self::Uuid(new_id())),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for KeyValue {
@@ -168,6 +196,25 @@ impl From<KeyValue> for Scalar {
             KeyValue::Uuid(id) => Self::Uuid(id),
         }
     }
+}
+
+/// A value in a form that can be compared and hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ComparableValue<'v> {
+    /// Of `string` and `text`.
+    Text(&'v str),
+    /// Of `integer`.
+    Integer(i64),
+    /// Bits of a `float`; zero has one sign.
+    Float(u64),
+    /// Of `boolean`.
+    Boolean(bool),
+    /// Of `datetime`.
+    Datetime(OffsetDateTime),
+    /// Of `date`.
+    Date(Date),
+    /// Of `uuid`.
+    Uuid(Uuid),
 }
 
 /// A column of values of one type; `None` is null.
@@ -279,7 +326,76 @@ impl Values {
         }
     }
 
-    /// Returns the value at an index; `None` if it is null or out of range.
+    /// Appends a value as [`Self::push`] does, or a null.
+    pub fn push_or_null(&mut self, value: Option<Scalar>) {
+        match value {
+            Some(value) => self.push(value),
+            None => self.push_null(),
+        }
+    }
+
+    /// A column of `len` equal values.
+    #[must_use]
+    pub fn repeat(data_type: DataType, value: &Scalar, len: usize) -> Self {
+        let mut values = Self::with_capacity(data_type, len);
+        (0..len).for_each(|_| values.push(value.clone()));
+        values
+    }
+
+    /// A column of `len` nulls.
+    #[must_use]
+    pub fn nulls_of(data_type: DataType, len: usize) -> Self {
+        let mut values = Self::with_capacity(data_type, len);
+        (0..len).for_each(|_| values.push_null());
+        values
+    }
+
+    /// Indices of nulls.
+    #[must_use]
+    pub fn nulls(&self) -> Vec<usize> {
+        for_each_values!(self, vector => {
+            let values = vector.iter().enumerate();
+            values.filter(|(_, value)| value.is_none()).map(|(index, _)| index).collect()
+        })
+    }
+
+    /// Returns whether the value at an index is null or out of range.
+    #[must_use]
+    pub fn is_null(&self, index: usize) -> bool {
+        for_each_values!(self, vector => vector.get(index).is_none_or(Option::is_none))
+    }
+
+    /// The value at an index as a key; `None` if it is null, out of range or of a type that no key
+    /// has.
+    #[must_use]
+    pub fn key(&self, index: usize) -> Option<KeyValue> {
+        match self {
+            Self::Text(vector) => vector.get(index)?.clone().map(KeyValue::Text),
+            Self::Integer(vector) => vector.get(index)?.map(KeyValue::Integer),
+            Self::Uuid(vector) => vector.get(index)?.map(KeyValue::Uuid),
+            _ => None,
+        }
+    }
+
+    /// The value at an index for comparison; `None` if it is null, out of range or JSON.
+    #[must_use]
+    pub fn comparable(&self, index: usize) -> Option<ComparableValue<'_>> {
+        match self {
+            Self::Text(vector) => vector.get(index)?.as_deref().map(ComparableValue::Text),
+            Self::Integer(vector) => vector.get(index)?.map(ComparableValue::Integer),
+            // -0.0 equals 0.0, in PostgreSQL too.
+            Self::Float(vector) => vector
+                .get(index)?
+                .map(|number| ComparableValue::Float((number + 0.0).to_bits())),
+            Self::Boolean(vector) => vector.get(index)?.map(ComparableValue::Boolean),
+            Self::Datetime(vector) => vector.get(index)?.map(ComparableValue::Datetime),
+            Self::Date(vector) => vector.get(index)?.map(ComparableValue::Date),
+            Self::Uuid(vector) => vector.get(index)?.map(ComparableValue::Uuid),
+            Self::Json(_) => None,
+        }
+    }
+
+    /// The value at an index; `None` when it is null or out of range.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Scalar> {
         match self {

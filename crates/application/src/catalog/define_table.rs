@@ -10,7 +10,7 @@ use labdata_ports::catalog::DefineError;
 
 use crate::{Error, Ports};
 
-/// A table as it stands, with the catalog that its references point into.
+/// A defined table, with the catalog that its references point into.
 #[derive(Clone, Debug)]
 pub struct DefinedTable {
     /// The table.
@@ -22,8 +22,8 @@ pub struct DefinedTable {
 /// Creates or alters a table so that it is as defined. The same definition again changes nothing.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope; [`Error::Invalid`] when the definition is wrong,
-/// or what is stored forbids it.
+/// [`Error::Forbidden`] without the admin scope; [`Error::Invalid`] if the definition is wrong or
+/// stored rows break it.
 pub async fn define_table(
     ports: &Ports,
     actor: &Actor,
@@ -39,10 +39,10 @@ pub async fn define_table(
     Ok(DefinedTable { table, catalog })
 }
 
-/// What a refused definition is for the person who asked.
+/// The error of a table that was not defined or dropped.
 pub(crate) fn refusal(error: DefineError) -> Error {
     match error {
-        DefineError::Refused(text) => Error::Invalid(text),
+        DefineError::Refused(refusal) => Error::Invalid(refusal.to_string()),
         DefineError::Port(error) => error.into(),
     }
 }

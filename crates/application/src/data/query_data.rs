@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{Error, Ports};
 
-/// How much one query may take (contract §5).
+/// Limits of one query (contract §5).
 pub const LIMITS: QueryLimits = QueryLimits {
     time: Duration::from_secs(15),
     rows: 10_000,

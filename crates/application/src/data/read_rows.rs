@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::{Error, Ports};
 
-/// Whether a core table or one of the organization's is read.
+/// Kind of table to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetType {
     /// A table of the organization.
@@ -18,7 +18,7 @@ pub enum TargetType {
     CoreTable,
 }
 
-/// How many rows are expected.
+/// Number of rows expected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadMode {
     /// Exactly one.
@@ -35,11 +35,11 @@ pub struct ReadRows {
     pub target_name: String,
     /// Its kind.
     pub target_type: TargetType,
-    /// What rows must meet, all of it.
+    /// Filters that all rows must meet.
     pub filters: Map<String, Value>,
-    /// How many are expected.
+    /// Number of rows expected.
     pub mode: ReadMode,
-    /// The most rows of a page.
+    /// Maximum number of rows of a page.
     pub limit: Option<u32>,
     /// Start behind this row.
     pub after: Option<Position>,
@@ -48,9 +48,9 @@ pub struct ReadRows {
 /// Reads a page of rows.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when there is no such table,
-/// or no row in single mode; [`Error::Invalid`] for filters that do not hold, or several rows in
-/// single mode.
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] without such a table, or
+/// without a row in single mode; [`Error::Invalid`] for wrong filters, or several rows in single
+/// mode.
 pub async fn read_rows(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
     actor.require(Scope::Read)?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;

@@ -9,8 +9,7 @@ use labdata_ports::data::ReadSeriesError;
 
 use crate::{Error, Ports};
 
-/// How much one series may take: sixteen columns of 125,000 points, and some 250 bytes for each
-/// point of them.
+/// Limits of one series: sixteen columns of 125,000 points, and some 250 bytes for each point.
 pub const SERIES_LIMITS: SeriesLimits = SeriesLimits {
     values: 2_000_000,
     bytes: 32 << 20,

@@ -14,15 +14,15 @@ use labdata_ports::{
 
 use crate::{Error, Ports};
 
-/// How often a write is planned anew because the tables changed under it.
+/// Maximum number of plans of a write whose tables keep changing.
 const MAX_PLANS: usize = 10;
 
 /// The write to do.
 #[derive(Clone, Debug, Default)]
 pub struct WriteData {
-    /// Rows and series.
+    /// The rows and series.
     pub request: WriteRequest,
-    /// The execution to record it under, as the caller wrote it; else one is created.
+    /// Id of the execution to record it under; one is created if it is missing.
     pub job_execution_id: Option<String>,
     /// The job of a created execution; the default job unless given.
     pub job_name: Option<String>,
@@ -52,71 +52,32 @@ pub async fn write_data(
         api_key: actor.api_key,
         now: ports.clock.now(),
     };
-    // The tables as they were a while ago do for most writes, and save asking. What they forbid is
-    // judged again by the tables as they are.
+    // A cached snapshot suits most writes. Problems found with it are checked with a current one.
     let mut catalog = ports.catalog.recent(actor.organization).await?;
     let mut is_current = false;
-    let mut request = Some(request);
-    for attempt in 1..=MAX_PLANS {
-        // Tables rarely change under a write: only then is the request needed twice.
-        let this = if attempt == MAX_PLANS {
-            request.take()
-        } else {
-            request.clone()
-        };
-        let problems = match plan_and_apply(
-            ports,
-            actor,
-            this.unwrap_or_default(),
-            &catalog,
-            &attribution,
-        )
-        .await
-        {
+    for _ in 0..MAX_PLANS {
+        let stop = match plan_and_apply(ports, actor, &request, &catalog, &attribution).await {
             Ok(outcome) => return Ok(outcome),
-            Err(Stop::Plan(problems)) => Some(problems),
-            Err(Stop::Write(
-                WriteError::CatalogChanged | WriteError::Port(PortError::Conflict(_)),
-            )) => None,
-            Err(Stop::Write(error)) => return Err(refusal(error)),
+            Err(stop) => stop,
         };
-        if let Some(problems) = problems {
-            if is_current {
-                return Err(Error::Problems(problems));
+        let current = match stop {
+            Stop::Failed(error) => return Err(error),
+            Stop::Problems(problems) if is_current => return Err(Error::Problems(problems)),
+            Stop::Problems(problems) => {
+                let current = ports.catalog.snapshot(actor.organization).await?;
+                if current.version == catalog.version {
+                    return Err(Error::Problems(problems));
+                }
+                current
             }
-            let current = ports.catalog.snapshot(actor.organization).await?;
-            if current.version == catalog.version {
-                return Err(Error::Problems(problems));
-            }
-            catalog = current;
-        } else {
-            catalog = ports.catalog.snapshot(actor.organization).await?;
-        }
+            Stop::CatalogChanged => ports.catalog.snapshot(actor.organization).await?,
+        };
+        catalog = current;
         is_current = true;
     }
     Err(Error::Busy {
         retry_after_seconds: 1,
     })
-}
-
-fn refusal(error: WriteError) -> Error {
-    match error {
-        WriteError::Problems(problems) => Error::Problems(problems),
-        WriteError::ExecutionNotFound => Error::NotFound("job execution"),
-        WriteError::ExecutionEnded(status) => ended(&status),
-        WriteError::CatalogChanged => Error::Busy {
-            retry_after_seconds: 1,
-        },
-        WriteError::Port(error) => error.into(),
-    }
-}
-
-/// The answer to a write under an execution that takes none any more.
-fn ended(status: &str) -> Error {
-    Error::Problems(vec![Problem::at(
-        "job_execution_id",
-        format!("this execution is {status} and accepts no writes"),
-    )])
 }
 
 async fn choose_target(
@@ -134,7 +95,7 @@ async fn choose_target(
         None => actor.execution,
     };
     if let Some(id) = given {
-        // Before the rows are looked at: an unknown execution is 404 whatever the rows are.
+        // Checked before the rows: an unknown execution is 404 even if the rows have problems.
         let execution = ports.executions.get(actor.organization, id).await?;
         if !execution.state.is_open(ports.clock.now()) {
             return Err(ended(execution.state.expire(ports.clock.now()).as_str()));
@@ -153,18 +114,34 @@ async fn choose_target(
     })
 }
 
-/// Where a write stopped.
+/// Reason why a write was not applied.
 enum Stop {
-    /// By the picture of the tables that it was planned with.
-    Plan(Vec<Problem>),
-    /// By the tables themselves.
-    Write(WriteError),
+    /// The request has problems, by the snapshot that it was planned with.
+    Problems(Vec<Problem>),
+    /// The tables have changed since that snapshot.
+    CatalogChanged,
+    /// The write failed, by the current tables.
+    Failed(Error),
+}
+
+impl From<WriteError> for Stop {
+    fn from(error: WriteError) -> Self {
+        Self::Failed(match error {
+            WriteError::CatalogChanged | WriteError::Port(PortError::Conflict(_)) => {
+                return Self::CatalogChanged;
+            }
+            WriteError::Problems(problems) => Error::Problems(problems),
+            WriteError::ExecutionNotFound => Error::NotFound("job execution"),
+            WriteError::ExecutionEnded(status) => ended(&status),
+            WriteError::Port(error) => error.into(),
+        })
+    }
 }
 
 async fn plan_and_apply(
     ports: &Ports,
     actor: &Actor,
-    request: WriteRequest,
+    request: &WriteRequest,
     catalog: &Catalog,
     attribution: &Attribution,
 ) -> Result<WriteOutcome, Stop> {
@@ -173,13 +150,15 @@ async fn plan_and_apply(
         .data
         .answer(actor.organization, checked.questions())
         .await
-        .map_err(|error| Stop::Write(error.into()))?;
+        .map_err(WriteError::from)?;
     let plan = checked
         .plan(&answers, &mut || ports.ids.next_id())
-        .map_err(Stop::Plan)?;
-    ports
-        .data
-        .write(actor.organization, &plan, attribution)
-        .await
-        .map_err(Stop::Write)
+        .map_err(Stop::Problems)?;
+    let outcome = ports.data.write(actor.organization, &plan, attribution);
+    Ok(outcome.await?)
+}
+
+/// The refusal of a write under an execution that has ended.
+fn ended(status: &str) -> Error {
+    Error::Problems(vec![Problem::execution_ended(status)])
 }

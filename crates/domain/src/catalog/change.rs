@@ -1,65 +1,64 @@
-//! From a table as it stands to the table as it is asked to be.
+//! Changes that turn a table into its new definition.
 
-use super::{Catalog, Column, SemanticCategory, Table, TableDefinition};
+use super::{Catalog, CatalogRefusal, Column, SemanticCategory, Table, TableDefinition};
 
-/// How a column that stays changes.
+/// Change of an existing column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnChange {
-    /// The column as it stands.
+    /// The current column.
     pub before: Column,
-    /// The column as it shall be; same name, type and reference.
+    /// The new column; same name, type and reference.
     pub after: Column,
 }
 
-/// What has to be done to reach a definition.
+/// Change that a definition requires.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CatalogChange {
-    /// The definition is what stands.
+    /// None: the table is as defined.
     Nothing,
     /// A new table.
     Create(Table),
-    /// Changes that lose nothing. Those that stored data might contradict (a constraint that is
-    /// new) are refused by the store when it does.
+    /// Changes that lose nothing. The store refuses a new constraint that stored rows break.
     Alter(Box<Alteration>),
 }
 
-/// How a table that stands changes.
+/// Change of an existing table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alteration {
-    /// The table as it stands.
+    /// The current table.
     pub before: Table,
-    /// The table as it shall be; columns that stand keep their ids and come first.
+    /// The new table; existing columns keep their ids and come first.
     pub after: Table,
     /// New columns.
     pub added: Vec<Column>,
-    /// Columns that change.
+    /// Changed columns.
     pub changed: Vec<ColumnChange>,
-    /// Sets of columns that shall be unique from now on.
+    /// Sets of columns that become unique together.
     pub together_added: Vec<Vec<String>>,
-    /// Sets of columns that need not be unique any more.
+    /// Sets of columns that are no longer unique together.
     pub together_removed: Vec<Vec<String>>,
 }
 
-/// Why a definition cannot be reached; a sentence for the person who asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", .0.join("; "))]
-pub struct Refusal(pub Vec<String>);
-
 impl CatalogChange {
-    /// Compares a definition with what stands.
+    /// Compares a definition with the current tables.
     ///
     /// # Errors
-    /// [`Refusal`] when the definition is wrong in itself, or would lose stored data.
-    pub fn towards(definition: &TableDefinition, catalog: &Catalog) -> Result<Self, Refusal> {
-        let wanted = definition.resolve(catalog).map_err(Refusal)?;
+    /// [`CatalogRefusal::Definition`] when the definition is wrong in itself, or would lose stored data.
+    pub fn towards(
+        definition: &TableDefinition,
+        catalog: &Catalog,
+    ) -> Result<Self, CatalogRefusal> {
+        let wanted = definition
+            .resolve(catalog)
+            .map_err(CatalogRefusal::Definition)?;
         match catalog.table(&definition.name) {
             None => Ok(Self::Create(wanted)),
-            Some(standing) => alter(standing, &wanted),
+            Some(current) => alter(current, &wanted),
         }
     }
 }
 
-fn alter(before: &Table, wanted: &Table) -> Result<CatalogChange, Refusal> {
+fn alter(before: &Table, wanted: &Table) -> Result<CatalogChange, CatalogRefusal> {
     let mut refusals = Vec::new();
     if before.category != wanted.category {
         refusals.push(format!(
@@ -71,28 +70,28 @@ fn alter(before: &Table, wanted: &Table) -> Result<CatalogChange, Refusal> {
     }
     let mut columns = Vec::with_capacity(wanted.columns.len());
     let mut changed = Vec::new();
-    for standing in &before.columns {
-        let Some((_, column)) = wanted.column(&standing.name) else {
+    for current in &before.columns {
+        let Some((_, column)) = wanted.column(&current.name) else {
             refusals.push(format!(
                 "column \"{}\" is missing from the definition; leaving it out would lose what it holds",
-                standing.name
+                current.name
             ));
             continue;
         };
         let after = Column {
-            id: standing.id,
+            id: current.id,
             ..column.clone()
         };
-        refuse_column_change(standing, &after, &mut refusals);
-        if before.is_raw() && standing.is_nullable && !after.is_nullable {
+        refuse_column_change(current, &after, &mut refusals);
+        if before.is_raw() && current.is_nullable && !after.is_nullable {
             refusals.push(format!(
                 "column \"{}\" of a raw table cannot become non-nullable",
                 after.name
             ));
         }
-        if *standing != after {
+        if *current != after {
             changed.push(ColumnChange {
-                before: standing.clone(),
+                before: current.clone(),
                 after: after.clone(),
             });
         }
@@ -113,7 +112,7 @@ fn alter(before: &Table, wanted: &Table) -> Result<CatalogChange, Refusal> {
         }
     }
     if !refusals.is_empty() {
-        return Err(Refusal(refusals));
+        return Err(CatalogRefusal::Definition(refusals));
     }
     let together_added = missing_from(&wanted.unique_together, &before.unique_together);
     let together_removed = missing_from(&before.unique_together, &wanted.unique_together);
@@ -142,25 +141,25 @@ fn alter(before: &Table, wanted: &Table) -> Result<CatalogChange, Refusal> {
     })))
 }
 
-fn refuse_column_change(standing: &Column, wanted: &Column, refusals: &mut Vec<String>) {
-    let name = &standing.name;
-    if standing.data_type != wanted.data_type {
+fn refuse_column_change(current: &Column, wanted: &Column, refusals: &mut Vec<String>) {
+    let name = &current.name;
+    if current.data_type != wanted.data_type {
         refusals.push(format!(
             "column \"{name}\" is of type {} and cannot become {}",
-            standing.data_type, wanted.data_type
+            current.data_type, wanted.data_type
         ));
     }
-    if standing.references != wanted.references {
+    if current.references != wanted.references {
         refusals.push(format!(
             "column \"{name}\" cannot change what it references"
         ));
     }
-    if standing.is_primary_key != wanted.is_primary_key {
+    if current.is_primary_key != wanted.is_primary_key {
         refusals.push(format!("the primary key cannot change (column \"{name}\")"));
     }
 }
 
-/// Groups that are not among the others, whatever the order of their columns.
+/// Groups that are not in `others`, regardless of the order of their columns.
 fn missing_from(groups: &[Vec<String>], others: &[Vec<String>]) -> Vec<Vec<String>> {
     let sorted = |group: &Vec<String>| {
         let mut group = group.clone();

@@ -1,6 +1,6 @@
 //! Tables that every organization has (contract §5).
 
-use super::{Column, Origin, SemanticCategory, Table};
+use super::table::{Column, Origin, SemanticCategory, Table};
 use crate::scalar::DataType;
 
 /// The core tables: experiment, carrier, operation.

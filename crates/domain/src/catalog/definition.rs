@@ -1,4 +1,4 @@
-//! What a person asks a table to be, and whether it can be.
+//! Definitions of tables and their validation.
 
 use std::collections::HashSet;
 
@@ -6,17 +6,18 @@ use serde_json::Value;
 
 use super::{
     Catalog, Column, Name, ORDER_COLUMN, Origin, PlatformTable, SYSTEM_COLUMNS, SemanticCategory,
-    Table, core_tables::generated_key,
+    Table,
+    core_tables::{core_tables, generated_key},
 };
 use crate::{data::write::cell, scalar::DataType};
 
 /// PostgreSQL's own column names, which no table can use.
 const RESERVED_BY_POSTGRESQL: [&str; 6] = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"];
-/// The most characters of a reference's name: room for `_id` (contract §5).
+/// Maximum length of a reference's name: leaves room for `_id` (contract §5).
 const MAX_REFERENCE_LENGTH: usize = 60;
-/// The most columns of a table; PostgreSQL's own limit of 1,600 less what tuples need.
+/// Maximum number of columns: PostgreSQL's limit of 1,600 less the room that tuples need.
 const MAX_COLUMNS: usize = 500;
-/// The most characters of a description.
+/// Maximum number of characters of a description.
 const MAX_DESCRIPTION: usize = 10_000;
 
 /// A column as a person defines it.
@@ -26,17 +27,17 @@ pub struct ColumnDefinition {
     pub name: String,
     /// Its type.
     pub data_type: DataType,
-    /// What it holds.
+    /// Description.
     pub description: Option<String>,
-    /// Whether it may be null.
+    /// True if it may be null.
     pub is_nullable: bool,
-    /// Whether no two rows may have the same value.
+    /// True if no two rows may have the same value.
     pub is_unique: bool,
-    /// Whether it is the primary key, in place of the generated `id`.
+    /// True for the primary key, in place of the generated `id`.
     pub is_primary_key: bool,
-    /// The value of a created row that gives none.
+    /// Value of a created row that gives none.
     pub default: Option<Value>,
-    /// The table whose row it points at.
+    /// The referenced table.
     pub references: Option<String>,
 }
 
@@ -45,13 +46,13 @@ pub struct ColumnDefinition {
 pub struct TableDefinition {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Description.
     pub description: Option<String>,
     /// Rows or series.
     pub category: SemanticCategory,
     /// Its columns.
     pub columns: Vec<ColumnDefinition>,
-    /// Sets of columns whose values together may occur once.
+    /// Sets of columns whose values must be unique together.
     pub unique_together: Vec<Vec<String>>,
 }
 
@@ -105,9 +106,7 @@ impl TableDefinition {
         if let Err(error) = Name::parse(&self.name) {
             problems.push(error.to_string());
         }
-        let core = super::core_tables()
-            .iter()
-            .any(|table| table.name == self.name);
+        let core = core_tables().iter().any(|table| table.name == self.name);
         if core || PlatformTable::from_name(&self.name).is_some() {
             problems.push(format!(
                 "\"{}\" is the name of one of the platform's own tables; choose another",
@@ -261,7 +260,7 @@ impl TableDefinition {
             }
             SemanticCategory::Curated => match columns.iter().position(|column| column.name == "id") {
                 None => columns.insert(0, generated_key()),
-                // Spelled out as what it would be anyway.
+                // The generated key, spelled out.
                 Some(at)
                     if columns.get(at).is_some_and(|column| {
                         matches!(column.data_type, DataType::String | DataType::Text) && column.references.is_none() && column.default.is_none()
@@ -318,7 +317,7 @@ fn check_text(text: Option<&str>, what: &str, problems: &mut Vec<String>) {
     }
 }
 
-/// In SQL all columns of a table, the server's own included, need names of their own.
+/// Checks that all columns of a table, system columns included, differ in their SQL names.
 fn check_sql_names(table: &Table, problems: &mut Vec<String>) {
     let mut names: HashSet<String> = HashSet::new();
     if !table.is_raw() {

@@ -1,27 +1,23 @@
-//! An organization's tables: what they are, how they may be defined and changed.
+//! An organization's tables: definitions, changes, snapshots.
 
 mod change;
 mod core_tables;
 mod definition;
 mod name;
 mod platform_tables;
+mod refusal;
 mod snapshot;
+mod table;
 #[cfg(test)]
 mod tests;
+mod violation;
 
-pub use change::{Alteration, CatalogChange, ColumnChange, Refusal};
+pub use change::{Alteration, CatalogChange, ColumnChange};
 pub use core_tables::core_tables;
 pub use definition::{ColumnDefinition, TableDefinition};
 pub use name::{InvalidName, Name};
 pub use platform_tables::{PlatformColumn, PlatformTable};
-pub use snapshot::{Catalog, CatalogVersion, Column, Origin, SemanticCategory, Table};
-
-/// Columns that the server keeps in every curated and core table: readable, never written.
-pub const SYSTEM_COLUMNS: [(&str, crate::scalar::DataType); 3] = [
-    ("created_at", crate::scalar::DataType::Datetime),
-    ("updated_at", crate::scalar::DataType::Datetime),
-    ("created_by_execution_id", crate::scalar::DataType::Uuid),
-];
-
-/// The name of a raw table's order column, where it is an `integer` (contract §5).
-pub const ORDER_COLUMN: &str = "order";
+pub use refusal::CatalogRefusal;
+pub use snapshot::{Catalog, CatalogVersion};
+pub use table::{Column, ORDER_COLUMN, Origin, SYSTEM_COLUMNS, SemanticCategory, Table};
+pub use violation::{ViolatedKey, Violation};

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// The most characters of a name: PostgreSQL's limit of an identifier, less its terminator.
+/// Maximum length of a name: PostgreSQL's limit for identifiers, less the terminator.
 const MAX_LENGTH: usize = 63;
 
-/// A table's or column's name: `[a-z][a-z0-9_]{0,62}`. Whatever it spells, it is an identifier:
-/// adapters quote it.
+/// A table's or column's name: `[a-z][a-z0-9_]{0,62}`. It may be an SQL keyword: adapters quote
+/// names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 

@@ -1,4 +1,4 @@
-//! Tables of the platform itself that `tools/read` shows, and that nobody writes through it.
+//! Tables of the platform itself that `tools/read` shows; read only.
 
 use crate::scalar::DataType;
 

@@ -1,4 +1,12 @@
-//! What undoing an execution's writes did.
+//! Reverts: undoing the writes of an execution.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::write::{DeletedSeries, LedgerAction, LedgerEntry, RowKeys};
+use crate::scalar::KeyValue;
+
+/// Maximum number of ids that name the blocking rows of a table.
+const MAX_NAMED_IDS: usize = 5;
 
 /// The result of a revert (contract §7).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,29 +17,143 @@ pub struct RevertReport {
     pub raws_deleted_count: u64,
     /// Created rows that no longer existed.
     pub skipped_count: u64,
-    /// What could not be undone, one sentence each.
+    /// Changes that could not be undone, and surprises, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Rows of other executions that keep a revert from deleting what they reference.
+/// Facts of a revert, found by the store that deleted the created rows.
+#[derive(Clone, Debug, Default)]
+pub struct RevertFacts {
+    /// Ledger entries of the execution that no earlier revert took.
+    pub ledger: Vec<LedgerEntry>,
+    /// Created rows that still existed, all of them deleted now.
+    pub rows: RowKeys,
+    /// Number of these rows that another execution had updated, by table.
+    pub updated_by_others: BTreeMap<String, u64>,
+    /// Series deleted with these rows, by raw table.
+    pub series: BTreeMap<String, DeletedSeries>,
+}
+
+impl RevertReport {
+    /// The report for these facts.
+    #[must_use]
+    pub fn new(facts: &RevertFacts) -> Self {
+        let deleted = |table: &str| facts.rows.get(table).map_or(0, |keys| length(keys.len()));
+        let mut created: BTreeMap<&str, u64> = BTreeMap::new();
+        for entry in &facts.ledger {
+            if entry.action == LedgerAction::Created {
+                *created.entry(&entry.table).or_default() += entry.count;
+            }
+        }
+        let skipped = created
+            .into_iter()
+            .map(|(table, count)| count.saturating_sub(deleted(table)));
+        let updated = facts
+            .updated_by_others
+            .iter()
+            .filter(|(_, rows)| **rows > 0);
+        let updated = updated.map(|(table, rows)| {
+            format!("{rows} rows of \"{table}\" were deleted although another execution had changed them since")
+        });
+        let series = facts.series.iter();
+        let series = series.filter(|(_, series)| series.of_others > 0);
+        let series = series.map(|(table, series)| {
+            format!(
+                "{} series of \"{table}\" that another execution wrote were deleted with their rows",
+                series.of_others
+            )
+        });
+        Self {
+            deleted_count: facts.rows.keys().map(|table| deleted(table)).sum(),
+            raws_deleted_count: facts.series.values().map(|series| series.points).sum(),
+            skipped_count: skipped.sum(),
+            warnings: not_undone(facts).chain(updated).chain(series).collect(),
+        }
+    }
+}
+
+fn length(len: usize) -> u64 {
+    u64::try_from(len).unwrap_or(u64::MAX)
+}
+
+/// Warnings of changes to rows and series that the execution had not created.
+fn not_undone(facts: &RevertFacts) -> impl Iterator<Item = String> {
+    let texts = |keys: &std::collections::BTreeSet<KeyValue>| -> HashSet<String> {
+        keys.iter().map(ToString::to_string).collect()
+    };
+    let created: BTreeMap<&str, HashSet<String>> = facts
+        .rows
+        .iter()
+        .map(|(table, keys)| (table.as_str(), texts(keys)))
+        .collect();
+    let is_created = |id: &String| created.values().any(|keys| keys.contains(id));
+    let mut sums: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
+    for entry in &facts.ledger {
+        let ids = entry.ids.iter();
+        let (what, count) = match entry.action {
+            LedgerAction::Created => continue,
+            LedgerAction::Updated => {
+                let own = created.get(entry.table.as_str());
+                let others = ids.filter(|id| own.is_none_or(|keys| !keys.contains(*id)));
+                ("updated rows", length(others.count()))
+            }
+            LedgerAction::Deleted => ("deleted rows", entry.count),
+            LedgerAction::PointsDeleted => ("points deleted with their rows", entry.count),
+            LedgerAction::SeriesWritten => {
+                let others = ids.filter(|id| !is_created(id));
+                (
+                    "series written to rows that existed before",
+                    length(others.count()),
+                )
+            }
+            LedgerAction::SeriesReplaced => {
+                let others = ids.filter(|id| !is_created(id));
+                ("replaced series", length(others.count()))
+            }
+        };
+        *sums.entry((entry.table.clone(), what)).or_default() += count;
+    }
+    sums.into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|((table, what), count)| format!("not undone: {count} {what} of \"{table}\""))
+}
+
+/// Rows of other executions that keep a revert from deleting the rows that they reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocker {
     /// The table whose rows reference created rows.
     pub table: String,
-    /// How many.
+    /// Number of these rows.
     pub count: u64,
-    /// Ids of some of them.
+    /// Ids of the first of them.
     pub ids: Vec<String>,
 }
 
 impl Blocker {
+    /// The blockers that these rows are, per table.
+    #[must_use]
+    pub fn of_rows(rows: &RowKeys) -> Vec<Self> {
+        let blockers = rows.iter().filter(|(_, keys)| !keys.is_empty());
+        blockers
+            .map(|(table, keys)| Self {
+                table: table.clone(),
+                count: length(keys.len()),
+                ids: keys
+                    .iter()
+                    .take(MAX_NAMED_IDS)
+                    .map(ToString::to_string)
+                    .collect(),
+            })
+            .collect()
+    }
+
     /// A sentence for the person who reverts.
     #[must_use]
     pub fn describe(blockers: &[Self]) -> String {
         let rows: Vec<String> = blockers
             .iter()
             .map(|blocker| {
-                let more = if blocker.count > blocker.ids.len().try_into().unwrap_or(u64::MAX) {
+                let more = if blocker.count > length(blocker.ids.len()) {
                     ", …"
                 } else {
                     ""
@@ -68,5 +190,104 @@ mod tests {
         ]);
         let listed = "2 of \"measurement\" (a, b); 7 of \"curve\" (c, …)";
         assert!(text.contains(listed), "{text}");
+    }
+
+    fn keys(table: &str, keys: &[&str]) -> (String, std::collections::BTreeSet<KeyValue>) {
+        let keys = keys.iter().map(|key| KeyValue::Text((*key).to_owned()));
+        (table.to_owned(), keys.collect())
+    }
+
+    fn entry(table: &str, action: LedgerAction, count: u64, ids: &[&str]) -> LedgerEntry {
+        LedgerEntry {
+            table: table.to_owned(),
+            action,
+            count,
+            ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn created_rows_that_are_gone_count_as_skipped_per_table() {
+        let facts = RevertFacts {
+            ledger: vec![
+                entry("sample", LedgerAction::Created, 2, &[]),
+                entry("sample", LedgerAction::Created, 3, &[]),
+                entry("carrier", LedgerAction::Created, 1, &[]),
+            ],
+            rows: RowKeys::from([keys("sample", &["a", "b"]), keys("carrier", &["p"])]),
+            ..RevertFacts::default()
+        };
+        let report = RevertReport::new(&facts);
+        assert_eq!((report.deleted_count, report.skipped_count), (3, 3));
+        assert_eq!(report.warnings, Vec::<String>::new());
+    }
+
+    #[test]
+    fn changes_to_rows_that_the_execution_did_not_create_are_not_undone() {
+        let facts = RevertFacts {
+            ledger: vec![
+                entry("sample", LedgerAction::Created, 1, &[]),
+                entry("sample", LedgerAction::Updated, 3, &["a", "x", "y"]),
+                entry("carrier", LedgerAction::Updated, 1, &["a"]),
+                entry("sample", LedgerAction::Deleted, 2, &["d", "e"]),
+                entry("curve", LedgerAction::PointsDeleted, 7, &[]),
+                entry("curve", LedgerAction::SeriesWritten, 20, &["a", "x"]),
+                entry("curve", LedgerAction::SeriesReplaced, 10, &["x"]),
+                entry("trace", LedgerAction::SeriesWritten, 5, &["a"]),
+            ],
+            rows: RowKeys::from([keys("sample", &["a"])]),
+            ..RevertFacts::default()
+        };
+        assert_eq!(
+            RevertReport::new(&facts).warnings,
+            [
+                "not undone: 1 updated rows of \"carrier\"",
+                "not undone: 7 points deleted with their rows of \"curve\"",
+                "not undone: 1 replaced series of \"curve\"",
+                "not undone: 1 series written to rows that existed before of \"curve\"",
+                "not undone: 2 deleted rows of \"sample\"",
+                "not undone: 2 updated rows of \"sample\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn work_of_others_that_goes_with_the_rows_is_a_warning() {
+        let series = |points, of_others| DeletedSeries { points, of_others };
+        let facts = RevertFacts {
+            rows: RowKeys::from([keys("sample", &["a"])]),
+            updated_by_others: BTreeMap::from([
+                ("carrier".to_owned(), 0),
+                ("sample".to_owned(), 1),
+            ]),
+            series: BTreeMap::from([
+                ("curve".to_owned(), series(8, 2)),
+                ("trace".to_owned(), series(4, 0)),
+            ]),
+            ..RevertFacts::default()
+        };
+        let report = RevertReport::new(&facts);
+        assert_eq!(report.raws_deleted_count, 12);
+        assert_eq!(
+            report.warnings,
+            [
+                "1 rows of \"sample\" were deleted although another execution had changed them since",
+                "2 series of \"curve\" that another execution wrote were deleted with their rows",
+            ]
+        );
+    }
+
+    #[test]
+    fn blockers_name_at_most_five_rows_per_table() {
+        let rows = RowKeys::from([
+            keys("aliquot", &["1", "2", "3", "4", "5", "6"]),
+            keys("remark", &["r"]),
+            keys("step", &[]),
+        ]);
+        assert_eq!(
+            Blocker::describe(&Blocker::of_rows(&rows)),
+            "rows written by other executions reference rows that this one created: \
+             6 of \"aliquot\" (1, 2, 3, 4, 5, …); 1 of \"remark\" (r); delete or revert those first"
+        );
     }
 }

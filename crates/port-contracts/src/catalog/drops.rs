@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 use labdata_domain::{
-    catalog::{TableDefinition, core_tables},
+    catalog::{CatalogRefusal, TableDefinition, core_tables},
     scalar::DataType,
 };
 use labdata_ports::{PortError, catalog::DefineError};
@@ -69,7 +69,7 @@ pub async fn a_table_with_rows_is_dropped_by_force_only<H: DataHarness>(harness:
         .catalog
         .drop_table(lab.organization, "sample", false)
         .await;
-    assert_refused(refused, "sample");
+    assert_refused(refused, &CatalogRefusal::NotEmpty("sample".to_owned()));
     assert_eq!(lab.count("sample").await, 1);
     lab.catalog
         .drop_table(lab.organization, "sample", true)
@@ -88,7 +88,7 @@ pub async fn a_raw_table_with_points_is_dropped_by_force_only<H: DataHarness>(ha
         .catalog
         .drop_table(lab.organization, "curve", false)
         .await;
-    assert_refused(refused, "curve");
+    assert_refused(refused, &CatalogRefusal::NotEmpty("curve".to_owned()));
     lab.catalog
         .drop_table(lab.organization, "curve", true)
         .await
@@ -99,12 +99,16 @@ pub async fn a_raw_table_with_points_is_dropped_by_force_only<H: DataHarness>(ha
 /// A table that another one references stays, empty or not; one that references itself may go.
 pub async fn a_referenced_table_is_not_dropped<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
+    let expected = CatalogRefusal::Referenced {
+        table: "sample".to_owned(),
+        by: vec!["measurement".to_owned(), "curve".to_owned()],
+    };
     for force in [false, true] {
         let refused = lab
             .catalog
             .drop_table(lab.organization, "sample", force)
             .await;
-        assert_refused(refused, "sample");
+        assert_refused(refused, &expected);
     }
     assert!(lab.tables().await.table("sample").is_some());
     lab.define(&curated("step", vec![reference("step")]))
@@ -120,12 +124,11 @@ pub async fn a_referenced_table_is_not_dropped<H: DataHarness>(harness: &H) {
 pub async fn a_core_table_is_not_dropped<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
     for force in [false, true] {
-        assert!(
-            lab.catalog
-                .drop_table(lab.organization, "operation", force)
-                .await
-                .is_err()
-        );
+        let refused = lab
+            .catalog
+            .drop_table(lab.organization, "operation", force)
+            .await;
+        assert_refused(refused, &CatalogRefusal::CoreTable("operation".to_owned()));
     }
     lab.insert("operation", json!([{"name": "incubate"}])).await;
 }

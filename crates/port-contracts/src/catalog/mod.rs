@@ -7,7 +7,10 @@ pub mod drops;
 use std::sync::Arc;
 
 use labdata_domain::{
-    catalog::{ColumnDefinition, Table, TableDefinition, core_tables},
+    catalog::{
+        CatalogChange, CatalogRefusal, ColumnDefinition, Table, TableDefinition, Violation,
+        core_tables,
+    },
     scalar::DataType,
 };
 use labdata_ports::catalog::DefineError;
@@ -17,7 +20,10 @@ use crate::{
     catalog::definitions::{
         column, curated, curve, key, measurement, raw, reference, required, sample, unique,
     },
-    data::lab::{DataHarness, Lab, assert_problems, insert, request, series},
+    data::lab::{
+        DataHarness, Lab, assert_problems, assert_problems_are, insert, repeated, request, series,
+        violated_key,
+    },
 };
 
 /// Makes one test of each clause of [`crate::catalog`] and [`crate::catalog::drops`].
@@ -44,12 +50,23 @@ macro_rules! catalog_contract {
     };
 }
 
-/// Fails unless the definition was refused with a text that contains the given words.
+/// Fails unless the call was refused with exactly this refusal.
 #[track_caller]
-pub(crate) fn assert_refused<T: std::fmt::Debug>(result: Result<T, DefineError>, about: &str) {
+pub(crate) fn assert_refused<T: std::fmt::Debug>(
+    result: Result<T, DefineError>,
+    expected: &CatalogRefusal,
+) {
     match result {
-        Err(DefineError::Refused(text)) => assert!(text.contains(about), "{text}"),
+        Err(DefineError::Refused(refusal)) => assert_eq!(refusal, *expected),
         other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+/// A column without a value that needs one.
+fn null(table: &str, column: &str) -> Violation {
+    Violation::Null {
+        table: table.to_owned(),
+        column: column.to_owned(),
     }
 }
 
@@ -72,10 +89,26 @@ pub(crate) fn with(
     definition
 }
 
-/// Fails unless a definition is refused and changes nothing.
+/// Fails unless the domain refuses a definition for a reason that names what it is about, the store
+/// answers with that refusal, and nothing changes.
 async fn assert_unchanged_by(lab: &Lab, definition: &TableDefinition, about: &str) {
+    let refusal = CatalogChange::towards(definition, &*lab.tables().await).unwrap_err();
+    assert!(refusal.to_string().contains(about), "{refusal}");
+    assert_refused_unchanged(lab, definition, &refusal).await;
+}
+
+/// Fails unless a definition is refused because stored rows violate it, and nothing changes.
+async fn assert_violated_by(lab: &Lab, definition: &TableDefinition, violation: Violation) {
+    assert_refused_unchanged(lab, definition, &CatalogRefusal::Violation(violation)).await;
+}
+
+async fn assert_refused_unchanged(
+    lab: &Lab,
+    definition: &TableDefinition,
+    expected: &CatalogRefusal,
+) {
     let before = lab.tables().await;
-    assert_refused(lab.define(definition).await, about);
+    assert_refused(lab.define(definition).await, expected);
     let after = lab.tables().await;
     assert_eq!(before.version, after.version);
     assert_eq!(
@@ -254,10 +287,10 @@ pub async fn a_new_column_with_a_default_fills_stored_rows<H: DataHarness>(harne
 pub async fn a_new_required_column_needs_an_empty_table<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     lab.insert("sample", json!([{"name": "a"}])).await;
-    assert_unchanged_by(
+    assert_violated_by(
         &lab,
         &with(sample(), vec![required("ph", DataType::Float)]),
-        "ph",
+        null("sample", "ph"),
     )
     .await;
     lab.define(&with(
@@ -285,7 +318,7 @@ pub async fn a_column_with_nulls_cannot_become_required<H: DataHarness>(harness:
         columns.for_each(|column| column.is_nullable = false);
         definition
     };
-    assert_unchanged_by(&lab, &with_required("volume"), "volume").await;
+    assert_violated_by(&lab, &with_required("volume"), null("sample", "volume")).await;
     lab.define(&with_required("note")).await.unwrap();
     let refused = lab
         .write(request([insert("sample", json!([{"name": "c"}]))], []))
@@ -312,15 +345,17 @@ pub async fn a_column_that_repeats_values_cannot_become_unique<H: DataHarness>(h
         columns.for_each(|column| column.is_unique = true);
         definition
     };
-    assert_unchanged_by(&lab, &with_unique("volume"), "volume").await;
+    let key = violated_key("sample", "sample_volume_key", "volume", "1");
+    assert_violated_by(&lab, &with_unique("volume"), Violation::Repeated(key)).await;
     // Null equals nothing, so it may repeat.
     lab.define(&with_unique("note")).await.unwrap();
-    assert_problems(
+    assert_problems_are(
         lab.write(request(
             [insert("sample", json!([{"name": "e", "note": "x"}]))],
             [],
         ))
         .await,
+        &[repeated("sample", "sample_note_key", "note", "x")],
     );
 }
 
@@ -340,11 +375,21 @@ pub async fn a_group_of_columns_that_repeats_cannot_become_unique<H: DataHarness
     let twice = lab
         .insert("measurement", json!([{"sample": a, "value": 2}]))
         .await;
-    assert_unchanged_by(&lab, &grouped, "value").await;
+    let (constraint, columns) = ("measurement_sample_id_value_key", "sample_id, value");
+    let key = violated_key("measurement", constraint, columns, &format!("{a}, 2"));
+    assert_violated_by(&lab, &grouped, Violation::Repeated(key)).await;
     lab.revert(twice).await.unwrap();
     lab.define(&grouped).await.unwrap();
     let again = json!([{"sample": a, "value": 2}]);
-    assert_problems(lab.write(request([insert("measurement", again)], [])).await);
+    assert_problems_are(
+        lab.write(request([insert("measurement", again)], [])).await,
+        &[repeated(
+            "measurement",
+            constraint,
+            columns,
+            &format!("{a}, 2"),
+        )],
+    );
     lab.insert("measurement", json!([{"sample": b, "value": 2}]))
         .await;
 }

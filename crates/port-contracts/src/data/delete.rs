@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use labdata_domain::data::write::{TableOutcome, TableWrite};
+use labdata_domain::data::write::{Problem, TableOutcome, TableWrite};
 use serde_json::json;
 
 use crate::{
     catalog::definitions::{curated, reference},
     data::{
-        lab::{DataHarness, Lab, assert_problems, request, series},
+        lab::{DataHarness, Lab, assert_problems, assert_problems_are, request, series},
         modify::{by, delete, ids, lab_with_samples, update, upsert, write},
     },
 };
@@ -31,9 +31,7 @@ macro_rules! data_delete_contract {
 
 /// Number of points and rows deleted by cascade.
 fn cascaded(outcome: &TableOutcome) -> BTreeMap<String, u64> {
-    let mut counts = outcome.cascade_deleted.clone().unwrap_or_default();
-    counts.retain(|_, count| *count > 0);
-    counts
+    outcome.cascade_deleted.clone().unwrap()
 }
 
 /// Deleted rows are removed with their points, which are counted; ids are in input order.
@@ -65,13 +63,38 @@ pub async fn a_delete_takes_the_rows_and_their_points<H: DataHarness>(harness: &
 /// Without cascade, a row that others reference is not deleted.
 pub async fn a_referenced_row_is_not_deleted<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
-    lab.insert("measurement", json!([{"sample": "b"}])).await;
-    let rows = json!([{"id": "a"}, {"id": "b"}]);
-    assert_problems(lab.write(request([delete("sample", rows)], [])).await);
+    lab.define(&curated(
+        "step",
+        vec![reference("sample"), reference("step")],
+    ))
+    .await
+    .unwrap();
+    lab.insert("measurement", json!([{"sample": "b"}, {"sample": "b"}]))
+        .await;
+    lab.insert("step", json!([{"sample": "c"}, {"sample": "b"}]))
+        .await;
+    let rows = json!([{"id": "a"}, {"id": "b"}, {"id": "c"}]);
+    let expected = [
+        (1, "\"b\" is referenced by 2 rows of \"measurement\""),
+        (1, "\"b\" is referenced by 1 row of \"step\""),
+        (2, "\"c\" is referenced by 1 row of \"step\""),
+    ]
+    .map(|(row, text)| {
+        Problem::at(
+            format!("tables[0].rows[{row}]"),
+            format!("{text}; delete them first, or set cascade"),
+        )
+    });
+    assert_problems_are(
+        lab.write(request([delete("sample", rows)], [])).await,
+        &expected,
+    );
     assert_eq!(
         (lab.count("sample").await, lab.count("measurement").await),
-        (3, 1)
+        (3, 2)
     );
+    let unreferenced = write(&lab, delete("sample", json!([{"id": "a"}]))).await;
+    assert_eq!(unreferenced.cascade_deleted, None);
 }
 
 /// With cascade, rows that reference the deleted ones go as well, and what references those.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use labdata_domain::{
-    catalog::{Catalog, Table, TableDefinition},
+    catalog::{Catalog, Table, TableDefinition, ViolatedKey, Violation},
     data::{
         read::{ReadPlan, ReadTarget, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
         revert::RevertReport,
@@ -131,7 +131,7 @@ impl Lab {
     /// Plans a request as the use case does.
     pub async fn plan(&self, request: WriteRequest) -> Result<WritePlan, Vec<Problem>> {
         let catalog = self.tables().await;
-        let checked = check(request, &catalog);
+        let checked = check(&request, &catalog);
         let answers = self
             .data
             .answer(self.organization, checked.questions())
@@ -372,5 +372,34 @@ pub fn assert_problems(result: Result<WriteOutcome, WriteError>) -> Vec<Problem>
             problems
         }
         other => panic!("expected problems, got {other:?}"),
+    }
+}
+
+/// Fails unless a write was refused with exactly these problems.
+#[track_caller]
+pub fn assert_problems_are(result: Result<WriteOutcome, WriteError>, expected: &[Problem]) {
+    assert_eq!(assert_problems(result), expected);
+}
+
+/// The problem of values that must be unique and occur twice.
+#[must_use]
+pub fn repeated(table: &str, constraint: &str, columns: &str, values: &str) -> Problem {
+    Violation::Repeated(violated_key(table, constraint, columns, values)).into()
+}
+
+/// The problem of a reference that would point at no row.
+#[must_use]
+pub fn dangling(table: &str, constraint: &str, columns: &str, values: &str) -> Problem {
+    Violation::Dangling(violated_key(table, constraint, columns, values)).into()
+}
+
+/// A key constraint with the values that break it.
+#[must_use]
+pub fn violated_key(table: &str, constraint: &str, columns: &str, values: &str) -> ViolatedKey {
+    ViolatedKey {
+        table: table.to_owned(),
+        constraint: constraint.to_owned(),
+        columns: columns.to_owned(),
+        values: values.to_owned(),
     }
 }

@@ -1,17 +1,17 @@
 //! Contract of [`labdata_ports::data::DataStore`]: updates and upserts.
 
 use labdata_domain::{
-    data::write::{Mode, OnMatch, TableOutcome, TableWrite},
+    data::write::{Mode, OnMatch, Problem, TableOutcome, TableWrite},
     scalar::DataType,
     timestamp,
 };
 use serde_json::{Value, json};
 
 use crate::{
-    catalog::definitions::column,
+    catalog::definitions::{column, curated, reference, required},
     data::lab::{
-        DataHarness, Lab, assert_problems, insert, labelled_sample, request, series, table_write,
-        writing_time,
+        DataHarness, Lab, assert_problems_are, insert, labelled_sample, repeated, request, series,
+        table_write, writing_time,
     },
     given::at,
 };
@@ -26,6 +26,7 @@ macro_rules! data_modify_contract {
             an_update_notes_its_time_only,
             a_row_that_matches_none_is_a_problem,
             a_row_that_matches_several_is_a_problem,
+            rows_that_match_one_row_are_a_problem,
             a_primary_key_cannot_be_changed,
             a_value_that_becomes_repeated_is_a_problem,
             an_upsert_updates_what_matches_and_creates_the_rest,
@@ -78,16 +79,16 @@ pub(crate) async fn write(lab: &Lab, write: TableWrite) -> TableOutcome {
         .remove(0)
 }
 
-/// Fails unless a table write has problems, the first at that path, and leaves samples alone.
-async fn assert_refused(lab: &Lab, write: TableWrite, path: Option<&str>) {
+/// Fails unless a table write is refused with exactly these problems and leaves samples alone.
+async fn assert_refused(lab: &Lab, write: TableWrite, expected: &[Problem]) {
     let before = lab.find("sample", json!({})).await;
-    let problems = assert_problems(lab.write(request([write], [])).await);
-    assert_eq!(
-        problems.first().unwrap().path.as_deref(),
-        path,
-        "{problems:?}"
-    );
+    assert_problems_are(lab.write(request([write], [])).await, expected);
     assert_eq!(lab.find("sample", json!({})).await, before);
+}
+
+/// A problem at a row of the first table write.
+fn at_row(row: usize, message: &str) -> Problem {
+    Problem::at(format!("tables[0].rows[{row}]"), message)
 }
 
 pub(crate) fn ids(outcome: &TableOutcome) -> Vec<String> {
@@ -182,21 +183,55 @@ pub async fn an_update_notes_its_time_only<H: DataHarness>(harness: &H) {
 pub async fn a_row_that_matches_none_is_a_problem<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let rows = json!([{"id": "a", "volume": 7}, {"id": "z", "volume": 7}]);
-    assert_refused(&lab, update("sample", rows), Some("tables[0].rows[1]")).await;
-    let rows = json!([{"id": "a"}, {"id": "b"}, {"id": "A"}]);
-    assert_refused(&lab, delete("sample", rows), Some("tables[0].rows[2]")).await;
+    let no_row = "the key matches no row of \"sample\"";
+    assert_refused(&lab, update("sample", rows), &[at_row(1, no_row)]).await;
+    let rows = json!([{"id": "B"}, {"id": "b"}, {"id": "A"}]);
+    let expected = [at_row(0, no_row), at_row(2, no_row)];
+    assert_refused(&lab, delete("sample", rows), &expected).await;
 }
 
 /// A row that matches several is a problem at that row, in every mode that matches.
 pub async fn a_row_that_matches_several_is_a_problem<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let rows = json!([{"volume": 3, "note": "y"}, {"volume": 1, "note": "y"}]);
-    let path = Some("tables[0].rows[1]");
-    assert_refused(&lab, by(&["volume"], update("sample", rows.clone())), path).await;
+    let expected = [at_row(1, "the key matches several rows of \"sample\"")];
+    assert_refused(&lab, by(&["volume"], update("sample", rows)), &expected).await;
     let named = json!([{"volume": 3, "name": "c"}, {"volume": 1, "name": "n"}]);
-    assert_refused(&lab, by(&["volume"], upsert("sample", named)), path).await;
+    assert_refused(&lab, by(&["volume"], upsert("sample", named)), &expected).await;
     let rows = json!([{"volume": 3}, {"volume": 1}]);
-    assert_refused(&lab, by(&["volume"], delete("sample", rows)), path).await;
+    assert_refused(&lab, by(&["volume"], delete("sample", rows)), &expected).await;
+}
+
+/// Two rows of a table write that match one stored row: a problem at the second.
+pub async fn rows_that_match_one_row_are_a_problem<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let named = |mode| {
+        by(
+            &["name"],
+            table_write(mode, "sample", json!([{"_ref": "it", "name": "a"}])),
+        )
+    };
+    lab.define(&curated("owner", vec![reference("sample")]))
+        .await
+        .unwrap();
+    lab.insert("owner", json!([{"id": "o", "sample": "a"}]))
+        .await;
+    let owners = by(
+        &["sample"],
+        table_write(
+            Mode::Update,
+            "owner",
+            json!([{"sample": "a"}, {"sample": "@it"}]),
+        ),
+    );
+    let expected = Problem::at(
+        "tables[1].rows[1]",
+        "matches the same row of \"owner\" as rows[0]",
+    );
+    assert_problems_are(
+        lab.write(request([named(Mode::Upsert), owners], [])).await,
+        &[expected],
+    );
 }
 
 /// A row that is matched by another key may repeat its primary key, but not change it.
@@ -215,16 +250,11 @@ pub async fn a_primary_key_cannot_be_changed<H: DataHarness>(harness: &H) {
         by(&["name"], update("sample", rows.clone())),
         by(&["name"], upsert("sample", rows)),
     ] {
-        let problems = assert_problems(lab.write(request([changed], [])).await);
-        assert!(
-            problems
-                .first()
-                .unwrap()
-                .path
-                .as_ref()
-                .unwrap()
-                .starts_with("tables[0].rows[0]")
+        let problem = Problem::at(
+            "tables[0].rows[0].id",
+            "the row that matches has the key \"a\", which cannot be changed",
         );
+        assert_refused(&lab, changed, &[problem]).await;
     }
     assert_eq!(lab.column("sample", "id").await, ["a", "b", "c"]);
 }
@@ -235,7 +265,7 @@ pub async fn a_value_that_becomes_repeated_is_a_problem<H: DataHarness>(harness:
     assert_refused(
         &lab,
         update("sample", json!([{"id": "a", "name": "b"}])),
-        None,
+        &[repeated("sample", "sample_name_key", "name", "b")],
     )
     .await;
 }
@@ -264,7 +294,23 @@ pub async fn an_upsert_cannot_create_an_incomplete_row<H: DataHarness>(harness: 
     let lab = lab_with_samples(harness).await;
     write(&lab, upsert("sample", json!([{"id": "a", "volume": 6}]))).await;
     let rows = json!([{"id": "b", "volume": 6}, {"id": "z", "volume": 6}]);
-    assert_refused(&lab, upsert("sample", rows), Some("tables[0].rows[1]")).await;
+    let missing = |name: &str| {
+        let text = "matches no row, and cannot be created: the required column";
+        at_row(1, &format!("{text} \"{name}\" is missing"))
+    };
+    assert_refused(&lab, upsert("sample", rows), &[missing("name")]).await;
+    let two = vec![
+        required("unit", DataType::String),
+        required("ph", DataType::Float),
+    ];
+    lab.define(&curated("buffer", two)).await.unwrap();
+    let rows = json!([{"id": "x", "unit": "ml", "ph": 7}, {"id": "y"}]);
+    assert_refused(
+        &lab,
+        upsert("buffer", rows),
+        &[missing("unit"), missing("ph")],
+    )
+    .await;
 }
 
 /// A label of an upserted row stands for the row that it matched or became, in later rows,

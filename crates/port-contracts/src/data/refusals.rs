@@ -7,7 +7,8 @@ use serde_json::json;
 use crate::{
     catalog::definitions::{column, curated, sample},
     data::lab::{
-        DataHarness, Lab, assert_problems, insert, labelled_sample, request, writing_time,
+        DataHarness, Lab, assert_problems, assert_problems_are, dangling, insert, labelled_sample,
+        repeated, request, writing_time,
     },
     given::at,
     paging::ALL,
@@ -43,7 +44,7 @@ pub(crate) async fn assert_nothing_written(lab: &Lab) {
     assert_eq!(executions.items, []);
 }
 
-/// A duplicate of a unique value is a problem without path that names table and value.
+/// A duplicate of a unique value is one problem without path that names table, constraint and value.
 pub async fn a_repeated_value_is_a_problem_of_the_request<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     lab.insert("sample", json!([{"name": "taken name"}])).await;
@@ -52,12 +53,9 @@ pub async fn a_repeated_value_is_a_problem_of_the_request<H: DataHarness>(harnes
         json!([{"name": "twice"}, {"name": "twice"}]),
     ] {
         let value = rows[0]["name"].as_str().unwrap().to_owned();
-        let problems = assert_problems(lab.write(request([insert("sample", rows)], [])).await);
-        let problem = problems.first().unwrap();
-        assert_eq!(problem.path, None);
-        assert!(
-            problem.message.contains("sample") && problem.message.contains(&value),
-            "{problem:?}"
+        assert_problems_are(
+            lab.write(request([insert("sample", rows)], [])).await,
+            &[repeated("sample", "sample_name_key", "name", &value)],
         );
     }
     assert_eq!(lab.count("sample").await, 1);
@@ -84,7 +82,15 @@ pub async fn a_repeated_group_of_values_is_a_problem<H: DataHarness>(harness: &H
         "well",
         json!([{"plate": "q", "place": 2}, {"plate": "p", "place": 2}]),
     );
-    assert_problems(lab.write(request([again], [])).await);
+    assert_problems_are(
+        lab.write(request([again], [])).await,
+        &[repeated(
+            "well",
+            "well_plate_place_key",
+            "plate, place",
+            "p, 2",
+        )],
+    );
     assert_eq!(lab.count("well").await, 5);
 }
 
@@ -94,7 +100,10 @@ pub async fn a_repeated_key_is_a_problem<H: DataHarness>(harness: &H) {
     lab.insert("sample", json!([{"id": "s1", "name": "a"}]))
         .await;
     let again = insert("sample", json!([{"id": "s1", "name": "b"}]));
-    assert_problems(lab.write(request([again], [])).await);
+    assert_problems_are(
+        lab.write(request([again], [])).await,
+        &[repeated("sample", "sample_pkey", "id", "s1")],
+    );
     assert_eq!(lab.column("sample", "name").await, ["a"]);
 }
 
@@ -113,7 +122,15 @@ pub async fn a_reference_to_a_row_that_went_is_a_problem<H: DataHarness>(harness
         .unwrap();
     lab.revert(execution).await.unwrap();
     let target = Lab::new_execution("some job");
-    assert_problems(lab.apply(&plan, target, writing_time()).await);
+    assert_problems_are(
+        lab.apply(&plan, target, writing_time()).await,
+        &[dangling(
+            "measurement",
+            "measurement_sample_id_fkey",
+            "sample_id",
+            "s1",
+        )],
+    );
     assert_eq!(lab.count("measurement").await, 0);
 }
 

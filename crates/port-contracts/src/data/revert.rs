@@ -3,7 +3,7 @@
 use labdata_domain::{
     catalog::TableDefinition,
     data::{
-        revert::RevertReport,
+        revert::{Blocker, RevertReport},
         write::{Mode, TableWrite},
     },
     executions::FinalStatus,
@@ -201,14 +201,12 @@ pub async fn rows_of_other_executions_that_reference_block<H: DataHarness>(harne
         .await;
     match lab.revert(execution).await {
         Err(RevertError::Blocked(blockers)) => {
-            let blocker = blockers.first().unwrap();
-            assert_eq!(
-                (blockers.len(), blocker.table.as_str(), blocker.count),
-                (1, "measurement", 2)
-            );
-            assert!(
-                blocker.ids.iter().all(|id| id == "m1" || id == "m2") && !blocker.ids.is_empty()
-            );
+            let expected = Blocker {
+                table: "measurement".to_owned(),
+                count: 2,
+                ids: vec!["m1".to_owned(), "m2".to_owned()],
+            };
+            assert_eq!(blockers, [expected]);
         }
         result => panic!("expected a blocker, got {result:?}"),
     }
@@ -234,8 +232,10 @@ pub async fn points_of_another_execution_go_with_a_warning<H: DataHarness>(harne
     .await;
     let report = lab.revert(execution).await.unwrap();
     assert_eq!(counts(&report), (1, 2, 0));
-    assert_eq!(report.warnings.len(), 1);
-    assert!(report.warnings.first().unwrap().contains("curve"));
+    assert_eq!(
+        report.warnings,
+        ["1 series of \"curve\" that another execution wrote were deleted with their rows"]
+    );
     assert_eq!(lab.count("curve").await, 0);
 }
 
@@ -250,7 +250,12 @@ pub async fn a_series_of_an_earlier_row_stays<H: DataHarness>(harness: &H) {
         [series("curve", json!("a"), json!({"time": [0, 1]}))],
     )
     .await;
-    assert_eq!(counts(&lab.revert(execution).await.unwrap()), (0, 0, 0));
+    let report = lab.revert(execution).await.unwrap();
+    assert_eq!(counts(&report), (0, 0, 0));
+    assert_eq!(
+        report.warnings,
+        ["not undone: 1 series written to rows that existed before of \"curve\""]
+    );
     assert_eq!(lab.count("curve").await, 2);
 }
 
@@ -295,12 +300,9 @@ pub async fn rows_that_were_changed_meanwhile_go_with_a_warning<H: DataHarness>(
     .await;
     let report = lab.revert(execution).await.unwrap();
     assert_eq!(counts(&report), (2, 0, 0));
-    assert!(
-        report
-            .warnings
-            .iter()
-            .any(|warning| warning.contains("sample")),
-        "{report:?}"
+    assert_eq!(
+        report.warnings,
+        ["1 rows of \"sample\" were deleted although another execution had changed them since"]
     );
     assert_eq!(lab.count("sample").await, 0);
 }
@@ -313,20 +315,28 @@ pub async fn updates_and_deletes_are_warned_of<H: DataHarness>(harness: &H) {
         json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}]),
     )
     .await;
-    for (mode, rows) in [
-        (Mode::Update, json!([{"id": "a", "volume": 1}])),
-        (Mode::Delete, json!([{"id": "b"}])),
+    let curves = ["a", "b"].map(|sample| series("curve", json!(sample), json!({"time": [1, 2]})));
+    write(&lab, [], curves).await;
+    let not_undone = |what: &str| format!("not undone: {what}");
+    for (mode, rows, expected) in [
+        (
+            Mode::Update,
+            json!([{"id": "a", "volume": 1}]),
+            vec![not_undone("1 updated rows of \"sample\"")],
+        ),
+        (
+            Mode::Delete,
+            json!([{"id": "b"}]),
+            vec![
+                not_undone("2 points deleted with their rows of \"curve\""),
+                not_undone("1 deleted rows of \"sample\""),
+            ],
+        ),
     ] {
         let execution = write(&lab, [table_write(mode, "sample", rows)], []).await;
         let report = lab.revert(execution).await.unwrap();
         assert_eq!(counts(&report), (0, 0, 0));
-        assert!(
-            report
-                .warnings
-                .iter()
-                .any(|warning| warning.contains("sample")),
-            "{report:?}"
-        );
+        assert_eq!(report.warnings, expected);
     }
     assert_eq!(lab.column("sample", "volume").await, [1.0]);
 }

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     catalog::{ColumnDefinition, SYSTEM_COLUMNS},
-    data::write::{SeriesOutcome, SeriesWrite},
+    data::write::{LABEL_KEY, Mode, Problem, SeriesOutcome, SeriesWrite},
     scalar::{DataType, KeyValue},
 };
 use serde_json::{Value, json};
@@ -10,8 +10,12 @@ use serde_json::{Value, json};
 use crate::{
     assertions::by_value,
     catalog::definitions::{column, raw, reference},
-    data::lab::{
-        DataHarness, Lab, assert_problems, insert, labelled_sample, request, series, writing_time,
+    data::{
+        lab::{
+            DataHarness, Lab, assert_problems, assert_problems_are, dangling, insert,
+            labelled_sample, request, series, table_write, writing_time,
+        },
+        modify::by,
     },
 };
 
@@ -30,6 +34,7 @@ macro_rules! data_series_contract {
             series_of_other_parents_and_tables_stay,
             each_reference_has_series_of_its_own,
             a_series_of_a_row_that_went_is_a_problem,
+            labels_that_turn_out_to_be_one_row_have_one_series,
             a_failed_write_keeps_the_series_that_stands,
             a_dry_run_keeps_the_series_that_stands,
             a_quarter_million_values_are_one_write,
@@ -320,9 +325,35 @@ pub async fn a_series_of_a_row_that_went_is_a_problem<H: DataHarness>(harness: &
     let late = request([], [series("curve", json!("a"), json!({"time": [1]}))]);
     let plan = lab.plan(late).await.unwrap();
     lab.revert(execution).await.unwrap();
-    assert_problems(
+    assert_problems_are(
         lab.apply(&plan, Lab::new_execution("some job"), writing_time())
             .await,
+        &[dangling("curve", "curve_sample_id_fkey", "sample_id", "a")],
+    );
+    assert_eq!(lab.count("curve").await, 0);
+}
+
+/// Two labels of matched rows that are the same row cannot both have a series.
+pub async fn labels_that_turn_out_to_be_one_row_have_one_series<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let upsert = |label: &str, key: &str, row: Value| {
+        let mut row = row;
+        row[LABEL_KEY] = json!(label);
+        let write = table_write(Mode::Upsert, "sample", json!([row]));
+        by(&[key], write)
+    };
+    let rows = [
+        upsert("by id", "id", json!({"id": "a", "name": "a"})),
+        upsert("by name", "name", json!({"name": "a"})),
+    ];
+    let curves =
+        ["@by id", "@by name"].map(|parent| series("curve", json!(parent), json!({"time": [1]})));
+    assert_problems_are(
+        lab.write(request(rows, curves)).await,
+        &[Problem::at(
+            "series[1].parent",
+            "series[0] writes the same parent's series in \"curve\"; put all points into one",
+        )],
     );
     assert_eq!(lab.count("curve").await, 0);
 }

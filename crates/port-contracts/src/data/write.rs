@@ -339,7 +339,7 @@ pub async fn questions_about_a_dropped_table_conflict<H: DataHarness>(harness: &
         "measurement",
         json!([{"sample": "s1"}, {"sample": {"name": "a"}}]),
     );
-    let checked = check(request([asked], []), &*lab.tables().await);
+    let checked = check(&request([asked], []), &*lab.tables().await);
     for table in ["curve", "measurement", "sample"] {
         lab.catalog
             .drop_table(lab.organization, table, false)

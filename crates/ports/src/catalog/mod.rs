@@ -4,33 +4,33 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    catalog::{Catalog, Table, TableDefinition},
+    catalog::{Catalog, CatalogRefusal, Table, TableDefinition},
     ids::OrganizationId,
 };
 
 use crate::PortError;
 
-/// Why a table was not defined or dropped.
+/// Failure to define or drop a table.
 #[derive(Debug, thiserror::Error)]
 pub enum DefineError {
-    /// The definition is wrong, or what is stored forbids it; for the person who asked.
-    #[error("{0}")]
-    Refused(String),
+    /// The definition is wrong, or stored rows forbid the change; for the person who asked.
+    #[error(transparent)]
+    Refused(#[from] CatalogRefusal),
     /// The port failed; [`PortError::NotFound`] when there is no such table.
     #[error(transparent)]
     Port(#[from] PortError),
 }
 
-/// Where definitions of tables are kept, and carried out.
+/// Store of table definitions, and of the tables themselves.
 #[async_trait]
 pub trait CatalogStore: Send + Sync {
-    /// The organization's tables as they stand now. Implementations may keep a picture, but MUST
-    /// return one that is no older than the call.
+    /// The organization's current tables. Implementations may cache a snapshot, but MUST return one
+    /// that is no older than the call.
     async fn snapshot(&self, organization: OrganizationId) -> Result<Arc<Catalog>, PortError>;
 
-    /// A picture that may be out of date, without asking where one is at hand. Whoever acts on it
-    /// must be told when it was ([`crate::data::WriteError::CatalogChanged`]); whoever finds fault
-    /// by it asks for a [`Self::snapshot`] before saying so.
+    /// A cached snapshot, which may be stale, or a current one. A store that acts on a plan made
+    /// with it MUST refuse a stale one ([`crate::data::WriteError::CatalogChanged`]); a caller
+    /// reports problems only after checking with a current [`Self::snapshot`].
     ///
     /// # Errors
     /// As [`Self::snapshot`].
@@ -39,24 +39,24 @@ pub trait CatalogStore: Send + Sync {
     }
 
     /// Creates or alters a table so that it is as defined
-    /// ([`labdata_domain::catalog::CatalogChange::towards`] against the tables as they stand at
-    /// that moment), and returns it as it stands then. The same definition again MUST change
-    /// nothing. Racing calls and writes MUST be safe: one waits for the other.
+    /// ([`labdata_domain::catalog::CatalogChange::towards`] decides, given the current tables), and
+    /// returns the result. The same definition again MUST change nothing. Racing calls and writes
+    /// MUST wait for each other.
     ///
     /// # Errors
-    /// [`DefineError::Refused`] when the definition is wrong, or stored data contradicts it; then
-    /// nothing is changed.
+    /// [`DefineError::Refused`] if the definition is wrong or stored rows break it; nothing is
+    /// changed then.
     async fn define(
         &self,
         organization: OrganizationId,
         definition: &TableDefinition,
     ) -> Result<Arc<Table>, DefineError>;
 
-    /// Drops a table. With `force` also when it holds rows.
+    /// Drops a table if [`Catalog::check_drop`] allows it, given the current tables.
     ///
     /// # Errors
-    /// [`DefineError::Refused`] when another table references it, or it is not empty and `force`
-    /// is not set; [`PortError::NotFound`] when there is none of that name.
+    /// [`DefineError::Refused`] with that refusal; [`PortError::NotFound`] if no table has the
+    /// name.
     async fn drop_table(
         &self,
         organization: OrganizationId,

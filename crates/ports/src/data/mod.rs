@@ -33,32 +33,32 @@ pub enum WriteTarget {
     },
 }
 
-/// Who writes, when, under which execution.
+/// Author, time and execution of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribution {
     /// The execution.
     pub target: WriteTarget,
-    /// The user to whom the key belongs.
+    /// The key's user.
     pub user: UserId,
     /// The key.
     pub api_key: ApiKeyId,
-    /// Now.
+    /// Time of the write.
     pub now: OffsetDateTime,
 }
 
-/// Why a write changed nothing.
+/// Failure of a write; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// What it asks does not hold; for the person who asked.
+    /// Problems of the request, for the person who asked.
     #[error("{} problems", .0.len())]
     Problems(Vec<Problem>),
-    /// The tables have changed since the write was planned: plan it anew.
+    /// The tables have changed since the write was planned; plan it again.
     #[error("the tables have changed")]
     CatalogChanged,
     /// No such execution in the organization.
     #[error("execution not found")]
     ExecutionNotFound,
-    /// The execution has ended; the text says how.
+    /// The execution has ended, with this status.
     #[error("the execution is {0}")]
     ExecutionEnded(String),
     /// The port failed; [`PortError::Busy`] after waiting 10 s for rows that others hold.
@@ -66,18 +66,18 @@ pub enum WriteError {
     Port(#[from] PortError),
 }
 
-/// Why a revert changed nothing.
+/// Failure of a revert; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RevertError {
     /// Rows of other executions reference the created rows.
     #[error("created rows are referenced")]
     Blocked(Vec<Blocker>),
-    /// The port failed; [`PortError::NotFound`] when there is no such execution.
+    /// The port failed; [`PortError::NotFound`] if there is no such execution.
     #[error(transparent)]
     Port(#[from] PortError),
 }
 
-/// Why a series was not read.
+/// Failure to read a series.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadSeriesError {
     /// No row of the parent's table has the key.
@@ -91,24 +91,25 @@ pub enum ReadSeriesError {
     Port(#[from] PortError),
 }
 
-/// Where rows and series are kept.
+/// Store of rows and series.
 #[async_trait]
 pub trait DataStore: Send + Sync {
     /// Answers a write's questions in one round trip.
     ///
     /// # Errors
-    /// [`PortError::Conflict`] when the tables asked about have changed meanwhile.
+    /// [`PortError::Conflict`] if the tables asked about have changed since.
     async fn answer(
         &self,
         organization: OrganizationId,
         questions: &Questions,
     ) -> Result<Answers, PortError>;
 
-    /// Applies a plan: all of it or nothing, together with its record under the execution. On a
-    /// dry run everything is done, deferred constraints included, and rolled back.
+    /// Applies a plan, with its record under the execution, completely or not at all. A dry run
+    /// applies everything, deferred constraints included, and rolls back. Decisions that depend on
+    /// stored rows are the domain's ([`labdata_domain::data::write`]); the store supplies the facts.
     ///
     /// # Errors
-    /// See [`WriteError`]; nothing is changed then.
+    /// See [`WriteError`].
     async fn write(
         &self,
         organization: OrganizationId,
@@ -120,7 +121,7 @@ pub trait DataStore: Send + Sync {
     /// second revert finds nothing and returns zeros.
     ///
     /// # Errors
-    /// See [`RevertError`]; nothing is changed then.
+    /// See [`RevertError`].
     async fn revert(
         &self,
         organization: OrganizationId,
@@ -135,19 +136,16 @@ pub trait DataStore: Send + Sync {
         plan: &ReadPlan,
     ) -> Result<RowPage, PortError>;
 
-    /// About how many rows, or points, each of the catalog's tables holds, in its order. Exact for
-    /// small tables; the cost does not grow with the tables.
-    ///
-    /// # Errors
-    /// As for every use of the store.
+    /// Approximate number of rows, or points, of each of the catalog's tables, in its order. Exact
+    /// for small tables; the cost does not grow with the tables.
     async fn row_counts(
         &self,
         organization: OrganizationId,
         catalog: &Catalog,
     ) -> Result<Vec<u64>, PortError>;
 
-    /// Reads all points that a row owns in a raw table, column by column, in the order in which
-    /// they were written. A row without points has a series of none.
+    /// Reads all points of a parent row in a raw table, column by column, in the order in which
+    /// they were written. A row without points has an empty series.
     ///
     /// # Errors
     /// See [`ReadSeriesError`].

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::PortError;
 
-/// How much one query may take.
+/// Limits of one query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryLimits {
-    /// How long it may run.
+    /// Maximum run time.
     pub time: Duration,
     /// The most rows of its result.
     pub rows: usize,
@@ -27,11 +27,11 @@ pub struct Query {
     /// Values of its parameters, as many as it has. Each is read as the type that the place of its
     /// placeholder asks for.
     pub params: Vec<Value>,
-    /// How much it may take.
+    /// Its limits.
     pub limits: QueryLimits,
 }
 
-/// What a query found.
+/// Result of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryResult {
     /// The names of the columns, in order; a name may occur twice.
@@ -56,14 +56,14 @@ pub enum QueryError {
     Port(#[from] PortError),
 }
 
-/// Runs queries whose text nobody has vetted.
+/// Runs queries from untrusted text.
 #[async_trait]
 pub trait QueryRunner: Send + Sync {
     /// Runs a query over the organization's tables (each raw one as one row per point) and the
     /// platform tables that are readable.
     ///
     /// An implementation MUST
-    /// - isolate by construction, whatever the text says: nothing of another organization or of the
+    /// - isolate by construction, for any text: nothing of another organization or of the
     ///   platform is ever read, and nothing is ever changed;
     /// - leave nothing behind that a later query of anybody could meet;
     /// - hold the limits, and end what exceeds them;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    catalog::{Alteration, Catalog, CatalogChange, Column, Origin, Table, TableDefinition},
-    data::write::cell::scalar_of_json,
+    catalog::{Alteration, Catalog, CatalogChange, CatalogRefusal, Column, Table, TableDefinition},
     ids::OrganizationId,
 };
 use labdata_ports::{
@@ -46,10 +45,7 @@ impl CatalogStore for InMemoryCatalogStore {
     ) -> Result<Arc<Table>, DefineError> {
         let mut state = self.memory.lock();
         let tables = state.tables_mut(organization)?;
-        let changed = tables
-            .defined_as(definition)
-            .map_err(DefineError::Refused)?;
-        if let Some(changed) = changed {
+        if let Some(changed) = tables.defined_as(definition)? {
             *tables = changed;
         }
         let table = tables.catalog().table(&definition.name).cloned();
@@ -66,27 +62,12 @@ impl CatalogStore for InMemoryCatalogStore {
         let tables = state.tables_mut(organization)?;
         let catalog = tables.catalog();
         let table = catalog.table(name).ok_or(PortError::NotFound("table"))?;
-        if table.origin == Origin::Core {
-            return Err(DefineError::Refused(format!(
-                "\"{name}\" is a core table, which stays"
-            )));
-        }
-        if let Some((other, _)) = catalog
-            .referencing(name)
-            .find(|(other, _)| other.name != name)
-        {
-            return Err(DefineError::Refused(format!(
-                "\"{}\" references \"{name}\"",
-                other.name
-            )));
-        }
         let has_points = tables
             .series_of(name)
             .iter()
             .any(|series| !series.points.is_empty());
-        if !force && (has_points || tables.rows_of(name).next().is_some()) {
-            return Err(DefineError::Refused(format!("\"{name}\" is not empty")));
-        }
+        let is_empty = !has_points && tables.rows_of(name).next().is_none();
+        catalog.check_drop(table, is_empty, force)?;
         tables.defined.retain(|table| table.name != name);
         tables.rows.remove(name);
         tables.series.remove(name);
@@ -96,10 +77,9 @@ impl CatalogStore for InMemoryCatalogStore {
 }
 
 impl Tables {
-    /// The tables with one of them as defined; `None` when it is so already.
-    fn defined_as(&self, definition: &TableDefinition) -> Result<Option<Self>, String> {
-        let change = CatalogChange::towards(definition, &self.catalog())
-            .map_err(|refusal| refusal.to_string())?;
+    /// The tables with one of them as defined; `None` if it is as defined already.
+    fn defined_as(&self, definition: &TableDefinition) -> Result<Option<Self>, CatalogRefusal> {
+        let change = CatalogChange::towards(definition, &self.catalog())?;
         let mut tables = self.clone();
         tables.version += 1;
         match change {
@@ -121,11 +101,9 @@ impl Tables {
                 }
             }
         }
-        let broken = tables.broken_values();
-        if broken.is_empty() {
-            Ok(Some(tables))
-        } else {
-            Err(broken.join("; "))
+        match tables.violation() {
+            None => Ok(Some(tables)),
+            Some(violation) => Err(CatalogRefusal::Violation(violation)),
         }
     }
 
@@ -144,13 +122,10 @@ impl Tables {
         table
     }
 
-    /// Appends new columns to what is stored: rows get the default, points get null.
+    /// Appends new columns to stored rows, with the default, and to stored points, with null.
     fn fill(&mut self, table: &Table, added: &[Column]) {
         for column in added {
-            let default = column
-                .default
-                .as_ref()
-                .and_then(|value| scalar_of_json(value, column.data_type));
+            let default = column.default_value();
             for row in self
                 .rows
                 .get_mut(&table.name)

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use labdata_domain::{
     catalog::Table,
-    data::write::{Answers, LookupAnswer, LookupQuestion, Questions},
-    scalar::KeyValue,
+    data::write::{Answers, LookupQuestion, Questions, RowMatch},
 };
 use labdata_ports::PortError;
 
@@ -39,7 +38,7 @@ pub(super) fn answer(tables: &Tables, questions: &Questions) -> Result<Answers, 
     Ok(Answers { ids, lookups })
 }
 
-/// Refuses a question about a table that is not any more what it was when the question arose.
+/// Refuses a question about a table that has changed since the question arose.
 fn require(tables: &Tables, asked: &Arc<Table>) -> Result<(), PortError> {
     if tables.catalog().table(&asked.name) == Some(asked) {
         Ok(())
@@ -51,7 +50,7 @@ fn require(tables: &Tables, asked: &Arc<Table>) -> Result<(), PortError> {
     }
 }
 
-fn look_up(tables: &Tables, question: &LookupQuestion, lookup: usize) -> LookupAnswer {
+fn look_up(tables: &Tables, question: &LookupQuestion, lookup: usize) -> RowMatch {
     let matches = |row: &Row| {
         question.columns.iter().all(|(column, wanted)| {
             let wanted = wanted.get(lookup);
@@ -61,14 +60,5 @@ fn look_up(tables: &Tables, question: &LookupQuestion, lookup: usize) -> LookupA
             .iter()
             .all(|column| cell(&row.cells, *column).is_none())
     };
-    let mut found: Vec<&KeyValue> = tables
-        .rows_of(&question.table.name)
-        .filter(|(_, row)| matches(row))
-        .map(|(key, _)| key)
-        .collect();
-    match (found.pop(), found.is_empty()) {
-        (None, _) => LookupAnswer::None,
-        (Some(key), true) => LookupAnswer::One(key.clone()),
-        (Some(_), false) => LookupAnswer::Several,
-    }
+    tables.find(&question.table.name, matches)
 }

@@ -1,19 +1,20 @@
 //! Applying a write to the tables, step by step.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use labdata_domain::{
+    catalog::{ViolatedKey, Violation},
     data::write::{
-        Action, OnMatch, Order, Problem, RowAddress, RowKey, SeriesOutcome, SeriesStep,
-        TableOutcome, TableStep, WriteOutcome, WritePlan,
+        Action, LedgerEntry, OnMatch, Order, Problem, ResolvedColumn, ResolvedColumns, RowKeys,
+        RowMatch, SeriesOutcome, SeriesStep, TableOutcome, TableStep, WriteOutcome, WritePlan,
     },
     ids::ExecutionId,
-    scalar::{KeyValue, Scalar, Values},
+    scalar::{KeyValue, Scalar},
 };
 use time::OffsetDateTime;
 
-use super::read::render_row;
-use crate::data::tables::{Cells, Effect, LedgerEntry, Row, Series, Tables, cell, key_of};
+use super::{
+    read::render_row,
+    tables::{Cells, RecordedEntry, Row, Series, Tables, cell},
+};
 
 /// Applies a whole plan; on problems the tables are left in any state, to be thrown away.
 pub(super) fn apply(
@@ -22,423 +23,257 @@ pub(super) fn apply(
     execution: ExecutionId,
     now: OffsetDateTime,
 ) -> Result<WriteOutcome, Vec<Problem>> {
-    let mut writing = Writing {
+    let mut context = WriteContext {
         tables,
         execution,
         now,
         return_rows: plan.return_rows,
-        ids: Vec::new(),
-        parents: BTreeSet::new(),
     };
     let mut outcome = WriteOutcome::default();
-    for (index, step) in plan.tables.iter().enumerate() {
-        let mut result = writing.table_step(index, step)?;
-        if plan.return_rows && !matches!(step.action, Action::Delete { .. }) {
-            let row = |key| {
-                writing
-                    .tables
-                    .row(&step.table.name, key)
-                    .map(|row| render_row(&step.table, row))
-            };
-            result.rows = Some(result.ids.iter().filter_map(row).collect());
-        }
-        outcome.tables.push(result);
+    for step in &plan.tables {
+        let applied = context.apply_step(step, &outcome.tables)?;
+        outcome.tables.push(applied);
     }
-    for (index, step) in plan.series.iter().enumerate() {
-        outcome.series.push(writing.series_step(index, step)?);
+    let parents = plan.series_parents(&outcome.tables)?;
+    for (step, parent) in plan.series.iter().zip(parents) {
+        let written = context.replace_series(step, parent, &outcome.tables);
+        outcome.series.push(written);
     }
-    for (label, address) in &plan.labels {
-        if let Some(key) = writing.key_at(*address) {
-            outcome.refs.insert(label.clone(), key.to_string());
-        }
-    }
+    context.record(LedgerEntry::of_series(&outcome.series));
+    outcome.set_refs(plan);
     Ok(outcome)
 }
 
-struct Writing<'t> {
+struct WriteContext<'t> {
     tables: &'t mut Tables,
     execution: ExecutionId,
     now: OffsetDateTime,
     return_rows: bool,
-    /// The key of every row of the steps so far.
-    ids: Vec<Vec<Option<KeyValue>>>,
-    /// Whose series were written: the raw table, its reference, the parent.
-    parents: BTreeSet<(String, usize, KeyValue)>,
 }
 
-impl Writing<'_> {
-    fn key_at(&self, address: RowAddress) -> Option<KeyValue> {
-        self.ids.get(address.table)?.get(address.row)?.clone()
-    }
-
-    fn table_step(&mut self, index: usize, step: &TableStep) -> Result<TableOutcome, Vec<Problem>> {
-        let matched = self.match_rows(index, step)?;
-        let new_keys = match step.action {
-            Action::Insert => step
-                .table
-                .primary_key()
-                .and_then(|(key, _)| step.column(key))
-                .map(|key| &key.values),
-            _ => step.new_keys.as_ref(),
+impl WriteContext<'_> {
+    fn apply_step(
+        &mut self,
+        step: &TableStep,
+        done: &[TableOutcome],
+    ) -> Result<TableOutcome, Vec<Problem>> {
+        let columns = ResolvedColumns::new(step, done);
+        let name = &step.table.name;
+        let mut outcome = match step.action {
+            Action::Insert => {
+                let outcome = TableOutcome::inserted(step);
+                let rows: Vec<usize> = (0..step.len).collect();
+                self.create(step, &columns, &rows, &outcome.ids)?;
+                outcome
+            }
+            Action::Upsert { on_match, .. } | Action::Update { on_match, .. } => {
+                self.modify(step, columns, on_match)?
+            }
+            Action::Delete { .. } => return self.delete(step, &columns),
         };
-        let ids = matched
-            .iter()
-            .enumerate()
-            .map(|(row, matched)| matched.clone().or_else(|| key_of(&new_keys?.get(row)?)))
-            .collect();
-        self.ids.push(ids);
-        let mut outcome = TableOutcome {
-            table: step.table.name.clone(),
-            ..TableOutcome::default()
-        };
-        match &step.action {
-            Action::Insert => self.create(index, step, &matched, &mut outcome)?,
-            Action::Upsert { key, on_match } => {
-                self.update(index, step, &matched, key, *on_match, &mut outcome)?;
-                self.create(index, step, &matched, &mut outcome)?;
-            }
-            Action::Update { key, on_match } => {
-                self.update(index, step, &matched, key, *on_match, &mut outcome)?;
-            }
-            Action::Delete { cascade, .. } => {
-                self.delete(index, step, &matched, *cascade, &mut outcome)?;
-            }
+        if let Some(violation) = self.tables.violation() {
+            return Err(vec![violation.into()]);
         }
-        let broken = self.tables.broken_values();
-        if !broken.is_empty() {
-            return Err(broken.into_iter().map(Problem::of_the_request).collect());
-        }
-        outcome.ids = self
-            .ids
-            .last()
-            .into_iter()
-            .flatten()
-            .flatten()
-            .cloned()
-            .collect();
+        self.record([LedgerEntry::created(name, outcome.created)]);
+        outcome.rows = self.rows(step, &outcome.ids);
         Ok(outcome)
     }
 
-    /// The key of the row that each row of the step matches.
-    fn match_rows(
+    /// Rows by their keys, if they were asked for.
+    fn rows(
         &self,
-        index: usize,
         step: &TableStep,
-    ) -> Result<Vec<Option<KeyValue>>, Vec<Problem>> {
-        let (key, must_match) = match &step.action {
-            Action::Insert => return Ok(vec![None; step.len]),
-            Action::Upsert { key, .. } => (key, false),
-            Action::Update { key, .. } | Action::Delete { key, .. } => (key, true),
+        keys: &[KeyValue],
+    ) -> Option<Vec<labdata_domain::data::read::RowJson>> {
+        let rows = keys.iter();
+        let rows = rows.filter_map(|key| self.tables.row(&step.table.name, key));
+        self.return_rows
+            .then(|| rows.map(|row| render_row(&step.table, row)).collect())
+    }
+
+    fn record(&mut self, entries: impl IntoIterator<Item = LedgerEntry>) {
+        let execution = self.execution;
+        let recorded = entries
+            .into_iter()
+            .map(|entry| RecordedEntry { execution, entry });
+        self.tables.ledger.extend(recorded);
+    }
+
+    /// The stored rows that each row of the step matches.
+    fn find(&self, step: &TableStep, columns: &ResolvedColumns<'_>) -> Vec<RowMatch> {
+        let key = step.key_columns();
+        let wanted = |row: usize| -> Cells {
+            let values = key.iter().map(|column| columns.get(*column)?.get(row));
+            values.collect()
         };
-        let table = &step.table.name;
-        let mut matched: Vec<Option<KeyValue>> = Vec::with_capacity(step.len);
-        let mut problems = Vec::new();
-        for row in 0..step.len {
-            let wanted: Cells = key
-                .iter()
-                .map(|column| self.value(step, *column, row))
-                .collect();
-            let mut found = self.tables.rows_of(table).filter(|(_, stored)| {
-                key.iter().zip(&wanted).all(|(column, wanted)| {
-                    wanted.is_some() && cell(&stored.cells, *column) == wanted.as_ref()
+        (0..step.len)
+            .map(|row| {
+                let wanted = wanted(row);
+                self.tables.find(&step.table.name, |stored| {
+                    key.iter().zip(&wanted).all(|(column, wanted)| {
+                        wanted.is_some() && cell(&stored.cells, *column) == wanted.as_ref()
+                    })
                 })
-            });
-            let (first, second) = (found.next(), found.next());
-            let first = first.map(|(key, _)| key.clone());
-            let problem = if second.is_some() {
-                Some(format!("the key matches several rows of \"{table}\""))
-            } else if first.is_some() && matched.contains(&first) {
-                Some(format!(
-                    "matches the same row of \"{table}\" as another row of this table write"
-                ))
-            } else if first.is_none() && must_match {
-                Some(format!("the key matches no row of \"{table}\""))
-            } else {
-                None
-            };
-            problems.extend(
-                problem.map(|text| Problem::at(format!("tables[{index}].rows[{row}]"), text)),
-            );
-            matched.push(first.filter(|_| second.is_none()));
-        }
-        if problems.is_empty() {
-            Ok(matched)
-        } else {
-            Err(problems)
-        }
-    }
-
-    /// What a row of the step gives for a column, or the default in its place.
-    fn value(&self, step: &TableStep, column: usize, row: usize) -> Option<Scalar> {
-        let column = step.column(column)?;
-        self.late(&column.late, row)
-            .or_else(|| column.values.get(row))
-    }
-
-    /// The key of the earlier row that a value refers to, if it does.
-    fn late(&self, late: &[(usize, RowAddress)], row: usize) -> Option<Scalar> {
-        let (_, address) = late.iter().find(|(at, _)| *at == row)?;
-        self.key_at(*address).map(Scalar::from)
+            })
+            .collect()
     }
 
     fn create(
         &mut self,
-        index: usize,
         step: &TableStep,
-        matched: &[Option<KeyValue>],
-        outcome: &mut TableOutcome,
+        columns: &ResolvedColumns<'_>,
+        rows: &[usize],
+        keys: &[KeyValue],
     ) -> Result<(), Vec<Problem>> {
         let table = &step.table;
-        let own_key = table.primary_key().map(|(index, _)| index);
-        let mut created = Vec::new();
-        let mut problems = Vec::new();
-        for row in matched
-            .iter()
-            .enumerate()
-            .filter(|(_, matched)| matched.is_none())
-            .map(|(row, _)| row)
-        {
-            let key = self.key_at(RowAddress { table: index, row });
-            let missing = match step.action {
-                Action::Insert => Vec::new(),
-                _ => step.missing_to_create(row),
-            };
-            let (Some(key), true) = (key, missing.is_empty()) else {
-                let path = format!("tables[{index}].rows[{row}]");
-                problems.push(Problem::at(
-                    path,
-                    format!("cannot be created: the required columns {missing:?} are missing"),
-                ));
-                continue;
-            };
-            let cells = (0..table.columns.len())
-                .map(|column| {
-                    if Some(column) == own_key {
-                        Some(key.clone().into())
-                    } else {
-                        self.value(step, column, row)
-                    }
-                })
-                .collect();
+        for row in rows {
+            let Some(key) = keys.get(*row) else { continue };
+            let cells = table.columns.iter().enumerate().map(|(index, column)| {
+                if column.is_primary_key {
+                    Some(key.clone().into())
+                } else {
+                    columns.get(index)?.get(*row)
+                }
+            });
             let new = Row {
-                cells,
+                cells: cells.collect(),
                 created_at: self.now,
                 updated_at: self.now,
                 created_by: self.execution,
-                changed_by: BTreeSet::new(),
             };
-            let rows = self.tables.rows.entry(table.name.clone()).or_default();
-            if rows.insert(key.clone(), new).is_some() {
-                return Err(vec![Problem::of_the_request(format!(
-                    "\"{0}\": a value that must be unique occurs twice (constraint \"{0}_pkey\"): {key}",
-                    table.name
-                ))]);
+            let stored = self.tables.rows.entry(table.name.clone()).or_default();
+            if stored.insert(key.clone(), new).is_some() {
+                let own_key = table.primary_key().map(|(_, column)| column.name.clone());
+                let violation = Violation::Repeated(ViolatedKey {
+                    table: table.name.clone(),
+                    constraint: format!("{}_pkey", table.name),
+                    columns: own_key.unwrap_or_default(),
+                    values: key.to_string(),
+                });
+                return Err(vec![violation.into()]);
             }
-            created.push(key);
         }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        outcome.created = count(created.len());
-        self.note(step, Effect::Created(created));
         Ok(())
     }
 
+    /// Updates rows that match and creates the rest.
+    fn modify(
+        &mut self,
+        step: &TableStep,
+        mut columns: ResolvedColumns<'_>,
+        on_match: OnMatch,
+    ) -> Result<TableOutcome, Vec<Problem>> {
+        let assigned = step.assign_matches(self.find(step, &columns))?;
+        columns.fill_own(&assigned.keys);
+        let mut changed = Vec::new();
+        for row in &assigned.matched {
+            let Some(key) = assigned.keys.get(*row) else {
+                continue;
+            };
+            if self.update(step, &columns, on_match, *row, key) {
+                changed.push(key.to_string());
+            }
+        }
+        self.create(step, &columns, &assigned.created, &assigned.keys)?;
+        let entry = LedgerEntry::updated(&step.table.name, changed);
+        let outcome = TableOutcome {
+            table: step.table.name.clone(),
+            created: count(assigned.created.len()),
+            updated: entry.count,
+            ids: assigned.keys,
+            ..TableOutcome::default()
+        };
+        self.record([entry]);
+        Ok(outcome)
+    }
+
+    /// Updates the stored row of that key; returns whether it counts as updated.
     fn update(
         &mut self,
-        index: usize,
         step: &TableStep,
-        matched: &[Option<KeyValue>],
-        key: &[usize],
+        columns: &ResolvedColumns<'_>,
         on_match: OnMatch,
-        outcome: &mut TableOutcome,
-    ) -> Result<(), Vec<Problem>> {
-        let own_key = step.table.primary_key().map(|(index, _)| index);
-        let mut updated = 0;
-        let mut problems = Vec::new();
-        for (row, matched) in matched.iter().enumerate() {
-            let Some(matched) = matched else { continue };
-            let mut given: Vec<(usize, Option<Scalar>)> = Vec::new();
-            for column in &step.columns {
-                let provided = column
-                    .provided
-                    .as_ref()
-                    .is_none_or(|provided| provided.get(row) == Some(&true));
-                let value = self.value(step, column.column, row);
-                if Some(column.column) == own_key {
-                    if provided
-                        && value
-                            .as_ref()
-                            .and_then(key_of)
-                            .is_some_and(|given| given != *matched)
-                    {
-                        let text = format!(
-                            "the row that matches has the key \"{matched}\", which cannot be changed"
-                        );
-                        let name = step.table.primary_key().map_or("id", |(_, key)| &key.name);
-                        problems.push(Problem::at(
-                            format!("tables[{index}].rows[{row}].{name}"),
-                            text,
-                        ));
-                    }
-                } else if provided && !key.contains(&column.column) {
-                    given.push((column.column, value));
+        row: usize,
+        key: &KeyValue,
+    ) -> bool {
+        let rows = self.tables.rows.get_mut(&step.table.name);
+        let Some(stored) = rows.and_then(|rows| rows.get_mut(key)) else {
+            return false;
+        };
+        let mut changes = on_match == OnMatch::Overwrite;
+        for given in step.columns.iter().filter(|given| {
+            let is_own_key = step.table.primary_key().map(|(index, _)| index) == Some(given.column);
+            given.is_provided(row) && !is_own_key && !step.key_columns().contains(&given.column)
+        }) {
+            let value = columns.get(given.column).and_then(|values| values.get(row));
+            let Some(slot) = stored.cells.get_mut(given.column) else {
+                continue;
+            };
+            match on_match {
+                OnMatch::Overwrite => *slot = value,
+                OnMatch::FillMissing if slot.is_none() && value.is_some() => {
+                    *slot = value;
+                    changes = true;
                 }
-            }
-            let stored = self
-                .tables
-                .rows
-                .get_mut(&step.table.name)
-                .and_then(|rows| rows.get_mut(matched));
-            let Some(stored) = stored else { continue };
-            let mut changes = on_match == OnMatch::Overwrite;
-            for (column, value) in given {
-                let Some(slot) = stored.cells.get_mut(column) else {
-                    continue;
-                };
-                match on_match {
-                    OnMatch::Overwrite => *slot = value,
-                    OnMatch::FillMissing if slot.is_none() && value.is_some() => {
-                        *slot = value;
-                        changes = true;
-                    }
-                    OnMatch::FillMissing => {}
-                }
-            }
-            if changes {
-                stored.updated_at = self.now;
-                stored.changed_by.insert(self.execution);
-                updated += 1;
+                OnMatch::FillMissing => {}
             }
         }
-        if !problems.is_empty() {
-            return Err(problems);
+        if changes {
+            stored.updated_at = self.now;
         }
-        outcome.updated = count(updated);
-        self.note(step, Effect::Updated(updated));
-        Ok(())
+        changes
     }
 
     fn delete(
         &mut self,
-        index: usize,
         step: &TableStep,
-        matched: &[Option<KeyValue>],
-        cascade: bool,
-        outcome: &mut TableOutcome,
-    ) -> Result<(), Vec<Problem>> {
-        let asked: BTreeSet<(String, KeyValue)> = matched
-            .iter()
-            .flatten()
-            .map(|key| (step.table.name.clone(), key.clone()))
-            .collect();
-        if !cascade {
-            self.refuse_referenced(index, step, matched, &asked)?;
-        }
-        let mut doomed = asked.clone();
-        let mut found = cascade;
-        while found {
-            let more = self.tables.referrers(&doomed);
-            found = !more.is_empty();
-            doomed.extend(more);
-        }
-        // A deleted row is answered as it was.
-        outcome.rows = self.return_rows.then(|| {
-            let rows = matched.iter().flatten();
-            rows.filter_map(|key| self.tables.row(&step.table.name, key))
-                .map(|row| render_row(&step.table, row))
-                .collect()
-        });
-        let mut others: BTreeMap<String, u64> = BTreeMap::new();
-        for (table, _) in doomed.difference(&asked) {
-            *others.entry(table.clone()).or_default() += 1;
-        }
-        for (table, points) in self.tables.delete(&doomed) {
-            others.insert(table, count(points.len()));
-        }
-        outcome.deleted = count(asked.len());
-        outcome.cascade_deleted = Some(others);
-        self.note(step, Effect::Deleted(doomed.len()));
-        Ok(())
-    }
-
-    /// Without cascade, rows that stay must not reference rows that go.
-    fn refuse_referenced(
-        &self,
-        index: usize,
-        step: &TableStep,
-        matched: &[Option<KeyValue>],
-        asked: &BTreeSet<(String, KeyValue)>,
-    ) -> Result<(), Vec<Problem>> {
-        let mut problems = Vec::new();
-        for (row, key) in matched.iter().enumerate() {
-            let Some(key) = key else { continue };
-            let this = BTreeSet::from([(step.table.name.clone(), key.clone())]);
-            let staying = self.tables.referrers(&this);
-            if let Some((table, _)) = staying.difference(asked).next() {
-                problems.push(Problem::at(
-                    format!("tables[{index}].rows[{row}]"),
-                    format!(
-                        "rows of \"{table}\" reference \"{key}\"; delete them first, or set cascade"
-                    ),
-                ));
+        columns: &ResolvedColumns<'_>,
+    ) -> Result<TableOutcome, Vec<Problem>> {
+        let keys = step.assign_matches(self.find(step, columns))?.keys;
+        let own = keys.iter().cloned().collect();
+        let mut rows = RowKeys::from([(step.table.name.clone(), own)]);
+        if step.cascades() {
+            loop {
+                let referencing = self.tables.references_to(&rows);
+                if referencing.is_empty() {
+                    break;
+                }
+                for reference in referencing {
+                    rows.entry(reference.table)
+                        .or_default()
+                        .insert(reference.key);
+                }
             }
-        }
-        if problems.is_empty() {
-            Ok(())
         } else {
-            Err(problems)
+            step.check_references(&keys, self.tables.references_to(&rows))?;
         }
+        // Deleted rows are returned with their last values.
+        let returned = self.rows(step, &keys);
+        let series = self.tables.delete(&rows, self.execution);
+        self.record(LedgerEntry::deleted(&rows, &series));
+        Ok(TableOutcome {
+            rows: returned,
+            ..TableOutcome::deleted(step, keys, &rows, &series)
+        })
     }
 
-    fn note(&mut self, step: &TableStep, effect: Effect) {
-        let nothing = matches!(effect, Effect::Updated(0) | Effect::Deleted(0));
-        if !nothing {
-            let table = step.table.name.clone();
-            self.tables.ledger.push(LedgerEntry {
-                execution: self.execution,
-                table,
-                effect,
-            });
-        }
-    }
-
-    fn series_step(
+    fn replace_series(
         &mut self,
-        index: usize,
         step: &SeriesStep,
-    ) -> Result<SeriesOutcome, Vec<Problem>> {
-        let parent = match &step.parent {
-            RowKey::Known(key) => Some(key.clone()),
-            RowKey::Late(address) => self.key_at(*address),
-        };
-        let Some(parent) = parent else {
-            return Err(vec![Problem::at(
-                format!("series[{index}].parent"),
-                "the parent row does not exist",
-            )]);
-        };
-        let written = (step.table.name.clone(), step.parent_column, parent.clone());
-        if !self.parents.insert(written) {
-            return Err(vec![Problem::at(
-                format!("series[{index}].parent"),
-                "an earlier series of this request has the same parent",
-            )]);
-        }
-        let points = self.points(step, &parent);
+        parent: KeyValue,
+        done: &[TableOutcome],
+    ) -> SeriesOutcome {
+        let points = points(step, &parent, done);
         let id = self.tables.next_id();
-        let stored = self
-            .tables
-            .series
-            .entry(step.table.name.clone())
-            .or_default();
+        let name = step.table.name.clone();
+        let stored = self.tables.series.entry(name.clone()).or_default();
+        let owner = Some(Scalar::from(parent.clone()));
         let mut replaced = 0;
         for series in stored.iter_mut() {
             let before = series.points.len();
-            let is_parents = |cells: &Cells| {
-                cell(cells, step.parent_column).and_then(key_of).as_ref() == Some(&parent)
-            };
-            series.points.retain(|(_, cells)| !is_parents(cells));
+            series
+                .points
+                .retain(|(_, cells)| cells.get(step.parent_column) != Some(&owner));
             replaced += before - series.points.len();
         }
         stored.push(Series {
@@ -446,43 +281,43 @@ impl Writing<'_> {
             execution: self.execution,
             points,
         });
-        Ok(SeriesOutcome {
-            table: step.table.name.clone(),
+        SeriesOutcome {
+            table: name,
             parent,
             points_written: count(step.points),
             points_replaced: count(replaced),
-        })
-    }
-
-    fn points(&self, step: &SeriesStep, parent: &KeyValue) -> Vec<(i64, Cells)> {
-        let order_column = step.table.order_column().map(|(index, _)| index);
-        let given = |values: &Values, late: &[(usize, RowAddress)], point| {
-            self.late(late, point).or_else(|| values.get(point))
-        };
-        let cells = |(position, point): (i64, usize)| {
-            let place = match &step.order {
-                Order::Positions => Some(position),
-                Order::Given(places) => places.get(point).copied(),
-            };
-            let cells = (0..step.table.columns.len())
-                .map(|index| {
-                    if index == step.parent_column {
-                        Some(parent.clone().into())
-                    } else if Some(index) == order_column {
-                        place.map(Scalar::Integer)
-                    } else {
-                        let column = step.columns.iter().find(|column| column.column == index)?;
-                        given(&column.values, &column.late, point)
-                    }
-                })
-                .collect();
-            (position + 1, cells)
-        };
-        (0..).zip(0..step.points).map(cells).collect()
+        }
     }
 }
 
-/// A length as it is counted in answers.
-pub(super) fn count(length: usize) -> u64 {
+fn points(step: &SeriesStep, parent: &KeyValue, done: &[TableOutcome]) -> Vec<(i64, Cells)> {
+    let order_column = step.table.order_column().map(|(index, _)| index);
+    let columns: Vec<ResolvedColumn<'_>> = step
+        .columns
+        .iter()
+        .map(|column| column.resolve(done))
+        .collect();
+    let cells = |(position, point): (i64, usize)| {
+        let place = match &step.order {
+            Order::Positions => Some(position),
+            Order::Given(places) => places.get(point).copied(),
+        };
+        let cells = (0..step.table.columns.len()).map(|index| {
+            if index == step.parent_column {
+                Some(parent.clone().into())
+            } else if Some(index) == order_column {
+                place.map(Scalar::Integer)
+            } else {
+                let column = columns.iter().find(|column| column.column == index)?;
+                column.values.get(point)
+            }
+        });
+        (position + 1, cells.collect())
+    };
+    (0..).zip(0..step.points).map(cells).collect()
+}
+
+/// A length as answers count it.
+fn count(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }

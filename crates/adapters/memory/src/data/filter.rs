@@ -1,4 +1,4 @@
-//! Which rows meet a read's conditions.
+//! Conditions of reads.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use labdata_domain::{
     scalar::Scalar,
 };
 
-use crate::data::tables::{Row, Tables, key_of};
+use crate::data::tables::{Row, Tables};
 
 /// A row's values by their names in SQL.
 pub(super) type Named = Vec<(String, Option<Scalar>)>;
@@ -41,14 +41,16 @@ pub(super) fn named_cells(table: &Table, cells: &[Option<Scalar>]) -> Named {
         .collect()
 }
 
-/// Whether a row meets a condition.
+/// Returns whether a row meets a condition.
 pub(super) fn meets(tables: &Tables, named: &Named, condition: &Condition) -> bool {
     let mut arrived: Option<Named> = None;
     for hop in &condition.hops {
         let from = arrived.as_ref().unwrap_or(named);
-        let key = value_of(from, &hop.sql_column).and_then(key_of);
+        let key = value_of(from, &hop.sql_column)
+            .cloned()
+            .and_then(Scalar::into_key);
         let row = key.and_then(|key| tables.row(&hop.table.name, &key));
-        // Where there is no row to look at, every value is null.
+        // Without a row, every value is null.
         arrived = Some(
             row.map(|row| named_row(&hop.table, row))
                 .unwrap_or_default(),

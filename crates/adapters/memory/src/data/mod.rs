@@ -17,7 +17,7 @@ use labdata_domain::{
     data::{
         read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
         revert::RevertReport,
-        write::{Answers, Problem, Questions, WriteOutcome, WritePlan},
+        write::{Answers, Questions, WriteOutcome, WritePlan},
     },
     executions::{Execution, ExecutionState, Origin},
     ids::{ExecutionId, OrganizationId},
@@ -68,7 +68,7 @@ impl DataStore for InMemoryDataStore {
         attribution: &Attribution,
     ) -> Result<WriteOutcome, WriteError> {
         let mut state = self.memory.lock();
-        // All is done to a copy, which takes the place of what stands when it holds up.
+        // The write changes a copy, which replaces the state if it succeeds.
         let mut after = state.clone();
         let execution = after.open_execution(organization, attribution)?;
         let tables = after.tables_mut(organization)?;
@@ -77,13 +77,8 @@ impl DataStore for InMemoryDataStore {
         }
         let mut outcome =
             apply::apply(tables, plan, execution, attribution.now).map_err(WriteError::Problems)?;
-        let dangling: Vec<Problem> = tables
-            .dangling()
-            .into_iter()
-            .map(Problem::of_the_request)
-            .collect();
-        if !dangling.is_empty() {
-            return Err(WriteError::Problems(dangling));
+        if let Some(violation) = tables.dangling() {
+            return Err(WriteError::Problems(vec![violation.into()]));
         }
         if !plan.dry_run {
             *state = after;

@@ -1,102 +1,70 @@
-//! Undoing what an execution created.
+//! Reverts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use labdata_domain::{
-    data::revert::{Blocker, RevertReport},
+    data::{
+        revert::{Blocker, RevertFacts, RevertReport},
+        write::{LedgerAction, RowKeys},
+    },
     ids::ExecutionId,
     scalar::KeyValue,
 };
 
-use super::apply::count;
-use crate::data::tables::{Effect, Tables};
-
-/// How many ids of blocking rows are named.
-const NAMED_IDS: usize = 5;
+use super::tables::Tables;
 
 pub(super) fn revert(
     tables: &mut Tables,
     execution: ExecutionId,
 ) -> Result<RevertReport, Vec<Blocker>> {
-    let created: BTreeSet<(String, KeyValue)> = tables
-        .rows
-        .iter()
-        .flat_map(|(table, rows)| rows.iter().map(move |(key, row)| (table, key, row)))
-        .filter(|(_, _, row)| row.created_by == execution)
-        .map(|(table, key, _)| (table.clone(), key.clone()))
-        .collect();
-    let blockers = blockers(&tables.referrers(&created));
-    if !blockers.is_empty() {
-        return Err(blockers);
-    }
-    let mut report = RevertReport {
-        deleted_count: count(created.len()),
-        ..RevertReport::default()
-    };
-    for (table, key) in &created {
-        let changed = tables
-            .row(table, key)
-            .is_some_and(|row| row.changed_by.iter().any(|by| *by != execution));
-        if changed {
-            report.warnings.push(format!(
-                "row \"{key}\" of \"{table}\" had been changed by another execution"
-            ));
+    let mut rows = RowKeys::new();
+    for (table, stored) in &tables.rows {
+        let created = stored.iter().filter(|(_, row)| row.created_by == execution);
+        let keys: BTreeSet<KeyValue> = created.map(|(key, _)| key.clone()).collect();
+        if !keys.is_empty() {
+            rows.insert(table.clone(), keys);
         }
     }
-    for entry in tables
+    let mut blocking = RowKeys::new();
+    for reference in tables.references_to(&rows) {
+        let keys = blocking.entry(reference.table).or_default();
+        keys.insert(reference.key);
+    }
+    if !blocking.is_empty() {
+        return Err(Blocker::of_rows(&blocking));
+    }
+    let updated_by_others = updated_by_others(tables, &rows, execution);
+    let own = tables
         .ledger
-        .iter()
-        .filter(|entry| entry.execution == execution)
-    {
-        let table = &entry.table;
-        match &entry.effect {
-            Effect::Created(keys) => {
-                let gone = |key: &&KeyValue| !created.contains(&(table.clone(), (*key).clone()));
-                report.skipped_count += count(keys.iter().filter(gone).count());
-            }
-            Effect::Updated(rows) => {
-                report
-                    .warnings
-                    .push(format!("{rows} updates of \"{table}\" cannot be reversed"));
-            }
-            Effect::Deleted(rows) => {
-                report.warnings.push(format!(
-                    "{rows} deletions from \"{table}\" cannot be reversed"
-                ));
-            }
-        }
-    }
-    tables.ledger.retain(|entry| entry.execution != execution);
-    for (table, writers) in tables.delete(&created) {
-        report.raws_deleted_count += count(writers.len());
-        let others = writers
-            .iter()
-            .filter(|writer| **writer != execution)
-            .count();
-        if others > 0 {
-            report.warnings.push(format!(
-                "{others} points of \"{table}\" that another execution wrote went with their rows"
-            ));
-        }
-    }
-    Ok(report)
+        .extract_if(.., |recorded| recorded.execution == execution);
+    let facts = RevertFacts {
+        ledger: own.map(|recorded| recorded.entry).collect(),
+        updated_by_others,
+        series: tables.delete(&rows, execution),
+        rows,
+    };
+    Ok(RevertReport::new(&facts))
 }
 
-fn blockers(rows: &BTreeSet<(String, KeyValue)>) -> Vec<Blocker> {
-    let mut by_table: BTreeMap<&String, Vec<String>> = BTreeMap::new();
-    for (table, key) in rows {
-        by_table.entry(table).or_default().push(key.to_string());
-    }
-    by_table
-        .into_iter()
-        .map(|(table, mut ids)| {
-            let rows = count(ids.len());
-            ids.truncate(NAMED_IDS);
-            Blocker {
-                table: table.clone(),
-                count: rows,
-                ids,
-            }
+fn updated_by_others(
+    tables: &Tables,
+    rows: &RowKeys,
+    execution: ExecutionId,
+) -> BTreeMap<String, u64> {
+    let is_updated = |table: &str, key: &KeyValue| {
+        let id = key.to_string();
+        tables.ledger.iter().any(|recorded| {
+            let entry = &recorded.entry;
+            recorded.execution != execution
+                && entry.action == LedgerAction::Updated
+                && entry.table == table
+                && entry.ids.contains(&id)
+        })
+    };
+    rows.iter()
+        .map(|(table, keys)| {
+            let updated = keys.iter().filter(|key| is_updated(table, key)).count();
+            (table.clone(), u64::try_from(updated).unwrap_or(u64::MAX))
         })
         .collect()
 }

@@ -1,12 +1,10 @@
 //! A plain model of an organization's tables: maps of rows, lists of points.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, HashSet};
 
 use labdata_domain::{
-    catalog::{Catalog, CatalogVersion, Table},
+    catalog::{Catalog, CatalogVersion, Column, Table, ViolatedKey, Violation},
+    data::write::{DeletedSeries, LedgerEntry, RowKeys, RowMatch, StoredReference},
     ids::ExecutionId,
     scalar::{KeyValue, Scalar},
 };
@@ -22,8 +20,6 @@ pub(crate) struct Row {
     pub(crate) created_at: OffsetDateTime,
     pub(crate) updated_at: OffsetDateTime,
     pub(crate) created_by: ExecutionId,
-    /// Executions that changed it since.
-    pub(crate) changed_by: BTreeSet<ExecutionId>,
 }
 
 /// Points of a raw table that were written together.
@@ -35,38 +31,26 @@ pub(crate) struct Series {
     pub(crate) points: Vec<(i64, Cells)>,
 }
 
-/// What an execution did to a table, for its revert.
+/// A ledger entry with its execution.
 #[derive(Clone, Debug)]
-pub(crate) struct LedgerEntry {
+pub(crate) struct RecordedEntry {
     pub(crate) execution: ExecutionId,
-    pub(crate) table: String,
-    pub(crate) effect: Effect,
+    pub(crate) entry: LedgerEntry,
 }
 
-/// What was done.
-#[derive(Clone, Debug)]
-pub(crate) enum Effect {
-    /// These rows were created.
-    Created(Vec<KeyValue>),
-    /// So many rows were updated.
-    Updated(usize),
-    /// So many rows were deleted.
-    Deleted(usize),
-}
-
-/// All tables of one organization and all that is in them.
+/// All tables of one organization with their contents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) version: i64,
     pub(crate) defined: Vec<Table>,
     pub(crate) rows: BTreeMap<String, BTreeMap<KeyValue, Row>>,
     pub(crate) series: BTreeMap<String, Vec<Series>>,
-    pub(crate) ledger: Vec<LedgerEntry>,
+    pub(crate) ledger: Vec<RecordedEntry>,
     last_id: i64,
 }
 
 impl Tables {
-    /// The tables as they stand.
+    /// The current definitions.
     pub(crate) fn catalog(&self) -> Catalog {
         Catalog::new(CatalogVersion(self.version), self.defined.clone())
     }
@@ -98,144 +82,167 @@ impl Tables {
             .unwrap_or_default()
     }
 
-    /// Every row outside `rows` that points at a row in it: its table and key.
-    pub(crate) fn referrers(
-        &self,
-        rows: &BTreeSet<(String, KeyValue)>,
-    ) -> BTreeSet<(String, KeyValue)> {
-        let mut found = BTreeSet::new();
+    /// The rows of a table that meet a condition.
+    pub(crate) fn find(&self, table: &str, condition: impl Fn(&Row) -> bool) -> RowMatch {
+        let mut found = RowMatch::None;
+        for (key, _) in self.rows_of(table).filter(|(_, row)| condition(row)) {
+            found.add(key.clone());
+        }
+        found
+    }
+
+    /// Every reference of a stored row to one of these rows, from outside them.
+    pub(crate) fn references_to(&self, rows: &RowKeys) -> Vec<StoredReference> {
+        let mut found = Vec::new();
         for table in self.catalog().tables() {
             for (key, row) in self.rows_of(&table.name) {
-                let here = (table.name.clone(), key.clone());
-                if !rows.contains(&here) && points_at(table, &row.cells, rows) {
-                    found.insert(here);
+                if !contains(rows, &table.name, key) {
+                    let targets = targets(table, &row.cells, rows);
+                    found.extend(targets.map(|target| StoredReference {
+                        table: table.name.clone(),
+                        key: key.clone(),
+                        target,
+                    }));
                 }
             }
         }
         found
     }
 
-    /// Deletes rows, and every point that points at one of them. Returns how many points of which
-    /// raw table went, and the executions that had written them.
+    /// Deletes rows, and every point that references one of them. Returns the deleted series; a
+    /// series belongs to others unless `execution` wrote it.
     pub(crate) fn delete(
         &mut self,
-        rows: &BTreeSet<(String, KeyValue)>,
-    ) -> BTreeMap<String, Vec<ExecutionId>> {
-        for (table, key) in rows {
-            if let Some(rows) = self.rows.get_mut(table) {
-                rows.remove(key);
+        rows: &RowKeys,
+        execution: ExecutionId,
+    ) -> BTreeMap<String, DeletedSeries> {
+        for (table, keys) in rows {
+            if let Some(stored) = self.rows.get_mut(table) {
+                stored.retain(|key, _| !keys.contains(key));
             }
         }
-        let mut points_gone: BTreeMap<String, Vec<ExecutionId>> = BTreeMap::new();
-        for table in self
-            .catalog()
-            .tables()
-            .iter()
-            .filter(|table| table.is_raw())
-        {
+        let mut deleted: BTreeMap<String, DeletedSeries> = BTreeMap::new();
+        for table in self.catalog().tables() {
             for series in self.series.get_mut(&table.name).into_iter().flatten() {
                 let before = series.points.len();
                 series
                     .points
-                    .retain(|(_, cells)| !points_at(table, cells, rows));
-                let gone = std::iter::repeat_n(series.execution, before - series.points.len());
-                points_gone
-                    .entry(table.name.clone())
-                    .or_default()
-                    .extend(gone);
+                    .retain(|(_, cells)| targets(table, cells, rows).next().is_none());
+                let points = before - series.points.len();
+                if points > 0 {
+                    let deleted = deleted.entry(table.name.clone()).or_default();
+                    deleted.points += u64::try_from(points).unwrap_or(u64::MAX);
+                    deleted.of_others += u64::from(series.execution != execution);
+                }
             }
         }
-        points_gone.retain(|_, gone| !gone.is_empty());
-        points_gone
+        deleted
     }
 
-    /// Values that are null where they must not be, or occur twice where they must be unique.
-    pub(crate) fn broken_values(&self) -> Vec<String> {
-        let mut broken = Vec::new();
-        for table in self.catalog().tables() {
+    /// The first value that is null where it must not be, or occurs twice where it must be unique.
+    pub(crate) fn violation(&self) -> Option<Violation> {
+        self.catalog().tables().iter().find_map(|table| {
             let alone = table
                 .columns
                 .iter()
                 .filter(|column| column.is_unique)
                 .map(|column| vec![column.name.clone()]);
-            for group in alone.chain(table.unique_together.iter().cloned()) {
-                broken.extend(self.repeated(table, &group));
-            }
-            let points = self
-                .series_of(&table.name)
-                .iter()
-                .flat_map(|series| &series.points)
-                .map(|(_, cells)| cells);
-            for cells in self
-                .rows_of(&table.name)
-                .map(|(_, row)| &row.cells)
-                .chain(points)
-            {
-                for (column, cell) in table.columns.iter().zip(cells) {
-                    if cell.is_none() && !column.is_nullable {
-                        broken.push(format!(
-                            "\"{}\": column \"{}\" must not be null",
-                            table.name, column.name
-                        ));
-                    }
-                }
-            }
-        }
-        broken
+            let groups = alone.chain(table.unique_together.iter().cloned());
+            let null = self
+                .cells_of(&table.name)
+                .find_map(|cells| missing(table, cells));
+            null.or_else(|| {
+                groups
+                    .into_iter()
+                    .find_map(|group| self.repeated(table, &group))
+            })
+        })
     }
 
-    fn repeated(&self, table: &Table, group: &[String]) -> Option<String> {
+    /// The cells of all rows and points of a table.
+    fn cells_of(&self, table: &str) -> impl Iterator<Item = &Cells> {
+        let points = self.series_of(table).iter();
+        let points = points.flat_map(|series| &series.points);
+        let rows = self.rows_of(table).map(|(_, row)| &row.cells);
+        rows.chain(points.map(|(_, cells)| cells))
+    }
+
+    fn repeated(&self, table: &Table, group: &[String]) -> Option<Violation> {
         let columns: Vec<usize> = group
             .iter()
             .filter_map(|name| table.column(name))
             .map(|(index, _)| index)
             .collect();
+        let names: Vec<_> = columns
+            .iter()
+            .filter_map(|index| table.columns.get(*index))
+            .map(Column::sql_name)
+            .collect();
         let mut seen = HashSet::new();
         self.rows_of(&table.name).find_map(|(_, row)| {
             // Null is equal to nothing, not even to null.
-            let values: Option<Vec<String>> =
-                columns.iter().map(|column| cell(&row.cells, *column).map(|value| value.to_json().to_string())).collect();
+            let values: Option<Vec<String>> = columns
+                .iter()
+                .map(|column| cell(&row.cells, *column).map(shown))
+                .collect();
             let values = values?.join(", ");
-            let text = format!(
-                "\"{}\": a value that must be unique occurs twice (constraint \"{}_{}_key\"): {values}",
-                table.name,
-                table.name,
-                group.join("_")
-            );
-            (!seen.insert(values)).then_some(text)
+            let is_repeated = !seen.insert(values.clone());
+            is_repeated.then(|| {
+                Violation::Repeated(ViolatedKey {
+                    table: table.name.clone(),
+                    constraint: format!("{}_{}_key", table.name, names.join("_")),
+                    columns: names.join(", "),
+                    values,
+                })
+            })
         })
     }
 
-    /// References that point at no row.
-    pub(crate) fn dangling(&self) -> Vec<String> {
-        let mut dangling = Vec::new();
-        for table in self.catalog().tables() {
-            let points = self
-                .series_of(&table.name)
-                .iter()
-                .flat_map(|series| &series.points)
-                .map(|(_, cells)| cells);
-            for cells in self
-                .rows_of(&table.name)
-                .map(|(_, row)| &row.cells)
-                .chain(points)
-            {
-                for (index, column) in table.references() {
-                    let target = column.references.as_deref().unwrap_or_default();
-                    let key = cell(cells, index).and_then(key_of);
-                    if let Some(key) = key.filter(|key| self.row(target, key).is_none()) {
-                        dangling.push(format!(
-                            "\"{}\": a reference would point at no row (constraint \"{}_{}_fkey\"): \"{target}\" has no row \"{key}\"",
-                            table.name,
-                            table.name,
-                            column.sql_name()
-                        ));
-                    }
-                }
-            }
-        }
-        dangling
+    /// The first reference that points at no row.
+    pub(crate) fn dangling(&self) -> Option<Violation> {
+        self.catalog().tables().iter().find_map(|table| {
+            let mut cells = self.cells_of(&table.name);
+            cells.find_map(|cells| {
+                table.references().find_map(|(index, column)| {
+                    let target = column.references.as_deref()?;
+                    let value = cell(cells, index)?;
+                    let key = value.clone().into_key()?;
+                    let name = column.sql_name();
+                    self.row(target, &key).is_none().then(|| {
+                        Violation::Dangling(ViolatedKey {
+                            table: table.name.clone(),
+                            constraint: format!("{}_{name}_fkey", table.name),
+                            columns: name.into_owned(),
+                            values: shown(value),
+                        })
+                    })
+                })
+            })
+        })
     }
+}
+
+/// The first column that is null and must not be.
+fn missing(table: &Table, cells: &Cells) -> Option<Violation> {
+    let mut columns = table.columns.iter().zip(cells);
+    let (column, _) = columns.find(|(column, cell)| cell.is_none() && !column.is_nullable)?;
+    Some(Violation::Null {
+        table: table.name.clone(),
+        column: column.sql_name().into_owned(),
+    })
+}
+
+/// A value as PostgreSQL shows it: texts without quotes, whole numbers without a point.
+fn shown(value: &Scalar) -> String {
+    match value {
+        Scalar::Text(text) => text.clone(),
+        Scalar::Float(number) => number.to_string(),
+        other => other.to_json().to_string(),
+    }
+}
+
+fn contains(rows: &RowKeys, table: &str, key: &KeyValue) -> bool {
+    rows.get(table).is_some_and(|keys| keys.contains(key))
 }
 
 /// The value of a column.
@@ -243,21 +250,15 @@ pub(crate) fn cell(cells: &Cells, column: usize) -> Option<&Scalar> {
     cells.get(column)?.as_ref()
 }
 
-/// A value as a key.
-pub(crate) fn key_of(value: &Scalar) -> Option<KeyValue> {
-    match value {
-        Scalar::Text(text) => Some(KeyValue::Text(text.clone())),
-        Scalar::Integer(number) => Some(KeyValue::Integer(*number)),
-        Scalar::Uuid(id) => Some(KeyValue::Uuid(*id)),
-        _ => None,
-    }
-}
-
-/// Whether one of the references points at one of the rows.
-fn points_at(table: &Arc<Table>, cells: &Cells, rows: &BTreeSet<(String, KeyValue)>) -> bool {
-    table.references().any(|(index, column)| {
-        let target = column.references.clone().unwrap_or_default();
-        let key = cell(cells, index).and_then(key_of);
-        key.is_some_and(|key| rows.contains(&(target, key)))
+/// The keys of the rows in `rows` that a row or point references.
+fn targets<'t>(
+    table: &'t Table,
+    cells: &'t Cells,
+    rows: &'t RowKeys,
+) -> impl Iterator<Item = KeyValue> + 't {
+    table.references().filter_map(|(index, column)| {
+        let target = column.references.as_deref()?;
+        let key = cell(cells, index)?.clone().into_key()?;
+        contains(rows, target, &key).then_some(key)
     })
 }

@@ -2,13 +2,16 @@
 
 use labdata_domain::{
     catalog::{Alteration, Column, ColumnChange, SYSTEM_COLUMNS, Table},
-    data::write::cell::scalar_of_json,
     scalar::{DataType, Scalar},
 };
 
 use crate::database::sql::{Schemas, ident, key_type, literal, primary_key, sql_type};
 
-/// Statements that create a table; of a raw one, the chunks and the view over them.
+/// Maximum number of points of a chunk: arrays of this length are read whole, and the row around
+/// them costs little.
+pub(crate) const POINTS_PER_CHUNK: u16 = 4096;
+
+/// Statements that create a table; for a raw one, the chunks and the view over them.
 pub(crate) fn create_table(schemas: &Schemas, table: &Table) -> Vec<String> {
     if table.is_raw() {
         create_raw(schemas, table)
@@ -42,7 +45,7 @@ fn create_curated(schemas: &Schemas, table: &Table) -> Vec<String> {
             .iter()
             .map(|group| add_unique_together(schemas, table, group)),
     );
-    // A revert finds the rows that an execution created by this.
+    // For reverts, which look for the rows that an execution created.
     statements.push(format!(
         "CREATE INDEX ON {} (created_by_execution_id)",
         schemas.table(&table.name)
@@ -62,11 +65,8 @@ fn curated_column(column: &Column) -> String {
 }
 
 fn default_clause(column: &Column) -> String {
-    let default = column
-        .default
-        .as_ref()
-        .and_then(|value| scalar_of_json(value, column.data_type));
-    default
+    column
+        .default_value()
         .map(|scalar| format!(" DEFAULT {}", scalar_literal(&scalar)))
         .unwrap_or_default()
 }
@@ -82,7 +82,7 @@ fn scalar_literal(scalar: &Scalar) -> String {
     }
 }
 
-/// Uniqueness and reference of a column, the primary key's own left out.
+/// Uniqueness and reference of a column; the primary key is unique already.
 fn add_constraints(schemas: &Schemas, table: &Table, column: &Column) -> Vec<String> {
     let mut statements = Vec::new();
     if column.is_unique && !column.is_primary_key {
@@ -178,8 +178,8 @@ fn create_raw(schemas: &Schemas, table: &Table) -> Vec<String> {
     statements
 }
 
-/// Arrays of numbers are stored as they are: measured values hardly compress, and trying takes a
-/// third of a write's time.
+/// Stores arrays of numbers uncompressed: measured values hardly compress, and trying takes a third
+/// of a write's time.
 fn store_plainly(schemas: &Schemas, table: &Table, column: &Column) -> Option<String> {
     let compressible = matches!(
         column.data_type,
@@ -194,7 +194,7 @@ fn store_plainly(schemas: &Schemas, table: &Table, column: &Column) -> Option<St
     })
 }
 
-/// A raw table's columns as its chunks store them: the order column has a form of its own.
+/// The columns that a raw table's chunks store as arrays: all but the order column.
 pub(crate) fn stored_columns(table: &Table) -> impl Iterator<Item = &Column> {
     let order = table.order_column().map(|(index, _)| index);
     table

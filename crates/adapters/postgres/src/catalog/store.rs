@@ -1,4 +1,4 @@
-//! The catalog store: pictures of the definitions, and changes to them.
+//! The catalog store: cached snapshots of the definitions, and changes to them.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,8 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{
-        Alteration, Catalog, CatalogChange, CatalogVersion, Column, Origin, Table, TableDefinition,
+        Alteration, Catalog, CatalogChange, CatalogRefusal, CatalogVersion, Column, Table,
+        TableDefinition,
     },
     ids::OrganizationId,
 };
@@ -27,36 +28,39 @@ use super::{
     load::{LoadError, load_catalog},
     lock_key,
 };
-use crate::{
-    data::Failure,
-    database::{errors::port_error, pool::Database, sql::Schemas, transaction},
+use crate::database::{
+    errors::port_error,
+    pool::Database,
+    sql::{Schemas, statement},
+    transaction,
+    violation::violation_of,
 };
 
-/// The most organizations whose catalogs are kept in memory.
-const MAX_PICTURES: usize = 1000;
+/// Maximum number of cached snapshots.
+const MAX_CACHED: usize = 1000;
 
 /// Definitions of tables in PostgreSQL.
 pub struct PgCatalogStore {
     database: Database,
-    pictures: Mutex<HashMap<OrganizationId, Arc<Catalog>>>,
+    snapshots: Mutex<HashMap<OrganizationId, Arc<Catalog>>>,
 }
 
 #[derive(QueryableByName)]
-struct Version {
+struct VersionRow {
     #[diesel(sql_type = BigInt)]
     catalog_version: i64,
 }
 
 #[derive(QueryableByName)]
-struct Id {
+struct IdRow {
     #[diesel(sql_type = BigInt)]
     id: i64,
 }
 
 #[derive(QueryableByName)]
-struct Exists {
+struct EmptyRow {
     #[diesel(sql_type = Bool)]
-    found: bool,
+    is_empty: bool,
 }
 
 impl PgCatalogStore {
@@ -65,45 +69,51 @@ impl PgCatalogStore {
     pub fn new(database: Database) -> Self {
         Self {
             database,
-            pictures: Mutex::new(HashMap::new()),
+            snapshots: Mutex::new(HashMap::new()),
         }
     }
 
-    /// The picture of that version, if it is at hand.
-    pub(crate) fn picture(
+    /// The snapshot of that version, if it is cached.
+    pub(crate) fn cached(
         &self,
         organization: OrganizationId,
         version: CatalogVersion,
     ) -> Option<Arc<Catalog>> {
-        let pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
-        pictures
+        let snapshots = self
+            .snapshots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        snapshots
             .get(&organization)
             .filter(|catalog| catalog.version == version)
             .map(Arc::clone)
     }
 
-    fn keep(&self, organization: OrganizationId, catalog: Catalog) -> Arc<Catalog> {
+    fn cache(&self, organization: OrganizationId, catalog: Catalog) -> Arc<Catalog> {
         let catalog = Arc::new(catalog);
-        let mut pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
-        if pictures.len() >= MAX_PICTURES {
-            pictures.clear();
+        let mut snapshots = self
+            .snapshots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if snapshots.len() >= MAX_CACHED {
+            snapshots.clear();
         }
-        let newer = pictures
+        let newer = snapshots
             .get(&organization)
-            .is_some_and(|kept| kept.version > catalog.version);
+            .is_some_and(|cached| cached.version > catalog.version);
         if !newer {
-            pictures.insert(organization, Arc::clone(&catalog));
+            snapshots.insert(organization, Arc::clone(&catalog));
         }
         catalog
     }
 
-    /// [`CatalogStore::snapshot`] over a connection that is at hand.
+    /// [`CatalogStore::snapshot`] over a given connection.
     pub(crate) async fn snapshot_on(
         &self,
         connection: &mut AsyncPgConnection,
         organization: OrganizationId,
     ) -> Result<Arc<Catalog>, PortError> {
-        let version: Option<Version> =
+        let version: Option<VersionRow> =
             diesel::sql_query("SELECT catalog_version FROM labdata.organization WHERE id = $1")
                 .bind::<SqlUuid, _>(organization.as_uuid())
                 .get_result(connection)
@@ -111,11 +121,11 @@ impl PgCatalogStore {
                 .optional()
                 .map_err(port_error)?;
         let version = version.ok_or(PortError::NotFound("organization"))?;
-        if let Some(picture) = self.picture(organization, CatalogVersion(version.catalog_version)) {
-            return Ok(picture);
+        if let Some(cached) = self.cached(organization, CatalogVersion(version.catalog_version)) {
+            return Ok(cached);
         }
         match load_catalog(connection, organization).await {
-            Ok(catalog) => Ok(self.keep(organization, catalog)),
+            Ok(catalog) => Ok(self.cache(organization, catalog)),
             Err(LoadError::Database(error)) => Err(port_error(error)),
             Err(LoadError::Port(error)) => Err(error),
         }
@@ -134,8 +144,8 @@ impl PgCatalogStore {
             Ok(catalog) => {
                 transaction::commit(&mut connection)
                     .await
-                    .map_err(|error| explain(error.into()))?;
-                Ok(self.keep(organization, catalog))
+                    .map_err(define_error)?;
+                Ok(self.cache(organization, catalog))
             }
             Err(error) => {
                 transaction::rollback(&mut connection).await;
@@ -153,12 +163,15 @@ impl CatalogStore for PgCatalogStore {
     }
 
     async fn recent(&self, organization: OrganizationId) -> Result<Arc<Catalog>, PortError> {
-        let kept = {
-            let pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
-            pictures.get(&organization).map(Arc::clone)
+        let cached = {
+            let snapshots = self
+                .snapshots
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            snapshots.get(&organization).map(Arc::clone)
         };
-        match kept {
-            Some(picture) => Ok(picture),
+        match cached {
+            Some(snapshot) => Ok(snapshot),
             None => self.snapshot(organization).await,
         }
     }
@@ -195,7 +208,7 @@ enum Change<'c> {
 }
 
 impl Change<'_> {
-    /// Takes the organization's lock, compares with what stands then, and does what is missing.
+    /// Takes the organization's lock, compares with the definitions then, and makes the change.
     async fn carry_out(
         &self,
         connection: &mut AsyncPgConnection,
@@ -206,26 +219,22 @@ impl Change<'_> {
             .execute(connection)
             .await
             .map_err(port_error)?;
-        let standing = load(connection, organization).await?;
+        let current = load(connection, organization).await?;
         let schemas = Schemas::of(organization);
         let changed = match self {
             Self::Define(definition) => {
-                define(connection, organization, &schemas, &standing, definition).await?
+                define(connection, organization, &schemas, &current, definition).await?
             }
             Self::Drop { name, force } => {
-                drop_table(
-                    connection,
-                    organization,
-                    &schemas,
-                    &standing,
-                    (*name, *force),
-                )
-                .await?;
+                let table = current.table(name).ok_or(PortError::NotFound("table"))?;
+                let is_empty = is_empty(connection, &schemas, table).await?;
+                current.check_drop(table, is_empty, *force)?;
+                drop_table(connection, organization, &schemas, table).await?;
                 true
             }
         };
         if !changed {
-            return Ok(standing);
+            return Ok(current);
         }
         diesel::sql_query(
             "UPDATE labdata.organization SET catalog_version = catalog_version + 1 WHERE id = $1",
@@ -250,20 +259,11 @@ async fn load(
         })
 }
 
-/// Stored data that contradicts a change is the asker's business; all else is the port's.
-fn explain(failure: Failure) -> DefineError {
-    match failure {
-        Failure::Problems(problems) => {
-            let messages: Vec<String> = problems
-                .into_iter()
-                .map(|problem| problem.message)
-                .collect();
-            DefineError::Refused(format!(
-                "the stored rows do not allow it: {}",
-                messages.join("; ")
-            ))
-        }
-        other => DefineError::Port(other.into_port_error()),
+/// Stored rows that violate a constraint refuse the change; anything else is the port's failure.
+fn define_error(error: diesel::result::Error) -> DefineError {
+    match violation_of(&error) {
+        Some(violation) => CatalogRefusal::Violation(violation).into(),
+        None => DefineError::Port(port_error(error)),
     }
 }
 
@@ -272,7 +272,7 @@ async fn run(connection: &mut AsyncPgConnection, statements: &[String]) -> Resul
         connection
             .batch_execute(statement)
             .await
-            .map_err(|error| explain(error.into()))?;
+            .map_err(define_error)?;
     }
     Ok(())
 }
@@ -281,16 +281,14 @@ async fn define(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
     schemas: &Schemas,
-    standing: &Catalog,
+    current: &Catalog,
     definition: &TableDefinition,
 ) -> Result<bool, DefineError> {
-    let change = CatalogChange::towards(definition, standing)
-        .map_err(|refusal| DefineError::Refused(refusal.to_string()))?;
-    match change {
+    match CatalogChange::towards(definition, current)? {
         CatalogChange::Nothing => return Ok(false),
         CatalogChange::Create(table) => {
             run(connection, &ddl::create_table(schemas, &table)).await?;
-            let created: Id = diesel::sql_query(
+            let created: IdRow = diesel::sql_query(
                 "INSERT INTO labdata.catalog_table (organization_id, name, description, semantic_category) \
                  VALUES ($1, $2, $3, $4) RETURNING id",
             )
@@ -308,12 +306,9 @@ async fn define(
         }
         CatalogChange::Alter(alteration) => {
             let Alteration { before, after, .. } = alteration.as_ref();
-            let Some(id) = before.id else {
-                return Err(DefineError::Refused(format!(
-                    "\"{}\" is a core table and cannot be changed",
-                    before.name
-                )));
-            };
+            let id = before.id.ok_or_else(|| {
+                PortError::Internal(format!("table \"{}\" has no id", before.name))
+            })?;
             run(connection, &ddl::alter_table(schemas, &alteration)).await?;
             diesel::sql_query("UPDATE labdata.catalog_table SET description = $2 WHERE id = $1")
                 .bind::<BigInt, _>(id)
@@ -382,55 +377,36 @@ async fn save_unique_together(
     Ok(())
 }
 
+/// Returns whether a table holds neither rows nor points.
+async fn is_empty(
+    connection: &mut AsyncPgConnection,
+    schemas: &Schemas,
+    table: &Table,
+) -> Result<bool, DefineError> {
+    let stored = if table.is_raw() {
+        schemas.chunk_table(&table.name)
+    } else {
+        schemas.table(&table.name)
+    };
+    let row: EmptyRow = statement(format!(
+        "SELECT NOT EXISTS (SELECT 1 FROM {stored}) AS is_empty"
+    ))
+    .get_result(connection)
+    .await
+    .map_err(port_error)?;
+    Ok(row.is_empty)
+}
+
 async fn drop_table(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
     schemas: &Schemas,
-    standing: &Catalog,
-    (name, force): (&str, bool),
+    table: &Table,
 ) -> Result<(), DefineError> {
-    let Some(table) = standing.table(name) else {
-        return Err(PortError::NotFound("table").into());
-    };
-    if table.origin == Origin::Core {
-        return Err(DefineError::Refused(format!(
-            "\"{name}\" is a core table and cannot be dropped"
-        )));
-    }
-    let mut referencing: Vec<&str> = standing
-        .referencing(name)
-        .map(|(other, _)| other.name.as_str())
-        .filter(|other| *other != name)
-        .collect();
-    referencing.dedup();
-    if !referencing.is_empty() {
-        return Err(DefineError::Refused(format!(
-            "\"{name}\" is referenced by {}; drop those tables first",
-            referencing.join(", ")
-        )));
-    }
-    if !force {
-        let stored = if table.is_raw() {
-            schemas.chunk_table(name)
-        } else {
-            schemas.table(name)
-        };
-        let filled: Exists = crate::database::sql::statement(format!(
-            "SELECT EXISTS (SELECT 1 FROM {stored}) AS found"
-        ))
-        .get_result(connection)
-        .await
-        .map_err(port_error)?;
-        if filled.found {
-            return Err(DefineError::Refused(format!(
-                "\"{name}\" is not empty; ?force=true drops it with its rows"
-            )));
-        }
-    }
     run(connection, &ddl::drop_table(schemas, table)).await?;
     diesel::sql_query("DELETE FROM labdata.catalog_table WHERE organization_id = $1 AND name = $2")
         .bind::<SqlUuid, _>(organization.as_uuid())
-        .bind::<Text, _>(name)
+        .bind::<Text, _>(&table.name)
         .execute(connection)
         .await
         .map_err(port_error)?;

@@ -1,6 +1,6 @@
-//! Answers a write's questions: which ids exist, which rows lookups find.
+//! Answers to a write's questions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use diesel::{
     QueryableByName,
@@ -9,7 +9,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    data::write::{Answers, IdQuestion, LookupAnswer, LookupQuestion, Questions},
+    data::write::{Answers, IdQuestion, LookupQuestion, Questions, RowMatch},
     ids::OrganizationId,
     scalar::{KeyValue, Values},
 };
@@ -21,14 +21,14 @@ use crate::database::sql::{
 
 /// One row per question, in their order.
 #[derive(QueryableByName)]
-struct Found {
+struct FoundRow {
     /// The question's index.
     #[diesel(sql_type = BigInt)]
     question: i64,
-    /// Keys that were found.
+    /// Found keys.
     #[diesel(sql_type = Array<Text>)]
     keys: Vec<String>,
-    /// Of lookups: the index (from 1) of the lookup that found the key at the same place.
+    /// For lookups: the index, from 1, of the lookup that found the key at the same position.
     #[diesel(sql_type = Nullable<Array<BigInt>>)]
     places: Option<Vec<i64>>,
 }
@@ -73,7 +73,7 @@ pub(crate) async fn answer(
     {
         query = bind_values(query, values);
     }
-    let mut found: Vec<Found> = query.load(connection).await?;
+    let mut found: Vec<FoundRow> = query.load(connection).await?;
     found.sort_by_key(|found| found.question);
     let mut found = found.into_iter();
     let ids = questions
@@ -99,7 +99,7 @@ fn ids_query(schemas: &Schemas, question: &IdQuestion, index: usize, parameter: 
     )
 }
 
-/// At most two rows for each lookup: a second one is enough to know that there are several.
+/// Finds at most two rows for each lookup: a second one tells that there are several.
 fn lookup_query(
     schemas: &Schemas,
     question: &LookupQuestion,
@@ -148,7 +148,7 @@ fn lookup_query(
     )
 }
 
-fn read_ids(question: &IdQuestion, found: Option<Found>) -> Vec<bool> {
+fn read_ids(question: &IdQuestion, found: Option<FoundRow>) -> Vec<bool> {
     let data_type = primary_key_type(&question.table);
     let keys: HashSet<KeyValue> = found
         .into_iter()
@@ -158,19 +158,17 @@ fn read_ids(question: &IdQuestion, found: Option<Found>) -> Vec<bool> {
     question.keys.iter().map(|key| keys.contains(key)).collect()
 }
 
-fn read_lookups(question: &LookupQuestion, found: Option<Found>) -> Vec<LookupAnswer> {
+fn read_lookups(question: &LookupQuestion, found: Option<FoundRow>) -> Vec<RowMatch> {
     let data_type = primary_key_type(&question.table);
-    let mut answers: HashMap<i64, LookupAnswer> = HashMap::new();
+    let mut answers = vec![RowMatch::None; question.len];
     if let Some(found) = found {
-        for (place, key) in found.places.unwrap_or_default().into_iter().zip(found.keys) {
-            answers
-                .entry(place)
-                .and_modify(|answer| *answer = LookupAnswer::Several)
-                .or_insert_with(|| LookupAnswer::One(key_from_text(key, data_type)));
+        let places = found.places.unwrap_or_default();
+        for (place, key) in places.into_iter().zip(found.keys) {
+            let index = usize::try_from(place - 1).unwrap_or(usize::MAX);
+            if let Some(answer) = answers.get_mut(index) {
+                answer.add(key_from_text(key, data_type));
+            }
         }
     }
-    (1_i64..)
-        .take(question.len)
-        .map(|place| answers.remove(&place).unwrap_or(LookupAnswer::None))
-        .collect()
+    answers
 }

@@ -1,6 +1,6 @@
-//! Deletes rows, and what goes with them.
+//! Deletes rows, with the rows and points that reference them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use diesel::{
     QueryableByName,
@@ -9,25 +9,18 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{Column, Table},
-    data::write::{Problem, TableOutcome, TableStep},
+    data::write::{DeletedSeries, RowKeys, StoredReference},
     scalar::{KeyValue, Values},
 };
 
-use super::{
-    apply::Writing,
-    failure::Failure,
-    modify::{Resolved, match_rows},
-};
+use super::{context::WriteContext, failure::Failure};
 use crate::database::sql::{
     bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
     statement,
 };
 
-/// Rows that a delete takes away, per table.
-pub(super) type Doomed = BTreeMap<String, Vec<KeyValue>>;
-
 #[derive(QueryableByName)]
-struct Reference {
+struct ReferenceRow {
     #[diesel(sql_type = Text)]
     key: String,
     #[diesel(sql_type = Text)]
@@ -35,243 +28,125 @@ struct Reference {
 }
 
 #[derive(QueryableByName)]
-struct Gone {
+struct DeletedRow {
     #[diesel(sql_type = Nullable<BigInt>)]
     points: Option<i64>,
     #[diesel(sql_type = Array<BigInt>)]
-    foreign_series: Vec<i64>,
+    of_others: Vec<i64>,
 }
 
-/// What went from a raw table with the rows that owned it.
-#[derive(Debug, Default)]
-pub(super) struct GoneSeries {
-    /// How many points.
-    pub(super) points: u64,
-    /// How many series that another execution had written.
-    pub(super) foreign_series: u64,
-}
-
-/// Switches PostgreSQL's own check of references off for the statements that follow, where the
-/// role may: it asks one or two queries per deleted row and reference, ten times the cost of the
-/// delete itself. What it would find is settled by then: the rows are locked against new
-/// references, and those that exist were looked for after that (docs/adr/0007). Elsewhere the
-/// checks run, and only cost their time.
+/// Switches PostgreSQL's checks of references off for the following statements, if the role may.
+/// They run one or two queries per deleted row and reference, ten times the cost of the delete
+/// itself, and find nothing: the rows are locked against new references, and existing ones were
+/// looked for after that (docs/adr/0007).
 const CHECKS_OFF: &str = "SET CONSTRAINTS ALL DEFERRED; \
      DO $$ BEGIN SET LOCAL session_replication_role = replica; \
      EXCEPTION WHEN insufficient_privilege THEN NULL; END $$";
 
-/// Switches them on again; those that were put off run now.
+/// Switches the checks on again and runs deferred ones.
 const CHECKS_ON: &str = "DO $$ BEGIN SET LOCAL session_replication_role = origin; \
      EXCEPTION WHEN insufficient_privilege THEN NULL; END $$; \
      SET CONSTRAINTS ALL IMMEDIATE";
 
-/// Deletes the rows that a step's keys match; returns also every row that went with them.
-pub(super) async fn delete_rows(
+/// The references of stored rows to rows of a table, with the referencing rows locked.
+pub(super) async fn stored_references(
     connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
-    step: (usize, &TableStep),
-    key: &[usize],
-    cascade: bool,
-    columns: &Resolved<'_>,
-) -> Result<(TableOutcome, Doomed), Failure> {
-    let (_, plan) = step;
-    let matched = match_rows(connection, writing, step, key, columns, true).await?;
-    let ids: Vec<KeyValue> = matched.into_iter().flatten().collect();
-    let mut doomed: HashMap<String, HashSet<KeyValue>> = HashMap::new();
-    doomed.insert(plan.table.name.clone(), ids.iter().cloned().collect());
-    if cascade {
-        close_over_references(connection, writing, &plan.table, &mut doomed).await?;
-    } else {
-        refuse_referenced(connection, writing, step, &ids, &doomed).await?;
+    context: &WriteContext<'_>,
+    table: &str,
+    keys: &[KeyValue],
+) -> Result<Vec<StoredReference>, Failure> {
+    let mut references = Vec::new();
+    if keys.is_empty() {
+        return Ok(references);
     }
-    let gone = delete_all(connection, writing, &doomed).await?;
-    let mut cascaded: BTreeMap<String, u64> = gone
-        .into_iter()
-        .map(|(table, gone)| (table, gone.points))
-        .filter(|(_, points)| *points > 0)
-        .collect();
-    for (table, keys) in &doomed {
-        let extra = if *table == plan.table.name {
-            keys.len().saturating_sub(ids.len())
-        } else {
-            keys.len()
-        };
-        if extra > 0 {
-            *cascaded.entry(table.clone()).or_default() += u64::try_from(extra).unwrap_or(u64::MAX);
-        }
-    }
-    let outcome = TableOutcome {
-        table: plan.table.name.clone(),
-        deleted: u64::try_from(ids.len()).unwrap_or(u64::MAX),
-        ids,
-        cascade_deleted: (cascade || !cascaded.is_empty()).then_some(cascaded),
-        ..TableOutcome::default()
-    };
-    let doomed = doomed
-        .into_iter()
-        .map(|(table, keys)| (table, keys.into_iter().collect()))
-        .collect();
-    Ok((outcome, doomed))
-}
-
-/// Rows of a table that reference any of these, locked: their key, and what they reference.
-async fn referencing_rows(
-    connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
-    table: &Table,
-    column: &Column,
-    targets: impl IntoIterator<Item = KeyValue>,
-) -> Result<Vec<Reference>, Failure> {
-    let targets = key_values(targets, column.data_type);
-    if targets.is_empty() {
-        return Ok(Vec::new());
-    }
-    let key = primary_key(table);
-    let name = ident(&column.sql_name());
-    let query = statement(format!(
-        "SELECT t.{key}::text AS key, t.{name}::text AS target FROM {} t WHERE t.{name} = ANY($1::{}[]) ORDER BY t.{key} FOR UPDATE",
-        writing.schemas.table(&table.name),
-        sql_type(column.data_type),
-    ));
-    Ok(bind_values(query, &targets).load(connection).await?)
-}
-
-/// Adds rows that reference doomed rows, and rows that reference those, each once, whatever the
-/// cycles among them.
-async fn close_over_references(
-    connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
-    root: &Table,
-    doomed: &mut HashMap<String, HashSet<KeyValue>>,
-) -> Result<(), Failure> {
-    let first: Vec<KeyValue> = doomed.values().flatten().cloned().collect();
-    let mut frontier = vec![(root.name.clone(), first)];
-    while let Some((table, keys)) = frontier.pop() {
-        for (other, column) in writing
-            .catalog
-            .referencing(&table)
-            .filter(|(other, _)| !other.is_raw())
-        {
-            let found =
-                referencing_rows(connection, writing, other, column, keys.iter().cloned()).await?;
-            let data_type = primary_key_type(other);
-            let known = doomed.entry(other.name.clone()).or_default();
-            let new: Vec<KeyValue> = found
-                .into_iter()
-                .map(|reference| key_from_text(reference.key, data_type))
-                .filter(|key| known.insert(key.clone()))
-                .collect();
-            if !new.is_empty() {
-                frontier.push((other.name.clone(), new));
-            }
-        }
-    }
-    doomed.retain(|_, keys| !keys.is_empty());
-    Ok(())
-}
-
-/// Without cascade, rows of other tables that reference the deleted ones forbid it.
-async fn refuse_referenced(
-    connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
-    step: (usize, &TableStep),
-    ids: &[KeyValue],
-    doomed: &HashMap<String, HashSet<KeyValue>>,
-) -> Result<(), Failure> {
-    let (step_index, plan) = step;
-    let mut counts: BTreeMap<(usize, String), usize> = BTreeMap::new();
-    let place: HashMap<&KeyValue, usize> = ids
-        .iter()
-        .enumerate()
-        .map(|(row, key)| (key, row))
-        .collect();
-    for (other, column) in writing
+    for (other, column) in context
         .catalog
-        .referencing(&plan.table.name)
+        .referencing(table)
         .filter(|(other, _)| !other.is_raw())
     {
+        let targets = key_values(keys.iter().cloned(), column.data_type);
+        let own_key = primary_key(other);
+        let name = ident(&column.sql_name());
+        let query = statement(format!(
+            "SELECT t.{own_key}::text AS key, t.{name}::text AS target FROM {} t WHERE t.{name} = ANY($1::{}[]) ORDER BY t.{own_key} FOR UPDATE",
+            context.schemas.table(&other.name),
+            sql_type(column.data_type),
+        ));
+        let rows: Vec<ReferenceRow> = bind_values(query, &targets).load(connection).await?;
         let data_type = primary_key_type(other);
-        for reference in
-            referencing_rows(connection, writing, other, column, ids.iter().cloned()).await?
-        {
-            let own = key_from_text(reference.key, data_type);
-            if doomed
-                .get(&other.name)
-                .is_some_and(|keys| keys.contains(&own))
-            {
-                continue;
-            }
-            let target = key_from_text(reference.target, column.data_type);
-            if let Some(row) = place.get(&target) {
-                *counts.entry((*row, other.name.clone())).or_default() += 1;
-            }
-        }
+        references.extend(rows.into_iter().map(|row| StoredReference {
+            table: other.name.clone(),
+            key: key_from_text(row.key, data_type),
+            target: key_from_text(row.target, column.data_type),
+        }));
     }
-    if counts.is_empty() {
-        return Ok(());
-    }
-    let problems = counts
-        .into_iter()
-        .map(|((row, table), count)| {
-            let rows = if count == 1 {
-                "row references"
-            } else {
-                "rows reference"
-            };
-            let key = ids.get(row).map(ToString::to_string).unwrap_or_default();
-            Problem::at(
-                format!("tables[{step_index}].rows[{row}]"),
-                format!(
-                    "{count} {rows} \"{key}\" from \"{table}\"; delete them first, or set cascade"
-                ),
-            )
-        })
-        .collect();
-    Err(Failure::Problems(Problem::first_of(problems)))
+    Ok(references)
 }
 
-/// Deletes rows of several tables that may reference each other in any way, and their series.
+/// Rows of a table, with all rows that reference them, directly or not, each once.
+pub(super) async fn close_over_references(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    table: &Table,
+    keys: &[KeyValue],
+) -> Result<RowKeys, Failure> {
+    let mut rows = RowKeys::from([(table.name.clone(), keys.iter().cloned().collect())]);
+    let mut open = vec![(table.name.clone(), keys.to_vec())];
+    while let Some((table, keys)) = open.pop() {
+        let mut new: BTreeMap<String, Vec<KeyValue>> = BTreeMap::new();
+        for reference in stored_references(connection, context, &table, &keys).await? {
+            let known = rows.entry(reference.table.clone()).or_default();
+            if known.insert(reference.key.clone()) {
+                new.entry(reference.table).or_default().push(reference.key);
+            }
+        }
+        open.extend(new);
+    }
+    Ok(rows)
+}
+
+/// Deletes rows of several tables, which may reference each other in any way, and their series.
 ///
-/// The caller MUST have locked the rows `FOR UPDATE`, and looked after that for rows that
-/// reference them and stay.
+/// The caller MUST have locked the rows `FOR UPDATE` and then found that no other row references
+/// them.
 pub(super) async fn delete_all(
     connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
-    doomed: &HashMap<String, HashSet<KeyValue>>,
-) -> Result<BTreeMap<String, GoneSeries>, Failure> {
-    let keys: HashMap<&str, Values> = doomed
+    context: &WriteContext<'_>,
+    rows: &RowKeys,
+) -> Result<BTreeMap<String, DeletedSeries>, Failure> {
+    let keys: HashMap<&str, Values> = rows
         .iter()
         .filter_map(|(name, keys)| {
-            let data_type = primary_key_type(writing.catalog.table(name)?);
+            let data_type = primary_key_type(context.catalog.table(name)?);
             Some((name.as_str(), key_values(keys.iter().cloned(), data_type)))
         })
         .collect();
-    let gone = delete_series(connection, writing, &keys).await?;
+    let series = delete_series(connection, context, &keys).await?;
     connection.batch_execute(CHECKS_OFF).await?;
     for (name, keys) in &keys {
-        let Some(table) = writing.catalog.table(name) else {
+        let Some(table) = context.catalog.table(name) else {
             continue;
         };
         let query = statement(format!(
             "DELETE FROM {} t USING unnest($1::{}[]) AS u(k) WHERE t.{} = u.k",
-            writing.schemas.table(name),
+            context.schemas.table(name),
             sql_type(primary_key_type(table)),
             primary_key(table),
         ));
         bind_values(query, keys).execute(connection).await?;
     }
     connection.batch_execute(CHECKS_ON).await?;
-    Ok(gone)
+    Ok(series)
 }
 
-/// Deletes the series that doomed rows own or that name them otherwise.
+/// Deletes the points that reference the deleted rows.
 async fn delete_series(
     connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
-    doomed: &HashMap<&str, Values>,
-) -> Result<BTreeMap<String, GoneSeries>, Failure> {
-    let mut all_gone = BTreeMap::new();
-    for raw in writing
+    context: &WriteContext<'_>,
+    keys: &HashMap<&str, Values>,
+) -> Result<BTreeMap<String, DeletedSeries>, Failure> {
+    let mut all = BTreeMap::new();
+    for raw in context
         .catalog
         .tables()
         .iter()
@@ -279,7 +154,7 @@ async fn delete_series(
     {
         let owners: Vec<(&Column, &Values)> = raw
             .references()
-            .filter_map(|(_, column)| Some((column, doomed.get(column.references.as_deref()?)?)))
+            .filter_map(|(_, column)| Some((column, keys.get(column.references.as_deref()?)?)))
             .collect();
         if owners.is_empty() {
             continue;
@@ -302,25 +177,25 @@ async fn delete_series(
         }
         let mut query = statement(format!(
             "WITH gone AS (DELETE FROM {} WHERE {} RETURNING _points, _execution, {}) \
-             SELECT sum(_points)::bigint AS points, ARRAY[{}] AS foreign_series FROM gone",
-            writing.schemas.chunk_table(&raw.name),
+             SELECT sum(_points)::bigint AS points, ARRAY[{}] AS of_others FROM gone",
+            context.schemas.chunk_table(&raw.name),
             conditions.join(" OR "),
             names.join(", "),
             counts.join(", "),
         ))
-        .bind::<SqlUuid, _>(writing.execution.as_uuid());
+        .bind::<SqlUuid, _>(context.execution.as_uuid());
         for (_, keys) in owners {
             query = bind_values(query, keys);
         }
-        let gone: Gone = query.get_result(connection).await?;
+        let deleted: DeletedRow = query.get_result(connection).await?;
         let count = |number: i64| u64::try_from(number).unwrap_or_default();
-        all_gone.insert(
+        all.insert(
             raw.name.clone(),
-            GoneSeries {
-                points: gone.points.map_or(0, count),
-                foreign_series: gone.foreign_series.into_iter().map(count).sum(),
+            DeletedSeries {
+                points: deleted.points.map_or(0, count),
+                of_others: deleted.of_others.into_iter().map(count).sum(),
             },
         );
     }
-    Ok(all_gone)
+    Ok(all)
 }

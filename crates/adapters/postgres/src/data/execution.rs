@@ -1,4 +1,4 @@
-//! The execution under which a write is recorded: judged, or created with the write.
+//! The execution of a write: checked, or created with the write.
 
 use std::{
     collections::HashSet,
@@ -19,29 +19,35 @@ use labdata_domain::{
 use labdata_ports::data::{Attribution, WriteError, WriteTarget};
 use time::OffsetDateTime;
 
-use super::{apply::Writing, failure::Failure};
+use super::{context::WriteContext, failure::Failure};
 use crate::database::sql::Kept;
 
-/// The most names of jobs that are remembered.
+/// Maximum number of jobs whose names are remembered.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// Names of jobs that existed a while ago, so that a write need not ask. Only a hint: the statement
-/// that relies on it fails where the job is missing, and the write is tried again.
+/// Names of jobs that existed when they were last used, so that a write need not look them up. Only
+/// a hint: the statement that relies on it fails with [`Failure::JobMissing`] if the job is gone.
 #[derive(Debug, Default)]
 pub(super) struct KnownJobs(Mutex<HashSet<(OrganizationId, String)>>);
 
 impl KnownJobs {
-    /// Whether the write needs no new job.
-    pub(super) fn suffice(&self, writing: &Writing<'_>, target: &WriteTarget) -> bool {
+    /// Returns whether the write needs no new job.
+    pub(super) fn suffice(&self, organization: OrganizationId, target: &WriteTarget) -> bool {
         match target {
             WriteTarget::Existing(_) => true,
-            // A write that clashed may have clashed over just that.
-            WriteTarget::New { .. } if writing.attempt > 0 => false,
-            WriteTarget::New { job_name, .. } => self.contain(writing.organization, job_name),
+            WriteTarget::New { job_name, .. } => self.contain(organization, job_name),
         }
     }
 
-    /// Whether that job existed.
+    /// Forgets the job of a write, which is gone.
+    pub(super) fn forget(&self, organization: OrganizationId, target: &WriteTarget) {
+        if let WriteTarget::New { job_name, .. } = target {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            known.remove(&(organization, job_name.as_str().to_owned()));
+        }
+    }
+
+    /// Returns whether that job existed.
     pub(super) fn contain(&self, organization: OrganizationId, job: &JobName) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.contains(&(organization, job.as_str().to_owned()))
@@ -61,17 +67,17 @@ impl KnownJobs {
 }
 
 #[derive(QueryableByName)]
-struct Standing {
+struct ExecutionRow {
     #[diesel(sql_type = Text)]
     status: String,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     deadline: Option<OffsetDateTime>,
 }
 
-/// An execution that is given must exist and be open, and stays so until the write has ended.
+/// Checks that a given execution exists and is open, and locks it until the write ends.
 pub(super) async fn require_open(
     mut connection: &AsyncPgConnection,
-    writing: &Writing<'_>,
+    context: &WriteContext<'_>,
     target: &WriteTarget,
 ) -> Result<(), Failure> {
     let WriteTarget::Existing(execution) = target else {
@@ -81,29 +87,28 @@ pub(super) async fn require_open(
         "SELECT status, deadline FROM labdata.job_execution WHERE id = $1 AND organization_id = $2 FOR SHARE",
     )
     .bind::<SqlUuid, _>(execution.as_uuid())
-    .bind::<SqlUuid, _>(writing.organization.as_uuid());
-    let found: Vec<Standing> = Kept(query).load(&mut connection).await?;
-    let Some(standing) = found.into_iter().next() else {
+    .bind::<SqlUuid, _>(context.organization.as_uuid());
+    let found: Vec<ExecutionRow> = Kept(query).load(&mut connection).await?;
+    let Some(ExecutionRow { status, deadline }) = found.into_iter().next() else {
         return Err(WriteError::ExecutionNotFound.into());
     };
-    if standing.status != "running" {
-        return Err(WriteError::ExecutionEnded(standing.status).into());
+    let running = ExecutionState::Running { deadline };
+    if status != running.as_str() {
+        return Err(WriteError::ExecutionEnded(status).into());
     }
-    let state = ExecutionState::Running {
-        deadline: standing.deadline,
-    };
-    if state.is_open(writing.now) {
+    if running.is_open(context.now) {
         Ok(())
     } else {
-        Err(WriteError::ExecutionEnded("failed".to_owned()).into())
+        let ended = running.expire(context.now).as_str().to_owned();
+        Err(WriteError::ExecutionEnded(ended).into())
     }
 }
 
-/// Creates the job of a new execution where it is missing. As late as possible, so that writers
-/// under one new job wait for each other only while they commit.
+/// Creates the job of a new execution if it is missing. As late as possible, so that writers under
+/// one new job wait for each other only while they commit.
 pub(super) async fn ensure_job(
     connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
+    context: &WriteContext<'_>,
     target: &WriteTarget,
 ) -> Result<(), Failure> {
     let WriteTarget::New { job_name, job, .. } = target else {
@@ -117,15 +122,15 @@ pub(super) async fn ensure_job(
          SELECT id FROM made",
     )
     .bind::<SqlUuid, _>(job.as_uuid())
-    .bind::<SqlUuid, _>(writing.organization.as_uuid())
+    .bind::<SqlUuid, _>(context.organization.as_uuid())
     .bind::<Text, _>(job_name.as_str())
-    .bind::<Timestamptz, _>(writing.now)
+    .bind::<Timestamptz, _>(context.now)
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// An execution that is completed with the write that it is for.
+/// An execution that a write creates and completes.
 #[derive(Clone, Debug)]
 pub(super) struct NewExecution {
     pub(super) id: ExecutionId,
@@ -135,7 +140,7 @@ pub(super) struct NewExecution {
 }
 
 impl NewExecution {
-    /// What the write asks for; `None` where it names one.
+    /// The execution that a write creates; `None` if it names one.
     pub(super) fn of(attribution: &Attribution) -> Option<Self> {
         match &attribution.target {
             WriteTarget::Existing(_) => None,
@@ -153,7 +158,10 @@ impl NewExecution {
     }
 }
 
-/// Creates the new execution of a write, if it has one, under a job that should exist.
+/// Creates the new execution of a write, if it has one, under a job that exists.
+///
+/// # Errors
+/// [`Failure::JobMissing`] if the job is gone.
 pub(super) async fn create_execution(
     mut connection: &AsyncPgConnection,
     organization: OrganizationId,
@@ -173,7 +181,7 @@ pub(super) async fn create_execution(
     match Kept(query).execute(&mut connection).await {
         Ok(_) => Ok(()),
         Err(DieselError::DatabaseError(DatabaseErrorKind::NotNullViolation, _)) => {
-            Err(Failure::Clash("the job has gone".to_owned()))
+            Err(Failure::JobMissing)
         }
         Err(error) => Err(error.into()),
     }

@@ -1,30 +1,63 @@
-//! What a failed statement of a write means.
+//! Failures of a write's statements.
 
-use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
+use diesel::result::Error as DieselError;
 use labdata_domain::data::write::Problem;
 use labdata_ports::{PortError, data::WriteError};
 
-use crate::database::errors::{Kind, kind_of, port_error};
+use crate::database::{
+    errors::{Kind, Transient, kind_of, port_error},
+    violation::violation_of,
+};
 
-/// Why applying a write stopped.
+/// Failure to apply a write.
 #[derive(Debug)]
-pub(crate) enum Failure {
-    /// It is the request's doing.
+pub(super) enum Failure {
+    /// The request is at fault.
     Problems(Vec<Problem>),
-    /// It clashed with another transaction: the whole may succeed when tried again.
+    /// Either the request is at fault, or another writer created the same rows since they were
+    /// matched. Matching again tells: a request at fault fails in the same way.
+    Contended(Vec<Problem>),
+    /// A clash with another transaction; another attempt may succeed.
     Clash(String),
-    /// The write's own refusals and the port's.
+    /// The job of the new execution is missing; another attempt must create it.
+    JobMissing,
+    /// A refusal of the write, or a failure of the port.
     Refused(WriteError),
 }
 
 impl Failure {
-    /// The failure where no request's problems are expected.
-    pub(crate) fn into_port_error(self) -> PortError {
+    /// Turns problems into contended ones: for rows that were matched before they are created.
+    pub(super) fn contended(self) -> Self {
         match self {
-            Self::Problems(problems) => PortError::Internal(format!("{problems:?}")),
-            Self::Clash(why) => PortError::Busy(why),
-            Self::Refused(WriteError::Port(error)) => error,
-            Self::Refused(other) => PortError::Internal(other.to_string()),
+            Self::Problems(problems) => Self::Contended(problems),
+            other => other,
+        }
+    }
+}
+
+impl Transient for Failure {
+    fn is_transient(&self) -> bool {
+        matches!(self, Self::Clash(_) | Self::JobMissing | Self::Contended(_))
+    }
+}
+
+impl From<Failure> for WriteError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Problems(problems) | Failure::Contended(problems) => Self::Problems(problems),
+            Failure::Clash(why) => PortError::Busy(why).into(),
+            Failure::JobMissing => PortError::Busy("the job keeps being removed".to_owned()).into(),
+            Failure::Refused(error) => error,
+        }
+    }
+}
+
+impl From<Failure> for PortError {
+    /// The failure of work without a request that could be at fault.
+    fn from(failure: Failure) -> Self {
+        match WriteError::from(failure) {
+            WriteError::Port(error) => error,
+            other => Self::Internal(format!("{other:?}")),
         }
     }
 }
@@ -34,14 +67,9 @@ impl From<DieselError> for Failure {
         match kind_of(&error) {
             Kind::Clash => Self::Clash(error.to_string()),
             Kind::LockTimeout | Kind::Broken => Self::Refused(port_error(error).into()),
-            Kind::Other => match &error {
-                DieselError::DatabaseError(kind, information) => {
-                    problem_of(*kind, information.as_ref()).map_or_else(
-                        || Self::Refused(port_error(error).into()),
-                        |problem| Self::Problems(vec![problem]),
-                    )
-                }
-                _ => Self::Refused(port_error(error).into()),
+            Kind::Other => match violation_of(&error) {
+                Some(violation) => Self::Problems(vec![violation.into()]),
+                None => Self::Refused(port_error(error).into()),
             },
         }
     }
@@ -57,70 +85,4 @@ impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         Self::Refused(error)
     }
-}
-
-/// What the request did to earn a refusal of the database; `None` when it is not its doing.
-fn problem_of(
-    kind: DatabaseErrorKind,
-    information: &dyn DatabaseErrorInformation,
-) -> Option<Problem> {
-    match kind {
-        DatabaseErrorKind::UniqueViolation
-        | DatabaseErrorKind::ForeignKeyViolation
-        | DatabaseErrorKind::RestrictViolation
-        | DatabaseErrorKind::ExclusionViolation
-        | DatabaseErrorKind::CheckViolation
-        | DatabaseErrorKind::NotNullViolation => Some(constraint_problem(kind, information)),
-        _ if is_about_values(information.message()) => {
-            let table = information
-                .table_name()
-                .map(|table| format!("\"{table}\": "));
-            let message = format!("{}{}", table.unwrap_or_default(), information.message());
-            Some(Problem::of_the_request(message))
-        }
-        _ => None,
-    }
-}
-
-/// Limits of PostgreSQL on values that passed every check of their type.
-fn is_about_values(message: &str) -> bool {
-    [
-        "index row size",
-        "index row requires",
-        "row is too big",
-        "out of range",
-        "invalid memory alloc",
-        "array size exceeds",
-        "exceeds the maximum allowed",
-    ]
-    .iter()
-    .any(|part| message.contains(part))
-}
-
-fn constraint_problem(
-    kind: DatabaseErrorKind,
-    information: &dyn DatabaseErrorInformation,
-) -> Problem {
-    let table = information.table_name().unwrap_or("?");
-    let constraint = information.constraint_name().unwrap_or("?");
-    let detail: String = information
-        .details()
-        .unwrap_or_default()
-        .chars()
-        .take(500)
-        .collect();
-    let what = match kind {
-        DatabaseErrorKind::UniqueViolation => "a value that must be unique occurs twice",
-        DatabaseErrorKind::ForeignKeyViolation => "a reference would point at no row",
-        DatabaseErrorKind::NotNullViolation => {
-            let column = information.column_name().unwrap_or("?");
-            return Problem::of_the_request(format!(
-                "\"{table}\": column \"{column}\" must not be null"
-            ));
-        }
-        _ => "a constraint does not hold",
-    };
-    Problem::of_the_request(format!(
-        "\"{table}\": {what} (constraint \"{constraint}\"): {detail}"
-    ))
 }

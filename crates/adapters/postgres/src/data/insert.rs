@@ -1,14 +1,14 @@
-//! Creates rows, all of a step with one statement.
+//! Statements that create rows, all of a step at once.
 
 use diesel::sql_types::{Array, Timestamptz, Uuid as SqlUuid};
 use labdata_domain::{catalog::Table, scalar::Values};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::apply::Writing;
+use super::context::WriteContext;
 use crate::database::sql::{Schemas, Statement, bind_values, ident, sql_type, statement};
 
-/// The pieces of an insert from one array per column.
+/// Parts of an insert from one array per column.
 struct Pieces<'f> {
     values: Vec<&'f Values>,
     names: Vec<String>,
@@ -17,8 +17,8 @@ struct Pieces<'f> {
 }
 
 impl<'f> Pieces<'f> {
-    /// Of columns given by their indices in the table, with a value per row. Their parameters come
-    /// after so many others.
+    /// Parts for columns, given by their indices in the table with a value per row. Their parameters
+    /// follow `others` other parameters.
     fn of(
         table: &Table,
         columns: impl IntoIterator<Item = (usize, &'f Values)>,
@@ -53,7 +53,7 @@ impl<'f> Pieces<'f> {
 
 /// The statement that inserts rows of one execution.
 pub(super) fn insertion<'f>(
-    writing: &Writing<'_>,
+    context: &WriteContext<'_>,
     table: &Table,
     columns: impl IntoIterator<Item = (usize, &'f Values)>,
 ) -> Statement<'f> {
@@ -62,18 +62,18 @@ pub(super) fn insertion<'f>(
     let text = format!(
         "INSERT INTO {table} ({names}, created_at, updated_at, created_by_execution_id) \
          SELECT {aliases}, ${now}, ${now}, ${execution} FROM unnest({arrays}) AS u({aliases})",
-        table = writing.schemas.table(&table.name),
+        table = context.schemas.table(&table.name),
         names = pieces.names.join(", "),
         aliases = pieces.aliases.join(", "),
         arrays = pieces.arrays.join(", "),
     );
     pieces
         .bind(statement(text))
-        .bind::<Timestamptz, _>(writing.now)
-        .bind::<SqlUuid, _>(writing.execution.as_uuid())
+        .bind::<Timestamptz, _>(context.now)
+        .bind::<SqlUuid, _>(context.execution.as_uuid())
 }
 
-/// An insert of rows of several executions, as a part of a statement.
+/// An insert of rows of several executions, for use within a statement.
 pub(super) struct Insertion<'f> {
     pub(super) text: String,
     pieces: Pieces<'f>,
@@ -82,7 +82,8 @@ pub(super) struct Insertion<'f> {
 }
 
 impl<'f> Insertion<'f> {
-    /// With an execution and its time for each row. Its parameters come after so many others.
+    /// An insert with an execution and its time for each row. Its parameters follow `others` other
+    /// parameters.
     pub(super) fn of(
         schemas: &Schemas,
         table: &Table,
@@ -110,7 +111,7 @@ impl<'f> Insertion<'f> {
         }
     }
 
-    /// Binds its parameters, after those that come before them.
+    /// Binds its parameters, after the others.
     pub(super) fn bind(self, statement: Statement<'f>) -> Statement<'f> {
         self.pieces
             .bind(statement)

@@ -1,98 +1,44 @@
-//! The record of what each execution did, one line per table and kind of change and request.
+//! Rows of the ledger.
 
-use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::{
+    QueryableByName,
+    sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::data::write::{LedgerAction, LedgerEntry};
 
-use super::{apply::Writing, failure::Failure};
-use crate::database::sql::{Kept, statement};
+use super::{context::WriteContext, failure::Failure};
+use crate::database::{
+    errors::corrupt,
+    sql::{Kept, statement},
+};
 
-/// Kinds of change. Created rows carry their execution themselves
-/// (`created_by_execution_id`), so their line only counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LedgerAction {
-    Created,
-    Updated,
-    Deleted,
-    SeriesWritten,
-    SeriesReplaced,
-    PointsDeleted,
-}
+/// Maximum number of rows of one statement: four parameters each, of PostgreSQL's 65,535.
+const MAX_ROWS: usize = 10_000;
 
-impl LedgerAction {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Updated => "updated",
-            Self::Deleted => "deleted",
-            Self::SeriesWritten => "series_written",
-            Self::SeriesReplaced => "series_replaced",
-            Self::PointsDeleted => "points_deleted",
-        }
-    }
-}
-
-/// A line.
-#[derive(Debug)]
-pub(crate) struct Entry {
-    table: String,
-    action: LedgerAction,
-    count: u64,
+#[derive(QueryableByName)]
+struct LedgerRow {
+    #[diesel(sql_type = Text)]
+    table_name: String,
+    #[diesel(sql_type = Text)]
+    action: String,
+    #[diesel(sql_type = BigInt)]
+    row_count: i64,
+    #[diesel(sql_type = Nullable<Array<Text>>)]
     ids: Option<Vec<String>>,
 }
 
-impl Entry {
-    pub(crate) fn created(table: &str, count: u64) -> Self {
-        Self {
-            table: table.to_owned(),
-            action: LedgerAction::Created,
-            count,
-            ids: None,
-        }
-    }
-
-    pub(crate) fn of(table: &str, action: LedgerAction, ids: Vec<String>) -> Self {
-        let count = u64::try_from(ids.len()).unwrap_or(u64::MAX);
-        Self {
-            table: table.to_owned(),
-            action,
-            count,
-            ids: Some(ids),
-        }
-    }
-
-    pub(crate) fn points(
-        table: &str,
-        action: LedgerAction,
-        count: u64,
-        parents: Vec<String>,
-    ) -> Self {
-        Self {
-            table: table.to_owned(),
-            action,
-            count,
-            ids: Some(parents),
-        }
-    }
-
-    pub(crate) fn table(&self) -> &str {
-        &self.table
-    }
-}
-
-/// The most lines of one statement: four parameters each, of PostgreSQL's 65,535.
-const MAX_LINES: usize = 10_000;
-
-/// Writes the lines of one request.
+/// Writes the entries of one request.
 pub(super) async fn record(
     connection: &AsyncPgConnection,
-    writing: &Writing<'_>,
-    entries: &[Entry],
+    context: &WriteContext<'_>,
+    entries: &[LedgerEntry],
 ) -> Result<(), Failure> {
-    let entries: Vec<&Entry> = entries.iter().filter(|entry| entry.count > 0).collect();
-    for lines in entries.chunks(MAX_LINES) {
-        let rows: Vec<String> = (0..lines.len())
-            .map(|line| {
-                let first = 4 * line + 4;
+    let entries: Vec<&LedgerEntry> = entries.iter().filter(|entry| entry.count > 0).collect();
+    for entries in entries.chunks(MAX_ROWS) {
+        let rows: Vec<String> = (0..entries.len())
+            .map(|row| {
+                let first = 4 * row + 4;
                 format!(
                     "($1, $2, $3, ${first}, ${}, ${}, ${})",
                     first + 1,
@@ -106,22 +52,50 @@ pub(super) async fn record(
              (organization_id, execution_id, created_at, table_name, action, row_count, ids) VALUES {}",
             rows.join(", ")
         ))
-        .bind::<SqlUuid, _>(writing.organization.as_uuid())
-        .bind::<SqlUuid, _>(writing.execution.as_uuid())
-        .bind::<Timestamptz, _>(writing.now);
-        for entry in lines {
+        .bind::<SqlUuid, _>(context.organization.as_uuid())
+        .bind::<SqlUuid, _>(context.execution.as_uuid())
+        .bind::<Timestamptz, _>(context.now);
+        for entry in entries {
+            let ids = Some(&entry.ids).filter(|ids| !ids.is_empty());
             query = query
                 .bind::<Text, _>(&entry.table)
                 .bind::<Text, _>(entry.action.as_str())
                 .bind::<BigInt, _>(i64::try_from(entry.count).unwrap_or(i64::MAX))
-                .bind::<Nullable<Array<Text>>, _>(&entry.ids);
+                .bind::<Nullable<Array<Text>>, _>(ids);
         }
         let mut connection = connection;
-        if lines.len() == 1 {
+        if entries.len() == 1 {
             Kept(query).execute(&mut connection).await?;
         } else {
             query.execute(&mut connection).await?;
         }
     }
     Ok(())
+}
+
+/// Marks the execution's entries as reverted; returns those that were not before.
+pub(super) async fn take_for_revert(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+) -> Result<Vec<LedgerEntry>, Failure> {
+    let rows: Vec<LedgerRow> = diesel::sql_query(
+        "UPDATE labdata.write_ledger SET reverted_at = $2 WHERE execution_id = $1 AND reverted_at IS NULL \
+         RETURNING table_name, action, row_count, ids",
+    )
+    .bind::<SqlUuid, _>(context.execution.as_uuid())
+    .bind::<Timestamptz, _>(context.now)
+    .load(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let action = LedgerAction::from_name(&row.action)
+                .ok_or_else(|| corrupt("write_ledger", "action", context.execution.as_uuid()))?;
+            Ok(LedgerEntry {
+                table: row.table_name,
+                action,
+                count: u64::try_from(row.row_count).unwrap_or_default(),
+                ids: row.ids.unwrap_or_default(),
+            })
+        })
+        .collect()
 }

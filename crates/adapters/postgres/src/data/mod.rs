@@ -2,13 +2,15 @@
 
 mod answer;
 mod apply;
+mod context;
 mod delete;
 mod execution;
 mod failure;
+mod first_insert;
 mod insert;
 mod ledger;
+mod matching;
 mod modify;
-mod outcome;
 pub(crate) mod query;
 mod read;
 mod read_row;
@@ -19,6 +21,5 @@ mod series;
 mod small;
 mod store;
 
-pub(crate) use failure::Failure;
 pub(crate) use read::platform_source;
 pub use store::PgDataStore;

@@ -1,311 +1,84 @@
-//! Upserts and updates: rows are matched as they stand at that moment, all of a step at once.
-
-use std::{borrow::Cow, collections::HashMap};
+//! Upserts and updates.
 
 use diesel::{
     QueryableByName,
-    sql_types::{Array, BigInt, Bool, Text, Timestamptz},
+    sql_types::{Array, Bool, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::Table,
-    data::write::{OnMatch, Problem, TableOutcome, TableStep},
-    scalar::{KeyValue, Values},
+    data::write::{MatchedStep, OnMatch, ResolvedColumns, TableOutcome, TableStep},
+    scalar::{DataType, Values},
 };
 
-use super::{apply::Writing, failure::Failure, insert::insertion};
+use super::{context::WriteContext, failure::Failure, insert::insertion, matching::match_rows};
 use crate::database::sql::{
-    bind_values, gather, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
-    statement,
+    bind_values, gather, ident, key_values, primary_key, primary_key_type, sql_type, statement,
 };
 
-/// How often an upsert that could not create its rows is matched anew before its problem is told.
-const MATCH_ATTEMPTS: u32 = 3;
-
-/// A step's columns with every late reference filled in.
-pub(super) type Resolved<'p> = Vec<(usize, Cow<'p, Values>)>;
-
-#[derive(QueryableByName)]
-struct Matched {
-    #[diesel(sql_type = BigInt)]
-    place: i64,
-    #[diesel(sql_type = Text)]
-    key: String,
+/// A step whose rows are updated or created.
+pub(super) struct ModifiedStep {
+    pub(super) outcome: TableOutcome,
+    /// Keys of the rows that count as updated.
+    pub(super) changed: Vec<String>,
 }
 
-/// For each input row the key of the row that it matches, locked against other writers; `None`
-/// where it matches none.
-///
-/// # Errors
-/// A problem at every row that matches several rows, or one that an earlier input row matches
-/// too, or, if every row must match, none.
-pub(super) async fn match_rows(
-    connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
-    step: (usize, &TableStep),
-    key: &[usize],
-    columns: &Resolved<'_>,
-    must_match: bool,
-) -> Result<Vec<Option<KeyValue>>, Failure> {
-    let (_, plan) = step;
-    let table = &plan.table;
-    let mut arrays = Vec::new();
-    let mut aliases = Vec::new();
-    let mut conditions = Vec::new();
-    let mut bound = Vec::new();
-    for (position, index) in key.iter().enumerate() {
-        let (Some(column), Some((_, values))) = (
-            table.columns.get(*index),
-            columns.iter().find(|(given, _)| given == index),
-        ) else {
-            continue;
-        };
-        arrays.push(format!(
-            "${}::{}[]",
-            position + 1,
-            sql_type(column.data_type)
-        ));
-        aliases.push(format!("k{position}"));
-        conditions.push(format!("t.{} = u.k{position}", ident(&column.sql_name())));
-        bound.push(values);
-    }
-    let own_key = primary_key(table);
-    // Locks are taken in the order of keys, so that writers of the same rows rarely deadlock.
-    let mut query = statement(format!(
-        "SELECT u.place, t.{own_key}::text AS key FROM unnest({}) WITH ORDINALITY AS u({}, place) \
-         JOIN {} t ON {} ORDER BY t.{own_key} FOR UPDATE OF t",
-        arrays.join(", "),
-        aliases.join(", "),
-        writing.schemas.table(&table.name),
-        conditions.join(" AND "),
-    ));
-    for values in bound {
-        query = bind_values(query, values);
-    }
-    let mut found: Vec<Matched> = query.load(connection).await?;
-    found.sort_by_key(|found| found.place);
-    assign_matches(step, found, must_match)
-}
-
-/// Gives every input row the row that it matches. `found` is in the order of the input.
-fn assign_matches(
-    (step_index, step): (usize, &TableStep),
-    found: Vec<Matched>,
-    must_match: bool,
-) -> Result<Vec<Option<KeyValue>>, Failure> {
-    let table = &step.table;
-    let data_type = primary_key_type(table);
-    let mut matched: Vec<Option<KeyValue>> = vec![None; step.len];
-    let mut owner: HashMap<KeyValue, usize> = HashMap::with_capacity(found.len());
-    let mut problems = Vec::new();
-    let mut found = found.into_iter().peekable();
-    for (row, slot) in matched.iter_mut().enumerate() {
-        let place = i64::try_from(row).unwrap_or(i64::MAX).saturating_add(1);
-        let is_own = |next: &Matched| next.place == place;
-        let first = found.next_if(is_own);
-        let several = found.next_if(is_own).is_some();
-        while found.next_if(is_own).is_some() {}
-        let mut refuse = |message: String| {
-            let path = format!("tables[{step_index}].rows[{row}]");
-            problems.push((row, Problem::at(path, message)));
-        };
-        if several {
-            refuse(format!(
-                "the key matches several rows of \"{}\"",
-                table.name
-            ));
-        } else if let Some(first) = first {
-            let key = key_from_text(first.key, data_type);
-            if let Some(other) = owner.insert(key.clone(), row) {
-                refuse(format!(
-                    "matches the same row of \"{}\" as rows[{other}]",
-                    table.name
-                ));
-            }
-            *slot = Some(key);
-        } else if must_match {
-            refuse(format!("the key matches no row of \"{}\"", table.name));
-        }
-    }
-    finish(problems)?;
-    Ok(matched)
-}
-
-fn finish(mut problems: Vec<(usize, Problem)>) -> Result<(), Failure> {
-    if problems.is_empty() {
-        return Ok(());
-    }
-    problems.sort_by_key(|(row, _)| *row);
-    Err(Failure::Problems(Problem::first_of(
-        problems.into_iter().map(|(_, problem)| problem).collect(),
-    )))
-}
-
-/// Updates matched rows, creates the others where that is asked for.
+/// Updates rows that match and creates the rest.
 pub(super) async fn modify_rows(
     connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
-    step: (usize, &TableStep),
-    key: &[usize],
+    context: &WriteContext<'_>,
+    step: &TableStep,
     on_match: OnMatch,
-    mut columns: Resolved<'_>,
-) -> Result<(TableOutcome, Vec<String>), Failure> {
-    let (step_index, plan) = step;
-    let table = &plan.table;
-    let matched = match_rows(
-        connection,
-        writing,
-        step,
-        key,
-        &columns,
-        plan.new_keys.is_none(),
-    )
-    .await?;
-    refuse_new_primary_keys(step, &matched, &columns)?;
-    let create: Vec<usize> = matched
-        .iter()
-        .enumerate()
-        .filter(|(_, key)| key.is_none())
-        .map(|(row, _)| row)
-        .collect();
-    let update: Vec<usize> = matched
-        .iter()
-        .enumerate()
-        .filter(|(_, key)| key.is_some())
-        .map(|(row, _)| row)
-        .collect();
-    let mut ids = matched.clone();
-    let new_keys = plan.new_keys.as_ref().filter(|_| !create.is_empty());
-    let new_keys = new_keys.map(|keys| gather(keys, &create));
-    if let Some(keys) = &new_keys {
-        refuse_incomplete(step_index, plan, &create)?;
-        for (position, row) in create.iter().enumerate() {
-            if let Some(slot) = ids.get_mut(*row) {
-                *slot = keys.get(position).and_then(key_of);
-            }
-        }
-    }
-    fill_own(step, &ids, &mut columns);
-    if let Some(keys) = new_keys {
-        let own_key = table.primary_key().map_or(0, |(index, _)| index);
-        let gathered: Vec<(usize, Values)> = columns
-            .iter()
-            .filter(|(index, _)| *index != own_key)
-            .map(|(index, values)| (*index, gather(values, &create)))
-            .chain(std::iter::once((own_key, keys)))
-            .collect();
-        let borrowed = gathered.iter().map(|(index, values)| (*index, values));
-        insertion(writing, table, borrowed)
-            .execute(connection)
-            .await
-            .map_err(|error| match Failure::from(error) {
-                // Another writer may have created the row since it was matched: match again.
-                Failure::Problems(problems) if writing.attempt < MATCH_ATTEMPTS => {
-                    Failure::Clash(format!("{problems:?}"))
-                }
-                other => other,
-            })?;
-    }
-    let changed = update_rows(
-        connection,
-        writing,
-        plan,
-        key,
-        on_match,
-        &columns,
-        (&update, &ids),
-    )
-    .await?;
+    mut columns: ResolvedColumns<'_>,
+) -> Result<ModifiedStep, Failure> {
+    let found = match_rows(connection, context, step, &columns).await?;
+    let assigned = step.assign_matches(found).map_err(Failure::Problems)?;
+    columns.fill_own(&assigned.keys);
+    create_rows(connection, context, step, &columns, &assigned).await?;
+    let changed = update_rows(connection, context, step, on_match, &columns, &assigned).await?;
+    let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
     let outcome = TableOutcome {
-        table: table.name.clone(),
-        created: u64::try_from(create.len()).unwrap_or(u64::MAX),
-        updated: u64::try_from(changed.len()).unwrap_or(u64::MAX),
-        ids: ids.into_iter().flatten().collect(),
+        table: step.table.name.clone(),
+        created: count(assigned.created.len()),
+        updated: count(changed.len()),
+        ids: assigned.keys,
         ..TableOutcome::default()
     };
-    Ok((outcome, changed))
+    Ok(ModifiedStep { outcome, changed })
 }
 
-/// Fills in the keys of rows of the step itself that other rows of it reference.
-fn fill_own(
-    (step_index, step): (usize, &TableStep),
-    ids: &[Option<KeyValue>],
-    columns: &mut Resolved<'_>,
-) {
-    for (index, values) in columns {
-        let late = step.column(*index).map(|column| column.late.as_slice());
-        for (row, address) in late.unwrap_or_default() {
-            if address.table == step_index
-                && let Some(Some(key)) = ids.get(address.row)
-            {
-                values.to_mut().set_key(*row, key.clone());
-            }
-        }
-    }
-}
-
-fn key_of(scalar: labdata_domain::scalar::Scalar) -> Option<KeyValue> {
-    use labdata_domain::scalar::Scalar;
-    match scalar {
-        Scalar::Text(text) => Some(KeyValue::Text(text)),
-        Scalar::Integer(number) => Some(KeyValue::Integer(number)),
-        Scalar::Uuid(id) => Some(KeyValue::Uuid(id)),
-        _ => None,
-    }
-}
-
-/// A row that matches by another key may repeat its primary key, but not change it.
-fn refuse_new_primary_keys(
-    step: (usize, &TableStep),
-    matched: &[Option<KeyValue>],
-    columns: &Resolved<'_>,
+/// Creates the rows that matched nothing.
+async fn create_rows(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    step: &TableStep,
+    columns: &ResolvedColumns<'_>,
+    assigned: &MatchedStep,
 ) -> Result<(), Failure> {
-    let (step_index, step) = step;
-    let Some((own_key, column)) = step.table.primary_key() else {
+    let Some((own_key, key)) = step.table.primary_key() else {
         return Ok(());
     };
-    let Some((_, given)) = columns.iter().find(|(index, _)| *index == own_key) else {
+    if assigned.created.is_empty() {
         return Ok(());
-    };
-    let problems = matched
-        .iter()
-        .enumerate()
-        .filter_map(|(row, key)| {
-            let (key, given) = (key.as_ref()?, given.get(row).and_then(key_of)?);
-            (*key != given).then(|| {
-                let message =
-                    format!("the row that matches has the key \"{key}\", which cannot be changed");
-                (
-                    row,
-                    Problem::at(
-                        format!("tables[{step_index}].rows[{row}].{}", column.name),
-                        message,
-                    ),
-                )
-            })
-        })
-        .collect();
-    finish(problems)
-}
-
-fn refuse_incomplete(step_index: usize, step: &TableStep, create: &[usize]) -> Result<(), Failure> {
-    let mut problems = Vec::new();
-    for row in create {
-        for name in step.missing_to_create(*row) {
-            problems.push((
-                *row,
-                Problem::at(
-                    format!("tables[{step_index}].rows[{row}]"),
-                    format!("matches no row, and cannot be created: the required column \"{name}\" is missing"),
-                ),
-            ));
-        }
     }
-    finish(problems)
+    let keys = assigned.keys_of(&assigned.created).cloned();
+    let keys = key_values(keys, key.data_type);
+    let gathered: Vec<(usize, Values)> = columns
+        .iter()
+        .filter(|(index, _)| *index != own_key)
+        .map(|(index, values)| (index, gather(values, &assigned.created)))
+        .chain(std::iter::once((own_key, keys)))
+        .collect();
+    let borrowed = gathered.iter().map(|(index, values)| (*index, values));
+    insertion(context, &step.table, borrowed)
+        .execute(connection)
+        .await
+        .map_err(|error| Failure::from(error).contended())?;
+    Ok(())
 }
 
 #[derive(QueryableByName)]
-struct Changed {
+struct ChangedRow {
     #[diesel(sql_type = Text)]
     key: String,
 }
@@ -313,57 +86,43 @@ struct Changed {
 /// Sets the provided columns of matched rows; returns the keys of rows that count as updated.
 async fn update_rows(
     connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
+    context: &WriteContext<'_>,
     step: &TableStep,
-    key: &[usize],
     on_match: OnMatch,
-    columns: &Resolved<'_>,
-    rows: (&[usize], &[Option<KeyValue>]),
+    columns: &ResolvedColumns<'_>,
+    assigned: &MatchedStep,
 ) -> Result<Vec<String>, Failure> {
-    let (update, ids) = rows;
-    if update.is_empty() {
+    let rows = &assigned.matched;
+    if rows.is_empty() {
         return Ok(Vec::new());
     }
     let table = &step.table;
     let own_key_type = primary_key_type(table);
-    let keys = key_values(
-        update
-            .iter()
-            .filter_map(|row| ids.get(*row).cloned().flatten()),
-        own_key_type,
-    );
     let own_key = table.primary_key().map(|(index, _)| index);
-    let mut update_plan = UpdatePlan::new(table, own_key_type);
-    for (index, values) in columns {
-        if Some(*index) == own_key || key.contains(index) {
+    let mut update = UpdateStatement::new(table, own_key_type);
+    for column in &step.columns {
+        let index = column.column;
+        if Some(index) == own_key || step.key_columns().contains(&index) {
             continue;
         }
-        let provided = step
-            .column(*index)
-            .and_then(|column| column.provided.as_ref());
-        let picked = provided.map(|provided| {
-            update
-                .iter()
-                .map(|row| provided.get(*row).copied().unwrap_or(false))
-                .collect::<Vec<bool>>()
-        });
-        if picked
-            .as_ref()
-            .is_some_and(|picked| picked.iter().all(|given| !given))
-        {
+        let Some(values) = columns.get(index) else {
             continue;
+        };
+        let provided: Vec<bool> = rows.iter().map(|row| column.is_provided(*row)).collect();
+        if provided.iter().any(|given| *given) {
+            let provided = Some(provided).filter(|provided| provided.contains(&false));
+            update.set(index, gather(values, rows), provided, on_match);
         }
-        let picked = picked.filter(|picked| picked.iter().any(|given| !given));
-        update_plan.set(*index, gather(values, update), picked, on_match);
     }
-    if update_plan.assignments.is_empty() && on_match == OnMatch::FillMissing {
+    if update.assignments.is_empty() && on_match == OnMatch::FillMissing {
         return Ok(Vec::new());
     }
-    // Overwriting nothing still counts as an update, and says so on the row.
-    update_plan.run(connection, writing, keys, on_match).await
+    // Overwriting nothing still counts as an update, which the row shows.
+    let keys = key_values(assigned.keys_of(rows).cloned(), own_key_type);
+    update.run(connection, context, keys, on_match).await
 }
 
-struct UpdatePlan<'t> {
+struct UpdateStatement<'t> {
     table: &'t Table,
     arrays: Vec<String>,
     aliases: Vec<String>,
@@ -372,13 +131,14 @@ struct UpdatePlan<'t> {
     values: Vec<Bound>,
 }
 
+/// An array parameter.
 enum Bound {
     Values(Values),
     Provided(Vec<bool>),
 }
 
-impl<'t> UpdatePlan<'t> {
-    fn new(table: &'t Table, key_type: labdata_domain::scalar::DataType) -> Self {
+impl<'t> UpdateStatement<'t> {
+    fn new(table: &'t Table, key_type: DataType) -> Self {
         Self {
             table,
             arrays: vec![format!("$1::{}[]", sql_type(key_type))],
@@ -437,7 +197,7 @@ impl<'t> UpdatePlan<'t> {
     async fn run(
         self,
         connection: &mut AsyncPgConnection,
-        writing: &Writing<'_>,
+        context: &WriteContext<'_>,
         keys: Values,
         on_match: OnMatch,
     ) -> Result<Vec<String>, Failure> {
@@ -447,8 +207,8 @@ impl<'t> UpdatePlan<'t> {
             OnMatch::FillMissing => format!(" AND ({})", self.fills.join(" OR ")),
         };
         let mut assignments = self.assignments;
-        // Always later than before, whatever the servers' clocks: reverts tell by it which rows
-        // were changed since they were created.
+        // Always later than before, even if servers' clocks differ: reverts recognize rows that
+        // changed since they were created by it.
         assignments.push(format!(
             "updated_at = greatest(${}, t.updated_at + interval '1 microsecond')",
             self.arrays.len() + 1
@@ -456,7 +216,7 @@ impl<'t> UpdatePlan<'t> {
         let mut query = statement(format!(
             "UPDATE {table} t SET {assignments} FROM unnest({arrays}) AS u({aliases}) \
              WHERE t.{own_key} = u.k{filter} RETURNING t.{own_key}::text AS key",
-            table = writing.schemas.table(&self.table.name),
+            table = context.schemas.table(&self.table.name),
             assignments = assignments.join(", "),
             arrays = self.arrays.join(", "),
             aliases = self.aliases.join(", "),
@@ -468,8 +228,8 @@ impl<'t> UpdatePlan<'t> {
                 Bound::Provided(provided) => query.bind::<Array<Bool>, _>(provided),
             };
         }
-        let changed: Vec<Changed> = query
-            .bind::<Timestamptz, _>(writing.now)
+        let changed: Vec<ChangedRow> = query
+            .bind::<Timestamptz, _>(context.now)
             .load(connection)
             .await?;
         Ok(changed.into_iter().map(|row| row.key).collect())

@@ -220,7 +220,7 @@ pub(crate) fn platform_source(table: PlatformTable, organization: &str) -> Strin
             "SELECT id, name, description, instrument_type, created_at FROM labdata.instrument"
         }
         PlatformTable::OrganizationMember => "SELECT id, email, name FROM labdata.app_user",
-        // Their tables come with a later part of the platform: there is nothing to read yet.
+        // Not implemented yet: empty.
         PlatformTable::MlModel | PlatformTable::Dataset => {
             let columns = table.columns().iter();
             let columns: Vec<String> = columns
@@ -256,7 +256,7 @@ fn conditions(
         .collect()
 }
 
-/// A condition behind references becomes a chain of `IN (SELECT …)`, which indexes serve.
+/// A condition that follows references becomes a chain of `IN (SELECT …)`, which uses indexes.
 fn condition_sql(
     query: &mut Query,
     schemas: &Schemas,

@@ -1,5 +1,5 @@
-//! A row as the text of a JSON object, rendered here rather than by the server, whose functions for
-//! it take longer than all else of a read.
+//! A row as the text of a JSON object, rendered here: the server's functions for it take longer than
+//! the rest of a read.
 
 use std::io::Write as _;
 
@@ -14,7 +14,7 @@ use labdata_domain::timestamp;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// How many columns stand before those of the row: where a point is.
+/// Number of columns before those of the row: a point's position.
 const POSITION: usize = 2;
 
 /// The columns of a point's position, its chunk and the place there; null for rows that have a key.
@@ -64,7 +64,7 @@ fn position<'a>(row: &impl NamedRow<'a, Pg>, index: usize) -> Read<Option<i64>> 
     FromSql::<Nullable<BigInt>, Pg>::from_nullable_sql(field.value())
 }
 
-/// Type oids of what tables hold, as `pg_type.dat` fixes them for all servers.
+/// Type oids of tables' columns, which `pg_type.dat` fixes for all servers.
 mod oid {
     pub(super) const BOOLEAN: u32 = 16;
     pub(super) const INTEGER: u32 = 20;
@@ -115,7 +115,7 @@ fn push(json: &mut Vec<u8>, value: PgValue<'_>) -> Read<()> {
 /// The shortest digits that read back as the number; whole ones without a point, as PostgreSQL has
 /// it and `tools/query` with it.
 fn push_float(json: &mut Vec<u8>, number: f64) -> Read<()> {
-    // `null` for what JSON has no form for.
+    // Infinity and NaN, which JSON lacks, become `null`.
     serde_json::to_writer(&mut *json, &number)?;
     if json.ends_with(b".0") {
         json.truncate(json.len() - 2);

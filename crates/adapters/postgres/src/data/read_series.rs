@@ -26,7 +26,7 @@ use crate::database::{
     sql::{Schemas, bind_scalar, ident, primary_key, statement},
 };
 
-/// How many times more memory a JSON value takes than its stored form has bytes, at most times.
+/// Typical ratio of a JSON value's size in memory to its stored size.
 const JSON_GROWS: usize = 8;
 
 #[derive(QueryableByName)]
@@ -35,7 +35,7 @@ struct Parent {
     points: i64,
 }
 
-/// A chunk: how many points, and where its places come from; then its columns.
+/// A chunk: its number of points, the source of its places, and its columns.
 struct Chunk {
     points: usize,
     start: i64,
@@ -44,9 +44,9 @@ struct Chunk {
     bytes: usize,
 }
 
-/// What a chunk holds of a column.
+/// Content of a column in a chunk.
 enum Stored {
-    /// Nothing: the column was not written, or is younger than the chunk.
+    /// Null: the column was not written, or is newer than the chunk.
     Null,
     /// A reference's one value.
     One(Scalar),
@@ -54,7 +54,7 @@ enum Stored {
     Each(Values),
 }
 
-/// Type oids of what chunks hold, as `pg_type.dat` fixes them for all servers.
+/// Type oids of chunks' columns, which `pg_type.dat` fixes for all servers.
 mod oid {
     pub(super) const TEXT: u32 = 25;
     pub(super) const INTEGER: u32 = 20;
@@ -150,7 +150,7 @@ pub(super) async fn read_series(
     while let Some(chunk) = chunks.try_next().await.map_err(port_error)? {
         points = points.saturating_add(chunk.points);
         bytes = bytes.saturating_add(chunk.bytes);
-        // Another write may have put a larger series there since it was counted.
+        // Another write may have stored a larger series since it was counted.
         if !fits(points) || bytes > limits.bytes {
             return Err(ReadSeriesError::TooLarge);
         }
@@ -175,7 +175,7 @@ pub(super) async fn read_series(
     })
 }
 
-/// How many points the parent has; `None` where there is no such row.
+/// Number of the parent's points; `None` if there is no such row.
 async fn count(
     connection: &mut AsyncPgConnection,
     schemas: &Schemas,
@@ -221,7 +221,7 @@ fn chunks(schemas: &Schemas, plan: &SeriesPlan) -> String {
     )
 }
 
-/// Appends the places of a chunk's points; says whether they are as many as points.
+/// Appends the places of a chunk's points; returns whether there is one per point.
 fn append_places(
     values: &mut Values,
     points: usize,
@@ -239,7 +239,7 @@ fn append_places(
     places.len() == before + points
 }
 
-/// Appends what a chunk holds; says whether it is of the column's type and has a value per point.
+/// Appends a chunk's values; returns whether they have the column's type and one is there per point.
 fn append(values: &mut Values, stored: Stored, points: usize) -> bool {
     let before = values.len();
     match stored {

@@ -1,4 +1,4 @@
-//! Estimates how many rows and points tables hold, at a cost that does not grow with them.
+//! Estimates of tables' rows and points, at a cost that does not grow with them.
 
 use std::collections::HashMap;
 
@@ -14,24 +14,25 @@ use labdata_domain::{
 
 use crate::database::sql::{Schemas, chunk_schema_name, literal, schema_name, statement};
 
-/// A table of at most so many pages of 8 KiB is counted; of a larger one, so many pages are.
+/// Maximum size of a table that is counted exactly, in pages of 8 KiB; of a larger raw table, this
+/// number of pages is sampled.
 const PAGES_TO_COUNT: i64 = 64;
 
 #[derive(QueryableByName)]
-struct Size {
+struct SizeRow {
     #[diesel(sql_type = Text)]
     schema: String,
     #[diesel(sql_type = Text)]
     name: String,
     #[diesel(sql_type = BigInt)]
     pages: i64,
-    /// What PostgreSQL's statistics say.
+    /// PostgreSQL's estimate.
     #[diesel(sql_type = BigInt)]
     rows: i64,
 }
 
 #[derive(QueryableByName)]
-struct Counted {
+struct CountRow {
     #[diesel(sql_type = BigInt)]
     place: i64,
     #[diesel(sql_type = BigInt)]
@@ -53,8 +54,8 @@ pub(super) async fn row_counts(
         literal(&rows_in),
         literal(&chunks_in),
     );
-    let sizes: Vec<Size> = statement(sizes).load(connection).await?;
-    let sizes: HashMap<(&str, &str), &Size> = sizes
+    let sizes: Vec<SizeRow> = statement(sizes).load(connection).await?;
+    let sizes: HashMap<(&str, &str), &SizeRow> = sizes
         .iter()
         .map(|size| ((size.schema.as_str(), size.name.as_str()), size))
         .collect();
@@ -63,7 +64,7 @@ pub(super) async fn row_counts(
     let mut counting = Vec::new();
     for (place, table) in catalog.tables().iter().enumerate() {
         let schema = if table.is_raw() { &chunks_in } else { &rows_in };
-        // One that has gone since the catalog was read holds nothing.
+        // A table dropped since the catalog was read counts as empty.
         let size = sizes.get(&(schema.as_str(), table.name.as_str()));
         let estimate = size.map_or(0, |size| size.rows);
         counts.push(u64::try_from(estimate).unwrap_or_default());
@@ -71,7 +72,7 @@ pub(super) async fn row_counts(
     }
     if !counting.is_empty() {
         let text = counting.join(" UNION ALL ");
-        let counted: Vec<Counted> = statement(text).load(connection).await?;
+        let counted: Vec<CountRow> = statement(text).load(connection).await?;
         for found in counted {
             let place = usize::try_from(found.place).unwrap_or(usize::MAX);
             if let Some(count) = counts.get_mut(place) {
@@ -82,7 +83,7 @@ pub(super) async fn row_counts(
     Ok(counts)
 }
 
-/// The statement that counts a table, where statistics do not tell or the table is small.
+/// The statement that counts a table; `None` if its estimate is used.
 fn count(schemas: &Schemas, table: &Table, place: usize, pages: i64) -> Option<String> {
     if !table.is_raw() {
         let from = schemas.table(&table.name);

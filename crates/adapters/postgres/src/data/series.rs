@@ -1,6 +1,6 @@
 //! Writes series as chunks: one row per parent and run of points, one typed array per column.
 
-use std::{borrow::Cow, collections::HashMap, ops::Range};
+use std::{collections::HashMap, ops::Range};
 
 use diesel::{
     QueryableByName,
@@ -12,31 +12,28 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::{Column, Table},
-    data::write::{Order, SeriesStep},
+    data::write::{Order, ResolvedColumn, SeriesStep},
     scalar::{KeyValue, Scalar, Values},
 };
 
-use super::{apply::Writing, failure::Failure};
+use super::{context::WriteContext, failure::Failure};
+use crate::catalog::ddl::POINTS_PER_CHUNK;
 use crate::database::sql::{
     Statement, bind_scalar, bind_values, gather, ident, key_from_text, key_values, primary_key,
     sql_type, statement,
 };
 
-/// Points of one chunk: arrays of this length are read whole, and cost little beside their row
-/// (measured: architecture notes, "column chunks").
-const POINTS_PER_CHUNK: usize = 4096;
-
-/// The most parameters of one statement; PostgreSQL's own limit is 65,535.
+/// Maximum number of parameters of one statement; PostgreSQL's limit is 65,535.
 const MAX_PARAMETERS: usize = 30_000;
 
 /// A series whose parent and references are known.
 pub(super) struct ReadySeries<'p> {
     pub(super) step: &'p SeriesStep,
     pub(super) parent: KeyValue,
-    /// Whether this request creates the parent.
+    /// True if this request creates the parent.
     pub(super) is_new: bool,
-    /// Indices of columns in the table, with a value per point.
-    pub(super) columns: Vec<(usize, Cow<'p, Values>)>,
+    /// Columns with a value per point.
+    pub(super) columns: Vec<ResolvedColumn<'p>>,
 }
 
 #[derive(QueryableByName)]
@@ -47,17 +44,17 @@ struct Replaced {
     points: i64,
 }
 
-/// Replaces the parents' series; returns for each series how many points it replaced. Series of
-/// one form are written together, with few statements however many they are.
+/// Replaces the parents' series; returns the number of points that each replaced. Series of one
+/// form are written together, so the number of statements does not grow with that of series.
 pub(super) async fn replace_series(
     connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
+    context: &WriteContext<'_>,
     series: &[ReadySeries<'_>],
 ) -> Result<Vec<u64>, Failure> {
     let mut forms: Vec<Vec<usize>> = Vec::new();
     let mut form_of: HashMap<(&str, usize, Vec<usize>), usize> = HashMap::new();
     for (index, ready) in series.iter().enumerate() {
-        let columns = ready.columns.iter().map(|(column, _)| *column).collect();
+        let columns = ready.columns.iter().map(|given| given.column).collect();
         let key = (
             ready.step.table.name.as_str(),
             ready.step.parent_column,
@@ -80,21 +77,21 @@ pub(super) async fn replace_series(
         let [(_, first), ..] = members.as_slice() else {
             continue;
         };
-        let gone = remove(connection, writing, first.step, &members).await?;
+        let gone = remove(connection, context, first.step, &members).await?;
         for (index, ready) in &members {
             if let (Some(slot), Some(points)) = (replaced.get_mut(*index), gone.get(&ready.parent))
             {
                 *slot = *points;
             }
         }
-        insert(connection, writing, first, &members).await?;
+        insert(connection, context, first, &members).await?;
     }
     Ok(replaced)
 }
 
 async fn remove(
     connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
+    context: &WriteContext<'_>,
     step: &SeriesStep,
     members: &[(usize, &ReadySeries<'_>)],
 ) -> Result<HashMap<KeyValue, u64>, Failure> {
@@ -105,12 +102,12 @@ async fn remove(
         members.iter().map(|(_, ready)| ready.parent.clone()),
         column.data_type,
     );
-    lock_parents(connection, writing, column, members).await?;
+    lock_parents(connection, context, column, members).await?;
     let name = ident(&column.sql_name());
     let query = statement(format!(
         "WITH gone AS (DELETE FROM {} WHERE {name} = ANY($1::{}[]) RETURNING {name}, _points) \
          SELECT {name}::text AS parent, sum(_points)::bigint AS points FROM gone GROUP BY {name}",
-        writing.schemas.chunk_table(&step.table.name),
+        context.schemas.chunk_table(&step.table.name),
         sql_type(column.data_type),
     ));
     let gone: Vec<Replaced> = bind_values(query, &parents).load(connection).await?;
@@ -125,11 +122,11 @@ async fn remove(
         .collect())
 }
 
-/// Writers of one parent's series wait for each other, so that one series stands in the end and
-/// never a mixture. Parents that this request creates are nobody else's yet.
+/// Locks parents, so that writers of one parent's series wait for each other and never mix their
+/// points. Other writers cannot see the parents that this request creates.
 async fn lock_parents(
     connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
+    context: &WriteContext<'_>,
     column: &Column,
     members: &[(usize, &ReadySeries<'_>)],
 ) -> Result<(), Failure> {
@@ -141,25 +138,25 @@ async fn lock_parents(
     let table = column
         .references
         .as_deref()
-        .and_then(|name| writing.catalog.table(name));
+        .and_then(|name| context.catalog.table(name));
     let Some(table) = table.filter(|_| !parents.is_empty()) else {
         return Ok(());
     };
     let key = primary_key(table);
     let query = statement(format!(
         "SELECT 1 FROM {} t WHERE t.{key} = ANY($1::{}[]) ORDER BY t.{key} FOR NO KEY UPDATE",
-        writing.schemas.table(&table.name),
+        context.schemas.table(&table.name),
         sql_type(column.data_type),
     ));
     bind_values(query, &parents).execute(connection).await?;
     Ok(())
 }
 
-/// One chunk to be written.
+/// A chunk to be written.
 struct Chunk<'s> {
     parent: Scalar,
-    columns: &'s [(usize, Cow<'s, Values>)],
-    /// Of each column that is a reference: its one value in this chunk.
+    columns: &'s [ResolvedColumn<'s>],
+    /// The one value in this chunk of each column that is a reference.
     references: Vec<Option<Values>>,
     points: Range<usize>,
     start: i64,
@@ -168,7 +165,7 @@ struct Chunk<'s> {
 
 async fn insert(
     connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
+    context: &WriteContext<'_>,
     first: &ReadySeries<'_>,
     members: &[(usize, &ReadySeries<'_>)],
 ) -> Result<(), Failure> {
@@ -181,7 +178,7 @@ async fn insert(
     }
     let per_chunk = 4 + first.columns.len();
     for part in chunks.chunks((MAX_PARAMETERS / per_chunk).max(1)) {
-        insert_chunks(connection, writing, first, part).await?;
+        insert_chunks(connection, context, first, part).await?;
     }
     Ok(())
 }
@@ -190,13 +187,7 @@ fn chunk<'s>(table: &Table, ready: &'s ReadySeries<'_>, points: Range<usize>) ->
     let references = ready
         .columns
         .iter()
-        .map(|(index, values)| {
-            let reference = table
-                .columns
-                .get(*index)
-                .is_some_and(|column| column.references.is_some());
-            reference.then(|| gather(values, &[points.start]))
-        })
+        .map(|given| is_reference(table, given).then(|| gather(&given.values, &[points.start])))
         .collect();
     let (start, order) = places(&ready.step.order, &points);
     Chunk {
@@ -209,25 +200,24 @@ fn chunk<'s>(table: &Table, ready: &'s ReadySeries<'_>, points: Range<usize>) ->
     }
 }
 
-/// Where a series is cut: every 4,096 points, and wherever another reference's value changes,
-/// because a chunk holds one value of each reference.
+fn is_reference(table: &Table, given: &ResolvedColumn<'_>) -> bool {
+    let column = table.columns.get(given.column);
+    column.is_some_and(|column| column.references.is_some())
+}
+
+/// The points of each chunk: at most 4,096, with one value of each reference.
 fn cut(ready: &ReadySeries<'_>) -> Vec<Range<usize>> {
     let step = ready.step;
     let references: Vec<&Values> = ready
         .columns
         .iter()
-        .filter(|(index, _)| {
-            step.table
-                .columns
-                .get(*index)
-                .is_some_and(|column| column.references.is_some())
-        })
-        .map(|(_, values)| values.as_ref())
+        .filter(|given| is_reference(&step.table, given))
+        .map(|given| &*given.values)
         .collect();
     let mut ranges = Vec::new();
     let mut from = 0;
     while from < step.points {
-        let full = (from + POINTS_PER_CHUNK).min(step.points);
+        let full = (from + usize::from(POINTS_PER_CHUNK)).min(step.points);
         let changed = (from + 1..full).find(|point| {
             references
                 .iter()
@@ -240,7 +230,7 @@ fn cut(ready: &ReadySeries<'_>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The first place of a chunk, and all of them where they are not consecutive.
+/// The first place of a chunk, and all of them if they are not consecutive.
 fn places(order: &Order, points: &Range<usize>) -> (i64, Option<Vec<i64>>) {
     match order {
         Order::Positions => (i64::try_from(points.start).unwrap_or(i64::MAX), None),
@@ -257,7 +247,7 @@ fn places(order: &Order, points: &Range<usize>) -> (i64, Option<Vec<i64>>) {
 
 async fn insert_chunks(
     connection: &mut AsyncPgConnection,
-    writing: &Writing<'_>,
+    context: &WriteContext<'_>,
     first: &ReadySeries<'_>,
     chunks: &[Chunk<'_>],
 ) -> Result<(), Failure> {
@@ -268,7 +258,7 @@ async fn insert_chunks(
     let columns: Vec<&Column> = first
         .columns
         .iter()
-        .filter_map(|(index, _)| table.columns.get(*index))
+        .filter_map(|given| table.columns.get(given.column))
         .collect();
     let mut names = vec![ident(&parent_column.sql_name())];
     names.extend(columns.iter().map(|column| ident(&column.sql_name())));
@@ -297,21 +287,21 @@ async fn insert_chunks(
     }
     let mut query = statement(format!(
         "INSERT INTO {} (_execution, _points, _start, _order, {}) VALUES {}",
-        writing.schemas.chunk_table(&table.name),
+        context.schemas.chunk_table(&table.name),
         names.join(", "),
         rows.join(", ")
     ))
-    .bind::<SqlUuid, _>(writing.execution.as_uuid());
+    .bind::<SqlUuid, _>(context.execution.as_uuid());
     for chunk in chunks {
         query = query
             .bind::<Integer, _>(i32::try_from(chunk.points.len()).unwrap_or(i32::MAX))
             .bind::<BigInt, _>(chunk.start)
             .bind::<Nullable<Array<BigInt>>, _>(&chunk.order);
         query = bind_scalar(query, &chunk.parent);
-        for ((_, values), reference) in chunk.columns.iter().zip(&chunk.references) {
+        for (given, reference) in chunk.columns.iter().zip(&chunk.references) {
             query = match reference {
                 Some(value) => bind_values(query, value),
-                None => bind_slice(query, values, chunk.points.clone()),
+                None => bind_slice(query, &given.values, chunk.points.clone()),
             };
         }
     }

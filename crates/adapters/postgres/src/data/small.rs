@@ -1,5 +1,5 @@
-//! Requests that do nothing but create a few rows of one table, combined: those into the same
-//! columns of a table become one statement, which is a transaction by itself.
+//! Batches of requests that only create a few rows of one table: those into the same columns of a
+//! table become one statement, which is its own transaction.
 
 use std::sync::Arc;
 
@@ -30,19 +30,20 @@ use crate::{
     },
 };
 
-/// The most rows of a request that is combined with others.
+/// Maximum number of rows of a request that is batched.
 const MAX_ROWS: usize = 32;
 
-/// The most text of such a request, in bytes.
+/// Maximum size of the texts of a request that is batched, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// How many batches of one form may be under way: while one waits for its flush, the next is done.
-const LANES: usize = 2;
+/// Maximum number of concurrent batches of one form: one is written while another waits for its
+/// flush.
+const MAX_CONCURRENT_BATCHES: usize = 2;
 
-/// What `labdata.record_inserts` says of plans that are out of date.
+/// Message of `labdata.record_inserts` for a stale plan.
 const CATALOG_CHANGED: &str = "the catalog has changed";
 
-/// A request that does nothing but create a few rows of one table under a new execution.
+/// A request that only creates a few rows of one table, under a new execution.
 #[derive(Debug)]
 pub(super) struct SmallInsert {
     version: CatalogVersion,
@@ -54,7 +55,7 @@ pub(super) struct SmallInsert {
 }
 
 impl SmallInsert {
-    /// The plan as such a request, if it is one.
+    /// The plan as a small insert, if it is one.
     pub(super) fn of(plan: &WritePlan, attribution: &Attribution) -> Option<Self> {
         let [step] = plan.tables.as_slice() else {
             return None;
@@ -89,7 +90,7 @@ impl SmallInsert {
     }
 }
 
-/// The size of a column's texts; `None` where it cannot be told at once.
+/// The size of a column's texts; `None` if it is not known without rendering.
 fn size(values: &Values) -> Option<usize> {
     match values {
         Values::Text(texts) => Some(texts.iter().flatten().map(String::len).sum()),
@@ -98,15 +99,15 @@ fn size(values: &Values) -> Option<usize> {
     }
 }
 
-/// What became of a batch that was not given up.
+/// Result of a batch that was not given up.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Written {
     Yes,
-    /// Not a row: the tables have changed since the requests were planned.
+    /// Nothing was written: the tables have changed since the requests were planned.
     CatalogChanged,
 }
 
-/// What inserts have in common that can be combined.
+/// Properties that the inserts of a batch share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Form {
     organization: OrganizationId,
@@ -127,11 +128,11 @@ impl SmallInserts {
     pub(super) fn new(database: Database) -> Self {
         Self {
             database,
-            combiner: Arc::new(Combiner::new(LANES)),
+            combiner: Arc::new(Combiner::new(MAX_CONCURRENT_BATCHES)),
         }
     }
 
-    /// Does it, with others of its organization.
+    /// Writes it in a batch.
     pub(super) async fn write(
         &self,
         organization: OrganizationId,
@@ -156,12 +157,12 @@ impl SmallInserts {
     }
 }
 
-/// Writes a batch; its requests share one fate.
+/// Writes a batch; its requests share one outcome.
 async fn write_batch(database: &Database, form: &Form, batch: &[SmallInsert]) -> Fate<Written> {
     let Ok(mut connection) = database.connection().await else {
         return Fate::Alone;
     };
-    let Some(gathered) = Gathered::of(batch) else {
+    let Some(gathered) = Batch::of(batch) else {
         return Fate::Alone;
     };
     match gathered.write(&mut connection, form).await {
@@ -178,7 +179,7 @@ async fn write_batch(database: &Database, form: &Form, batch: &[SmallInsert]) ->
 }
 
 /// The parts of several requests, side by side.
-struct Gathered<'b> {
+struct Batch<'b> {
     table: &'b Table,
     /// A value for each row.
     columns: Vec<(usize, Values)>,
@@ -192,8 +193,8 @@ struct Gathered<'b> {
     counts: Vec<i64>,
 }
 
-impl<'b> Gathered<'b> {
-    /// `None` where there is nothing.
+impl<'b> Batch<'b> {
+    /// `None` for an empty batch.
     fn of(batch: &'b [SmallInsert]) -> Option<Self> {
         let first = batch.first()?;
         let columns = first.columns.iter().filter_map(|(index, _)| {
@@ -233,7 +234,7 @@ impl<'b> Gathered<'b> {
             .push(i64::try_from(insert.rows).unwrap_or(i64::MAX));
     }
 
-    /// Writes it in one round trip: a statement outside of a transaction is one.
+    /// Writes the batch in one round trip: a statement is its own transaction.
     async fn write(
         &self,
         connection: &mut AsyncPgConnection,

@@ -1,6 +1,6 @@
 //! The data store: transactions around questions, writes, reverts and reads.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use labdata_domain::{
@@ -21,7 +21,7 @@ use time::OffsetDateTime;
 
 use super::{
     answer, apply,
-    apply::{Writing, catalog_lock},
+    context::WriteContext,
     execution::{KnownJobs, execution_of},
     failure::Failure,
     read, read_series,
@@ -31,11 +31,14 @@ use super::{
 };
 use crate::{
     catalog::PgCatalogStore,
-    database::{combine::Fate, errors::port_error, pool::Database, sql::Schemas, transaction},
+    database::{
+        combine::Fate,
+        errors::{Attempts, port_error, retried},
+        pool::Database,
+        sql::Schemas,
+        transaction,
+    },
 };
-
-/// How often a transaction that clashed with another is tried in all.
-const MAX_ATTEMPTS: u32 = 8;
 
 /// Rows and series in PostgreSQL.
 pub struct PgDataStore {
@@ -46,7 +49,7 @@ pub struct PgDataStore {
 }
 
 impl PgDataStore {
-    /// A store over that database, which shares the pictures of that catalog store.
+    /// A store over that database, which shares the cached snapshots of that catalog store.
     #[must_use]
     pub fn new(database: Database, catalog: Arc<PgCatalogStore>) -> Self {
         Self {
@@ -62,8 +65,8 @@ impl PgDataStore {
         organization: OrganizationId,
         plan: &WritePlan,
     ) -> Result<Arc<Catalog>, WriteError> {
-        if let Some(picture) = self.catalog.picture(organization, plan.version) {
-            return Ok(picture);
+        if let Some(cached) = self.catalog.cached(organization, plan.version) {
+            return Ok(cached);
         }
         let current = self.catalog.snapshot(organization).await?;
         if current.version == plan.version {
@@ -75,13 +78,14 @@ impl PgDataStore {
 
     async fn write_once(
         &self,
-        writing: &Writing<'_>,
+        context: &WriteContext<'_>,
         plan: &WritePlan,
         attribution: &Attribution,
     ) -> Result<WriteOutcome, Failure> {
         let mut connection = self.database.connection().await?;
-        transaction::begin_with(&mut connection, &catalog_lock(writing.organization)).await?;
-        match apply::apply(&mut connection, writing, plan, attribution, &self.jobs).await {
+        let lock = catalog_lock(context.organization);
+        transaction::begin_with(&mut connection, &lock).await?;
+        match apply::apply(&mut connection, context, plan, attribution, &self.jobs).await {
             Ok(outcome) if plan.dry_run => {
                 transaction::rollback(&mut connection).await;
                 Ok(outcome)
@@ -89,12 +93,43 @@ impl PgDataStore {
             Ok(outcome) => {
                 transaction::commit(&mut connection).await?;
                 self.jobs
-                    .remember(writing.organization, &attribution.target);
+                    .remember(context.organization, &attribution.target);
                 Ok(outcome)
             }
             Err(failure) => {
                 transaction::rollback(&mut connection).await;
                 Err(failure)
+            }
+        }
+    }
+
+    /// Writes with as many attempts as clashes with other transactions need.
+    async fn write_until_done(
+        &self,
+        context: &WriteContext<'_>,
+        plan: &WritePlan,
+        attribution: &Attribution,
+    ) -> Result<WriteOutcome, WriteError> {
+        let mut attempts = Attempts::default();
+        let mut contended = None;
+        loop {
+            let failure = match self.write_once(context, plan, attribution).await {
+                Ok(outcome) => return Ok(outcome),
+                Err(failure) => failure,
+            };
+            match &failure {
+                // The same problems after matching again: no other writer caused them.
+                Failure::Contended(problems) if contended.as_ref() == Some(problems) => {
+                    return Err(failure.into());
+                }
+                Failure::Contended(problems) => contended = Some(problems.clone()),
+                Failure::JobMissing => {
+                    self.jobs.forget(context.organization, &attribution.target);
+                }
+                _ => {}
+            }
+            if !attempts.again(&failure).await {
+                return Err(failure.into());
             }
         }
     }
@@ -105,24 +140,22 @@ impl PgDataStore {
         execution: ExecutionId,
         now: OffsetDateTime,
     ) -> Result<RevertReport, RevertFailure> {
-        let mut connection = self.database.connection().await.map_err(Failure::from)?;
+        let mut connection = self.database.connection().await?;
         transaction::begin_with(&mut connection, &catalog_lock(organization)).await?;
         let result = async {
-            // The lock holds definitions still, so this picture stays true.
+            // The lock keeps definitions from changing, so this snapshot stays current.
             let catalog = self
                 .catalog
                 .snapshot_on(&mut connection, organization)
-                .await
-                .map_err(Failure::from)?;
-            let writing = Writing {
+                .await?;
+            let context = WriteContext {
                 organization,
                 schemas: Schemas::of(organization),
                 catalog: &catalog,
                 execution,
                 now,
-                attempt: 0,
             };
-            revert(&mut connection, &writing).await
+            revert(&mut connection, &context).await
         }
         .await;
         match result {
@@ -138,11 +171,13 @@ impl PgDataStore {
     }
 }
 
-/// Waits a little before a clashed transaction is tried again, longer each time, and not all
-/// writers equally long.
-async fn back_off(attempt: u32, spread: u128) {
-    let milliseconds = (1_u64 << attempt.min(6)) + u64::try_from(spread % 8).unwrap_or_default();
-    tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+/// The statement that takes the organization's catalog lock, shared: definitions wait until the
+/// transaction ends.
+fn catalog_lock(organization: OrganizationId) -> String {
+    format!(
+        "SELECT pg_advisory_xact_lock_shared({})",
+        crate::catalog::lock_key(organization)
+    )
 }
 
 #[async_trait]
@@ -159,7 +194,7 @@ impl DataStore for PgDataStore {
         answer::answer(&mut connection, organization, questions)
             .await
             .map_err(|error| {
-                // A table or column that has gone: the catalog has changed since the check.
+                // A table or column is gone: the catalog has changed since the check.
                 let text = error.to_string();
                 if text.contains("does not exist") {
                     PortError::Conflict("the tables have changed".to_owned())
@@ -180,38 +215,21 @@ impl DataStore for PgDataStore {
             && self.jobs.contain(organization, small.job_name())
         {
             match self.small_inserts.write(organization, small).await {
-                Fate::Done(Written::Yes) => return Ok(apply::inserted(plan, attribution)?),
+                Fate::Done(Written::Yes) => return Ok(apply::inserted(plan, attribution)),
                 Fate::Done(Written::CatalogChanged) => return Err(WriteError::CatalogChanged),
                 Fate::Unknown(why) => return Err(PortError::Unavailable(why).into()),
                 Fate::Alone => {}
             }
         }
         let catalog = self.catalog(organization, plan).await?;
-        let execution = execution_of(&attribution.target);
-        for attempt in 0..MAX_ATTEMPTS {
-            let writing = Writing {
-                organization,
-                schemas: Schemas::of(organization),
-                catalog: &catalog,
-                execution,
-                now: attribution.now,
-                attempt,
-            };
-            match self.write_once(&writing, plan, attribution).await {
-                Ok(outcome) => return Ok(outcome),
-                Err(Failure::Problems(problems)) => return Err(WriteError::Problems(problems)),
-                Err(Failure::Refused(error)) => return Err(error),
-                Err(Failure::Clash(why)) => {
-                    tracing::debug!(attempt, why, "a write clashed with another");
-                    back_off(
-                        attempt,
-                        attribution.api_key.as_uuid().as_u128() ^ execution.as_uuid().as_u128(),
-                    )
-                    .await;
-                }
-            }
-        }
-        Err(PortError::Busy("other writes keep changing the same rows".to_owned()).into())
+        let context = WriteContext {
+            organization,
+            schemas: Schemas::of(organization),
+            catalog: &catalog,
+            execution: execution_of(&attribution.target),
+            now: attribution.now,
+        };
+        self.write_until_done(&context, plan, attribution).await
     }
 
     async fn revert(
@@ -220,19 +238,7 @@ impl DataStore for PgDataStore {
         execution: ExecutionId,
         now: OffsetDateTime,
     ) -> Result<RevertReport, RevertError> {
-        for attempt in 0..MAX_ATTEMPTS {
-            match self.revert_once(organization, execution, now).await {
-                Ok(report) => return Ok(report),
-                Err(RevertFailure::Refused(error)) => return Err(error),
-                Err(RevertFailure::Failed(Failure::Clash(_))) => {
-                    back_off(attempt, execution.as_uuid().as_u128()).await;
-                }
-                Err(RevertFailure::Failed(failure)) => {
-                    return Err(failure.into_port_error().into());
-                }
-            }
-        }
-        Err(PortError::Busy("other writes keep changing the same rows".to_owned()).into())
+        Ok(retried!(self.revert_once(organization, execution, now))?)
     }
 
     async fn read(

@@ -1,6 +1,10 @@
 //! What errors of the database mean to a caller of a port.
 
-use std::{fmt::Display, time::Duration};
+use std::{
+    fmt::{Debug, Display},
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
 use diesel_async::AsyncPgConnection;
@@ -11,8 +15,26 @@ use crate::database::transaction;
 /// What callers learn of a database that cannot be reached.
 pub(crate) const NO_ANSWER: &str = "the database does not answer";
 
-/// How often work that clashed with other transactions is done in all.
+/// Maximum number of attempts at work that clashes with other transactions.
 const MAX_ATTEMPTS: u32 = 8;
+
+/// Pauses between attempts are spread over this many milliseconds.
+const SPREAD: u32 = 8;
+
+/// Counts all pauses, so that writers that clashed pause for different times.
+static PAUSES: AtomicU32 = AtomicU32::new(0);
+
+/// A failure after which another attempt may succeed.
+pub(crate) trait Transient: Debug {
+    /// Returns whether another attempt may succeed.
+    fn is_transient(&self) -> bool;
+}
+
+impl Transient for Fault {
+    fn is_transient(&self) -> bool {
+        matches!(self, Self::Database(error) if kind_of(error) == Kind::Clash)
+    }
+}
 
 /// Why a statement or a transaction failed. It keeps the driver's error, so that the caller can
 /// still choose what a violated constraint means.
@@ -155,17 +177,21 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// Whether the work should be done again after it failed so; waits a little before.
-    pub(crate) async fn again(&mut self, fault: &Fault) -> bool {
-        let Fault::Database(error) = fault else {
-            return false;
-        };
+    /// Returns whether to try again after a failure, once it has paused: longer with each attempt,
+    /// and for different times in writers that clashed.
+    pub(crate) async fn again(&mut self, failure: &impl Transient) -> bool {
         self.done += 1;
-        if kind_of(error) != Kind::Clash || self.done >= MAX_ATTEMPTS {
+        if !failure.is_transient() || self.done >= MAX_ATTEMPTS {
             return false;
         }
-        tracing::debug!(attempt = self.done, %error, "clashed with another transaction");
-        tokio::time::sleep(Duration::from_millis(1_u64 << self.done)).await;
+        tracing::debug!(
+            attempt = self.done,
+            ?failure,
+            "clashed with another transaction"
+        );
+        let spread = PAUSES.fetch_add(1, Ordering::Relaxed) % SPREAD;
+        let pause = (1_u64 << self.done) + u64::from(spread);
+        tokio::time::sleep(Duration::from_millis(pause)).await;
         true
     }
 }

@@ -10,3 +10,4 @@ pub(crate) mod pool;
 pub(crate) mod prepared;
 pub(crate) mod sql;
 pub(crate) mod transaction;
+pub(crate) mod violation;

@@ -267,9 +267,8 @@ mod tests {
             .iter_mut()
             .map(|table| {
                 let mut columns: Vec<(String, Vec<Cell>)> = std::mem::take(&mut table.rows)
-                    .into_columns()
-                    .into_iter()
-                    .map(|column| (column.name, column.cells))
+                    .columns()
+                    .map(|column| (column.name.to_owned(), column.cells().cloned().collect()))
                     .collect();
                 columns.sort_by(|a, b| a.0.cmp(&b.0));
                 columns

@@ -174,7 +174,7 @@ fn test(field: &Field, operator: &str, value: &Value) -> Result<Test, String> {
             return Err("a json column can only be tested with __isnull".to_owned());
         }
         Cell::from(value.clone())
-            .into_scalar(data_type)?
+            .to_scalar(data_type)?
             .ok_or_else(|| "null is tested with __isnull".to_owned())
     };
     match operator {

@@ -1,4 +1,4 @@
-//! Cells as they come in, and what they mean in a column of a type.
+//! Cells of a request, and their values in a column of a type.
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -47,7 +47,7 @@ impl From<Value> for Cell {
 }
 
 impl Cell {
-    /// What the cell is, for messages.
+    /// Noun phrase for the cell's JSON type, for messages.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -61,7 +61,8 @@ impl Cell {
         }
     }
 
-    /// "must be a UUID as a string, not a string" would puzzle: says that its form is wrong.
+    /// Addition to the noun for a cell of the right JSON type in a wrong form: "must be a UUID as a
+    /// string, not a string" would puzzle.
     const fn wrong_form(&self, data_type: DataType) -> &'static str {
         match (data_type, self) {
             (DataType::Datetime | DataType::Date | DataType::Uuid, Self::Text(_)) => {
@@ -79,55 +80,56 @@ impl Cell {
     ///
     /// # Errors
     /// A sentence that says what the column takes.
-    pub fn into_scalar(self, data_type: DataType) -> Result<Option<Scalar>, String> {
-        let (kind, form) = (self.kind(), self.wrong_form(data_type));
-        let has_nul = matches!(&self, Self::Text(text) if text.contains('\0'));
+    pub fn to_scalar(&self, data_type: DataType) -> Result<Option<Scalar>, String> {
         let scalar = match (data_type, self) {
             (_, Self::Absent | Self::Null) => return Ok(None),
-            (DataType::Json, cell) => Some(cell.into_json())
+            (DataType::Json, cell) => Some(cell.to_json())
                 .filter(|value| !holds_nul(value))
                 .map(Scalar::Json),
-            (_, Self::Text(_)) if has_nul => {
+            (_, Self::Text(text)) if text.contains('\0') => {
                 return Err(
                     "must not hold NUL characters, which PostgreSQL cannot store".to_owned(),
                 );
             }
-            (DataType::String | DataType::Text, Self::Text(text)) => Some(Scalar::Text(text)),
-            (DataType::Integer, Self::Integer(number)) => Some(Scalar::Integer(number)),
-            (DataType::Integer, Self::Float(number)) => exact_integer(number).map(Scalar::Integer),
+            (DataType::String | DataType::Text, Self::Text(text)) => {
+                Some(Scalar::Text(text.clone()))
+            }
+            (DataType::Integer, Self::Integer(number)) => Some(Scalar::Integer(*number)),
+            (DataType::Integer, Self::Float(number)) => exact_integer(*number).map(Scalar::Integer),
             (DataType::Float, Self::Float(number)) => {
-                Some(number).filter(|n| n.is_finite()).map(Scalar::Float)
+                Some(*number).filter(|n| n.is_finite()).map(Scalar::Float)
             }
             (DataType::Float, Self::Integer(number)) => {
-                Some(Scalar::Float(integer_to_float(number)))
+                Some(Scalar::Float(integer_to_float(*number)))
             }
-            (DataType::Boolean, Self::Boolean(flag)) => Some(Scalar::Boolean(flag)),
-            (DataType::Datetime, Self::Text(text)) => timestamp::parse(&text).map(Scalar::Datetime),
-            (DataType::Date, Self::Text(text)) => timestamp::parse_date(&text).map(Scalar::Date),
-            (DataType::Uuid, Self::Text(text)) => Uuid::try_parse(&text).ok().map(Scalar::Uuid),
+            (DataType::Boolean, Self::Boolean(flag)) => Some(Scalar::Boolean(*flag)),
+            (DataType::Datetime, Self::Text(text)) => timestamp::parse(text).map(Scalar::Datetime),
+            (DataType::Date, Self::Text(text)) => timestamp::parse_date(text).map(Scalar::Date),
+            (DataType::Uuid, Self::Text(text)) => Uuid::try_parse(text).ok().map(Scalar::Uuid),
             _ => None,
         };
-        scalar
-            .map(Some)
-            .ok_or_else(|| format!("must be {}, not {kind}{form}", data_type.expectation()))
+        scalar.map(Some).ok_or_else(|| {
+            let (kind, form) = (self.kind(), self.wrong_form(data_type));
+            format!("must be {}, not {kind}{form}", data_type.expectation())
+        })
     }
 
-    fn into_json(self) -> Value {
+    fn to_json(&self) -> Value {
         match self {
             Self::Absent | Self::Null => Value::Null,
-            Self::Boolean(flag) => Value::from(flag),
-            Self::Integer(number) => Value::from(number),
-            Self::Float(number) => Value::from(number),
-            Self::Text(text) => Value::from(text),
-            Self::List(list) => Value::from(list),
-            Self::Object(map) => Value::Object(*map),
+            Self::Boolean(flag) => Value::from(*flag),
+            Self::Integer(number) => Value::from(*number),
+            Self::Float(number) => Value::from(*number),
+            Self::Text(text) => Value::from(text.as_str()),
+            Self::List(list) => Value::from(list.clone()),
+            Self::Object(map) => Value::Object((**map).clone()),
         }
     }
 }
 
-/// A number that JSON wrote with a point or an exponent, but that is a whole number exactly.
+/// Reads a whole number that JSON wrote with a point or an exponent.
 fn exact_integer(number: f64) -> Option<i64> {
-    // Beyond 2^53 a double no longer tells neighbouring integers apart.
+    // Beyond 2^53 neighboring integers share one double.
     const LIMIT: f64 = 9_007_199_254_740_992.0;
     #[expect(
         clippy::as_conversions,
@@ -137,7 +139,7 @@ fn exact_integer(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() <= LIMIT).then_some(number as i64)
 }
 
-/// The nearest double: what a float column keeps of an integer.
+/// The double nearest to an integer, which a float column stores for it.
 #[must_use]
 pub fn integer_to_float(number: i64) -> f64 {
     #[expect(
@@ -154,12 +156,12 @@ pub fn integer_to_float(number: i64) -> f64 {
 #[must_use]
 pub fn scalar_of_json(value: &Value, data_type: DataType) -> Option<Scalar> {
     Cell::from(value.clone())
-        .into_scalar(data_type)
+        .to_scalar(data_type)
         .ok()
         .flatten()
 }
 
-/// Whether any text in it, keys included, holds a NUL, which jsonb cannot store.
+/// Returns whether any text in a value, keys included, holds a NUL, which jsonb cannot store.
 fn holds_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
@@ -176,7 +178,7 @@ mod tests {
     use super::*;
 
     fn read(value: Value, data_type: DataType) -> Result<Option<Scalar>, String> {
-        Cell::from(value).into_scalar(data_type)
+        Cell::from(value).to_scalar(data_type)
     }
 
     #[test]

@@ -1,37 +1,47 @@
 //! Data writes: many tables, label references, lookups and series in one transaction.
 //!
-//! A write goes through three pure steps with one question to the database between them:
-//! [`check()`] reads every cell with its column's type and collects what must be asked;
-//! the answers come from one round trip; [`Checked::plan`] turns both into typed columns that an
-//! adapter applies set by set. Problems of all steps meet in one list, in request order.
+//! A write goes through pure steps with one question to the database between them: [`check()`]
+//! reads every cell with its column's type and collects what must be looked up; the answers come
+//! from one round trip; [`Checked::plan`] makes typed columns that an adapter applies set by set.
+//! Decisions that depend on stored rows are pure as well ([`TableStep::assign_matches`],
+//! [`TableStep::check_references`], [`WritePlan::series_parents`]): the adapter supplies the facts.
+//! Problems of one step meet in one list, in request order.
 
+mod address;
 pub mod cell;
 mod check;
-mod check_series;
+mod ledger;
+mod matching;
 mod outcome;
+mod parents;
 mod plan;
 mod problem;
 mod problem_list;
 mod question;
 mod reference;
 mod request;
+mod resolved;
 #[cfg(test)]
 mod tests;
 
+pub use address::RowAddress;
 pub use check::{Checked, check};
-pub use outcome::{SeriesOutcome, TableOutcome, WriteOutcome};
+pub use ledger::{LedgerAction, LedgerEntry};
+pub use matching::{MatchedStep, StoredReference};
+pub use outcome::{DeletedSeries, RowKeys, SeriesOutcome, TableOutcome, WriteOutcome, key_at};
 pub use plan::{
-    Action, Order, RowAddress, RowKey, SeriesColumn, SeriesStep, StepColumn, TableStep, WritePlan,
+    Action, LateKey, Order, RowKey, SeriesColumn, SeriesStep, StepColumn, TableStep, WritePlan,
 };
 pub use problem::{MAX_PROBLEMS, Problem};
-pub use question::{Answers, IdQuestion, LookupAnswer, LookupQuestion, Questions};
+pub use question::{Answers, IdQuestion, LookupQuestion, Questions, RowMatch};
 pub use request::{
     InputColumn, Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite, WriteRequest,
 };
+pub use resolved::{ResolvedColumn, ResolvedColumns};
 
-/// The most rows of a request, across all its table writes (specification, "Limits").
+/// Maximum number of rows of a request, across all its table writes (specification, "Limits").
 pub const MAX_ROWS: usize = 10_000;
-/// The most values of a request, across all columns of all its series.
+/// Maximum number of values of a request, across all columns of all its series.
 pub const MAX_SERIES_VALUES: usize = 250_000;
 /// The key of a row's map that gives the row a label.
 pub const LABEL_KEY: &str = "_ref";

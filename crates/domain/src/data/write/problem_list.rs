@@ -1,81 +1,141 @@
-//! Problems as they are found, kept in request order and bounded.
+//! The first problems of a request, in request order.
 
 use std::collections::BTreeMap;
 
-use super::{MAX_PROBLEMS, Problem};
+use super::{
+    address::RowAddress,
+    problem::{MAX_PROBLEMS, Problem},
+};
 
-/// Where in the request a problem is, for ordering: part, table or series, row or point, column.
+/// Position of a problem in the request. Positions sort in request order; a whole sorts before its
+/// parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    part: u8,
-    index: usize,
-    row: usize,
-    column: usize,
+enum Position {
+    Request,
+    Table {
+        table: usize,
+        row: Option<usize>,
+        column: Option<usize>,
+    },
+    Series {
+        series: usize,
+        column: Option<usize>,
+        point: Option<usize>,
+    },
 }
 
-impl Place {
-    /// The request as a whole.
-    pub(super) const REQUEST: Self = Self {
-        part: 0,
-        index: 0,
-        row: 0,
-        column: 0,
-    };
-
-    /// A table write itself.
-    pub(super) const fn table(index: usize) -> Self {
-        Self {
-            part: 1,
-            index,
-            row: 0,
-            column: 0,
-        }
-    }
-
-    /// A cell of a table write; column 0 is the row itself.
-    pub(super) const fn cell(index: usize, row: usize, column: usize) -> Self {
-        Self {
-            part: 1,
-            index,
-            row: row + 1,
+impl Position {
+    const fn row(address: RowAddress, column: Option<usize>) -> Self {
+        Self::Table {
+            table: address.table,
+            row: Some(address.row),
             column,
         }
     }
-
-    /// A series itself.
-    pub(super) const fn series(index: usize) -> Self {
-        Self {
-            part: 2,
-            index,
-            row: 0,
-            column: 0,
-        }
-    }
-
-    /// A point of a column of a series.
-    pub(super) const fn point(index: usize, column: usize, point: usize) -> Self {
-        Self {
-            part: 2,
-            index,
-            row: column + 1,
-            column: point,
-        }
-    }
 }
 
-/// The first problems in request order; the rest is only counted, so that a request of nothing
-/// but problems costs no more memory than one with a few.
+/// A point of a series.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PointAddress {
+    /// Index of the series in the request.
+    pub(super) series: usize,
+    /// Position of the column among the series' columns; `None` for a default.
+    pub(super) input: Option<usize>,
+    /// Index of the point.
+    pub(super) point: usize,
+}
+
+/// The first problems in request order. Further problems are only counted, so a request that
+/// consists of problems needs no more memory than one with a few.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProblemList {
-    first: BTreeMap<(Place, usize), Problem>,
+    first: BTreeMap<(Position, usize), Problem>,
     count: usize,
 }
 
 impl ProblemList {
-    /// Adds a problem; it is put into words only when it is among the first.
-    pub(super) fn add(&mut self, place: Place, problem: impl FnOnce() -> Problem) {
+    /// Adds a problem of the whole request.
+    pub(super) fn of_the_request(&mut self, message: impl FnOnce() -> String) {
+        self.add(Position::Request, || Problem::of_the_request(message()));
+    }
+
+    /// Adds a problem of a part of a table write, such as `key[0]`.
+    pub(super) fn at_table(&mut self, table: usize, part: &str, message: impl FnOnce() -> String) {
+        let position = Position::Table {
+            table,
+            row: None,
+            column: None,
+        };
+        self.add(position, || {
+            Problem::at(format!("tables[{table}].{part}"), message())
+        });
+    }
+
+    /// Adds a problem of a row.
+    pub(super) fn at_row(&mut self, row: RowAddress, message: impl FnOnce() -> String) {
+        self.add(Position::row(row, None), || Problem::at_row(row, message()));
+    }
+
+    /// Adds a problem of a cell. `input` is the position of its column among the row's columns;
+    /// `None` sorts it before them.
+    pub(super) fn at_cell(
+        &mut self,
+        row: RowAddress,
+        input: Option<usize>,
+        column: &str,
+        message: impl FnOnce() -> String,
+    ) {
+        self.add(Position::row(row, input), || {
+            Problem::at(format!("{row}.{column}"), message())
+        });
+    }
+
+    /// Adds a problem of a part of a series, such as `parent`.
+    pub(super) fn at_series(
+        &mut self,
+        series: usize,
+        part: &str,
+        message: impl FnOnce() -> String,
+    ) {
+        let position = Position::Series {
+            series,
+            column: None,
+            point: None,
+        };
+        self.add(position, || {
+            Problem::at(format!("series[{series}].{part}"), message())
+        });
+    }
+
+    /// Adds a problem of a point's value.
+    pub(super) fn at_point(
+        &mut self,
+        address: PointAddress,
+        column: &str,
+        message: impl FnOnce() -> String,
+    ) {
+        let PointAddress {
+            series,
+            input,
+            point,
+        } = address;
+        let position = Position::Series {
+            series,
+            column: input,
+            point: Some(point),
+        };
+        self.add(position, || {
+            Problem::at(
+                format!("series[{series}].columns.{column}[{point}]"),
+                message(),
+            )
+        });
+    }
+
+    /// Adds a problem; its text is made only if it is among the first.
+    fn add(&mut self, position: Position, problem: impl FnOnce() -> Problem) {
         self.count += 1;
-        let key = (place, self.count);
+        let key = (position, self.count);
         if self.first.len() >= MAX_PROBLEMS {
             if self
                 .first
@@ -93,16 +153,10 @@ impl ProblemList {
         self.count == 0
     }
 
-    /// The problems in request order; past 100, a last one counts those left out.
+    /// The problems in request order; past 100, a last one counts the rest.
     pub(super) fn into_problems(self) -> Vec<Problem> {
-        let left_out = self.count - self.first.len();
-        let mut problems: Vec<Problem> = self.first.into_values().collect();
-        if left_out > 0 {
-            problems.push(Problem::of_the_request(format!(
-                "and {left_out} more problems"
-            )));
-        }
-        problems
+        let rest = Problem::rest(self.count - self.first.len());
+        self.first.into_values().chain(rest).collect()
     }
 }
 
@@ -114,17 +168,52 @@ mod tests {
     fn past_one_hundred_a_last_problem_counts_the_rest() {
         let mut list = ProblemList::default();
         for row in (0..250).rev() {
-            list.add(Place::cell(0, row, 0), || {
-                Problem::at(format!("{row}"), "x")
-            });
+            list.at_row(RowAddress { table: 0, row }, || "x".to_owned());
         }
         let problems = list.into_problems();
         assert_eq!(problems.len(), 101);
-        assert_eq!(problems[0].path.as_deref(), Some("0"));
-        assert_eq!(problems[99].path.as_deref(), Some("99"));
+        assert_eq!(problems[0].path.as_deref(), Some("tables[0].rows[0]"));
+        assert_eq!(problems[99].path.as_deref(), Some("tables[0].rows[99]"));
         assert_eq!(
             problems[100],
             Problem::of_the_request("and 150 more problems")
         );
+    }
+
+    #[test]
+    fn a_whole_comes_before_its_parts_and_a_table_before_the_next() {
+        let mut list = ProblemList::default();
+        let message = || "x".to_owned();
+        let row = |table, row| RowAddress { table, row };
+        let point = |input, point| PointAddress {
+            series: 0,
+            input: Some(input),
+            point,
+        };
+        list.at_point(point(1, 0), "b", message);
+        list.at_point(point(0, 7), "a", message);
+        list.at_series(0, "parent", message);
+        list.at_table(1, "key[0]", message);
+        list.at_cell(row(0, 1), Some(0), "name", message);
+        list.at_row(row(0, 1), message);
+        list.at_cell(row(0, 0), Some(3), "value", message);
+        list.of_the_request(message);
+        let paths: Vec<Option<String>> = list
+            .into_problems()
+            .into_iter()
+            .map(|problem| problem.path)
+            .collect();
+        let expected = [
+            "tables[0].rows[0].value",
+            "tables[0].rows[1]",
+            "tables[0].rows[1].name",
+            "tables[1].key[0]",
+            "series[0].parent",
+            "series[0].columns.a[7]",
+            "series[0].columns.b[0]",
+        ];
+        let expected = expected.map(|path| Some(path.to_owned()));
+        assert_eq!(paths[0], None);
+        assert_eq!(paths[1..], expected);
     }
 }

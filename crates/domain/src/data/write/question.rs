@@ -1,4 +1,4 @@
-//! What a write must know of the database before it can be planned.
+//! Facts that a write needs from the database before it can be planned.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use crate::{
     scalar::{KeyValue, Values},
 };
 
-/// All questions of one write, answered in one round trip.
+/// Lookups of one write, answered in one round trip.
 #[derive(Clone, Debug, Default)]
 pub struct Questions {
-    /// Which rows exist.
+    /// Primary keys whose existence is asked.
     pub ids: Vec<IdQuestion>,
-    /// Which rows have these values.
+    /// Values whose rows are asked.
     pub lookups: Vec<LookupQuestion>,
 }
 
 impl Questions {
-    /// Whether there is nothing to ask.
+    /// Returns whether there is nothing to look up.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty() && self.lookups.is_empty()
     }
 }
 
-/// Do rows with these primary keys exist?
+/// Asks whether rows with these primary keys exist.
 #[derive(Clone, Debug)]
 pub struct IdQuestion {
     /// The table.
@@ -33,29 +33,39 @@ pub struct IdQuestion {
     pub keys: Vec<KeyValue>,
 }
 
-/// Which rows have these values in these columns?
+/// Asks which rows have these values in these columns.
 #[derive(Clone, Debug)]
 pub struct LookupQuestion {
     /// The table.
     pub table: Arc<Table>,
-    /// Indices of columns with the values that each lookup wants there: one value per lookup, no
-    /// nulls.
+    /// Indices of columns with their wanted values: one value per lookup, no nulls.
     pub columns: Vec<(usize, Values)>,
     /// Indices of columns that must be null.
     pub null_columns: Vec<usize>,
-    /// How many lookups.
+    /// Number of lookups.
     pub len: usize,
 }
 
-/// What a lookup found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LookupAnswer {
+/// Stored rows that have the values asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RowMatch {
     /// No row.
+    #[default]
     None,
-    /// Exactly one: its primary key.
+    /// Exactly one row; its primary key.
     One(KeyValue),
-    /// More than one.
+    /// More than one row.
     Several,
+}
+
+impl RowMatch {
+    /// Adds a row that has the values.
+    pub fn add(&mut self, key: KeyValue) {
+        *self = match self {
+            Self::None => Self::One(key),
+            Self::One(_) | Self::Several => Self::Several,
+        };
+    }
 }
 
 /// The answers, in the order of the questions.
@@ -63,6 +73,6 @@ pub enum LookupAnswer {
 pub struct Answers {
     /// For each id question, whether each key exists.
     pub ids: Vec<Vec<bool>>,
-    /// For each lookup question, what each lookup found.
-    pub lookups: Vec<Vec<LookupAnswer>>,
+    /// For each lookup question, the rows that each lookup matches.
+    pub lookups: Vec<Vec<RowMatch>>,
 }

@@ -3,14 +3,13 @@
 use std::{collections::HashMap, sync::Arc};
 
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
 use super::{
-    Answers, IdQuestion, LookupAnswer, LookupQuestion, Mode, Questions, RowAddress, RowKey,
-    cell::Cell,
+    Answers, IdQuestion, LookupQuestion, Mode, Questions, RowAddress, RowKey, RowMatch, cell::Cell,
+    problem::quoted,
 };
 use crate::{
-    catalog::Catalog,
+    catalog::{Catalog, Table},
     scalar::{DataType, KeyValue, Scalar, Values},
 };
 
@@ -19,33 +18,53 @@ use crate::{
 pub(super) enum Reference {
     /// Null, absent, or already reported as a problem.
     None,
-    /// The id of a row that this request gives before.
+    /// The id of a row that the request gives before.
     Known(KeyValue),
     /// An id that must exist.
-    Id { question: usize, index: usize },
+    Id(Asked),
     /// An earlier row of the request.
     Row(RowAddress),
     /// A lookup.
-    Lookup { question: usize, index: usize },
+    Lookup(Asked),
+}
+
+/// Position of a value among the questions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    question: usize,
+    index: usize,
 }
 
 /// A labelled row.
 #[derive(Clone, Debug)]
-pub(super) struct Label {
+pub(super) struct Label<'r> {
     pub(super) address: RowAddress,
-    pub(super) table: String,
+    pub(super) table: &'r str,
     pub(super) mode: Mode,
 }
 
-type LookupShape = (String, Vec<usize>, Vec<usize>);
+/// Columns that a lookup uses. Lookups of one shape share a question.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct LookupShape {
+    table: String,
+    columns: Vec<usize>,
+    null_columns: Vec<usize>,
+}
 
-/// Reads references and gathers what must be asked about them, each question once.
+/// The ids asked of one table.
+#[derive(Debug)]
+struct AskedIds {
+    question: usize,
+    indices: HashMap<KeyValue, usize>,
+}
+
+/// Reads references and gathers their questions, each once.
 pub(super) struct ReferenceReader<'a> {
     catalog: &'a Catalog,
-    pub(super) labels: HashMap<String, Label>,
+    pub(super) labels: HashMap<&'a str, Label<'a>>,
     given_keys: HashMap<String, HashMap<KeyValue, RowAddress>>,
     pub(super) questions: Questions,
-    id_questions: HashMap<String, (usize, HashMap<KeyValue, usize>)>,
+    asked_ids: HashMap<String, AskedIds>,
     lookup_questions: HashMap<LookupShape, usize>,
 }
 
@@ -56,12 +75,13 @@ impl<'a> ReferenceReader<'a> {
             labels: HashMap::new(),
             given_keys: HashMap::new(),
             questions: Questions::default(),
-            id_questions: HashMap::new(),
+            asked_ids: HashMap::new(),
             lookup_questions: HashMap::new(),
         }
     }
 
-    /// Notes that from this row on, a row with this key exists; returns where it was given before.
+    /// Notes that a row with this key exists from `at` on; returns the address of an earlier row
+    /// with the key.
     pub(super) fn give_key(
         &mut self,
         table: &str,
@@ -79,17 +99,18 @@ impl<'a> ReferenceReader<'a> {
         None
     }
 
-    /// Reads a reference to `target`, for use in the row `at` (`None`: after all table writes).
+    /// Reads a reference to `target` in the row `at`; `None` for a series, which follows all table
+    /// writes.
     pub(super) fn read(
         &mut self,
-        cell: Cell,
+        cell: &Cell,
         target: &str,
         at: Option<RowAddress>,
     ) -> Result<Reference, String> {
         match cell {
             Cell::Absent | Cell::Null => Ok(Reference::None),
-            Cell::Text(text) if text.starts_with('@') => self.read_label(&text, target, at),
-            Cell::Object(map) => self.read_lookup(&map, target),
+            Cell::Text(text) if text.starts_with('@') => self.read_label(text, target, at),
+            Cell::Object(map) => self.read_lookup(map, target),
             cell => self.read_id(cell, target, at),
         }
     }
@@ -101,7 +122,7 @@ impl<'a> ReferenceReader<'a> {
         at: Option<RowAddress>,
     ) -> Result<Reference, String> {
         let name = text.get(1..).unwrap_or_default();
-        let shown: String = text.chars().take(100).collect();
+        let shown = quoted(text);
         let Some(label) = self.labels.get(name) else {
             return Err(format!("label \"{shown}\" is not defined in this request"));
         };
@@ -126,74 +147,131 @@ impl<'a> ReferenceReader<'a> {
 
     fn read_id(
         &mut self,
-        cell: Cell,
+        cell: &Cell,
         target: &str,
         at: Option<RowAddress>,
     ) -> Result<Reference, String> {
-        let Some(table) = self.catalog.table(target) else {
-            return Err(format!("there is no table \"{target}\""));
-        };
+        let table = self.table(target)?;
         let key_type = table
             .primary_key()
             .map_or(DataType::String, |(_, key)| key.data_type);
-        let kind = cell.kind();
-        let Ok(Some(scalar)) = cell.into_scalar(key_type) else {
+        let Ok(Some(scalar)) = cell.to_scalar(key_type) else {
             return Err(format!(
-                "must be the id of a row of \"{target}\" ({key_type}), an \"@label\" of an earlier row, or a lookup object, not {kind}"
+                "must be the id of a row of \"{target}\" ({key_type}), an \"@label\" of an earlier row, or a lookup object, not {}",
+                cell.kind()
             ));
         };
-        let Some(key) = key_of(scalar) else {
+        let Some(key) = scalar.into_key() else {
             return Err(format!("\"{target}\" has no primary key to reference"));
         };
         let given = self.given_keys.get(target).and_then(|keys| keys.get(&key));
         if given.is_some_and(|given| at.is_none_or(|at| *given < at)) {
             return Ok(Reference::Known(key));
         }
-        let table = Arc::clone(table);
-        if !self.id_questions.contains_key(target) {
-            self.id_questions.insert(
-                target.to_owned(),
-                (self.questions.ids.len(), HashMap::new()),
-            );
+        self.ask_id(&table, key)
+            .map(Reference::Id)
+            .ok_or_else(|| "this id cannot be looked up".to_owned())
+    }
+
+    fn ask_id(&mut self, table: &Arc<Table>, key: KeyValue) -> Option<Asked> {
+        if !self.asked_ids.contains_key(&table.name) {
+            let asked = AskedIds {
+                question: self.questions.ids.len(),
+                indices: HashMap::new(),
+            };
+            self.asked_ids.insert(table.name.clone(), asked);
             self.questions.ids.push(IdQuestion {
-                table,
+                table: Arc::clone(table),
                 keys: Vec::new(),
             });
         }
-        let Some((question, known)) = self.id_questions.get_mut(target) else {
-            return Err("this id cannot be asked for".to_owned());
-        };
-        let keys = self
-            .questions
-            .ids
-            .get_mut(*question)
-            .map(|question| &mut question.keys);
-        let index = match (known.get(&key), keys) {
-            (Some(index), _) => *index,
-            (None, Some(keys)) => {
-                known.insert(key.clone(), keys.len());
-                keys.push(key);
-                keys.len() - 1
-            }
-            (None, None) => return Err("this id cannot be asked for".to_owned()),
-        };
-        Ok(Reference::Id {
-            question: *question,
-            index,
-        })
+        let asked = self.asked_ids.get_mut(&table.name)?;
+        let question = asked.question;
+        if let Some(index) = asked.indices.get(&key).copied() {
+            return Some(Asked { question, index });
+        }
+        let keys = &mut self.questions.ids.get_mut(question)?.keys;
+        let index = keys.len();
+        asked.indices.insert(key.clone(), index);
+        keys.push(key);
+        Some(Asked { question, index })
+    }
+
+    fn table(&self, name: &str) -> Result<Arc<Table>, String> {
+        self.catalog
+            .table(name)
+            .map(Arc::clone)
+            .ok_or_else(|| no_table(name))
     }
 
     fn read_lookup(&mut self, map: &Map<String, Value>, target: &str) -> Result<Reference, String> {
-        let Some(table) = self.catalog.table(target).map(Arc::clone) else {
-            return Err(format!("there is no table \"{target}\""));
+        let table = self.table(target)?;
+        let wanted = WantedValues::read(map, &table)?;
+        self.ask_lookup(&table, wanted)
+            .map(Reference::Lookup)
+            .ok_or_else(|| "this row cannot be looked up".to_owned())
+    }
+
+    fn ask_lookup(&mut self, table: &Arc<Table>, wanted: WantedValues) -> Option<Asked> {
+        let WantedValues {
+            columns,
+            null_columns,
+        } = wanted;
+        let shape = LookupShape {
+            table: table.name.clone(),
+            columns: columns.iter().map(|(index, _)| *index).collect(),
+            null_columns: null_columns.clone(),
         };
+        let next = self.questions.lookups.len();
+        let question = *self.lookup_questions.entry(shape).or_insert(next);
+        if question == next {
+            let columns = columns
+                .iter()
+                .filter_map(|(index, _)| {
+                    let column = table.columns.get(*index)?;
+                    Some((*index, Values::with_capacity(column.data_type, 1)))
+                })
+                .collect();
+            self.questions.lookups.push(LookupQuestion {
+                table: Arc::clone(table),
+                columns,
+                null_columns,
+                len: 0,
+            });
+        }
+        let lookups = self.questions.lookups.get_mut(question)?;
+        for ((_, values), (_, scalar)) in lookups.columns.iter_mut().zip(columns) {
+            values.push(scalar);
+        }
+        let index = lookups.len;
+        lookups.len += 1;
+        Some(Asked { question, index })
+    }
+}
+
+/// Message for a table name that the organization does not have.
+pub(super) fn no_table(name: &str) -> String {
+    format!("there is no table \"{}\"", quoted(name))
+}
+
+/// Values of a lookup object, by column index.
+struct WantedValues {
+    columns: Vec<(usize, Scalar)>,
+    null_columns: Vec<usize>,
+}
+
+impl WantedValues {
+    fn read(map: &Map<String, Value>, table: &Table) -> Result<Self, String> {
+        let target = &table.name;
         if map.is_empty() {
             return Err(format!(
                 "a lookup object needs at least one column of \"{target}\""
             ));
         }
-        let mut wanted: Vec<(usize, Scalar)> = Vec::with_capacity(map.len());
-        let mut null_columns = Vec::new();
+        let mut wanted = Self {
+            columns: Vec::with_capacity(map.len()),
+            null_columns: Vec::new(),
+        };
         for (name, value) in map {
             let Some((index, column)) = table.column(name) else {
                 return Err(format!("lookup: \"{target}\" has no column \"{name}\""));
@@ -210,123 +288,70 @@ impl<'a> ReferenceReader<'a> {
                     "lookup: column \"{name}\" takes no label: a lookup finds only rows that existed before the request"
                 ));
             }
-            match Cell::from(value.clone()).into_scalar(column.data_type) {
+            match Cell::from(value.clone()).to_scalar(column.data_type) {
                 Err(problem) => return Err(format!("lookup: column \"{name}\" {problem}")),
-                Ok(None) => null_columns.push(index),
-                Ok(Some(scalar)) => wanted.push((index, scalar)),
+                Ok(None) => wanted.null_columns.push(index),
+                Ok(Some(scalar)) => wanted.columns.push((index, scalar)),
             }
         }
-        wanted.sort_by_key(|(index, _)| *index);
-        null_columns.sort_unstable();
-        let shape = (
-            target.to_owned(),
-            wanted.iter().map(|(index, _)| *index).collect(),
-            null_columns.clone(),
-        );
-        let next = self.questions.lookups.len();
-        let question = *self.lookup_questions.entry(shape).or_insert(next);
-        if question == next {
-            let columns = wanted
-                .iter()
-                .filter_map(|(index, _)| {
-                    table
-                        .columns
-                        .get(*index)
-                        .map(|column| (*index, Values::with_capacity(column.data_type, 1)))
-                })
-                .collect();
-            self.questions.lookups.push(LookupQuestion {
-                table,
-                columns,
-                null_columns,
-                len: 0,
-            });
-        }
-        let Some(asked) = self.questions.lookups.get_mut(question) else {
-            return Err("this lookup cannot be asked for".to_owned());
-        };
-        for ((_, values), (_, scalar)) in asked.columns.iter_mut().zip(wanted) {
-            values.push(scalar);
-        }
-        asked.len += 1;
-        Ok(Reference::Lookup {
-            question,
-            index: asked.len - 1,
-        })
+        wanted.columns.sort_by_key(|(index, _)| *index);
+        wanted.null_columns.sort_unstable();
+        Ok(wanted)
     }
 }
 
-/// A scalar as a key; `None` for types that no key has.
-pub(super) fn key_of(scalar: Scalar) -> Option<KeyValue> {
-    match scalar {
-        Scalar::Text(text) => Some(KeyValue::Text(text)),
-        Scalar::Integer(number) => Some(KeyValue::Integer(number)),
-        Scalar::Uuid(id) => Some(KeyValue::Uuid(id)),
-        _ => None,
-    }
+/// Answers to the questions of a write.
+#[derive(Clone, Copy)]
+pub(super) struct Answered<'a> {
+    pub(super) questions: &'a Questions,
+    pub(super) answers: &'a Answers,
 }
 
-/// A generated key of that type; `None` where keys of the type are not generated.
-pub(super) fn generate_key(
-    data_type: DataType,
-    new_id: &mut dyn FnMut() -> Uuid,
-) -> Option<KeyValue> {
-    match data_type {
-        DataType::String | DataType::Text => Some(KeyValue::Text(new_id().to_string())),
-        DataType::Uuid => Some(KeyValue::Uuid(new_id())),
-        _ => None,
-    }
-}
-
-/// Turns an answered reference into a row's key.
-pub(super) fn resolve(
-    reference: &Reference,
-    questions: &Questions,
-    answers: &Answers,
-    known_key: impl Fn(RowAddress) -> Option<KeyValue>,
-) -> Result<Option<RowKey>, String> {
-    match reference {
-        Reference::None => Ok(None),
-        Reference::Known(key) => Ok(Some(RowKey::Known(key.clone()))),
-        Reference::Row(address) => Ok(Some(
-            known_key(*address).map_or(RowKey::Late(*address), RowKey::Known),
-        )),
-        Reference::Id { question, index } => {
-            let asked = questions.ids.get(*question);
-            let key = asked.and_then(|asked| asked.keys.get(*index));
-            let exists = answers
-                .ids
-                .get(*question)
-                .and_then(|found| found.get(*index))
-                == Some(&true);
-            match key {
-                Some(key) if exists => Ok(Some(RowKey::Known(key.clone()))),
-                _ => Err(format!(
-                    "no row of \"{}\" has the id \"{}\"",
-                    asked.map_or("", |asked| asked.table.name.as_str()),
-                    key.map(|key| key.to_string().chars().take(100).collect::<String>())
-                        .unwrap_or_default()
-                )),
-            }
+impl Answered<'_> {
+    /// The key of the row that a reference means; `None` for null.
+    pub(super) fn resolve(
+        self,
+        reference: &Reference,
+        known_key: impl Fn(RowAddress) -> Option<KeyValue>,
+    ) -> Result<Option<RowKey>, String> {
+        match reference {
+            Reference::None => Ok(None),
+            Reference::Known(key) => Ok(Some(RowKey::Known(key.clone()))),
+            Reference::Row(address) => Ok(Some(
+                known_key(*address).map_or(RowKey::Late(*address), RowKey::Known),
+            )),
+            Reference::Id(asked) => self.existing(*asked).map(Some),
+            Reference::Lookup(asked) => self.found(*asked).map(Some),
         }
-        Reference::Lookup { question, index } => {
-            let table = questions
-                .lookups
-                .get(*question)
-                .map_or("", |asked| asked.table.name.as_str());
-            match answers
-                .lookups
-                .get(*question)
-                .and_then(|found| found.get(*index))
-            {
-                Some(LookupAnswer::One(key)) => Ok(Some(RowKey::Known(key.clone()))),
-                Some(LookupAnswer::Several) => Err(format!(
-                    "the lookup matches several rows of \"{table}\"; it must match exactly one"
-                )),
-                Some(LookupAnswer::None) | None => Err(format!(
-                    "the lookup matches no row of \"{table}\" that existed before the request"
-                )),
-            }
+    }
+
+    fn existing(self, Asked { question, index }: Asked) -> Result<RowKey, String> {
+        let asked = self.questions.ids.get(question);
+        let key = asked.and_then(|asked| asked.keys.get(index));
+        let found = self.answers.ids.get(question);
+        let exists = found.and_then(|found| found.get(index)) == Some(&true);
+        match key {
+            Some(key) if exists => Ok(RowKey::Known(key.clone())),
+            _ => Err(format!(
+                "no row of \"{}\" has the id \"{}\"",
+                asked.map_or("", |asked| asked.table.name.as_str()),
+                key.map(|key| quoted(&key.to_string())).unwrap_or_default()
+            )),
+        }
+    }
+
+    fn found(self, Asked { question, index }: Asked) -> Result<RowKey, String> {
+        let asked = self.questions.lookups.get(question);
+        let table = asked.map_or("", |asked| asked.table.name.as_str());
+        let found = self.answers.lookups.get(question);
+        match found.and_then(|found| found.get(index)) {
+            Some(RowMatch::One(key)) => Ok(RowKey::Known(key.clone())),
+            Some(RowMatch::Several) => Err(format!(
+                "the lookup matches several rows of \"{table}\"; it must match exactly one"
+            )),
+            Some(RowMatch::None) | None => Err(format!(
+                "the lookup matches no row of \"{table}\" that existed before the request"
+            )),
         }
     }
 }

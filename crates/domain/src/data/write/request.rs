@@ -1,12 +1,12 @@
-//! A data write as it was asked for, read into columns but not yet understood.
+//! The request of a data write, read into columns.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
 
-/// What a table write does with its rows.
+/// Action of a table write on its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -21,7 +21,7 @@ pub enum Mode {
     Delete,
 }
 
-/// What happens to a matched row's columns.
+/// Effect of an update on a matched row's columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnMatch {
@@ -32,16 +32,16 @@ pub enum OnMatch {
     FillMissing,
 }
 
-/// A whole request. The execution under which it runs is the use case's business.
+/// A whole request, except for the execution that it runs under.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteRequest {
     /// Table writes, applied in order.
     pub tables: Vec<TableWrite>,
     /// Series, applied after them.
     pub series: Vec<SeriesWrite>,
-    /// Do everything, then roll back.
+    /// Apply everything, then roll back.
     pub dry_run: bool,
-    /// Answer with the written rows.
+    /// Return the written rows.
     pub return_rows: bool,
 }
 
@@ -52,41 +52,67 @@ pub struct TableWrite {
     pub table: String,
     /// The rows.
     pub rows: Rows,
-    /// What to do with them.
+    /// Action on the rows.
     pub mode: Mode,
     /// Columns that identify an existing row; the primary key unless given.
     pub key: Option<Vec<String>>,
     /// Delete also rows that reference the deleted ones.
     pub cascade: bool,
-    /// What happens to a matched row's columns.
+    /// Effect of an update on a matched row's columns.
     pub on_match: OnMatch,
 }
 
-/// One named column of the rows as they came in; as long as there are rows.
+/// Cell of a row that ends before its column does.
+static ABSENT: Cell = Cell::Absent;
+
 #[derive(Clone, Debug, PartialEq)]
-pub struct InputColumn {
-    /// The key of the rows' maps.
-    pub name: String,
-    /// A cell per row.
-    pub cells: Vec<Cell>,
+struct Column {
+    name: String,
+    /// Cells up to the last row that gives one.
+    cells: Vec<Cell>,
 }
 
-/// Rows, turned into columns while they are read: no map per row is kept.
+/// One named column of the rows of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct InputColumn<'r> {
+    /// The key of the rows' maps.
+    pub name: &'r str,
+    cells: &'r [Cell],
+    len: usize,
+}
+
+impl<'r> InputColumn<'r> {
+    /// The cells, one per row.
+    pub fn cells(self) -> impl Iterator<Item = &'r Cell> {
+        let missing = self.len.saturating_sub(self.cells.len());
+        self.cells
+            .iter()
+            .chain(std::iter::repeat_n(&ABSENT, missing))
+    }
+
+    /// Returns whether a row leaves the column out.
+    #[must_use]
+    pub fn has_gaps(self) -> bool {
+        self.cells.len() < self.len || self.cells.iter().any(|cell| matches!(cell, Cell::Absent))
+    }
+}
+
+/// Rows, turned into columns while they are read, so that no map per row is held.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
     len: usize,
-    columns: Vec<InputColumn>,
+    columns: Vec<Column>,
     by_name: HashMap<String, usize>,
 }
 
 impl Rows {
-    /// Begins a row; cells that are set next belong to it.
+    /// Begins a row; cells set next belong to it.
     pub fn begin_row(&mut self) {
         self.len += 1;
     }
 
-    /// Sets a cell of the row that was begun last; the last of several for one name holds.
-    /// `hint` is the index that the cell's column probably has (its position in the row).
+    /// Sets a cell of the last row; of several cells with one name the last counts.
+    /// `hint` is the expected index of the cell's column: its position in the row.
     pub fn set(&mut self, hint: usize, name: &str, cell: Cell) {
         let index = match self.columns.get(hint) {
             Some(column) if column.name == name => hint,
@@ -106,32 +132,32 @@ impl Rows {
         }
         let index = self.columns.len();
         self.by_name.insert(name.to_owned(), index);
-        self.columns.push(InputColumn {
+        self.columns.push(Column {
             name: name.to_owned(),
             cells: Vec::new(),
         });
         index
     }
 
-    /// How many rows.
+    /// Number of rows.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The columns, in the order in which they first appeared, each with a cell per row.
-    #[must_use]
-    pub fn into_columns(mut self) -> Vec<InputColumn> {
-        for column in &mut self.columns {
-            column.cells.resize(self.len, Cell::Absent);
-        }
-        self.columns
+    /// The columns, in the order in which they first appeared.
+    pub fn columns(&self) -> impl Iterator<Item = InputColumn<'_>> {
+        self.columns.iter().map(|column| InputColumn {
+            name: &column.name,
+            cells: &column.cells,
+            len: self.len,
+        })
     }
 }
 
@@ -142,13 +168,13 @@ pub struct SeriesWrite {
     pub table: String,
     /// The parent row: an id, an `@label` or a lookup.
     pub parent: Cell,
-    /// Its columns' values, one per point.
+    /// Columns with their values, one per point.
     pub columns: Vec<(String, SeriesValues)>,
-    /// Which reference points at the parent; needed where the table has several.
+    /// Name of the reference to the parent; required if the table has several references.
     pub parent_column: Option<String>,
 }
 
-/// Values of one column of a series. Plain numbers, the bulk of all data, stay packed.
+/// Values of one column of a series. Numbers, the bulk of all data, stay packed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeriesValues {
     /// Only whole numbers and nulls so far.
@@ -166,7 +192,7 @@ impl Default for SeriesValues {
 }
 
 impl SeriesValues {
-    /// How many values.
+    /// Number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -176,13 +202,13 @@ impl SeriesValues {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Appends a value, widening the representation where needed.
+    /// Appends a value and widens the representation if needed.
     pub fn push(&mut self, cell: Cell) {
         match (&mut *self, cell) {
             (Self::Integers(values), Cell::Integer(number)) => values.push(Some(number)),
@@ -213,9 +239,23 @@ impl SeriesValues {
         }
     }
 
-    /// The values as cells.
+    /// The value at an index as a cell; absent if there is none.
     #[must_use]
-    pub fn into_cells(self) -> Vec<Cell> {
+    pub fn cell(&self, index: usize) -> Cow<'_, Cell> {
+        match self {
+            Self::Integers(values) => Cow::Owned(values.get(index).map_or(Cell::Absent, |value| {
+                value.map_or(Cell::Null, Cell::Integer)
+            })),
+            Self::Floats(values) => Cow::Owned(
+                values
+                    .get(index)
+                    .map_or(Cell::Absent, |value| value.map_or(Cell::Null, Cell::Float)),
+            ),
+            Self::Cells(values) => Cow::Borrowed(values.get(index).unwrap_or(&ABSENT)),
+        }
+    }
+
+    fn into_cells(self) -> Vec<Cell> {
         match self {
             Self::Integers(values) => values
                 .into_iter()
@@ -230,7 +270,7 @@ impl SeriesValues {
     }
 }
 
-/// Whether a double holds the number exactly (±2^53).
+/// Returns whether a double holds the number exactly (±2^53).
 const fn is_exact(number: i64) -> bool {
     number.unsigned_abs() <= 1 << 53
 }
@@ -248,15 +288,18 @@ mod tests {
         rows.set(0, "b", Cell::Integer(2));
         rows.set(1, "b", Cell::Integer(3));
         rows.begin_row();
-        let columns = rows.into_columns();
+        let cells: Vec<Vec<Cell>> = rows
+            .columns()
+            .map(|column| column.cells().cloned().collect())
+            .collect();
         assert_eq!(
-            columns[0].cells,
-            [Cell::Integer(1), Cell::Absent, Cell::Absent]
+            cells,
+            [
+                [Cell::Integer(1), Cell::Absent, Cell::Absent],
+                [Cell::Absent, Cell::Integer(3), Cell::Absent]
+            ]
         );
-        assert_eq!(
-            columns[1].cells,
-            [Cell::Absent, Cell::Integer(3), Cell::Absent]
-        );
+        assert!(rows.columns().all(InputColumn::has_gaps));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The rules of data writes, each as a sentence.
 
+mod stored_rows;
+
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -138,7 +140,7 @@ fn series(name: &str, parent: &Value, columns: &Value) -> SeriesWrite {
 }
 
 /// Plans with a database in which every id exists and every lookup finds the row "found".
-fn plan(request: WriteRequest) -> Result<WritePlan, Vec<Problem>> {
+fn plan(request: &WriteRequest) -> Result<WritePlan, Vec<Problem>> {
     let catalog = catalog();
     let checked = check(request, &catalog);
     let questions = checked.questions();
@@ -151,9 +153,7 @@ fn plan(request: WriteRequest) -> Result<WritePlan, Vec<Problem>> {
         lookups: questions
             .lookups
             .iter()
-            .map(|question| {
-                vec![LookupAnswer::One(KeyValue::Text("found".to_owned())); question.len]
-            })
+            .map(|question| vec![RowMatch::One(KeyValue::Text("found".to_owned())); question.len])
             .collect(),
     };
     let mut next = 0_u128;
@@ -177,7 +177,7 @@ fn many_series(series: impl IntoIterator<Item = SeriesWrite>) -> WriteRequest {
     }
 }
 
-fn paths(request: WriteRequest) -> Vec<String> {
+fn paths(request: &WriteRequest) -> Vec<String> {
     plan(request)
         .unwrap_err()
         .into_iter()
@@ -187,7 +187,7 @@ fn paths(request: WriteRequest) -> Vec<String> {
 
 #[test]
 fn a_label_resolves_to_the_key_of_the_earlier_row() {
-    let plan = plan(tables([
+    let plan = plan(&tables([
         table("sample", &json!([{ "_ref": "a", "name": "x" }])),
         table("measurement", &json!([{ "sample": "@a" }])),
     ]))
@@ -205,7 +205,7 @@ fn a_label_resolves_to_the_key_of_the_earlier_row() {
 #[test]
 fn unknown_later_duplicate_and_mistargeted_labels_are_problems_with_paths() {
     assert_eq!(
-        paths(tables([
+        paths(&tables([
             table(
                 "measurement",
                 &json!([{ "sample": "@nobody" }, { "sample": "@later" }, { "sample": "@e" }])
@@ -232,7 +232,7 @@ fn unknown_later_duplicate_and_mistargeted_labels_are_problems_with_paths() {
 #[test]
 fn every_wrong_cell_is_reported_not_only_the_first() {
     assert_eq!(
-        paths(tables([table(
+        paths(&tables([table(
             "sample",
             &json!([{ "name": 7, "volume": 1.5 }, { "volume": "1" }, { "name": null }, { "name": "ok", "colour": 1, "created_at": null }]),
         )])),
@@ -252,7 +252,7 @@ fn every_wrong_cell_is_reported_not_only_the_first() {
 fn ids_that_nobody_has_and_lookups_without_exactly_one_row_are_problems() {
     let catalog = catalog();
     let checked = check(
-        tables([table(
+        &tables([table(
             "measurement",
             &json!([{ "sample": "nobody" }, { "sample": { "name": "a" } }, { "sample": { "name": "b" } }, { "sample": { "colour": 1 } }, { "sample": {} }]),
         )]),
@@ -262,7 +262,7 @@ fn ids_that_nobody_has_and_lookups_without_exactly_one_row_are_problems() {
     assert_eq!(checked.questions().lookups.len(), 1);
     let answers = Answers {
         ids: vec![vec![false]],
-        lookups: vec![vec![LookupAnswer::None, LookupAnswer::Several]],
+        lookups: vec![vec![RowMatch::None, RowMatch::Several]],
     };
     let problems = checked.plan(&answers, &mut Uuid::nil).unwrap_err();
     let paths: Vec<&str> = problems
@@ -281,7 +281,7 @@ fn ids_that_nobody_has_and_lookups_without_exactly_one_row_are_problems() {
 fn an_id_given_earlier_in_the_request_needs_no_question() {
     let catalog = catalog();
     let checked = check(
-        tables([
+        &tables([
             table("sample", &json!([{ "id": "S1", "name": "x" }])),
             table("measurement", &json!([{ "sample": "S1" }])),
         ]),
@@ -292,7 +292,7 @@ fn an_id_given_earlier_in_the_request_needs_no_question() {
 
 #[test]
 fn defaults_fill_absent_cells_of_created_rows_only() {
-    let planned = plan(tables([table(
+    let planned = plan(&tables([table(
         "sample",
         &json!([{ "name": "a" }, { "name": "b", "state": "old" }]),
     )]))
@@ -306,7 +306,7 @@ fn defaults_fill_absent_cells_of_created_rows_only() {
         mode: Mode::Update,
         ..table("sample", &json!([{ "id": "S1", "name": "a" }]))
     };
-    let planned = plan(tables([update])).unwrap();
+    let planned = plan(&tables([update])).unwrap();
     assert!(planned.tables[0].column(index).is_none());
 }
 
@@ -318,7 +318,7 @@ fn keys_of_upserts_updates_and_deletes_are_checked() {
         ..table("sample", &rows)
     };
     assert_eq!(
-        paths(tables([
+        paths(&tables([
             keyed(Mode::Upsert, &["name", "colour"], json!([])),
             keyed(Mode::Update, &["tags"], json!([])),
             keyed(Mode::Delete, &[], json!([])),
@@ -347,7 +347,7 @@ fn keys_of_upserts_updates_and_deletes_are_checked() {
 #[test]
 fn the_same_key_twice_in_one_insert_is_a_problem() {
     assert_eq!(
-        paths(tables([table(
+        paths(&tables([table(
             "sample",
             &json!([{ "id": "S1", "name": "a" }, { "id": "S1", "name": "b" }])
         )])),
@@ -362,7 +362,7 @@ fn tables_that_cannot_be_written_say_why() {
         ("job", "read only"),
         ("curve", "series"),
     ] {
-        let problems = plan(tables([table(name, &json!([]))])).unwrap_err();
+        let problems = plan(&tables([table(name, &json!([]))])).unwrap_err();
         assert_eq!(problems[0].path.as_deref(), Some("tables[0].table"));
         assert!(problems[0].message.contains(why), "{}", problems[0].message);
     }
@@ -371,7 +371,7 @@ fn tables_that_cannot_be_written_say_why() {
 #[test]
 fn series_problems_have_paths_too() {
     assert_eq!(
-        paths(many_series([
+        paths(&many_series([
             series(
                 "curve",
                 &json!("S1"),
@@ -408,12 +408,97 @@ fn series_problems_have_paths_too() {
 #[test]
 fn a_second_series_for_the_same_parent_is_a_problem() {
     let one = || series("curve", &json!("S1"), &json!({ "od": [1.0] }));
-    assert_eq!(paths(many_series([one(), one()])), ["series[1].parent"]);
+    let second = |index: usize| {
+        Problem::at(
+            format!("series[{index}].parent"),
+            "series[0] writes the same parent's series in \"curve\"; put all points into one",
+        )
+    };
+    assert_eq!(
+        plan(&many_series([one(), one(), one()])).unwrap_err(),
+        [second(1), second(2)]
+    );
+}
+
+#[test]
+fn a_value_of_the_wrong_type_or_null_in_the_order_column_is_one_problem() {
+    let order = json!({ "od": [1, 2, 3, 4, 5], "order": ["x", "y", null, 0, 0] });
+    let problems = plan(&many_series([series("curve", &json!("S1"), &order)])).unwrap_err();
+    let at = |point: usize, message: &str| {
+        Problem::at(format!("series[0].columns.order[{point}]"), message)
+    };
+    assert_eq!(
+        problems,
+        [
+            at(0, "must be a whole number of 64 bits, not a string"),
+            at(1, "must be a whole number of 64 bits, not a string"),
+            at(2, "must not be null"),
+            at(4, "the place 0 is given twice in this series"),
+        ]
+    );
+}
+
+#[test]
+fn a_wrong_value_of_a_required_column_is_one_problem() {
+    let columns = json!({ "od": ["x", null, true], "t": ["y", null, 1] });
+    assert_eq!(
+        paths(&many_series([series("curve", &json!("S1"), &columns)])),
+        [
+            "series[0].columns.od[0]",
+            "series[0].columns.od[1]",
+            "series[0].columns.od[2]",
+            "series[0].columns.t[0]",
+        ]
+    );
+}
+
+#[test]
+fn equal_keys_are_found_by_value_whatever_their_spelling() {
+    let keyed = |table_name: &str, key: &[&str], rows: Value| TableWrite {
+        mode: Mode::Upsert,
+        key: Some(key.iter().map(|name| (*name).to_owned()).collect()),
+        ..table(table_name, &rows)
+    };
+    let labelled = table("sample", &json!([{ "_ref": "a", "name": "a" }]));
+    let upserted = keyed("sample", &["name"], json!([{ "_ref": "b", "name": "b" }]));
+    let samples = json!([
+        { "sample": "@a", "value": 0.0 }, { "sample": "@a", "value": -0.0 },
+        { "sample": "@b", "value": 1 }, { "sample": "@b", "value": 1.0 },
+        { "sample": "@a", "value": 1 }, { "sample": "@b", "value": 2 },
+    ]);
+    let dates = json!([
+        { "sample": "@a", "taken_on": "2026-03-01" }, { "sample": "@b", "taken_on": "2026-03-01" },
+        { "sample": "@a", "taken_on": "2026-03-02" }, { "sample": "@a", "taken_on": "2026-03-01" },
+    ]);
+    let problems = plan(&tables([
+        labelled,
+        upserted,
+        keyed("measurement", &["sample", "value"], samples),
+        keyed("measurement", &["taken_on", "sample"], dates),
+    ]))
+    .unwrap_err();
+    assert_eq!(
+        problems,
+        [
+            Problem::at(
+                "tables[2].rows[1]",
+                "has the same key (sample, value) as rows[0] of this table write"
+            ),
+            Problem::at(
+                "tables[2].rows[3]",
+                "has the same key (sample, value) as rows[2] of this table write"
+            ),
+            Problem::at(
+                "tables[3].rows[3]",
+                "has the same key (taken_on, sample) as rows[0] of this table write"
+            ),
+        ]
+    );
 }
 
 #[test]
 fn whole_numbers_in_a_float_series_stay_numbers() {
-    let planned = plan(many_series([series(
+    let planned = plan(&many_series([series(
         "curve",
         &json!("S1"),
         &json!({ "od": [1, 2.5], "t": [1, null] }),
@@ -439,12 +524,12 @@ fn more_rows_or_values_than_allowed_are_a_problem_of_the_request() {
         .map(|n| json!({ "name": n.to_string() }))
         .collect();
     assert_eq!(
-        paths(tables([table("sample", &Value::from(rows))])),
+        paths(&tables([table("sample", &Value::from(rows))])),
         ["null"]
     );
     let values: Vec<Value> = (0..=MAX_SERIES_VALUES).map(Value::from).collect();
     assert_eq!(
-        paths(many_series([series(
+        paths(&many_series([series(
             "curve",
             &json!("S1"),
             &json!({ "od": values })
@@ -456,7 +541,7 @@ fn more_rows_or_values_than_allowed_are_a_problem_of_the_request() {
 #[test]
 fn problems_past_one_hundred_are_counted() {
     let rows: Vec<Value> = (0..500).map(|_| json!({ "name": 1 })).collect();
-    let problems = plan(tables([table("sample", &Value::from(rows))])).unwrap_err();
+    let problems = plan(&tables([table("sample", &Value::from(rows))])).unwrap_err();
     assert_eq!(problems.len(), MAX_PROBLEMS + 1);
     assert_eq!(problems[100].message, "and 400 more problems");
 }

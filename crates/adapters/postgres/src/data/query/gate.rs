@@ -1,4 +1,4 @@
-//! How many queries run at once.
+//! Limits on concurrent queries.
 
 use std::{
     collections::HashMap,
@@ -10,22 +10,22 @@ use labdata_domain::ids::OrganizationId;
 use labdata_ports::PortError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The most queries of one organization at once, in this process.
+/// Maximum number of concurrent queries of one organization, in this process.
 const OF_ONE: usize = 4;
 
-/// The most of all organizations.
+/// Maximum number of concurrent queries of all organizations.
 const OF_ALL: usize = 16;
 
-/// How long a query waits for its turn.
+/// Maximum time that a query waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Lets few queries in at once, so that no organization takes the server from the others.
+/// Limits concurrent queries, so that no organization takes the whole server.
 pub(super) struct Gate {
     all: Arc<Semaphore>,
     each: Mutex<HashMap<OrganizationId, Arc<Semaphore>>>,
 }
 
-/// The right to run one query.
+/// Permit to run one query.
 pub(super) struct Pass {
     _of_one: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
@@ -43,7 +43,7 @@ impl Default for Gate {
 impl Gate {
     fn of(&self, organization: OrganizationId) -> Arc<Semaphore> {
         let mut each = self.each.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that nobody holds need not be kept.
+        // Removes the semaphores without a holder.
         each.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
         let semaphore = each
             .entry(organization)
@@ -54,7 +54,7 @@ impl Gate {
     /// Waits for a turn.
     ///
     /// # Errors
-    /// [`PortError::Busy`] when there is none for too long.
+    /// [`PortError::Busy`] after 10 s.
     pub(super) async fn enter(&self, organization: OrganizationId) -> Result<Pass, PortError> {
         let of_one = self.of(organization);
         let entering = async {

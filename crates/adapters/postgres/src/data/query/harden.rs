@@ -1,5 +1,6 @@
-//! Takes from PUBLIC, in the platform's database, what no query needs: a second line behind the
-//! rights of the role. Only where the platform's own role is a superuser, so the server is its own.
+//! Revokes from PUBLIC, in the platform's database, everything that no query needs: a second line
+//! of defense behind the rights of the role. Only if the platform's role is a superuser, so that the
+//! server is its own.
 
 use diesel::{QueryableByName, sql_types::Bool};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
@@ -17,7 +18,7 @@ struct Found {
 
 /// The catalogs go as a whole: PostgreSQL itself looks things up in them without asking for rights,
 /// superusers (`pg_dump` among them) need none, and to everyone else they name other tenants.
-/// Functions that read other roles' things, wait, signal, or change what outlives a rollback go too.
+/// So do functions that read other roles' objects, wait, signal, or change what outlives a rollback.
 const REVOKE: &str = r"
 SELECT pg_advisory_xact_lock(7810758472110137394);
 DO $harden$
@@ -48,7 +49,7 @@ REVOKE USAGE ON SCHEMA information_schema FROM PUBLIC;
 REVOKE USAGE ON LANGUAGE plpgsql, sql FROM PUBLIC;
 ";
 
-/// Revokes, unless that was done already.
+/// Revokes the rights unless that was done already.
 pub(super) async fn harden(connection: &mut AsyncPgConnection) -> Result<(), Fault> {
     let open: Found = diesel::sql_query(
         "SELECT has_function_privilege('public', 'pg_catalog.set_config(text,text,boolean)', 'EXECUTE') \

@@ -1,7 +1,7 @@
-//! Queries that people write, isolated by construction: see `docs/adr/` on queries.
+//! Queries written by users, isolated by construction: see `docs/adr/` on queries.
 //!
-//! Each query has a connection of its own, as a role that may read its organization's schema and
-//! nothing else, in a transaction that is rolled back; the connection is thrown away after it.
+//! Each query has its own connection, as a role that may read its organization's schema and nothing
+//! else, in a transaction that is rolled back; the connection is closed after it.
 
 mod gate;
 mod harden;
@@ -38,11 +38,11 @@ use run::Failure;
 use spares::{Entrance, Spares};
 use wire::{Address, Wire, WireError};
 
-/// What those learn who ask where the platform may not make the roles that isolate queries.
+/// Message for callers if the platform may not create the roles that isolate queries.
 const NO_ROLES: &str = "queries are switched off: they run as a database role of each organization, \
      and the platform's own role may not create roles (the operator can grant it CREATEROLE)";
 
-/// What the operator learns then.
+/// Message for the operator if the platform may not create roles.
 const ONLY_KNOWN_ROLES: &str = "the platform's own role may not create roles (grant it CREATEROLE): \
      tools/query works only for organizations whose role is there already, and refuses the others";
 
@@ -52,7 +52,7 @@ pub struct PgQueryRunner {
     address: Address,
     database_name: String,
     secret: [u8; 32],
-    /// Organizations whose roles this process has seen in place.
+    /// Organizations whose roles this process has set up or checked.
     ready: Mutex<HashSet<OrganizationId>>,
     prepared: OnceCell<role::Rights>,
     gate: Gate,
@@ -97,16 +97,15 @@ impl PgQueryRunner {
         })
     }
 
-    /// The same, whose connections that are opened beforehand wait that long for a query (30 s
-    /// unless it is said).
+    /// The same, with another time that spare connections wait for a query (30 s by default).
     #[must_use]
     pub fn with_spares_that_wait(mut self, patience: Duration) -> Self {
         self.spares_wait = patience;
         self
     }
 
-    /// Closes what the server leaves open to everyone, where the server is the platform's own, and
-    /// says in the log what isolation stands on. The first query does it unless it was done before.
+    /// Revokes what the server grants to everyone, if the server is the platform's own, and logs the
+    /// basis of isolation. The first query does it unless it was done before.
     ///
     /// # Errors
     /// As for every use of the database.
@@ -170,7 +169,7 @@ impl PgQueryRunner {
         let rights = self.rights().await?;
         let mut connection = self.database.connection().await?;
         let password = self.password(organization);
-        // What the server keeps of the password, so that no log of statements holds it.
+        // The server's hash of the password, so that no log of statements holds the password.
         let verifier = || postgres_protocol::password::scram_sha_256(password.as_bytes());
         let there = role::ensure(&mut connection, organization, rights, verifier, repair)
             .await
@@ -194,7 +193,7 @@ impl PgQueryRunner {
         }
     }
 
-    /// A new connection as the organization's role; the role is repaired when it cannot log in.
+    /// A new connection as the organization's role; repairs the role if it cannot log in.
     async fn open(
         &self,
         organization: OrganizationId,
@@ -213,7 +212,7 @@ impl PgQueryRunner {
     }
 
     /// Runs a query over the organization's spare connection, if it has one, else over a new one,
-    /// while the next spare is opened. What comes with the connection is of that one.
+    /// while the next spare is opened. Returns the connection that was used.
     async fn attempt(
         &self,
         organization: OrganizationId,
@@ -237,7 +236,7 @@ impl PgQueryRunner {
         if !is_spare {
             return Ok((wire, Err(*stale)));
         }
-        // The server has closed it meanwhile, or has been away.
+        // The server has closed it, or was restarted.
         tracing::debug!(failure = ?stale, "a spare connection was of no use");
         drop(wire);
         let mut wire = self.open(organization, &entrance).await?;
@@ -259,18 +258,18 @@ fn hex<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String {
     })
 }
 
-/// A failure, for whoever asked.
-fn told(failure: Failure) -> QueryError {
+/// A failure as the caller sees it.
+fn query_error(failure: Failure) -> QueryError {
     match failure {
         Failure::Port(error) => error.into(),
         Failure::Refused(reason) | Failure::Denied(reason) | Failure::Exceeded(reason) => {
             QueryError::Refused(reason)
         }
-        Failure::Stale(failure) => told(*failure),
+        Failure::Stale(failure) => query_error(*failure),
     }
 }
 
-/// The reason is for the log; whoever asks learns neither hosts nor roles.
+/// The failure to connect. The reason goes to the log: callers learn neither hosts nor roles.
 fn no_connection(error: &WireError) -> QueryError {
     if let WireError::Server(error) = error
         && error.code == "53300"
@@ -292,7 +291,7 @@ impl QueryRunner for PgQueryRunner {
         let alias = self.alias(query);
         let (mut wire, mut outcome) = self.attempt(organization, query, &alias).await?;
         if matches!(outcome, Err(Failure::Denied(_))) {
-            // Its rights may have been lost: to a restored dump, or to a migration.
+            // The role may have lost its rights to a restored dump or a migration.
             self.ready
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -302,18 +301,18 @@ impl QueryRunner for PgQueryRunner {
             (wire, outcome) = self.attempt(organization, query, &alias).await?;
         }
         if let Err(Failure::Exceeded(reason)) = outcome {
-            // Dropped, it is cancelled.
+            // Dropping the connection cancels the query.
             drop(wire);
             return Err(QueryError::Refused(reason));
         }
-        // The answer need not wait until the server has let go; the next query must.
+        // The next query waits until the server has closed the connection; the answer does not.
         tokio::spawn(async move {
             wire.close().await;
             drop(pass);
         });
         match outcome {
             Ok(result) => Ok(result),
-            Err(failure) => Err(told(failure)),
+            Err(failure) => Err(query_error(failure)),
         }
     }
 }

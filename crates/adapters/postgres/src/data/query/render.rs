@@ -30,7 +30,7 @@ mod oid {
     pub(super) const JSON_ARRAYS: [u32; 2] = [3807, 199];
 }
 
-/// What the platform calls a type: what values of it, rendered, can be read as.
+/// The platform's name of a type: values of it, rendered, read as that type.
 pub(super) fn data_type(type_oid: u32) -> DataType {
     match type_oid {
         oid::DATE => DataType::Date,
@@ -45,7 +45,7 @@ pub(super) fn data_type(type_oid: u32) -> DataType {
     }
 }
 
-/// How a column's text becomes JSON.
+/// Rendering of a column's text as JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rendering {
     /// `t` and `f`.
@@ -58,12 +58,12 @@ pub(super) enum Rendering {
     Datetime,
     /// A text.
     Text,
-    /// The server has to render it as JSON: arrays, rows, and whatever else there is.
+    /// JSON rendered by the server: arrays, rows and all other types.
     ByServer,
 }
 
 impl Rendering {
-    /// How values of that type are rendered.
+    /// The rendering for a type.
     pub(super) fn of(type_oid: u32) -> Self {
         match type_oid {
             oid::BOOL => Self::Boolean,
@@ -81,7 +81,7 @@ impl Rendering {
     pub(super) fn push(self, json: &mut String, text: &str) {
         match self {
             Self::Boolean => json.push_str(if text == "t" { "true" } else { "false" }),
-            // JSON has neither: null stands for what is no number.
+            // JSON has neither NaN nor infinity: null stands for them.
             Self::Number if text.ends_with(['N', 'y']) => json.push_str("null"),
             Self::Number | Self::Json | Self::ByServer => json.push_str(text),
             Self::Datetime => push_datetime(json, text),
@@ -91,7 +91,7 @@ impl Rendering {
 }
 
 /// `2026-03-01 12:00:00.5+00` as `2026-03-01T12:00:00.5Z`; one without a time zone stays without.
-/// What RFC 3339 cannot tell (infinity, years before Christ) stays as PostgreSQL writes it.
+/// Values that RFC 3339 cannot express (infinity, years BC) stay as PostgreSQL writes them.
 fn push_datetime(json: &mut String, text: &str) {
     json.push('"');
     match text.split_once(' ') {

@@ -1,4 +1,4 @@
-//! The role of an organization's queries: who they run as, and what they see.
+//! The role that an organization's queries run as, and the views that it sees.
 
 use diesel::{
     OptionalExtension, QueryableByName,
@@ -20,16 +20,17 @@ use crate::{
     },
 };
 
-/// The most connections of one organization's queries, of all servers together. Each server stays
-/// below that by itself (four at work and a spare); the rest is for connections that are just going.
+/// Maximum number of connections of one organization's queries, of all servers together. Each
+/// server stays below that by itself (four at work and a spare); the rest is for connections that
+/// are closing.
 const CONNECTIONS: usize = 12;
 
-/// What every session of the role starts with, where the server lets the platform say so.
+/// Settings of every session of the role, as far as the platform may set them.
 const SESSION: [(&str, &str); 7] = [
     ("default_transaction_read_only", "on"),
     ("statement_timeout", "60s"),
     ("idle_session_timeout", "60s"),
-    // The server looks whether its client is still there.
+    // The server checks that its client is still connected.
     ("client_connection_check_interval", "1s"),
     ("jit", "off"),
     // These two are for superusers to set.
@@ -62,10 +63,10 @@ struct Name {
 /// The platform's own rights.
 #[derive(Clone, Copy, Debug, QueryableByName)]
 pub(super) struct Rights {
-    /// Whether it may do everything: it owns the server.
+    /// True for a superuser.
     #[diesel(sql_type = Bool)]
     pub(super) superuser: bool,
-    /// Whether it may create roles.
+    /// True if it may create roles.
     #[diesel(sql_type = Bool)]
     pub(super) creates_roles: bool,
 }
@@ -79,9 +80,9 @@ pub(super) async fn rights(connection: &mut AsyncPgConnection) -> Result<Rights,
     Ok(rights.get_result(connection).await?)
 }
 
-/// Makes sure that the role exists, may read what it should, and nothing else; costs one query when
-/// all is in place. With `repair` it is set up anew, password included. False where it does not
-/// exist and the platform may not create it.
+/// Makes sure that the role exists and may read what it should, and nothing else. Takes one query if
+/// everything is in place. `repair` sets it up again, password included. Returns false if it does
+/// not exist and the platform may not create it.
 pub(super) async fn ensure(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
@@ -104,7 +105,7 @@ struct Role {
     name: String,
     platform: String,
     views: Vec<String>,
-    /// Tells views of this program from those of another version.
+    /// Distinguishes views of this program from those of another version.
     mark: String,
 }
 
@@ -159,7 +160,7 @@ impl Role {
         verifier: impl FnOnce() -> String + Send,
         repair: bool,
     ) -> Result<bool, Fault> {
-        // Others that set it up, and changes of the organization's tables, wait meanwhile.
+        // Concurrent setups, and changes of the organization's tables, wait for this one.
         diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
             .bind::<BigInt, _>(lock_key(self.organization))
             .execute(connection)
@@ -173,10 +174,10 @@ impl Role {
         if !known && !rights.creates_roles {
             return Ok(false);
         }
-        // One that was made when the platform was allowed to stays as it is.
+        // A role created while the platform was allowed to stays as it is.
         if (!known || repair) && rights.creates_roles {
             let verb = if known { "ALTER" } else { "CREATE" };
-            // A role that is created has none of the other attributes.
+            // A new role has none of the other attributes.
             connection
                 .batch_execute(&format!(
                     "{verb} ROLE {name} LOGIN NOINHERIT CONNECTION LIMIT {CONNECTIONS} PASSWORD {}",
@@ -193,7 +194,7 @@ impl Role {
         let database: Name = diesel::sql_query("SELECT current_database()::text AS name")
             .get_result(connection)
             .await?;
-        // Not the platform's to grant where another owns the database; everyone may connect then.
+        // If another role owns the database, the platform cannot grant this; everyone may connect then.
         attempt(connection, &connect.replace("{}", &ident(&database.name))).await?;
         let grants = format!(
             "GRANT USAGE ON SCHEMA {tables} TO {name}; \
@@ -220,8 +221,8 @@ impl Role {
         Ok(())
     }
 
-    /// Whoever gave the role further powers has opened the isolation: what can be taken back is, and
-    /// for the rest no query runs.
+    /// Revokes further powers that somebody gave the role, which would break the isolation. If one
+    /// cannot be revoked, no query runs.
     async fn refuse_powers(&self, connection: &mut AsyncPgConnection) -> Result<(), Fault> {
         let groups: Vec<Name> = diesel::sql_query(
             "SELECT g.rolname::text AS name FROM pg_catalog.pg_auth_members m \
@@ -283,7 +284,7 @@ async fn exists(connection: &mut AsyncPgConnection, what: &str, name: &str) -> R
     Ok(found.is_some())
 }
 
-/// Does what the server may refuse the platform, without losing the transaction.
+/// Runs a statement that the server may refuse, without losing the transaction.
 async fn attempt(connection: &mut AsyncPgConnection, statement: &str) -> Result<(), Fault> {
     connection.batch_execute("SAVEPOINT attempt").await?;
     match connection.batch_execute(statement).await {
@@ -302,8 +303,8 @@ async fn attempt(connection: &mut AsyncPgConnection, statement: &str) -> Result<
     Ok(())
 }
 
-/// Drops the views over platform tables of all organizations, so that migrations may change what
-/// they stand on. The next query of each makes them anew.
+/// Drops the views over platform tables of all organizations, so that migrations may change these
+/// tables. The next query of each organization creates them again.
 pub(crate) async fn drop_platform_views(
     connection: &mut AsyncPgConnection,
 ) -> Result<(), diesel::result::Error> {

@@ -26,25 +26,26 @@ use crate::database::{
     sql::{ident, literal, schema_name},
 };
 
-/// How much longer than a query's own time its connection is waited for.
+/// Time beyond a query's limit that its connection is waited for.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The name by which operators tell connections that are at work; outside of the transaction, so
-/// that it stays until the connection is gone.
+/// Application name of connections at work, for operators. Set outside of the transaction, so that
+/// it stays until the connection is closed.
 const NAMING: &str = "SET application_name = 'labdata query'";
 
-/// Why there is no result.
+/// Failure of a query.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The query's own fault.
+    /// An error in the query.
     Refused(String),
-    /// It takes more than it may, and may still be at work.
+    /// The query exceeds a limit and may still be running.
     Exceeded(String),
-    /// It read what the role may not or what is not there, or the role has lost its rights.
+    /// The query read something that the role may not read or that does not exist, or the role has
+    /// lost its rights.
     Denied(String),
-    /// The server's.
+    /// A failure of the server.
     Port(PortError),
-    /// The connection was of no use any more before the query reached the server.
+    /// The connection broke before the query reached the server.
     Stale(Box<Self>),
 }
 
@@ -82,7 +83,7 @@ struct Running<'r> {
     alias: &'r str,
 }
 
-/// Runs a query. Whatever comes out, the connection must not be used again.
+/// Runs a query. The connection must not be used again, even if it fails.
 pub(super) async fn run(
     wire: &mut Wire,
     organization: OrganizationId,
@@ -168,7 +169,7 @@ impl Running<'_> {
     /// Sends the platform's own statements, and the query after them to be prepared; waits until
     /// the former are done.
     async fn set_up(&mut self, organization: OrganizationId) -> Result<(), Failure> {
-        // The query's text never goes this way.
+        // The query's text is never sent this way.
         let ours = [NAMING, &setup(organization, &self.query.limits)];
         for statements in ours {
             frontend::query(statements, &mut self.wire.outbox)?;
@@ -183,8 +184,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// The query as a subquery, which it must be to be anything at all: no statement but one that
-    /// reads can stand there.
+    /// The query as a subquery: only a statement that reads is valid there.
     fn wrapped(&self, columns: &str, names: &str) -> String {
         let limit = self.query.limits.rows.saturating_add(1);
         let (text, alias) = (self.query.text.as_str(), self.alias);
@@ -307,7 +307,7 @@ impl Running<'_> {
         }
     }
 
-    /// What the server says of the query, for the person who wrote it.
+    /// The server's error as a message for the query's author.
     fn explain(&self, error: WireError) -> Failure {
         let WireError::Server(error) = error else {
             return error.into();
@@ -315,7 +315,7 @@ impl Running<'_> {
         let class = error.code.get(..2).unwrap_or_default();
         match (class, error.code.as_str()) {
             (_, "57014") => too_slow(&self.query.limits),
-            // In a schema that the role may not use, there is no table.
+            // A schema that the role may not use looks empty.
             (_, "42501" | "42P01") => Failure::Denied(self.told(&error)),
             (_, "53300" | "55P03" | "40001" | "40P01") => Failure::Port(PortError::Busy(
                 "others hold what the query needs".to_owned(),
@@ -334,7 +334,7 @@ impl Running<'_> {
 
     /// PostgreSQL's message, with its hint and the line.
     fn told(&self, error: &ServerError) -> String {
-        // The name that stands for the query's end is nobody's business.
+        // Hides the name that marks the query's end.
         let mut text = error.message.replace(self.alias, "the query");
         let lines = self.query.text.as_str().lines().count();
         if let Some(line) = error.position.and_then(|position| self.line(position))
@@ -351,7 +351,7 @@ impl Running<'_> {
         text
     }
 
-    /// The line of the query in which a character of its wrapped form stands.
+    /// The line of the query that contains a character of its wrapped form.
     fn line(&self, position: usize) -> Option<usize> {
         let wrapped = self.wrapped("*", "");
         let before = wrapped.chars().take(position.checked_sub(1)?);

@@ -1,7 +1,7 @@
-//! Connections that were opened before they are asked for, so that a query need not wait for one.
+//! Connections opened in advance, so that a query need not wait for one.
 //!
-//! A spare serves one query, as every connection does, and is thrown away after it. It has run
-//! nothing before but what [`Wire::open`] says. One that nobody asks for is closed soon.
+//! A spare serves one query, as every connection does, and is closed after it. It has run nothing
+//! before but the statements of [`Wire::open`]. An unused one is closed soon.
 
 use std::{
     collections::HashMap,
@@ -14,13 +14,13 @@ use tokio::task::JoinHandle;
 
 use super::wire::{Address, Login, Wire, WireError};
 
-/// The most spares of all organizations together, in this process.
-const MOST: usize = 8;
+/// Maximum number of spares of all organizations together, in this process.
+const MAX_SPARES: usize = 8;
 
-/// How long a spare waits for a query unless it is said; the server itself waits no longer than 60 s.
+/// Default time that a spare waits for a query; the server closes it after 60 s.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where to log in, as whom.
+/// Address and credentials for a login.
 #[derive(Clone)]
 pub(super) struct Entrance {
     pub(super) address: Address,
@@ -41,66 +41,66 @@ impl Entrance {
 }
 
 struct Spare {
-    /// Tells it from those of the same organization before and after.
+    /// Distinguishes it from earlier and later spares of the same organization.
     number: u64,
     opening: JoinHandle<Result<Wire, WireError>>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct SpareConnections {
     count: u64,
     each: HashMap<OrganizationId, Spare>,
 }
 
-/// At most one spare per organization, and few in all.
+/// At most one spare per organization, and [`MAX_SPARES`] together.
 #[derive(Clone, Default)]
-pub(super) struct Spares(Arc<Mutex<Kept>>);
+pub(super) struct Spares(Arc<Mutex<SpareConnections>>);
 
 impl Spares {
-    fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut SpareConnections) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Begins to open one, unless the organization has one or there are enough.
+    /// Starts to open one, unless the organization has one or the limit is reached.
     pub(super) fn prepare(
         &self,
         organization: OrganizationId,
         entrance: Entrance,
         patience: Duration,
     ) {
-        let number = self.with(|kept| {
-            if kept.each.len() >= MOST || kept.each.contains_key(&organization) {
+        let number = self.with(|spares| {
+            if spares.each.len() >= MAX_SPARES || spares.each.contains_key(&organization) {
                 return None;
             }
-            kept.count += 1;
-            let number = kept.count;
+            spares.count += 1;
+            let number = spares.count;
             let opening = tokio::spawn(async move { entrance.open().await });
-            kept.each.insert(organization, Spare { number, opening });
+            spares.each.insert(organization, Spare { number, opening });
             Some(number)
         });
         let Some(number) = number else { return };
-        // Spares whose runner is gone are gone with it.
-        let kept = Arc::downgrade(&self.0);
+        // The spares of a dropped runner are dropped with it.
+        let spares = Arc::downgrade(&self.0);
         tokio::spawn(async move {
             tokio::time::sleep(patience).await;
-            if let Some(kept) = kept.upgrade() {
-                Self(kept).discard(organization, Some(number)).await;
+            if let Some(spares) = spares.upgrade() {
+                Self(spares).discard(organization, Some(number)).await;
             }
         });
     }
 
-    /// The organization's spare, if it has one that could be opened; it is the caller's then.
+    /// Removes and returns the organization's spare, if it has one that could be opened.
     pub(super) async fn take(&self, organization: OrganizationId) -> Option<Wire> {
-        let spare = self.with(|kept| kept.each.remove(&organization))?;
+        let spare = self.with(|spares| spares.each.remove(&organization))?;
         spare.opening.await.ok()?.ok()
     }
 
     /// Closes the organization's spare; if a number is given, only the spare of that number.
     pub(super) async fn discard(&self, organization: OrganizationId, number: Option<u64>) {
-        let spare = self.with(|kept| {
-            let spare = kept.each.get(&organization)?;
+        let spare = self.with(|spares| {
+            let spare = spares.each.get(&organization)?;
             let meant = number.is_none_or(|number| spare.number == number);
-            meant.then(|| kept.each.remove(&organization)).flatten()
+            meant.then(|| spares.each.remove(&organization)).flatten()
         });
         let Some(spare) = spare else { return };
         if let Ok(Ok(wire)) = spare.opening.await {

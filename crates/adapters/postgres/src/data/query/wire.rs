@@ -1,8 +1,8 @@
-//! One connection of one query, spoken in PostgreSQL's own protocol.
+//! A connection for one query, in PostgreSQL's own protocol.
 //!
-//! Drivers read a message of any size into memory, and ask the catalogs about types that they do
-//! not know, which the role of a query may not do. So this one speaks the few messages that a query
-//! needs: values and results as text, and no message above a limit is ever read.
+//! Drivers read messages of any size into memory and look unknown types up in the catalogs, which
+//! the role of a query may not read. This client supports the few messages that a query needs, with
+//! values and results as text, and reads no message above a limit.
 
 use std::{io, time::Duration};
 
@@ -24,36 +24,36 @@ use tokio::{
 };
 use tokio_postgres::config::Host;
 
-/// How long it may take to reach the server.
+/// Timeout for connecting.
 const REACH: Duration = Duration::from_secs(5);
 
-/// How long a connection that was closed may take to go.
+/// Timeout for closing a connection.
 const GOING: Duration = Duration::from_secs(2);
 
-/// The longest message outside of rows, in bytes.
+/// Maximum length of a message other than a row, in bytes.
 const LONGEST_MESSAGE: usize = 1 << 20;
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// What the server says is wrong.
+/// An error reported by the server.
 #[derive(Debug, Default)]
 pub(super) struct ServerError {
     pub(super) code: String,
     pub(super) message: String,
     pub(super) hint: Option<String>,
-    /// Where in the statement, in characters from 1.
+    /// Position in the statement, in characters from 1.
     pub(super) position: Option<usize>,
 }
 
-/// Why a connection did not answer as it should.
+/// Failure of a connection.
 #[derive(Debug)]
 pub(super) enum WireError {
     /// The server's answer.
     Server(ServerError),
-    /// A message is longer than any may be.
+    /// A message exceeds the limit.
     TooLong,
-    /// The connection broke, or speaks another language.
+    /// The connection broke, or the server uses another protocol.
     Broken(io::Error),
 }
 
@@ -63,7 +63,7 @@ impl From<io::Error> for WireError {
     }
 }
 
-/// Where a server is.
+/// Address of a server.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     pub(super) host: Host,
@@ -89,13 +89,13 @@ impl Address {
         tokio::time::timeout(REACH, connecting).await?
     }
 
-    /// Asks the server to cancel what a connection runs.
+    /// Asks the server to cancel the query of a connection.
     async fn cancel(&self, (process, key): (i32, i32)) -> io::Result<()> {
         let mut stream = self.connect().await?;
         let mut out = BytesMut::new();
         frontend::cancel_request(process, key, &mut out);
         stream.write_all(&out).await?;
-        // The server closes when it has taken note.
+        // The server closes the connection once it has received the request.
         tokio::time::timeout(REACH, stream.read_u8())
             .await
             .map(drop)
@@ -103,26 +103,26 @@ impl Address {
     }
 }
 
-/// Who connects to what.
+/// Credentials and database of a connection.
 pub(super) struct Login<'l> {
     pub(super) database: &'l str,
     pub(super) user: &'l str,
     pub(super) password: &'l str,
 }
 
-/// What the server calls a connection that waits for its query.
+/// Application name of a connection that waits for its query.
 const WAITING: &str = "labdata spare";
 
-/// A connection. Dropped before [`Wire::close`], it has its query cancelled.
+/// A connection. Dropping it before [`Wire::close`] cancels its query.
 pub(super) struct Wire {
     address: Address,
     stream: Option<Box<dyn Stream>>,
     inbox: BytesMut,
-    /// What is sent next.
+    /// Messages to send next.
     pub(super) outbox: BytesMut,
     key: (i32, i32),
     longest: usize,
-    /// Whether something was sent to it that may have to be cancelled.
+    /// True once something was sent that may have to be cancelled.
     at_work: bool,
 }
 
@@ -191,17 +191,17 @@ impl Wire {
         }
     }
 
-    /// From here on the connection has something to cancel.
+    /// Marks the connection as having something to cancel.
     pub(super) fn begin(&mut self) {
         self.at_work = true;
     }
 
-    /// Lets rows be this long.
+    /// Sets the maximum length of a row.
     pub(super) fn allow_rows_of(&mut self, bytes: usize) {
         self.longest = LONGEST_MESSAGE.max(bytes);
     }
 
-    /// Sends what is in the outbox.
+    /// Sends the messages of the outbox.
     pub(super) async fn send(&mut self) -> Result<(), WireError> {
         let stream = self.stream.as_mut().ok_or_else(unexpected)?;
         stream.write_all_buf(&mut self.outbox).await?;
@@ -233,7 +233,7 @@ impl Wire {
         }
     }
 
-    /// Rolls back, says goodbye, and waits until the server has let go.
+    /// Rolls back, terminates, and waits until the server has closed the connection.
     pub(super) async fn close(mut self) {
         let Some(mut stream) = self.stream.take() else {
             return;
@@ -246,7 +246,7 @@ impl Wire {
             stream.write_all(&self.outbox).await?;
             tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
         };
-        // One that does not go by itself ends when the stream is dropped.
+        // Otherwise the connection ends when the stream is dropped.
         let _ = tokio::time::timeout(GOING, going).await;
     }
 }
@@ -263,7 +263,7 @@ impl Drop for Wire {
         }
         let (address, key) = (self.address.clone(), self.key);
         runtime.spawn(async move {
-            // The connection stays open meanwhile, so that its number is not given to another.
+            // The connection stays open until then, so that its process id is not reused.
             if let Err(error) = address.cancel(key).await {
                 tracing::warn!(%error, "a query that nobody waits for could not be cancelled");
             }
@@ -276,7 +276,7 @@ fn unexpected() -> io::Error {
     io::Error::other("the server sent what was not expected")
 }
 
-/// The server's error as it is: the fields that are told, and no others.
+/// The server's error, with the fields that messages use.
 pub(super) fn server_error(body: &ErrorResponseBody) -> Result<WireError, WireError> {
     let mut error = ServerError::default();
     let mut fields = body.fields();

@@ -127,7 +127,7 @@ fn id(kind: u64, number: u64) -> Uuid {
 
 async fn write(lab: &Lab, turn: u64, request: WriteRequest) -> Seen {
     let catalog = lab.tables().await;
-    let checked = check(request, &catalog);
+    let checked = check(&request, &catalog);
     let answers = lab.data.answer(lab.organization, checked.questions()).await;
     let mut next = turn * 1_000;
     let plan = checked.plan(&answers.expect("answers"), &mut || {

@@ -1,0 +1,137 @@
+//! Reasons why a table is not defined or dropped.
+
+use super::{Catalog, Origin, Table, Violation};
+
+/// Reason why a table is not defined or dropped; displays as a sentence for the person who asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CatalogRefusal {
+    /// The definition is wrong in itself, or would lose stored data; one sentence per reason.
+    #[error("{}", .0.join("; "))]
+    Definition(Vec<String>),
+    /// Stored rows break a constraint of the definition.
+    #[error("the stored rows do not allow it: {0}")]
+    Violation(Violation),
+    /// The table belongs to the platform.
+    #[error("\"{0}\" is a core table and cannot be dropped")]
+    CoreTable(String),
+    /// Other tables reference the table.
+    #[error("\"{table}\" is referenced by {}; drop those tables first", .by.join(", "))]
+    Referenced {
+        /// The table.
+        table: String,
+        /// The tables that reference it.
+        by: Vec<String>,
+    },
+    /// The table holds rows or points.
+    #[error("\"{0}\" is not empty; set force to drop it with its rows")]
+    NotEmpty(String),
+}
+
+impl Catalog {
+    /// Checks that a table can be dropped. `is_empty` tells whether it holds neither rows nor
+    /// points; with `force` it may hold some.
+    ///
+    /// # Errors
+    /// [`CatalogRefusal::CoreTable`], [`CatalogRefusal::Referenced`] by another table, or
+    /// [`CatalogRefusal::NotEmpty`], the first that applies.
+    pub fn check_drop(
+        &self,
+        table: &Table,
+        is_empty: bool,
+        force: bool,
+    ) -> Result<(), CatalogRefusal> {
+        let name = &table.name;
+        if table.origin == Origin::Core {
+            return Err(CatalogRefusal::CoreTable(name.clone()));
+        }
+        let mut by: Vec<String> = self
+            .referencing(name)
+            .map(|(other, _)| other.name.clone())
+            .filter(|other| other != name)
+            .collect();
+        by.dedup();
+        if !by.is_empty() {
+            return Err(CatalogRefusal::Referenced {
+                table: name.clone(),
+                by,
+            });
+        }
+        if !is_empty && !force {
+            return Err(CatalogRefusal::NotEmpty(name.clone()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalog::{CatalogVersion, Column, SemanticCategory},
+        scalar::DataType,
+    };
+
+    fn table(name: &str, references: &[&str]) -> Table {
+        let column = |target: &&str| Column {
+            id: None,
+            name: (*target).to_owned(),
+            description: None,
+            data_type: DataType::String,
+            is_primary_key: false,
+            is_nullable: true,
+            is_unique: false,
+            default: None,
+            references: Some((*target).to_owned()),
+        };
+        Table {
+            id: None,
+            name: name.to_owned(),
+            description: None,
+            category: SemanticCategory::Curated,
+            origin: Origin::Organization,
+            columns: references.iter().map(column).collect(),
+            unique_together: Vec::new(),
+        }
+    }
+
+    fn check(name: &str, is_empty: bool, force: bool) -> Result<(), String> {
+        let tables = vec![
+            table("step", &["step"]),
+            table("sample", &[]),
+            table("remark", &["sample", "sample"]),
+            table("aliquot", &["sample"]),
+        ];
+        let catalog = Catalog::new(CatalogVersion(1), tables);
+        let table = catalog.table(name).unwrap();
+        catalog
+            .check_drop(table, is_empty, force)
+            .map_err(|refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn a_table_with_rows_is_dropped_by_force_only() {
+        assert_eq!(check("remark", true, false), Ok(()));
+        assert_eq!(check("remark", false, true), Ok(()));
+        assert_eq!(
+            check("remark", false, false),
+            Err("\"remark\" is not empty; set force to drop it with its rows".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_table_that_others_reference_is_never_dropped_but_one_that_references_itself_may_be() {
+        let refused =
+            "\"sample\" is referenced by remark, aliquot; drop those tables first".to_owned();
+        assert_eq!(check("sample", true, true), Err(refused.clone()));
+        assert_eq!(check("sample", false, false), Err(refused));
+        assert_eq!(check("step", true, false), Ok(()));
+    }
+
+    #[test]
+    fn a_core_table_is_never_dropped() {
+        assert_eq!(
+            check("operation", true, true),
+            Err("\"operation\" is a core table and cannot be dropped".to_owned())
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! A request whose cells are read.
+
+use std::sync::Arc;
+
+use crate::{
+    catalog::{CatalogVersion, Table},
+    data::write::{
+        Mode, OnMatch, Order, Questions, RowAddress, problem_list::ProblemList,
+        reference::Reference,
+    },
+    scalar::Values,
+};
+
+/// A request whose cells are read. Its questions are still open.
+pub struct Checked {
+    pub(in crate::data::write) version: CatalogVersion,
+    /// `None` for a table write that could not be read at all.
+    pub(in crate::data::write) tables: Vec<Option<CheckedTable>>,
+    pub(in crate::data::write) series: Vec<CheckedSeries>,
+    pub(in crate::data::write) questions: Questions,
+    pub(in crate::data::write) labels: Vec<(String, RowAddress)>,
+    pub(in crate::data::write) problems: ProblemList,
+    pub(in crate::data::write) dry_run: bool,
+    pub(in crate::data::write) return_rows: bool,
+}
+
+impl Checked {
+    /// Facts to be looked up before [`Checked::plan`].
+    #[must_use]
+    pub const fn questions(&self) -> &Questions {
+        &self.questions
+    }
+}
+
+pub(in crate::data::write) struct CheckedTable {
+    pub(in crate::data::write) index: usize,
+    pub(in crate::data::write) table: Arc<Table>,
+    pub(in crate::data::write) mode: Mode,
+    pub(in crate::data::write) on_match: OnMatch,
+    pub(in crate::data::write) cascade: bool,
+    /// Indices of the key columns; none for an insert.
+    pub(in crate::data::write) key: Vec<usize>,
+    pub(in crate::data::write) len: usize,
+    pub(in crate::data::write) columns: Vec<CheckedColumn>,
+}
+
+pub(in crate::data::write) struct CheckedColumn {
+    /// Index in the table.
+    pub(in crate::data::write) column: usize,
+    /// Position among the input's columns; `None` for a default that no row overrides.
+    pub(in crate::data::write) input: Option<usize>,
+    pub(in crate::data::write) content: Content,
+    /// Rows that give a value; `None` if all do.
+    pub(in crate::data::write) provided: Option<Vec<bool>>,
+}
+
+impl CheckedColumn {
+    /// Returns whether a row gives a value, null included.
+    pub(super) fn is_provided(&self, row: usize) -> bool {
+        self.provided
+            .as_ref()
+            .is_none_or(|provided| provided.get(row) == Some(&true))
+    }
+
+    pub(super) fn is_null(&self, row: usize) -> bool {
+        match &self.content {
+            Content::Values(values) => values.is_null(row),
+            Content::References(references) => {
+                matches!(references.get(row), None | Some(Reference::None))
+            }
+        }
+    }
+}
+
+/// Values of a column, one per row or point.
+pub(in crate::data::write) enum Content {
+    Values(Values),
+    References(Vec<Reference>),
+}
+
+pub(in crate::data::write) struct CheckedSeries {
+    pub(in crate::data::write) index: usize,
+    pub(in crate::data::write) table: Arc<Table>,
+    pub(in crate::data::write) parent_column: usize,
+    pub(in crate::data::write) parent: Reference,
+    pub(in crate::data::write) order: Order,
+    pub(in crate::data::write) points: usize,
+    pub(in crate::data::write) columns: Vec<CheckedSeriesColumn>,
+}
+
+pub(in crate::data::write) struct CheckedSeriesColumn {
+    /// Index in the table.
+    pub(in crate::data::write) column: usize,
+    /// Position among the series' columns; `None` for a default.
+    pub(in crate::data::write) input: Option<usize>,
+    pub(in crate::data::write) content: Content,
+}

@@ -1,0 +1,79 @@
+//! The first step of a data write: reads every cell with its column's type and gathers what must
+//! be looked up.
+
+mod checked;
+mod labels;
+mod series;
+mod table;
+
+use super::{
+    MAX_ROWS, MAX_SERIES_VALUES, RowAddress, WriteRequest, problem_list::ProblemList,
+    reference::ReferenceReader,
+};
+use crate::catalog::Catalog;
+
+pub use checked::Checked;
+pub(super) use checked::{CheckedColumn, CheckedSeries, CheckedTable, Content};
+
+/// Checks everything that needs no database.
+#[must_use]
+pub fn check(request: &WriteRequest, catalog: &Catalog) -> Checked {
+    let mut problems = ProblemList::default();
+    check_size(request, &mut problems);
+    let mut references = ReferenceReader::new(catalog);
+    for (index, write) in request.tables.iter().enumerate() {
+        labels::read(index, write, &mut references.labels, &mut problems);
+    }
+    let tables = request
+        .tables
+        .iter()
+        .enumerate()
+        .map(|(index, write)| table::check(index, write, catalog, &mut references, &mut problems))
+        .collect();
+    let series = request
+        .series
+        .iter()
+        .enumerate()
+        .filter_map(|(index, write)| {
+            series::check(index, write, catalog, &mut references, &mut problems)
+        })
+        .collect();
+    let mut labels: Vec<(String, RowAddress)> = references
+        .labels
+        .into_iter()
+        .map(|(name, label)| (name.to_owned(), label.address))
+        .collect();
+    labels.sort_by_key(|(_, address)| *address);
+    Checked {
+        version: catalog.version,
+        tables,
+        series,
+        questions: references.questions,
+        labels,
+        problems,
+        dry_run: request.dry_run,
+        return_rows: request.return_rows,
+    }
+}
+
+fn check_size(request: &WriteRequest, problems: &mut ProblemList) {
+    let rows: usize = request.tables.iter().map(|write| write.rows.len()).sum();
+    if rows > MAX_ROWS {
+        problems.of_the_request(|| {
+            format!("{rows} rows in one request; at most {MAX_ROWS} are accepted, so split it")
+        });
+    }
+    let values: usize = request
+        .series
+        .iter()
+        .flat_map(|series| &series.columns)
+        .map(|(_, values)| values.len())
+        .sum();
+    if values > MAX_SERIES_VALUES {
+        problems.of_the_request(|| {
+            format!(
+                "{values} series values in one request; at most {MAX_SERIES_VALUES} are accepted, so split it"
+            )
+        });
+    }
+}

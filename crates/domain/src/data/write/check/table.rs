@@ -1,0 +1,415 @@
+//! Reading one table write.
+
+use std::sync::Arc;
+
+use super::checked::{CheckedColumn, CheckedTable, Content};
+use crate::{
+    catalog::{Catalog, Column, PlatformTable, SYSTEM_COLUMNS, Table},
+    data::write::{
+        InputColumn, LABEL_KEY, Mode, RowAddress, TableWrite,
+        cell::Cell,
+        problem::{missing_column, quoted},
+        problem_list::ProblemList,
+        reference::{Reference, ReferenceReader, no_table},
+    },
+    scalar::{DataType, KeyValue, Values},
+};
+
+/// Checks a table write; `None` if its table cannot be written.
+pub(super) fn check(
+    index: usize,
+    write: &TableWrite,
+    catalog: &Catalog,
+    references: &mut ReferenceReader<'_>,
+    problems: &mut ProblemList,
+) -> Option<CheckedTable> {
+    let table = match writable_table(catalog, &write.table) {
+        Ok(table) => Arc::clone(table),
+        Err(message) => {
+            problems.at_table(index, "table", || message);
+            return None;
+        }
+    };
+    let checker = TableChecker {
+        index,
+        table: &table,
+        write,
+        references,
+        problems,
+    };
+    let (key, columns) = checker.check();
+    Some(CheckedTable {
+        index,
+        table,
+        mode: write.mode,
+        on_match: write.on_match,
+        cascade: write.cascade,
+        key,
+        len: write.rows.len(),
+        columns,
+    })
+}
+
+fn writable_table<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Arc<Table>, String> {
+    match catalog.table(name) {
+        Some(table) if table.is_raw() => Err(format!(
+            "\"{name}\" is a raw table; write its points through \"series\""
+        )),
+        Some(table) => Ok(table),
+        None if PlatformTable::from_name(name).is_some() => Err(format!(
+            "\"{name}\" is the platform's own table, which is read only"
+        )),
+        None => Err(no_table(name)),
+    }
+}
+
+struct TableChecker<'a, 'c> {
+    index: usize,
+    table: &'a Table,
+    write: &'a TableWrite,
+    references: &'a mut ReferenceReader<'c>,
+    problems: &'a mut ProblemList,
+}
+
+/// A column of the input that the table has.
+struct GivenColumn<'a> {
+    /// Index in the table.
+    index: usize,
+    column: &'a Column,
+    /// Position among the input's columns.
+    position: usize,
+    input: InputColumn<'a>,
+}
+
+impl<'a> TableChecker<'a, '_> {
+    /// Returns the indices of the key columns, and the columns.
+    fn check(mut self) -> (Vec<usize>, Vec<CheckedColumn>) {
+        let key = self.check_key();
+        let mut columns = Vec::new();
+        for given in self.given_columns() {
+            if self.write.mode == Mode::Delete && !key.contains(&given.index) {
+                self.report_each_given(given.position, given.input, || {
+                    "a delete takes only the key columns".to_owned()
+                });
+            } else {
+                columns.push(self.check_column(&given));
+            }
+        }
+        match self.write.mode {
+            Mode::Insert => {
+                self.require_columns(&columns);
+                self.add_defaults(&mut columns);
+            }
+            Mode::Upsert => self.add_defaults(&mut columns),
+            Mode::Update | Mode::Delete => {}
+        }
+        if self.write.mode != Mode::Insert {
+            self.require_keys(&key, &columns);
+        }
+        (key, columns)
+    }
+
+    const fn address(&self, row: usize) -> RowAddress {
+        RowAddress {
+            table: self.index,
+            row,
+        }
+    }
+
+    fn at_cell(
+        &mut self,
+        row: usize,
+        input: usize,
+        column: &str,
+        message: impl FnOnce() -> String,
+    ) {
+        let address = self.address(row);
+        self.problems.at_cell(address, Some(input), column, message);
+    }
+
+    /// The indices of the key columns; none for an insert.
+    fn check_key(&mut self) -> Vec<usize> {
+        if self.write.mode == Mode::Insert {
+            return Vec::new();
+        }
+        let Some(names) = &self.write.key else {
+            let key = self.table.primary_key();
+            return key.map(|(index, _)| index).into_iter().collect();
+        };
+        if names.is_empty() {
+            self.problems.at_table(self.index, "key", || {
+                "a key needs at least one column".to_owned()
+            });
+        }
+        let mut key = Vec::with_capacity(names.len());
+        for (position, name) in names.iter().enumerate() {
+            match self.key_column(name, &key) {
+                Ok(index) => key.push(index),
+                Err(message) => {
+                    let part = format!("key[{position}]");
+                    self.problems.at_table(self.index, &part, || message);
+                }
+            }
+        }
+        key
+    }
+
+    fn key_column(&self, name: &str, earlier: &[usize]) -> Result<usize, String> {
+        match self.table.column(name) {
+            None => Err(unknown_column(self.table, name)),
+            Some((_, column)) if column.data_type == DataType::Json => Err(format!(
+                "column \"{name}\" is json, by which rows cannot be matched"
+            )),
+            Some((index, _)) if earlier.contains(&index) => {
+                Err(format!("column \"{name}\" is given twice"))
+            }
+            Some((index, _)) => Ok(index),
+        }
+    }
+
+    /// The input's columns that the table has, the primary key first, so that a row may reference
+    /// an id given before it. Reports unknown columns.
+    fn given_columns(&mut self) -> Vec<GivenColumn<'a>> {
+        let (table, write) = (self.table, self.write);
+        let inputs = write.rows.columns();
+        let mut given = Vec::new();
+        for (position, input) in inputs.filter(|input| input.name != LABEL_KEY).enumerate() {
+            match table.column(input.name) {
+                Some((index, column)) => given.push(GivenColumn {
+                    index,
+                    column,
+                    position,
+                    input,
+                }),
+                None => {
+                    self.report_each_given(position, input, || unknown_column(table, input.name));
+                }
+            }
+        }
+        given.sort_by_key(|given| (!given.column.is_primary_key, given.position));
+        given
+    }
+
+    fn report_each_given(
+        &mut self,
+        position: usize,
+        input: InputColumn<'_>,
+        message: impl Fn() -> String,
+    ) {
+        let shown = quoted(input.name);
+        for (row, cell) in input.cells().enumerate() {
+            if *cell != Cell::Absent {
+                self.at_cell(row, position, &shown, &message);
+            }
+        }
+    }
+
+    fn check_column(&mut self, given: &GivenColumn<'_>) -> CheckedColumn {
+        let GivenColumn {
+            index,
+            column,
+            position,
+            input,
+        } = *given;
+        let provided = input.has_gaps().then(|| {
+            let cells = input.cells();
+            cells.map(|cell| *cell != Cell::Absent).collect()
+        });
+        let content = if let Some(target) = &column.references {
+            Content::References(self.read_references(given, target))
+        } else {
+            let values = self.read_values(given);
+            if column.is_primary_key {
+                self.note_keys(given, &values);
+            }
+            Content::Values(values)
+        };
+        CheckedColumn {
+            column: index,
+            input: Some(position),
+            content,
+            provided,
+        }
+    }
+
+    fn read_values(&mut self, given: &GivenColumn<'_>) -> Values {
+        let GivenColumn {
+            column,
+            position,
+            input,
+            ..
+        } = *given;
+        let default = column.default_value();
+        let mut values = Values::with_capacity(column.data_type, self.write.rows.len());
+        for (row, cell) in input.cells().enumerate() {
+            if *cell == Cell::Absent {
+                values.push_or_null(default.clone());
+                continue;
+            }
+            match cell.to_scalar(column.data_type) {
+                Ok(Some(scalar)) => values.push(scalar),
+                Ok(None) => {
+                    if !column.is_nullable {
+                        self.at_cell(row, position, &column.name, must_not_be_null);
+                    }
+                    values.push_null();
+                }
+                Err(message) => {
+                    self.at_cell(row, position, &column.name, || message);
+                    values.push_null();
+                }
+            }
+        }
+        values
+    }
+
+    fn read_references(&mut self, given: &GivenColumn<'_>, target: &str) -> Vec<Reference> {
+        let GivenColumn {
+            column,
+            position,
+            input,
+            ..
+        } = *given;
+        let mut references = Vec::with_capacity(self.write.rows.len());
+        for (row, cell) in input.cells().enumerate() {
+            if *cell == Cell::Null && !column.is_nullable {
+                self.at_cell(row, position, &column.name, must_not_be_null);
+            }
+            let address = self.address(row);
+            let reference = self.references.read(cell, target, Some(address));
+            references.push(reference.unwrap_or_else(|message| {
+                self.at_cell(row, position, &column.name, || message);
+                Reference::None
+            }));
+        }
+        references
+    }
+
+    /// Notes the ids that exist from a row on. Reports those that no reference could name, and
+    /// repeated ones.
+    fn note_keys(&mut self, given: &GivenColumn<'_>, values: &Values) {
+        let (name, position) = (&given.column.name, given.position);
+        let mode = self.write.mode;
+        let matches_by_key = self
+            .write
+            .key
+            .as_ref()
+            .is_none_or(|names| names.as_slice() == std::slice::from_ref(name));
+        let exists_from_here = match mode {
+            Mode::Insert => true,
+            Mode::Upsert | Mode::Update => matches_by_key,
+            Mode::Delete => false,
+        };
+        for row in 0..values.len() {
+            let Some(key) = values.key(row) else {
+                continue;
+            };
+            if matches!(&key, KeyValue::Text(text) if text.starts_with('@'))
+                && matches!(mode, Mode::Insert | Mode::Upsert)
+            {
+                self.at_cell(row, position, name, || {
+                    "an id must not begin with \"@\", which marks labels".to_owned()
+                });
+            }
+            if !exists_from_here {
+                continue;
+            }
+            let address = self.address(row);
+            let first = self.references.give_key(&self.table.name, key, address);
+            if mode == Mode::Insert
+                && let Some(first) = first.filter(|first| first.table == self.index)
+            {
+                let shown = values.key(row).map(|key| key.to_string());
+                self.at_cell(row, position, name, || {
+                    format!(
+                        "the key \"{}\" is given twice (first in rows[{}])",
+                        shown.unwrap_or_default(),
+                        first.row
+                    )
+                });
+            }
+        }
+    }
+
+    /// Reports each required column that a row of an insert leaves out.
+    fn require_columns(&mut self, columns: &[CheckedColumn]) {
+        for (index, column) in self.table.columns.iter().enumerate() {
+            if !column.is_required_to_create() {
+                continue;
+            }
+            let given = columns.iter().find(|given| given.column == index);
+            for row in 0..self.write.rows.len() {
+                if given.is_none_or(|given| !given.is_provided(row)) {
+                    let address = self.address(row);
+                    self.problems
+                        .at_row(address, || missing_column(&column.name));
+                }
+            }
+        }
+    }
+
+    /// Reports each key column that a row leaves out or gives as null.
+    fn require_keys(&mut self, key: &[usize], columns: &[CheckedColumn]) {
+        for index in key {
+            let Some(column) = self.table.columns.get(*index) else {
+                continue;
+            };
+            let name = &column.name;
+            let given = columns.iter().find(|given| given.column == *index);
+            for row in 0..self.write.rows.len() {
+                let address = self.address(row);
+                match given.filter(|given| given.is_provided(row)) {
+                    None => self
+                        .problems
+                        .at_row(address, || format!("the key column \"{name}\" is missing")),
+                    Some(given) if column.is_nullable && given.is_null(row) => {
+                        self.problems.at_cell(address, given.input, name, || {
+                            "a key column must not be null: null matches no row".to_owned()
+                        });
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+
+    /// Adds the defaults of columns that no row gives.
+    fn add_defaults(&self, columns: &mut Vec<CheckedColumn>) {
+        let len = self.write.rows.len();
+        for (index, column) in self.table.columns.iter().enumerate() {
+            if columns.iter().any(|given| given.column == index) {
+                continue;
+            }
+            if let Some(default) = column.default_value() {
+                columns.push(CheckedColumn {
+                    column: index,
+                    input: None,
+                    content: Content::Values(Values::repeat(column.data_type, &default, len)),
+                    provided: Some(vec![false; len]),
+                });
+            }
+        }
+    }
+}
+
+fn must_not_be_null() -> String {
+    "must not be null".to_owned()
+}
+
+fn unknown_column(table: &Table, name: &str) -> String {
+    let shown = quoted(name);
+    if SYSTEM_COLUMNS.iter().any(|(system, _)| *system == name) {
+        return format!("column \"{shown}\" is kept by the server and cannot be written");
+    }
+    if let Some(column) = table
+        .columns
+        .iter()
+        .find(|column| column.references.is_some() && column.sql_name() == name)
+    {
+        return format!(
+            "\"{}\" has no column \"{shown}\"; the reference is called \"{}\"",
+            table.name, column.name
+        );
+    }
+    format!("\"{}\" has no column \"{shown}\"", table.name)
+}

@@ -1,0 +1,135 @@
+//! Planning the series of a request.
+
+use super::steps::{LateKey, RowKey, SeriesColumn, SeriesStep, TableStep};
+use crate::{
+    data::write::{
+        address::RowAddress,
+        check::{CheckedSeries, Content},
+        parents::SeriesParents,
+        problem_list::{PointAddress, ProblemList},
+        reference::{Answered, Reference},
+    },
+    scalar::{KeyValue, Values},
+};
+
+/// Resolves parents and references, and reports a second series for one parent.
+pub(super) fn plan(
+    checked: Vec<CheckedSeries>,
+    answered: Answered<'_>,
+    steps: &[Option<TableStep>],
+    problems: &mut ProblemList,
+) -> Vec<SeriesStep> {
+    let mut planner = SeriesPlanner {
+        answered,
+        steps,
+        problems,
+    };
+    let series_steps: Vec<SeriesStep> = checked
+        .into_iter()
+        .filter_map(|series| planner.plan(series))
+        .collect();
+    let mut parents = SeriesParents::default();
+    for step in &series_steps {
+        if let Err(message) = parents.add(step, step.parent.clone()) {
+            problems.at_series(step.index, "parent", || message);
+        }
+    }
+    series_steps
+}
+
+struct SeriesPlanner<'a> {
+    answered: Answered<'a>,
+    steps: &'a [Option<TableStep>],
+    problems: &'a mut ProblemList,
+}
+
+impl SeriesPlanner<'_> {
+    fn resolve(&self, reference: &Reference) -> Result<Option<RowKey>, String> {
+        self.answered
+            .resolve(reference, |address| self.known_key(address))
+    }
+
+    fn known_key(&self, address: RowAddress) -> Option<KeyValue> {
+        let step = self.steps.get(address.table)?.as_ref()?;
+        step.inserted_keys()?.key(address.row)
+    }
+
+    fn plan(&mut self, checked: CheckedSeries) -> Option<SeriesStep> {
+        let CheckedSeries {
+            index,
+            table,
+            parent_column,
+            parent,
+            order,
+            points,
+            columns,
+        } = checked;
+        let parent = match self.resolve(&parent) {
+            // `None` was reported when it was read.
+            Ok(parent) => parent?,
+            Err(message) => {
+                self.problems.at_series(index, "parent", || message);
+                return None;
+            }
+        };
+        let columns = columns
+            .into_iter()
+            .filter_map(|checked| {
+                let column = table.columns.get(checked.column)?;
+                let mut planned = SeriesColumn {
+                    column: checked.column,
+                    values: Values::with_capacity(column.data_type, 0),
+                    late: Vec::new(),
+                };
+                match checked.content {
+                    Content::Values(values) => planned.values = values,
+                    Content::References(references) => {
+                        let first = PointAddress {
+                            series: index,
+                            input: checked.input,
+                            point: 0,
+                        };
+                        self.plan_references(&mut planned, first, &column.name, &references);
+                    }
+                }
+                Some(planned)
+            })
+            .collect();
+        Some(SeriesStep {
+            index,
+            table,
+            parent_column,
+            parent,
+            order,
+            points,
+            columns,
+        })
+    }
+
+    fn plan_references(
+        &mut self,
+        planned: &mut SeriesColumn,
+        first: PointAddress,
+        name: &str,
+        references: &[Reference],
+    ) {
+        for (point, reference) in references.iter().enumerate() {
+            match self.resolve(reference) {
+                Ok(Some(RowKey::Known(key))) => planned.values.push(key.into()),
+                Ok(Some(RowKey::Late(address))) => {
+                    planned.values.push_null();
+                    planned.late.push(LateKey {
+                        index: point,
+                        address,
+                    });
+                }
+                Ok(None) => planned.values.push_null(),
+                Err(message) => {
+                    planned.values.push_null();
+                    let address = PointAddress { point, ..first };
+                    self.problems.at_point(address, name, || message);
+                }
+            }
+        }
+    }
+}

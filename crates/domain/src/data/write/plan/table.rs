@@ -1,0 +1,265 @@
+//! Planning one table write.
+
+use std::collections::{HashMap, hash_map::Entry};
+
+use uuid::Uuid;
+
+use super::steps::{Action, LateKey, RowKey, StepColumn, TableStep};
+use crate::{
+    catalog::Table,
+    data::write::{
+        Mode,
+        address::RowAddress,
+        check::{CheckedColumn, CheckedTable, Content},
+        problem_list::ProblemList,
+        reference::{Answered, Reference},
+    },
+    scalar::{ComparableValue, KeyValue, Values},
+};
+
+/// Plans a table write. `steps` are those of the table writes before it.
+pub(super) fn plan(
+    checked: CheckedTable,
+    answered: Answered<'_>,
+    steps: &[Option<TableStep>],
+    new_id: &mut dyn FnMut() -> Uuid,
+    problems: &mut ProblemList,
+) -> TableStep {
+    let CheckedTable {
+        index,
+        table,
+        mode,
+        on_match,
+        cascade,
+        key,
+        len,
+        columns,
+    } = checked;
+    let keys = created_keys(&table, mode, &columns, len, new_id);
+    let mut planner = TablePlanner {
+        index,
+        table: &table,
+        key: &key,
+        inserted_keys: keys.as_ref().filter(|_| mode == Mode::Insert),
+        answered,
+        steps,
+        problems,
+    };
+    let mut step_columns: Vec<StepColumn> = columns
+        .into_iter()
+        .map(|column| planner.plan_column(column))
+        .collect();
+    if mode != Mode::Insert {
+        planner.refuse_duplicate_keys(&step_columns, len);
+    }
+    let mut new_keys = None;
+    match (table.primary_key(), keys) {
+        (Some((own_key, _)), Some(values)) if mode == Mode::Insert => {
+            step_columns.retain(|column| column.column != own_key);
+            let own_key = StepColumn {
+                column: own_key,
+                values,
+                provided: None,
+                late: Vec::new(),
+            };
+            step_columns.insert(0, own_key);
+        }
+        (_, keys) => new_keys = keys,
+    }
+    let action = match mode {
+        Mode::Insert => Action::Insert,
+        Mode::Upsert => Action::Upsert { key, on_match },
+        Mode::Update => Action::Update { key, on_match },
+        Mode::Delete => Action::Delete { key, cascade },
+    };
+    TableStep {
+        index,
+        table,
+        action,
+        len,
+        columns: step_columns,
+        new_keys,
+    }
+}
+
+/// The primary keys of rows that are or may be created: given or generated.
+fn created_keys(
+    table: &Table,
+    mode: Mode,
+    columns: &[CheckedColumn],
+    len: usize,
+    new_id: &mut dyn FnMut() -> Uuid,
+) -> Option<Values> {
+    let (index, key) = table
+        .primary_key()
+        .filter(|_| matches!(mode, Mode::Insert | Mode::Upsert))?;
+    let given = columns.iter().find_map(|column| match &column.content {
+        Content::Values(values) if column.column == index => Some(values),
+        _ => None,
+    });
+    let mut keys = Values::with_capacity(key.data_type, len);
+    for row in 0..len {
+        let given = given.and_then(|given| given.get(row));
+        keys.push_or_null(
+            given.or_else(|| KeyValue::generate(key.data_type, new_id).map(Into::into)),
+        );
+    }
+    Some(keys)
+}
+
+/// A part of a row's key: the value, or the row whose key the value will be.
+#[derive(PartialEq, Eq, Hash)]
+enum KeyPart<'v> {
+    Value(ComparableValue<'v>),
+    Late(RowAddress),
+}
+
+impl<'v> KeyPart<'v> {
+    /// The part that a column gives for a row; `None` for null.
+    fn of(column: &'v StepColumn, row: usize) -> Option<Self> {
+        let late = column.late.binary_search_by_key(&row, |late| late.index);
+        match late.ok().and_then(|at| column.late.get(at)) {
+            Some(late) => Some(Self::Late(late.address)),
+            None => column.values.comparable(row).map(Self::Value),
+        }
+    }
+}
+
+struct TablePlanner<'a> {
+    index: usize,
+    table: &'a Table,
+    /// Indices of the key columns.
+    key: &'a [usize],
+    /// The keys of the rows that an insert creates.
+    inserted_keys: Option<&'a Values>,
+    answered: Answered<'a>,
+    steps: &'a [Option<TableStep>],
+    problems: &'a mut ProblemList,
+}
+
+impl TablePlanner<'_> {
+    fn plan_column(&mut self, checked: CheckedColumn) -> StepColumn {
+        let CheckedColumn {
+            column,
+            input,
+            content,
+            provided,
+        } = checked;
+        let mut planned = StepColumn {
+            column,
+            values: Values::Text(Vec::new()),
+            provided,
+            late: Vec::new(),
+        };
+        match content {
+            Content::Values(values) => planned.values = values,
+            Content::References(references) => self.resolve(&mut planned, input, &references),
+        }
+        planned
+    }
+
+    fn resolve(
+        &mut self,
+        planned: &mut StepColumn,
+        input: Option<usize>,
+        references: &[Reference],
+    ) {
+        let Some(column) = self.table.columns.get(planned.column) else {
+            return;
+        };
+        let is_key = self.key.contains(&planned.column);
+        planned.values = Values::with_capacity(column.data_type, references.len());
+        for (row, reference) in references.iter().enumerate() {
+            let known_key = |address| self.known_key(address);
+            match self.answered.resolve(reference, known_key) {
+                Ok(None) => planned.values.push_null(),
+                Ok(Some(RowKey::Known(key))) => planned.values.push(key.into()),
+                Ok(Some(RowKey::Late(address))) => {
+                    planned.values.push_null();
+                    if is_key && address.table == self.index {
+                        self.at_cell(row, input, &column.name, || {
+                            "a key column cannot refer to a row of the same table write, whose rows are matched together; put that row into an earlier one".to_owned()
+                        });
+                    } else {
+                        planned.late.push(LateKey {
+                            index: row,
+                            address,
+                        });
+                    }
+                }
+                Err(message) => {
+                    planned.values.push_null();
+                    self.at_cell(row, input, &column.name, || message);
+                }
+            }
+        }
+    }
+
+    fn known_key(&self, address: RowAddress) -> Option<KeyValue> {
+        if address.table == self.index {
+            self.inserted_keys?.key(address.row)
+        } else {
+            let step = self.steps.get(address.table)?.as_ref()?;
+            step.inserted_keys()?.key(address.row)
+        }
+    }
+
+    fn at_cell(
+        &mut self,
+        row: usize,
+        input: Option<usize>,
+        column: &str,
+        message: impl FnOnce() -> String,
+    ) {
+        let address = RowAddress {
+            table: self.index,
+            row,
+        };
+        self.problems.at_cell(address, input, column, message);
+    }
+
+    /// Reports rows that give the same key as an earlier one.
+    fn refuse_duplicate_keys(&mut self, columns: &[StepColumn], len: usize) {
+        let key_columns: Vec<&StepColumn> = self
+            .key
+            .iter()
+            .filter_map(|index| columns.iter().find(|column| column.column == *index))
+            .collect();
+        if self.key.is_empty() || key_columns.len() != self.key.len() {
+            return;
+        }
+        let mut first_rows: HashMap<Vec<KeyPart<'_>>, usize> = HashMap::with_capacity(len);
+        for row in 0..len {
+            let parts = key_columns.iter().map(|column| KeyPart::of(column, row));
+            // Null matches no row, and was reported.
+            let Some(parts) = parts.collect::<Option<Vec<_>>>() else {
+                continue;
+            };
+            match first_rows.entry(parts) {
+                Entry::Vacant(entry) => {
+                    entry.insert(row);
+                }
+                Entry::Occupied(first) => {
+                    let address = RowAddress {
+                        table: self.index,
+                        row,
+                    };
+                    let (first, names) = (*first.get(), self.key_names());
+                    self.problems.at_row(address, || {
+                        format!("has the same key ({names}) as rows[{first}] of this table write")
+                    });
+                }
+            }
+        }
+    }
+
+    fn key_names(&self) -> String {
+        let names: Vec<&str> = self
+            .key
+            .iter()
+            .filter_map(|index| self.table.columns.get(*index))
+            .map(|column| column.name.as_str())
+            .collect();
+        names.join(", ")
+    }
+}

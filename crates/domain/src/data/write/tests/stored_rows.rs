@@ -1,0 +1,304 @@
+//! Decisions that depend on stored rows.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{plan, series, table, tables};
+use crate::{data::write::*, scalar::KeyValue};
+
+fn key(text: &str) -> KeyValue {
+    KeyValue::Text(text.to_owned())
+}
+
+fn one(text: &str) -> RowMatch {
+    RowMatch::One(key(text))
+}
+
+/// The only step of a table write.
+fn step(mode: Mode, by: &[&str], rows: &Value) -> TableStep {
+    let write = TableWrite {
+        mode,
+        key: Some(by.iter().map(|name| (*name).to_owned()).collect()),
+        ..table("sample", rows)
+    };
+    plan(&tables([write])).unwrap().tables.remove(0)
+}
+
+fn row(row: usize, message: &str) -> Problem {
+    Problem::at(format!("tables[0].rows[{row}]"), message)
+}
+
+#[test]
+fn every_row_of_an_update_or_delete_must_match_exactly_one_row() {
+    let rows = json!([{ "volume": 1 }, { "volume": 2 }, { "volume": 3 }, { "volume": 4 }]);
+    for mode in [Mode::Update, Mode::Delete] {
+        let step = step(mode, &["volume"], &rows);
+        let found = vec![RowMatch::None, one("a"), RowMatch::Several, one("a")];
+        assert_eq!(
+            step.assign_matches(found),
+            Err(vec![
+                row(0, "the key matches no row of \"sample\""),
+                row(2, "the key matches several rows of \"sample\""),
+                row(3, "matches the same row of \"sample\" as rows[1]"),
+            ])
+        );
+        let found = ["d", "c", "b", "a"].map(one).to_vec();
+        let matched = step.assign_matches(found).unwrap();
+        assert_eq!(matched.keys, ["d", "c", "b", "a"].map(key));
+        assert_eq!(matched.matched, [0, 1, 2, 3]);
+        assert_eq!(matched.created, Vec::<usize>::new());
+    }
+}
+
+#[test]
+fn an_upsert_creates_what_matches_nothing_under_its_given_or_generated_key() {
+    let rows = json!([
+        { "name": "a" }, { "name": "b", "id": "given" }, { "name": "c" }, { "name": "d", "id": "D" },
+    ]);
+    let step = step(Mode::Upsert, &["name"], &rows);
+    let found = vec![RowMatch::None, RowMatch::None, one("C"), one("D")];
+    let matched = step.assign_matches(found).unwrap();
+    let generated = step.new_keys.as_ref().and_then(|keys| keys.key(0)).unwrap();
+    assert_eq!(matched.keys, [generated, key("given"), key("C"), key("D")]);
+    assert_eq!((matched.matched, matched.created), (vec![2, 3], vec![0, 1]));
+}
+
+#[test]
+fn an_upsert_reports_every_problem_of_its_rows_in_their_order() {
+    let rows = json!([
+        { "volume": 1, "id": "new" }, { "volume": 2, "name": "b" }, { "volume": 3 },
+        { "volume": 4, "name": "d" },
+    ]);
+    let step = step(Mode::Upsert, &["volume"], &rows);
+    let found = vec![one("old"), RowMatch::Several, RowMatch::None, one("old")];
+    let message = "matches no row, and cannot be created: the required column \"name\" is missing";
+    assert_eq!(
+        step.assign_matches(found),
+        Err(vec![
+            Problem::at(
+                "tables[0].rows[0].id",
+                "the row that matches has the key \"old\", which cannot be changed"
+            ),
+            row(1, "the key matches several rows of \"sample\""),
+            row(2, message),
+            row(3, "matches the same row of \"sample\" as rows[0]"),
+        ])
+    );
+}
+
+#[test]
+fn problems_of_stored_rows_are_counted_past_one_hundred() {
+    let rows: Vec<Value> = (0..150).map(|number| json!({ "volume": number })).collect();
+    let step = step(Mode::Update, &["volume"], &Value::from(rows));
+    let problems = step.assign_matches(vec![RowMatch::None; 150]).unwrap_err();
+    assert_eq!(problems.len(), MAX_PROBLEMS + 1);
+    assert_eq!(problems[100].message, "and 50 more problems");
+}
+
+#[test]
+fn rows_that_are_referenced_are_deleted_by_a_cascade_or_after_what_references_them() {
+    let step = step(
+        Mode::Delete,
+        &["name"],
+        &json!([{ "name": "a" }, { "name": "b" }]),
+    );
+    let reference = |table: &str, own: &str, target: &str| StoredReference {
+        table: table.to_owned(),
+        key: key(own),
+        target: key(target),
+    };
+    let keys = ["A", "B"].map(key);
+    assert_eq!(
+        step.check_references(
+            &keys,
+            [
+                reference("step", "S1", "B"),
+                reference("measurement", "M1", "B"),
+                reference("measurement", "M2", "B"),
+                // One row by two references.
+                reference("measurement", "M2", "B"),
+                reference("measurement", "M3", "A"),
+                // Deleted with the row that it references.
+                reference("sample", "A", "B"),
+                reference("measurement", "B", "A"),
+            ]
+        ),
+        Err(vec![
+            row(
+                0,
+                "\"A\" is referenced by 2 rows of \"measurement\"; delete them first, or set cascade"
+            ),
+            row(
+                1,
+                "\"B\" is referenced by 2 rows of \"measurement\"; delete them first, or set cascade"
+            ),
+            row(
+                1,
+                "\"B\" is referenced by 1 row of \"step\"; delete them first, or set cascade"
+            ),
+        ])
+    );
+    assert_eq!(
+        step.check_references(&keys, [reference("sample", "B", "A")]),
+        Ok(())
+    );
+}
+
+#[test]
+fn rows_and_points_that_go_with_a_delete_are_counted_per_table() {
+    let delete = |cascade| {
+        let write = TableWrite {
+            mode: Mode::Delete,
+            cascade,
+            ..table("sample", &json!([{ "id": "a" }]))
+        };
+        plan(&tables([write])).unwrap().tables.remove(0)
+    };
+    let deleted = |rows: &[(&str, &[&str])]| -> RowKeys {
+        rows.iter()
+            .map(|(table, keys)| {
+                let keys = keys.iter().map(|text| key(text)).collect();
+                ((*table).to_owned(), keys)
+            })
+            .collect()
+    };
+    let points = |points| {
+        BTreeMap::from([(
+            "curve".to_owned(),
+            DeletedSeries {
+                points,
+                of_others: 0,
+            },
+        )])
+    };
+    let outcome = |cascade, rows: &[(&str, &[&str])], series| {
+        TableOutcome::deleted(
+            &delete(cascade),
+            vec![key("a")],
+            &deleted(rows),
+            &points(series),
+        )
+    };
+    let all: &[(&str, &[&str])] = &[("sample", &["a", "b"]), ("measurement", &["m", "n"])];
+    let cascaded = outcome(true, all, 5);
+    assert_eq!((cascaded.deleted, cascaded.ids), (1, vec![key("a")]));
+    let counts = [("curve", 5), ("measurement", 2), ("sample", 1)];
+    assert_eq!(
+        cascaded.cascade_deleted,
+        Some(
+            counts
+                .map(|(table, count)| (table.to_owned(), count))
+                .into()
+        )
+    );
+    let only: &[(&str, &[&str])] = &[("sample", &["a"])];
+    assert_eq!(
+        outcome(true, only, 0).cascade_deleted,
+        Some(BTreeMap::new())
+    );
+    assert_eq!(outcome(false, only, 0).cascade_deleted, None);
+    assert_eq!(
+        outcome(false, only, 3).cascade_deleted,
+        Some(BTreeMap::from([("curve".to_owned(), 3)]))
+    );
+}
+
+/// A plan of an upserted sample, an updated one, and a curve for each, by label.
+fn plan_with_late_parents() -> WritePlan {
+    let by_name = |mode, label: &str| TableWrite {
+        mode,
+        key: Some(vec!["name".to_owned()]),
+        ..table("sample", &json!([{ "_ref": label, "name": label }]))
+    };
+    let curve = |parent: Value| series("curve", &parent, &json!({ "od": [1.0] }));
+    plan(&WriteRequest {
+        tables: vec![by_name(Mode::Upsert, "a"), by_name(Mode::Update, "b")],
+        series: vec![curve(json!("@a")), curve(json!("@b")), curve(json!("C"))],
+        ..WriteRequest::default()
+    })
+    .unwrap()
+}
+
+fn outcomes(keys: [&str; 2]) -> Vec<TableOutcome> {
+    keys.map(|text| TableOutcome {
+        ids: vec![key(text)],
+        ..TableOutcome::default()
+    })
+    .into()
+}
+
+#[test]
+fn labels_that_turn_out_to_be_one_row_have_one_series() {
+    let plan = plan_with_late_parents();
+    assert_eq!(
+        plan.series_parents(&outcomes(["A", "B"])),
+        Ok(["A", "B", "C"].map(key).to_vec())
+    );
+    let second = |index: usize, first: usize| {
+        Problem::at(
+            format!("series[{index}].parent"),
+            format!(
+                "series[{first}] writes the same parent's series in \"curve\"; put all points into one"
+            ),
+        )
+    };
+    assert_eq!(
+        plan.series_parents(&outcomes(["C", "C"])),
+        Err(vec![second(1, 0), second(2, 0)])
+    );
+    assert_eq!(
+        plan.series_parents(&[]),
+        Err([0, 1]
+            .map(|index| Problem::at(
+                format!("series[{index}].parent"),
+                "the parent row was not written"
+            ))
+            .to_vec())
+    );
+}
+
+#[test]
+fn labels_stand_for_the_keys_of_their_rows() {
+    let plan = plan_with_late_parents();
+    let mut outcome = WriteOutcome {
+        tables: outcomes(["A", "B"]),
+        ..WriteOutcome::default()
+    };
+    outcome.set_refs(&plan);
+    let refs = [("a", "A"), ("b", "B")];
+    assert_eq!(
+        outcome.refs,
+        refs.map(|(label, key)| (label.to_owned(), key.to_owned()))
+            .into()
+    );
+}
+
+#[test]
+fn series_make_one_entry_per_table_and_action() {
+    let series = |table: &str, parent: &str, points_written, points_replaced| SeriesOutcome {
+        table: table.to_owned(),
+        parent: key(parent),
+        points_written,
+        points_replaced,
+    };
+    let entry = |table: &str, action, count, ids: &[&str]| LedgerEntry {
+        table: table.to_owned(),
+        action,
+        count,
+        ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+    };
+    let entries = LedgerEntry::of_series(&[
+        series("trace", "a", 3, 0),
+        series("curve", "b", 5, 2),
+        series("curve", "c", 7, 0),
+    ]);
+    assert_eq!(
+        entries,
+        [
+            entry("curve", LedgerAction::SeriesWritten, 12, &["b", "c"]),
+            entry("trace", LedgerAction::SeriesWritten, 3, &["a"]),
+            entry("curve", LedgerAction::SeriesReplaced, 2, &["b"]),
+        ]
+    );
+}
