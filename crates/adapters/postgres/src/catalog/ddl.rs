@@ -11,6 +11,9 @@ use crate::database::sql::{Schemas, ident, key_type, literal, primary_key, sql_t
 /// them costs little.
 pub(crate) const POINTS_PER_CHUNK: u16 = 4096;
 
+/// The view's column that identifies a point, unless the table has a column of that name.
+const POINT_ID: &str = "id";
+
 /// Statements that create a table; for a raw one, the chunks and the view over them.
 pub(crate) fn create_table(schemas: &Schemas, table: &Table) -> Vec<String> {
     if table.is_raw() {
@@ -270,7 +273,7 @@ pub(crate) fn point_expression(table: &Table, sql_name: &str) -> String {
 }
 
 fn create_view(schemas: &Schemas, table: &Table) -> String {
-    let columns: Vec<String> = table
+    let mut columns: Vec<String> = table
         .columns
         .iter()
         .map(|column| {
@@ -282,6 +285,16 @@ fn create_view(schemas: &Schemas, table: &Table) -> String {
             )
         })
         .collect();
+    if table
+        .columns
+        .iter()
+        .all(|column| column.sql_name() != POINT_ID)
+    {
+        columns.push(format!(
+            "c._chunk * {POINTS_PER_CHUNK} + p._place - 1 AS {}",
+            ident(POINT_ID)
+        ));
+    }
     format!(
         "CREATE VIEW {} AS SELECT {} FROM {}",
         schemas.table(&table.name),

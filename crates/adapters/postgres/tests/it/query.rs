@@ -2,8 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use labdata_domain::data::query::QueryText;
-use labdata_ports::data::query::{Query, QueryError, QueryLimits, QueryRunner};
+use labdata_domain::{data::query::QueryText, scalar::DataType};
+use labdata_port_contracts::catalog::definitions;
+use labdata_ports::{
+    catalog::CatalogStore,
+    data::query::{Query, QueryError, QueryLimits, QueryRunner},
+};
+use labdata_postgres::PgCatalogStore;
 use serde_json::json;
 
 use crate::query_lab::{LIMITS, QueryLab, schema};
@@ -31,6 +36,43 @@ async fn curated_core_and_raw_tables_are_read_by_their_names() {
     assert_eq!(
         lab.rows("select count(*) from experiment").await,
         json!([[0]])
+    );
+}
+
+#[tokio::test]
+async fn points_of_raw_tables_have_an_id_that_stays_while_their_series_stands() {
+    let lab = QueryLab::new().await;
+    let schema = schema(lab.ours);
+    let ids = "select id from curve where sample_id = 'ours-1' order by \"order\"";
+    let before = lab.rows(ids).await;
+    lab.run_behind(&format!(
+        "INSERT INTO {schema}_chunks.curve (sample_id, _points, _start, time, od) \
+         VALUES ('ours-2', 2, 0, '{{0, 1}}', '{{0.1, 0.2}}')"
+    ))
+    .await;
+    assert_eq!(lab.rows(ids).await, before);
+    assert_eq!(
+        lab.rows("select count(id), count(distinct id) from curve")
+            .await,
+        json!([[5, 5]])
+    );
+    let numbered = definitions::raw(
+        "numbered",
+        vec![
+            definitions::reference("sample"),
+            definitions::column("id", DataType::Integer),
+        ],
+    );
+    let catalog = PgCatalogStore::new(lab.database.clone());
+    catalog.define(lab.ours, &numbered).await.expect("a table");
+    lab.run_behind(&format!(
+        "INSERT INTO {schema}_chunks.numbered (sample_id, _points, _start, id) \
+         VALUES ('ours-1', 1, 0, '{{7}}')"
+    ))
+    .await;
+    assert_eq!(
+        lab.rows("select * from numbered").await,
+        json!([["ours-1", 7]])
     );
 }
 
