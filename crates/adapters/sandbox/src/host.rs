@@ -72,7 +72,7 @@ pub struct HostCapabilities {
     pub(crate) python: Python,
     /// Environment with only the standard library.
     bare: PathBuf,
-    pub(crate) directories: RunDirectories,
+    pub(crate) directories: Arc<RunDirectories>,
     /// Accounts of this machine, if the platform is root.
     accounts: Option<Arc<AccountRegistry>>,
     isolation: Isolation,
@@ -123,7 +123,7 @@ impl HostCapabilities {
         let mut host = Self {
             python,
             bare,
-            directories,
+            directories: Arc::new(directories),
             accounts,
             isolation: Isolation::Nothing,
             settings: settings.clone(),
@@ -249,9 +249,15 @@ impl HostCapabilities {
     }
 
     /// Returns the cache of a scope, and its account.
-    pub(crate) fn cache(&self, scope: &str) -> std::io::Result<(PathBuf, Option<Account>)> {
-        let accounts = self.accounts_at(self.isolation);
-        self.directories.cache(scope, accounts.map(|it| &**it))
+    pub(crate) async fn cache(&self, scope: &str) -> Result<(PathBuf, Option<Account>), String> {
+        let accounts = self.accounts_at(self.isolation).cloned();
+        let (directories, scope) = (Arc::clone(&self.directories), scope.to_owned());
+        blocking(move || {
+            directories
+                .cache(&scope, accounts.as_deref())
+                .map_err(|error| format!("the cache of dependencies: {error}"))
+        })
+        .await
     }
 
     /// Runs a process to its end. Dropping the future kills the process.

@@ -79,12 +79,11 @@ impl HostCapabilities {
             Ok(Some(name)) => name,
             Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
         };
-        let failed = |error: std::io::Error| error.to_string();
-        let (cache, account) = self.cache(request.scope).map_err(failed)?;
+        let (cache, account) = self.cache(request.scope).await?;
         let ready = self
             .directories
             .ready(request.scope, &name)
-            .map_err(failed)?;
+            .map_err(|error| error.to_string())?;
         let environment = ScriptEnvironment {
             directory: cache.join("envs").join(&name),
             cache,
