@@ -47,7 +47,9 @@ async fn requests_succeed_again_after_the_server_was_killed_and_restarted() {
     assert!(tenancy.is_empty().await.expect("an answer"));
 
     let killed = postmaster(&server).await.expect("the server's process");
-    let status = Command::new("kill").args(["-KILL", &killed]).status();
+    let status = Command::new("sh")
+        .args(["-c", &format!("kill -KILL {killed}")])
+        .status();
     assert!(status.expect("kill").success());
 
     // The supervisor starts it again; whoever asks meanwhile learns that it does not answer, and
