@@ -1,5 +1,8 @@
 //! The rules of data writes, each as a sentence.
 
+mod ledger;
+mod points;
+mod requests;
 mod stored_rows;
 
 use serde_json::{Value, json};
