@@ -49,6 +49,10 @@ impl Schedule {
             5 => {}
             count => return wrong(&format!("it has {count}")),
         }
+        // The parser ignores them.
+        if cron.split_whitespace().any(has_empty_item) {
+            return wrong("a list has an empty item");
+        }
         let parser = CronParser::builder()
             .seconds(Seconds::Disallowed)
             .year(Year::Disallowed)
@@ -73,6 +77,11 @@ impl Schedule {
         let next = self.cron.find_next_occurrence(&now, false).ok()?;
         OffsetDateTime::from_unix_timestamp(next.timestamp().as_second()).ok()
     }
+}
+
+/// Whether a field is a list with nothing between two commas, or before or after one.
+fn has_empty_item(field: &str) -> bool {
+    field.split(',').any(str::is_empty)
 }
 
 #[cfg(test)]
@@ -204,6 +213,20 @@ mod tests {
             "a b c d e",
             "*/0 * * * *",
             "5-1 * * * *",
+            "1,,2 * * * *",
+            ",1 * * * *",
+            "* 1, * * *",
+            "* * * * ,",
+            "1- * * * *",
+            "-1 * * * *",
+            "*/ * * * *",
+            "/5 * * * *",
+            "1/ * * * *",
+            "1//2 * * * *",
+            "1-2-3 * * * *",
+            "1-/2 * * * *",
+            "** * * * *",
+            "*1 * * * *",
         ] {
             let refused = Schedule::parse(cron, "UTC");
             assert!(
