@@ -67,4 +67,3 @@ pub use runs::InMemoryRunQueue;
 pub use runs::logs::InMemoryRunLogStore;
 pub use runs::runner::InMemoryJobRunner;
 pub use triggers::InMemoryTriggerStore;
-pub use triggers::events::InMemoryEventOutbox;

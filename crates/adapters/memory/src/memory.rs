@@ -57,13 +57,13 @@ pub(crate) struct State {
     pub(crate) ticks: BTreeMap<JobId, OffsetDateTime>,
     pub(crate) executions: Vec<Owned<Execution>>,
     pub(crate) started_by: BTreeMap<ExecutionId, UserId>,
-    pub(crate) runs: BTreeMap<ExecutionId, runs::Standing>,
+    pub(crate) runs: BTreeMap<ExecutionId, runs::rows::RunRow>,
     pub(crate) logs: BTreeMap<ExecutionId, logs::Log>,
-    pub(crate) subscribers: Vec<runs::Subscriber>,
+    pub(crate) subscribers: Vec<runs::subscribers::Subscriber>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
     pub(crate) files: Vec<Owned<File>>,
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,
-    pub(crate) notifications: Vec<notifications::Row>,
+    pub(crate) notifications: Vec<notifications::rows::NotificationRow>,
     pub(crate) events: Vec<Event>,
     /// Who waits for events.
     pub(crate) event_subscribers: Vec<mpsc::UnboundedSender<()>>,
@@ -103,6 +103,20 @@ impl State {
         }
     }
 
+    /// Refuses a user that the organization does not have.
+    pub(crate) fn require_user(
+        &self,
+        organization: OrganizationId,
+        user: UserId,
+    ) -> Result<(), PortError> {
+        let mut users = self.users.iter();
+        if users.any(|other| other.organization == organization && other.id == user) {
+            Ok(())
+        } else {
+            Err(PortError::NotFound("user"))
+        }
+    }
+
     /// The organization's tables.
     pub(crate) fn tables_mut(
         &mut self,
@@ -132,9 +146,29 @@ impl State {
             .find(|execution| execution.id == id)
             .ok_or(PortError::NotFound("execution"))
     }
+
+    /// Stores a new execution.
+    pub(crate) fn add_execution(
+        &mut self,
+        organization: OrganizationId,
+        execution: &Execution,
+        started_by: UserId,
+    ) {
+        self.started_by.insert(execution.id, started_by);
+        self.executions.push(Owned {
+            organization,
+            thing: execution.clone(),
+        });
+    }
+
+    /// The user who started an execution.
+    pub(crate) fn starter(&self, id: ExecutionId) -> Result<UserId, PortError> {
+        let starter = self.started_by.get(&id).copied();
+        starter.ok_or_else(|| PortError::Corrupt(format!("{id} was started by no user")))
+    }
 }
 
-/// What belongs to the organization.
+/// Items of the organization.
 pub(crate) fn owned<T>(
     things: &[Owned<T>],
     organization: OrganizationId,

@@ -35,4 +35,3 @@ pub use notifications::PgNotificationRepository;
 pub use runs::PgRunQueue;
 pub use runs::logs::PgRunLogStore;
 pub use triggers::PgTriggerStore;
-pub use triggers::events::PgEventOutbox;

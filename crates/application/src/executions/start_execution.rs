@@ -1,7 +1,7 @@
 //! Opens an execution for a script that runs outside the platform.
 
 use labdata_domain::{
-    executions::{Execution, ExecutionState, Origin},
+    executions::Execution,
     ids::{ExecutionId, JobId},
     jobs::{Job, JobName},
     keys::{actor::Actor, scope::Scope},
@@ -39,15 +39,8 @@ pub async fn start_execution(
         None => ensure_job(ports, actor, command.job_name.as_deref()).await?,
     };
     let now = ports.clock.now();
-    let execution = Execution {
-        id: ExecutionId::new(ports.ids.next_id()),
-        job_id: job.id,
-        job_name: job.name,
-        origin: Origin::OffPlatform,
-        state: ExecutionState::start(now, command.timeout_minutes),
-        created_at: now,
-        started_at: Some(now),
-    };
+    let id = ExecutionId::new(ports.ids.next_id());
+    let execution = Execution::start(id, job.id, job.name, command.timeout_minutes, now);
     ports
         .executions
         .add(actor.organization, &execution, actor.user)

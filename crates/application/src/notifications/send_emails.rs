@@ -1,4 +1,4 @@
-//! Sends the e-mails that wait in the outbox.
+//! Sends the e-mails in the outbox.
 //!
 //! Exactly one e-mail per notification: a claim makes it one worker's until its lease ends, and
 //! only who holds the last claim settles it. A worker that dies before the mail server took the
@@ -6,11 +6,9 @@
 //! be told from it: the e-mail goes out again, under the same Message-ID. SMTP knows no better.
 
 use futures::future::join_all;
-use labdata_domain::notifications::{
-    AfterFailure, EmailText, MAX_EMAIL_AGE, MAX_EMAIL_TRIES, after_failure, unsubscribe_token,
-};
+use labdata_domain::notifications::{EmailOutcome, EmailText, unsubscribe_token};
 use labdata_ports::notifications::{
-    ClaimedEmail, EmailFate,
+    ClaimedEmail,
     mailer::{Email, MailOutcome, Mailer},
 };
 use time::Duration;
@@ -44,8 +42,8 @@ pub async fn send_emails(
     }
     let secret = unsubscribing_secret(ports).await?;
     let sending = claimed.iter().map(async |email| {
-        let fate = attempt(ports, mailer, public_url, &secret, email).await;
-        settle(ports, email, &fate).await
+        let outcome = attempt(ports, mailer, public_url, &secret, email).await;
+        settle(ports, email, &outcome).await
     });
     let settled = join_all(sending).await;
     settled.into_iter().collect::<Result<Vec<()>, Error>>()?;
@@ -58,24 +56,16 @@ async fn attempt(
     public_url: &str,
     secret: &[u8; 32],
     email: &ClaimedEmail,
-) -> EmailFate {
+) -> EmailOutcome {
     let ClaimedEmail {
         claim,
         to,
         notification,
     } = email;
-    let at = ports.clock.now();
-    if claim.tries > MAX_EMAIL_TRIES {
-        return EmailFate::Dead {
-            at,
-            error: "its workers died over it too often".to_owned(),
-        };
-    }
-    if at - notification.created_at > MAX_EMAIL_AGE {
-        return EmailFate::Dead {
-            at,
-            error: "nobody sent it for too long".to_owned(),
-        };
+    let now = ports.clock.now();
+    let (tries, created_at) = (claim.tries, notification.created_at);
+    if let Some(given_up) = EmailOutcome::before_attempt(tries, created_at, now) {
+        return given_up;
     }
     let EmailText {
         subject,
@@ -94,27 +84,27 @@ async fn attempt(
     let outcome = mailer.send(&email).await;
     let at = ports.clock.now();
     match outcome {
-        MailOutcome::Sent => EmailFate::Sent { at },
-        MailOutcome::Permanent(error) => EmailFate::Dead { at, error },
-        MailOutcome::Transient(error) => match after_failure(claim.tries, at) {
-            AfterFailure::RetryAt(at) => EmailFate::Retry { at, error },
-            AfterFailure::GiveUp => EmailFate::Dead { at, error },
-        },
+        MailOutcome::Sent => EmailOutcome::Sent { at },
+        MailOutcome::Permanent(error) => EmailOutcome::refused(&error, at),
+        MailOutcome::Transient(error) => EmailOutcome::failed(tries, &error, at),
     }
 }
 
-async fn settle(ports: &Ports, email: &ClaimedEmail, fate: &EmailFate) -> Result<(), Error> {
+async fn settle(ports: &Ports, email: &ClaimedEmail, outcome: &EmailOutcome) -> Result<(), Error> {
     let (notification, tries) = (email.claim.notification, email.claim.tries);
-    let stood = ports.notifications.settle_email(email.claim, fate).await?;
-    match fate {
+    let stood = ports
+        .notifications
+        .settle_email(email.claim, outcome)
+        .await?;
+    match outcome {
         _ if !stood => {
-            tracing::warn!(%notification, tries, ?fate, "an e-mail took longer than its lease");
+            tracing::warn!(%notification, tries, ?outcome, "an e-mail took longer than its lease");
         }
-        EmailFate::Sent { .. } => tracing::debug!(%notification, tries, "e-mail sent"),
-        EmailFate::Retry { at, error } => {
+        EmailOutcome::Sent { .. } => tracing::debug!(%notification, tries, "e-mail sent"),
+        EmailOutcome::Retry { at, error } => {
             tracing::info!(%notification, tries, %at, error, "e-mail not sent, will be tried again");
         }
-        EmailFate::Dead { error, .. } => {
+        EmailOutcome::Dead { error, .. } => {
             tracing::warn!(%notification, tries, error, "e-mail given up");
         }
     }

@@ -6,9 +6,8 @@ use labdata_domain::{
     ids::{ExecutionId, FileId, JobId},
     jobs::effective_parameters,
     keys::{actor::Actor, scope::Scope},
-    runs::MAX_PARAMETER_BYTES,
+    runs::{MAX_PARAMETER_BYTES, NewRun},
 };
-use labdata_ports::runs::NewRun;
 use serde_json::{Map, Value};
 
 use crate::{Error, Ports};

@@ -1,27 +1,66 @@
-//! Starts what triggers wait for.
+//! Fires triggers: queues one run per due event or schedule tick.
+
+use labdata_domain::{
+    ids::ExecutionId,
+    runs::NewRun,
+    triggers::{Candidate, Response, TriggerEvent},
+};
+use labdata_ports::{IdSource, triggers::TickDecision};
+use time::OffsetDateTime;
 
 use crate::{Error, Ports};
 
-/// How many events or schedules one step acts on: what bounds its transaction.
+/// Largest number of events or schedules that one transaction handles.
 const BATCH: u32 = 50;
 
-/// Queues runs for everything that triggers have waited for: events of files and executions, and
-/// schedules that have come to a tick. Returns how many runs.
-///
-/// Several servers may do so at once; each event and each tick is acted on once.
+/// Handles all events and schedules that are due, and queues the runs that follow from them.
+/// Returns the number of runs. No caller requests it: it is the platform's own work for all
+/// organizations. Several servers may do it at once; each event and each tick is handled once.
 ///
 /// # Errors
-/// [`Error::Unavailable`] and the like, when the store fails; what was not acted on then stays.
+/// Errors of the store. Unhandled events and ticks stay for the next call.
 pub async fn fire_triggers(ports: &Ports) -> Result<u32, Error> {
     let mut runs = 0_u32;
     loop {
         let now = ports.clock.now();
         let ids = &*ports.ids;
-        let events = ports.triggers.act_on_events(ids, now, BATCH).await?;
-        let ticks = ports.triggers.fire_schedules(ids, now, BATCH).await?;
+        let on_event = |event: TriggerEvent<'_>| runs_after(event, ids, now);
+        let on_tick = |candidate: &Candidate| tick(candidate, ids, now);
+        let events = ports.triggers.act_on_events(BATCH, &on_event).await?;
+        let ticks = ports.triggers.fire_schedules(now, BATCH, &on_tick).await?;
         runs = runs.saturating_add(events.runs).saturating_add(ticks.runs);
         if events.handled == 0 && ticks.handled == 0 {
             return Ok(runs);
         }
+    }
+}
+
+fn runs_after(event: TriggerEvent<'_>, ids: &dyn IdSource, now: OffsetDateTime) -> Vec<NewRun> {
+    let mut runs = Vec::new();
+    for (candidate, response) in event.responses() {
+        match response {
+            Response::Runs(firings) => runs.extend(
+                firings
+                    .into_iter()
+                    .map(|firing| firing.into_run(ExecutionId::new(ids.next_id()), now)),
+            ),
+            Response::Loop => tracing::warn!(
+                job = %candidate.job,
+                trigger = %candidate.trigger.id,
+                event = %event.event.id,
+                "a trigger does not fire: the job would follow from itself, or the chain is too long"
+            ),
+        }
+    }
+    runs
+}
+
+fn tick(candidate: &Candidate, ids: &dyn IdSource, now: OffsetDateTime) -> TickDecision {
+    let tick = candidate.tick(now);
+    TickDecision {
+        run: tick
+            .firing
+            .map(|firing| firing.into_run(ExecutionId::new(ids.next_id()), now)),
+        next_at: tick.next_at,
     }
 }

@@ -1,63 +1,63 @@
-//! Job executions: one run of a script, and all that it produced.
+//! Job executions: their states and transitions. Everything a script writes is attributed to one.
 
 use serde::{Deserialize, Serialize};
 use time::{Duration, OffsetDateTime};
 
 use crate::{
     ids::{ExecutionId, JobId},
-    runs::{PlatformRun, RunEnd},
+    runs::{NewRun, PlatformRun, RunEnd},
 };
 
-/// The longest `timeout_minutes` (30 days).
+/// Largest `timeout_minutes` (30 days).
 pub const MAX_TIMEOUT_MINUTES: u32 = 43_200;
 
-/// A final status that a script reports of its own execution.
+/// Final status that a script reports for its execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FinalStatus {
-    /// It did what it should.
+    /// The script succeeded.
     Completed,
-    /// It did not.
+    /// The script failed.
     Failed,
 }
 
-/// Where an execution stands, with what belongs to that state.
+/// State of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExecutionState {
     /// A run on the platform that waits for a worker.
     Queued,
-    /// Writes and uploads are accepted.
+    /// The script runs; writes and uploads are accepted.
     Running {
         /// When the platform fails it unless it has ended before.
         deadline: Option<OffsetDateTime>,
     },
-    /// It did what it should.
+    /// The script succeeded.
     Completed {
-        /// When.
+        /// When it ended.
         at: OffsetDateTime,
     },
-    /// Closed as failed, or by the platform.
+    /// The script failed, or the platform gave up on it.
     Failed {
-        /// When.
+        /// When it ended.
         at: OffsetDateTime,
-        /// Why, where the platform failed it.
+        /// Error message; `None` if the script itself reported the failure.
         error: Option<String>,
     },
-    /// Somebody cancelled it.
+    /// A user cancelled it.
     Cancelled {
-        /// When.
+        /// When it ended.
         at: OffsetDateTime,
     },
 }
 
-/// Whose script runs.
+/// Where an execution's script runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Opened by `POST /job-executions` for a script that runs elsewhere; closed by it.
+    /// Outside the platform: opened by `POST /job-executions` and closed by the script.
     OffPlatform,
-    /// Created by a data write that named none, and completed with it.
+    /// Nowhere: created by a data write that names no execution, and completed with it.
     DataWrite,
-    /// Run by the platform, which alone records how it stands.
+    /// On the platform, which alone records its state.
     Platform(PlatformRun),
 }
 
@@ -72,7 +72,7 @@ impl Origin {
         }
     }
 
-    /// What is known of a run on the platform.
+    /// Details of a run on the platform.
     #[must_use]
     pub const fn run(&self) -> Option<&PlatformRun> {
         match self {
@@ -82,18 +82,18 @@ impl Origin {
     }
 }
 
-/// One run of a job.
+/// One execution of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
     /// Its id.
     pub id: ExecutionId,
-    /// The job that runs.
+    /// The job.
     pub job_id: JobId,
-    /// That job's name.
+    /// The job's name.
     pub job_name: String,
-    /// Who runs it.
+    /// Where the script runs.
     pub origin: Origin,
-    /// Where it stands.
+    /// Its state.
     pub state: ExecutionState,
     /// When it was created.
     pub created_at: OffsetDateTime,
@@ -101,13 +101,13 @@ pub struct Execution {
     pub started_at: Option<OffsetDateTime>,
 }
 
-/// Why an execution cannot be closed so.
+/// Why an execution cannot be closed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CloseError {
-    /// It ended before, another way.
+    /// It has ended with another status.
     #[error("this execution is already {0}, which is final")]
     EndedOtherwise(&'static str),
-    /// The platform runs it.
+    /// It runs on the platform.
     #[error(
         "this execution runs on the platform, which records itself how it ends; to stop it, \
          cancel it"
@@ -118,16 +118,100 @@ pub enum CloseError {
 /// Why an execution cannot be cancelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CancelError {
-    /// It ended before.
+    /// It has ended.
     #[error("this execution is already {0}, which is final")]
     Ended(&'static str),
 }
 
 impl Execution {
-    /// Closes it as its script says, by [`ExecutionState::close`].
+    /// A new execution of a script outside the platform, which starts now.
+    #[must_use]
+    pub fn start(
+        id: ExecutionId,
+        job_id: JobId,
+        job_name: String,
+        timeout_minutes: Option<u32>,
+        now: OffsetDateTime,
+    ) -> Self {
+        Self {
+            id,
+            job_id,
+            job_name,
+            origin: Origin::OffPlatform,
+            state: ExecutionState::start(now, timeout_minutes),
+            created_at: now,
+            started_at: Some(now),
+        }
+    }
+
+    /// The execution that a data write creates for itself. It completes with the write.
+    #[must_use]
+    pub const fn of_data_write(
+        id: ExecutionId,
+        job_id: JobId,
+        job_name: String,
+        now: OffsetDateTime,
+    ) -> Self {
+        Self {
+            id,
+            job_id,
+            job_name,
+            origin: Origin::DataWrite,
+            state: ExecutionState::Completed { at: now },
+            created_at: now,
+            started_at: Some(now),
+        }
+    }
+
+    /// The execution of a run on the platform, waiting for a worker.
+    #[must_use]
+    pub fn queue(run: &NewRun, job_name: String) -> Self {
+        Self {
+            id: run.id,
+            job_id: run.job,
+            job_name,
+            origin: Origin::Platform(PlatformRun {
+                script_version: run.script_version,
+                trigger_file: run.trigger_file,
+                parameters: run.parameters.clone(),
+                source: run.source,
+                exit_code: None,
+            }),
+            state: ExecutionState::Queued,
+            created_at: run.queued_at,
+            started_at: None,
+        }
+    }
+
+    /// Starts a queued run; `None` unless it is queued.
+    #[must_use]
+    pub fn claim(self, now: OffsetDateTime, timeout: Duration) -> Option<Self> {
+        (self.state == ExecutionState::Queued).then(|| Self {
+            state: ExecutionState::Running {
+                deadline: Some(now + timeout),
+            },
+            started_at: Some(now),
+            ..self
+        })
+    }
+
+    /// Returns a running run to the queue; `None` unless it is one.
+    #[must_use]
+    pub fn requeue(self) -> Option<Self> {
+        match (&self.origin, &self.state) {
+            (Origin::Platform(_), ExecutionState::Running { .. }) => Some(Self {
+                state: ExecutionState::Queued,
+                started_at: None,
+                ..self
+            }),
+            _ => None,
+        }
+    }
+
+    /// Closes it with the status that its script reports, by [`ExecutionState::close`].
     ///
     /// # Errors
-    /// [`CloseError::RunsOnPlatform`] for a run on the platform; what the state refuses.
+    /// [`CloseError::RunsOnPlatform`] for a run on the platform; the state's refusal.
     pub fn close(self, status: FinalStatus, now: OffsetDateTime) -> Result<Self, CloseError> {
         if self.origin.run().is_some() {
             return Err(CloseError::RunsOnPlatform);
@@ -138,8 +222,21 @@ impl Execution {
         })
     }
 
-    /// Ends a run on the platform as its worker found it; `None` unless it is running. Its
-    /// deadline is the worker's concern, who knows whether the script kept it.
+    /// Fails it if its deadline has passed; `None` if not. The deadline of a run on the platform is
+    /// its worker's concern, who knows whether the script ended in time.
+    #[must_use]
+    pub fn expire(self, now: OffsetDateTime) -> Option<Self> {
+        let is_overdue = self.origin.run().is_none()
+            && matches!(self.state, ExecutionState::Running { .. })
+            && !self.state.is_open(now);
+        is_overdue.then(|| Self {
+            state: self.state.expire(now),
+            ..self
+        })
+    }
+
+    /// Ends a run on the platform as its worker reports; `None` unless it is running. The deadline
+    /// does not matter here: the worker knows whether the script ended in time.
     #[must_use]
     pub fn end(self, end: &RunEnd, now: OffsetDateTime) -> Option<Self> {
         let (Origin::Platform(run), ExecutionState::Running { .. }) = (self.origin, self.state)
@@ -163,7 +260,7 @@ impl Execution {
         })
     }
 
-    /// Cancels it, whoever runs it.
+    /// Cancels it, wherever it runs.
     ///
     /// # Errors
     /// [`CancelError::Ended`] when it has ended.
@@ -213,8 +310,8 @@ impl ExecutionState {
         }
     }
 
-    /// Closes it as its script says. The same status again changes nothing. Past its deadline it
-    /// is failed even before the sweeper has come by, so that the answer does not depend on it.
+    /// Closes it with the status that its script reports. The same status again changes nothing.
+    /// Past its deadline it counts as failed even before the sweeper has run.
     ///
     /// # Errors
     /// [`CloseError::EndedOtherwise`] when it ended with another status.
@@ -231,7 +328,7 @@ impl ExecutionState {
         }
     }
 
-    /// Fails it when its deadline has passed.
+    /// Fails it if its deadline has passed.
     #[must_use]
     pub fn expire(self, now: OffsetDateTime) -> Self {
         match self {
@@ -254,7 +351,7 @@ impl ExecutionState {
         }
     }
 
-    /// Why it failed, where the platform knows.
+    /// Error message of a failed execution, where the platform knows one.
     #[must_use]
     pub fn error(&self) -> Option<&str> {
         match self {
@@ -263,7 +360,7 @@ impl ExecutionState {
         }
     }
 
-    /// Whether it has ended, for good.
+    /// Whether it has ended. An end is final.
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.completed_at().is_some()
@@ -281,9 +378,11 @@ pub const TIMED_OUT: &str = "timed out: it was not closed within its timeout_min
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Map, Value};
     use uuid::Uuid;
 
     use super::*;
+    use crate::ids::{FileId, UserId};
 
     const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
 
@@ -360,14 +459,136 @@ mod tests {
     }
 
     #[test]
+    fn a_queued_run_waits_with_everything_it_was_queued_with() {
+        let run = NewRun {
+            id: ExecutionId::new(Uuid::from_u128(1)),
+            job: JobId::new(Uuid::from_u128(2)),
+            script_version: 3,
+            trigger_file: Some(FileId::new(Uuid::from_u128(4))),
+            parameters: Map::from_iter([("a".to_owned(), Value::from(1))]),
+            source: Some(ExecutionId::new(Uuid::from_u128(5))),
+            started_by: UserId::new(Uuid::from_u128(6)),
+            api_key: None,
+            queued_at: NOW,
+        };
+        let expected = PlatformRun {
+            script_version: 3,
+            trigger_file: run.trigger_file,
+            parameters: run.parameters.clone(),
+            source: run.source,
+            exit_code: None,
+        };
+        let queued = Execution {
+            started_at: None,
+            ..execution(Origin::Platform(expected), ExecutionState::Queued)
+        };
+        assert_eq!(Execution::queue(&run, "parse".to_owned()), queued);
+    }
+
+    #[test]
+    fn a_claim_starts_a_queued_run_only() {
+        let later = NOW + Duration::hours(1);
+        for state in every_state() {
+            let run = execution(Origin::Platform(PlatformRun::of_version(1)), state.clone());
+            let claimed = run.claim(later, Duration::minutes(5));
+            let expected = ExecutionState::Running {
+                deadline: Some(later + Duration::minutes(5)),
+            };
+            let started = claimed.map(|run| (run.state, run.started_at));
+            let is_queued = state == ExecutionState::Queued;
+            assert_eq!(started, is_queued.then_some((expected, Some(later))));
+        }
+    }
+
+    #[test]
+    fn only_a_running_run_returns_to_the_queue() {
+        for state in every_state() {
+            let run = execution(Origin::Platform(PlatformRun::of_version(1)), state.clone());
+            let requeued = run.requeue().map(|run| (run.state, run.started_at));
+            let is_running = state.as_str() == "running";
+            assert_eq!(
+                requeued,
+                is_running.then_some((ExecutionState::Queued, None))
+            );
+            assert_eq!(execution(Origin::OffPlatform, state).requeue(), None);
+        }
+    }
+
+    #[test]
+    fn only_what_runs_elsewhere_past_its_deadline_expires() {
+        let overdue = ExecutionState::Running {
+            deadline: Some(NOW),
+        };
+        let failed = ExecutionState::Failed {
+            at: NOW,
+            error: Some(TIMED_OUT.to_owned()),
+        };
+        let expired = execution(Origin::OffPlatform, overdue.clone()).expire(NOW);
+        assert_eq!(expired.map(|execution| execution.state), Some(failed));
+        let early = NOW - Duration::MICROSECOND;
+        assert_eq!(
+            execution(Origin::OffPlatform, overdue.clone()).expire(early),
+            None
+        );
+        let run = execution(Origin::Platform(PlatformRun::of_version(1)), overdue);
+        assert_eq!(run.expire(NOW), None);
+        for state in every_state() {
+            assert_eq!(execution(Origin::OffPlatform, state).expire(NOW), None);
+        }
+    }
+
+    #[test]
+    fn a_worker_records_how_the_script_ended() {
+        let running = ExecutionState::Running { deadline: None };
+        let end = RunEnd {
+            exit_code: Some(3),
+            error: Some("ValueError".to_owned()),
+        };
+        let run = execution(Origin::Platform(PlatformRun::of_version(1)), running);
+        let ended = run.end(&end, NOW).unwrap();
+        assert_eq!(ended.state.error(), Some("ValueError"));
+        assert_eq!(ended.state.completed_at(), Some(NOW));
+        assert_eq!(ended.origin.run().unwrap().exit_code, Some(3));
+    }
+
+    #[test]
+    fn a_data_write_completes_its_execution_and_a_script_starts_its_own() {
+        let id = ExecutionId::new(Uuid::from_u128(1));
+        let job = JobId::new(Uuid::from_u128(2));
+        let completed = ExecutionState::Completed { at: NOW };
+        assert_eq!(
+            Execution::of_data_write(id, job, "parse".to_owned(), NOW),
+            execution(Origin::DataWrite, completed)
+        );
+        let running = ExecutionState::Running {
+            deadline: Some(NOW + Duration::minutes(7)),
+        };
+        assert_eq!(
+            Execution::start(id, job, "parse".to_owned(), Some(7), NOW),
+            execution(Origin::OffPlatform, running)
+        );
+    }
+
+    #[test]
+    fn past_its_deadline_an_execution_elsewhere_cannot_be_cancelled_but_a_run_can() {
+        let overdue = ExecutionState::Running {
+            deadline: Some(NOW),
+        };
+        let elsewhere = execution(Origin::OffPlatform, overdue.clone());
+        assert_eq!(elsewhere.cancel(NOW), Err(CancelError::Ended("failed")));
+        let run = execution(Origin::Platform(PlatformRun::of_version(1)), overdue);
+        assert!(run.cancel(NOW).is_ok());
+    }
+
+    #[test]
     fn what_has_ended_cannot_be_cancelled() {
         for origin in [
             Origin::OffPlatform,
             Origin::Platform(PlatformRun::of_version(1)),
         ] {
             for state in every_state() {
-                let standing = execution(origin.clone(), state.clone());
-                match standing.cancel(NOW) {
+                let before = execution(origin.clone(), state.clone());
+                match before.cancel(NOW) {
                     Ok(cancelled) => {
                         assert!(!state.has_ended());
                         assert_eq!(cancelled.state, ExecutionState::Cancelled { at: NOW });

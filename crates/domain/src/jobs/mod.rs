@@ -5,8 +5,10 @@ mod script;
 
 use time::OffsetDateTime;
 
-use crate::ids::JobId;
-use crate::triggers::Trigger;
+use crate::{
+    ids::JobId,
+    triggers::{Candidate, Trigger},
+};
 
 pub use parameter::{
     InvalidParameter, MAX_PARAMETERS, MissingParameter, ParameterDefinition, Widget,
@@ -46,6 +48,18 @@ pub struct Job {
 }
 
 impl Job {
+    /// The job as one that its trigger can start; `None` unless it is active and has a script and a
+    /// trigger.
+    #[must_use]
+    pub fn candidate(&self) -> Option<Candidate> {
+        Some(Candidate {
+            job: self.id,
+            script_version: self.version_number.filter(|_| !self.archived)?,
+            parameters: self.parameters.clone(),
+            trigger: self.trigger.clone()?,
+        })
+    }
+
     /// Makes an active job without description and script.
     #[must_use]
     pub fn new(id: JobId, name: JobName, created_at: OffsetDateTime) -> Self {

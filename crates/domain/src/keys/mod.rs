@@ -135,6 +135,16 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
+    /// Revokes the key. A key that is revoked already keeps the time of its revocation.
+    pub fn revoke(&mut self, now: OffsetDateTime) {
+        self.revoked_at.get_or_insert(now);
+    }
+
+    /// Notes a use of the key at that time. The time of its last use never moves back.
+    pub fn note_use(&mut self, at: OffsetDateTime) {
+        self.last_used_at = self.last_used_at.max(Some(at));
+    }
+
     /// Returns true if the presented key is this one and is valid now.
     #[must_use]
     pub fn admits(&self, shown: &PlainApiKey, now: OffsetDateTime) -> bool {

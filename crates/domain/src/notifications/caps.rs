@@ -1,7 +1,7 @@
-//! How many notifications are delivered at most, and when there is a place again.
+//! Caps on delivered notifications, and when a refused send may be tried again.
 //!
 //! Both caps are sliding windows over delivered notifications. With a cap of `n` in a window `w`,
-//! a place is free exactly when the `n`-th newest delivered one is at least `w` old.
+//! a place is free exactly if the `n`-th newest delivered one is at least `w` old.
 
 use time::{Duration, OffsetDateTime};
 
@@ -13,9 +13,9 @@ pub const DAY: Duration = Duration::days(1);
 /// The caps of an installation; at least 1 each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
-    /// The most to one user in an hour.
+    /// Largest number for one user in an hour.
     pub per_user_and_hour: u32,
-    /// The most in one organization in a day.
+    /// Largest number in one organization in a day.
     pub per_organization_and_day: u32,
 }
 
@@ -28,12 +28,12 @@ impl Default for Caps {
     }
 }
 
-/// Which cap.
+/// The window of a cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// The user's, of an hour.
+    /// An hour of a user.
     Hour,
-    /// The organization's, of a day.
+    /// A day of an organization.
     Day,
 }
 
@@ -43,7 +43,7 @@ pub enum Window {
 pub struct CapReached {
     /// The cap that takes longest to free a place.
     pub window: Window,
-    /// How many it allows.
+    /// Number of notifications that it allows.
     pub cap: u32,
     /// Whole seconds until a send finds a place, if no other takes it.
     pub retry_after_seconds: u32,
@@ -67,12 +67,12 @@ impl CapReached {
 }
 
 impl Caps {
-    /// Whether a send at `now` finds a place. Of each window it is given when the notification was
-    /// delivered that is the newest but (cap − 1), where the window holds so many.
+    /// Checks whether both windows have room for a send at `now`. `hour` and `day` are the results
+    /// of [`full_since`] for the two windows.
     ///
     /// # Errors
-    /// [`CapReached`] by the window that takes longest.
-    pub fn place(
+    /// [`CapReached`], with the window that takes longest to free a place.
+    pub fn check(
         &self,
         now: OffsetDateTime,
         hour: Option<OffsetDateTime>,
@@ -99,6 +99,22 @@ impl Caps {
     }
 }
 
+/// The delivery time of the notification that keeps a window full: the `cap`-th newest of those that
+/// lie in the window before `now`, or after `now`; `None` while the window has room.
+#[must_use]
+pub fn full_since(
+    delivered: impl IntoIterator<Item = OffsetDateTime>,
+    window: Duration,
+    cap: u32,
+    now: OffsetDateTime,
+) -> Option<OffsetDateTime> {
+    let in_window = |at: &OffsetDateTime| *at > now - window;
+    let mut times: Vec<OffsetDateTime> = delivered.into_iter().filter(in_window).collect();
+    times.sort_unstable();
+    let index = usize::try_from(cap).ok()?.checked_sub(1)?;
+    times.into_iter().rev().nth(index)
+}
+
 /// A positive duration in whole seconds, rounded up.
 fn whole_seconds_up(duration: Duration) -> u32 {
     let seconds = duration.whole_seconds() + i64::from(duration.subsec_nanoseconds() > 0);
@@ -117,7 +133,7 @@ mod tests {
 
     fn refused(hour: Option<Duration>, day: Option<Duration>) -> Option<(Window, u32)> {
         let ago = |age: Option<Duration>| age.map(|age| NOW - age);
-        let reached = CAPS.place(NOW, ago(hour), ago(day)).err()?;
+        let reached = CAPS.check(NOW, ago(hour), ago(day)).err()?;
         Some((reached.window, reached.retry_after_seconds))
     }
 
@@ -138,6 +154,18 @@ mod tests {
             refused(None, Some(DAY - Duration::seconds(7))),
             Some((Window::Day, 7))
         );
+    }
+
+    #[test]
+    fn a_window_is_full_since_the_notification_that_leaves_it_next() {
+        let ago = |minutes: i64| NOW - Duration::minutes(minutes);
+        let times = [ago(1), ago(59), ago(30), ago(60), ago(-5)];
+        let since = |cap| full_since(times, HOUR, cap, NOW);
+        assert_eq!(since(1), Some(ago(-5)));
+        assert_eq!(since(3), Some(ago(30)));
+        assert_eq!(since(4), Some(ago(59)));
+        assert_eq!(since(5), None);
+        assert_eq!(since(0), None);
     }
 
     #[test]
@@ -165,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_text_says_which_cap() {
-        let reached = CAPS.place(NOW, Some(NOW), None).unwrap_err();
+        let reached = CAPS.check(NOW, Some(NOW), None).unwrap_err();
         assert_eq!(
             reached.to_string(),
             "the cap of 2 notifications to you in an hour is reached: try again in 3600 s"

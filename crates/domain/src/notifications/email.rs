@@ -1,38 +1,10 @@
-//! E-mails of notifications: what they say, and how often they are tried.
+//! Text of the e-mails that notifications become.
 
 use std::fmt::Write;
 
-use time::{Duration, OffsetDateTime};
-
 use super::Notification;
 
-/// How often an e-mail is tried before it is given up.
-pub const MAX_EMAIL_TRIES: u32 = 8;
-/// How old an e-mail may get that nobody sent, because no mail server was set, before it is given
-/// up: nobody wants last month's notices on the day when mail is set up.
-pub const MAX_EMAIL_AGE: Duration = Duration::days(1);
-/// How long the first retry waits; each further one waits twice as long.
-const FIRST_RETRY: Duration = Duration::seconds(5);
-
-/// What follows a try that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AfterFailure {
-    /// Another try, then.
-    RetryAt(OffsetDateTime),
-    /// Nothing: the e-mail is dead.
-    GiveUp,
-}
-
-/// What follows when the `tries`-th try (counted from 1) has failed in a way that may pass.
-#[must_use]
-pub fn after_failure(tries: u32, now: OffsetDateTime) -> AfterFailure {
-    if tries >= MAX_EMAIL_TRIES {
-        return AfterFailure::GiveUp;
-    }
-    AfterFailure::RetryAt(now + FIRST_RETRY * 2_i32.pow(tries.saturating_sub(1)))
-}
-
-/// What an e-mail says.
+/// Text of an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmailText {
     /// The subject: one line.
@@ -44,7 +16,7 @@ pub struct EmailText {
 }
 
 impl EmailText {
-    /// The e-mail of a notification on the platform at that URL (without a slash at the end).
+    /// Renders a notification. `public_url` is the platform's URL, without a slash at the end.
     #[must_use]
     pub fn of(notification: &Notification, public_url: &str) -> Self {
         let Notification {
@@ -101,13 +73,13 @@ fn html(title: &str, body: &str, link: Option<&str>, sender: &str) -> String {
     html
 }
 
-/// As one line: a subject with a line end would begin another header.
+/// Puts a text on one line: a line end in a subject would start another header.
 fn one_line(text: &str) -> String {
     let spaced = text.replace(|character: char| character.is_control(), " ");
     spaced.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// As text of HTML, also within quotes.
+/// Escapes a text for HTML, also within quotes.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -123,7 +95,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// A path with what may not stand in a URL escaped, so that mail programs find its end.
+/// Escapes the characters of a path that a URL must not have, so that mail programs find its end.
 fn escaped_url(path: &str) -> String {
     let mut url = String::with_capacity(path.len());
     for byte in path.bytes() {
@@ -139,6 +111,7 @@ fn escaped_url(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::Map;
+    use time::OffsetDateTime;
     use uuid::Uuid;
 
     use super::*;
@@ -163,17 +136,6 @@ mod tests {
             created_at: NOW,
             read_at: None,
         }
-    }
-
-    #[test]
-    fn eight_tries_five_seconds_apart_and_doubling() {
-        let waits: Vec<i64> = (1..)
-            .map_while(|tries| match after_failure(tries, NOW) {
-                AfterFailure::RetryAt(at) => Some((at - NOW).whole_seconds()),
-                AfterFailure::GiveUp => None,
-            })
-            .collect();
-        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 320]);
     }
 
     #[test]

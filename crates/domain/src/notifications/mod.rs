@@ -1,9 +1,11 @@
-//! Notifications: what a user's inbox holds, and what goes out by e-mail.
+//! Notifications: inboxes, delivery and e-mails.
 
 mod caps;
+mod delivery;
 mod draft;
 mod email;
 mod notices;
+mod outbox;
 mod preferences;
 mod unsubscribe;
 
@@ -12,17 +14,19 @@ use time::OffsetDateTime;
 
 use crate::ids::{ApiKeyId, NotificationId};
 
-pub use caps::{CapReached, Caps, DAY, HOUR, Window};
+pub use caps::{CapReached, Caps, DAY, HOUR, Window, full_since};
+pub use delivery::{Delivery, DeliveryFacts};
 pub use draft::{
     Draft, DraftError, MAX_ACTION_URL, MAX_BODY, MAX_DATA_BYTES, MAX_DEDUPE_KEY, MAX_TITLE,
     RESERVED_DATA_KEYS,
 };
-pub use email::{AfterFailure, EmailText, MAX_EMAIL_AGE, MAX_EMAIL_TRIES, after_failure};
+pub use email::EmailText;
 pub use notices::failure_notice;
+pub use outbox::{EmailOutcome, EmailState, MAX_EMAIL_AGE, MAX_EMAIL_TRIES};
 pub use preferences::{ChannelChange, Channels, Preferences};
 pub use unsubscribe::{read_unsubscribe_token, unsubscribe_token};
 
-/// Who sent a notification, as its sender says.
+/// Sender of a notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sender {
     /// The holder of an API key.
@@ -40,7 +44,7 @@ pub enum Sender {
 pub const PLATFORM: &str = "labdata";
 
 impl Sender {
-    /// What kind it is, in the API and the database.
+    /// The kind's name in the API and the database.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -58,7 +62,7 @@ impl Sender {
         }
     }
 
-    /// The key, where it is one.
+    /// The API key, if it is one.
     #[must_use]
     pub const fn api_key(&self) -> Option<ApiKeyId> {
         match self {
@@ -79,17 +83,29 @@ pub struct Notification {
     pub body: String,
     /// Path on the platform that it opens; may be empty.
     pub action_url: String,
-    /// What its sender stored with it.
+    /// Context that the sender stored with it.
     pub data: Option<Map<String, Value>>,
-    /// Who sent it.
+    /// Its sender.
     pub sender: Sender,
     /// When it was delivered.
     pub created_at: OffsetDateTime,
-    /// When it was read, unless it is unread.
+    /// When it was first read; `None` while it is unread.
     pub read_at: Option<OffsetDateTime>,
 }
 
-/// What became of a send that was not refused.
+impl Notification {
+    /// Marks it as read at that time, or as unread if there is none. A notification that is read
+    /// again keeps the first time.
+    #[must_use]
+    pub fn mark(self, read_at: Option<OffsetDateTime>) -> Self {
+        Self {
+            read_at: read_at.map(|now| self.read_at.unwrap_or(now)),
+            ..self
+        }
+    }
+}
+
+/// Outcome of a send that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// It is in the inbox.
@@ -111,7 +127,7 @@ impl Sent {
         }
     }
 
-    /// The inbox row, where there is one.
+    /// Id of the delivered notification.
     #[must_use]
     pub const fn id(self) -> Option<NotificationId> {
         match self {
@@ -123,6 +139,7 @@ impl Sent {
 
 #[cfg(test)]
 mod tests {
+    use time::Duration;
     use uuid::Uuid;
 
     use super::*;
@@ -158,5 +175,25 @@ mod tests {
         ] {
             assert_eq!((sent.status(), sent.id()), (status, row));
         }
+    }
+
+    #[test]
+    fn a_notification_keeps_the_time_at_which_it_was_first_read() {
+        let now = OffsetDateTime::UNIX_EPOCH;
+        let unread = Notification {
+            id: NotificationId::new(Uuid::from_u128(1)),
+            title: "done".to_owned(),
+            body: String::new(),
+            action_url: String::new(),
+            data: None,
+            sender: Sender::Platform,
+            created_at: now,
+            read_at: None,
+        };
+        let read = unread.clone().mark(Some(now));
+        assert_eq!(read.read_at, Some(now));
+        let later = now + Duration::hours(1);
+        assert_eq!(read.clone().mark(Some(later)), read);
+        assert_eq!(read.mark(None), unread);
     }
 }

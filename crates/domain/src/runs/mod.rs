@@ -1,49 +1,80 @@
-//! Runs of scripts on the platform.
+//! Runs of job scripts on the platform: the queue, leases and how runs end.
+
+mod lease;
+mod turns;
 
 use serde_json::{Map, Value};
-use time::Duration;
+use time::{Duration, OffsetDateTime};
 
-use crate::ids::{ExecutionId, FileId};
+use crate::ids::{ApiKeyId, ExecutionId, FileId, JobId, UserId};
 
-/// How long a worker's claim of a run holds unless it is renewed. A run whose worker died is
-/// found this long after its last sign of life.
+pub use lease::{Lease, LostWorker, after_lost_worker};
+pub use turns::{WaitingRun, next_runs};
+
+/// Duration of a worker's lease on a run. The run of a dead worker is found this long after the
+/// worker last renewed it.
 pub const RUN_LEASE: Duration = Duration::seconds(20);
 
-/// How often a worker renews its claims.
+/// Interval at which a worker renews its leases.
 pub const RUN_HEARTBEAT: Duration = Duration::seconds(5);
 
-/// How many workers a run may lose: with the last of them it has failed.
+/// Number of lost workers at which a run fails.
 pub const MAX_LOST_WORKERS: u32 = 2;
 
-/// The most bytes of a run's parameters as JSON: they become one environment variable, whose size
-/// the operating system limits.
+/// Largest size of a run's parameters as JSON, in bytes. They become one environment variable,
+/// whose size the operating system limits.
 pub const MAX_PARAMETER_BYTES: usize = 65_536;
 
 /// The error message of a run whose workers died.
 pub const WORKER_LOST: &str = "the worker that ran it was lost, and so was the one that tried \
                                again; nothing is known of how far the script came";
 
-/// How many lines of standard error an error message keeps, and how many characters.
+/// Number of lines of standard error that an error message keeps.
 const MESSAGE_LINES: usize = 20;
+
+/// Number of characters of standard error that an error message keeps.
 const MESSAGE_CHARACTERS: usize = 4_000;
 
-/// What is known of a run on the platform, beside what is known of every execution.
+/// A run to be queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlatformRun {
-    /// The version of the job's script that runs.
+pub struct NewRun {
+    /// Id of its execution.
+    pub id: ExecutionId,
+    /// The job.
+    pub job: JobId,
+    /// Version of the job's script.
     pub script_version: u32,
-    /// The file that it is about.
+    /// The file that the run is about.
     pub trigger_file: Option<FileId>,
-    /// What the script is told, defaults included.
+    /// Parameters of the script, with defaults.
     pub parameters: Map<String, Value>,
     /// The execution whose end triggered it.
     pub source: Option<ExecutionId>,
-    /// What the script exited with, once it has.
+    /// The user in whose name it runs, and who is notified if it fails.
+    pub started_by: UserId,
+    /// The API key that requested it, if any.
+    pub api_key: Option<ApiKeyId>,
+    /// When it was requested. The oldest runs start first.
+    pub queued_at: OffsetDateTime,
+}
+
+/// Details of an execution that runs on the platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlatformRun {
+    /// Version of the job's script.
+    pub script_version: u32,
+    /// The file that the run is about.
+    pub trigger_file: Option<FileId>,
+    /// Parameters of the script, with defaults.
+    pub parameters: Map<String, Value>,
+    /// The execution whose end triggered it.
+    pub source: Option<ExecutionId>,
+    /// Exit code of the script, once it has ended.
     pub exit_code: Option<i32>,
 }
 
 impl PlatformRun {
-    /// A run of that version, of no file and without parameters.
+    /// A run of that version, without a file and parameters.
     #[must_use]
     pub fn of_version(script_version: u32) -> Self {
         Self {
@@ -56,18 +87,18 @@ impl PlatformRun {
     }
 }
 
-/// How a run ended, as its worker found it.
+/// The end of a run, as its worker reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunEnd {
-    /// What the script exited with; `None` when it never ran or was killed.
+    /// Exit code of the script; `None` if it never ran or was killed.
     pub exit_code: Option<i32>,
-    /// Why it failed; `None` when it completed.
+    /// Why the run failed; `None` if it completed.
     pub error: Option<String>,
 }
 
 impl RunEnd {
-    /// The end of a script that exited by itself: 0 is completed, anything else failed, with the
-    /// last lines of what it wrote to standard error.
+    /// The end of a script that exited by itself. Exit code 0 means completed, any other one
+    /// failed, with the last lines of standard error as the message.
     #[must_use]
     pub fn exited(code: i32, stderr: &str) -> Self {
         let error = (code != 0).then(|| {
@@ -93,7 +124,7 @@ impl RunEnd {
         }
     }
 
-    /// The end of a run that took too long.
+    /// The end of a run that exceeded its time limit.
     #[must_use]
     pub fn timed_out(seconds: u64) -> Self {
         Self::failed(if seconds.is_multiple_of(60) {
@@ -104,10 +135,10 @@ impl RunEnd {
     }
 }
 
-/// What the error message of every run begins with that took too long.
+/// Beginning of the error message of a run that exceeded its time limit.
 pub const TIMED_OUT_AFTER: &str = "timed out: it ran for more than ";
 
-/// The last lines of a text that a person reads to learn what went wrong.
+/// The last lines of a script's output, for an error message.
 #[must_use]
 pub fn last_lines(text: &str) -> String {
     let text = text.trim_end().replace('\0', "\u{fffd}");

@@ -1,30 +1,30 @@
-//! What happened that jobs may be triggered by.
+//! Events: occurrences that triggers may wait for.
 
 use time::OffsetDateTime;
 
 use crate::ids::{EventId, ExecutionId, FileId, OrganizationId};
 
-/// Something that happened. It is recorded together with what it tells, and waits until somebody
-/// acts on it.
+/// An event in the outbox. It is recorded in the transaction of its cause and waits there until a
+/// worker has acted on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Its id.
     pub id: EventId,
-    /// Whose it is.
+    /// The organization.
     pub organization: OrganizationId,
-    /// What happened.
+    /// Its kind and subject.
     pub kind: EventKind,
     /// When it happened.
     pub created_at: OffsetDateTime,
 }
 
-/// What happened.
+/// Kind and subject of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// The bytes of a file were confirmed, by whatever way it was uploaded.
+    /// The bytes of a file were confirmed, however it was uploaded.
     FileUploaded(FileId),
-    /// An execution ended: as completed, failed or cancelled. Not recorded of executions that data
-    /// writes create for themselves.
+    /// An execution completed, failed or was cancelled, and
+    /// [a trigger waits for that](super::Trigger::awaits_end_of).
     JobCompleted(ExecutionId),
 }
 
@@ -38,7 +38,7 @@ impl EventKind {
         }
     }
 
-    /// The file, where it is about one.
+    /// The file, if it is about one.
     #[must_use]
     pub const fn file(self) -> Option<FileId> {
         match self {
@@ -47,7 +47,7 @@ impl EventKind {
         }
     }
 
-    /// The execution, where it is about one.
+    /// The execution, if it is about one.
     #[must_use]
     pub const fn execution(self) -> Option<ExecutionId> {
         match self {

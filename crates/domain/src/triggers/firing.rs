@@ -1,41 +1,46 @@
-//! Which runs follow from what happened.
+//! Firing: the runs that follow from an event or from a tick of a schedule.
 
 use serde_json::{Map, Value};
+use time::OffsetDateTime;
 
 use super::{
     MAX_CHAIN, Trigger,
     conditions::{Conditions, FileFacts},
+    event::Event,
 };
 use crate::{
+    executions::Execution,
+    files::File,
     ids::{ExecutionId, FileId, InstrumentId, JobId, UserId},
     jobs::{ParameterDefinition, with_defaults},
+    runs::NewRun,
 };
 
-/// A job that may run: active, with a script and a trigger.
-#[derive(Clone, Debug)]
+/// A job that a trigger can start: active, with a script and a trigger.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// The job.
     pub job: JobId,
-    /// The version of its script that runs.
+    /// Current version of its script.
     pub script_version: u32,
-    /// What its runs are asked for; nobody can be asked now.
+    /// Parameters of its runs. Only defaults are filled in: there is no user to ask.
     pub parameters: Vec<ParameterDefinition>,
     /// Its trigger.
     pub trigger: Trigger,
 }
 
-/// Something that happened.
+/// An event's subject, as conditions see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Occurrence {
     /// The bytes of a file were confirmed.
     File {
         /// The file.
         id: FileId,
-        /// What conditions look at.
+        /// Facts that conditions compare.
         facts: FileFacts,
-        /// The instrument that it is of.
+        /// The file's instrument.
         instrument: Option<InstrumentId>,
-        /// The execution that made it.
+        /// The execution that made the file.
         made_by: Option<ExecutionId>,
     },
     /// An execution ended.
@@ -44,67 +49,170 @@ pub enum Occurrence {
         id: ExecutionId,
         /// Its job.
         job: JobId,
-        /// How.
-        status: String,
-        /// The files that it made.
+        /// Its final status.
+        status: &'static str,
+        /// The files that it made, in the order in which they were uploaded.
         outputs: Vec<FileId>,
     },
-    /// The schedule of the candidate itself has come to a tick.
-    Tick,
 }
 
-/// A run that follows from what happened.
+impl Occurrence {
+    /// The upload of a file; `None` unless its bytes are confirmed.
+    #[must_use]
+    pub fn upload(file: &File) -> Option<Self> {
+        file.state.uploaded_at()?;
+        Some(Self::File {
+            id: file.id,
+            facts: FileFacts {
+                path: file.path.clone(),
+                source: file.source_type,
+                size_kilobytes: file.size_kilobytes()?,
+            },
+            instrument: file.attribution.instrument(),
+            made_by: file.attribution.execution(),
+        })
+    }
+
+    /// The end of an execution. `outputs` are its confirmed files in any order, each with the time
+    /// of its upload.
+    #[must_use]
+    pub fn end(execution: &Execution, mut outputs: Vec<(OffsetDateTime, FileId)>) -> Self {
+        outputs.sort_unstable();
+        Self::Ended {
+            id: execution.id,
+            job: execution.job_id,
+            status: execution.state.as_str(),
+            outputs: outputs.into_iter().map(|(_, id)| id).collect(),
+        }
+    }
+
+    /// The execution from which it follows.
+    #[must_use]
+    pub const fn source(&self) -> Option<ExecutionId> {
+        match self {
+            Self::File { made_by, .. } => *made_by,
+            Self::Ended { id, .. } => Some(*id),
+        }
+    }
+}
+
+/// An event with the facts that decide which runs follow from it.
+#[derive(Clone, Copy, Debug)]
+pub struct TriggerEvent<'a> {
+    /// The event.
+    pub event: &'a Event,
+    /// Its subject.
+    pub occurrence: &'a Occurrence,
+    /// Jobs of the organization whose triggers may wait for it.
+    pub candidates: &'a [Candidate],
+    /// Jobs of the platform's runs from which it followed, nearest first, at most [`MAX_CHAIN`].
+    pub chain: &'a [JobId],
+}
+
+impl<'a> TriggerEvent<'a> {
+    /// The response of each candidate.
+    pub fn responses(self) -> impl Iterator<Item = (&'a Candidate, Response)> {
+        let respond = move |candidate: &'a Candidate| {
+            (candidate, candidate.respond(self.occurrence, self.chain))
+        };
+        self.candidates.iter().map(respond)
+    }
+}
+
+/// A run that a trigger starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Firing {
-    /// Whose script runs.
+    /// The job.
     pub job: JobId,
-    /// Which version of it.
+    /// Version of its script.
     pub script_version: u32,
-    /// What the script is told.
+    /// Parameters of the script.
     pub parameters: Map<String, Value>,
-    /// The file that it is about.
+    /// The file that the run is about.
     pub file: Option<FileId>,
-    /// The execution that it follows from.
+    /// The execution from which it follows.
     pub source: Option<ExecutionId>,
-    /// In whose name it runs.
+    /// The user in whose name it runs.
     pub started_by: UserId,
 }
 
-/// What a candidate does about something that happened.
+impl Firing {
+    /// The run to queue, with a new id.
+    #[must_use]
+    pub fn into_run(self, id: ExecutionId, now: OffsetDateTime) -> NewRun {
+        NewRun {
+            id,
+            job: self.job,
+            script_version: self.script_version,
+            trigger_file: self.file,
+            parameters: self.parameters,
+            source: self.source,
+            started_by: self.started_by,
+            api_key: None,
+            queued_at: now,
+        }
+    }
+}
+
+/// Response of a candidate to an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// It runs that often; not at all where it does not concern it.
+    /// These runs start; none if the candidate does not wait for the event.
     Runs(Vec<Firing>),
-    /// It concerns it, but it caused it itself, or too many runs have followed from one another.
+    /// No run starts although the candidate waits for the event: it caused the event itself, or
+    /// the chain of triggered runs is too long.
     Loop,
 }
 
+/// A tick of a candidate's schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tick {
+    /// The run that starts; `None` if the trigger is no schedule that can be read.
+    pub firing: Option<Firing>,
+    /// The next tick.
+    pub next_at: Option<OffsetDateTime>,
+}
+
 impl Candidate {
-    /// What the candidate does. `chain` holds the jobs of the platform's runs from which it
-    /// followed, the nearest first: a job never follows from itself, however far back, so that
-    /// triggers cannot keep each other going.
+    /// Responds to an event. `chain` holds the jobs of the platform's runs from which the event
+    /// followed, nearest first. A job never follows from itself, however many runs are between, so
+    /// that triggers cannot keep each other running.
     #[must_use]
     pub fn respond(&self, occurrence: &Occurrence, chain: &[JobId]) -> Response {
-        let Some((files, source)) = self.files(occurrence) else {
+        let Some(files) = self.files(occurrence) else {
             return Response::Runs(Vec::new());
         };
         if chain.contains(&self.job) || chain.len() >= MAX_CHAIN {
             return Response::Loop;
         }
-        let firings = files.into_iter().map(|file| Firing {
+        let fire = |file| self.fire(file, occurrence.source());
+        Response::Runs(files.into_iter().map(fire).collect())
+    }
+
+    /// Fires the schedule, which has come to a tick. Ticks that passed before `now` are this one:
+    /// the next tick is the first after `now`.
+    #[must_use]
+    pub fn tick(&self, now: OffsetDateTime) -> Tick {
+        let is_schedule = matches!(self.trigger.parsed(), Ok(Conditions::Schedule(_)));
+        Tick {
+            firing: is_schedule.then(|| self.fire(None, None)),
+            next_at: self.trigger.next_after(now),
+        }
+    }
+
+    fn fire(&self, file: Option<FileId>, source: Option<ExecutionId>) -> Firing {
+        Firing {
             job: self.job,
             script_version: self.script_version,
             parameters: with_defaults(&self.parameters, Map::new()),
             file,
             source,
             started_by: self.trigger.set_by,
-        });
-        Response::Runs(firings.collect())
+        }
     }
 
-    /// One entry for each run, and from which execution they follow; `None` where the trigger
-    /// does not wait for this.
-    fn files(&self, occurrence: &Occurrence) -> Option<(Vec<Option<FileId>>, Option<ExecutionId>)> {
+    /// The file of each run; `None` if the trigger does not wait for this.
+    fn files(&self, occurrence: &Occurrence) -> Option<Vec<Option<FileId>>> {
         match (self.trigger.parsed().ok()?, occurrence) {
             (
                 Conditions::FileUploaded(conditions),
@@ -112,32 +220,32 @@ impl Candidate {
                     id,
                     facts,
                     instrument,
-                    made_by,
+                    ..
                 },
             ) => {
                 let wanted = self.trigger.instrument;
-                let concerns = wanted.is_none_or(|wanted| *instrument == Some(wanted))
+                let matches = wanted.is_none_or(|wanted| *instrument == Some(wanted))
                     && conditions.matches(facts);
-                concerns.then(|| (vec![Some(*id)], *made_by))
+                matches.then(|| vec![Some(*id)])
             }
             (
                 Conditions::JobCompleted(conditions),
                 Occurrence::Ended {
-                    id,
                     job,
                     status,
                     outputs,
+                    ..
                 },
             ) => {
-                let files = if outputs.is_empty() {
-                    vec![None]
-                } else {
-                    outputs.iter().copied().map(Some).collect()
-                };
-                let concerns = conditions.source == *job && conditions.matches(status);
-                concerns.then_some((files, Some(*id)))
+                let matches = conditions.source == *job && conditions.matches(status);
+                matches.then(|| {
+                    if outputs.is_empty() {
+                        vec![None]
+                    } else {
+                        outputs.iter().copied().map(Some).collect()
+                    }
+                })
             }
-            (Conditions::Schedule(_), Occurrence::Tick) => Some((vec![None], None)),
             _ => None,
         }
     }
@@ -146,16 +254,22 @@ impl Candidate {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use time::OffsetDateTime;
+    use time::{Duration, macros::datetime};
     use uuid::Uuid;
 
     use super::*;
     use crate::{
-        files::{FilePath, SourceType},
+        executions::FinalStatus,
+        files::{
+            Attribution, ContentType, Crc32c, FilePath, FileState, ObjectKey, SourceType,
+            StoredBytes,
+        },
         ids::TriggerId,
         jobs::Widget,
-        triggers::Category,
+        triggers::{Category, event::EventKind},
     };
+
+    const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
 
     fn id<T: From<Uuid>>(number: u128) -> T {
         Uuid::from_u128(number).into()
@@ -207,7 +321,7 @@ mod tests {
         Occurrence::Ended {
             id: id(11),
             job: id(12),
-            status: "completed".to_owned(),
+            status: "completed",
             outputs,
         }
     }
@@ -271,8 +385,132 @@ mod tests {
                 assert_eq!(runs(candidate.respond(&occurrence, &[id(1)])), []);
             }
         }
-        assert_eq!(runs(other.respond(&Occurrence::Tick, &[])), []);
-        assert_eq!(runs(schedule.respond(&Occurrence::Tick, &[])).len(), 1);
+        for candidate in [&other, &files] {
+            let tick = candidate.tick(OffsetDateTime::UNIX_EPOCH);
+            assert_eq!((tick.firing, tick.next_at), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_tick_is_one_run_and_moves_on_to_the_next_tick_after_now() {
+        let schedule = candidate(Category::Schedule, &json!({"cron": "0 9 * * *"}));
+        let late = datetime!(2026-01-11 12:00 UTC);
+        let expected = Firing {
+            job: id(1),
+            script_version: 4,
+            parameters: json!({"a": 1}).as_object().unwrap().clone(),
+            file: None,
+            source: None,
+            started_by: id(3),
+        };
+        let tick = Tick {
+            firing: Some(expected),
+            next_at: Some(datetime!(2026-01-12 09:00 UTC)),
+        };
+        assert_eq!(schedule.tick(late), tick);
+    }
+
+    #[test]
+    fn outputs_are_in_the_order_of_their_upload() {
+        let execution = Execution::start(id(11), id(12), "source".to_owned(), None, NOW);
+        let execution = execution.close(FinalStatus::Failed, NOW).unwrap();
+        let outputs = vec![
+            (NOW + Duration::seconds(2), id(30)),
+            (NOW, id(32)),
+            (NOW, id(31)),
+        ];
+        let expected = Occurrence::Ended {
+            id: id(11),
+            job: id(12),
+            status: "failed",
+            outputs: vec![id(31), id(32), id(30)],
+        };
+        assert_eq!(Occurrence::end(&execution, outputs), expected);
+        assert_eq!(expected.source(), Some(id(11)));
+    }
+
+    #[test]
+    fn a_file_is_an_upload_once_its_bytes_are_confirmed() {
+        let object = ObjectKey::new(Uuid::from_u128(1));
+        let attribution = Attribution::new(Some(id(20)), Some(id(11))).unwrap();
+        let awaiting = File {
+            id: id(10),
+            path: FilePath::parse("plate.csv").unwrap(),
+            content_type: ContentType::substitute(None),
+            source_type: SourceType::JobArtifact,
+            attribution,
+            state: FileState::AwaitingBytes {
+                object,
+                expires_at: NOW,
+                received: None,
+            },
+            file_created_at: None,
+            created_at: NOW,
+        };
+        assert_eq!(Occurrence::upload(&awaiting), None);
+        let confirmed = File {
+            state: FileState::Confirmed {
+                object,
+                bytes: StoredBytes {
+                    size: 2_048,
+                    crc32c: Crc32c::new(1),
+                },
+                uploaded_at: NOW,
+            },
+            ..awaiting
+        };
+        let expected = Occurrence::File {
+            id: id(10),
+            facts: FileFacts {
+                path: FilePath::parse("plate.csv").unwrap(),
+                source: SourceType::JobArtifact,
+                size_kilobytes: confirmed.size_kilobytes().unwrap(),
+            },
+            instrument: Some(id(20)),
+            made_by: Some(id(11)),
+        };
+        assert_eq!(expected.source(), Some(id(11)));
+        assert_eq!(Occurrence::upload(&confirmed), Some(expected));
+    }
+
+    #[test]
+    fn every_candidate_responds_to_an_event() {
+        let candidates = [
+            candidate(Category::FileUploaded, &json!({})),
+            candidate(Category::FileUploaded, &json!({"min_size_kb": 2})),
+        ];
+        let event = Event {
+            id: id(40),
+            organization: id(41),
+            kind: EventKind::FileUploaded(id(10)),
+            created_at: NOW,
+        };
+        let event = TriggerEvent {
+            event: &event,
+            occurrence: &file(None),
+            candidates: &candidates,
+            chain: &[],
+        };
+        let responses: Vec<usize> = event.responses().map(|(_, it)| runs(it).len()).collect();
+        assert_eq!(responses, [1, 0]);
+    }
+
+    #[test]
+    fn a_firing_becomes_a_run_that_no_key_asked_for() {
+        let firing = runs(candidate(Category::FileUploaded, &json!({})).respond(&file(None), &[]));
+        let run = firing.into_iter().next().unwrap().into_run(id(50), NOW);
+        let expected = NewRun {
+            id: id(50),
+            job: id(1),
+            script_version: 4,
+            trigger_file: Some(id(10)),
+            parameters: json!({"a": 1}).as_object().unwrap().clone(),
+            source: None,
+            started_by: id(3),
+            api_key: None,
+            queued_at: NOW,
+        };
+        assert_eq!(run, expected);
     }
 
     #[test]

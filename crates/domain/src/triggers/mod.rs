@@ -1,4 +1,4 @@
-//! Triggers: what starts a job without anybody asking.
+//! Triggers: they start jobs after uploads, after other jobs, and by schedule.
 
 mod conditions;
 pub mod event;
@@ -14,21 +14,21 @@ use crate::ids::{InstrumentId, JobId, TriggerId, UserId};
 pub use conditions::{
     Conditions, EndStatus, FileConditions, FileFacts, InvalidConditions, JobConditions,
 };
-pub use firing::{Candidate, Firing, Occurrence, Response};
+pub use firing::{Candidate, Firing, Occurrence, Response, Tick, TriggerEvent};
 pub use glob::{MAX_PATTERN_LENGTH, NamePattern};
 pub use schedule::{InvalidSchedule, Schedule};
 
-/// How many triggered runs may follow from one another: then the chain ends.
+/// Longest chain of triggered runs that follow from one another.
 pub const MAX_CHAIN: usize = 32;
 
-/// What a trigger waits for.
+/// Kind of trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
-    /// A file whose bytes were confirmed.
+    /// Fires when the bytes of a file are confirmed.
     FileUploaded,
-    /// An execution of another job that ended.
+    /// Fires when an execution of another job ends.
     JobCompleted,
-    /// A time.
+    /// Fires at times.
     Schedule,
 }
 
@@ -58,20 +58,20 @@ impl Category {
     }
 }
 
-/// What starts a job without anybody asking.
+/// A job's trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
-    /// Its id, the same as long as the job has a trigger.
+    /// Its id, which stays the same for as long as the job has a trigger.
     pub id: TriggerId,
-    /// What it waits for.
+    /// Its kind.
     pub category: Category,
-    /// Only files of this instrument.
+    /// Restricts it to files of this instrument.
     pub instrument: Option<InstrumentId>,
     /// Its conditions as they were given; [`Conditions::parse`] reads them.
     pub conditions: Map<String, Value>,
-    /// Who set it: its runs are in this user's name.
+    /// The user who set it. Its runs are in this user's name.
     pub set_by: UserId,
-    /// Since when it waits: a schedule's first tick is after this.
+    /// When it was set. The first tick of a schedule is after this.
     pub armed_at: OffsetDateTime,
 }
 
@@ -84,7 +84,7 @@ impl Trigger {
         Conditions::parse(self.category, &self.conditions)
     }
 
-    /// The job whose executions it waits for, where it waits for such.
+    /// The job for whose executions it waits, if it waits for any.
     #[must_use]
     pub fn source_job(&self) -> Option<JobId> {
         match self.parsed() {
@@ -93,7 +93,21 @@ impl Trigger {
         }
     }
 
-    /// When it fires first after that time, where that is a matter of time.
+    /// Whether it waits for executions of that job. The end of an execution is recorded in the
+    /// outbox exactly if a trigger of the organization does.
+    #[must_use]
+    pub fn awaits_end_of(&self, job: JobId) -> bool {
+        self.source_job() == Some(job)
+    }
+
+    /// Whether it is a trigger that has to be armed: other than the job's trigger before, if it had
+    /// one. The first tick of a schedule that is not armed again stays as it is.
+    #[must_use]
+    pub fn is_armed_again(&self, before: Option<&Self>) -> bool {
+        before != Some(self)
+    }
+
+    /// The first tick after that time; `None` unless it is a schedule.
     #[must_use]
     pub fn next_after(&self, now: OffsetDateTime) -> Option<OffsetDateTime> {
         match self.parsed() {
@@ -103,87 +117,86 @@ impl Trigger {
     }
 }
 
-/// What is asked of a job's trigger; what is left out stays.
+/// A change of a job's trigger. Fields that are `None` stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TriggerChange {
-    /// True sets it as this change says and no other way; false takes it away.
+    /// True replaces the trigger by this change; false removes it.
     pub enabled: Option<bool>,
-    /// What it waits for.
+    /// Its kind.
     pub category: Option<Category>,
-    /// Only files of this instrument.
+    /// Restricts it to files of this instrument.
     pub instrument: Option<InstrumentId>,
     /// Its conditions.
     pub conditions: Option<Map<String, Value>>,
 }
 
-/// Why a trigger cannot be set so.
+/// Why a trigger cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTrigger {
-    /// There is none that could be changed.
+    /// The job has no trigger to change.
     #[error("this job has no trigger: set trigger_enabled to true to give it one")]
     None,
-    /// It is to be set, but not to what.
+    /// The category is missing.
     #[error("trigger_enabled needs a trigger_category")]
     NoCategory,
-    /// Files alone are of an instrument.
+    /// An instrument is given for a trigger that does not wait for files.
     #[error("only a trigger of the category file_uploaded has a trigger_instrument_id")]
     Instrument,
-    /// Its conditions cannot be.
+    /// Its conditions are invalid.
     #[error(transparent)]
     Conditions(#[from] InvalidConditions),
-    /// A job would start itself for ever.
+    /// The job would start itself forever.
     #[error("trigger_conditions: a job cannot be its own source_job_id")]
     OwnSource,
 }
 
 impl TriggerChange {
-    /// Whether it asks for nothing.
+    /// Whether it changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The trigger as it is after the change, which is that user's at that time; `id` is for one
-    /// that is new. Given without `enabled`, the parts of the standing trigger that the change
-    /// names are replaced; with another category, its conditions and instrument are those of the
-    /// change alone.
+    /// Applies the change, made by that user at that time, to the job's current trigger. `id` is
+    /// used if the job has none. Without `enabled`, the named fields alone are replaced; a change
+    /// of the category replaces conditions and instrument as well.
     ///
     /// # Errors
     /// [`InvalidTrigger`].
     pub fn apply(
         &self,
         job: JobId,
-        standing: Option<&Trigger>,
+        current: Option<&Trigger>,
         id: TriggerId,
         set_by: UserId,
         now: OffsetDateTime,
     ) -> Result<Option<Trigger>, InvalidTrigger> {
         if self.is_empty() {
-            return Ok(standing.cloned());
+            return Ok(current.cloned());
         }
-        let kept = match (self.enabled, standing) {
+        let base = match (self.enabled, current) {
             (Some(false), _) => return Ok(None),
             (Some(true), _) => None,
             (None, None) => return Err(InvalidTrigger::None),
-            (None, Some(standing)) => Some(standing),
+            (None, Some(current)) => Some(current),
         };
-        let category = self.category.or(kept.map(|kept| kept.category));
+        let category = self.category.or(base.map(|base| base.category));
         let category = category.ok_or(InvalidTrigger::NoCategory)?;
-        let kept = kept.filter(|kept| kept.category == category);
-        let conditions = match (&self.conditions, kept) {
+        let base = base.filter(|base| base.category == category);
+        let conditions = match (&self.conditions, base) {
             (Some(conditions), _) => {
                 let given = conditions.iter().filter(|(_, value)| !value.is_null());
                 given
                     .map(|(name, value)| (name.clone(), value.clone()))
                     .collect()
             }
-            (None, Some(kept)) => kept.conditions.clone(),
+            (None, Some(base)) => base.conditions.clone(),
             (None, None) => Map::new(),
         };
         let trigger = Trigger {
-            id: standing.map_or(id, |standing| standing.id),
+            id: current.map_or(id, |current| current.id),
             category,
-            instrument: self.instrument.or(kept.and_then(|kept| kept.instrument)),
+            instrument: self.instrument.or(base.and_then(|base| base.instrument)),
             conditions,
             set_by,
             armed_at: now,
@@ -191,7 +204,7 @@ impl TriggerChange {
         if trigger.instrument.is_some() && category != Category::FileUploaded {
             return Err(InvalidTrigger::Instrument);
         }
-        // With its nulls, so that an unknown name is told whatever its value.
+        // With the nulls, so that an unknown name is reported even if its value is null.
         Conditions::parse(
             category,
             self.conditions.as_ref().unwrap_or(&trigger.conditions),
@@ -222,15 +235,15 @@ mod tests {
 
     fn apply(
         change: &TriggerChange,
-        standing: Option<&Trigger>,
+        current: Option<&Trigger>,
     ) -> Result<Option<Trigger>, InvalidTrigger> {
         let job = JobId::new(Uuid::from_u128(1));
         let id = TriggerId::new(Uuid::from_u128(2));
         let later = NOW + Duration::hours(1);
-        change.apply(job, standing, id, UserId::new(Uuid::from_u128(3)), later)
+        change.apply(job, current, id, UserId::new(Uuid::from_u128(3)), later)
     }
 
-    fn standing() -> Trigger {
+    fn current() -> Trigger {
         Trigger {
             id: TriggerId::new(Uuid::from_u128(7)),
             category: Category::FileUploaded,
@@ -245,18 +258,18 @@ mod tests {
     fn nothing_asked_is_nothing_changed() {
         let change = TriggerChange::default();
         assert_eq!(apply(&change, None), Ok(None));
-        assert_eq!(apply(&change, Some(&standing())), Ok(Some(standing())));
+        assert_eq!(apply(&change, Some(&current())), Ok(Some(current())));
     }
 
     #[test]
-    fn a_trigger_that_is_set_keeps_nothing_of_the_standing_one_but_its_id() {
+    fn a_trigger_that_is_set_keeps_nothing_of_the_one_before_but_its_id() {
         let change = TriggerChange {
             enabled: Some(true),
             category: Some(Category::FileUploaded),
             ..TriggerChange::default()
         };
-        let set = apply(&change, Some(&standing())).unwrap().unwrap();
-        assert_eq!(set.id, standing().id);
+        let set = apply(&change, Some(&current())).unwrap().unwrap();
+        assert_eq!(set.id, current().id);
         assert_eq!((set.instrument, set.conditions), (None, Map::new()));
         assert_eq!(set.set_by, UserId::new(Uuid::from_u128(3)));
         assert_eq!(set.armed_at, NOW + Duration::hours(1));
@@ -268,8 +281,8 @@ mod tests {
             conditions: Some(map(json!({"max_size_kb": 5, "source_type": null}))),
             ..TriggerChange::default()
         };
-        let set = apply(&change, Some(&standing())).unwrap().unwrap();
-        assert_eq!(set.instrument, standing().instrument);
+        let set = apply(&change, Some(&current())).unwrap().unwrap();
+        assert_eq!(set.instrument, current().instrument);
         assert_eq!(set.conditions, map(json!({"max_size_kb": 5})));
         assert_eq!(apply(&change, None), Err(InvalidTrigger::None));
         let other = TriggerChange {
@@ -277,7 +290,7 @@ mod tests {
             conditions: Some(map(json!({"cron": "0 9 * * *"}))),
             ..TriggerChange::default()
         };
-        let set = apply(&other, Some(&standing())).unwrap().unwrap();
+        let set = apply(&other, Some(&current())).unwrap().unwrap();
         assert_eq!((set.instrument, set.category), (None, Category::Schedule));
         let next = set.next_after(set.armed_at);
         assert_eq!(next, Some(datetime!(2026-03-02 09:00 UTC)));
@@ -288,7 +301,7 @@ mod tests {
         let schedule = TriggerChange {
             enabled: Some(true),
             category: Some(Category::Schedule),
-            instrument: standing().instrument,
+            instrument: current().instrument,
             conditions: Some(map(json!({"cron": "0 9 * * *"}))),
         };
         assert_eq!(apply(&schedule, None), Err(InvalidTrigger::Instrument));
@@ -313,13 +326,44 @@ mod tests {
     }
 
     #[test]
+    fn a_trigger_awaits_the_ends_of_its_source_job_alone() {
+        let source = JobId::new(Uuid::from_u128(11));
+        let waiting = Trigger {
+            category: Category::JobCompleted,
+            instrument: None,
+            conditions: map(json!({"source_job_id": source})),
+            ..current()
+        };
+        assert!(waiting.awaits_end_of(source));
+        assert!(!waiting.awaits_end_of(JobId::new(Uuid::from_u128(12))));
+        assert!(!current().awaits_end_of(source));
+    }
+
+    #[test]
+    fn any_difference_arms_a_trigger_again() {
+        assert!(!current().is_armed_again(Some(&current())));
+        assert!(current().is_armed_again(None));
+        let later = Trigger {
+            armed_at: NOW + Duration::hours(1),
+            ..current()
+        };
+        let other = Trigger {
+            conditions: Map::new(),
+            ..current()
+        };
+        for trigger in [later, other] {
+            assert!(trigger.is_armed_again(Some(&current())));
+        }
+    }
+
+    #[test]
     fn a_disabled_trigger_is_gone() {
         let change = TriggerChange {
             enabled: Some(false),
             category: Some(Category::Schedule),
             ..TriggerChange::default()
         };
-        assert_eq!(apply(&change, Some(&standing())), Ok(None));
+        assert_eq!(apply(&change, Some(&current())), Ok(None));
         assert_eq!(apply(&change, None), Ok(None));
     }
 

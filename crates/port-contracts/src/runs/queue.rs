@@ -6,14 +6,15 @@ use futures::future::join_all;
 use labdata_domain::{
     executions::{CloseError, Execution, ExecutionState, FinalStatus, Origin},
     ids::{ExecutionId, FileId, JobId, OrganizationId, UserId},
-    runs::PlatformRun,
+    runs::{NewRun, PlatformRun},
 };
 use labdata_ports::{
     data::{DataStore, WriteError},
     executions::{CloseExecutionError, ExecutionRepository},
+    jobs::JobRepository,
     keys::ApiKeyRepository,
-    runs::{ClaimedRun, NewRun, RunNews, RunQueue},
-    triggers::events::EventOutbox,
+    runs::{ClaimedRun, RunNews, RunQueue},
+    triggers::TriggerStore,
 };
 use serde_json::json;
 use time::{Duration, OffsetDateTime};
@@ -59,7 +60,8 @@ pub trait Runs:
     + Subject<dyn RunQueue>
     + Subject<dyn ExecutionRepository>
     + Subject<dyn ApiKeyRepository>
-    + Subject<dyn EventOutbox>
+    + Subject<dyn TriggerStore>
+    + Subject<dyn JobRepository>
 {
     /// The queue.
     fn queue(&self) -> std::sync::Arc<dyn RunQueue> {
@@ -77,7 +79,8 @@ impl<H> Runs for H where
         + Subject<dyn RunQueue>
         + Subject<dyn ExecutionRepository>
         + Subject<dyn ApiKeyRepository>
-        + Subject<dyn EventOutbox>
+        + Subject<dyn TriggerStore>
+        + Subject<dyn JobRepository>
 {
 }
 

@@ -4,15 +4,17 @@ use futures::future::join_all;
 use labdata_domain::{
     executions::{CancelError, Execution, ExecutionState, FinalStatus},
     ids::{ExecutionId, OrganizationId},
+    jobs::Job,
     keys::ApiKey,
     runs::{RunEnd, WORKER_LOST},
-    triggers::event::{Event, EventKind},
+    triggers::{Category, event::EventKind},
 };
 use labdata_ports::{
+    jobs::JobRepository,
     keys::ApiKeyRepository,
     runs::{CancelExecutionError, RunClaim},
-    triggers::events::EventOutbox,
 };
+use serde_json::json;
 
 use crate::{
     Subject,
@@ -20,6 +22,7 @@ use crate::{
     fixtures::Executions,
     given::{self, at},
     runs::queue::{LEASE, Runs, claim, claimed, queued},
+    triggers::events::recorded_events,
 };
 
 /// Makes one test of each clause of [`crate::runs::queue_ends`].
@@ -41,6 +44,7 @@ macro_rules! run_queue_ends_contract {
             racing_sweepers_take_each_run_once,
             keys_die_with_the_hold_on_the_run,
             every_end_is_told_of_once,
+            an_end_that_no_trigger_waits_for_is_no_event,
         }
     };
 }
@@ -366,17 +370,34 @@ pub async fn keys_die_with_the_hold_on_the_run<H: Runs>(harness: &H) {
     assert_eq!(revoked(harness, &others).await, None);
 }
 
-/// Takes the pending events.
-async fn told<H: Subject<dyn EventOutbox>>(harness: &H) -> Vec<(OrganizationId, EventKind)> {
-    let outbox = Subject::<dyn EventOutbox>::subject(harness);
-    let events: Vec<Event> = outbox.take(100).await.unwrap();
-    let told = events.into_iter();
-    told.map(|event| (event.organization, event.kind)).collect()
+/// Subjects of the recorded events, which are handled.
+async fn told<H: Runs>(harness: &H) -> Vec<(OrganizationId, EventKind)> {
+    let events = recorded_events(harness, 100).await.into_iter();
+    events
+        .map(|event| (event.organization, event.kind))
+        .collect()
 }
 
-/// Every end of a run or off-platform execution stores an event; requeueing a run stores none.
+/// Stores a job whose trigger waits for executions of the job that clauses run.
+async fn wait_for_ends<H: Runs>(harness: &H, organization: OrganizationId) {
+    let source = harness.job(organization, "some job").await.id;
+    let user = harness.user(organization, "somebody@example.org").await.id;
+    let conditions = json!({ "source_job_id": source });
+    let waiting = Job {
+        version_number: Some(1),
+        trigger: Some(given::trigger(Category::JobCompleted, conditions, user)),
+        ..given::job("waiting", at(0))
+    };
+    let script = given::script(1, "pass\n", user);
+    let jobs = Subject::<dyn JobRepository>::subject(harness);
+    jobs.add(organization, &waiting, &script).await.unwrap();
+}
+
+/// Every end of a run, and of an execution elsewhere, is one event, recorded at the time of the
+/// end. A run that returns to the queue has not ended.
 pub async fn every_end_is_told_of_once<H: Runs + Executions>(harness: &H) {
     let lab = harness.organization("lab").await.id;
+    wait_for_ends(harness, lab).await;
     let queue = harness.queue();
     let executions = harness.executions();
     let ended = |id: ExecutionId| vec![(lab, EventKind::JobCompleted(id))];
@@ -394,7 +415,9 @@ pub async fn every_end_is_told_of_once<H: Runs + Executions>(harness: &H) {
     for _ in 0..2 {
         queue.finish(run, &completed(), at(5)).await.unwrap();
     }
-    assert_eq!(told(harness).await, ended(run.execution));
+    let event = recorded_events(harness, 100).await.remove(0);
+    let expected = (lab, EventKind::JobCompleted(run.execution), at(5));
+    assert_eq!((event.organization, event.kind, event.created_at), expected);
 
     let waiting = queued(harness, lab, at(0)).await.id;
     for _ in 0..2 {
@@ -412,7 +435,30 @@ pub async fn every_end_is_told_of_once<H: Runs + Executions>(harness: &H) {
     }
     assert_eq!(told(harness).await, ended(elsewhere));
 
+    let cancelled = harness.execution(lab, at(0), None).await.id;
+    queue.cancel(lab, cancelled, at(5)).await.unwrap();
+    assert_eq!(told(harness).await, ended(cancelled));
+
     let overdue = harness.execution(lab, at(0), Some(1)).await.id;
     executions.fail_overdue(at(60), 10).await.unwrap();
     assert_eq!(told(harness).await, ended(overdue));
+}
+
+/// The end of an execution that no trigger of its organization waits for is no event, even if a
+/// trigger is set later or another organization's waits.
+pub async fn an_end_that_no_trigger_waits_for_is_no_event<H: Runs + Executions>(harness: &H) {
+    let (lab, theirs) = harness.two_organizations().await;
+    wait_for_ends(harness, theirs).await;
+    let (queue, executions) = (harness.queue(), harness.executions());
+    let run = claimed(harness, lab, at(0)).await.claim;
+    queue.finish(run, &completed(), at(5)).await.unwrap();
+    let waiting = queued(harness, lab, at(0)).await.id;
+    queue.cancel(lab, waiting, at(5)).await.unwrap();
+    let elsewhere = harness.execution(lab, at(0), None).await.id;
+    let closed = executions.close(lab, elsewhere, FinalStatus::Failed, at(5));
+    closed.await.unwrap();
+    harness.execution(lab, at(0), Some(1)).await;
+    executions.fail_overdue(at(60), 10).await.unwrap();
+    wait_for_ends(harness, lab).await;
+    assert_eq!(told(harness).await, []);
 }

@@ -1,19 +1,24 @@
-//! Contract of [`EventOutbox`] and of the repositories that store events.
+//! Clauses about the recording and handling of events.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Mutex};
 
 use futures::future::join_all;
 use labdata_domain::{
     files::{Crc32c, File, StoredBytes},
-    ids::{EventId, FileId, OrganizationId},
-    triggers::event::{Event, EventKind},
+    ids::{FileId, OrganizationId},
+    runs::NewRun,
+    triggers::{
+        TriggerEvent,
+        event::{Event, EventKind},
+    },
 };
-use labdata_ports::triggers::events::EventOutbox;
+use labdata_ports::triggers::TriggerStore;
 
 use crate::{
     Subject,
     files::{Files, awaiting, confirmed, files, object, reader},
     given::at,
+    runs::queue::{Runs, claim, new_run},
 };
 
 /// Makes one test of each clause of [`crate::triggers::events`].
@@ -40,15 +45,15 @@ const BYTES: StoredBytes = StoredBytes {
 };
 
 /// A harness that can store files and observe events.
-pub trait Events: Files + Subject<dyn EventOutbox> {}
-impl<H: Files + Subject<dyn EventOutbox>> Events for H {}
+pub trait Events: Files + Runs {}
+impl<H: Files + Runs> Events for H {}
 
+/// Handles up to `limit` events and returns them.
 async fn take<H: Events>(harness: &H, limit: u32) -> Vec<Event> {
-    let outbox = Subject::<dyn EventOutbox>::subject(harness);
-    outbox.take(limit).await.unwrap()
+    recorded_events(harness, limit).await
 }
 
-/// Takes the pending events and returns what they report.
+/// What the waiting events tell; they are handled.
 async fn told<H: Events>(harness: &H) -> Vec<(OrganizationId, EventKind, time::OffsetDateTime)> {
     let events = take(harness, 100).await;
     let told = events.into_iter();
@@ -181,7 +186,7 @@ pub async fn the_oldest_events_are_taken_first_up_to_the_limit<H: Events>(harnes
     assert_eq!(take(harness, 2).await, []);
 }
 
-/// Concurrent takers share the events: none is lost, none is taken twice.
+/// Racing calls share the events: none is lost, none is handled twice.
 pub async fn of_racing_takers_one_gets_each_event<H: Events>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
@@ -191,16 +196,48 @@ pub async fn of_racing_takers_one_gets_each_event<H: Events>(harness: &H) {
         files.add(lab, &file, at(20)).await.unwrap();
         stored.insert(file.id);
     }
-    let (mut seen, mut ids): (Vec<FileId>, BTreeSet<EventId>) = Default::default();
+    let job = harness.job(lab, "some job").await.id;
+    let user = harness.user(lab, "somebody@example.org").await.id;
+    let decide = |event: TriggerEvent<'_>| {
+        let run = NewRun {
+            trigger_file: event.event.kind.file(),
+            ..new_run(job, user, at(20))
+        };
+        vec![run]
+    };
+    let triggers = Subject::<dyn TriggerStore>::subject(harness);
+    let mut handled = 0;
     loop {
-        // A taker skips rows locked by another, so a round may leave some.
-        let round = join_all((0..4).map(|_| take(harness, 2))).await.concat();
-        if round.is_empty() {
+        // A call skips what another one is handling, so a round may leave some.
+        let calls = (0..4).map(|_| triggers.act_on_events(2, &decide));
+        let round = join_all(calls).await.into_iter();
+        let count: u32 = round.map(|fired| fired.unwrap().handled).sum();
+        if count == 0 {
             break;
         }
-        seen.extend(round.iter().filter_map(|event| event.kind.file()));
-        ids.extend(round.iter().map(|event| event.id));
+        handled += count;
     }
-    assert_eq!((seen.len(), ids.len()), (12, 12));
-    assert_eq!(seen.into_iter().collect::<BTreeSet<_>>(), stored);
+    let runs = claim(harness, at(30), 100).await;
+    assert_eq!((handled, runs.len()), (12, 12));
+    let files = runs
+        .iter()
+        .filter_map(|run| run.execution.origin.run()?.trigger_file);
+    assert_eq!(files.collect::<BTreeSet<_>>(), stored);
+}
+
+/// Handles up to `limit` events, from which nothing follows, and returns them.
+pub(crate) async fn recorded_events<H>(harness: &H, limit: u32) -> Vec<Event>
+where
+    H: Subject<dyn TriggerStore>,
+{
+    let events = Mutex::new(Vec::new());
+    let record = |event: TriggerEvent<'_>| {
+        events.lock().unwrap().push(*event.event);
+        Vec::new()
+    };
+    let triggers = harness.subject();
+    let fired = triggers.act_on_events(limit, &record).await.unwrap();
+    let events = events.into_inner().unwrap();
+    assert_eq!(usize::try_from(fired.handled).unwrap(), events.len());
+    events
 }

@@ -11,20 +11,18 @@ use labdata_domain::{
     ids::{ExecutionId, FileId, InstrumentId, JobId},
     jobs::Job,
     keys::tenancy::User,
-    runs::{PlatformRun, RunEnd},
-    triggers::{Category, Trigger},
+    runs::{NewRun, PlatformRun, RunEnd},
+    triggers::{Candidate, Category, Response, Trigger, TriggerEvent},
 };
 use labdata_ports::{
-    IdSource,
     executions::ExecutionRepository,
     files::FileRepository,
     jobs::JobRepository,
     runs::{ClaimedRun, RunQueue},
-    triggers::{Fired, TriggerStore},
+    triggers::{Fired, TickDecision, TriggerStore},
 };
 use serde_json::{Value, json};
 use time::{Duration, OffsetDateTime, macros::datetime};
-use uuid::Uuid;
 
 use crate::{
     Subject,
@@ -80,16 +78,25 @@ impl<
 {
 }
 
-/// Makes ids for runs.
-pub(crate) struct Ids;
+/// Decides as the domain does: one run for each firing of each candidate.
+pub(crate) fn respond(event: TriggerEvent<'_>) -> Vec<NewRun> {
+    let responses = event.responses().map(|(_, response)| response);
+    let firings = responses.flat_map(|response| match response {
+        Response::Runs(firings) => firings,
+        Response::Loop => Vec::new(),
+    });
+    firings
+        .map(|firing| firing.into_run(ExecutionId::new(given::uuid()), at(5)))
+        .collect()
+}
 
-impl IdSource for Ids {
-    fn next_id(&self) -> Uuid {
-        given::uuid()
-    }
-
-    fn fill_random(&self, buffer: &mut [u8]) {
-        buffer.fill(7);
+/// Decides about a tick as the domain does.
+fn tick(candidate: &Candidate, now: OffsetDateTime) -> TickDecision {
+    let tick = candidate.tick(now);
+    let id = ExecutionId::new(given::uuid());
+    TickDecision {
+        run: tick.firing.map(|firing| firing.into_run(id, now)),
+        next_at: tick.next_at,
     }
 }
 
@@ -167,7 +174,7 @@ impl<'a, H: Triggers> Lab<'a, H> {
     async fn act(&self) -> u32 {
         let mut runs = 0;
         loop {
-            let fired = self.triggers.act_on_events(&Ids, at(5), 20).await.unwrap();
+            let fired = self.triggers.act_on_events(20, &respond).await.unwrap();
             runs += fired.runs;
             if fired.handled == 0 {
                 return runs;
@@ -176,7 +183,12 @@ impl<'a, H: Triggers> Lab<'a, H> {
     }
 
     async fn tick(&self, now: OffsetDateTime) -> u32 {
-        let fired = self.triggers.fire_schedules(&Ids, now, 20).await.unwrap();
+        let decide = |candidate: &Candidate| tick(candidate, now);
+        let fired = self
+            .triggers
+            .fire_schedules(now, 20, &decide)
+            .await
+            .unwrap();
         assert_eq!(fired.handled, fired.runs);
         fired.runs
     }
@@ -314,7 +326,7 @@ pub async fn of_a_thousand_files_each_is_one_run_with_two_workers<H: Triggers>(h
     let work = async || {
         let (mut handled, mut runs) = (0, 0);
         while handled == 0 || runs < 1 {
-            let fired = lab.triggers.act_on_events(&Ids, at(5), 20).await.unwrap();
+            let fired = lab.triggers.act_on_events(20, &respond).await.unwrap();
             handled += fired.handled;
             runs += fired.runs;
         }
@@ -323,7 +335,7 @@ pub async fn of_a_thousand_files_each_is_one_run_with_two_workers<H: Triggers>(h
     let ((), one, two) = futures::join!(upload, work(), work());
     let (mut handled, mut runs) = (one.0 + two.0, one.1 + two.1);
     while usize::try_from(handled).unwrap() < FILES {
-        let acts = (0..2).map(|_| lab.triggers.act_on_events(&Ids, at(5), 20));
+        let acts = (0..2).map(|_| lab.triggers.act_on_events(20, &respond));
         for fired in join_all(acts).await {
             let fired = fired.unwrap();
             handled += fired.handled;
@@ -352,7 +364,7 @@ pub async fn what_is_given_up_halfway_is_done_by_the_next<H: Triggers>(harness: 
         expected.insert(lab.file(&format!("plate {number}.csv"), None).await);
     }
     for steps in 0..40 {
-        let mut act = lab.triggers.act_on_events(&Ids, at(5), 2);
+        let mut act = lab.triggers.act_on_events(2, &respond);
         for _ in 0..steps {
             // Yields, so that responses of the store arrive.
             if futures::poll!(&mut act).is_ready() {
@@ -545,10 +557,11 @@ pub async fn of_racing_workers_one_fires_a_tick<H: Triggers>(harness: &H) {
         lab.job(&format!("daily {number}"), Category::Schedule, daily(9))
             .await;
     }
-    let tick = datetime!(2026-01-01 08:00 UTC);
+    let due = datetime!(2026-01-01 08:00 UTC);
+    let decide = |candidate: &Candidate| tick(candidate, due);
     let mut runs = 0;
     loop {
-        let looks = (0..6).map(|_| lab.triggers.fire_schedules(&Ids, tick, 3));
+        let looks = (0..6).map(|_| lab.triggers.fire_schedules(due, 3, &decide));
         let fired: Vec<Fired> = join_all(looks)
             .await
             .into_iter()

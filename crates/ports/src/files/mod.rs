@@ -63,7 +63,7 @@ pub struct Recorded {
 pub trait FileRepository: Send + Sync {
     /// Records a file, in whatever state it is given: confirmed (its bytes are stored already), or
     /// awaiting them. One that is confirmed is told of in the same step
-    /// ([`crate::triggers::events::EventOutbox`]).
+    /// ([`crate::triggers::TriggerStore`]).
     ///
     /// In one step with reading what it depends on: an execution that is named MUST be the
     /// organization's and open at `now`
@@ -103,7 +103,7 @@ pub trait FileRepository: Send + Sync {
     /// Confirms a file whose bytes were stored as `object` and checked. One that is confirmed
     /// already is returned as it is; the second value tells whether this call confirmed it, which
     /// of racing calls exactly one does; it tells of it in the same step
-    /// ([`crate::triggers::events::EventOutbox`]).
+    /// ([`crate::triggers::TriggerStore`]).
     ///
     /// # Errors
     /// [`PortError::NotFound`], or see [`ConfirmFileError`].

@@ -1,31 +1,33 @@
-//! Notifications: inboxes, preferences, and the outbox of their e-mails.
+//! Notifications: inboxes, preferences and the outbox of e-mails.
 
 pub mod mailer;
 
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{ApiKeyId, NotificationId, OrganizationId, UserId},
-    notifications::{CapReached, Caps, ChannelChange, Draft, Notification, Preferences, Sent},
+    notifications::{
+        CapReached, Caps, ChannelChange, Draft, EmailOutcome, Notification, Preferences, Sent,
+    },
     page::{Page, PageRequest},
 };
 use time::{Duration, OffsetDateTime};
 
 use crate::PortError;
 
-/// A checked notification on its way into an inbox.
+/// A checked notification to deliver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewNotification {
-    /// The id that it gets when it is delivered.
+    /// Its id, if it is delivered.
     pub id: NotificationId,
-    /// What it says.
+    /// Its content.
     pub draft: Draft,
-    /// The key that sends it; the platform itself when there is none.
+    /// The API key that sends it; `None` for the platform itself.
     pub api_key: Option<ApiKeyId>,
-    /// The time.
+    /// Current time.
     pub now: OffsetDateTime,
 }
 
-/// Why nothing was sent.
+/// Why a notification was not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// A cap is reached.
@@ -36,82 +38,45 @@ pub enum SendError {
     Port(#[from] PortError),
 }
 
-/// An e-mail that a worker has claimed. It is that worker's alone until the lease ends.
+/// An e-mail that a worker has claimed. No other worker sends it until the lease ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedEmail {
     /// The claim.
     pub claim: EmailClaim,
-    /// To whom it goes.
+    /// Address of the recipient.
     pub to: String,
-    /// What it tells.
+    /// Its notification.
     pub notification: Notification,
 }
 
-/// A claim to an e-mail: another claim to the same one has another number.
+/// A worker's claim to an e-mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmailClaim {
     /// The organization.
     pub organization: OrganizationId,
-    /// The user whose notification it is.
+    /// The recipient.
     pub user: UserId,
     /// The notification.
     pub notification: NotificationId,
-    /// The how-manieth claim it is, counted from 1.
+    /// Attempt number, starting at 1. Each claim of the same e-mail has another one.
     pub tries: u32,
 }
 
-/// What became of a claimed e-mail.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EmailFate {
-    /// The mail server took it.
-    Sent {
-        /// When.
-        at: OffsetDateTime,
-    },
-    /// It will be tried again.
-    Retry {
-        /// When.
-        at: OffsetDateTime,
-        /// Why, for operators.
-        error: String,
-    },
-    /// It is given up.
-    Dead {
-        /// When.
-        at: OffsetDateTime,
-        /// Why, for operators.
-        error: String,
-    },
-}
-
-/// How many e-mails of an organization stand where.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EmailCounts {
-    /// Waiting, or claimed.
-    pub pending: u64,
-    /// Taken by the mail server.
-    pub sent: u64,
-    /// Given up.
-    pub dead: u64,
-}
-
-/// Where notifications are kept.
+/// Repository of notifications, preferences and outgoing e-mails.
 #[async_trait]
 pub trait NotificationRepository: Send + Sync {
-    /// Delivers a notification to a user of the organization, in one step:
+    /// Sends a notification to a user of the organization, as [`Caps::deliver`] decides, in one
+    /// step with the decision:
     ///
-    /// 1. When one with its `dedupe_key` was ever delivered to the user, it is dropped. Of racing
-    ///    sends with one key exactly one MUST be delivered.
-    /// 2. When the user's inbox is off, nothing happens.
-    /// 3. When a cap is reached it is refused; notifications that are newer than `now` count too.
-    ///    Racing sends MUST NOT deliver more than the caps allow, nor be refused while a place is
-    ///    free.
-    /// 4. It is stored, attributed to the key under the name that the key has; and when the user
-    ///    wants e-mail, an e-mail waits in the outbox.
+    /// - A notification is a repeat if one with its `dedupe_key` was ever delivered to the user. Of
+    ///   racing sends with one key exactly one MUST be delivered.
+    /// - Racing sends MUST NOT deliver more than the caps allow, nor be refused while a window has
+    ///   room ([`labdata_domain::notifications::full_since`]).
+    /// - A delivered notification is attributed to the key under the key's current name. If the
+    ///   user wants e-mail, an e-mail is queued in the outbox.
     ///
     /// # Errors
-    /// [`SendError::Capped`] as [`Caps::place`] has it; [`PortError::NotFound`] for an unknown user
-    /// or key.
+    /// [`SendError::Capped`]; [`PortError::NotFound`] for an unknown user or key.
     async fn send(
         &self,
         organization: OrganizationId,
@@ -120,7 +85,7 @@ pub trait NotificationRepository: Send + Sync {
         caps: Caps,
     ) -> Result<Sent, SendError>;
 
-    /// The user's inbox, newest first; only what is unread if so wanted.
+    /// The user's inbox, newest first; unread notifications only if `unread` is set.
     async fn list(
         &self,
         organization: OrganizationId,
@@ -129,15 +94,15 @@ pub trait NotificationRepository: Send + Sync {
         page: PageRequest,
     ) -> Result<Page<Notification>, PortError>;
 
-    /// How many of the user's notifications are unread.
+    /// Number of the user's unread notifications.
     async fn count_unread(
         &self,
         organization: OrganizationId,
         user: UserId,
     ) -> Result<u64, PortError>;
 
-    /// Marks one of the user's notifications as read at that time, or as unread when there is none.
-    /// One that was read keeps its time.
+    /// Marks one of the user's notifications, by
+    /// [`Notification::mark`](labdata_domain::notifications::Notification::mark).
     ///
     /// # Errors
     /// [`PortError::NotFound`], also for another user's.
@@ -149,15 +114,15 @@ pub trait NotificationRepository: Send + Sync {
         read_at: Option<OffsetDateTime>,
     ) -> Result<Notification, PortError>;
 
-    /// The user's preferences; the default ones unless changed.
+    /// The user's preferences; the defaults unless they were changed.
     async fn preferences(
         &self,
         organization: OrganizationId,
         user: UserId,
     ) -> Result<Preferences, PortError>;
 
-    /// Changes the user's preferences of messages by [`Preferences::with_message`]; of racing
-    /// changes of different channels none is lost.
+    /// Changes the user's preferences by [`Preferences::with_message`]. Of racing changes of
+    /// different channels none MUST be lost.
     ///
     /// # Errors
     /// [`PortError::NotFound`] for an unknown user.
@@ -168,9 +133,8 @@ pub trait NotificationRepository: Send + Sync {
         change: ChannelChange,
     ) -> Result<Preferences, PortError>;
 
-    /// Claims up to `limit` e-mails of all organizations that are due, the longest due first. Until
-    /// `now + lease` no other call MUST claim them, from whatever server; then they are due again
-    /// unless they are settled.
+    /// Claims up to `limit` due e-mails of all organizations, longest due first, by
+    /// [`EmailState::claim`](labdata_domain::notifications::EmailState::claim). Of racing calls, from all servers, exactly one MUST claim each.
     async fn claim_emails(
         &self,
         now: OffsetDateTime,
@@ -178,10 +142,12 @@ pub trait NotificationRepository: Send + Sync {
         limit: u32,
     ) -> Result<Vec<ClaimedEmail>, PortError>;
 
-    /// Records what became of a claimed e-mail; tells whether the claim still stood. One that was
-    /// overtaken by a later claim or a settled e-mail changes nothing.
-    async fn settle_email(&self, claim: EmailClaim, fate: &EmailFate) -> Result<bool, PortError>;
-
-    /// How many of the organization's e-mails stand where.
-    async fn count_emails(&self, organization: OrganizationId) -> Result<EmailCounts, PortError>;
+    /// Records the outcome of a claim, by
+    /// [`EmailState::settle`](labdata_domain::notifications::EmailState::settle); returns whether it
+    /// did. An outdated claim changes nothing.
+    async fn settle_email(
+        &self,
+        claim: EmailClaim,
+        outcome: &EmailOutcome,
+    ) -> Result<bool, PortError>;
 }

@@ -6,37 +6,13 @@ pub mod runner;
 use async_trait::async_trait;
 use labdata_domain::{
     executions::{CancelError, Execution},
-    ids::{ApiKeyId, ExecutionId, FileId, JobId, OrganizationId, UserId},
+    ids::{ExecutionId, OrganizationId, UserId},
     keys::ApiKey,
-    runs::RunEnd,
+    runs::{NewRun, RunEnd},
 };
-use serde_json::{Map, Value};
 use time::{Duration, OffsetDateTime};
 
 use crate::{PortError, executions::OverdueExecution};
-
-/// A run to be queued.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewRun {
-    /// The id of the execution that it becomes.
-    pub id: ExecutionId,
-    /// Whose script runs.
-    pub job: JobId,
-    /// Which version of it.
-    pub script_version: u32,
-    /// The file that it is about.
-    pub trigger_file: Option<FileId>,
-    /// What the script is told, defaults filled in.
-    pub parameters: Map<String, Value>,
-    /// The execution whose end triggered it.
-    pub source: Option<ExecutionId>,
-    /// The user in whose name it runs, and who is told when it fails.
-    pub started_by: UserId,
-    /// The key that asked for it, where one did.
-    pub api_key: Option<ApiKeyId>,
-    /// When it was asked for. The oldest runs first.
-    pub queued_at: OffsetDateTime,
-}
 
 /// A worker's hold on a run. Each claim of a run has a number of its own, so that whatever an
 /// earlier holder still does about the run is told from what the present one does.
@@ -105,8 +81,8 @@ pub trait Wakeups: Send {
 /// MUST be refused once the run was taken from it: it ended, was cancelled or released, or the
 /// lease ended and [`RunQueue::expire`] came by.
 ///
-/// Whenever an execution stops to run, its API keys MUST be revoked in the same step; where it
-/// ended, a [`labdata_domain::triggers::event::EventKind::JobCompleted`] MUST be recorded in that step.
+/// Whenever an execution stops running, its API keys MUST be revoked in the same step. If it ended,
+/// its event MUST be recorded in that step, as [`crate::triggers::TriggerStore`] says.
 #[async_trait]
 pub trait RunQueue: Send + Sync {
     /// Queues a run of an existing job of the organization.

@@ -1,45 +1,68 @@
-//! Triggers that fire.
-
-pub mod events;
+//! Triggers and the outbox of events.
 
 use async_trait::async_trait;
+use labdata_domain::{
+    runs::NewRun,
+    triggers::{Candidate, TriggerEvent},
+};
 use time::OffsetDateTime;
 
-use crate::{IdSource, PortError, runs::Wakeups};
+use crate::{PortError, runs::Wakeups};
 
-/// What became of a look at what happened.
+/// Result of one call to a [`TriggerStore`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fired {
-    /// How many events or ticks were acted on.
+    /// Number of events or ticks that were handled.
     pub handled: u32,
-    /// How many runs were queued for them.
+    /// Number of runs that were queued.
     pub runs: u32,
 }
 
-/// Where triggers meet what they wait for. The jobs of archived triggers do not run.
+/// Decision about an event: the runs to queue. It MUST depend on its argument alone, except for the
+/// ids of new runs, because a store may call it again for the same event.
+pub type DecideEvent<'a> = &'a (dyn Fn(TriggerEvent<'_>) -> Vec<NewRun> + Send + Sync);
+
+/// Decision about a tick of a candidate's schedule. The conditions of [`DecideEvent`] apply.
+pub type DecideTick<'a> = &'a (dyn Fn(&Candidate) -> TickDecision + Send + Sync);
+
+/// Consequences of a tick.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TickDecision {
+    /// The run to queue.
+    pub run: Option<NewRun>,
+    /// The next tick; `None` if there is none.
+    pub next_at: Option<OffsetDateTime>,
+}
+
+/// Events, schedules, and the runs that follow from them.
+///
+/// Repositories record an event in the transaction of its cause: a
+/// [`FileUploaded`](labdata_domain::triggers::event::EventKind::FileUploaded) exactly once for every
+/// file that becomes confirmed, a
+/// [`JobCompleted`](labdata_domain::triggers::event::EventKind::JobCompleted) exactly once for every
+/// execution that ends, if a trigger of its organization
+/// [awaits that](labdata_domain::triggers::Trigger::awaits_end_of). The event of a deleted file is
+/// deleted with it.
 #[async_trait]
 pub trait TriggerStore: Send + Sync {
-    /// Acts on up to `limit` events of all organizations, the oldest first: queues the runs by
-    /// which [`labdata_domain::triggers::Candidate::respond`] answers them, and deletes the
-    /// events, all in one step. However many servers call it at once, and wherever one of them
-    /// dies, each event MUST be acted on exactly once.
-    async fn act_on_events(
-        &self,
-        ids: &dyn IdSource,
-        now: OffsetDateTime,
-        limit: u32,
-    ) -> Result<Fired, PortError>;
+    /// Handles up to `limit` events of all organizations, oldest first: passes each with its facts
+    /// to `decide`, queues the resulting runs, and deletes the events, all in one step. The facts
+    /// MUST include every job whose
+    /// [candidate](labdata_domain::jobs::Job::candidate) may respond to the event. However many
+    /// servers call it at once, and wherever one of them dies, each event MUST be handled exactly
+    /// once.
+    async fn act_on_events(&self, limit: u32, decide: DecideEvent<'_>) -> Result<Fired, PortError>;
 
-    /// Queues a run for each of up to `limit` schedules that have come to a tick, and moves them
-    /// on to their next tick after `now`, in one step: of racing calls one MUST fire a tick, and
-    /// ticks that passed while nobody looked fire once together.
+    /// Handles up to `limit` candidates whose schedules have come to a tick, longest due first:
+    /// passes each to `decide`, queues the resulting run and stores the next tick, in one step. Of
+    /// racing calls exactly one MUST handle a tick. Ticks that passed without a call are one tick.
     async fn fire_schedules(
         &self,
-        ids: &dyn IdSource,
         now: OffsetDateTime,
         limit: u32,
+        decide: DecideTick<'_>,
     ) -> Result<Fired, PortError>;
 
-    /// Subscribes to news of events, from whatever server they come.
+    /// Subscribes to signals of new events, from all servers.
     fn subscribe(&self) -> Box<dyn Wakeups>;
 }

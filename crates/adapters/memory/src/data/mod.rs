@@ -19,10 +19,9 @@ use labdata_domain::{
         revert::RevertReport,
         write::{Answers, Questions, WriteOutcome, WritePlan},
     },
-    executions::{Execution, ExecutionState, Origin},
+    executions::Execution,
     ids::{ExecutionId, OrganizationId},
     jobs::Job,
-    triggers::event::EventKind,
 };
 use labdata_ports::{
     PortError,
@@ -30,10 +29,7 @@ use labdata_ports::{
 };
 use time::OffsetDateTime;
 
-use crate::{
-    Memory,
-    memory::{Owned, State},
-};
+use crate::{Memory, memory::State};
 
 /// Rows and series in memory.
 #[derive(Clone, Debug)]
@@ -166,21 +162,9 @@ impl State {
             } => {
                 let candidate = Job::new(*job, job_name.clone(), now);
                 let job = self.ensure_job(organization, &candidate)?;
-                let new = Execution {
-                    id: *execution,
-                    job_id: job.id,
-                    job_name: job.name,
-                    origin: Origin::DataWrite,
-                    state: ExecutionState::Completed { at: now },
-                    created_at: now,
-                    started_at: Some(now),
-                };
-                self.started_by.insert(*execution, attribution.user);
-                self.record_event(organization, EventKind::JobCompleted(*execution), now);
-                self.executions.push(Owned {
-                    organization,
-                    thing: new,
-                });
+                let new = Execution::of_data_write(*execution, job.id, job.name, now);
+                self.add_execution(organization, &new, attribution.user);
+                self.record_end(organization, &new);
                 Ok(*execution)
             }
         }

@@ -1,13 +1,10 @@
 //! Executions in memory.
 
-use std::collections::BTreeMap;
-
 use async_trait::async_trait;
 use labdata_domain::{
-    executions::{Execution, ExecutionState, FinalStatus},
+    executions::{Execution, FinalStatus},
     ids::{ExecutionId, OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
-    triggers::event::EventKind,
 };
 use labdata_ports::{
     PortError,
@@ -15,11 +12,7 @@ use labdata_ports::{
 };
 use time::OffsetDateTime;
 
-use crate::{
-    Memory,
-    memory::{Owned, owned},
-    paging::page,
-};
+use crate::{Memory, memory::owned, paging::page};
 
 /// Executions in memory.
 #[derive(Clone, Debug)]
@@ -47,11 +40,7 @@ impl ExecutionRepository for InMemoryExecutionRepository {
     ) -> Result<(), PortError> {
         let mut state = self.memory.lock();
         state.job(organization, execution.job_id)?;
-        state.started_by.insert(execution.id, started_by);
-        state.executions.push(Owned {
-            organization,
-            thing: execution.clone(),
-        });
+        state.add_execution(organization, execution, started_by);
         Ok(())
     }
 
@@ -93,12 +82,10 @@ impl ExecutionRepository for InMemoryExecutionRepository {
         now: OffsetDateTime,
     ) -> Result<Execution, CloseExecutionError> {
         let mut state = self.memory.lock();
-        let execution = state.execution_mut(organization, id)?;
+        let execution = state.execution_mut(organization, id)?.clone();
         let closed = execution.clone().close(status, now)?;
-        let ends_now = *execution != closed;
-        *execution = closed.clone();
-        if ends_now {
-            state.record_event(organization, EventKind::JobCompleted(id), now);
+        if execution != closed {
+            state.store_end(organization, &closed, now)?;
         }
         Ok(closed)
     }
@@ -108,26 +95,21 @@ impl ExecutionRepository for InMemoryExecutionRepository {
         now: OffsetDateTime,
         limit: u32,
     ) -> Result<Vec<OverdueExecution>, PortError> {
-        let mut guard = self.memory.lock();
-        let state = &mut *guard;
-        let overdue = state.executions.iter_mut().filter(|owned| {
-            matches!(owned.thing.state, ExecutionState::Running { .. })
-                && owned.thing.origin.run().is_none()
-                && !owned.thing.state.is_open(now)
-        });
+        let mut state = self.memory.lock();
+        let overdue: Vec<(OrganizationId, Execution)> = state
+            .executions
+            .iter()
+            .filter_map(|owned| Some((owned.organization, owned.thing.clone().expire(now)?)))
+            .take(usize::try_from(limit).unwrap_or(usize::MAX))
+            .collect();
         let mut failed = Vec::new();
-        for owned in overdue.take(usize::try_from(limit).unwrap_or(usize::MAX)) {
-            let execution = &mut owned.thing;
-            execution.state = execution.state.clone().expire(now);
+        for (organization, execution) in overdue {
+            state.store_end(organization, &execution, now)?;
             failed.push(OverdueExecution {
-                organization: owned.organization,
-                execution: execution.clone(),
-                started_by: starter(&state.started_by, execution.id)?,
+                organization,
+                started_by: state.starter(execution.id)?,
+                execution,
             });
-        }
-        for overdue in &failed {
-            let ended = EventKind::JobCompleted(overdue.execution.id);
-            state.record_event(overdue.organization, ended, now);
         }
         Ok(failed)
     }
@@ -139,14 +121,6 @@ impl ExecutionRepository for InMemoryExecutionRepository {
     ) -> Result<UserId, PortError> {
         let mut state = self.memory.lock();
         state.execution_mut(organization, id)?;
-        starter(&state.started_by, id)
+        state.starter(id)
     }
-}
-
-pub(crate) fn starter(
-    started_by: &BTreeMap<ExecutionId, UserId>,
-    id: ExecutionId,
-) -> Result<UserId, PortError> {
-    let starter = started_by.get(&id).copied();
-    starter.ok_or_else(|| PortError::Corrupt(format!("nobody started {id}")))
 }

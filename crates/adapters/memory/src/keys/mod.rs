@@ -85,7 +85,7 @@ impl ApiKeyRepository for InMemoryApiKeyRepository {
             .iter_mut()
             .find(|key| key.organization == organization && key.id == id)
             .ok_or(PortError::NotFound("API key"))?;
-        key.revoked_at.get_or_insert(at);
+        key.revoke(at);
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl ApiKeyRepository for InMemoryApiKeyRepository {
         let mut state = self.memory.lock();
         for (id, at) in uses {
             if let Some(key) = state.api_keys.iter_mut().find(|key| key.id == *id) {
-                key.last_used_at = key.last_used_at.max(Some(*at));
+                key.note_use(*at);
             }
         }
         Ok(())

@@ -1,46 +1,23 @@
 //! Notifications in memory.
 
+pub(crate) mod rows;
+
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{NotificationId, OrganizationId, UserId},
-    notifications::{Caps, ChannelChange, DAY, HOUR, Notification, Preferences, Sender, Sent},
+    notifications::{
+        Caps, ChannelChange, DAY, Delivery, DeliveryFacts, EmailOutcome, EmailState, HOUR,
+        Notification, Preferences, Sender, Sent, full_since,
+    },
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
     PortError,
-    notifications::{
-        ClaimedEmail, EmailClaim, EmailCounts, EmailFate, NewNotification, NotificationRepository,
-        SendError,
-    },
+    notifications::{ClaimedEmail, EmailClaim, NewNotification, NotificationRepository, SendError},
 };
 use time::{Duration, OffsetDateTime};
 
-use crate::{Memory, memory::State, paging::page};
-
-/// A notification with what its row holds besides.
-#[derive(Clone, Debug)]
-pub(crate) struct Row {
-    organization: OrganizationId,
-    user: UserId,
-    dedupe_key: String,
-    notification: Notification,
-    email: Option<Outgoing>,
-}
-
-/// An e-mail in the outbox.
-#[derive(Clone, Debug)]
-struct Outgoing {
-    state: EmailState,
-    tries: u32,
-    due_at: OffsetDateTime,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EmailState {
-    Pending,
-    Sent,
-    Dead,
-}
+use crate::{Memory, memory::State, notifications::rows::NotificationRow, paging::page};
 
 /// Notifications in memory.
 #[derive(Clone, Debug)]
@@ -59,18 +36,6 @@ impl InMemoryNotificationRepository {
 }
 
 impl State {
-    fn require_user(&self, organization: OrganizationId, user: UserId) -> Result<(), PortError> {
-        let known = self
-            .users
-            .iter()
-            .any(|other| other.organization == organization && other.id == user);
-        if known {
-            Ok(())
-        } else {
-            Err(PortError::NotFound("user"))
-        }
-    }
-
     fn preferences_of(&self, user: UserId) -> Preferences {
         self.preferences.get(&user).copied().unwrap_or_default()
     }
@@ -107,18 +72,6 @@ impl State {
     }
 }
 
-/// When the `cap`-th newest of these was delivered, of those within the window.
-fn newest_but(
-    delivered: impl Iterator<Item = OffsetDateTime>,
-    since: OffsetDateTime,
-    cap: u32,
-) -> Option<OffsetDateTime> {
-    let mut within: Vec<_> = delivered.filter(|at| *at > since).collect();
-    within.sort_unstable();
-    let index = usize::try_from(cap).ok()?.checked_sub(1)?;
-    within.into_iter().rev().nth(index)
-}
-
 #[async_trait]
 impl NotificationRepository for InMemoryNotificationRepository {
     async fn send(
@@ -130,29 +83,37 @@ impl NotificationRepository for InMemoryNotificationRepository {
     ) -> Result<Sent, SendError> {
         let mut state = self.memory.lock();
         state.require_user(organization, user)?;
-        let repeated = state
-            .notifications
-            .iter()
-            .any(|row| row.user == user && row.dedupe_key == new.draft.dedupe_key);
-        if repeated {
-            return Ok(Sent::Deduplicated);
-        }
-        let channels = state.preferences_of(user).message;
-        if !channels.inbox {
-            return Ok(Sent::Muted);
-        }
-        let times = state.inbox(organization, user).map(|one| one.created_at);
-        let hour = newest_but(times, new.now - HOUR, caps.per_user_and_hour);
-        let all = state
-            .notifications
-            .iter()
-            .filter(|row| row.organization == organization)
-            .map(|row| row.notification.created_at);
-        let day = newest_but(all, new.now - DAY, caps.per_organization_and_day);
-        caps.place(new.now, hour, day)?;
+        let rows = &state.notifications;
+        let to_user = |row: &&NotificationRow| row.user == user;
+        let in_organization = |row: &&NotificationRow| row.organization == organization;
+        let at = |row: &NotificationRow| row.notification.created_at;
+        let facts = DeliveryFacts {
+            repeated: rows
+                .iter()
+                .filter(to_user)
+                .any(|row| row.dedupe_key == new.draft.dedupe_key),
+            channels: state.preferences_of(user).message,
+            hour: full_since(
+                rows.iter().filter(to_user).map(at),
+                HOUR,
+                caps.per_user_and_hour,
+                new.now,
+            ),
+            day: full_since(
+                rows.iter().filter(in_organization).map(at),
+                DAY,
+                caps.per_organization_and_day,
+                new.now,
+            ),
+        };
+        let email = match caps.deliver(new.now, &facts)? {
+            Delivery::Deduplicated => return Ok(Sent::Deduplicated),
+            Delivery::Muted => return Ok(Sent::Muted),
+            Delivery::Inbox { email } => email,
+        };
         let sender = state.sender(organization, new)?;
         let draft = new.draft.clone();
-        state.notifications.push(Row {
+        state.notifications.push(NotificationRow {
             organization,
             user,
             dedupe_key: draft.dedupe_key,
@@ -166,11 +127,7 @@ impl NotificationRepository for InMemoryNotificationRepository {
                 created_at: new.now,
                 read_at: None,
             },
-            email: channels.email.then_some(Outgoing {
-                state: EmailState::Pending,
-                tries: 0,
-                due_at: new.now,
-            }),
+            email: email.then(|| EmailState::queued(new.now)),
         });
         Ok(Sent::Delivered(new.id))
     }
@@ -202,7 +159,7 @@ impl NotificationRepository for InMemoryNotificationRepository {
         let unread = state
             .inbox(organization, user)
             .filter(|one| one.read_at.is_none());
-        Ok(count(unread))
+        Ok(u64::try_from(unread.count()).unwrap_or(u64::MAX))
     }
 
     async fn mark(
@@ -220,7 +177,7 @@ impl NotificationRepository for InMemoryNotificationRepository {
             .map(|row| &mut row.notification)
             .find(|one| one.id == id)
             .ok_or(PortError::NotFound("notification"))?;
-        notification.read_at = read_at.map(|now| notification.read_at.unwrap_or(now));
+        *notification = notification.clone().mark(read_at);
         Ok(notification.clone())
     }
 
@@ -257,77 +214,50 @@ impl NotificationRepository for InMemoryNotificationRepository {
     ) -> Result<Vec<ClaimedEmail>, PortError> {
         let mut guard = self.memory.lock();
         let state = &mut *guard;
-        let mut due: Vec<(&mut Outgoing, _)> = state
+        let mut due: Vec<(OffsetDateTime, &mut NotificationRow)> = state
             .notifications
             .iter_mut()
-            .filter_map(|row| {
-                let claim = EmailClaim {
+            .filter_map(|row| Some((row.email.as_ref()?.due_since(now)?, row)))
+            .collect();
+        due.sort_by_key(|(since, row)| (*since, row.notification.id));
+        due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        let mut claimed = Vec::new();
+        for (_, row) in due {
+            let Some((email, tries)) = row.email.clone().and_then(|it| it.claim(now, lease)) else {
+                continue;
+            };
+            row.email = Some(email);
+            let to = state.users.iter().find(|user| user.id == row.user);
+            claimed.push(ClaimedEmail {
+                claim: EmailClaim {
                     organization: row.organization,
                     user: row.user,
                     notification: row.notification.id,
-                    tries: 0,
-                };
-                Some((row.email.as_mut()?, (claim, row.notification.clone())))
-            })
-            .filter(|(email, _)| email.state == EmailState::Pending && email.due_at <= now)
-            .collect();
-        due.sort_by_key(|(email, (claim, _))| (email.due_at, claim.notification));
-        due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        let claimed = due.into_iter().map(|(email, (claim, notification))| {
-            email.tries += 1;
-            email.due_at = now + lease;
-            let to = state.users.iter().find(|user| user.id == claim.user);
-            ClaimedEmail {
-                claim: EmailClaim {
-                    tries: email.tries,
-                    ..claim
+                    tries,
                 },
                 to: to.map(|user| user.email.clone()).unwrap_or_default(),
-                notification,
-            }
-        });
-        Ok(claimed.collect())
+                notification: row.notification.clone(),
+            });
+        }
+        Ok(claimed)
     }
 
-    async fn settle_email(&self, claim: EmailClaim, fate: &EmailFate) -> Result<bool, PortError> {
+    async fn settle_email(
+        &self,
+        claim: EmailClaim,
+        outcome: &EmailOutcome,
+    ) -> Result<bool, PortError> {
         let mut state = self.memory.lock();
         let email = state
             .notifications
             .iter_mut()
             .filter(|row| row.organization == claim.organization)
             .find(|row| row.notification.id == claim.notification)
-            .and_then(|row| row.email.as_mut())
-            .filter(|email| email.state == EmailState::Pending && email.tries == claim.tries);
+            .and_then(|row| row.email.as_mut());
         let Some(email) = email else {
             return Ok(false);
         };
-        match fate {
-            EmailFate::Sent { .. } => email.state = EmailState::Sent,
-            EmailFate::Dead { .. } => email.state = EmailState::Dead,
-            EmailFate::Retry { at, .. } => email.due_at = *at,
-        }
-        Ok(true)
+        let settled = email.clone().settle(claim.tries, outcome);
+        Ok(settled.map(|settled| *email = settled).is_some())
     }
-
-    async fn count_emails(&self, organization: OrganizationId) -> Result<EmailCounts, PortError> {
-        let state = self.memory.lock();
-        let in_state = |wanted: EmailState| {
-            count(state.notifications.iter().filter(|row| {
-                row.organization == organization
-                    && row
-                        .email
-                        .as_ref()
-                        .is_some_and(|email| email.state == wanted)
-            }))
-        };
-        Ok(EmailCounts {
-            pending: in_state(EmailState::Pending),
-            sent: in_state(EmailState::Sent),
-            dead: in_state(EmailState::Dead),
-        })
-    }
-}
-
-fn count<T>(things: impl Iterator<Item = T>) -> u64 {
-    u64::try_from(things.count()).unwrap_or(u64::MAX)
 }

@@ -12,7 +12,7 @@ use labdata_ports::{
     },
 };
 
-use crate::Memory;
+use crate::{Memory, runs::rows::RunRow};
 
 /// Logs of runs in memory.
 #[derive(Clone, Debug)]
@@ -50,7 +50,8 @@ impl RunLogStore for InMemoryRunLogStore {
         }
         let mut state = self.memory.lock();
         state.execution_mut(claim.organization, claim.execution)?;
-        if state.attempt(claim.execution) != claim.attempt {
+        let row = state.runs.get(&claim.execution);
+        if row.map(RunRow::last_attempt) != Some(claim.attempt) {
             return Ok(false);
         }
         let log = state.logs.entry(claim.execution).or_default();

@@ -1,32 +1,34 @@
 //! The queue of runs in memory.
 
 pub(crate) mod logs;
+pub(crate) mod rows;
 pub(crate) mod runner;
+pub(crate) mod subscribers;
 
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use futures::{StreamExt, channel::mpsc};
+use futures::channel::mpsc;
 use labdata_domain::{
-    executions::{Execution, ExecutionState, Origin},
+    executions::{Execution, ExecutionState},
     ids::{ExecutionId, OrganizationId},
     keys::ApiKey,
-    runs::{MAX_LOST_WORKERS, PlatformRun, RunEnd, WORKER_LOST},
-    triggers::event::EventKind,
+    runs::{LostWorker, NewRun, RunEnd, WaitingRun, next_runs},
 };
 use labdata_ports::{
     PortError,
     executions::OverdueExecution,
-    runs::{
-        CancelExecutionError, ClaimedRun, ExpiredRuns, NewRun, RunClaim, RunNews, RunQueue, Wakeups,
-    },
+    runs::{CancelExecutionError, ClaimedRun, ExpiredRuns, RunClaim, RunNews, RunQueue, Wakeups},
 };
 use time::{Duration, OffsetDateTime};
 
 use crate::{
     Memory,
-    executions::starter,
-    memory::{Owned, State},
+    memory::State,
+    runs::{
+        rows::RunRow,
+        subscribers::{Subscriber, Subscription},
+    },
 };
 
 /// The queue of runs in memory.
@@ -45,24 +47,8 @@ impl InMemoryRunQueue {
     }
 }
 
-/// What the queue knows of a run beside its execution.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Standing {
-    attempt: u32,
-    lost_workers: u32,
-    /// Until when it is held, while it is.
-    held_until: Option<OffsetDateTime>,
-}
-
-/// Who waits for news.
-#[derive(Clone, Debug)]
-pub(crate) struct Subscriber {
-    news: RunNews,
-    sender: mpsc::UnboundedSender<()>,
-}
-
 impl State {
-    fn tell(&mut self, news: RunNews) {
+    fn signal(&mut self, news: RunNews) {
         self.subscribers.retain(|subscriber| {
             subscriber.news != news || subscriber.sender.unbounded_send(()).is_ok()
         });
@@ -75,86 +61,58 @@ impl State {
         run: &NewRun,
     ) -> Result<Execution, PortError> {
         let job_name = self.job(organization, run.job)?.name.clone();
-        let known = self
-            .users
-            .iter()
-            .any(|user| user.organization == organization && user.id == run.started_by);
-        if !known {
-            return Err(PortError::NotFound("user"));
-        }
+        self.require_user(organization, run.started_by)?;
         if let Some(source) = run.source {
             self.execution_mut(organization, source)?;
         }
-        let execution = Execution {
-            id: run.id,
-            job_id: run.job,
-            job_name,
-            origin: Origin::Platform(PlatformRun {
-                script_version: run.script_version,
-                trigger_file: run.trigger_file,
-                parameters: run.parameters.clone(),
-                source: run.source,
-                exit_code: None,
-            }),
-            state: ExecutionState::Queued,
-            created_at: run.queued_at,
-            started_at: None,
-        };
-        self.started_by.insert(run.id, run.started_by);
-        self.runs.insert(run.id, Standing::default());
-        self.executions.push(Owned {
-            organization,
-            thing: execution.clone(),
-        });
-        self.tell(RunNews::Queued);
+        let execution = Execution::queue(run, job_name);
+        self.runs.insert(run.id, RunRow::default());
+        self.add_execution(organization, &execution, run.started_by);
+        self.signal(RunNews::Queued);
         Ok(execution)
     }
 
-    fn holds(&self, claim: RunClaim) -> bool {
-        self.runs.get(&claim.execution).is_some_and(|standing| {
-            standing.attempt == claim.attempt && standing.held_until.is_some()
-        })
+    fn holds(&mut self, claim: RunClaim) -> bool {
+        let row = self.runs.get_mut(&claim.execution);
+        row.is_some_and(|row| row.lease_mut(claim.attempt).is_some())
     }
 
-    /// How many runs of each organization are running.
-    fn running_by_organization(&self) -> BTreeMap<OrganizationId, usize> {
+    /// Number of running runs of each organization.
+    fn running_by_organization(&self) -> BTreeMap<OrganizationId, u64> {
         let mut running = BTreeMap::new();
         for owned in &self.executions {
-            let standing = self.runs.get(&owned.thing.id);
-            if standing.is_some_and(|standing| standing.held_until.is_some()) {
+            if self.runs.get(&owned.thing.id).is_some_and(RunRow::is_held) {
                 *running.entry(owned.organization).or_default() += 1;
             }
         }
         running
     }
 
-    /// How often it was claimed.
-    pub(crate) fn attempt(&self, id: ExecutionId) -> u32 {
-        self.runs.get(&id).map_or(0, |standing| standing.attempt)
-    }
-
-    /// Nobody runs it from now on.
-    fn take_away(&mut self, id: ExecutionId, now: OffsetDateTime) {
-        if let Some(standing) = self.runs.get_mut(&id) {
-            standing.held_until = None;
+    /// Ends the lease on a run and revokes its keys.
+    fn release_run(&mut self, id: ExecutionId, now: OffsetDateTime) {
+        if let Some(row) = self.runs.get_mut(&id) {
+            row.release();
         }
         for key in &mut self.api_keys {
             if key.execution == Some(id) {
-                key.revoked_at.get_or_insert(now);
+                key.revoke(now);
             }
         }
-        self.tell(RunNews::Ended);
+        self.signal(RunNews::Ended);
     }
 
-    fn conclude(
+    /// Stores the end of an execution: its state, its event, and nobody holds it any longer.
+    pub(crate) fn store_end(
         &mut self,
         organization: OrganizationId,
         ended: &Execution,
         now: OffsetDateTime,
     ) -> Result<(), PortError> {
         *self.execution_mut(organization, ended.id)? = ended.clone();
-        self.take_away(ended.id, now);
-        self.record_event(organization, EventKind::JobCompleted(ended.id), now);
+        if ended.origin.run().is_some() {
+            self.release_run(ended.id, now);
+        }
+        self.record_end(organization, ended);
         Ok(())
     }
 
@@ -165,18 +123,12 @@ impl State {
         now: OffsetDateTime,
     ) -> Result<(), PortError> {
         let execution = self.execution_mut(organization, id)?;
-        execution.state = ExecutionState::Queued;
-        execution.started_at = None;
-        self.take_away(id, now);
-        self.tell(RunNews::Queued);
+        if let Some(waiting) = execution.clone().requeue() {
+            *execution = waiting;
+        }
+        self.release_run(id, now);
+        self.signal(RunNews::Queued);
         Ok(())
-    }
-
-    /// Whether the run failed now that another worker was lost.
-    fn lose(&mut self, id: ExecutionId) -> bool {
-        let standing = self.runs.entry(id).or_default();
-        standing.lost_workers += 1;
-        standing.lost_workers >= MAX_LOST_WORKERS
     }
 }
 
@@ -199,41 +151,37 @@ impl RunQueue for InMemoryRunQueue {
     ) -> Result<Vec<ClaimedRun>, PortError> {
         let mut guard = self.memory.lock();
         let state = &mut *guard;
-        let mut taken = state.running_by_organization();
-        let mut waiting: Vec<&mut Owned<Execution>> = state
+        let queued = state
             .executions
-            .iter_mut()
-            .filter(|owned| owned.thing.state == ExecutionState::Queued)
-            .collect();
-        waiting.sort_by_key(|owned| (owned.thing.created_at, owned.thing.id));
-        // The sort is stable: within a turn the oldest come first.
-        waiting.sort_by_cached_key(|owned| {
-            let turn = taken.entry(owned.organization).or_default();
-            *turn += 1;
-            *turn
+            .iter()
+            .filter(|owned| owned.thing.state == ExecutionState::Queued);
+        let waiting = queued.map(|owned| WaitingRun {
+            organization: owned.organization,
+            id: owned.thing.id,
+            queued_at: owned.thing.created_at,
         });
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let next = next_runs(waiting.collect(), &state.running_by_organization(), limit);
         let mut claimed = Vec::new();
-        for owned in waiting.into_iter().take(limit) {
-            let execution = &mut owned.thing;
-            let standing = state.runs.entry(execution.id).or_default();
-            standing.attempt += 1;
-            standing.held_until = Some(now + lease);
-            execution.started_at = Some(now);
-            execution.state = ExecutionState::Running {
-                deadline: Some(now + timeout),
-            };
+        for WaitingRun {
+            organization, id, ..
+        } in next
+        {
+            let started_by = state.starter(id)?;
+            let attempt = state.runs.entry(id).or_default().claim(now + lease);
+            let execution = state.execution_mut(organization, id)?;
+            if let Some(running) = execution.clone().claim(now, timeout) {
+                *execution = running;
+            }
             claimed.push(ClaimedRun {
                 claim: RunClaim {
-                    organization: owned.organization,
-                    execution: execution.id,
-                    attempt: standing.attempt,
+                    organization,
+                    execution: id,
+                    attempt,
                 },
                 execution: execution.clone(),
-                started_by: starter(&state.started_by, execution.id)?,
+                started_by,
             });
         }
-        claimed.sort_by_key(|run: &ClaimedRun| (run.execution.created_at, run.execution.id));
         Ok(claimed)
     }
 
@@ -248,13 +196,9 @@ impl RunQueue for InMemoryRunQueue {
 
     async fn renew(&self, claim: RunClaim, until: OffsetDateTime) -> Result<bool, PortError> {
         let mut state = self.memory.lock();
-        let holds = state.holds(claim);
-        if let Some(standing) = state.runs.get_mut(&claim.execution)
-            && holds
-        {
-            standing.held_until = Some(until);
-        }
-        Ok(holds)
+        let row = state.runs.get_mut(&claim.execution);
+        let lease = row.and_then(|row| row.lease_mut(claim.attempt));
+        Ok(lease.map(|lease| lease.expires_at = until).is_some())
     }
 
     async fn finish(
@@ -264,11 +208,10 @@ impl RunQueue for InMemoryRunQueue {
         now: OffsetDateTime,
     ) -> Result<Option<Execution>, PortError> {
         let mut state = self.memory.lock();
-        let standing = state.execution_mut(claim.organization, claim.execution)?;
-        let ended = standing.clone().end(end, now);
-        match ended {
+        let execution = state.execution_mut(claim.organization, claim.execution)?;
+        match execution.clone().end(end, now) {
             Some(ended) if state.holds(claim) => {
-                state.conclude(claim.organization, &ended, now)?;
+                state.store_end(claim.organization, &ended, now)?;
                 Ok(Some(ended))
             }
             _ => Ok(None),
@@ -291,10 +234,8 @@ impl RunQueue for InMemoryRunQueue {
             .executions
             .iter()
             .filter(|owned| {
-                let standing = state.runs.get(&owned.thing.id);
-                standing
-                    .and_then(|standing| standing.held_until)
-                    .is_some_and(|until| until <= now)
+                let row = state.runs.get(&owned.thing.id);
+                row.is_some_and(|row| row.is_lost(now))
             })
             .map(|owned| (owned.organization, owned.thing.clone()))
             .take(limit)
@@ -302,16 +243,22 @@ impl RunQueue for InMemoryRunQueue {
         let mut expired = ExpiredRuns::default();
         for (organization, execution) in lost {
             let id = execution.id;
-            if !state.lose(id) {
-                state.requeue(organization, id, now)?;
-                expired.requeued += 1;
-            } else if let Some(failed) = execution.end(&RunEnd::failed(WORKER_LOST), now) {
-                state.conclude(organization, &failed, now)?;
-                expired.failed.push(OverdueExecution {
-                    organization,
-                    execution: failed,
-                    started_by: starter(&state.started_by, id)?,
-                });
+            match state.runs.entry(id).or_default().lose_worker() {
+                LostWorker::Requeue => {
+                    state.requeue(organization, id, now)?;
+                    expired.requeued += 1;
+                }
+                LostWorker::Fail(end) => {
+                    let Some(failed) = execution.end(&end, now) else {
+                        continue;
+                    };
+                    state.store_end(organization, &failed, now)?;
+                    expired.failed.push(OverdueExecution {
+                        organization,
+                        execution: failed,
+                        started_by: state.starter(id)?,
+                    });
+                }
             }
         }
         Ok(expired)
@@ -324,9 +271,9 @@ impl RunQueue for InMemoryRunQueue {
         now: OffsetDateTime,
     ) -> Result<Execution, CancelExecutionError> {
         let mut state = self.memory.lock();
-        let standing = state.execution_mut(organization, id)?.clone();
-        let cancelled = standing.cancel(now)?;
-        state.conclude(organization, &cancelled, now)?;
+        let execution = state.execution_mut(organization, id)?.clone();
+        let cancelled = execution.cancel(now)?;
+        state.store_end(organization, &cancelled, now)?;
         Ok(cancelled)
     }
 
@@ -335,19 +282,5 @@ impl RunQueue for InMemoryRunQueue {
         let subscriber = Subscriber { news, sender };
         self.memory.lock().subscribers.push(subscriber);
         Box::new(Subscription(receiver))
-    }
-}
-
-/// What a subscriber was told and has not heard yet.
-pub(crate) struct Subscription(pub(crate) mpsc::UnboundedReceiver<()>);
-
-#[async_trait]
-impl Wakeups for Subscription {
-    async fn next(&mut self) {
-        // The store lives as long as whoever waits for it needs it: without it nothing comes.
-        if self.0.next().await.is_none() {
-            std::future::pending::<()>().await;
-        }
-        while self.0.try_recv().is_ok() {}
     }
 }

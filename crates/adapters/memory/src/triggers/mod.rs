@@ -1,6 +1,6 @@
-//! Triggers that fire, in memory.
+//! Triggers in memory.
 
-pub(crate) mod events;
+mod outbox;
 
 use async_trait::async_trait;
 use futures::channel::mpsc;
@@ -9,24 +9,24 @@ use labdata_domain::{
     ids::{ExecutionId, JobId, OrganizationId},
     jobs::Job,
     triggers::{
-        Candidate, FileFacts, Firing, MAX_CHAIN, Occurrence, Response,
+        Candidate, MAX_CHAIN, Occurrence, TriggerEvent,
         event::{Event, EventKind},
     },
 };
 use labdata_ports::{
-    IdSource, PortError,
-    runs::{NewRun, Wakeups},
-    triggers::{Fired, TriggerStore},
+    PortError,
+    runs::Wakeups,
+    triggers::{DecideEvent, DecideTick, Fired, TriggerStore},
 };
 use time::OffsetDateTime;
 
 use crate::{
     Memory,
     memory::{State, owned},
-    runs::Subscription,
+    runs::subscribers::Subscription,
 };
 
-/// Triggers that fire, in memory.
+/// Triggers in memory.
 #[derive(Clone, Debug)]
 pub struct InMemoryTriggerStore {
     memory: Memory,
@@ -42,50 +42,21 @@ impl InMemoryTriggerStore {
     }
 }
 
-fn candidate(job: &Job) -> Option<Candidate> {
-    Some(Candidate {
-        job: job.id,
-        script_version: job.version_number.filter(|_| !job.archived)?,
-        parameters: job.parameters.clone(),
-        trigger: job.trigger.clone()?,
-    })
-}
-
 impl State {
-    /// What an event tells; nothing of a file that is gone.
-    fn occurrence(&self, event: &Event) -> Option<(Occurrence, Option<ExecutionId>)> {
+    /// The event's subject; `None` if it has been deleted.
+    fn occurrence(&self, event: &Event) -> Option<Occurrence> {
+        let organization = event.organization;
         match event.kind {
             EventKind::FileUploaded(id) => {
-                let mut files = owned(&self.files, event.organization);
-                let file = files.find(|file| file.id == id)?;
-                let made_by = file.attribution.execution();
-                let occurrence = Occurrence::File {
-                    id,
-                    facts: FileFacts {
-                        path: file.path.clone(),
-                        source: file.source_type,
-                        size_kilobytes: file.size_kilobytes()?,
-                    },
-                    instrument: file.attribution.instrument(),
-                    made_by,
-                };
-                Some((occurrence, made_by))
+                let file = owned(&self.files, organization).find(|file| file.id == id)?;
+                Occurrence::upload(file)
             }
             EventKind::JobCompleted(id) => {
-                let mut executions = owned(&self.executions, event.organization);
-                let execution = executions.find(|execution| execution.id == id)?;
-                let outputs = owned(&self.files, event.organization)
+                let execution = owned(&self.executions, organization).find(|it| it.id == id)?;
+                let outputs = owned(&self.files, organization)
                     .filter(|file| file.attribution.execution() == Some(id))
-                    .filter_map(|file| file.place().map(|place| (place.at, file.id)));
-                let mut outputs: Vec<_> = outputs.collect();
-                outputs.sort_unstable();
-                let occurrence = Occurrence::Ended {
-                    id,
-                    job: execution.job_id,
-                    status: execution.state.as_str().to_owned(),
-                    outputs: outputs.into_iter().map(|(_, id)| id).collect(),
-                };
-                Some((occurrence, Some(id)))
+                    .filter_map(|file| Some((file.state.uploaded_at()?, file.id)));
+                Some(Occurrence::end(execution, outputs.collect()))
             }
         }
     }
@@ -94,10 +65,9 @@ impl State {
     fn chain(&self, organization: OrganizationId, from: Option<ExecutionId>) -> Vec<JobId> {
         let mut chain = Vec::new();
         let mut next = from;
-        for _ in 0..MAX_CHAIN {
-            let execution = next.and_then(|id| {
-                owned(&self.executions, organization).find(|execution| execution.id == id)
-            });
+        while chain.len() < MAX_CHAIN {
+            let execution =
+                next.and_then(|id| owned(&self.executions, organization).find(|it| it.id == id));
             let Some(execution) = execution else { break };
             let Origin::Platform(run) = &execution.origin else {
                 break;
@@ -108,55 +78,49 @@ impl State {
         chain
     }
 
-    fn queue(
-        &mut self,
-        organization: OrganizationId,
-        firing: Firing,
-        ids: &dyn IdSource,
-        now: OffsetDateTime,
-    ) -> Result<(), PortError> {
-        let run = NewRun {
-            id: ExecutionId::new(ids.next_id()),
-            job: firing.job,
-            script_version: firing.script_version,
-            trigger_file: firing.file,
-            parameters: firing.parameters,
-            source: firing.source,
-            started_by: firing.started_by,
-            api_key: None,
-            queued_at: now,
-        };
-        self.enqueue_run(organization, &run).map(drop)
+    /// Candidates whose schedules have come to a tick, longest due first.
+    fn due(&self, now: OffsetDateTime, limit: u32) -> Vec<(OrganizationId, Candidate)> {
+        let mut due: Vec<_> = self
+            .jobs
+            .iter()
+            .filter_map(|owned| {
+                let tick = self
+                    .ticks
+                    .get(&owned.thing.id)
+                    .filter(|tick| **tick <= now)?;
+                Some((*tick, owned.organization, owned.thing.candidate()?))
+            })
+            .collect();
+        due.sort_by_key(|(tick, ..)| *tick);
+        due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        due.into_iter()
+            .map(|(_, organization, candidate)| (organization, candidate))
+            .collect()
     }
 }
 
 #[async_trait]
 impl TriggerStore for InMemoryTriggerStore {
-    async fn act_on_events(
-        &self,
-        ids: &dyn IdSource,
-        now: OffsetDateTime,
-        limit: u32,
-    ) -> Result<Fired, PortError> {
+    async fn act_on_events(&self, limit: u32, decide: DecideEvent<'_>) -> Result<Fired, PortError> {
         let mut state = self.memory.lock();
         let mut fired = Fired::default();
         for event in state.take_events(limit) {
             fired.handled += 1;
-            let Some((occurrence, source)) = state.occurrence(&event) else {
+            let Some(occurrence) = state.occurrence(&event) else {
                 continue;
             };
-            let chain = state.chain(event.organization, source);
             let candidates: Vec<Candidate> = owned(&state.jobs, event.organization)
-                .filter_map(candidate)
+                .filter_map(Job::candidate)
                 .collect();
-            for candidate in candidates {
-                let Response::Runs(firings) = candidate.respond(&occurrence, &chain) else {
-                    continue;
-                };
-                for firing in firings {
-                    state.queue(event.organization, firing, ids, now)?;
-                    fired.runs += 1;
-                }
+            let runs = decide(TriggerEvent {
+                event: &event,
+                occurrence: &occurrence,
+                candidates: &candidates,
+                chain: &state.chain(event.organization, occurrence.source()),
+            });
+            for run in runs {
+                state.enqueue_run(event.organization, &run)?;
+                fired.runs += 1;
             }
         }
         Ok(fired)
@@ -164,34 +128,22 @@ impl TriggerStore for InMemoryTriggerStore {
 
     async fn fire_schedules(
         &self,
-        ids: &dyn IdSource,
         now: OffsetDateTime,
         limit: u32,
+        decide: DecideTick<'_>,
     ) -> Result<Fired, PortError> {
         let mut state = self.memory.lock();
-        let mut due: Vec<(OffsetDateTime, OrganizationId, Candidate)> = state
-            .jobs
-            .iter()
-            .filter_map(|owned| {
-                let tick = *state.ticks.get(&owned.thing.id)?;
-                Some((tick, owned.organization, candidate(&owned.thing)?))
-            })
-            .filter(|(tick, ..)| *tick <= now)
-            .collect();
-        due.sort_by_key(|(tick, ..)| *tick);
-        due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         let mut fired = Fired::default();
-        for (_, organization, candidate) in due {
+        for (organization, candidate) in state.due(now, limit) {
             fired.handled += 1;
-            match candidate.trigger.next_after(now) {
+            let decision = decide(&candidate);
+            match decision.next_at {
                 Some(next) => state.ticks.insert(candidate.job, next),
                 None => state.ticks.remove(&candidate.job),
             };
-            if let Response::Runs(firings) = candidate.respond(&Occurrence::Tick, &[]) {
-                for firing in firings {
-                    state.queue(organization, firing, ids, now)?;
-                    fired.runs += 1;
-                }
+            if let Some(run) = decision.run {
+                state.enqueue_run(organization, &run)?;
+                fired.runs += 1;
             }
         }
         Ok(fired)

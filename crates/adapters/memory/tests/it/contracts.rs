@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use labdata_memory::{
     InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
-    InMemoryEventOutbox, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
+    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
     InMemoryNotificationRepository, InMemoryRunLogStore, InMemoryRunQueue,
     InMemoryTenancyRepository, InMemoryTriggerStore, Memory,
@@ -21,7 +21,7 @@ use labdata_ports::{
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
     notifications::NotificationRepository,
     runs::{RunQueue, logs::RunLogStore, runner::JobRunner},
-    triggers::{TriggerStore, events::EventOutbox},
+    triggers::TriggerStore,
 };
 
 /// All fakes over one store.
@@ -61,7 +61,6 @@ subjects! {
     DataStore => InMemoryDataStore,
     BlobStore => InMemoryBlobStore,
     FileRepository => InMemoryFileRepository,
-    EventOutbox => InMemoryEventOutbox,
     NotificationRepository => InMemoryNotificationRepository,
 }
 

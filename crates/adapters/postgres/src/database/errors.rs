@@ -196,7 +196,7 @@ impl Attempts {
     }
 }
 
-/// Does work again as long as it clashes with other transactions: `retried!(self.close_once(id))`
+/// Does work again as long as it clashes with other transactions: `retried!(self.claim_once(id))`
 /// for an `async fn` that ends in `Result<_, Fault>` and leaves no transaction open.
 macro_rules! retried {
     ($work:expr) => {{
@@ -210,6 +210,22 @@ macro_rules! retried {
     }};
 }
 pub(crate) use retried;
+
+/// Does work in a transaction, and again if it clashes with others:
+/// `transacted!(self.database, connection => close(connection, id))` for an `async fn` that takes a
+/// `&mut Connection` and returns a `Result<_, Fault>`.
+macro_rules! transacted {
+    ($database:expr, $connection:ident => $work:expr) => {
+        $crate::database::errors::retried!(async {
+            let mut connection = $database.connection().await?;
+            $crate::database::transaction::begin(&mut connection).await?;
+            let $connection = &mut connection;
+            let outcome = $work.await;
+            $crate::database::errors::end(&mut connection, outcome).await
+        })
+    };
+}
+pub(crate) use transacted;
 
 /// Ends a transaction as its outcome demands.
 pub(crate) async fn end<T>(

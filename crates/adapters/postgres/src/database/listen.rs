@@ -1,4 +1,4 @@
-//! What other servers announce by NOTIFY: one connection per process listens to all channels.
+//! Notifications of other servers by NOTIFY: one connection per process listens to all channels.
 
 use std::{
     pin::pin,
@@ -6,14 +6,21 @@ use std::{
     time::Duration,
 };
 
-use diesel_async::SimpleAsyncConnection;
+use async_trait::async_trait;
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures::StreamExt;
-use labdata_ports::{PortError, runs::RunNews};
+use labdata_ports::{
+    PortError,
+    runs::{RunNews, Wakeups},
+};
 use tokio::{sync::watch, task::JoinHandle, time::sleep};
 
-use crate::database::{errors::port_error, pool::dedicated};
+use crate::database::{
+    connect::dedicated,
+    errors::{Fault, port_error},
+};
 
-/// How long a listener waits before it connects again.
+/// Wait before a listener connects again.
 const RECONNECT: Duration = Duration::from_secs(1);
 
 /// A channel that this process listens to.
@@ -21,9 +28,9 @@ const RECONNECT: Duration = Duration::from_secs(1);
 pub(crate) enum Channel {
     /// A run was queued.
     RunQueued,
-    /// A run stopped to run.
+    /// A run stopped running.
     RunEnded,
-    /// Something happened that triggers may wait for.
+    /// An event was recorded.
     Event,
 }
 
@@ -40,6 +47,30 @@ impl Channel {
     }
 }
 
+/// Notifies the listeners on a channel when the transaction commits.
+pub(crate) async fn notify(
+    connection: &mut AsyncPgConnection,
+    channel: Channel,
+) -> Result<(), Fault> {
+    diesel::sql_query(format!("NOTIFY {}", channel.name()))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// A subscription to the notifications of a channel.
+pub(crate) struct ChannelSubscription(pub(crate) watch::Receiver<u64>);
+
+#[async_trait]
+impl Wakeups for ChannelSubscription {
+    async fn next(&mut self) {
+        // The listener lives as long as the database; without it there are no more notifications.
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 impl From<RunNews> for Channel {
     fn from(news: RunNews) -> Self {
         match news {
@@ -49,17 +80,17 @@ impl From<RunNews> for Channel {
     }
 }
 
-/// How often something came, by channel.
+/// Number of notifications by channel.
 type News = [watch::Sender<u64>; Channel::ALL.len()];
 
-/// Listens as long as anybody is subscribed.
+/// The listening task, started by the first subscription.
 #[derive(Debug, Default)]
 pub(crate) struct Listener {
     running: Mutex<Option<(std::sync::Arc<News>, JoinHandle<()>)>>,
 }
 
 impl Listener {
-    /// Subscribes, and begins to listen where nobody did yet.
+    /// Subscribes, and starts the task unless it runs.
     pub(crate) fn subscribe(&self, url: &str, channel: Channel) -> watch::Receiver<u64> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((news, task)) = &*running
@@ -100,7 +131,7 @@ fn announce(sender: &watch::Sender<u64>) {
 async fn keep_listening(url: String, news: std::sync::Arc<News>) {
     loop {
         if let Err(error) = listen(&url, &news).await {
-            tracing::warn!(%error, "does not hear of news in the database");
+            tracing::warn!(%error, "cannot listen to notifications of the database");
         }
         sleep(RECONNECT).await;
     }
@@ -116,13 +147,13 @@ async fn listen(url: &str, news: &News) -> Result<(), PortError> {
             .await
             .map_err(port_error)?;
     }
-    // What was announced before is lost: everybody looks once.
+    // Earlier notifications are lost: every subscriber looks once.
     news.iter().for_each(announce);
-    let mut heard = pin!(connection.notifications_stream());
-    while let Some(heard_of) = heard.next().await {
-        let heard_of = heard_of.map_err(port_error)?;
+    let mut notifications = pin!(connection.notifications_stream());
+    while let Some(notification) = notifications.next().await {
+        let notification = notification.map_err(port_error)?;
         for (channel, sender) in Channel::ALL.into_iter().zip(news) {
-            if heard_of.channel == channel.name() {
+            if notification.channel == channel.name() {
                 announce(sender);
             }
         }

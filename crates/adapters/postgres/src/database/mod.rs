@@ -1,6 +1,7 @@
 //! Connections, transactions, batching, SQL pieces and migrations.
 
 pub(crate) mod combine;
+pub(crate) mod connect;
 pub(crate) mod errors;
 pub(crate) mod idempotency;
 pub(crate) mod listen;

@@ -15,7 +15,7 @@ use deadpool::managed::{
 };
 use diesel::ConnectionError;
 use diesel_async::{
-    AsyncConnection, AsyncPgConnection, SimpleAsyncConnection,
+    AsyncPgConnection, SimpleAsyncConnection,
     pooled_connection::{
         AsyncDieselConnectionManager, ManagerConfig, PoolError as ManagerError, RecyclingMethod,
     },
@@ -31,6 +31,7 @@ use tokio::{
 use tracing::Instrument as _;
 
 use crate::database::{
+    connect::{self, CONNECT, connection_error},
     errors::{NO_ANSWER, port_error},
     listen::{Channel, Listener},
 };
@@ -72,9 +73,6 @@ task_local! {
     static UNIT_OF_WORK: (Arc<Mutex<Object<Manager>>>, String);
 }
 
-/// How long it may take to connect.
-const CONNECT: Duration = Duration::from_secs(5);
-
 /// A connection that rested this long is asked for a sign of life before it is lent again.
 const TRUSTED_FOR: Duration = Duration::from_millis(500);
 
@@ -87,19 +85,6 @@ const MAX_USES: usize = 2_000;
 
 /// How long [`Database::probe`] waits for a free connection.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
-
-/// What every connection is set to, besides [`DatabaseSettings::lock_timeout`]. Messages are kept
-/// in English where the role may choose, as the driver tells some errors apart by their text only.
-/// Names are never looked up in a schema that is not named. Statements are short: compiling one takes
-/// longer than all of it.
-const SETUP: &str = "SET application_name = 'labdata'; \
-     SET timezone = 'UTC'; \
-     SET standard_conforming_strings = on; \
-     SET search_path = pg_catalog; \
-     SET idle_in_transaction_session_timeout = '60s'; \
-     SET jit = off; \
-     SET client_min_messages = warning; \
-     DO $$ BEGIN SET lc_messages = 'C'; EXCEPTION WHEN insufficient_privilege THEN NULL; END $$";
 
 /// How the database is used.
 #[derive(Clone, Copy, Debug)]
@@ -161,7 +146,8 @@ impl Database {
         let connecting = runtime.clone();
         config.custom_setup = Box::new(move |url| {
             let url = url.to_owned();
-            let connected = connecting.spawn(async move { connect(&url, lock_timeout).await });
+            let connected =
+                connecting.spawn(async move { connect::connect(&url, lock_timeout).await });
             connected
                 .map(|connected| connected.unwrap_or_else(|error| Err(gone(&error))))
                 .boxed()
@@ -287,39 +273,13 @@ impl Database {
     /// # Errors
     /// [`PortError::Unavailable`].
     pub(crate) async fn dedicated(&self) -> Result<AsyncPgConnection, PortError> {
-        dedicated(&self.url).await
+        connect::dedicated(&self.url).await
     }
-}
-
-/// As [`Database::dedicated`].
-pub(crate) async fn dedicated(url: &str) -> Result<AsyncPgConnection, PortError> {
-    let connected = tokio::time::timeout(CONNECT, connect(url, Duration::ZERO)).await;
-    let mut connection = match connected {
-        Ok(Ok(connection)) => connection,
-        Ok(Err(error)) => return Err(connection_error(&error)),
-        Err(_) => return Err(PortError::Unavailable(NO_ANSWER.to_owned())),
-    };
-    connection
-        .batch_execute("SET idle_in_transaction_session_timeout = 0")
-        .await
-        .map_err(port_error)?;
-    Ok(connection)
 }
 
 /// The task that connects has panicked, or its runtime is gone.
 fn gone(error: &JoinError) -> ConnectionError {
     ConnectionError::BadConnection(error.to_string())
-}
-
-/// Connects and sets up. A lock timeout of zero is none.
-async fn connect(url: &str, lock_timeout: Duration) -> Result<AsyncPgConnection, ConnectionError> {
-    let mut connection = AsyncPgConnection::establish(url).await?;
-    let setup = format!("SET lock_timeout = {}; {SETUP}", lock_timeout.as_millis());
-    connection
-        .batch_execute(&setup)
-        .await
-        .map_err(ConnectionError::CouldntSetupConfiguration)?;
-    Ok(connection)
 }
 
 /// Refuses a connection that has died: costs nothing for one in steady use, and one round trip for
@@ -374,17 +334,6 @@ fn pool_error(error: PoolError<ManagerError>) -> PortError {
             tracing::warn!(error = %other, "no connection to the database");
             PortError::Unavailable(NO_ANSWER.to_owned())
         }
-    }
-}
-
-/// The reason is for the log; whoever asks learns neither hosts nor users.
-fn connection_error(error: &ConnectionError) -> PortError {
-    let text = error.to_string();
-    tracing::warn!(error = text, "no connection to the database");
-    if text.contains("too many clients") || text.contains("remaining connection slots") {
-        PortError::Busy("the database has no free connection".to_owned())
-    } else {
-        PortError::Unavailable(NO_ANSWER.to_owned())
     }
 }
 

@@ -1,18 +1,20 @@
 //! Job executions.
 
+pub(crate) mod ends;
 pub(crate) mod rows;
+
+use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use diesel::{
     prelude::*,
-    sql_types::{BigInt, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{BigInt, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
-    executions::{CloseError, Execution, FinalStatus, TIMED_OUT},
+    executions::{CloseError, Execution, FinalStatus},
     ids::{ExecutionId, OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
-    triggers::event::EventKind,
 };
 use labdata_ports::{
     PortError,
@@ -23,17 +25,18 @@ use uuid::Uuid;
 
 use crate::{
     database::{
-        errors::{Fault, end, port_error, retried},
+        errors::{Fault, port_error, transacted},
         paging::page_of,
         pool::{Connection, Database},
-        transaction,
     },
-    executions::rows::{ExecutionRow, insert, load, lock, store_state},
+    executions::{
+        ends::store_ends,
+        rows::{ExecutionRow, insert, load, lock},
+    },
     schema::{job, job_execution},
-    triggers::events,
 };
 
-/// A row that was failed because its deadline has passed.
+/// An execution past its deadline.
 #[derive(QueryableByName)]
 struct OverdueRow {
     #[diesel(sql_type = SqlUuid)]
@@ -56,51 +59,9 @@ impl PgExecutionRepository {
     pub fn new(database: Database) -> Self {
         Self { database }
     }
-
-    async fn close_once(
-        &self,
-        organization: OrganizationId,
-        id: ExecutionId,
-        status: FinalStatus,
-        now: OffsetDateTime,
-    ) -> Result<Result<Execution, CloseError>, Fault> {
-        let mut connection = self.database.connection().await?;
-        transaction::begin(&mut connection).await?;
-        let outcome = close(&mut connection, organization, id, status, now).await;
-        end(&mut connection, outcome).await
-    }
-
-    async fn fail_overdue_once(
-        &self,
-        now: OffsetDateTime,
-        limit: u32,
-    ) -> Result<Vec<OverdueRow>, Fault> {
-        let mut connection = self.database.connection().await?;
-        // The array makes the planner choose the rows once.
-        let failed = diesel::sql_query(
-            "WITH overdue AS (UPDATE labdata.job_execution it \
-             SET status = 'failed', completed_at = $1, error_message = $2 FROM labdata.job \
-             WHERE job.organization_id = it.organization_id AND job.id = it.job_id \
-             AND it.id = ANY (ARRAY( \
-                 SELECT id FROM labdata.job_execution \
-                 WHERE status = 'running' AND origin <> 'platform' AND deadline IS NOT NULL \
-                 AND deadline <= $1 ORDER BY deadline LIMIT $3 FOR UPDATE SKIP LOCKED)) \
-             RETURNING it.*, job.name AS job_name), \
-             told AS (INSERT INTO labdata.event \
-             (organization_id, kind, job_execution_id, created_at) \
-             SELECT organization_id, 'job_completed', id, $1 FROM overdue) \
-             SELECT *, pg_notify('labdata_event', '')::text FROM overdue",
-        )
-        .bind::<Timestamptz, _>(now)
-        .bind::<Text, _>(TIMED_OUT)
-        .bind::<BigInt, _>(i64::from(limit))
-        .load(&mut connection)
-        .await?;
-        Ok(failed)
-    }
 }
 
-/// Reads the state under a lock, and stores the next one.
+/// Reads the state under a lock and stores the next one.
 async fn close(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -108,17 +69,59 @@ async fn close(
     status: FinalStatus,
     now: OffsetDateTime,
 ) -> Result<Result<Execution, CloseError>, Fault> {
-    let standing = lock(connection, organization, id).await?;
-    let next = match standing.clone().close(status, now) {
-        Ok(next) => next,
+    let execution = lock(connection, organization, id).await?;
+    let closed = match execution.clone().close(status, now) {
+        Ok(closed) => closed,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    if next != standing {
-        store_state(connection, &next).await?;
-        let ended = EventKind::JobCompleted(id);
-        events::record(connection, organization, ended, now).await?;
+    if closed != execution {
+        store_ends(connection, organization, std::slice::from_ref(&closed), now).await?;
     }
-    Ok(Ok(next))
+    Ok(Ok(closed))
+}
+
+/// Locks the executions that are overdue, and stores their ends by organization.
+async fn fail_overdue(
+    connection: &mut Connection,
+    now: OffsetDateTime,
+    limit: u32,
+) -> Result<Vec<OverdueExecution>, Fault> {
+    let rows: Vec<OverdueRow> = diesel::sql_query(
+        "SELECT it.*, job.name AS job_name FROM labdata.job_execution it \
+         JOIN labdata.job ON job.organization_id = it.organization_id AND job.id = it.job_id \
+         WHERE it.status = 'running' AND it.origin <> 'platform' AND it.deadline <= $1 \
+         ORDER BY it.deadline LIMIT $2 FOR UPDATE OF it SKIP LOCKED",
+    )
+    .bind::<Timestamptz, _>(now)
+    .bind::<BigInt, _>(i64::from(limit))
+    .load(connection)
+    .await?;
+    let mut overdue = Vec::new();
+    let mut failed: BTreeMap<OrganizationId, Vec<Execution>> = BTreeMap::new();
+    for row in rows {
+        let organization = OrganizationId::new(row.organization_id);
+        let execution = match Execution::try_from(row.execution) {
+            Ok(execution) => execution,
+            // A row that cannot be read must not keep the others running.
+            Err(error) => {
+                tracing::error!(%error, "an overdue execution cannot be failed");
+                continue;
+            }
+        };
+        let Some(execution) = execution.expire(now) else {
+            continue;
+        };
+        overdue.push(OverdueExecution {
+            organization,
+            execution: execution.clone(),
+            started_by: UserId::new(row.started_by),
+        });
+        failed.entry(organization).or_default().push(execution);
+    }
+    for (organization, failed) in failed {
+        store_ends(connection, organization, &failed, now).await?;
+    }
+    Ok(overdue)
 }
 
 #[async_trait]
@@ -187,7 +190,10 @@ impl ExecutionRepository for PgExecutionRepository {
         status: FinalStatus,
         now: OffsetDateTime,
     ) -> Result<Execution, CloseExecutionError> {
-        let closed = retried!(self.close_once(organization, id, status, now));
+        let closed = transacted!(
+            self.database,
+            connection => close(connection, organization, id, status, now)
+        );
         Ok(closed.map_err(PortError::from)??)
     }
 
@@ -196,17 +202,7 @@ impl ExecutionRepository for PgExecutionRepository {
         now: OffsetDateTime,
         limit: u32,
     ) -> Result<Vec<OverdueExecution>, PortError> {
-        let failed = retried!(self.fail_overdue_once(now, limit))?;
-        failed
-            .into_iter()
-            .map(|row| {
-                Ok(OverdueExecution {
-                    organization: OrganizationId::new(row.organization_id),
-                    started_by: UserId::new(row.started_by),
-                    execution: row.execution.try_into()?,
-                })
-            })
-            .collect()
+        Ok(transacted!(self.database, connection => fail_overdue(connection, now, limit))?)
     }
 
     async fn started_by(

@@ -185,22 +185,3 @@ pub(crate) async fn lock(
         .ok_or(PortError::NotFound("execution"))?;
     load(connection, organization, id).await
 }
-
-/// Stores how an execution stands now, and what its script exited with.
-pub(crate) async fn store_state(
-    connection: &mut Connection,
-    execution: &Execution,
-) -> Result<(), Fault> {
-    let exit_code = execution.origin.run().and_then(|run| run.exit_code);
-    diesel::update(job_execution::table.find(execution.id.as_uuid()))
-        .set((
-            job_execution::status.eq(execution.state.as_str()),
-            job_execution::started_at.eq(execution.started_at),
-            job_execution::completed_at.eq(execution.state.completed_at()),
-            job_execution::error_message.eq(execution.state.error()),
-            job_execution::exit_code.eq(exit_code.map(i64::from)),
-        ))
-        .execute(connection)
-        .await?;
-    Ok(())
-}

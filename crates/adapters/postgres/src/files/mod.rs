@@ -14,7 +14,6 @@ use labdata_domain::{
     files::{File, FileFilter, FileState, ObjectKey, StoredBytes},
     ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
     page::{Cursor, Page, PageRequest},
-    triggers::event::EventKind,
 };
 use labdata_ports::{
     PortError,
@@ -34,7 +33,7 @@ use crate::{
         rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash, size_column},
     },
     schema::{file, instrument, job_execution},
-    triggers::events,
+    triggers::outbox,
 };
 
 /// Attempts to find or insert a record while other requests delete and insert it.
@@ -237,10 +236,7 @@ async fn record_upload(
 ) -> Result<(), Fault> {
     match file.state.uploaded_at() {
         None => Ok(()),
-        Some(at) => {
-            let uploaded = EventKind::FileUploaded(file.id);
-            events::record(connection, organization, uploaded, at).await
-        }
+        Some(at) => outbox::record_upload(connection, organization, file.id, at).await,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Jobs.
 
+pub(crate) mod rows;
+
 use async_trait::async_trait;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -7,7 +9,6 @@ use labdata_domain::{
     ids::{JobId, OrganizationId, UserId},
     jobs::{Job, ScriptVersion, VersionSummary},
     page::{Cursor, Page, PageRequest},
-    triggers::Trigger,
 };
 use labdata_ports::{
     PortError,
@@ -19,60 +20,14 @@ use uuid::Uuid;
 
 use crate::{
     database::{
-        errors::{Fault, corrupt, end, port_error, retried},
+        errors::{Fault, corrupt, port_error, transacted},
         paging::{overfetched, page_of},
         pool::{Connection, Database},
-        transaction,
     },
+    jobs::rows::JobRow,
     schema::{job, job_trigger, job_version},
-    triggers::rows::{self as triggers, TriggerRow},
+    triggers::rows as triggers,
 };
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = job)]
-struct JobOnlyRow {
-    id: Uuid,
-    name: String,
-    archived: bool,
-    description: Option<String>,
-    created_at: OffsetDateTime,
-    version_number: Option<i64>,
-    revision: i64,
-    parameter_definitions: Value,
-}
-
-/// A job with its trigger.
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = job)]
-struct JobRow {
-    #[diesel(embed)]
-    job: JobOnlyRow,
-    #[diesel(embed)]
-    trigger: Option<TriggerRow>,
-}
-
-impl TryFrom<JobRow> for Job {
-    type Error = PortError;
-
-    fn try_from(row: JobRow) -> Result<Self, PortError> {
-        let trigger = row.trigger.map(Trigger::try_from).transpose()?;
-        let row = row.job;
-        let corrupt = |column| corrupt("job", column, row.id);
-        let version_number = row.version_number.map(u32::try_from).transpose();
-        Ok(Self {
-            id: JobId::new(row.id),
-            version_number: version_number.map_err(|_| corrupt("version_number"))?,
-            parameters: serde_json::from_value(row.parameter_definitions)
-                .map_err(|_| corrupt("parameter_definitions"))?,
-            trigger,
-            revision: u64::try_from(row.revision).map_err(|_| corrupt("revision"))?,
-            name: row.name,
-            archived: row.archived,
-            description: row.description,
-            created_at: row.created_at,
-        })
-    }
-}
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = job_version)]
@@ -94,31 +49,6 @@ impl PgJobRepository {
     #[must_use]
     pub fn new(database: Database) -> Self {
         Self { database }
-    }
-
-    async fn add_once(
-        &self,
-        organization: OrganizationId,
-        job: &Job,
-        script: &ScriptVersion,
-    ) -> Result<(), Fault> {
-        let mut connection = self.database.connection().await?;
-        transaction::begin(&mut connection).await?;
-        let outcome = add(&mut connection, organization, job, script).await;
-        end(&mut connection, outcome).await
-    }
-
-    async fn update_once(
-        &self,
-        organization: OrganizationId,
-        revision: u64,
-        job: &Job,
-        script: Option<&ScriptVersion>,
-    ) -> Result<bool, Fault> {
-        let mut connection = self.database.connection().await?;
-        transaction::begin(&mut connection).await?;
-        let outcome = update(&mut connection, organization, revision, job, script).await;
-        end(&mut connection, outcome).await
     }
 }
 
@@ -352,7 +282,7 @@ impl JobRepository for PgJobRepository {
         job: &Job,
         script: &ScriptVersion,
     ) -> Result<(), PortError> {
-        Ok(retried!(self.add_once(organization, job, script))?)
+        Ok(transacted!(self.database, connection => add(connection, organization, job, script))?)
     }
 
     async fn update(
@@ -362,12 +292,10 @@ impl JobRepository for PgJobRepository {
         job: &Job,
         script: Option<&ScriptVersion>,
     ) -> Result<bool, PortError> {
-        Ok(retried!(self.update_once(
-            organization,
-            revision,
-            job,
-            script
-        ))?)
+        Ok(transacted!(
+            self.database,
+            connection => update(connection, organization, revision, job, script)
+        )?)
     }
 
     async fn versions(

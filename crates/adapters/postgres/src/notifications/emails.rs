@@ -1,14 +1,17 @@
-//! The outbox of notifications' e-mails.
+//! The outbox of e-mails.
 
 use diesel::{
     prelude::*,
     sql_types::{BigInt, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::RunQueryDsl;
-use labdata_domain::ids::{OrganizationId, UserId};
+use labdata_domain::{
+    ids::{OrganizationId, UserId},
+    notifications::{EmailOutcome, Notification},
+};
 use labdata_ports::{
     PortError,
-    notifications::{ClaimedEmail, EmailClaim, EmailCounts, EmailFate},
+    notifications::{ClaimedEmail, EmailClaim},
 };
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
@@ -18,12 +21,9 @@ use crate::{
         errors::{Fault, corrupt},
         pool::Database,
     },
-    notifications::NotificationRow,
+    notifications::rows::NotificationRow,
     schema::notification_email,
 };
-
-/// How many characters are kept of an error.
-const MAX_ERROR: usize = 1_000;
 
 #[derive(QueryableByName)]
 struct ClaimRow {
@@ -43,8 +43,7 @@ impl TryFrom<ClaimRow> for ClaimedEmail {
     type Error = PortError;
 
     fn try_from(row: ClaimRow) -> Result<Self, PortError> {
-        let notification: labdata_domain::notifications::Notification =
-            row.notification.try_into()?;
+        let notification = Notification::try_from(row.notification)?;
         let tries = u32::try_from(row.tries)
             .map_err(|_| corrupt("notification_email", "tries", notification.id))?;
         Ok(Self {
@@ -60,7 +59,7 @@ impl TryFrom<ClaimRow> for ClaimedEmail {
     }
 }
 
-/// Moves what is due to the end of a lease, and reads what it tells.
+/// Claims due e-mails by moving their due time to the end of the lease, and reads their content.
 pub(crate) async fn claim(
     database: &Database,
     now: OffsetDateTime,
@@ -94,82 +93,31 @@ pub(crate) async fn claim(
         .collect::<Result<_, _>>()?)
 }
 
-/// Settles it if it is still claimed so: another claim would have counted on.
+/// Stores the outcome unless the e-mail is settled or was claimed again.
 pub(crate) async fn settle(
     database: &Database,
     claim: EmailClaim,
-    fate: &EmailFate,
+    outcome: &EmailOutcome,
 ) -> Result<bool, Fault> {
     let mut connection = database.connection().await?;
-    let standing = notification_email::table
+    let (due_at, settled_at, error) = match outcome {
+        EmailOutcome::Sent { at } => (None, Some(at), None),
+        EmailOutcome::Dead { at, error } => (None, Some(at), Some(error)),
+        EmailOutcome::Retry { at, error } => (Some(at), None, Some(error)),
+    };
+    let claimed = notification_email::table
         .filter(notification_email::organization_id.eq(claim.organization.as_uuid()))
         .filter(notification_email::notification_id.eq(claim.notification.as_uuid()))
         .filter(notification_email::status.eq("pending"))
         .filter(notification_email::tries.eq(i64::from(claim.tries)));
-    let changed = match fate {
-        EmailFate::Sent { at } => {
-            let fate = (
-                notification_email::status.eq("sent"),
-                notification_email::settled_at.eq(Some(at)),
-            );
-            diesel::update(standing)
-                .set(fate)
-                .execute(&mut connection)
-                .await?
-        }
-        EmailFate::Dead { at, error } => {
-            let fate = (
-                notification_email::status.eq("dead"),
-                notification_email::settled_at.eq(Some(at)),
-                notification_email::last_error.eq(Some(shortened(error))),
-            );
-            diesel::update(standing)
-                .set(fate)
-                .execute(&mut connection)
-                .await?
-        }
-        EmailFate::Retry { at, error } => {
-            let fate = (
-                notification_email::due_at.eq(at),
-                notification_email::last_error.eq(Some(shortened(error))),
-            );
-            diesel::update(standing)
-                .set(fate)
-                .execute(&mut connection)
-                .await?
-        }
-    };
-    Ok(changed == 1)
-}
-
-/// What a mail server says may hold anything.
-fn shortened(error: &str) -> String {
-    error
-        .chars()
-        .filter(|character| *character != '\0')
-        .take(MAX_ERROR)
-        .collect()
-}
-
-/// How many stand where.
-pub(crate) async fn count(
-    database: &Database,
-    organization: OrganizationId,
-) -> Result<EmailCounts, Fault> {
-    let mut connection = database.connection().await?;
-    let rows: Vec<(String, i64)> = notification_email::table
-        .filter(notification_email::organization_id.eq(organization.as_uuid()))
-        .group_by(notification_email::status)
-        .select((notification_email::status, diesel::dsl::count_star()))
-        .load(&mut connection)
+    let changed = diesel::update(claimed)
+        .set((
+            notification_email::status.eq(outcome.status()),
+            due_at.map(|at| notification_email::due_at.eq(at)),
+            notification_email::settled_at.eq(settled_at),
+            error.map(|error| notification_email::last_error.eq(Some(error))),
+        ))
+        .execute(&mut connection)
         .await?;
-    let of = |status: &str| {
-        let found = rows.iter().find(|(name, _)| name == status);
-        found.map_or(0, |(_, count)| u64::try_from(*count).unwrap_or_default())
-    };
-    Ok(EmailCounts {
-        pending: of("pending"),
-        sent: of("sent"),
-        dead: of("dead"),
-    })
+    Ok(changed == 1)
 }

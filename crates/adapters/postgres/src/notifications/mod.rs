@@ -1,84 +1,33 @@
-//! Notifications: inboxes and preferences. Sending is in [`crate::notifications::sends`], the outbox of
-//! e-mails in [`crate::notifications::emails`].
+//! Notifications: inboxes and preferences. Sending is in [`sends`], the outbox of e-mails in
+//! [`emails`].
 
 pub(crate) mod emails;
+mod rows;
 pub(crate) mod sends;
 
 use async_trait::async_trait;
-use diesel::{
-    prelude::*,
-    sql_types::{Bool, Nullable, Timestamptz, Uuid as SqlUuid},
-};
+use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
-    ids::{ApiKeyId, NotificationId, OrganizationId, UserId},
-    notifications::{Caps, ChannelChange, Channels, Notification, Preferences, Sender, Sent},
+    ids::{NotificationId, OrganizationId, UserId},
+    notifications::{Caps, ChannelChange, Channels, EmailOutcome, Notification, Preferences, Sent},
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
     PortError,
-    notifications::{
-        ClaimedEmail, EmailClaim, EmailCounts, EmailFate, NewNotification, NotificationRepository,
-        SendError,
-    },
+    notifications::{ClaimedEmail, EmailClaim, NewNotification, NotificationRepository, SendError},
 };
-use serde_json::Value;
 use time::{Duration, OffsetDateTime};
-use uuid::Uuid;
 
 use crate::{
     database::{
-        errors::{Fault, corrupt, port_error, retried},
+        errors::{Fault, port_error, retried, transacted},
         paging::page_of,
-        pool::Database,
+        pool::{Connection, Database},
     },
-    notifications::sends::Sends,
+    notifications::{rows::NotificationRow, sends::Sends},
     schema::{notification, notification_preference},
 };
-
-#[derive(Queryable, QueryableByName, Selectable)]
-#[diesel(table_name = notification)]
-pub(crate) struct NotificationRow {
-    id: Uuid,
-    title: String,
-    body: String,
-    action_url: String,
-    data: Option<Value>,
-    sender_kind: String,
-    sender_name: String,
-    api_key_id: Option<Uuid>,
-    created_at: OffsetDateTime,
-    read_at: Option<OffsetDateTime>,
-}
-
-impl TryFrom<NotificationRow> for Notification {
-    type Error = PortError;
-
-    fn try_from(row: NotificationRow) -> Result<Self, PortError> {
-        let corrupt = |column| corrupt("notification", column, row.id);
-        Ok(Self {
-            id: NotificationId::new(row.id),
-            sender: match (row.sender_kind.as_str(), row.api_key_id) {
-                ("api_key", Some(id)) => Sender::ApiKey {
-                    id: ApiKeyId::new(id),
-                    name: row.sender_name,
-                },
-                ("platform", None) => Sender::Platform,
-                _ => return Err(corrupt("sender_kind")),
-            },
-            data: match row.data {
-                None => None,
-                Some(Value::Object(data)) => Some(data),
-                Some(_) => return Err(corrupt("data")),
-            },
-            title: row.title,
-            body: row.body,
-            action_url: row.action_url,
-            created_at: row.created_at,
-            read_at: row.read_at,
-        })
-    }
-}
 
 /// Notifications in PostgreSQL.
 #[derive(Clone, Debug)]
@@ -169,24 +118,10 @@ impl NotificationRepository for PgNotificationRepository {
         id: NotificationId,
         read_at: Option<OffsetDateTime>,
     ) -> Result<Notification, PortError> {
-        let mut connection = self.database.connection().await?;
-        // Read twice keeps the first time; unread forgets it.
-        let kept = diesel::dsl::sql::<Nullable<Timestamptz>>("CASE WHEN ")
-            .bind::<Nullable<Timestamptz>, _>(read_at)
-            .sql(" IS NOT NULL THEN coalesce(read_at, ")
-            .bind::<Nullable<Timestamptz>, _>(read_at)
-            .sql(") END");
-        let row: Option<NotificationRow> = diesel::update(notification::table)
-            .filter(notification::organization_id.eq(organization.as_uuid()))
-            .filter(notification::user_id.eq(user.as_uuid()))
-            .filter(notification::id.eq(id.as_uuid()))
-            .set(notification::read_at.eq(kept))
-            .returning(NotificationRow::as_returning())
-            .get_result(&mut connection)
-            .await
-            .optional()
-            .map_err(port_error)?;
-        row.ok_or(PortError::NotFound("notification"))?.try_into()
+        Ok(transacted!(
+            self.database,
+            connection => mark(connection, organization, user, id, read_at)
+        )?)
     }
 
     async fn preferences(
@@ -214,30 +149,10 @@ impl NotificationRepository for PgNotificationRepository {
         user: UserId,
         change: ChannelChange,
     ) -> Result<Preferences, PortError> {
-        let mut connection = self.database.connection().await?;
-        let first = Preferences::default().with_message(change).message;
-        let row: PreferenceRow = diesel::sql_query(
-            "INSERT INTO labdata.notification_preference AS it \
-                 (organization_id, user_id, message_inbox, message_email) VALUES ($1, $2, $3, $4) \
-             ON CONFLICT (organization_id, user_id) DO UPDATE SET \
-                 message_inbox = coalesce($5, it.message_inbox), \
-                 message_email = coalesce($6, it.message_email) \
-             RETURNING message_inbox, message_email",
-        )
-        .bind::<SqlUuid, _>(organization.as_uuid())
-        .bind::<SqlUuid, _>(user.as_uuid())
-        .bind::<Bool, _>(first.inbox)
-        .bind::<Bool, _>(first.email)
-        .bind::<Nullable<Bool>, _>(change.inbox)
-        .bind::<Nullable<Bool>, _>(change.email)
-        .get_result(&mut connection)
-        .await
-        .map_err(|error| {
-            Fault::from(error).on_violation("notification_preference_user_id_fkey", || {
-                PortError::NotFound("user")
-            })
-        })?;
-        Ok(preferences_of((row.message_inbox, row.message_email)))
+        Ok(transacted!(
+            self.database,
+            connection => change_preferences(connection, organization, user, change)
+        )?)
     }
 
     async fn claim_emails(
@@ -250,25 +165,88 @@ impl NotificationRepository for PgNotificationRepository {
         Ok(claimed?)
     }
 
-    async fn settle_email(&self, claim: EmailClaim, fate: &EmailFate) -> Result<bool, PortError> {
-        Ok(emails::settle(&self.database, claim, fate).await?)
+    async fn settle_email(
+        &self,
+        claim: EmailClaim,
+        outcome: &EmailOutcome,
+    ) -> Result<bool, PortError> {
+        Ok(emails::settle(&self.database, claim, outcome).await?)
     }
-
-    async fn count_emails(&self, organization: OrganizationId) -> Result<EmailCounts, PortError> {
-        Ok(emails::count(&self.database, organization).await?)
-    }
-}
-
-#[derive(QueryableByName)]
-struct PreferenceRow {
-    #[diesel(sql_type = Bool)]
-    message_inbox: bool,
-    #[diesel(sql_type = Bool)]
-    message_email: bool,
 }
 
 fn preferences_of((inbox, email): (bool, bool)) -> Preferences {
     Preferences {
         message: Channels { inbox, email },
     }
+}
+
+async fn mark(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    user: UserId,
+    id: NotificationId,
+    read_at: Option<OffsetDateTime>,
+) -> Result<Notification, Fault> {
+    let row: Option<NotificationRow> = notification::table
+        .filter(notification::organization_id.eq(organization.as_uuid()))
+        .filter(notification::user_id.eq(user.as_uuid()))
+        .filter(notification::id.eq(id.as_uuid()))
+        .select(NotificationRow::as_select())
+        .for_update()
+        .first(connection)
+        .await
+        .optional()?;
+    let row = row.ok_or(PortError::NotFound("notification"))?;
+    let marked = Notification::try_from(row)?.mark(read_at);
+    diesel::update(notification::table)
+        .filter(notification::organization_id.eq(organization.as_uuid()))
+        .filter(notification::id.eq(id.as_uuid()))
+        .set(notification::read_at.eq(marked.read_at))
+        .execute(connection)
+        .await?;
+    Ok(marked)
+}
+
+async fn change_preferences(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    user: UserId,
+    change: ChannelChange,
+) -> Result<Preferences, Fault> {
+    use notification_preference::{message_email, message_inbox};
+    let key = (
+        notification_preference::organization_id.eq(organization.as_uuid()),
+        notification_preference::user_id.eq(user.as_uuid()),
+    );
+    let unchanged = Preferences::default().message;
+    // The row, so that it can be locked.
+    diesel::insert_into(notification_preference::table)
+        .values((
+            key,
+            message_inbox.eq(unchanged.inbox),
+            message_email.eq(unchanged.email),
+        ))
+        .on_conflict_do_nothing()
+        .execute(connection)
+        .await
+        .map_err(|error| {
+            Fault::from(error).on_violation("notification_preference_user_id_fkey", || {
+                PortError::NotFound("user")
+            })
+        })?;
+    let row = notification_preference::table.find((organization.as_uuid(), user.as_uuid()));
+    let before: (bool, bool) = row
+        .select((message_inbox, message_email))
+        .for_update()
+        .first(connection)
+        .await?;
+    let changed = preferences_of(before).with_message(change);
+    diesel::update(row)
+        .set((
+            message_inbox.eq(changed.message.inbox),
+            message_email.eq(changed.message.email),
+        ))
+        .execute(connection)
+        .await?;
+    Ok(changed)
 }

@@ -85,7 +85,7 @@ impl Sends {
             "muted" => Ok(Sent::Muted),
             "unknown_key" => Err(PortError::NotFound("API key").into()),
             other => {
-                caps.place(new.now, answer.hour_at, answer.day_at)?;
+                caps.check(new.now, answer.hour_at, answer.day_at)?;
                 Err(PortError::Internal(format!("a notification was {other}")).into())
             }
         }

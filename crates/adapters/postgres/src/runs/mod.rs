@@ -1,8 +1,6 @@
 //! The queue of runs on the platform.
-//!
-//! Whoever locks both an execution and its lease locks the execution first. Renewing touches the
-//! lease alone, as writes of the script hold the execution.
 
+pub(crate) mod leases;
 pub(crate) mod logs;
 
 use async_trait::async_trait;
@@ -12,53 +10,38 @@ use diesel::{
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
-    executions::{CancelError, Execution, ExecutionState, Origin},
+    executions::{CancelError, Execution},
     ids::{ExecutionId, OrganizationId, UserId},
     keys::ApiKey,
-    runs::{MAX_LOST_WORKERS, PlatformRun, RunEnd, WORKER_LOST},
-    triggers::event::EventKind,
+    runs::{LostWorker, NewRun, RunEnd, after_lost_worker},
 };
 use labdata_ports::{
     PortError,
     executions::OverdueExecution,
-    runs::{
-        CancelExecutionError, ClaimedRun, ExpiredRuns, NewRun, RunClaim, RunNews, RunQueue, Wakeups,
-    },
+    runs::{CancelExecutionError, ClaimedRun, ExpiredRuns, RunClaim, RunNews, RunQueue, Wakeups},
 };
 use time::{Duration, OffsetDateTime};
-use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::{
     database::{
-        errors::{Fault, corrupt, end, retried},
-        listen::Channel,
+        errors::{Fault, corrupt, retried, transacted},
+        listen::{Channel, ChannelSubscription, notify},
         pool::{Connection, Database},
-        transaction,
     },
-    executions::rows::{ExecutionRow, insert, load, lock, store_state},
+    executions::{
+        ends::store_ends,
+        rows::{ExecutionRow, insert, load, lock},
+    },
     keys,
-    schema::{api_key, job_execution, run_lease},
-    triggers::events,
+    runs::leases::LeaseLock,
+    schema::{job_execution, run_lease},
 };
 
 /// The queue of runs in PostgreSQL.
 #[derive(Clone, Debug)]
 pub struct PgRunQueue {
     database: Database,
-}
-
-/// Does work in a transaction, again as long as it clashes with others.
-macro_rules! transacted {
-    ($queue:expr, $connection:ident => $work:expr) => {
-        retried!(async {
-            let mut connection = $queue.database.connection().await?;
-            transaction::begin(&mut connection).await?;
-            let $connection = &mut connection;
-            let outcome = $work.await;
-            end(&mut connection, outcome).await
-        })
-    };
 }
 
 impl PgRunQueue {
@@ -69,28 +52,14 @@ impl PgRunQueue {
     }
 }
 
-/// Queues a run in the transaction of what asks for it; workers hear of it when the transaction
-/// commits.
+/// Queues a run in the transaction of its cause; workers are notified when it commits.
 pub(crate) async fn enqueue(
     connection: &mut Connection,
     organization: OrganizationId,
     run: &NewRun,
 ) -> Result<(), Fault> {
-    let execution = Execution {
-        id: run.id,
-        job_id: run.job,
-        job_name: String::new(),
-        origin: Origin::Platform(PlatformRun {
-            script_version: run.script_version,
-            trigger_file: run.trigger_file,
-            parameters: run.parameters.clone(),
-            source: run.source,
-            exit_code: None,
-        }),
-        state: ExecutionState::Queued,
-        created_at: run.queued_at,
-        started_at: None,
-    };
+    // The name of a job is not stored with its executions.
+    let execution = Execution::queue(run, String::new());
     insert(
         connection,
         organization,
@@ -145,13 +114,6 @@ const CLAIM: &str = "
         SELECT id, organization_id, attempt, $2 FROM claimed)
     SELECT * FROM claimed ORDER BY created_at, id";
 
-async fn notify(connection: &mut Connection, channel: Channel) -> Result<(), Fault> {
-    diesel::sql_query(format!("NOTIFY {}", channel.name()))
-        .execute(connection)
-        .await?;
-    Ok(())
-}
-
 #[derive(QueryableByName)]
 struct ClaimRow {
     #[diesel(sql_type = SqlUuid)]
@@ -182,92 +144,51 @@ impl TryFrom<ClaimRow> for ClaimedRun {
     }
 }
 
-/// A lease that has ended.
+/// A lease that has expired.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = run_lease)]
 struct EndedLease {
     organization_id: Uuid,
     execution_id: Uuid,
-    attempt: i64,
 }
 
-/// What became of a lease that has ended.
+/// Outcome for a lease that has expired.
 enum Expired {
-    /// Somebody else was there first.
+    /// The worker renewed it in time after all, or another server took the run.
     Nothing,
     Requeued,
     Failed(Box<OverdueExecution>),
 }
 
-/// Whether the run is still the holder's; its execution is locked by the caller.
-async fn holds(connection: &mut Connection, claim: RunClaim) -> Result<bool, Fault> {
-    let held: Option<Uuid> = run_lease::table
-        .filter(run_lease::execution_id.eq(claim.execution.as_uuid()))
-        .filter(run_lease::organization_id.eq(claim.organization.as_uuid()))
-        .filter(run_lease::attempt.eq(i64::from(claim.attempt)))
-        .select(run_lease::execution_id)
-        .for_update()
-        .first(connection)
-        .await
-        .optional()?;
-    Ok(held.is_some())
-}
-
-/// Takes the lease away and revokes the keys: nobody runs it from now on.
-async fn take_away(
+/// Whether the claim holds the run, whose execution the caller has locked.
+async fn holds(
     connection: &mut Connection,
-    organization: OrganizationId,
-    id: ExecutionId,
-    now: OffsetDateTime,
-) -> Result<(), Fault> {
-    diesel::delete(run_lease::table.find(id.as_uuid()))
-        .execute(connection)
-        .await?;
-    let keys = api_key::table
-        .filter(api_key::organization_id.eq(organization.as_uuid()))
-        .filter(api_key::execution_id.eq(Some(id.as_uuid())))
-        .filter(api_key::revoked_at.is_null());
-    diesel::update(keys)
-        .set(api_key::revoked_at.eq(Some(now)))
-        .execute(connection)
-        .await?;
-    notify(connection, Channel::RunEnded).await
+    claim: RunClaim,
+    lock: LeaseLock,
+) -> Result<bool, Fault> {
+    let lease = leases::lock(connection, claim.organization, claim.execution, lock).await?;
+    Ok(lease.is_some_and(|lease| lease.is_held_by(claim.attempt)))
 }
 
-/// Stores how an execution ended, with all that follows from that.
-async fn conclude(
-    connection: &mut Connection,
-    organization: OrganizationId,
-    ended: &Execution,
-    now: OffsetDateTime,
-) -> Result<(), Fault> {
-    store_state(connection, ended).await?;
-    take_away(connection, organization, ended.id, now).await?;
-    events::record(
-        connection,
-        organization,
-        EventKind::JobCompleted(ended.id),
-        now,
-    )
-    .await
-}
-
-/// Back into the queue.
+/// Returns a locked run to the queue; does nothing unless it is running.
 async fn requeue(
     connection: &mut Connection,
     organization: OrganizationId,
-    id: ExecutionId,
+    running: Execution,
     now: OffsetDateTime,
 ) -> Result<(), Fault> {
-    diesel::update(job_execution::table.find(id.as_uuid()))
+    let Some(queued) = running.requeue() else {
+        return Ok(());
+    };
+    diesel::update(job_execution::table.find(queued.id.as_uuid()))
         .set((
-            job_execution::status.eq(ExecutionState::Queued.as_str()),
-            job_execution::started_at.eq(None::<OffsetDateTime>),
-            job_execution::deadline.eq(None::<OffsetDateTime>),
+            job_execution::status.eq(queued.state.as_str()),
+            job_execution::started_at.eq(queued.started_at),
+            job_execution::deadline.eq(queued.state.deadline()),
         ))
         .execute(connection)
         .await?;
-    take_away(connection, organization, id, now).await?;
+    leases::release(connection, organization, &[queued.id.as_uuid()], now).await?;
     notify(connection, Channel::RunQueued).await
 }
 
@@ -277,14 +198,15 @@ async fn finish(
     end: &RunEnd,
     now: OffsetDateTime,
 ) -> Result<Option<Execution>, Fault> {
-    let standing = lock(connection, claim.organization, claim.execution).await?;
-    if !holds(connection, claim).await? {
+    let running = lock(connection, claim.organization, claim.execution).await?;
+    if !holds(connection, claim, LeaseLock::Exclusive).await? {
         return Ok(None);
     }
-    let Some(ended) = standing.end(end, now) else {
+    let Some(ended) = running.end(end, now) else {
         return Ok(None);
     };
-    conclude(connection, claim.organization, &ended, now).await?;
+    let one = std::slice::from_ref(&ended);
+    store_ends(connection, claim.organization, one, now).await?;
     Ok(Some(ended))
 }
 
@@ -293,11 +215,11 @@ async fn release(
     claim: RunClaim,
     now: OffsetDateTime,
 ) -> Result<bool, Fault> {
-    lock(connection, claim.organization, claim.execution).await?;
-    if !holds(connection, claim).await? {
+    let running = lock(connection, claim.organization, claim.execution).await?;
+    if !holds(connection, claim, LeaseLock::Exclusive).await? {
         return Ok(false);
     }
-    requeue(connection, claim.organization, claim.execution, now).await?;
+    requeue(connection, claim.organization, running, now).await?;
     Ok(true)
 }
 
@@ -307,12 +229,13 @@ async fn cancel(
     id: ExecutionId,
     now: OffsetDateTime,
 ) -> Result<Result<Execution, CancelError>, Fault> {
-    let standing = lock(connection, organization, id).await?;
-    let cancelled = match standing.cancel(now) {
+    let execution = lock(connection, organization, id).await?;
+    let cancelled = match execution.cancel(now) {
         Ok(cancelled) => cancelled,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    conclude(connection, organization, &cancelled, now).await?;
+    let one = std::slice::from_ref(&cancelled);
+    store_ends(connection, organization, one, now).await?;
     Ok(Ok(cancelled))
 }
 
@@ -323,38 +246,34 @@ async fn expire(
 ) -> Result<Expired, Fault> {
     let organization = OrganizationId::new(ended.organization_id);
     let id = ExecutionId::new(ended.execution_id);
-    let standing = lock(connection, organization, id).await?;
-    let still: Option<OffsetDateTime> = run_lease::table
-        .find(ended.execution_id)
-        .filter(run_lease::attempt.eq(ended.attempt))
-        .filter(run_lease::expires_at.le(now))
-        .select(run_lease::expires_at)
-        .for_update()
-        .first(connection)
-        .await
-        .optional()?;
-    if still.is_none() {
+    let running = lock(connection, organization, id).await?;
+    let lease = leases::lock(connection, organization, id, LeaseLock::Exclusive).await?;
+    if !lease.is_some_and(|lease| lease.has_expired(now)) {
         return Ok(Expired::Nothing);
     }
-    let (lost, started_by): (i64, Uuid) =
+    let (lost_workers, started_by): (i64, Uuid) =
         diesel::update(job_execution::table.find(ended.execution_id))
             .set(job_execution::lost_workers.eq(job_execution::lost_workers + 1))
             .returning((job_execution::lost_workers, job_execution::started_by))
             .get_result(connection)
             .await?;
-    if lost < i64::from(MAX_LOST_WORKERS) {
-        requeue(connection, organization, id, now).await?;
-        return Ok(Expired::Requeued);
+    match after_lost_worker(u32::try_from(lost_workers).unwrap_or(u32::MAX)) {
+        LostWorker::Requeue => {
+            requeue(connection, organization, running, now).await?;
+            Ok(Expired::Requeued)
+        }
+        LostWorker::Fail(end) => {
+            let Some(failed) = running.end(&end, now) else {
+                return Err(corrupt("run_lease", "execution_id", id).into());
+            };
+            store_ends(connection, organization, std::slice::from_ref(&failed), now).await?;
+            Ok(Expired::Failed(Box::new(OverdueExecution {
+                organization,
+                execution: failed,
+                started_by: UserId::new(started_by),
+            })))
+        }
     }
-    let Some(failed) = standing.end(&RunEnd::failed(WORKER_LOST), now) else {
-        return Err(corrupt("run_lease", "execution_id", id).into());
-    };
-    conclude(connection, organization, &failed, now).await?;
-    Ok(Expired::Failed(Box::new(OverdueExecution {
-        organization,
-        execution: failed,
-        started_by: UserId::new(started_by),
-    })))
 }
 
 async fn issue_key(
@@ -362,16 +281,7 @@ async fn issue_key(
     claim: RunClaim,
     key: &ApiKey,
 ) -> Result<bool, Fault> {
-    let held: Option<Uuid> = run_lease::table
-        .filter(run_lease::execution_id.eq(claim.execution.as_uuid()))
-        .filter(run_lease::organization_id.eq(claim.organization.as_uuid()))
-        .filter(run_lease::attempt.eq(i64::from(claim.attempt)))
-        .select(run_lease::execution_id)
-        .for_share()
-        .first(connection)
-        .await
-        .optional()?;
-    if held.is_none() {
+    if !holds(connection, claim, LeaseLock::Shared).await? {
         return Ok(false);
     }
     keys::insert(connection, key).await?;
@@ -385,7 +295,7 @@ impl RunQueue for PgRunQueue {
         organization: OrganizationId,
         run: &NewRun,
     ) -> Result<Execution, PortError> {
-        let queued = transacted!(self, connection => async {
+        let queued = transacted!(self.database, connection => async {
             enqueue(connection, organization, run).await?;
             load(connection, organization, run.id).await
         });
@@ -415,7 +325,7 @@ impl RunQueue for PgRunQueue {
     }
 
     async fn issue_key(&self, claim: RunClaim, key: &ApiKey) -> Result<bool, PortError> {
-        Ok(transacted!(self, connection => issue_key(connection, claim, key))?)
+        Ok(transacted!(self.database, connection => issue_key(connection, claim, key))?)
     }
 
     async fn renew(&self, claim: RunClaim, until: OffsetDateTime) -> Result<bool, PortError> {
@@ -440,11 +350,11 @@ impl RunQueue for PgRunQueue {
         end: &RunEnd,
         now: OffsetDateTime,
     ) -> Result<Option<Execution>, PortError> {
-        Ok(transacted!(self, connection => finish(connection, claim, end, now))?)
+        Ok(transacted!(self.database, connection => finish(connection, claim, end, now))?)
     }
 
     async fn release(&self, claim: RunClaim, now: OffsetDateTime) -> Result<bool, PortError> {
-        Ok(transacted!(self, connection => release(connection, claim, now))?)
+        Ok(transacted!(self.database, connection => release(connection, claim, now))?)
     }
 
     async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredRuns, PortError> {
@@ -461,7 +371,7 @@ impl RunQueue for PgRunQueue {
         })?;
         let mut expired = ExpiredRuns::default();
         for lease in &ended {
-            match transacted!(self, connection => expire(connection, lease, now)) {
+            match transacted!(self.database, connection => expire(connection, lease, now)) {
                 Ok(Expired::Nothing) => {}
                 Ok(Expired::Requeued) => expired.requeued += 1,
                 Ok(Expired::Failed(failed)) => expired.failed.push(*failed),
@@ -481,24 +391,12 @@ impl RunQueue for PgRunQueue {
         id: ExecutionId,
         now: OffsetDateTime,
     ) -> Result<Execution, CancelExecutionError> {
-        let cancelled = transacted!(self, connection => cancel(connection, organization, id, now));
+        let cancelled =
+            transacted!(self.database, connection => cancel(connection, organization, id, now));
         Ok(cancelled.map_err(PortError::from)??)
     }
 
     fn subscribe(&self, news: RunNews) -> Box<dyn Wakeups> {
-        Box::new(Heard(self.database.listen(news.into())))
-    }
-}
-
-/// A subscription to what the listener hears.
-pub(crate) struct Heard(pub(crate) watch::Receiver<u64>);
-
-#[async_trait]
-impl Wakeups for Heard {
-    async fn next(&mut self) {
-        // The listener is there as long as the database is: without it nothing comes.
-        if self.0.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        Box::new(ChannelSubscription(self.database.listen(news.into())))
     }
 }

@@ -14,10 +14,10 @@ use labdata_ports::{
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
     notifications::NotificationRepository,
     runs::{RunQueue, logs::RunLogStore},
-    triggers::{TriggerStore, events::EventOutbox},
+    triggers::TriggerStore,
 };
 use labdata_postgres::{
-    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore, PgEventOutbox,
+    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
     PgJobRepository, PgNotificationRepository, PgRunLogStore, PgRunQueue, PgTenancyRepository,
     PgTriggerStore, SearchLimits,
@@ -76,7 +76,6 @@ subjects! {
     ExecutionRepository => PgExecutionRepository,
     RunQueue => PgRunQueue,
     RunLogStore => PgRunLogStore,
-    EventOutbox => PgEventOutbox,
     NotificationRepository => PgNotificationRepository,
     CatalogStore => PgCatalogStore,
 }

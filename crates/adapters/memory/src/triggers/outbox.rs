@@ -1,34 +1,17 @@
 //! The outbox of events in memory.
 
-use async_trait::async_trait;
 use labdata_domain::{
+    executions::Execution,
     ids::{EventId, OrganizationId},
     triggers::event::{Event, EventKind},
 };
-use labdata_ports::{PortError, triggers::events::EventOutbox};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::{Memory, memory::State};
-
-/// The outbox of events in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryEventOutbox {
-    memory: Memory,
-}
-
-impl InMemoryEventOutbox {
-    /// The outbox over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+use crate::memory::{State, owned};
 
 impl State {
-    /// Stores an event beside what it tells.
+    /// Stores an event and wakes the subscribers.
     pub(crate) fn record_event(
         &mut self,
         organization: OrganizationId,
@@ -46,19 +29,22 @@ impl State {
             .retain(|subscriber| subscriber.unbounded_send(()).is_ok());
     }
 
-    /// The oldest events, which are no longer there.
+    /// Stores the event of an execution that has just ended, if a trigger waits for it.
+    pub(crate) fn record_end(&mut self, organization: OrganizationId, ended: &Execution) {
+        let awaited = owned(&self.jobs, organization)
+            .filter_map(|job| job.trigger.as_ref())
+            .any(|trigger| trigger.awaits_end_of(ended.job_id));
+        if let Some(at) = ended.state.completed_at().filter(|_| awaited) {
+            self.record_event(organization, EventKind::JobCompleted(ended.id), at);
+        }
+    }
+
+    /// Removes and returns the oldest events.
     pub(crate) fn take_events(&mut self, limit: u32) -> Vec<Event> {
         self.events
             .sort_by_key(|event| (event.created_at, event.id));
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let taken = limit.min(self.events.len());
         self.events.drain(..taken).collect()
-    }
-}
-
-#[async_trait]
-impl EventOutbox for InMemoryEventOutbox {
-    async fn take(&self, limit: u32) -> Result<Vec<Event>, PortError> {
-        Ok(self.memory.lock().take_events(limit))
     }
 }

@@ -1,62 +1,62 @@
 //! The outbox of events.
 
-use async_trait::async_trait;
 use diesel::{
     prelude::*,
-    sql_types::{BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{EventId, ExecutionId, FileId, OrganizationId},
     triggers::event::{Event, EventKind},
 };
-use labdata_ports::{PortError, triggers::events::EventOutbox};
+use labdata_ports::PortError;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{
     database::{
         errors::{Fault, corrupt},
-        pool::{Connection, Database},
+        pool::Connection,
     },
     schema::event,
 };
 
-/// The outbox of events in PostgreSQL.
-#[derive(Clone, Debug)]
-pub struct PgEventOutbox {
-    database: Database,
-}
-
-impl PgEventOutbox {
-    /// The outbox over that database.
-    #[must_use]
-    pub fn new(database: Database) -> Self {
-        Self { database }
-    }
-}
-
-/// Stores an event in the transaction of what it tells; those who listen on the channel
-/// `labdata_event` hear of it when the transaction commits.
-pub(crate) async fn record(
+/// Stores the event of an uploaded file in the transaction that confirms it. Listeners on the channel
+/// `labdata_event` are notified when the transaction commits.
+pub(crate) async fn record_upload(
     connection: &mut Connection,
     organization: OrganizationId,
-    kind: EventKind,
-    created_at: OffsetDateTime,
+    file: FileId,
+    uploaded_at: OffsetDateTime,
 ) -> Result<(), Fault> {
+    let kind = EventKind::FileUploaded(file);
     diesel::sql_query(
         "WITH event AS ( \
-             INSERT INTO labdata.event (organization_id, kind, file_id, job_execution_id, created_at) \
-             VALUES ($1, $2, $3, $4, $5)) \
+             INSERT INTO labdata.event (organization_id, kind, file_id, created_at) \
+             VALUES ($1, $2, $3, $4)) \
          SELECT pg_notify('labdata_event', '')",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())
     .bind::<Text, _>(kind.as_str())
     .bind::<Nullable<SqlUuid>, _>(kind.file().map(FileId::as_uuid))
-    .bind::<Nullable<SqlUuid>, _>(kind.execution().map(ExecutionId::as_uuid))
-    .bind::<Timestamptz, _>(created_at)
+    .bind::<Timestamptz, _>(uploaded_at)
     .execute(connection)
     .await?;
+    Ok(())
+}
+
+/// Stores the events of executions in the transaction that ends them, for those that a trigger waits
+/// for. The database's function does the same for executions that data writes create.
+pub(crate) async fn record_ends(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    executions: &[Uuid],
+) -> Result<(), Fault> {
+    diesel::sql_query("SELECT labdata.record_ends($1, $2)")
+        .bind::<SqlUuid, _>(organization.as_uuid())
+        .bind::<Array<SqlUuid>, _>(executions)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
@@ -88,7 +88,7 @@ impl TryFrom<EventRow> for Event {
     }
 }
 
-/// Deletes the oldest events that nobody else is about to delete, and returns them.
+/// Deletes and returns the oldest events, except for those that another transaction handles.
 pub(crate) async fn take(connection: &mut Connection, limit: u32) -> Result<Vec<Event>, Fault> {
     // The array makes the planner choose the rows once.
     let rows: Vec<EventRow> = diesel::sql_query(
@@ -103,12 +103,4 @@ pub(crate) async fn take(connection: &mut Connection, limit: u32) -> Result<Vec<
     .await?;
     let events = rows.into_iter().map(Event::try_from);
     Ok(events.collect::<Result<_, _>>()?)
-}
-
-#[async_trait]
-impl EventOutbox for PgEventOutbox {
-    async fn take(&self, limit: u32) -> Result<Vec<Event>, PortError> {
-        let mut connection = self.database.connection().await?;
-        Ok(take(&mut connection, limit).await?)
-    }
 }

@@ -1,0 +1,58 @@
+//! Records of queued and running runs in memory.
+
+use labdata_domain::runs::{Lease, LostWorker, after_lost_worker};
+use time::OffsetDateTime;
+
+/// A run's record in the queue, besides its execution.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunRow {
+    /// Number of claims so far.
+    attempts: u32,
+    /// Number of workers that were lost.
+    lost_workers: u32,
+    lease: Option<Lease>,
+}
+
+impl RunRow {
+    /// Number of the last claim.
+    pub(crate) const fn last_attempt(&self) -> u32 {
+        self.attempts
+    }
+
+    /// The number of a new claim, which holds the run until that time.
+    pub(crate) fn claim(&mut self, expires_at: OffsetDateTime) -> u32 {
+        self.attempts += 1;
+        self.lease = Some(Lease {
+            attempt: self.attempts,
+            expires_at,
+        });
+        self.attempts
+    }
+
+    /// The lease, if the claim with that number holds it.
+    pub(crate) fn lease_mut(&mut self, attempt: u32) -> Option<&mut Lease> {
+        self.lease
+            .as_mut()
+            .filter(|lease| lease.is_held_by(attempt))
+    }
+
+    pub(crate) const fn is_held(&self) -> bool {
+        self.lease.is_some()
+    }
+
+    /// Whether the lease has expired.
+    pub(crate) fn is_lost(&self, now: OffsetDateTime) -> bool {
+        self.lease.is_some_and(|lease| lease.has_expired(now))
+    }
+
+    /// Ends the lease.
+    pub(crate) fn release(&mut self) {
+        self.lease = None;
+    }
+
+    /// Counts the loss of its worker.
+    pub(crate) fn lose_worker(&mut self) -> LostWorker {
+        self.lost_workers += 1;
+        after_lost_worker(self.lost_workers)
+    }
+}

@@ -1,0 +1,56 @@
+//! The end of an execution: its state, lease, keys and event, all in one transaction.
+
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel_async::RunQueryDsl;
+use labdata_domain::{
+    executions::{Execution, ExecutionState},
+    ids::OrganizationId,
+};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::{
+    database::{errors::Fault, pool::Connection},
+    runs::leases,
+    triggers::outbox,
+};
+
+/// Stores the ends of locked executions of one organization. Every end goes through here, except for
+/// those of executions that data writes create.
+pub(crate) async fn store_ends(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    ended: &[Execution],
+    now: OffsetDateTime,
+) -> Result<(), Fault> {
+    let ids: Vec<Uuid> = ended.iter().map(|it| it.id.as_uuid()).collect();
+    let states = || ended.iter().map(|it| &it.state);
+    let runs = || ended.iter().map(|it| it.origin.run());
+    diesel::sql_query(
+        "UPDATE labdata.job_execution it SET status = u.status, completed_at = u.completed_at, \
+             error_message = u.error_message, exit_code = u.exit_code \
+         FROM unnest($2, $3, $4, $5, $6) \
+             AS u (id, status, completed_at, error_message, exit_code) \
+         WHERE it.organization_id = $1 AND it.id = u.id",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<Array<SqlUuid>, _>(&ids)
+    .bind::<Array<Text>, _>(states().map(ExecutionState::as_str).collect::<Vec<_>>())
+    .bind::<Array<Nullable<Timestamptz>>, _>(
+        states()
+            .map(ExecutionState::completed_at)
+            .collect::<Vec<_>>(),
+    )
+    .bind::<Array<Nullable<Text>>, _>(states().map(ExecutionState::error).collect::<Vec<_>>())
+    .bind::<Array<Nullable<BigInt>>, _>(
+        runs()
+            .map(|run| run.and_then(|run| run.exit_code).map(i64::from))
+            .collect::<Vec<_>>(),
+    )
+    .execute(connection)
+    .await?;
+    if runs().any(|run| run.is_some()) {
+        leases::release(connection, organization, &ids, now).await?;
+    }
+    outbox::record_ends(connection, organization, &ids).await
+}
