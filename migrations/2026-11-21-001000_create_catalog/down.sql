@@ -1,3 +1,0 @@
-DROP TABLE labdata.catalog_unique;
-DROP TABLE labdata.catalog_column;
-DROP TABLE labdata.catalog_table;

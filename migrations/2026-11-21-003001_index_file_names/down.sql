@@ -1,1 +1,0 @@
-DROP INDEX labdata.file_instrument_extension_list_idx;

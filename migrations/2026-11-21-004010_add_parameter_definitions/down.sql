@@ -1,1 +1,0 @@
-ALTER TABLE labdata.job DROP COLUMN parameter_definitions;

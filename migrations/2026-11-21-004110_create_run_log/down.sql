@@ -1,2 +1,0 @@
-DROP TABLE labdata.run_log_chunk;
-DROP TABLE labdata.run_log;

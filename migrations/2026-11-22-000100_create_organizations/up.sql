@@ -1,0 +1,40 @@
+-- The platform's own tables. Each organization's tables are in separate schemas, `org_<id>`.
+-- The program creates this schema before the first migration, for its record of migrations.
+CREATE SCHEMA IF NOT EXISTS labdata;
+
+-- A tenant.
+CREATE TABLE labdata.organization (
+    id uuid PRIMARY KEY,
+    name text NOT NULL,
+    -- Schema of the organization's tables.
+    schema_name text NOT NULL,
+    -- Number of changes of its table definitions.
+    catalog_version bigint NOT NULL DEFAULT 1,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT organization_name_key UNIQUE (name),
+    CONSTRAINT organization_schema_name_key UNIQUE (schema_name),
+    CONSTRAINT organization_schema_name_check CHECK (schema_name = 'org_' || replace(id::text, '-', ''))
+);
+
+-- A member of an organization.
+CREATE TABLE labdata.app_user (
+    id uuid PRIMARY KEY,
+    organization_id uuid NOT NULL,
+    email text NOT NULL,
+    -- The address, lower-cased by the program: case rules of a database depend on its locale.
+    email_folded text NOT NULL,
+    name text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT app_user_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES labdata.organization (id),
+    CONSTRAINT app_user_email_key UNIQUE (organization_id, email_folded),
+    -- References name the organization too, so that they cannot cross organizations.
+    CONSTRAINT app_user_organization_id_id_key UNIQUE (organization_id, id)
+);
+
+-- Secrets shared by all servers of the platform, such as the one that signs URLs.
+CREATE TABLE labdata.server_secret (
+    purpose text PRIMARY KEY,
+    secret bytea NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT server_secret_secret_check CHECK (octet_length(secret) = 32)
+);

@@ -1,0 +1,2 @@
+DROP TABLE labdata.idempotency_key;
+DROP TABLE labdata.api_key;

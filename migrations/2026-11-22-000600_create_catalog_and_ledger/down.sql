@@ -1,0 +1,4 @@
+DROP TABLE labdata.write_ledger;
+DROP TABLE labdata.catalog_unique;
+DROP TABLE labdata.catalog_column;
+DROP TABLE labdata.catalog_table;

@@ -1,0 +1,2 @@
+DROP TABLE labdata.event;
+DROP TABLE labdata.job_trigger;
