@@ -7,9 +7,10 @@ use actix_web::{
 use labdata_application::Error;
 use labdata_domain::data::write::Problem;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::shape::ShapeProblem;
+use super::shape::{LocationStep, ShapeProblem};
 
 /// Error of a request.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +46,59 @@ pub struct ErrorBody {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ShapeErrorBody {
     /// Every problem.
-    pub detail: Vec<ShapeProblem>,
+    pub detail: Vec<ShapeProblemView>,
+}
+
+/// A problem of a request's shape.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ShapeProblem)]
+pub struct ShapeProblemView {
+    /// The kind of problem, such as `missing` or `string_type`.
+    #[serde(rename = "type")]
+    #[schema(example = "missing")]
+    kind: String,
+    /// Where: `body`, `query`, `path` or `header`, then field names and indices.
+    loc: Vec<LocationStepView>,
+    /// What is wrong, for people.
+    #[schema(example = "Field required")]
+    msg: String,
+    /// The value that stands there (long ones are shortened).
+    input: Value,
+    /// Figures of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ctx: Option<Map<String, Value>>,
+}
+
+/// A step of the way to a value.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LocationStep)]
+#[serde(untagged)]
+pub enum LocationStepView {
+    /// `body`, `query`, `path` or `header`, then names of fields.
+    Name(String),
+    /// The place in a list.
+    Index(usize),
+}
+
+impl From<LocationStep> for LocationStepView {
+    fn from(step: LocationStep) -> Self {
+        match step {
+            LocationStep::Name(name) => Self::Name(name),
+            LocationStep::Index(index) => Self::Index(index),
+        }
+    }
+}
+
+impl From<ShapeProblem> for ShapeProblemView {
+    fn from(problem: ShapeProblem) -> Self {
+        Self {
+            kind: problem.kind,
+            loc: problem.loc.into_iter().map(Into::into).collect(),
+            msg: problem.msg,
+            input: problem.input,
+            ctx: problem.ctx,
+        }
+    }
 }
 
 /// The platform failed; the log knows more under the request's id.
@@ -119,7 +172,10 @@ impl ResponseError for ApiError {
     fn error_response(&self) -> HttpResponse {
         let mut answer = HttpResponseBuilder::new(self.status_code());
         match self {
-            Self::Shape(problems) => return answer.json(ShapeErrorView { detail: problems }),
+            Self::Shape(problems) => {
+                let detail = problems.iter().cloned().map(Into::into).collect();
+                return answer.json(ShapeErrorBody { detail });
+            }
             Self::UseCase(Error::Problems(problems)) => {
                 let errors = problems.iter().cloned().map(Into::into).collect();
                 return answer.json(WriteDataErrorBody { errors });
@@ -149,11 +205,6 @@ impl ResponseError for ApiError {
             detail: self.to_string(),
         })
     }
-}
-
-#[derive(Serialize)]
-struct ShapeErrorView<'a> {
-    detail: &'a [ShapeProblem],
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod body;
 pub mod call;
 pub mod endpoint;
 pub mod error;
+pub mod id;
 pub mod metrics;
 pub mod observe;
 pub mod once;
@@ -16,11 +17,13 @@ pub mod openapi;
 pub mod page;
 pub mod scope;
 pub mod server;
-pub mod shape;
+
+pub use labdata_request_body as shape;
 
 pub use answer::{Answer, Listing, NoContent, Timestamp};
 pub use body::{JsonBody, NoBody, OptionalJson};
 pub use call::Call;
 pub use error::ApiError;
+pub use id::OrNotFound;
 pub use page::PageQuery;
 pub use scope::{Admin, Read, Write};

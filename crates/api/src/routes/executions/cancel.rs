@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::executions::cancel_execution::cancel_execution;
 
 use super::{ExecutionPath, ExecutionView};
-use crate::http::{Answer, Call, NoBody, Write, error::ErrorBody};
+use crate::http::{OrNotFound, Answer, Call, NoBody, Write, error::ErrorBody};
 
 /// Cancels an execution
 ///

@@ -7,7 +7,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{ExecutionPath, ExecutionView};
-use crate::http::{
+use crate::http::{OrNotFound, 
     Answer, Call, JsonBody, Write,
     error::ErrorBody,
     shape::{Fields, Place, Shape, readers::choice},

@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::executions::get_execution::get_execution;
 
 use super::{ExecutionPath, ExecutionView};
-use crate::http::{Answer, Call, NoBody, Read};
+use crate::http::{OrNotFound, Answer, Call, NoBody, Read};
 
 /// Reads one execution
 #[utoipa::path(

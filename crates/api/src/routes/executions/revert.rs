@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::ExecutionPath;
-use crate::http::{Answer, Call, NoBody, Write};
+use crate::http::{OrNotFound, Answer, Call, NoBody, Write};
 
 /// What a revert did.
 #[derive(Debug, Serialize, ToSchema)]

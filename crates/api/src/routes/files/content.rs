@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::FilePathId;
-use crate::http::{Answer, Call, NoBody, Read, error::ErrorBody};
+use crate::http::{OrNotFound, Answer, Call, NoBody, Read, error::ErrorBody};
 
 /// A file and how to get at its bytes.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -3,7 +3,7 @@
 use labdata_application::files::delete_file::delete_file;
 
 use super::FilePathId;
-use crate::http::{Answer, Call, NoBody, NoContent, Write};
+use crate::http::{OrNotFound, Answer, Call, NoBody, NoContent, Write};
 
 /// Deletes a file
 ///

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::http::{
+use crate::http::{OrNotFound, 
     Answer, Call, JsonBody, Timestamp, Write,
     error::ErrorBody,
     shape::{

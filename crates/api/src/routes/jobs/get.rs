@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{JobPath, JobView};
-use crate::http::{Answer, Call, NoBody, Read};
+use crate::http::{OrNotFound, Answer, Call, NoBody, Read};
 
 /// A job and its current script.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -9,9 +9,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::http::shape::{
-    Fields, Kind,
-    readers::{MaybeId, boolean, choice, id, object, storable},
+use crate::http::{
+    OrNotFound,
+    shape::{
+        Fields, Kind,
+        readers::{MaybeId, boolean, choice, id, object, storable},
+    },
 };
 
 /// The fields of a body that are about the job's trigger.

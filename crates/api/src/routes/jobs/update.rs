@@ -15,7 +15,7 @@ use super::{
     parameters::{ParameterBody, definitions},
     trigger::TriggerFields,
 };
-use crate::http::{
+use crate::http::{OrNotFound, 
     Answer, Call, JsonBody, Write,
     error::ErrorBody,
     shape::{

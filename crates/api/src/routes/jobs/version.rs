@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::{Error, jobs::get_job::get_job_version};
 
 use super::{VersionPath, VersionWithCodeView};
-use crate::http::{Answer, Call, NoBody, Read};
+use crate::http::{OrNotFound, Answer, Call, NoBody, Read};
 
 /// Reads one version of a job's script
 #[utoipa::path(

@@ -3,7 +3,7 @@
 use labdata_application::jobs::get_job::list_job_versions;
 
 use super::{JobPath, VersionView};
-use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
+use crate::http::{OrNotFound, Answer, Call, Listing, NoBody, PageQuery, Read};
 
 /// Lists the versions of a job's script, newest first
 #[utoipa::path(

@@ -4,7 +4,7 @@ use labdata_application::keys::revoke_api_key::revoke_api_key;
 use labdata_domain::ids::ApiKeyId;
 use serde_json::Value;
 
-use crate::http::{
+use crate::http::{OrNotFound, 
     Admin, Answer, Call, NoBody, NoContent,
     shape::{
         Fields, Place, Shape,

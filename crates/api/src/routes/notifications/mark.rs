@@ -6,7 +6,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{NotificationPath, NotificationView};
-use crate::http::{
+use crate::http::{OrNotFound, 
     Answer, Call, JsonBody, Write,
     shape::{Fields, Place, Shape, readers::boolean},
 };

@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep};
 use utoipa::IntoParams;
 
 use crate::http::{
+    OrNotFound,
     Answer, Call, NoBody, Read,
     shape::{Fields, Place, Shape, readers::boolean},
 };

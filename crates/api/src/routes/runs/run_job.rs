@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::routes::jobs::JobPath;
 use crate::{
-    http::{
+    http::{OrNotFound, 
         Answer, Call, OptionalJson, Write,
         shape::{
             Fields, Place, Shape,

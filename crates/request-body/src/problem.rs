@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 
 /// What is wrong with a value: pydantic's type name, its message, its context.
 #[derive(Clone, Debug, PartialEq)]
@@ -258,7 +257,7 @@ fn plural(number: usize) -> &'static str {
 }
 
 /// A step of the way to a value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum LocationStep {
     /// `body`, `query` or `path`, then names of fields.
@@ -268,16 +267,14 @@ pub enum LocationStep {
 }
 
 /// A problem of a request's shape.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShapeProblem {
     /// The kind of problem, such as `missing` or `string_type`.
     #[serde(rename = "type")]
-    #[schema(example = "missing")]
     pub kind: String,
     /// Where: `body`, `query` or `path`, then field names and indices.
     pub loc: Vec<LocationStep>,
     /// What is wrong, for people.
-    #[schema(example = "Field required")]
     pub msg: String,
     /// The value that stands there (long ones are shortened).
     pub input: Value,

@@ -205,14 +205,6 @@ impl<T> MaybeId<T> {
     pub fn known(self) -> Option<T> {
         self.0
     }
-
-    /// The id, or the answer for one that nothing bears.
-    ///
-    /// # Errors
-    /// [`labdata_application::Error::NotFound`] of `what`.
-    pub fn or_not_found(self, what: &'static str) -> Result<T, labdata_application::Error> {
-        self.0.ok_or(labdata_application::Error::NotFound(what))
-    }
 }
 
 /// A point in time with its offset (RFC 3339).

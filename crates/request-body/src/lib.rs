@@ -5,7 +5,7 @@
 //! problem hides another:
 //!
 //! ```
-//! use labdata_api::http::shape::{Fields, Place, Shape, readers::{choice, list, text}};
+//! use labdata_request_body::{Fields, Place, Shape, readers::{choice, list, text}};
 //! use serde_json::Value;
 //!
 //! struct Sample { name: String, labels: Vec<String>, note: Option<String> }
