@@ -1,12 +1,12 @@
-//! The offending value as it is shown back: about a kilobyte of it, no more.
+//! The refused value as an answer shows it: about a kilobyte at most.
 
 use serde_json::{Map, Value};
 
-/// Characters that one value may take, all in all.
+/// Maximum number of characters of an echoed value.
 const CHARACTERS: usize = 1_000;
-/// What a value costs besides its text.
+/// Characters charged for each value besides its text.
 const NODE: usize = 8;
-/// Levels of nesting.
+/// Maximum levels of nesting.
 const LEVELS: usize = 6;
 
 /// A shortened copy of the value.

@@ -3,15 +3,15 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// What is wrong with a value: pydantic's type name, its message, its context.
+/// The kind of a problem: pydantic's type name, message and context.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kind {
+pub struct ProblemKind {
     name: &'static str,
     message: String,
     context: Option<Value>,
 }
 
-impl Kind {
+impl ProblemKind {
     fn plain(name: &'static str, message: impl Into<String>) -> Self {
         Self {
             name,
@@ -240,9 +240,15 @@ impl Kind {
         )
     }
 
+    /// A text with a NUL character.
+    #[must_use]
+    pub(crate) fn no_nul() -> Self {
+        Self::value_error("text cannot hold NUL characters")
+    }
+
     /// More problems than one answer holds.
     #[must_use]
-    pub(super) fn too_many(left_out: usize) -> Self {
+    pub(crate) fn too_many(left_out: usize) -> Self {
         let message = format!("{left_out} more problems were left out");
         Self::with(
             "too_many_problems",
@@ -256,13 +262,13 @@ fn plural(number: usize) -> &'static str {
     if number == 1 { "" } else { "s" }
 }
 
-/// A step of the way to a value.
+/// A step of the path to a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum LocationStep {
-    /// `body`, `query` or `path`, then names of fields.
+    /// `body`, `query`, `path` or `header`, then names of fields.
     Name(String),
-    /// The place in a list.
+    /// The index in a list, from 0.
     Index(usize),
 }
 
@@ -272,11 +278,11 @@ pub struct ShapeProblem {
     /// The kind of problem, such as `missing` or `string_type`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Where: `body`, `query` or `path`, then field names and indices.
+    /// Path: `body`, `query`, `path` or `header`, then field names and indices.
     pub loc: Vec<LocationStep>,
-    /// What is wrong, for people.
+    /// The message, for people.
     pub msg: String,
-    /// The value that stands there (long ones are shortened).
+    /// The value at `loc` (long ones are shortened).
     pub input: Value,
     /// Figures of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -286,7 +292,7 @@ pub struct ShapeProblem {
 impl ShapeProblem {
     /// A problem with the value at that place.
     #[must_use]
-    pub fn new(kind: Kind, loc: Vec<LocationStep>, input: Value) -> Self {
+    pub fn new(kind: ProblemKind, loc: Vec<LocationStep>, input: Value) -> Self {
         let ctx = match kind.context {
             Some(Value::Object(map)) => Some(map),
             _ => None,
@@ -298,5 +304,12 @@ impl ShapeProblem {
             input,
             ctx,
         }
+    }
+
+    /// A problem with the value of a header.
+    #[must_use]
+    pub fn of_header(name: &str, kind: ProblemKind, input: Value) -> Self {
+        let loc = ["header", name].map(|step| LocationStep::Name(step.to_owned()));
+        Self::new(kind, loc.into(), input)
     }
 }

@@ -10,13 +10,11 @@ use actix_web::{
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use labdata_application::Error;
+use labdata_request_body::{Definitions, FieldPath, Schema, Shape, json};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{
-    ApiError,
-    shape::{Kind, Place, Shape},
-};
+use super::ApiError;
 
 /// Bodies of this many bytes, or more, are refused (specification, "Limits": 4.5 MB).
 pub const BODY_LIMIT: usize = 4_718_592;
@@ -48,8 +46,8 @@ pub trait Body: Sized + 'static {
         payload: &mut Payload,
     ) -> impl Future<Output = Result<Self::Received, ApiError>>;
 
-    /// Reads what was received; `None` when it does not fit, and the place knows why then.
-    fn read(received: &Self::Received, place: &Place<'_>) -> Option<Self>;
+    /// Reads what was received. `None` if it does not fit; the problems are reported.
+    fn read(received: &Self::Received, at: &FieldPath<'_>) -> Option<Self>;
 
     /// The body as a document, in which the values of problems are looked up.
     fn document(received: &Self::Received) -> Value;
@@ -57,7 +55,23 @@ pub trait Body: Sized + 'static {
     /// The bytes of the body, by which the same request is known again; `None` where they are not
     /// kept.
     fn bytes(received: &Self::Received) -> Option<&[u8]>;
+
+    /// Describes the body for the OpenAPI document; `None` if there is none.
+    fn describe(definitions: &mut Definitions) -> Option<BodyDescription>;
 }
+
+/// A body in the OpenAPI document.
+#[derive(Debug)]
+pub struct BodyDescription {
+    /// Its Content-Type.
+    pub content_type: &'static str,
+    /// Its schema.
+    pub schema: Schema,
+    /// True if it cannot be left out.
+    pub is_required: bool,
+}
+
+const JSON: &str = "application/json";
 
 /// The endpoint reads no body; one that is sent is ignored.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +86,7 @@ impl Body for NoBody {
         Ok(())
     }
 
-    fn read((): &(), _: &Place<'_>) -> Option<Self> {
+    fn read((): &(), _: &FieldPath<'_>) -> Option<Self> {
         Some(Self)
     }
 
@@ -82,6 +96,10 @@ impl Body for NoBody {
 
     fn bytes((): &()) -> Option<&[u8]> {
         Some(&[])
+    }
+
+    fn describe(_: &mut Definitions) -> Option<BodyDescription> {
+        None
     }
 }
 
@@ -97,19 +115,24 @@ impl<T: Shape + 'static> Body for JsonBody<T> {
         receive_json(request, payload, true).await
     }
 
-    fn read(received: &Bytes, place: &Place<'_>) -> Option<Self> {
-        match parse(received, place)? {
-            Value::Null => place.refuse(Kind::missing()),
-            value => T::read(value, place).map(Self),
-        }
+    fn read(received: &Bytes, at: &FieldPath<'_>) -> Option<Self> {
+        json::read(received, at).map(Self)
     }
 
     fn document(received: &Bytes) -> Value {
-        serde_json::from_slice(received).unwrap_or_default()
+        json::document(received)
     }
 
     fn bytes(received: &Bytes) -> Option<&[u8]> {
         Some(received)
+    }
+
+    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
+        Some(BodyDescription {
+            content_type: JSON,
+            schema: definitions.reference::<T>(),
+            is_required: true,
+        })
     }
 }
 
@@ -125,44 +148,25 @@ impl<T: Shape + 'static> Body for OptionalJson<T> {
         receive_json(request, payload, false).await
     }
 
-    fn read(received: &Bytes, place: &Place<'_>) -> Option<Self> {
-        match parse(received, place)? {
-            Value::Null => Some(Self(None)),
-            value => T::read(value, place).map(|read| Self(Some(read))),
-        }
+    fn read(received: &Bytes, at: &FieldPath<'_>) -> Option<Self> {
+        json::read_optional(received, at).map(Self)
     }
 
     fn document(received: &Bytes) -> Value {
-        serde_json::from_slice(received).unwrap_or_default()
+        json::document(received)
     }
 
     fn bytes(received: &Bytes) -> Option<&[u8]> {
         Some(received)
     }
-}
 
-/// The body's JSON; null for an empty body.
-fn parse(bytes: &Bytes, place: &Place<'_>) -> Option<Value> {
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Some(Value::Null);
+    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
+        Some(BodyDescription {
+            content_type: JSON,
+            schema: definitions.reference::<T>().or_null(),
+            is_required: false,
+        })
     }
-    match serde_json::from_slice(bytes) {
-        Ok(value) => Some(value),
-        Err(error) => place
-            .item(offset(bytes, &error))
-            .refuse(Kind::json_invalid(&error.to_string())),
-    }
-}
-
-/// The place of a JSON error, in bytes from the start.
-fn offset(bytes: &[u8], error: &serde_json::Error) -> usize {
-    let lines_before = error.line().saturating_sub(1);
-    let line_start: usize = bytes
-        .split_inclusive(|byte| *byte == b'\n')
-        .take(lines_before)
-        .map(<[u8]>::len)
-        .sum();
-    (line_start + error.column().saturating_sub(1)).min(bytes.len())
 }
 
 async fn receive_json(
@@ -307,12 +311,5 @@ mod tests {
         ] {
             assert!(!is_json(no), "{no}");
         }
-    }
-
-    #[test]
-    fn a_json_error_is_placed_by_its_byte() {
-        let text = b"{\n \"a\": x}";
-        let error = serde_json::from_slice::<Value>(text).unwrap_err();
-        assert_eq!(offset(text, &error), 8);
     }
 }

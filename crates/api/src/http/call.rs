@@ -6,6 +6,7 @@ use actix_web::{FromRequest, HttpRequest, dev::Payload, web::Data};
 use futures::future::LocalBoxFuture;
 use labdata_application::{Error, Ports, keys::authenticate::authenticate};
 use labdata_domain::keys::actor::Actor;
+use labdata_request_body::{FieldPath, Problems, Shape};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -16,7 +17,6 @@ use super::{
     body::{Body, NoBody, drain},
     once::IDEMPOTENCY_KEY,
     scope::{RequiredScope, shown_key},
-    shape::{Place, Problems, Shape},
 };
 use crate::app::App;
 
@@ -84,9 +84,12 @@ impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
             .map(|bytes| Sha256::digest(bytes).into());
 
         let problems = Problems::default();
-        let path = P::read(path_document(request), &Place::root("path", &problems));
-        let query = Q::read(query_document(request), &Place::root("query", &problems));
-        let body = B::read(&received, &Place::root("body", &problems));
+        let path = P::read(path_document(request), &FieldPath::root("path", &problems));
+        let query = Q::read(
+            query_document(request),
+            &FieldPath::root("query", &problems),
+        );
+        let body = B::read(&received, &FieldPath::root("body", &problems));
         match (path, query, body) {
             (Some(path), Some(query), Some(body)) if problems.is_empty() => Ok(Self {
                 app,

@@ -2,6 +2,7 @@
 
 use actix_web::{FromRequest, Handler, HttpRequest, Responder, Route, http::Method, web};
 use labdata_domain::keys::scope::Scope;
+use labdata_request_body::{Definitions, Shape};
 use utoipa::{
     __dev::SchemaReferences,
     Path,
@@ -11,7 +12,13 @@ use utoipa::{
     },
 };
 
-use super::{body::Body, call::Call, once, scope::RequiredScope, shape::Shape};
+use super::{
+    body::Body,
+    call::Call,
+    once,
+    openapi::{SCHEMAS, components, parameters, request_body},
+    scope::RequiredScope,
+};
 
 /// One method of one path.
 pub struct Endpoint {
@@ -58,7 +65,7 @@ impl Endpoint {
         Self {
             scope: Some(S::SCOPE),
             takes_json: B::IS_JSON,
-            ..Self::open::<D, _, _>(handler)
+            ..Self::open::<D, _, _>(handler).reading::<B, Q, P>()
         }
     }
 
@@ -81,8 +88,26 @@ impl Endpoint {
             scope: Some(S::SCOPE),
             takes_json: B::IS_JSON,
             is_idempotent: true,
-            ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(once)
+            ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(once).reading::<B, Q, P>()
         }
+    }
+
+    /// Documents the request as its types declare it.
+    fn reading<B: Body, Q: Shape, P: Shape>(mut self) -> Self {
+        if let Some(Documentation {
+            operation, schemas, ..
+        }) = &mut self.documentation
+        {
+            let mut definitions = Definitions::new(SCHEMAS);
+            let parameters = parameters::<P, Q>(&mut definitions);
+            if !parameters.is_empty() {
+                operation.parameters = Some(parameters);
+            }
+            let body = B::describe(&mut definitions);
+            operation.request_body = body.map(|body| request_body(body).into());
+            schemas.extend(components(definitions));
+        }
+        self
     }
 
     /// A documented endpoint that asks for no key.

@@ -6,11 +6,10 @@ use actix_web::{
 };
 use labdata_application::Error;
 use labdata_domain::data::write::Problem;
+use labdata_request_body::{LocationStep, ShapeProblem};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-
-use super::shape::{LocationStep, ShapeProblem};
 
 /// Error of a request.
 #[derive(Debug, thiserror::Error)]

@@ -18,8 +18,6 @@ pub mod page;
 pub mod scope;
 pub mod server;
 
-pub use labdata_request_body as shape;
-
 pub use answer::{Answer, Listing, NoContent, Timestamp};
 pub use body::{JsonBody, NoBody, OptionalJson};
 pub use call::Call;

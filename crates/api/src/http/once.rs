@@ -10,13 +10,10 @@ use actix_web::{
 use futures::FutureExt;
 use labdata_application::Error;
 use labdata_ports::idempotency::{IdempotentRequest, KeptAnswer, Once, OnceError};
+use labdata_request_body::{ProblemKind, ShapeProblem};
 use serde_json::Value;
 
-use super::{
-    ApiError,
-    call::Call,
-    shape::{Kind, LocationStep, ShapeProblem},
-};
+use super::{ApiError, call::Call};
 
 /// Header that identifies a request.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -93,10 +90,9 @@ fn key_of(request: &HttpRequest) -> Result<String, ApiError> {
 }
 
 fn refusal(key: &str, message: &str) -> ApiError {
-    let place = ["header", "Idempotency-Key"];
-    ApiError::Shape(vec![ShapeProblem::new(
-        Kind::value_error(message),
-        place.map(|step| LocationStep::Name(step.to_owned())).into(),
+    ApiError::Shape(vec![ShapeProblem::of_header(
+        "Idempotency-Key",
+        ProblemKind::value_error(message),
         Value::String(key.to_owned()),
     )])
 }

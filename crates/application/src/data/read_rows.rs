@@ -18,6 +18,12 @@ pub enum TargetType {
     CoreTable,
 }
 
+impl TargetType {
+    /// Both types and their names in the API.
+    pub const ALL: [(&'static str, Self); 2] =
+        [("table", Self::Table), ("core-table", Self::CoreTable)];
+}
+
 /// Number of rows expected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadMode {
@@ -26,6 +32,12 @@ pub enum ReadMode {
     /// Any number, a page at a time.
     #[default]
     Multiple,
+}
+
+impl ReadMode {
+    /// Both modes and their names in the API.
+    pub const ALL: [(&'static str, Self); 2] =
+        [("single", Self::Single), ("multiple", Self::Multiple)];
 }
 
 /// The rows to read.

@@ -31,6 +31,9 @@ pub enum SemanticCategory {
 }
 
 impl SemanticCategory {
+    /// Both categories.
+    pub const ALL: [Self; 2] = [Self::Curated, Self::Raw];
+
     /// The category's name in the API and the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -43,7 +46,7 @@ impl SemanticCategory {
     /// The category of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Curated, Self::Raw]
+        Self::ALL
             .into_iter()
             .find(|category| category.as_str() == name)
     }

@@ -21,6 +21,12 @@ pub enum FinalStatus {
     Failed,
 }
 
+impl FinalStatus {
+    /// Both statuses and their names in the API.
+    pub const ALL: [(&'static str, Self); 2] =
+        [("completed", Self::Completed), ("failed", Self::Failed)];
+}
+
 /// State of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExecutionState {
@@ -281,6 +287,9 @@ impl Execution {
 }
 
 impl ExecutionState {
+    /// The names of all states.
+    pub const NAMES: [&'static str; 5] = ["queued", "running", "completed", "failed", "cancelled"];
+
     /// The state's name in the API and the database.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
@@ -429,6 +438,20 @@ mod tests {
             },
             ExecutionState::Cancelled { at: NOW },
         ]
+    }
+
+    #[test]
+    fn the_names_are_those_of_every_state() {
+        let names: Vec<&str> = every_state().iter().map(ExecutionState::as_str).collect();
+        assert_eq!(names, ExecutionState::NAMES);
+        let closed = [FinalStatus::Completed, FinalStatus::Failed].map(|status| {
+            let running = execution(Origin::OffPlatform, ExecutionState::start(NOW, None));
+            let name = running
+                .close(status, NOW)
+                .map(|closed| closed.state.as_str());
+            (name.unwrap_or_default(), status)
+        });
+        assert_eq!(closed, FinalStatus::ALL);
     }
 
     #[test]

@@ -4,6 +4,13 @@ use time::OffsetDateTime;
 
 use crate::ids::InstrumentId;
 
+/// Maximum number of characters of an instrument's name.
+pub const MAX_NAME_LENGTH: usize = 200;
+/// Maximum number of characters of an instrument's description.
+pub const MAX_DESCRIPTION_LENGTH: usize = 2_000;
+/// Maximum number of characters of an instrument's type.
+pub const MAX_TYPE_LENGTH: usize = 200;
+
 /// An instrument of an organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instrument {

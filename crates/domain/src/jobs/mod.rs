@@ -11,8 +11,8 @@ use crate::{
 };
 
 pub use parameter::{
-    InvalidParameter, MAX_PARAMETERS, MissingParameter, ParameterDefinition, Widget,
-    check_parameters, effective_parameters, with_defaults,
+    InvalidParameter, MAX_PARAMETER_TEXT, MAX_PARAMETERS, MissingParameter, ParameterDefinition,
+    Widget, check_parameters, effective_parameters, with_defaults,
 };
 pub use script::{
     Edit, EditError, MAX_CODE_LENGTH, MAX_EDITS, ScriptVersion, VersionSummary, apply_edits,
@@ -23,6 +23,9 @@ pub const DEFAULT_JOB_NAME: &str = "Off-Platform Manual Job";
 
 /// Maximum number of characters of a job's name.
 pub const MAX_NAME_LENGTH: usize = 200;
+
+/// Maximum number of characters of a job's description.
+pub const MAX_DESCRIPTION_LENGTH: usize = 10_000;
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,9 @@ use crate::timestamp;
 /// Maximum number of parameters of a job.
 pub const MAX_PARAMETERS: usize = 100;
 
+/// Maximum number of characters of a parameter's name and of its other texts.
+pub const MAX_PARAMETER_TEXT: usize = 200;
+
 /// Input control of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

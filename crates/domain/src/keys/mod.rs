@@ -14,6 +14,9 @@ use crate::{
     keys::scope::Scopes,
 };
 
+/// Maximum number of characters of a key's name.
+pub const MAX_NAME_LENGTH: usize = 200;
+
 /// Prefix of every key.
 const MARK: &str = "ldk_";
 /// Length of a key's public part, by which it is found and shown.

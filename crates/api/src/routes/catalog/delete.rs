@@ -1,28 +1,17 @@
 //! `DELETE /api/v1/tables/{name}`
 
 use labdata_application::catalog::drop_table::drop_table;
-use serde_json::Value;
-use utoipa::IntoParams;
+use labdata_request_body::{fields::or, readers::boolean, shape};
 
 use super::put::TablePath;
-use crate::http::{
-    Admin, Answer, Call, NoBody, NoContent,
-    shape::{Fields, Place, Shape, readers::boolean},
-};
+use crate::http::{Admin, Answer, Call, NoBody, NoContent};
 
-/// How to drop it.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct DropTableQuery {
-    /// Also when it holds rows.
-    #[param(required = false)]
-    force: bool,
-}
-
-impl Shape for DropTableQuery {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let force = Fields::of(value, place)?.or("force", false, boolean());
-        Some(Self { force: force? })
+shape! {
+    /// Options of dropping a table.
+    #[derive(Debug)]
+    pub struct DropTableQuery {
+        /// Also when it holds rows.
+        force: bool = or(false, boolean()),
     }
 }
 
@@ -34,7 +23,6 @@ impl Shape for DropTableQuery {
     path = "/api/v1/tables/{name}",
     tag = "tables",
     operation_id = "drop_table",
-    params(("name" = String, Path, description = "The table's name"), DropTableQuery),
     responses((status = 204, description = "It is gone"))
 )]
 pub async fn handle(call: Call<Admin, NoBody, DropTableQuery, TablePath>) -> Answer<NoContent> {

@@ -6,136 +6,79 @@ use labdata_domain::{
     catalog::{ColumnDefinition, SemanticCategory, TableDefinition},
     scalar::DataType,
 };
-use serde_json::Value;
-use utoipa::ToSchema;
+use labdata_request_body::{
+    Reader as _,
+    fields::{optional, or, required},
+    readers::{any, boolean, choice_of, list, shape, storable, text},
+    shape,
+};
+use serde_json::{Value, json};
 
 use super::table_view::TableView;
-use crate::http::{
-    Admin, Answer, Call, JsonBody,
-    shape::{
-        Fields, Place, Shape,
-        readers::{any, boolean, choice, list, shape, storable, text},
-    },
-};
+use crate::http::{Admin, Answer, Call, JsonBody};
 
-/// A table as it shall be.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "documents the body, which is read field by field")]
-pub struct DefineTableBody {
-    /// What it holds.
-    description: Option<String>,
-    /// `curated` for rows, `raw` for series of points.
-    #[schema(value_type = String, example = "curated")]
-    semantic_category: SemanticCategory,
-    /// Its columns. A curated table gets an `id` unless a column is the primary key.
-    columns: Vec<DefineColumnBody>,
-    /// Sets of columns whose values together may occur once.
-    unique_together: Option<Vec<Vec<String>>>,
-}
-
-/// A column as it shall be.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "documents the body, which is read field by field")]
-pub struct DefineColumnBody {
-    /// Its name: a lower-case letter, then at most 62 lower-case letters, digits or underscores.
-    name: String,
-    /// Its type; of a reference, the type of the other table's primary key.
-    #[schema(value_type = String, example = "string")]
-    data_type: DataType,
-    /// What it holds.
-    description: Option<String>,
-    /// Whether it may be null; true unless given.
-    is_nullable: Option<bool>,
-    /// Whether no two rows may have the same value.
-    is_unique: Option<bool>,
-    /// Whether it is the primary key, in place of the generated `id`.
-    is_primary_key: Option<bool>,
-    /// The value of a created row that gives none.
-    default: Option<Value>,
-    /// The table whose row it points at.
-    references: Option<String>,
-}
-
-const CATEGORIES: [(&str, SemanticCategory); 2] = [
-    ("curated", SemanticCategory::Curated),
-    ("raw", SemanticCategory::Raw),
-];
-
-const DATA_TYPES: [(&str, DataType); 9] = [
-    ("string", DataType::String),
-    ("text", DataType::Text),
-    ("integer", DataType::Integer),
-    ("float", DataType::Float),
-    ("boolean", DataType::Boolean),
-    ("datetime", DataType::Datetime),
-    ("date", DataType::Date),
-    ("uuid", DataType::Uuid),
-    ("json", DataType::Json),
-];
-
-/// A definition without the name, which the path gives.
-#[derive(Debug)]
-pub struct Definition {
-    description: Option<String>,
-    category: SemanticCategory,
-    columns: Vec<Column>,
-    unique_together: Vec<Vec<String>>,
-}
-
-impl Shape for Definition {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let description = fields.nullable("description", text(..));
-        let category = fields.required("semantic_category", choice(&CATEGORIES));
-        let columns = fields.required("columns", list(shape::<Column>()));
-        let unique_together = fields.nullable("unique_together", list(list(text(..))));
-        Some(Self {
-            description: description?,
-            category: category?,
-            columns: columns?,
-            unique_together: unique_together?.unwrap_or_default(),
-        })
+shape! {
+    /// The definition of a table, without its name, which the path gives.
+    #[derive(Debug)]
+    pub struct DefineTableBody {
+        /// What it holds.
+        description: Option<String> = optional(text(..)),
+        /// `curated` for rows, `raw` for series of points.
+        semantic_category: SemanticCategory =
+            required(choice_of(SemanticCategory::ALL, SemanticCategory::as_str)),
+        /// Its columns. A curated table gets an `id` unless a column is the primary key.
+        columns: Vec<ColumnDefinition> =
+            required(list(shape::<DefineColumnBody>().map(ColumnDefinition::from))),
+        /// Sets of columns whose values together may occur once.
+        unique_together: Vec<Vec<String>> = or(json!([]), list(list(text(..)))),
     }
 }
 
-#[derive(Debug)]
-struct Column(ColumnDefinition);
-
-impl Shape for Column {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let name = fields.required("name", text(..));
-        let data_type = fields.required("data_type", choice(&DATA_TYPES));
-        let description = fields.nullable("description", text(..));
-        let is_nullable = fields.nullable("is_nullable", boolean());
-        let is_unique = fields.nullable("is_unique", boolean());
-        let is_primary_key = fields.nullable("is_primary_key", boolean());
-        let default = fields.nullable("default", storable(any()));
-        let references = fields.nullable("references", text(..));
-        Some(Self(ColumnDefinition {
-            name: name?,
-            data_type: data_type?,
-            description: description?,
-            is_nullable: is_nullable?.unwrap_or(true),
-            is_unique: is_unique?.unwrap_or(false),
-            is_primary_key: is_primary_key?.unwrap_or(false),
-            default: default?,
-            references: references?,
-        }))
+shape! {
+    /// The definition of a column.
+    #[derive(Debug)]
+    pub struct DefineColumnBody {
+        /// Its name: a lower-case letter, then at most 62 lower-case letters, digits or underscores.
+        name: String = required(text(..)),
+        /// Its type; of a reference, the type of the other table's primary key.
+        data_type: DataType =
+            required(choice_of(DataType::ALL, DataType::as_str).example("string")),
+        /// What it holds.
+        description: Option<String> = optional(text(..)),
+        /// True if it may be null.
+        is_nullable: bool = or(true, boolean()),
+        /// True if no two rows may have the same value.
+        is_unique: bool = or(false, boolean()),
+        /// True if it is the primary key, in place of the generated `id`.
+        is_primary_key: bool = or(false, boolean()),
+        /// The value of a created row that gives none.
+        default: Option<Value> = optional(storable(any())),
+        /// The table whose row it points at.
+        references: Option<String> = optional(text(..)),
     }
 }
 
-/// The table's name.
-#[derive(Debug)]
-pub struct TablePath {
-    /// As the path gives it.
-    pub name: String,
+impl From<DefineColumnBody> for ColumnDefinition {
+    fn from(body: DefineColumnBody) -> Self {
+        Self {
+            name: body.name,
+            data_type: body.data_type,
+            description: body.description,
+            is_nullable: body.is_nullable,
+            is_unique: body.is_unique,
+            is_primary_key: body.is_primary_key,
+            default: body.default,
+            references: body.references,
+        }
+    }
 }
 
-impl Shape for TablePath {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let name = Fields::of(value, place)?.required("name", text(..));
-        Some(Self { name: name? })
+shape! {
+    /// The path of a table.
+    #[derive(Debug)]
+    pub struct TablePath {
+        /// The table's name
+        pub name: String = required(text(..)),
     }
 }
 
@@ -148,19 +91,17 @@ impl Shape for TablePath {
     path = "/api/v1/tables/{name}",
     tag = "tables",
     operation_id = "define_table",
-    params(("name" = String, Path, description = "The table's name")),
-    request_body = DefineTableBody,
     responses((status = 200, description = "The table as it stands", body = TableView))
 )]
 pub async fn handle(
-    call: Call<Admin, JsonBody<Definition>, (), TablePath>,
+    call: Call<Admin, JsonBody<DefineTableBody>, (), TablePath>,
 ) -> Answer<Json<TableView>> {
     let JsonBody(body) = &call.body;
     let definition = TableDefinition {
         name: call.path.name.clone(),
         description: body.description.clone(),
-        category: body.category,
-        columns: body.columns.iter().map(|column| column.0.clone()).collect(),
+        category: body.semantic_category,
+        columns: body.columns.clone(),
         unique_together: body.unique_together.clone(),
     };
     let defined = define_table(call.ports(), &call.actor, &definition).await?;

@@ -4,7 +4,5 @@ pub mod query;
 pub mod read;
 pub mod series;
 pub mod write;
-pub mod write_body;
-mod write_stream;
 pub mod write_view;
 pub(crate) mod written;

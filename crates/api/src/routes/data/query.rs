@@ -4,41 +4,29 @@ use std::iter::once;
 
 use labdata_application::data::query_data::{QueryData, query_data};
 use labdata_ports::data::query::QueryResult;
+use labdata_request_body::{
+    Reader as _,
+    fields::{or, required},
+    readers::{any, list, text},
+    shape,
+};
 use labdata_table_formats::{FormatError, Frame};
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::written::{Pieces, Written, joined};
-use crate::http::{
-    Answer, Call, JsonBody, Read,
-    accept::ResultForm,
-    error::ErrorBody,
-    shape::{
-        Fields, Place, Shape,
-        readers::{any, list, text},
-    },
-};
+use crate::http::{Answer, Call, JsonBody, Read, accept::ResultForm, error::ErrorBody};
 
-/// The query to run.
-#[derive(Clone, Debug, ToSchema)]
-pub struct QueryBody {
-    /// One SELECT, in PostgreSQL's SQL.
-    #[schema(example = "select name, volume from sample where volume > %s order by name")]
-    query: String,
-    /// The values of its placeholders: `%s` in turn, or `$1`, `$2`, ….
-    #[schema(value_type = Option<Vec<Value>>)]
-    params: Vec<Value>,
-}
-
-impl Shape for QueryBody {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let query = fields.required("query", text(1..));
-        let params = fields.nullable("params", list(any()));
-        Some(Self {
-            query: query?,
-            params: params?.unwrap_or_default(),
-        })
+shape! {
+    /// The query to run.
+    #[derive(Clone, Debug)]
+    pub struct QueryBody {
+        /// One SELECT, in PostgreSQL's SQL.
+        query: String = required(
+            text(1..).example("select name, volume from sample where volume > %s order by name"),
+        ),
+        /// The values of its placeholders: `%s` in turn, or `$1`, `$2`, ….
+        params: Vec<Value> = or(json!([]), list(any())),
     }
 }
 
@@ -92,7 +80,6 @@ fn json_pieces(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, Form
     path = "/api/v1/tools/query",
     tag = "tools",
     operation_id = "query_data",
-    request_body = QueryBody,
     responses(
         (status = 200, description = "The result", content(
             (QueryView = "application/json"),

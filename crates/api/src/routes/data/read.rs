@@ -4,95 +4,44 @@ use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::heade
 use labdata_application::data::read_rows::{ReadMode, ReadRows, TargetType, read_rows};
 use labdata_domain::{
     data::read::{Position, RowJson, RowPage},
-    page::MAX_LIMIT,
+    page::{DEFAULT_LIMIT, MAX_LIMIT},
 };
-use serde_json::{Map, Value};
-use utoipa::{IntoParams, ToSchema};
-
-use crate::http::{
-    Answer, Call, JsonBody, Read,
-    answer::next_page,
-    shape::{
-        Fields, Kind, Place, Shape,
-        readers::{choice, object, text, unsigned},
-    },
+use labdata_request_body::{
+    fields::{optional, or, required},
+    readers::{choice, cursor_of, object, text, unsigned},
+    shape,
 };
+use serde_json::{Map, Value, json};
 
-/// Which rows to read.
-#[derive(Clone, Debug, ToSchema)]
-pub struct ReadRowsBody {
-    /// The table's name.
-    target_name: String,
-    /// `table` for one of the organization's, `core-table` for a core or platform table.
-    #[schema(value_type = String, example = "table")]
-    target_type: TargetType,
-    /// Conditions by column: a value for equality, or with a test at the end of the key
-    /// (`__in`, `__gt`, `__gte`, `__lt`, `__lte`, `__isnull`, `__contains`); a key may follow
-    /// references (`sample__name`).
-    #[schema(value_type = Option<Object>)]
-    filters: Map<String, Value>,
-    /// `single` or `multiple`.
-    #[schema(value_type = Option<String>, example = "multiple")]
-    mode: ReadMode,
-    /// The most rows, 1 to 1000; 50 unless given.
-    limit: Option<u32>,
-    /// Where the page starts: from the previous page's `Link` header.
-    #[schema(value_type = Option<String>)]
-    cursor: Option<Position>,
-}
+use crate::http::{Answer, Call, JsonBody, Read, answer::next_page};
 
-const TARGET_TYPES: [(&str, TargetType); 2] = [
-    ("table", TargetType::Table),
-    ("core-table", TargetType::CoreTable),
-];
-
-const MODES: [(&str, ReadMode); 2] = [
-    ("single", ReadMode::Single),
-    ("multiple", ReadMode::Multiple),
-];
-
-impl Shape for ReadRowsBody {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let target_name = fields.required("target_name", text(..));
-        let target_type = fields.required("target_type", choice(&TARGET_TYPES));
-        let filters = fields.nullable("filters", object());
-        let mode = fields.nullable("mode", choice(&MODES));
-        let limit = fields.nullable("limit", unsigned(1..=MAX_LIMIT));
-        let cursor = fields.nullable("cursor", position);
-        Some(Self {
-            target_name: target_name?,
-            target_type: target_type?,
-            filters: filters?.unwrap_or_default(),
-            mode: mode?.unwrap_or_default(),
-            limit: limit?,
-            cursor: cursor?,
-        })
+shape! {
+    /// The rows to read.
+    #[derive(Clone, Debug)]
+    pub struct ReadRowsBody {
+        /// The table's name.
+        target_name: String = required(text(..)),
+        /// `table` for one of the organization's, `core-table` for a core or platform table.
+        target_type: TargetType = required(choice(TargetType::ALL)),
+        /// Conditions by column: a value for equality, or with a test at the end of the key
+        /// (`__in`, `__gt`, `__gte`, `__lt`, `__lte`, `__isnull`, `__contains`); a key may follow
+        /// references (`sample__name`).
+        filters: Map<String, Value> = or(json!({}), object()),
+        /// `single` expects exactly one row.
+        mode: ReadMode = or("multiple", choice(ReadMode::ALL)),
+        /// The most rows.
+        limit: u32 = or(DEFAULT_LIMIT, unsigned(1..=MAX_LIMIT)),
+        /// Where the page starts: from the previous page's `Link` header.
+        cursor: Option<Position> = optional(cursor_of(Position::decode)),
     }
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "this is the form of a reader"
-)]
-fn position(value: Value, place: &Place<'_>) -> Option<Position> {
-    let position = value.as_str().and_then(Position::decode);
-    position.or_else(|| place.refuse(Kind::value_error("not a cursor of this list")))
-}
-
-/// The next page's place, as its `Link` carries it; the same body is sent again.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct ReadRowsQuery {
-    /// Where the page starts; the body's `cursor` wins.
-    #[param(value_type = Option<String>)]
-    cursor: Option<Position>,
-}
-
-impl Shape for ReadRowsQuery {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let cursor = Fields::of(value, place)?.nullable("cursor", position);
-        Some(Self { cursor: cursor? })
+shape! {
+    /// The start of the next page, as its `Link` carries it; the same body is sent again.
+    #[derive(Debug)]
+    pub struct ReadRowsQuery {
+        /// Where the page starts; the body's `cursor` wins.
+        cursor: Option<Position> = optional(cursor_of(Position::decode)),
     }
 }
 
@@ -143,8 +92,6 @@ fn json_array(rows: &[RowJson]) -> String {
     path = "/api/v1/tools/read",
     tag = "tools",
     operation_id = "read_rows",
-    params(ReadRowsQuery),
-    request_body = ReadRowsBody,
     responses((status = 200, description = "The rows", body = [Object]))
 )]
 pub async fn handle(call: Call<Read, JsonBody<ReadRowsBody>, ReadRowsQuery>) -> Answer<Rows> {
@@ -154,7 +101,7 @@ pub async fn handle(call: Call<Read, JsonBody<ReadRowsBody>, ReadRowsQuery>) -> 
         target_type: body.target_type,
         filters: body.filters,
         mode: body.mode,
-        limit: body.limit,
+        limit: Some(body.limit),
         after: body.cursor.or_else(|| call.query.cursor.clone()),
     };
     Ok(Rows(read_rows(call.ports(), &call.actor, query).await?))

@@ -8,51 +8,36 @@ use labdata_domain::{
     scalar::{Scalar, Values},
     timestamp,
 };
+use labdata_request_body::{
+    fields::{optional, required},
+    readers::text,
+    shape,
+};
 use labdata_table_formats::{FormatError, Frame};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::written::{Pieces, Written, joined, turn};
-use crate::http::{
-    Answer, Call, NoBody, Read,
-    accept::ResultForm,
-    error::ErrorBody,
-    shape::{Fields, Place, Shape, readers::text},
-};
+use crate::http::{Answer, Call, NoBody, Read, accept::ResultForm, error::ErrorBody};
 
-/// The table.
-#[derive(Debug)]
-pub struct SeriesPath {
-    table: String,
-}
-
-impl Shape for SeriesPath {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let table = Fields::of(value, place)?.required("table", text(..));
-        Some(Self { table: table? })
+shape! {
+    /// The path of a raw table.
+    #[derive(Debug)]
+    pub struct SeriesPath {
+        /// A raw table's name
+        table: String = required(text(..)),
     }
 }
 
-/// Whose series.
-#[derive(Clone, Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct SeriesQuery {
-    /// The primary key of the row that owns the points.
-    parent: String,
-    /// The reference by which it owns them; needed where the table has several.
-    parent_column: Option<String>,
-}
-
-impl Shape for SeriesQuery {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let parent = fields.required("parent", text(..));
-        let parent_column = fields.nullable("parent_column", text(..));
-        Some(Self {
-            parent: parent?,
-            parent_column: parent_column?,
-        })
+shape! {
+    /// The series to read.
+    #[derive(Clone, Debug)]
+    pub struct SeriesQuery {
+        /// The primary key of the row that owns the points.
+        parent: String = required(text(..)),
+        /// The reference by which it owns them; needed where the table has several.
+        parent_column: Option<String> = optional(text(..)),
     }
 }
 
@@ -155,7 +140,6 @@ fn written(series: Series, form: ResultForm) -> Result<Pieces, FormatError> {
     path = "/api/v1/tools/series/{table}",
     tag = "tools",
     operation_id = "read_series",
-    params(("table" = String, Path, description = "A raw table's name"), SeriesQuery),
     responses(
         (status = 200, description = "The series", content(
             (SeriesView = "application/json"),

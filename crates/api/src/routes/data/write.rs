@@ -3,40 +3,44 @@
 use actix_web::{HttpRequest, dev::Payload, web::Json};
 use bytes::Bytes;
 use labdata_application::data::write_data::{WriteData, write_data};
+use labdata_request_body::{Definitions, FieldPath, data_write::DataWriteBody, json};
 use serde_json::Value;
 
-use super::{
-    write_body::{DataWriteBody, WriteBody},
-    write_view::{DataWriteView, ProblemsView},
+use super::write_view::{DataWriteView, ProblemsView};
+use crate::http::{
+    Answer, ApiError, Call, JsonBody, Write,
+    body::{Body, BodyDescription},
 };
-use crate::http::{Answer, ApiError, Call, JsonBody, Write, body::Body, shape::Place};
 
-/// The body of a data write: read straight into columns where it fits, else by the reader that
-/// finds all its problems.
+/// The body of a data write: read straight into columns if it fits, else by the reader that
+/// reports every problem.
 #[derive(Debug)]
-pub struct StreamedBody(WriteBody);
+pub struct StreamedBody(DataWriteBody);
 
 impl Body for StreamedBody {
     type Received = Bytes;
     const IS_JSON: bool = true;
 
     async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Bytes, ApiError> {
-        JsonBody::<WriteBody>::receive(request, payload).await
+        JsonBody::<DataWriteBody>::receive(request, payload).await
     }
 
-    fn read(received: &Bytes, place: &Place<'_>) -> Option<Self> {
-        if let Some(body) = WriteBody::stream(received) {
-            return Some(Self(body));
-        }
-        JsonBody::<WriteBody>::read(received, place).map(|JsonBody(body)| Self(body))
+    fn read(received: &Bytes, at: &FieldPath<'_>) -> Option<Self> {
+        json::stream(received)
+            .or_else(|| json::read(received, at))
+            .map(Self)
     }
 
     fn document(received: &Bytes) -> Value {
-        JsonBody::<WriteBody>::document(received)
+        json::document(received)
     }
 
     fn bytes(received: &Bytes) -> Option<&[u8]> {
         Some(received)
+    }
+
+    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
+        JsonBody::<DataWriteBody>::describe(definitions)
     }
 }
 
@@ -50,7 +54,6 @@ impl Body for StreamedBody {
     path = "/api/v1/data/write",
     tag = "data",
     operation_id = "write_data",
-    request_body = DataWriteBody,
     responses(
         (status = 200, description = "What was written", body = DataWriteView),
         (status = 400, description = "What does not hold, with paths; nothing was written", body = ProblemsView),
@@ -61,13 +64,13 @@ pub async fn handle(call: Call<Write, StreamedBody>) -> Answer<Json<DataWriteVie
     let Call {
         app,
         actor,
-        body: StreamedBody(body),
+        body: StreamedBody(mut body),
         ..
     } = call;
     let command = WriteData {
-        request: body.request,
-        job_execution_id: body.job_execution_id,
-        job_name: body.job_name,
+        job_execution_id: body.job_execution_id.take(),
+        job_name: body.job_name.take(),
+        request: body.into(),
     };
     let outcome = write_data(&app.ports, &actor, command).await?;
     Ok(Json(outcome.into()))

@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::executions::cancel_execution::cancel_execution;
 
 use super::{ExecutionPath, ExecutionView};
-use crate::http::{OrNotFound, Answer, Call, NoBody, Write, error::ErrorBody};
+use crate::http::{Answer, Call, NoBody, OrNotFound, Write, error::ErrorBody};
 
 /// Cancels an execution
 ///
@@ -15,7 +15,6 @@ use crate::http::{OrNotFound, Answer, Call, NoBody, Write, error::ErrorBody};
     path = "/api/v1/job-executions/{execution_id}/cancel",
     operation_id = "cancel_job_execution",
     tag = "job-executions",
-    params(("execution_id" = String, Path, description = "The execution's id")),
     responses(
         (status = 200, description = "The execution, cancelled", body = ExecutionView),
         (status = 400, description = "It has ended", body = ErrorBody),

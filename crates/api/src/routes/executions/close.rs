@@ -3,35 +3,17 @@
 use actix_web::web::Json;
 use labdata_application::executions::close_execution::close_execution;
 use labdata_domain::executions::FinalStatus;
-use serde_json::Value;
-use utoipa::ToSchema;
+use labdata_request_body::{fields::required, readers::choice, shape};
 
 use super::{ExecutionPath, ExecutionView};
-use crate::http::{OrNotFound, 
-    Answer, Call, JsonBody, Write,
-    error::ErrorBody,
-    shape::{Fields, Place, Shape, readers::choice},
-};
+use crate::http::{Answer, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
 
-const STATUSES: &[(&str, FinalStatus)] = &[
-    ("completed", FinalStatus::Completed),
-    ("failed", FinalStatus::Failed),
-];
-
-/// How the execution ended.
-#[derive(Clone, Debug, ToSchema)]
-pub struct CloseExecutionBody {
-    /// `completed` or `failed`; either is final.
-    #[schema(value_type = String, example = "completed", pattern = "^(completed|failed)$")]
-    status: FinalStatus,
-}
-
-impl Shape for CloseExecutionBody {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        Some(Self {
-            status: fields.required("status", choice(STATUSES))?,
-        })
+shape! {
+    /// How the execution ended.
+    #[derive(Clone, Debug)]
+    pub struct CloseExecutionBody {
+        /// Either is final.
+        status: FinalStatus = required(choice(FinalStatus::ALL)),
     }
 }
 
@@ -43,8 +25,6 @@ impl Shape for CloseExecutionBody {
     path = "/api/v1/job-executions/{execution_id}",
     operation_id = "close_job_execution",
     tag = "job-executions",
-    params(("execution_id" = String, Path, description = "The execution's id")),
-    request_body = CloseExecutionBody,
     responses(
         (status = 200, description = "The execution, closed", body = ExecutionView),
         (status = 400, description = "It ended with another status, which is final", body = ErrorBody),

@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::executions::get_execution::get_execution;
 
 use super::{ExecutionPath, ExecutionView};
-use crate::http::{OrNotFound, Answer, Call, NoBody, Read};
+use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 
 /// Reads one execution
 #[utoipa::path(
@@ -12,7 +12,6 @@ use crate::http::{OrNotFound, Answer, Call, NoBody, Read};
     path = "/api/v1/job-executions/{execution_id}",
     operation_id = "get_job_execution",
     tag = "job-executions",
-    params(("execution_id" = String, Path, description = "The execution's id")),
     responses((status = 200, description = "The execution", body = ExecutionView))
 )]
 pub async fn handle(call: Call<Read, NoBody, (), ExecutionPath>) -> Answer<Json<ExecutionView>> {

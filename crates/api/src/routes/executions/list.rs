@@ -2,55 +2,30 @@
 
 use labdata_application::executions::list_executions::list_executions;
 use labdata_domain::{
+    executions::ExecutionState,
     ids::JobId,
     page::{DEFAULT_LIMIT, PageRequest},
 };
 use labdata_ports::executions::ExecutionFilter;
-use serde_json::Value;
-use utoipa::IntoParams;
-
-use super::ExecutionView;
-use crate::http::{
-    Answer, Call, Listing, NoBody, PageQuery, Read,
-    shape::{
-        Fields, Place, Shape,
-        readers::{MaybeId, choice, id},
-    },
+use labdata_request_body::{
+    fields::{optional, page},
+    readers::{MaybeId, choice, id},
+    shape,
 };
 
-const STATUSES: &[(&str, &str)] = &[
-    ("queued", "queued"),
-    ("running", "running"),
-    ("completed", "completed"),
-    ("failed", "failed"),
-    ("cancelled", "cancelled"),
-];
+use super::ExecutionView;
+use crate::http::{Answer, Call, Listing, NoBody, Read};
 
-/// Which executions are wanted.
-#[derive(Clone, Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct ListExecutionsQuery {
-    /// Only those of this job.
-    #[param(value_type = Option<String>)]
-    job_id: Option<MaybeId<JobId>>,
-    /// Only those in this state: `queued`, `running`, `completed`, `failed` or `cancelled`.
-    #[param(value_type = Option<String>)]
-    status: Option<&'static str>,
-    #[param(ignore)]
-    page: PageRequest,
-}
-
-impl Shape for ListExecutionsQuery {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let job_id = fields.nullable("job_id", id());
-        let status = fields.nullable("status", choice(STATUSES));
-        let page = PageQuery::from_fields(&mut fields, Some(DEFAULT_LIMIT));
-        Some(Self {
-            job_id: job_id?,
-            status: status?,
-            page: page?,
-        })
+shape! {
+    /// Filters of the list of executions.
+    #[derive(Clone, Debug)]
+    pub struct ListExecutionsQuery {
+        /// Only those of this job.
+        job_id: Option<MaybeId<JobId>> = optional(id()),
+        /// Only those in this state.
+        status: Option<&'static str> =
+            optional(choice(ExecutionState::NAMES.map(|name| (name, name)))),
+        page: PageRequest = page(Some(DEFAULT_LIMIT)),
     }
 }
 
@@ -60,7 +35,6 @@ impl Shape for ListExecutionsQuery {
     path = "/api/v1/job-executions",
     operation_id = "list_job_executions",
     tag = "job-executions",
-    params(ListExecutionsQuery, PageQuery),
     responses((status = 200, description = "The executions", body = Vec<ExecutionView>))
 )]
 pub async fn handle(

@@ -4,17 +4,16 @@ use labdata_domain::{
     executions::{Execution, Origin},
     ids::ExecutionId,
 };
+use labdata_request_body::{
+    fields::required,
+    readers::{MaybeId, id},
+    shape,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::http::{
-    Timestamp,
-    shape::{
-        Fields, Place, Shape,
-        readers::{MaybeId, id},
-    },
-};
+use crate::http::Timestamp;
 
 pub mod cancel;
 pub mod close;
@@ -74,18 +73,11 @@ impl From<Execution> for ExecutionView {
     }
 }
 
-/// The execution's id.
-#[derive(Clone, Copy, Debug)]
-pub struct ExecutionPath {
-    /// What nobody knows is answered 404, be it a UUID or not.
-    pub execution_id: MaybeId<ExecutionId>,
-}
-
-impl Shape for ExecutionPath {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        Some(Self {
-            execution_id: fields.required("execution_id", id())?,
-        })
+shape! {
+    /// The path of an execution.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ExecutionPath {
+        /// The execution's id
+        pub execution_id: MaybeId<ExecutionId> = required(id()),
     }
 }

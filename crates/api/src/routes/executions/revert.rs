@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::ExecutionPath;
-use crate::http::{OrNotFound, Answer, Call, NoBody, Write};
+use crate::http::{Answer, Call, NoBody, OrNotFound, Write};
 
 /// What a revert did.
 #[derive(Debug, Serialize, ToSchema)]
@@ -42,7 +42,6 @@ impl From<RevertReport> for RevertView {
     path = "/api/v1/job-executions/{execution_id}/revert",
     tag = "job-executions",
     operation_id = "revert_job_execution",
-    params(("execution_id" = String, Path, description = "The execution's id")),
     responses((status = 200, description = "What was undone", body = RevertView))
 )]
 pub async fn handle(call: Call<Write, NoBody, (), ExecutionPath>) -> Answer<Json<RevertView>> {

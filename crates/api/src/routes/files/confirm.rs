@@ -3,27 +3,17 @@
 use actix_web::web::Json;
 use labdata_application::files::confirm_upload::confirm_upload;
 use labdata_domain::ids::FileId;
-use serde_json::Value;
+use labdata_request_body::{fields::required, readers::uuid, shape};
 
 use super::FileUploadView;
-use crate::http::{
-    Answer, Call, NoBody, Write,
-    error::ErrorBody,
-    shape::{Fields, Place, Shape, readers::uuid},
-};
+use crate::http::{Answer, Call, NoBody, Write, error::ErrorBody};
 
-/// The file's id.
-#[derive(Clone, Copy, Debug)]
-pub struct ConfirmPath {
-    file_id: FileId,
-}
-
-impl Shape for ConfirmPath {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        Some(Self {
-            file_id: fields.required("file_id", uuid())?,
-        })
+shape! {
+    /// The path of a file.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ConfirmPath {
+        /// The file's id
+        file_id: FileId = required(uuid()),
     }
 }
 
@@ -35,7 +25,6 @@ impl Shape for ConfirmPath {
     path = "/api/v1/files/{file_id}/confirm-upload",
     operation_id = "confirm_upload",
     tag = "files",
-    params(("file_id" = String, Path, format = Uuid, description = "The file's id")),
     responses(
         (status = 200, description = "The file", body = FileUploadView),
         (

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::FilePathId;
-use crate::http::{OrNotFound, Answer, Call, NoBody, Read, error::ErrorBody};
+use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 
 /// A file and how to get at its bytes.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -56,7 +56,6 @@ impl From<FileContent> for FileContentView {
     path = "/api/v1/files/{file_id}/content",
     operation_id = "get_file_content",
     tag = "files",
-    params(("file_id" = String, Path, description = "The file's id")),
     responses(
         (status = 200, description = "The file", body = FileContentView),
         (status = 400, description = "The upload of the file is not confirmed yet", body = ErrorBody),

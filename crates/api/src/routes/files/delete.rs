@@ -3,7 +3,7 @@
 use labdata_application::files::delete_file::delete_file;
 
 use super::FilePathId;
-use crate::http::{OrNotFound, Answer, Call, NoBody, NoContent, Write};
+use crate::http::{Answer, Call, NoBody, NoContent, OrNotFound, Write};
 
 /// Deletes a file
 ///
@@ -13,7 +13,6 @@ use crate::http::{OrNotFound, Answer, Call, NoBody, NoContent, Write};
     path = "/api/v1/files/{file_id}",
     operation_id = "delete_file",
     tag = "files",
-    params(("file_id" = String, Path, description = "The file's id")),
     responses((status = 204, description = "It is gone"))
 )]
 pub async fn handle(call: Call<Write, NoBody, (), FilePathId>) -> Answer<NoContent> {

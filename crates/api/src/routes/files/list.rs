@@ -6,43 +6,27 @@ use labdata_domain::{
     ids::InstrumentId,
     page::{DEFAULT_LIMIT, Page, PageRequest},
 };
-use serde_json::Value;
-use utoipa::IntoParams;
-
-use super::FileView;
-use crate::http::{
-    Answer, Call, Listing, NoBody, PageQuery, Read,
-    shape::{Fields, Place, Shape, readers::text},
+use labdata_request_body::{
+    fields::{optional, page},
+    readers::text,
+    shape,
 };
 
-/// Which files are wanted.
-#[derive(Clone, Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct ListFilesQuery {
-    /// Only files of this instrument.
-    instrument_id: Option<String>,
-    /// Only files with one of these extensions, such as `csv,.TXT`: without regard to case, the
-    /// dot optional.
-    extensions: Option<String>,
-    /// Only files whose path contains this, without regard to case.
-    query: Option<String>,
-    #[param(ignore)]
-    page: PageRequest,
-}
+use super::FileView;
+use crate::http::{Answer, Call, Listing, NoBody, Read};
 
-impl Shape for ListFilesQuery {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let instrument_id = fields.nullable("instrument_id", text(..));
-        let extensions = fields.nullable("extensions", text(..));
-        let query = fields.nullable("query", text(..));
-        let page = PageQuery::from_fields(&mut fields, Some(DEFAULT_LIMIT));
-        Some(Self {
-            instrument_id: instrument_id?,
-            extensions: extensions?,
-            query: query?,
-            page: page?,
-        })
+shape! {
+    /// Filters of the list of files.
+    #[derive(Clone, Debug)]
+    pub struct ListFilesQuery {
+        /// Only files of this instrument.
+        instrument_id: Option<String> = optional(text(..)),
+        /// Only files with one of these extensions, such as `csv,.TXT`: without regard to case, the
+        /// dot optional.
+        extensions: Option<String> = optional(text(..)),
+        /// Only files whose path contains this, without regard to case.
+        query: Option<String> = optional(text(..)),
+        page: PageRequest = page(Some(DEFAULT_LIMIT)),
     }
 }
 
@@ -69,7 +53,6 @@ impl ListFilesQuery {
     path = "/api/v1/files",
     operation_id = "list_files",
     tag = "files",
-    params(ListFilesQuery, PageQuery),
     responses((status = 200, description = "The files", body = Vec<FileView>))
 )]
 pub async fn handle(call: Call<Read, NoBody, ListFilesQuery>) -> Answer<Listing<FileView>> {

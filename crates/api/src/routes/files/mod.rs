@@ -1,17 +1,15 @@
 //! `/api/v1/files`
 
 use labdata_domain::{files::File, ids::FileId};
+use labdata_request_body::{
+    fields::required,
+    readers::{MaybeId, id},
+    shape,
+};
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::http::{
-    Timestamp,
-    shape::{
-        Fields, Place, Shape,
-        readers::{MaybeId, id},
-    },
-};
+use crate::http::Timestamp;
 
 pub mod confirm;
 pub mod content;
@@ -88,18 +86,11 @@ impl From<File> for FileUploadView {
     }
 }
 
-/// The file's id.
-#[derive(Clone, Copy, Debug)]
-pub struct FilePathId {
-    /// What nobody knows is answered 404, be it a UUID or not.
-    pub file_id: MaybeId<FileId>,
-}
-
-impl Shape for FilePathId {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        Some(Self {
-            file_id: fields.required("file_id", id())?,
-        })
+shape! {
+    /// The path of a file.
+    #[derive(Clone, Copy, Debug)]
+    pub struct FilePathId {
+        /// The file's id
+        pub file_id: MaybeId<FileId> = required(id()),
     }
 }

@@ -3,10 +3,7 @@
 use actix_web::web::Json;
 use labdata_application::files::upload_file::{UploadFile, upload_file};
 
-use super::{
-    FileUploadView,
-    upload_form::{UploadForm, UploadFormSchema},
-};
+use super::{FileUploadView, upload_form::UploadForm};
 use crate::http::{Answer, Call, Write, error::ErrorBody};
 
 /// Uploads a file in one request
@@ -19,7 +16,6 @@ use crate::http::{Answer, Call, Write, error::ErrorBody};
     path = "/api/v1/files",
     operation_id = "upload_file",
     tag = "files",
-    request_body(content = UploadFormSchema, content_type = "multipart/form-data"),
     responses(
         (status = 200, description = "The file", body = FileUploadView),
         (status = 400, description = "The execution is closed, or the file is a native executable", body = ErrorBody),

@@ -6,36 +6,69 @@ use labdata_domain::{
     files::{Attribution, FilePath},
     ids::{ExecutionId, InstrumentId},
 };
+use labdata_request_body::{
+    Definitions, FieldPath, ProblemKind, Reader, Schema, Shape as _,
+    fields::{optional, required},
+    readers::uuid,
+    shape,
+};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
-use super::multipart::{Form, Part};
+use super::multipart::Form;
 use crate::http::{
     ApiError,
-    body::{BODY_LIMIT, Body, receive_bytes},
-    shape::{Fields, Kind, Place, readers::uuid},
+    body::{BODY_LIMIT, Body, BodyDescription, receive_bytes},
 };
 
+const MULTIPART: &str = "multipart/form-data";
 const FILE: &str = "file";
 const EXECUTION: &str = "job_execution_id";
 const INSTRUMENT: &str = "instrument_id";
 
-/// What `multipart/form-data` of an upload holds; for the document alone.
-#[derive(Debug, ToSchema)]
-#[schema(as = UploadFileBody)]
-pub struct UploadFormSchema {
-    /// The file, with its name and type.
-    #[schema(value_type = String, format = Binary, content_media_type = "application/octet-stream")]
-    #[expect(dead_code, reason = "only its schema is used")]
-    file: Vec<u8>,
-    /// Marks a job artifact, and links the file to that execution.
-    #[schema(format = Uuid)]
-    #[expect(dead_code, reason = "only its schema is used")]
-    job_execution_id: Option<String>,
-    /// Attaches the file to the instrument that captured it.
-    #[schema(format = Uuid)]
-    #[expect(dead_code, reason = "only its schema is used")]
-    instrument_id: Option<String>,
+shape! {
+    /// The parts of an upload's `multipart/form-data`.
+    pub struct UploadFileBody {
+        /// The file, with its name and type.
+        file: FilePath = required(FilePart),
+        /// Marks a job artifact, and links the file to that execution.
+        job_execution_id: Option<ExecutionId> = optional(uuid()),
+        /// Attaches the file to the instrument that captured it.
+        instrument_id: Option<InstrumentId> = optional(uuid()),
+    }
+    rules |at| {
+        if let (Some(execution), Some(instrument)) = (job_execution_id, instrument_id)
+            && let Err(unattributed) = Attribution::new(*instrument, *execution)
+        {
+            at.report(ProblemKind::value_error(&unattributed.to_string()));
+        }
+    }
+}
+
+/// The file's part, by its file name.
+struct FilePart;
+
+impl Reader for FilePart {
+    type Output = FilePath;
+
+    fn read(&self, value: Value, at: &FieldPath<'_>) -> Option<FilePath> {
+        match value.as_str() {
+            None => at.refuse(ProblemKind::value_error(
+                "a file with a file name is expected here",
+            )),
+            // Browsers send this where no file was chosen.
+            Some("") => at.refuse(ProblemKind::missing()),
+            Some(name) => match FilePath::parse(name) {
+                Ok(path) => Some(path),
+                Err(error) => at.refuse(ProblemKind::value_error(&error.to_string())),
+            },
+        }
+    }
+
+    fn schema(&self, _: &mut Definitions) -> Schema {
+        Schema::of("string")
+            .with("format", "binary")
+            .with("contentMediaType", "application/octet-stream")
+    }
 }
 
 /// An upload: the file, and to what it belongs.
@@ -70,30 +103,22 @@ impl Body for UploadForm {
         Ok(ReceivedForm(Form::parse(request.headers(), bytes).await))
     }
 
-    fn read(received: &ReceivedForm, place: &Place<'_>) -> Option<Self> {
+    fn read(received: &ReceivedForm, at: &FieldPath<'_>) -> Option<Self> {
         let form = match &received.0 {
             Ok(form) => form,
             Err(reason) => {
                 let text = format!("the body is not well-formed multipart/form-data: {reason}");
-                return place.refuse(Kind::value_error(&text));
+                return at.refuse(ProblemKind::value_error(&text));
             }
         };
-        let file = read_file(form, &place.field(FILE));
-        let mut fields = Fields::of(Self::document(received), place)?;
-        let execution = fields.nullable(EXECUTION, uuid::<ExecutionId>());
-        let instrument = fields.nullable(INSTRUMENT, uuid::<InstrumentId>());
-        if let (Some(execution), Some(instrument)) = (execution, instrument)
-            && let Err(unattributed) = Attribution::new(instrument, execution)
-        {
-            return place.refuse(Kind::value_error(&unattributed.to_string()));
-        }
-        let (path, file) = file?;
+        let body = UploadFileBody::read(Self::document(received), at)?;
+        let file = form.part(FILE)?;
         Some(Self {
-            path,
+            path: body.file,
             content_type: file.content_type.clone(),
             bytes: file.bytes.clone(),
-            execution: execution?,
-            instrument: instrument?,
+            execution: body.job_execution_id,
+            instrument: body.instrument_id,
         })
     }
 
@@ -116,22 +141,13 @@ impl Body for UploadForm {
         }
         fields.into()
     }
-}
 
-fn read_file<'a>(form: &'a Form, place: &Place<'_>) -> Option<(FilePath, &'a Part)> {
-    let Some(part) = form.part(FILE) else {
-        return place.refuse(Kind::missing());
-    };
-    match part.file_name.as_deref() {
-        None => place.refuse(Kind::value_error(
-            "a file with a file name is expected here",
-        )),
-        // What browsers send where no file was chosen.
-        Some("") => place.refuse(Kind::missing()),
-        Some(name) => match FilePath::parse(name) {
-            Ok(path) => Some((path, part)),
-            Err(error) => place.refuse(Kind::value_error(&error.to_string())),
-        },
+    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
+        Some(BodyDescription {
+            content_type: MULTIPART,
+            schema: definitions.reference::<UploadFileBody>(),
+            is_required: true,
+        })
     }
 }
 
@@ -143,7 +159,7 @@ fn require_multipart(request: &HttpRequest) -> Result<(), ApiError> {
     let essence = shown
         .and_then(|value| value.split(';').next())
         .unwrap_or_default();
-    if essence.trim().eq_ignore_ascii_case("multipart/form-data") {
+    if essence.trim().eq_ignore_ascii_case(MULTIPART) {
         return Ok(());
     }
     Err(ApiError::UnsupportedMediaType(match shown {

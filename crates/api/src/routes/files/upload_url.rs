@@ -5,64 +5,40 @@ use std::collections::BTreeMap;
 use actix_web::web::Json;
 use labdata_application::files::begin_upload::{BeginUpload, UploadBegun, begin_upload};
 use labdata_domain::{
-    files::{FilePath, Unattributed},
+    files::{FilePath, Unattributed, path::MAX_PATH_CHARS},
     ids::{ExecutionId, InstrumentId},
 };
+use labdata_request_body::{
+    ProblemKind, Reader as _,
+    fields::{optional, required},
+    readers::{MaybeId, id, text},
+    shape,
+};
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::http::{OrNotFound, 
-    Answer, Call, JsonBody, Timestamp, Write,
-    error::ErrorBody,
-    shape::{
-        Fields, Kind, Place, Shape,
-        readers::{MaybeId, id, text},
-    },
-};
+use crate::http::{Answer, Call, JsonBody, OrNotFound, Timestamp, Write, error::ErrorBody};
 
-/// The file to be uploaded.
-#[derive(Clone, Debug, ToSchema)]
-pub struct UploadUrlBody {
-    /// The name to record.
-    #[schema(value_type = String, min_length = 1, max_length = 1_024)]
-    file_name: FilePath,
-    /// Its type; `application/octet-stream` unless given, and in place of types that a browser
-    /// could render as a page.
-    content_type: Option<String>,
-    /// Marks a job artifact, and links the file to that execution.
-    #[schema(value_type = Option<String>)]
-    job_execution_id: Option<MaybeId<ExecutionId>>,
-    /// Attaches the file to the instrument that captured it.
-    #[schema(value_type = Option<String>)]
-    instrument_id: Option<MaybeId<InstrumentId>>,
-}
-
-impl Shape for UploadUrlBody {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let file_name = fields.required("file_name", file_path);
-        let content_type = fields.nullable("content_type", text(..));
-        let job_execution_id = fields.nullable("job_execution_id", id());
-        let instrument_id = fields.nullable("instrument_id", id());
-        if (job_execution_id, instrument_id) == (Some(None), Some(None)) {
-            let unattributed = Unattributed.to_string();
-            return place.refuse(Kind::value_error(&unattributed));
-        }
-        Some(Self {
-            file_name: file_name?,
-            content_type: content_type?,
-            job_execution_id: job_execution_id?,
-            instrument_id: instrument_id?,
-        })
+shape! {
+    /// The file to be uploaded.
+    #[derive(Clone, Debug)]
+    pub struct UploadUrlBody {
+        /// The name to record.
+        file_name: FilePath = required(
+            text(..).parsed(FilePath::parse).with("minLength", 1).with("maxLength", MAX_PATH_CHARS),
+        ),
+        /// Its type; `application/octet-stream` unless given, and in place of types that a browser
+        /// could render as a page.
+        content_type: Option<String> = optional(text(..)),
+        /// Marks a job artifact, and links the file to that execution.
+        job_execution_id: Option<MaybeId<ExecutionId>> = optional(id()),
+        /// Attaches the file to the instrument that captured it.
+        instrument_id: Option<MaybeId<InstrumentId>> = optional(id()),
     }
-}
-
-fn file_path(value: Value, place: &Place<'_>) -> Option<FilePath> {
-    let text = text(..)(value, place)?;
-    match FilePath::parse(&text) {
-        Ok(path) => Some(path),
-        Err(error) => place.refuse(Kind::value_error(&error.to_string())),
+    rules |at| {
+        if (job_execution_id, instrument_id) == (&Some(None), &Some(None)) {
+            at.report(ProblemKind::value_error(&Unattributed.to_string()));
+        }
     }
 }
 
@@ -100,7 +76,6 @@ impl From<UploadBegun> for UploadUrlView {
     path = "/api/v1/files/upload-url",
     operation_id = "create_upload_url",
     tag = "files",
-    request_body = UploadUrlBody,
     responses(
         (status = 200, description = "Where to send the bytes", body = UploadUrlView),
         (status = 400, description = "The execution is closed", body = ErrorBody),

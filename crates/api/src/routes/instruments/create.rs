@@ -2,41 +2,28 @@
 
 use actix_web::web::Json;
 use labdata_application::instruments::create_instrument::{CreateInstrument, create_instrument};
-use serde_json::Value;
-use utoipa::ToSchema;
-
-use super::InstrumentView;
-use crate::http::{
-    Admin, Answer, Call, JsonBody,
-    error::ErrorBody,
-    shape::{Fields, Place, Shape, readers::text},
+use labdata_domain::instruments::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TYPE_LENGTH};
+use labdata_request_body::{
+    Reader as _,
+    fields::{optional, required},
+    readers::text,
+    shape,
 };
 
-/// The instrument to register.
-#[derive(Clone, Debug, ToSchema)]
-pub struct CreateInstrumentBody {
-    /// Its name, unique within the organization.
-    #[schema(min_length = 1, max_length = 200)]
-    name: String,
-    /// What it is.
-    #[schema(max_length = 2_000)]
-    description: Option<String>,
-    /// Its kind.
-    #[schema(max_length = 200, example = "plate_reader")]
-    instrument_type: Option<String>,
-}
+use super::InstrumentView;
+use crate::http::{Admin, Answer, Call, JsonBody, error::ErrorBody};
 
-impl Shape for CreateInstrumentBody {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let name = fields.required("name", text(1..=200));
-        let description = fields.nullable("description", text(..=2_000));
-        let instrument_type = fields.nullable("instrument_type", text(..=200));
-        Some(Self {
-            name: name?,
-            description: description?,
-            instrument_type: instrument_type?,
-        })
+shape! {
+    /// The instrument to register.
+    #[derive(Clone, Debug)]
+    pub struct CreateInstrumentBody {
+        /// Its name, unique within the organization.
+        name: String = required(text(1..=MAX_NAME_LENGTH)),
+        /// Remarks for people.
+        description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
+        /// Its kind.
+        instrument_type: Option<String> =
+            optional(text(..=MAX_TYPE_LENGTH).example("plate_reader")),
     }
 }
 
@@ -46,7 +33,6 @@ impl Shape for CreateInstrumentBody {
     path = "/api/v1/instruments",
     operation_id = "create_instrument",
     tag = "instruments",
-    request_body = CreateInstrumentBody,
     responses(
         (status = 200, description = "The instrument", body = InstrumentView),
         (status = 409, description = "The organization has an instrument of this name", body = ErrorBody),

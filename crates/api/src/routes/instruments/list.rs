@@ -11,10 +11,9 @@ use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
     path = "/api/v1/instruments",
     operation_id = "list_instruments",
     tag = "instruments",
-    params(PageQuery),
     responses((status = 200, description = "The instruments", body = Vec<InstrumentView>))
 )]
 pub async fn handle(call: Call<Read, NoBody, PageQuery>) -> Answer<Listing<InstrumentView>> {
-    let page = list_instruments(call.ports(), &call.actor, call.query.0).await?;
+    let page = list_instruments(call.ports(), &call.actor, call.query.page).await?;
     Ok(Listing::of(page, Into::into))
 }

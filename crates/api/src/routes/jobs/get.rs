@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{JobPath, JobView};
-use crate::http::{OrNotFound, Answer, Call, NoBody, Read};
+use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 
 /// A job and its current script.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -25,7 +25,6 @@ pub struct JobWithCodeView {
     path = "/api/v1/jobs/{job_id}",
     operation_id = "get_job",
     tag = "jobs",
-    params(("job_id" = String, Path, description = "The job's id")),
     responses((status = 200, description = "The job", body = JobWithCodeView))
 )]
 pub async fn handle(call: Call<Read, NoBody, (), JobPath>) -> Answer<Json<JobWithCodeView>> {

@@ -3,42 +3,24 @@
 use labdata_application::jobs::list_jobs::list_jobs;
 use labdata_domain::page::PageRequest;
 use labdata_ports::jobs::JobFilter;
-use serde_json::Value;
-use utoipa::IntoParams;
-
-use super::JobView;
-use crate::http::{
-    Answer, Call, Listing, NoBody, PageQuery, Read,
-    shape::{
-        Fields, Place, Shape,
-        readers::{boolean, text},
-    },
+use labdata_request_body::{
+    fields::{optional, or, page},
+    readers::{boolean, text},
+    shape,
 };
 
-/// Which jobs are wanted.
-#[derive(Clone, Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct ListJobsQuery {
-    /// Only the job of exactly this name.
-    name: Option<String>,
-    /// Archived jobs as well as active ones.
-    #[param(value_type = Option<bool>)]
-    archived: bool,
-    #[param(ignore)]
-    page: PageRequest,
-}
+use super::JobView;
+use crate::http::{Answer, Call, Listing, NoBody, Read};
 
-impl Shape for ListJobsQuery {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let name = fields.nullable("name", text(..));
-        let archived = fields.or("archived", false, boolean());
-        let page = PageQuery::from_fields(&mut fields, None);
-        Some(Self {
-            name: name?,
-            archived: archived?,
-            page: page?,
-        })
+shape! {
+    /// Filters of the list of jobs.
+    #[derive(Clone, Debug)]
+    pub struct ListJobsQuery {
+        /// Only the job of exactly this name.
+        name: Option<String> = optional(text(..)),
+        /// Archived jobs as well as active ones.
+        archived: bool = or(false, boolean()),
+        page: PageRequest = page(None),
     }
 }
 
@@ -50,7 +32,6 @@ impl Shape for ListJobsQuery {
     path = "/api/v1/jobs",
     operation_id = "list_jobs",
     tag = "jobs",
-    params(ListJobsQuery, PageQuery),
     responses((status = 200, description = "The jobs", body = Vec<JobView>))
 )]
 pub async fn handle(call: Call<Read, NoBody, ListJobsQuery>) -> Answer<Listing<JobView>> {

@@ -4,19 +4,18 @@ use labdata_domain::{
     ids::JobId,
     jobs::{Job, ScriptVersion, VersionSummary},
 };
+use labdata_request_body::{
+    Reader as _,
+    fields::required,
+    readers::{MaybeId, id, integer},
+    shape,
+};
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use self::{parameters::ParameterView, trigger::TriggerView};
 
-use crate::http::{
-    Timestamp,
-    shape::{
-        Fields, Place, Shape,
-        readers::{MaybeId, id, integer},
-    },
-};
+use crate::http::Timestamp;
 
 pub mod create;
 pub mod get;
@@ -104,39 +103,23 @@ impl VersionWithCodeView {
     }
 }
 
-/// The job's id.
-#[derive(Clone, Copy, Debug)]
-pub struct JobPath {
-    /// What nobody knows is answered 404, be it a UUID or not.
-    pub job_id: MaybeId<JobId>,
-}
-
-impl Shape for JobPath {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        Some(Self {
-            job_id: fields.required("job_id", id())?,
-        })
+shape! {
+    /// The path of a job.
+    #[derive(Clone, Copy, Debug)]
+    pub struct JobPath {
+        /// The job's id
+        pub job_id: MaybeId<JobId> = required(id()),
     }
 }
 
-/// The job's id and the number of a version of its script.
-#[derive(Clone, Copy, Debug)]
-pub struct VersionPath {
-    /// The job.
-    pub job_id: MaybeId<JobId>,
-    /// The version; none where no version can bear the number.
-    pub version_number: Option<u32>,
-}
-
-impl Shape for VersionPath {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let job_id = fields.required("job_id", id());
-        let version_number = fields.required("version_number", integer(i64::MIN..=i64::MAX));
-        Some(Self {
-            job_id: job_id?,
-            version_number: u32::try_from(version_number?).ok(),
-        })
+shape! {
+    /// The path of a version of a job's script.
+    #[derive(Clone, Copy, Debug)]
+    pub struct VersionPath {
+        /// The job's id
+        pub job_id: MaybeId<JobId> = required(id()),
+        /// The version's number
+        pub version_number: Option<u32> =
+            required(integer(i64::MIN..=i64::MAX).map(|number| u32::try_from(number).ok())),
     }
 }

@@ -1,87 +1,42 @@
 //! Definitions of parameters, in bodies and answers.
 
-use labdata_domain::jobs::{MAX_PARAMETERS, ParameterDefinition, Widget};
+use labdata_domain::jobs::{MAX_PARAMETER_TEXT, MAX_PARAMETERS, ParameterDefinition, Widget};
+use labdata_request_body::{
+    Reader,
+    fields::{optional, or, required},
+    readers::{any, boolean, choice, list, number, shape, storable, text},
+    shape,
+};
 use serde::Serialize;
 use serde_json::{Number, Value};
 use utoipa::ToSchema;
 
-use crate::http::shape::{
-    Fields, Kind, Place, Reader, Shape,
-    readers::{any, boolean, choice, list_of, shape, storable, text},
-};
-
-/// One parameter of a job's runs.
-#[derive(Clone, Debug, ToSchema)]
-pub struct ParameterBody {
-    /// With what it is asked for: `combobox`, `date`, `slider`, `text` or `region`.
-    #[schema(value_type = String, example = "slider")]
-    widget_type: Widget,
-    /// Its name among the run's parameters; each name once.
-    #[schema(min_length = 1, max_length = 200)]
-    parameter_name: String,
-    /// What people see instead of the name.
-    #[schema(max_length = 200)]
-    label: Option<String>,
-    /// Where choices come from.
-    #[schema(max_length = 200)]
-    model_source: Option<String>,
-    /// The least number.
-    #[schema(value_type = Option<f64>)]
-    min: Option<Number>,
-    /// The greatest number.
-    #[schema(value_type = Option<f64>)]
-    max: Option<Number>,
-    /// How far numbers are apart; greater than 0.
-    #[schema(value_type = Option<f64>)]
-    step: Option<Number>,
-    /// The file that is shown, such as the image of a region.
-    #[schema(max_length = 200)]
-    file_id: Option<String>,
-    /// The name of the parameter that holds the id of the file that is shown.
-    #[schema(max_length = 200)]
-    file_id_parameter: Option<String>,
-    /// Whether a run needs a value; false unless given.
-    #[schema(value_type = Option<bool>)]
-    required: bool,
-    /// The value of runs that are given none.
-    default: Option<Value>,
-}
-
-/// A number, kept as it is written.
-fn number() -> impl Reader<Number> {
-    |value: Value, place: &Place<'_>| match value {
-        Value::Number(number) => Some(number),
-        _ => place.refuse(Kind::float_type()),
-    }
-}
-
-impl Shape for ParameterBody {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let widget_type = fields.required("widget_type", choice(&Widget::ALL));
-        let parameter_name = fields.required("parameter_name", text(1..=200));
-        let label = fields.nullable("label", text(..=200));
-        let model_source = fields.nullable("model_source", text(..=200));
-        let min = fields.nullable("min", number());
-        let max = fields.nullable("max", number());
-        let step = fields.nullable("step", number());
-        let file_id = fields.nullable("file_id", text(..=200));
-        let file_id_parameter = fields.nullable("file_id_parameter", text(..=200));
-        let required = fields.nullable("required", boolean());
-        let default = fields.nullable("default", storable(any()));
-        Some(Self {
-            widget_type: widget_type?,
-            parameter_name: parameter_name?,
-            label: label?,
-            model_source: model_source?,
-            min: min?,
-            max: max?,
-            step: step?,
-            file_id: file_id?,
-            file_id_parameter: file_id_parameter?,
-            required: required?.unwrap_or(false),
-            default: default?,
-        })
+shape! {
+    /// One parameter of a job's runs.
+    #[derive(Clone, Debug)]
+    pub struct ParameterBody {
+        /// The widget that asks for it.
+        widget_type: Widget = required(choice(Widget::ALL)),
+        /// Its name among the run's parameters; each name once.
+        parameter_name: String = required(text(1..=MAX_PARAMETER_TEXT)),
+        /// What people see instead of the name.
+        label: Option<String> = optional(text(..=MAX_PARAMETER_TEXT)),
+        /// Where choices come from.
+        model_source: Option<String> = optional(text(..=MAX_PARAMETER_TEXT)),
+        /// The least number.
+        min: Option<Number> = optional(number()),
+        /// The greatest number.
+        max: Option<Number> = optional(number()),
+        /// The distance between numbers; greater than 0.
+        step: Option<Number> = optional(number().with("exclusiveMinimum", 0)),
+        /// The file that is shown, such as the image of a region.
+        file_id: Option<String> = optional(text(..=MAX_PARAMETER_TEXT)),
+        /// The name of the parameter that holds the id of the file that is shown.
+        file_id_parameter: Option<String> = optional(text(..=MAX_PARAMETER_TEXT)),
+        /// True if a run needs a value.
+        required: bool = or(false, boolean()),
+        /// The value of runs that are given none.
+        default: Option<Value> = optional(storable(any())),
     }
 }
 
@@ -104,11 +59,8 @@ impl From<ParameterBody> for ParameterDefinition {
 }
 
 /// Reads definitions of parameters.
-pub(super) fn definitions() -> impl Reader<Vec<ParameterDefinition>> {
-    |value: Value, place: &Place<'_>| {
-        let bodies = list_of(0..=MAX_PARAMETERS, shape::<ParameterBody>())(value, place)?;
-        Some(bodies.into_iter().map(Into::into).collect())
-    }
+pub(super) fn definitions() -> impl Reader<Output = Vec<ParameterDefinition>> {
+    list(shape::<ParameterBody>().map(ParameterDefinition::from)).of(0..=MAX_PARAMETERS)
 }
 
 /// One parameter of a job's runs.

@@ -5,53 +5,52 @@ use labdata_domain::{
     ids::InstrumentId,
     triggers::{Category, Trigger, TriggerChange},
 };
+use labdata_request_body::{
+    ProblemKind,
+    fields::optional,
+    readers::{MaybeId, boolean, choice, id, object, storable},
+    shape,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::http::{
-    OrNotFound,
-    shape::{
-        Fields, Kind,
-        readers::{MaybeId, boolean, choice, id, object, storable},
-    },
-};
+use crate::http::OrNotFound;
 
-/// The fields of a body that are about the job's trigger.
-#[derive(Clone, Debug)]
-pub(super) struct TriggerFields {
-    pub(super) enabled: Option<bool>,
-    pub(super) category: Option<Category>,
-    pub(super) instrument: Option<MaybeId<InstrumentId>>,
-    pub(super) conditions: Option<Map<String, Value>>,
+shape! {
+    /// The fields of a body that are about the job's trigger.
+    #[derive(Clone, Debug)]
+    #[expect(clippy::struct_field_names, reason = "the contract names the fields so")]
+    pub(super) struct TriggerFields {
+        /// True sets the trigger as this body says, and nothing of an earlier one stays; false
+        /// removes it. Without it, the other `trigger_` fields change the trigger that there is.
+        trigger_enabled: Option<bool> = optional(boolean()),
+        /// What the trigger waits for. Needed where `trigger_enabled` is true.
+        trigger_category: Option<Category> = optional(choice(Category::ALL)),
+        /// Only files of this instrument; of `file_uploaded` only.
+        trigger_instrument_id: Option<MaybeId<InstrumentId>> = optional(id()),
+        /// Of `file_uploaded`: `file_name_pattern`, `file_extensions`, `source_type`, `min_size_kb`,
+        /// `max_size_kb`. Of `job_completed`: `source_job_id`, `statuses`. Of `schedule`: `cron`,
+        /// `timezone`.
+        trigger_conditions: Option<Map<String, Value>> = optional(storable(object())),
+    }
+    rules |at| {
+        if let (Some(Some(true)), Some(None)) = (trigger_enabled, trigger_category) {
+            at.field("trigger_category").report(ProblemKind::missing());
+        }
+    }
 }
 
 impl TriggerFields {
-    /// Reads them.
-    pub(super) fn of(fields: &mut Fields<'_>) -> Option<Self> {
-        let enabled = fields.nullable("trigger_enabled", boolean());
-        let category = fields.nullable("trigger_category", choice(&Category::ALL));
-        let instrument = fields.nullable("trigger_instrument_id", id());
-        let conditions = fields.nullable("trigger_conditions", storable(object()));
-        if let (Some(Some(true)), Some(None)) = (enabled, category) {
-            return fields.refuse("trigger_category", Kind::missing());
-        }
-        Some(Self {
-            enabled: enabled?,
-            category: category?,
-            instrument: instrument?,
-            conditions: conditions?,
-        })
-    }
-
     /// What they ask for.
     pub(super) fn change(self) -> Result<TriggerChange, Error> {
-        let instrument = self.instrument.map(|id| id.or_not_found("instrument"));
+        let instrument = self.trigger_instrument_id;
+        let instrument = instrument.map(|id| id.or_not_found("instrument"));
         Ok(TriggerChange {
-            enabled: self.enabled,
-            category: self.category,
+            enabled: self.trigger_enabled,
+            category: self.trigger_category,
             instrument: instrument.transpose()?,
-            conditions: self.conditions,
+            conditions: self.trigger_conditions,
         })
     }
 }

@@ -2,115 +2,55 @@
 
 use actix_web::web::Json;
 use labdata_application::jobs::update_job::{CodeChange, UpdateJob, update_job};
-use labdata_domain::{
-    ids::InstrumentId,
-    jobs::{Edit, MAX_CODE_LENGTH, MAX_EDITS, MAX_NAME_LENGTH, ParameterDefinition},
-    triggers::Category,
+use labdata_domain::jobs::{
+    Edit, MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_EDITS, MAX_NAME_LENGTH, ParameterDefinition,
 };
-use serde_json::{Map, Value};
-use utoipa::ToSchema;
-
-use super::{
-    JobPath, JobView,
-    parameters::{ParameterBody, definitions},
-    trigger::TriggerFields,
-};
-use crate::http::{OrNotFound, 
-    Answer, Call, JsonBody, Write,
-    error::ErrorBody,
-    shape::{
-        Fields, Kind, Place, Shape,
-        readers::{MaybeId, boolean, list_of, shape, text},
-    },
+use labdata_request_body::{
+    ProblemKind, Reader as _,
+    fields::{group, optional, required},
+    readers::{boolean, list, shape, text},
+    shape,
 };
 
-/// What to change of a job; what is left out or null stays.
-#[derive(Clone, Debug, ToSchema)]
-pub struct UpdateJobBody {
-    /// Its name, unique within the organization.
-    #[schema(min_length = 1, max_length = 200)]
-    name: Option<String>,
-    /// What it does; an empty text clears it.
-    #[schema(max_length = 10_000)]
-    description: Option<String>,
-    /// Python source, stored as a new version of the script.
-    #[schema(max_length = 1_000_000)]
-    code: Option<String>,
-    /// Exact replacements in the current script, stored as a new version; not together with
-    /// `code`.
-    #[schema(max_items = 100)]
-    edits: Option<Vec<EditBody>>,
-    /// True archives it, false restores it.
-    archived: Option<bool>,
-    /// What its runs are asked for, in place of what they were.
-    #[schema(value_type = Option<Vec<ParameterBody>>, max_items = 100)]
-    parameter_definitions: Option<Vec<ParameterDefinition>>,
-    /// True sets the trigger as this body says, and nothing of an earlier one stays; false takes it
-    /// away. Without it, the other `trigger_` fields change the standing trigger.
-    trigger_enabled: Option<bool>,
-    /// What the trigger waits for: `file_uploaded`, `job_completed` or `schedule`. Needed where
-    /// `trigger_enabled` is true.
-    #[schema(value_type = Option<String>, example = "file_uploaded")]
-    trigger_category: Option<Category>,
-    /// Only files of this instrument; of `file_uploaded` only.
-    #[schema(value_type = Option<String>)]
-    trigger_instrument_id: Option<MaybeId<InstrumentId>>,
-    /// Of `file_uploaded`: `file_name_pattern`, `file_extensions`, `source_type`, `min_size_kb`,
-    /// `max_size_kb`. Of `job_completed`: `source_job_id`, `statuses`. Of `schedule`: `cron`,
-    /// `timezone`.
-    #[schema(value_type = Option<Object>)]
-    trigger_conditions: Option<Map<String, Value>>,
-}
+use super::{JobPath, JobView, parameters::definitions, trigger::TriggerFields};
+use crate::http::{Answer, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
 
-impl Shape for UpdateJobBody {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let name = fields.nullable("name", text(1..=MAX_NAME_LENGTH));
-        let description = fields.nullable("description", text(..=10_000));
-        let code = fields.nullable("code", text(..=MAX_CODE_LENGTH));
-        let edits = fields.nullable("edits", list_of(0..=MAX_EDITS, shape()));
-        let archived = fields.nullable("archived", boolean());
-        let trigger = TriggerFields::of(&mut fields);
-        let parameters = fields.nullable("parameter_definitions", definitions());
-        if let (Some(Some(_)), Some(Some(_))) = (&code, &edits) {
-            return fields.refuse("edits", Kind::value_error("not together with code"));
+shape! {
+    /// Changes of a job; fields that are left out or null stay as they are.
+    #[derive(Clone, Debug)]
+    pub struct UpdateJobBody {
+        /// Its name, unique within the organization.
+        name: Option<String> = optional(text(1..=MAX_NAME_LENGTH)),
+        /// Remarks for people; an empty text clears them.
+        description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
+        /// Python source, stored as a new version of the script.
+        code: Option<String> = optional(text(..=MAX_CODE_LENGTH)),
+        /// Exact replacements in the current script, stored as a new version; not together with
+        /// `code`.
+        edits: Option<Vec<Edit>> =
+            optional(list(shape::<EditBody>().map(Edit::from)).of(0..=MAX_EDITS)),
+        /// True archives it, false restores it.
+        archived: Option<bool> = optional(boolean()),
+        trigger: TriggerFields = group(),
+        /// Parameters of its runs; replaces the earlier ones.
+        parameter_definitions: Option<Vec<ParameterDefinition>> = optional(definitions()),
+    }
+    rules |at| {
+        if let (Some(Some(_)), Some(Some(_))) = (code, edits) {
+            at.field("edits").report(ProblemKind::value_error("not together with code"));
         }
-        let trigger = trigger?;
-        Some(Self {
-            name: name?,
-            description: description?,
-            code: code?,
-            edits: edits?,
-            archived: archived?,
-            parameter_definitions: parameters?,
-            trigger_enabled: trigger.enabled,
-            trigger_category: trigger.category,
-            trigger_instrument_id: trigger.instrument,
-            trigger_conditions: trigger.conditions,
-        })
     }
 }
 
-/// An exact replacement of text.
-#[derive(Clone, Debug, ToSchema)]
-pub struct EditBody {
-    /// What stands there. It must stand in exactly one place of the script as the edits before
-    /// this one leave it.
-    #[schema(min_length = 1)]
-    old_string: String,
-    /// What is to stand there.
-    new_string: String,
-}
-
-impl Shape for EditBody {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let old_string = fields.required("old_string", text(..));
-        let new_string = fields.required("new_string", text(..));
-        Some(Self {
-            old_string: old_string?,
-            new_string: new_string?,
-        })
+shape! {
+    /// An exact replacement of text.
+    #[derive(Clone, Debug)]
+    pub struct EditBody {
+        /// The text to replace. It must stand in exactly one place of the script as the edits
+        /// before this one leave it.
+        old_string: String = required(text(..).with("minLength", 1)),
+        /// The replacement.
+        new_string: String = required(text(..)),
     }
 }
 
@@ -132,8 +72,6 @@ impl From<EditBody> for Edit {
     path = "/api/v1/jobs/{job_id}",
     operation_id = "update_job",
     tag = "jobs",
-    params(("job_id" = String, Path, description = "The job's id")),
-    request_body = UpdateJobBody,
     responses(
         (status = 200, description = "The job", body = JobView),
         (status = 409, description = "The organization has another job of this name", body = ErrorBody),
@@ -144,22 +82,14 @@ pub async fn handle(
 ) -> Answer<Json<JobView>> {
     let id = call.path.job_id.or_not_found("job")?;
     let JsonBody(body) = call.body.clone();
-    let trigger = TriggerFields {
-        enabled: body.trigger_enabled,
-        category: body.trigger_category,
-        instrument: body.trigger_instrument_id,
-        conditions: body.trigger_conditions,
-    };
-    let edits = body
-        .edits
-        .map(|edits| CodeChange::Edit(edits.into_iter().map(Edit::from).collect()));
+    let edits = body.edits.map(CodeChange::Edit);
     let command = UpdateJob {
         name: body.name,
         description: body.description,
         code: body.code.map(CodeChange::Replace).or(edits),
         archived: body.archived,
         parameters: body.parameter_definitions,
-        trigger: trigger.change()?,
+        trigger: body.trigger.change()?,
     };
     let job = update_job(call.ports(), &call.actor, id, command).await?;
     Ok(Json(job.into()))

@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::{Error, jobs::get_job::get_job_version};
 
 use super::{VersionPath, VersionWithCodeView};
-use crate::http::{OrNotFound, Answer, Call, NoBody, Read};
+use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 
 /// Reads one version of a job's script
 #[utoipa::path(
@@ -12,10 +12,6 @@ use crate::http::{OrNotFound, Answer, Call, NoBody, Read};
     path = "/api/v1/jobs/{job_id}/versions/{version_number}",
     operation_id = "get_job_version",
     tag = "jobs",
-    params(
-        ("job_id" = String, Path, description = "The job's id"),
-        ("version_number" = u32, Path, description = "The version's number"),
-    ),
     responses((status = 200, description = "The version", body = VersionWithCodeView))
 )]
 pub async fn handle(

@@ -3,7 +3,7 @@
 use labdata_application::jobs::get_job::list_job_versions;
 
 use super::{JobPath, VersionView};
-use crate::http::{OrNotFound, Answer, Call, Listing, NoBody, PageQuery, Read};
+use crate::http::{Answer, Call, Listing, NoBody, OrNotFound, PageQuery, Read};
 
 /// Lists the versions of a job's script, newest first
 #[utoipa::path(
@@ -11,11 +11,10 @@ use crate::http::{OrNotFound, Answer, Call, Listing, NoBody, PageQuery, Read};
     path = "/api/v1/jobs/{job_id}/versions",
     operation_id = "list_job_versions",
     tag = "jobs",
-    params(("job_id" = String, Path, description = "The job's id"), PageQuery),
     responses((status = 200, description = "The versions", body = Vec<VersionView>))
 )]
 pub async fn handle(call: Call<Read, NoBody, PageQuery, JobPath>) -> Answer<Listing<VersionView>> {
     let id = call.path.job_id.or_not_found("job")?;
-    let page = list_job_versions(call.ports(), &call.actor, id, call.query.0).await?;
+    let page = list_job_versions(call.ports(), &call.actor, id, call.query.page).await?;
     Ok(Listing::of(page, Into::into))
 }

@@ -2,46 +2,33 @@
 
 use actix_web::web::Json;
 use labdata_application::keys::create_api_key::{CreateApiKey, create_api_key};
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::keys::{MAX_NAME_LENGTH, scope::Scope};
+use labdata_request_body::{
+    Reader as _,
+    fields::{optional, required},
+    readers::{choice_of, datetime, list, text},
+    shape,
+};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 
-use super::{ApiKeyView, SCOPES};
-use crate::http::{
-    Admin, Answer, Call, JsonBody,
-    shape::{
-        Fields, Place, Shape,
-        readers::{choice, datetime, list_of, text},
-    },
-};
+use super::ApiKeyView;
+use crate::http::{Admin, Answer, Call, JsonBody};
 
-/// The key to make.
-#[derive(Clone, Debug, ToSchema)]
-pub struct CreateApiKeyBody {
-    /// A name for people.
-    #[schema(min_length = 1, max_length = 200)]
-    name: String,
-    /// What it may do. A key cannot grant a scope that it lacks.
-    #[schema(value_type = Vec<String>, min_items = 1, example = json!(["read", "write"]))]
-    scopes: Vec<Scope>,
-    /// From when on it is refused; never unless given.
-    #[schema(value_type = Option<crate::http::Timestamp>)]
-    expires_at: Option<OffsetDateTime>,
-}
-
-impl Shape for CreateApiKeyBody {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let name = fields.required("name", text(1..=200));
-        let scopes = fields.required("scopes", list_of(1..=100, choice(SCOPES)));
-        let expires_at = fields.nullable("expires_at", datetime());
-        Some(Self {
-            name: name?,
-            scopes: scopes?,
-            expires_at: expires_at?,
-        })
+shape! {
+    /// The key to create.
+    #[derive(Clone, Debug)]
+    pub struct CreateApiKeyBody {
+        /// A name for people.
+        name: String = required(text(1..=MAX_NAME_LENGTH)),
+        /// Permissions. A key cannot grant a scope that it lacks.
+        scopes: Vec<Scope> = required(
+            list(choice_of(Scope::ALL, Scope::as_str)).of(1..=100).example(json!(["read", "write"])),
+        ),
+        /// From when on the key is refused; never unless given.
+        expires_at: Option<OffsetDateTime> = optional(datetime()),
     }
 }
 
@@ -61,7 +48,6 @@ pub struct NewApiKeyView {
     path = "/api/v1/api-keys",
     operation_id = "create_api_key",
     tag = "api-keys",
-    request_body = CreateApiKeyBody,
     responses(
         (status = 200, description = "The key, shown this once", body = NewApiKeyView),
         (status = 400, description = "expires_at lies in the past", body = crate::http::error::ErrorBody),

@@ -11,10 +11,9 @@ use crate::http::{Admin, Answer, Call, Listing, NoBody, PageQuery};
     path = "/api/v1/api-keys",
     operation_id = "list_api_keys",
     tag = "api-keys",
-    params(PageQuery),
     responses((status = 200, description = "The keys, without their secrets", body = Vec<ApiKeyView>))
 )]
 pub async fn handle(call: Call<Admin, NoBody, PageQuery>) -> Answer<Listing<ApiKeyView>> {
-    let page = list_api_keys(call.ports(), &call.actor, call.query.0).await?;
+    let page = list_api_keys(call.ports(), &call.actor, call.query.page).await?;
     Ok(Listing::of(page, Into::into))
 }

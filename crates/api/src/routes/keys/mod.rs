@@ -10,13 +10,6 @@ pub mod create;
 pub mod list;
 pub mod revoke;
 
-/// The scopes by their names, for bodies.
-pub const SCOPES: &[(&str, Scope)] = &[
-    ("read", Scope::Read),
-    ("write", Scope::Write),
-    ("admin", Scope::Admin),
-];
-
 /// An API key, without its secret.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ApiKeyView {

@@ -2,28 +2,20 @@
 
 use labdata_application::keys::revoke_api_key::revoke_api_key;
 use labdata_domain::ids::ApiKeyId;
-use serde_json::Value;
-
-use crate::http::{OrNotFound, 
-    Admin, Answer, Call, NoBody, NoContent,
-    shape::{
-        Fields, Place, Shape,
-        readers::{MaybeId, id},
-    },
+use labdata_request_body::{
+    fields::required,
+    readers::{MaybeId, id},
+    shape,
 };
 
-/// The key's id.
-#[derive(Clone, Copy, Debug)]
-pub struct ApiKeyPath {
-    api_key_id: MaybeId<ApiKeyId>,
-}
+use crate::http::{Admin, Answer, Call, NoBody, NoContent, OrNotFound};
 
-impl Shape for ApiKeyPath {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        Some(Self {
-            api_key_id: fields.required("api_key_id", id())?,
-        })
+shape! {
+    /// The path of an API key.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ApiKeyPath {
+        /// The key's id
+        api_key_id: MaybeId<ApiKeyId> = required(id()),
     }
 }
 
@@ -36,7 +28,6 @@ impl Shape for ApiKeyPath {
     path = "/api/v1/api-keys/{api_key_id}",
     operation_id = "revoke_api_key",
     tag = "api-keys",
-    params(("api_key_id" = String, Path, description = "The key's id")),
     responses((status = 204, description = "It is revoked"))
 )]
 pub async fn handle(call: Call<Admin, NoBody, (), ApiKeyPath>) -> Answer<NoContent> {

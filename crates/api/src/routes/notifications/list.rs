@@ -2,35 +2,22 @@
 
 use labdata_application::notifications::list_notifications::list_notifications;
 use labdata_domain::page::{DEFAULT_LIMIT, PageRequest};
-use serde_json::Value;
-use utoipa::IntoParams;
-
-use super::NotificationView;
-use crate::http::{
-    Answer, Call, Listing, NoBody, PageQuery, Read,
-    shape::{Fields, Place, Shape, readers::boolean},
+use labdata_request_body::{
+    fields::{or, page},
+    readers::boolean,
+    shape,
 };
 
-/// Which notifications are wanted.
-#[derive(Clone, Copy, Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct ListNotificationsQuery {
-    /// Only those that are unread.
-    #[param(value_type = Option<bool>)]
-    unread: bool,
-    #[param(ignore)]
-    page: PageRequest,
-}
+use super::NotificationView;
+use crate::http::{Answer, Call, Listing, NoBody, Read};
 
-impl Shape for ListNotificationsQuery {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let unread = fields.or("unread", false, boolean());
-        let page = PageQuery::from_fields(&mut fields, Some(DEFAULT_LIMIT));
-        Some(Self {
-            unread: unread?,
-            page: page?,
-        })
+shape! {
+    /// Filters of the list of notifications.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ListNotificationsQuery {
+        /// Only those that are unread.
+        unread: bool = or(false, boolean()),
+        page: PageRequest = page(Some(DEFAULT_LIMIT)),
     }
 }
 
@@ -40,7 +27,6 @@ impl Shape for ListNotificationsQuery {
     path = "/api/v1/notifications",
     operation_id = "list_notifications",
     tag = "notifications",
-    params(ListNotificationsQuery, PageQuery),
     responses((status = 200, description = "The notifications", body = Vec<NotificationView>))
 )]
 pub async fn handle(

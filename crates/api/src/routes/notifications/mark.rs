@@ -2,28 +2,17 @@
 
 use actix_web::web::Json;
 use labdata_application::notifications::mark_notification::mark_notification;
-use serde_json::Value;
-use utoipa::ToSchema;
+use labdata_request_body::{fields::required, readers::boolean, shape};
 
 use super::{NotificationPath, NotificationView};
-use crate::http::{OrNotFound, 
-    Answer, Call, JsonBody, Write,
-    shape::{Fields, Place, Shape, readers::boolean},
-};
+use crate::http::{Answer, Call, JsonBody, OrNotFound, Write};
 
-/// Whether the notification is read.
-#[derive(Clone, Copy, Debug, ToSchema)]
-pub struct MarkNotificationBody {
-    /// True for read, false for unread. One that is read keeps the time at which it was first.
-    read: bool,
-}
-
-impl Shape for MarkNotificationBody {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        Some(Self {
-            read: fields.required("read", boolean())?,
-        })
+shape! {
+    /// The state of a notification.
+    #[derive(Clone, Copy, Debug)]
+    pub struct MarkNotificationBody {
+        /// True for read, false for unread. One that is read keeps the time at which it was first.
+        read: bool = required(boolean()),
     }
 }
 
@@ -33,8 +22,6 @@ impl Shape for MarkNotificationBody {
     path = "/api/v1/notifications/{id}",
     operation_id = "mark_notification",
     tag = "notifications",
-    params(("id" = String, Path, description = "The notification's id")),
-    request_body = MarkNotificationBody,
     responses((status = 200, description = "The notification", body = NotificationView))
 )]
 pub async fn handle(

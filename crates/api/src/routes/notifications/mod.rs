@@ -4,17 +4,16 @@ use labdata_domain::{
     ids::NotificationId,
     notifications::{Notification, Sender},
 };
+use labdata_request_body::{
+    fields::required,
+    readers::{MaybeId, id},
+    shape,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::http::{
-    Timestamp,
-    shape::{
-        Fields, Place, Shape,
-        readers::{MaybeId, id},
-    },
-};
+use crate::http::Timestamp;
 
 pub mod list;
 pub mod mark;
@@ -82,18 +81,11 @@ impl From<Notification> for NotificationView {
     }
 }
 
-/// The notification's id.
-#[derive(Clone, Copy, Debug)]
-pub struct NotificationPath {
-    /// What nobody knows is answered 404, be it a UUID or not.
-    pub id: MaybeId<NotificationId>,
-}
-
-impl Shape for NotificationPath {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        Some(Self {
-            id: fields.required("id", id())?,
-        })
+shape! {
+    /// The path of a notification.
+    #[derive(Clone, Copy, Debug)]
+    pub struct NotificationPath {
+        /// The notification's id
+        pub id: MaybeId<NotificationId> = required(id()),
     }
 }

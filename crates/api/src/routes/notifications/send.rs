@@ -2,55 +2,36 @@
 
 use actix_web::web::Json;
 use labdata_application::notifications::send_notification::send_notification;
-use labdata_domain::notifications::{Draft, MAX_BODY, MAX_DEDUPE_KEY, MAX_TITLE, Sent};
+use labdata_domain::notifications::{
+    Draft, MAX_ACTION_URL, MAX_BODY, MAX_DEDUPE_KEY, MAX_TITLE, Sent,
+};
+use labdata_request_body::{
+    Reader as _,
+    fields::{optional, or, required},
+    readers::{object, storable, text},
+    shape,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::http::{
-    Answer, Call, JsonBody, Write,
-    error::ErrorBody,
-    shape::{
-        Fields, Place, Shape,
-        readers::{object, storable, text},
-    },
-};
+use crate::http::{Answer, Call, JsonBody, Write, error::ErrorBody};
 
-/// The notification to send.
-#[derive(Clone, Debug, ToSchema)]
-pub struct SendNotificationBody {
-    /// What it says, in a line.
-    #[schema(min_length = 1, max_length = 200)]
-    title: String,
-    /// Idempotency key: a repeat to the same user with the same key is dropped, for good.
-    #[schema(min_length = 1, max_length = 500)]
-    dedupe_key: String,
-    /// What it says at length.
-    #[schema(max_length = 10_000, default = "", value_type = Option<String>)]
-    body: String,
-    /// Platform path that it opens, such as `/jobs/<job_id>`; at most 2,000 characters.
-    #[schema(default = "", value_type = Option<String>, example = "/jobs/1")]
-    action_url: String,
-    /// Structured context to store with it, at most 64 KiB as JSON; the keys `sender` and
-    /// `api_key_id` are reserved for attribution.
-    data: Option<Map<String, Value>>,
-}
-
-impl Shape for SendNotificationBody {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let title = fields.required("title", text(1..=MAX_TITLE));
-        let dedupe_key = fields.required("dedupe_key", text(1..=MAX_DEDUPE_KEY));
-        let body = fields.or("body", String::new(), text(..=MAX_BODY));
-        let action_url = fields.or("action_url", String::new(), text(..));
-        let data = fields.nullable("data", storable(object()));
-        Some(Self {
-            title: title?,
-            dedupe_key: dedupe_key?,
-            body: body?,
-            action_url: action_url?,
-            data: data?,
-        })
+shape! {
+    /// The notification to send.
+    #[derive(Clone, Debug)]
+    pub struct SendNotificationBody {
+        /// Its title, one line.
+        title: String = required(text(1..=MAX_TITLE)),
+        /// Idempotency key: a repeat to the same user with the same key is dropped, for good.
+        dedupe_key: String = required(text(1..=MAX_DEDUPE_KEY)),
+        /// Its text.
+        body: String = or("", text(..=MAX_BODY)),
+        /// Platform path that it opens, such as `/jobs/<job_id>`.
+        action_url: String = or("", text(..).with("maxLength", MAX_ACTION_URL).example("/jobs/1")),
+        /// Structured context to store with it, at most 64 KiB as JSON; the keys `sender` and
+        /// `api_key_id` are reserved for attribution.
+        data: Option<Map<String, Value>> = optional(storable(object())),
     }
 }
 
@@ -82,7 +63,6 @@ impl From<Sent> for NotificationResultView {
     path = "/api/v1/notifications",
     operation_id = "send_notification",
     tag = "notifications",
-    request_body = SendNotificationBody,
     responses(
         (status = 200, description = "What became of it", body = NotificationResultView),
         (

@@ -13,15 +13,11 @@ use labdata_application::{
     Error, Ports,
     runs::read_log::{LogReader, NextOfLog, open_log},
 };
-use serde_json::{Value, json};
+use labdata_request_body::{fields::or, readers::boolean, shape};
+use serde_json::json;
 use tokio::time::{Instant, sleep};
-use utoipa::IntoParams;
 
-use crate::http::{
-    OrNotFound,
-    Answer, Call, NoBody, Read,
-    shape::{Fields, Place, Shape, readers::boolean},
-};
+use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 use crate::routes::executions::ExecutionPath;
 
 /// How often a log that is followed is looked at.
@@ -30,21 +26,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often a follower of events hears something.
 const PING_EVERY: Duration = Duration::from_secs(5);
 
-/// How the log is wanted.
-#[derive(Clone, Copy, Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct LogsQuery {
-    /// Goes on with what the script writes, until the execution ends.
-    #[param(value_type = Option<bool>)]
-    follow: bool,
-}
-
-impl Shape for LogsQuery {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        Some(Self {
-            follow: fields.or("follow", false, boolean())?,
-        })
+shape! {
+    /// Options of reading a log.
+    #[derive(Clone, Copy, Debug)]
+    pub struct LogsQuery {
+        /// Streams new output until the execution ends.
+        follow: bool = or(false, boolean()),
     }
 }
 
@@ -60,7 +47,6 @@ impl Shape for LogsQuery {
     path = "/api/v1/job-executions/{execution_id}/logs",
     operation_id = "get_job_execution_logs",
     tag = "job-executions",
-    params(("execution_id" = String, Path, description = "The execution's id"), LogsQuery),
     responses((status = 200, description = "The log", body = String, content_type = "text/plain"))
 )]
 pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> Answer<Log> {
@@ -233,7 +219,7 @@ mod tests {
         let text = told.iter().map(|event| {
             let event = std::str::from_utf8(event).unwrap();
             let data = event.lines().find_map(|line| line.strip_prefix("data: "));
-            let data: Value = serde_json::from_str(data.unwrap()).unwrap();
+            let data: serde_json::Value = serde_json::from_str(data.unwrap()).unwrap();
             data["text"].as_str().unwrap().to_owned()
         });
         text.collect()

@@ -2,40 +2,27 @@
 
 use actix_web::web::Json;
 use labdata_application::runs::run_job::{RunJob, run_job};
+use labdata_request_body::{
+    fields::optional,
+    readers::{object, storable, text},
+    shape,
+};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
 use crate::routes::jobs::JobPath;
 use crate::{
-    http::{OrNotFound, 
-        Answer, Call, OptionalJson, Write,
-        shape::{
-            Fields, Place, Shape,
-            readers::{object, storable, text},
-        },
-    },
+    http::{Answer, Call, OptionalJson, OrNotFound, Write},
     routes::executions::ExecutionView,
 };
 
-/// What the run is told. The body may be empty or null.
-#[derive(Clone, Debug, Default, ToSchema)]
-pub struct RunJobBody {
-    /// Values of parameters; defaults are filled in. At most 65,536 bytes as JSON.
-    #[schema(value_type = Option<Object>)]
-    parameters: Option<Map<String, Value>>,
-    /// The file that the run is about: the script's `LABDATA_FILE_ID`.
-    file_id: Option<String>,
-}
-
-impl Shape for RunJobBody {
-    fn read(value: Value, place: &Place<'_>) -> Option<Self> {
-        let mut fields = Fields::of(value, place)?;
-        let parameters = fields.nullable("parameters", storable(object()));
-        let file_id = fields.nullable("file_id", text(..));
-        Some(Self {
-            parameters: parameters?,
-            file_id: file_id?,
-        })
+shape! {
+    /// Parameters and file of the run. The body may be empty or null.
+    #[derive(Clone, Debug, Default)]
+    pub struct RunJobBody {
+        /// Values of parameters; defaults are filled in. At most 65,536 bytes as JSON.
+        parameters: Option<Map<String, Value>> = optional(storable(object())),
+        /// The file that the run is about: the script's `LABDATA_FILE_ID`.
+        file_id: Option<String> = optional(text(..)),
     }
 }
 
@@ -48,8 +35,6 @@ impl Shape for RunJobBody {
     path = "/api/v1/jobs/{job_id}/run",
     operation_id = "run_job",
     tag = "jobs",
-    params(("job_id" = String, Path, description = "The job's id")),
-    request_body = Option<RunJobBody>,
     responses((status = 200, description = "The execution, queued", body = ExecutionView))
 )]
 pub async fn handle(

@@ -320,16 +320,20 @@ async fn preferences_change_by_what_is_named() {
             .json(200),
         on
     );
+    for nothing in [
+        json!({}),
+        json!({"message": null}),
+        json!({"message": {"inbox": null, "email": null}}),
+    ] {
+        assert_eq!(client.patch(PREFERENCES, &nothing).await.json(200), on);
+    }
     assert_eq!(client.get(PREFERENCES).await.json(200), on);
     assert_eq!(
         server.stranger().await.get(PREFERENCES).await.json(200),
         default
     );
     let wrong = client
-        .patch(
-            PREFERENCES,
-            &json!({"message": {"email": null, "inbox": 7}}),
-        )
+        .patch(PREFERENCES, &json!({"message": {"email": [], "inbox": 7}}))
         .await;
     let places: Vec<String> = wrong
         .problems()

@@ -84,6 +84,36 @@ fn every_operation_lists_the_specified_status_codes() {
     }
 }
 
+/// An optional field given as null means the same as leaving it out (contract §3).
+#[test]
+fn every_optional_field_of_a_body_accepts_null() {
+    let document = serde_json::to_value(openapi()).unwrap();
+    let mut fields = 0;
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        if !name.ends_with("Body") || name.contains("Error") {
+            continue;
+        }
+        let required: Vec<&Value> = schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .collect();
+        for (field, schema) in schema["properties"].as_object().unwrap() {
+            if required.iter().any(|name| *name == field) {
+                continue;
+            }
+            let types = schema["type"].as_array().into_iter().flatten();
+            let schemas = schema["oneOf"].as_array().into_iter().flatten();
+            let nullable = types
+                .chain(schemas.map(|schema| &schema["type"]))
+                .any(|one| one == "null");
+            assert!(nullable, "{name}.{field}: {schema}");
+            fields += 1;
+        }
+    }
+    assert!(fields > 40, "{fields}");
+}
+
 #[test]
 fn operations_are_named_once() {
     let document = serde_json::to_value(openapi()).unwrap();

@@ -2,13 +2,10 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use serde::{Deserialize, Serialize};
-
 use super::cell::Cell;
 
 /// Action of a table write on its rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Creates every row.
     #[default]
@@ -21,15 +18,44 @@ pub enum Mode {
     Delete,
 }
 
+impl Mode {
+    /// Every mode.
+    pub const ALL: [Self; 4] = [Self::Insert, Self::Upsert, Self::Update, Self::Delete];
+
+    /// The mode's name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Upsert => "upsert",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+}
+
 /// Effect of an update on a matched row's columns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMatch {
     /// The provided columns are replaced.
     #[default]
     Overwrite,
     /// Only columns that are null are set.
     FillMissing,
+}
+
+impl OnMatch {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Overwrite, Self::FillMissing];
+
+    /// The name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Overwrite => "overwrite",
+            Self::FillMissing => "fill_missing",
+        }
+    }
 }
 
 /// A whole request, except for the execution that it runs under.

@@ -1,0 +1,108 @@
+//! The body of `POST /api/v1/data/write`.
+
+use labdata_domain::data::write::{
+    Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite, WriteRequest, cell::Cell,
+};
+use serde_json::json;
+
+use self::columns::{ParentReader, RowsReader, SeriesColumnsReader};
+use crate::{
+    fields::{optional, or, required},
+    readers::{Reader as _, boolean, choice_of, list, shape, text},
+    shape,
+};
+
+mod columns;
+
+shape! {
+    /// Rows and series to write in one transaction.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DataWriteBody {
+        /// Table writes, applied in order; at most 10,000 rows across all of them.
+        pub tables: Vec<TableWrite> =
+            or(json!([]), list(shape::<TableWriteBody>().map(TableWrite::from))),
+        /// Series, applied after the tables; at most 250,000 values across all of them.
+        pub series: Vec<SeriesWrite> =
+            or(json!([]), list(shape::<SeriesWriteBody>().map(SeriesWrite::from))),
+        /// The execution to record the write under; when omitted one is created, and completed.
+        pub job_execution_id: Option<String> = optional(text(..)),
+        /// The job of a created execution; `Off-Platform Manual Job` unless given.
+        pub job_name: Option<String> = optional(text(..)),
+        /// Check and write everything, then roll back.
+        pub dry_run: bool = or(false, boolean()),
+        /// Answer with the written rows.
+        pub return_rows: bool = or(false, boolean()),
+    }
+}
+
+impl From<DataWriteBody> for WriteRequest {
+    fn from(body: DataWriteBody) -> Self {
+        Self {
+            tables: body.tables,
+            series: body.series,
+            dry_run: body.dry_run,
+            return_rows: body.return_rows,
+        }
+    }
+}
+
+shape! {
+    /// Rows for one table.
+    pub struct TableWriteBody {
+        /// One of the organization's tables, or a core table.
+        table: String = required(text(..)),
+        /// Maps from column names to values; `_ref` gives a row a label. A reference is an id, an
+        /// `@label` of an earlier row, or a lookup object.
+        rows: Rows = required(RowsReader),
+        /// Treatment of rows that exist and of rows that do not.
+        mode: Mode = or(Mode::default().as_str(), choice_of(Mode::ALL, Mode::as_str)),
+        /// Columns that identify an existing row; the primary key unless given.
+        key: Option<Vec<String>> = optional(list(text(..))),
+        /// For delete: also delete rows of other tables that reference the deleted ones.
+        cascade: bool = or(false, boolean()),
+        /// Treatment of the columns of a row that matches.
+        on_match: OnMatch =
+            or(OnMatch::default().as_str(), choice_of(OnMatch::ALL, OnMatch::as_str)),
+    }
+}
+
+impl From<TableWriteBody> for TableWrite {
+    fn from(body: TableWriteBody) -> Self {
+        Self {
+            table: body.table,
+            rows: body.rows,
+            mode: body.mode,
+            key: body.key,
+            cascade: body.cascade,
+            on_match: body.on_match,
+        }
+    }
+}
+
+shape! {
+    /// A series for one parent row; it replaces the one that the parent has.
+    pub struct SeriesWriteBody {
+        /// The raw table.
+        table: String = required(text(..)),
+        /// The parent row: an id, an `@label` or a lookup object.
+        parent: Cell = required(ParentReader),
+        /// Lists of values by column, all of one length, one value per point.
+        columns: Vec<(String, SeriesValues)> = required(SeriesColumnsReader),
+        /// The reference that points at the parent; required where the table has several.
+        parent_column: Option<String> = optional(text(..)),
+    }
+}
+
+impl From<SeriesWriteBody> for SeriesWrite {
+    fn from(body: SeriesWriteBody) -> Self {
+        Self {
+            table: body.table,
+            parent: body.parent,
+            columns: body.columns,
+            parent_column: body.parent_column,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

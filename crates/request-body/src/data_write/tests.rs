@@ -1,0 +1,117 @@
+//! Both readers of data writes: the one that streams, and the one that reports every problem.
+
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::{FieldPath, Problems};
+
+fn stream(body: &[u8]) -> Option<DataWriteBody> {
+    crate::json::stream(body)
+}
+
+fn slow(body: &Value) -> Option<DataWriteBody> {
+    crate::read("body", body.clone()).ok()
+}
+
+#[test]
+fn both_readers_understand_a_body_alike() {
+    for body in [
+        json!({}),
+        json!({ "tables": null, "series": [], "dry_run": true }),
+        json!({ "dry_run": null, "return_rows": "yes", "job_name": null, "unknown": { "a": [1] } }),
+        json!({ "tables": [{ "table": "x", "rows": [], "mode": null, "key": null, "cascade": null,
+            "on_match": null }] }),
+        json!({ "tables": [{ "table": "sample", "mode": "upsert", "key": ["name"], "rows": [
+            { "_ref": "a", "name": "x", "n": 1, "f": 0.5, "b": true, "z": null, "j": { "k": [1] } },
+            { "name": "y", "l": [1, "a"], "big": 18_446_744_073_709_551_615_u64 }, {}] }] }),
+        json!({ "series": [{ "table": "curve", "parent": { "name": "x" }, "parent_column": "s",
+            "columns": { "a": [1, 2, null], "b": [1, 0.5, "x"], "c": [] } }], "return_rows": true }),
+    ] {
+        let streamed = stream(body.to_string().as_bytes());
+        assert!(streamed.is_some(), "{body}");
+        assert_eq!(streamed.map(sorted), slow(&body).map(sorted));
+    }
+}
+
+/// One table's columns: their names and cells.
+type Columns = Vec<(String, Vec<Cell>)>;
+
+/// Maps of JSON values are sorted by key; the stream keeps the body's order.
+fn sorted(mut body: DataWriteBody) -> (Vec<Columns>, DataWriteBody) {
+    let rows = body
+        .tables
+        .iter_mut()
+        .map(|table| {
+            let mut columns: Vec<(String, Vec<Cell>)> = std::mem::take(&mut table.rows)
+                .columns()
+                .map(|column| (column.name.to_owned(), column.cells().cloned().collect()))
+                .collect();
+            columns.sort_by(|a, b| a.0.cmp(&b.0));
+            columns
+        })
+        .collect();
+    for series in &mut body.series {
+        series.columns.sort_by(|a, b| a.0.cmp(&b.0));
+    }
+    (rows, body)
+}
+
+#[test]
+fn both_readers_refuse_the_same_shapes() {
+    for body in [
+        json!([]),
+        json!({ "tables": {} }),
+        json!({ "tables": [{ "rows": [] }] }),
+        json!({ "tables": [{ "table": "x", "rows": [1] }] }),
+        json!({ "tables": [{ "table": "x", "rows": [], "mode": "merge" }] }),
+        json!({ "tables": [{ "table": "x", "rows": [], "key": [1] }] }),
+        json!({ "series": [{ "table": "x", "parent": 1.5, "columns": {} }] }),
+        json!({ "series": [{ "table": "x", "parent": "a", "columns": { "v": 1 } }] }),
+        json!({ "dry_run": "perhaps" }),
+        json!({ "job_name": "a\0" }),
+    ] {
+        assert_eq!(stream(body.to_string().as_bytes()), None, "{body}");
+        assert_eq!(slow(&body), None, "{body}");
+    }
+}
+
+/// Bytes within a text of an unknown field, of a known one and of a row.
+#[test]
+fn bytes_that_are_not_utf_8_are_refused_wherever_they_are() {
+    for body in [
+        &b"{\"unknown\": \"\xff\"}"[..],
+        b"{\"unknown\": [{\"\xff\": 1}]}",
+        b"{\"job_name\": \"\xc3\x28\"}",
+        b"{\"tables\": [{\"table\": \"x\", \"rows\": [{\"a\": \"\xff\"}]}]}",
+    ] {
+        assert_eq!(stream(body), None);
+        let problems = Problems::default();
+        let read: Option<DataWriteBody> =
+            crate::json::read(body, &FieldPath::root("body", &problems));
+        assert_eq!(read, None);
+        let problems = problems.explain(&Map::new());
+        assert_eq!(problems.len(), 1);
+        assert!(
+            problems
+                .iter()
+                .all(|problem| problem.kind == "json_invalid")
+        );
+    }
+}
+
+#[test]
+fn what_an_unknown_field_holds_is_checked_as_json() {
+    for body in ["{\"unknown\": 1e999}", "{\"unknown\": \"\\ud800\"}"] {
+        assert_eq!(stream(body.as_bytes()), None, "{body}");
+        assert!(serde_json::from_str::<Value>(body).is_err(), "{body}");
+    }
+}
+
+#[test]
+fn the_last_of_two_equal_fields_counts() {
+    let body = br#"{"dry_run": true, "dry_run": false}"#;
+    assert_eq!(stream(body), None);
+    let problems = Problems::default();
+    let read: Option<DataWriteBody> = crate::json::read(body, &FieldPath::root("body", &problems));
+    assert_eq!(read.map(|body| body.dry_run), Some(false));
+}

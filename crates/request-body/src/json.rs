@@ -1,0 +1,76 @@
+//! JSON bodies as bytes.
+
+use serde_json::Value;
+
+use crate::{path::FieldPath, problem::ProblemKind, shape::Shape};
+
+/// Reads a body that is required. `None` if it does not fit; the problems are reported.
+#[must_use]
+pub fn read<T: Shape>(bytes: &[u8], at: &FieldPath<'_>) -> Option<T> {
+    match parse(bytes, at)? {
+        Value::Null => at.refuse(ProblemKind::missing()),
+        value => T::read(value, at),
+    }
+}
+
+/// Reads a body that may be empty or null (`Some(None)`).
+#[must_use]
+pub fn read_optional<T: Shape>(bytes: &[u8], at: &FieldPath<'_>) -> Option<Option<T>> {
+    match parse(bytes, at)? {
+        Value::Null => Some(None),
+        value => T::read(value, at).map(Some),
+    }
+}
+
+/// Reads a body that fits, without a tree of JSON values. `None` for one that may not fit: then
+/// [`read`] decides, and reports the problems.
+#[must_use]
+pub fn stream<T: Shape>(bytes: &[u8]) -> Option<T> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let read = T::stream(&mut deserializer).ok()?;
+    deserializer.end().ok()?;
+    Some(read)
+}
+
+/// The body as a document, in which the values of problems are looked up; null if it is not JSON.
+#[must_use]
+pub fn document(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap_or_default()
+}
+
+/// The body's JSON; null for an empty body.
+fn parse(bytes: &[u8], at: &FieldPath<'_>) -> Option<Value> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Some(Value::Null);
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(value) => Some(value),
+        Err(error) => at
+            .item(offset(bytes, &error))
+            .refuse(ProblemKind::json_invalid(&error.to_string())),
+    }
+}
+
+/// The position of a JSON error, in bytes from the start.
+fn offset(bytes: &[u8], error: &serde_json::Error) -> usize {
+    let lines_before = error.line().saturating_sub(1);
+    let line_start: usize = bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(lines_before)
+        .map(<[u8]>::len)
+        .sum();
+    (line_start + error.column().saturating_sub(1)).min(bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_json_error_is_placed_by_its_byte() {
+        let text = b"{\n \"a\": x}";
+        let error = serde_json::from_slice::<Value>(text).unwrap_err();
+        assert_eq!(offset(text, &error), 8);
+    }
+}

@@ -1,0 +1,179 @@
+//! JSON schemas (draft 2020-12) of declared shapes: for the `OpenAPI` document and for tools of
+//! language models.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::Shape;
+
+/// A JSON schema under construction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schema(Map<String, Value>);
+
+impl Schema {
+    /// The schema of one JSON type, such as `string`.
+    #[must_use]
+    pub fn of(json_type: &str) -> Self {
+        Self::default().with("type", json_type)
+    }
+
+    /// The schema of several JSON types.
+    #[must_use]
+    pub fn of_types(json_types: &[&str]) -> Self {
+        Self::default().with("type", json_types)
+    }
+
+    /// The schema of any JSON value.
+    #[must_use]
+    pub fn any() -> Self {
+        Self::of_types(&["string", "number", "boolean", "object", "array", "null"])
+    }
+
+    /// Adds or replaces a keyword, such as `maxLength`.
+    #[must_use]
+    pub fn with(mut self, keyword: &str, value: impl Into<Value>) -> Self {
+        self.0.insert(keyword.to_owned(), value.into());
+        self
+    }
+
+    /// Allows null as well.
+    #[must_use]
+    pub fn or_null(mut self) -> Self {
+        match self.0.get_mut("type") {
+            Some(Value::Array(types)) if types.iter().any(|one| one == "null") => {}
+            Some(Value::Array(types)) => types.push("null".into()),
+            Some(one) => *one = json!([one.take(), "null"]),
+            None => return Self::default().with("oneOf", json!([self.0, { "type": "null" }])),
+        }
+        if let Some(Value::Array(choices)) = self.0.get_mut("enum") {
+            choices.push(Value::Null);
+        }
+        self
+    }
+}
+
+impl From<Schema> for Value {
+    fn from(schema: Schema) -> Self {
+        Self::Object(schema.0)
+    }
+}
+
+/// One field of a shape.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Property {
+    /// The field's name in the request.
+    pub name: &'static str,
+    /// The field's documentation.
+    pub description: String,
+    /// The schema of a value that is given.
+    pub schema: Schema,
+    /// True if the field cannot be left out.
+    pub is_required: bool,
+    /// The value of a field that is left out.
+    pub default: Option<Value>,
+}
+
+impl Property {
+    /// The schema of the field in an object, where it may be null unless it is required.
+    #[must_use]
+    pub fn in_object(self) -> Schema {
+        let schema = if self.is_required {
+            self.schema
+        } else {
+            self.schema.or_null()
+        };
+        let schema = match self.default {
+            Some(default) => schema.with("default", default),
+            None => schema,
+        };
+        match self.description.as_str() {
+            "" => schema,
+            description => schema.with("description", description),
+        }
+    }
+
+    /// The schema of the field as a parameter, which is never null and described elsewhere.
+    #[must_use]
+    pub fn as_parameter(self) -> Schema {
+        match self.default {
+            Some(default) => self.schema.with("default", default),
+            None => self.schema,
+        }
+    }
+}
+
+/// Schemas of shapes that are referenced by name.
+#[derive(Clone, Debug)]
+pub struct Definitions {
+    prefix: &'static str,
+    schemas: BTreeMap<&'static str, Value>,
+}
+
+impl Definitions {
+    /// No schemas yet. References are `prefix` and a name, such as `#/components/schemas/…`.
+    #[must_use]
+    pub const fn new(prefix: &'static str) -> Self {
+        Self {
+            prefix,
+            schemas: BTreeMap::new(),
+        }
+    }
+
+    /// A reference to the schema of `T`, which is added.
+    pub fn reference<T: Shape>(&mut self) -> Schema {
+        if !self.schemas.contains_key(T::NAME) {
+            // Ends the recursion of a shape that contains itself.
+            self.schemas.insert(T::NAME, Value::Null);
+            let schema = object::<T>(self);
+            self.schemas.insert(T::NAME, schema.into());
+        }
+        Schema::default().with("$ref", format!("{}{}", self.prefix, T::NAME))
+    }
+
+    /// The schemas by name.
+    #[must_use]
+    pub fn into_schemas(self) -> BTreeMap<&'static str, Value> {
+        self.schemas
+    }
+}
+
+/// The self-contained JSON schema of a shape; shapes within it are in `$defs`.
+#[must_use]
+pub fn json_schema<T: Shape>() -> Value {
+    let mut definitions = Definitions::new("#/$defs/");
+    let schema = object::<T>(&mut definitions);
+    let schemas = definitions.into_schemas();
+    if schemas.is_empty() {
+        return schema.into();
+    }
+    schema.with("$defs", json!(schemas)).into()
+}
+
+/// The schema of a shape as an object.
+fn object<T: Shape>(definitions: &mut Definitions) -> Schema {
+    let mut required = Vec::new();
+    let mut properties = Map::new();
+    for property in T::properties(definitions) {
+        let name = property.name;
+        if property.is_required {
+            required.push(name);
+        }
+        properties.insert(name.to_owned(), property.in_object().into());
+    }
+    let mut schema = Schema::of("object").with("properties", properties);
+    if !required.is_empty() {
+        schema = schema.with("required", required);
+    }
+    match prose(T::DESCRIPTION).as_str() {
+        "" => schema,
+        description => schema.with("description", description),
+    }
+}
+
+/// The text of doc comments: without the space at the start of each line.
+#[must_use]
+pub fn prose(doc: &str) -> String {
+    let lines: Vec<&str> = doc.lines().map(str::trim).collect();
+    lines.join("\n").trim().to_owned()
+}
