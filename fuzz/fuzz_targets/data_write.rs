@@ -7,8 +7,12 @@
 
 use std::sync::LazyLock;
 
-use labdata_api::{http::shape, routes::data::write_body::WriteBody};
-use labdata_domain::{catalog::{Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition}, data::write::{Answers, Questions, RowMatch, check}, scalar::{DataType, KeyValue}};
+use labdata_domain::{
+    catalog::{Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition},
+    data::write::{Answers, Questions, RowMatch, WriteRequest, check},
+    scalar::{DataType, KeyValue},
+};
+use labdata_request_body::{data_write::DataWriteBody, json, read};
 use libfuzzer_sys::{Corpus, fuzz_target};
 use serde_json::Value;
 use uuid::Uuid;
@@ -16,20 +20,19 @@ use uuid::Uuid;
 static CATALOG: LazyLock<Catalog> = LazyLock::new(catalog);
 
 fuzz_target!(|body: &[u8]| -> Corpus {
-    let streamed = WriteBody::stream(body);
-    // The streaming reader does not look into fields that are ignored, the other one does: a number
-    // or a text there that is no good stops only the latter.
+    let streamed: Option<DataWriteBody> = json::stream(body);
     let Ok(document) = serde_json::from_slice::<Value>(body) else {
+        assert!(streamed.is_none(), "only one reader takes it as JSON");
         return Corpus::Reject;
     };
-    let read = shape::read::<WriteBody>("body", document);
-    let Ok(read) = read else {
+    let Ok(read) = read::<DataWriteBody>("body", document) else {
         assert!(streamed.is_none(), "only one reader takes it");
         return Corpus::Keep;
     };
     let planned = plan(read);
+    // The streaming reader leaves bodies with a field given twice to the other one.
     if let Some(streamed) = streamed {
-        // The tree sorts the fields of its objects, so the columns of the two stand in other orders.
+        // The tree sorts the fields of its objects: the columns of the two are in different orders.
         assert_eq!(plan(streamed), planned, "the readers disagree");
     }
     Corpus::Keep
@@ -37,8 +40,9 @@ fuzz_target!(|body: &[u8]| -> Corpus {
 
 /// How many problems there are; else how many rows of each table and points of each series would be
 /// written, and how many ids were made.
-fn plan(body: WriteBody) -> Result<(Vec<usize>, Vec<usize>, u128), usize> {
-    let checked = check(&body.request, &CATALOG);
+fn plan(body: DataWriteBody) -> Result<(Vec<usize>, Vec<usize>, u128), usize> {
+    let request = WriteRequest::from(body);
+    let checked = check(&request, &CATALOG);
     let answers = answers(checked.questions());
     let mut ids = 0_u128;
     let planned = checked.plan(&answers, &mut || {
