@@ -136,4 +136,48 @@ mod tests {
         }
         assert_eq!(JobName::default_job().as_str(), DEFAULT_JOB_NAME);
     }
+
+    #[test]
+    fn a_job_is_a_candidate_while_it_is_active_and_has_a_script_and_a_trigger() {
+        use crate::{
+            ids::{TriggerId, UserId},
+            triggers::Category,
+        };
+        let id = uuid::Uuid::from_u128(1);
+        let name = JobName::parse("parse").unwrap();
+        let named = Job::new(JobId::new(id), name, OffsetDateTime::UNIX_EPOCH);
+        let trigger = Trigger {
+            id: TriggerId::new(id),
+            category: Category::FileUploaded,
+            instrument: None,
+            conditions: serde_json::Map::new(),
+            set_by: UserId::new(id),
+            armed_at: OffsetDateTime::UNIX_EPOCH,
+        };
+        let job = Job {
+            version_number: Some(4),
+            trigger: Some(trigger.clone()),
+            ..named.clone()
+        };
+        let candidate = job.candidate().unwrap();
+        assert_eq!(
+            (candidate.job, candidate.script_version, candidate.trigger),
+            (job.id, 4, trigger)
+        );
+        let archived = Job {
+            archived: true,
+            ..job.clone()
+        };
+        let without_script = Job {
+            version_number: None,
+            ..job.clone()
+        };
+        let without_trigger = Job {
+            trigger: None,
+            ..job
+        };
+        for other in [named, archived, without_script, without_trigger] {
+            assert_eq!(other.candidate(), None);
+        }
+    }
 }

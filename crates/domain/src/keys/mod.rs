@@ -211,13 +211,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_key_admits_its_holder_until_it_is_revoked_or_expires() {
-        let now = OffsetDateTime::UNIX_EPOCH;
-        let second = time::Duration::SECOND;
-        let shown = PlainApiKey::from_random([1; 5], [7; 32]);
-        let other = PlainApiKey::from_random([1; 5], [8; 32]);
-        let key = ApiKey {
+    const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
+
+    fn stored(shown: &PlainApiKey) -> ApiKey {
+        ApiKey {
             id: ApiKeyId::new(uuid::Uuid::from_u128(1)),
             organization: OrganizationId::new(uuid::Uuid::from_u128(2)),
             user: UserId::new(uuid::Uuid::from_u128(3)),
@@ -226,18 +223,27 @@ mod tests {
             hash: shown.hash(),
             scopes: Scopes::default(),
             execution: None,
-            created_at: now,
-            expires_at: Some(now + second),
+            created_at: NOW,
+            expires_at: None,
             last_used_at: None,
             revoked_at: None,
+        }
+    }
+
+    #[test]
+    fn a_key_admits_its_holder_until_it_is_revoked_or_expires() {
+        let now = NOW;
+        let second = time::Duration::SECOND;
+        let shown = PlainApiKey::from_random([1; 5], [7; 32]);
+        let other = PlainApiKey::from_random([1; 5], [8; 32]);
+        let lasting = stored(&shown);
+        let key = ApiKey {
+            expires_at: Some(now + second),
+            ..lasting.clone()
         };
         assert!(key.admits(&shown, now));
         assert!(!key.admits(&other, now), "another secret");
         assert!(!key.admits(&shown, now + second), "expired");
-        let lasting = ApiKey {
-            expires_at: None,
-            ..key.clone()
-        };
         assert!(lasting.admits(&shown, now + second));
         assert!(!lasting.admits(&other, now + second));
         let revoked = ApiKey {
@@ -245,5 +251,23 @@ mod tests {
             ..lasting
         };
         assert!(!revoked.admits(&shown, now));
+    }
+
+    #[test]
+    fn a_key_keeps_its_first_revocation_and_its_latest_use() {
+        let second = time::Duration::SECOND;
+        let mut key = stored(&PlainApiKey::from_random([1; 5], [7; 32]));
+        for at in [NOW, NOW + second] {
+            key.revoke(at);
+            assert_eq!(key.revoked_at, Some(NOW));
+        }
+        for (at, latest) in [
+            (NOW, NOW),
+            (NOW + second, NOW + second),
+            (NOW, NOW + second),
+        ] {
+            key.note_use(at);
+            assert_eq!(key.last_used_at, Some(latest));
+        }
     }
 }

@@ -83,7 +83,7 @@ mod tests {
     fn the_oldest_runs_of_one_organization_start_first() {
         assert_eq!(next(&[1, 1, 1], &[], 2), [1, 2]);
         assert_eq!(next(&[1, 1, 1], &[(1, 5)], 9), [1, 2, 3]);
-        assert_eq!(next(&[1], &[], 0), [] as [u128; 0]);
+        assert!(next(&[1], &[], 0).is_empty());
     }
 
     #[test]
