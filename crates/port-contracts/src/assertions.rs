@@ -22,6 +22,15 @@ pub fn assert_conflict<T: Debug>(result: Result<T, PortError>) {
     }
 }
 
+/// Fails unless the result is [`PortError::Conflict`] with exactly this message.
+#[track_caller]
+pub fn assert_conflict_is<T: Debug>(result: Result<T, PortError>, message: &str) {
+    match result {
+        Err(PortError::Conflict(text)) => assert_eq!(text, message),
+        other => panic!("expected Conflict, got {other:?}"),
+    }
+}
+
 /// Fails unless exactly one of several concurrent calls succeeded and the rest conflicted.
 #[track_caller]
 pub fn assert_one_winner<T: Debug>(results: Vec<Result<T, PortError>>) -> T {

@@ -25,3 +25,11 @@ pub struct Instrument {
     /// Creation time.
     pub created_at: OffsetDateTime,
 }
+
+impl Instrument {
+    /// Message for an instrument whose name another one of the organization has.
+    #[must_use]
+    pub fn name_taken(&self) -> String {
+        format!("there is an instrument named \"{}\" already", self.name)
+    }
+}

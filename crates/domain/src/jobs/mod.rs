@@ -63,6 +63,12 @@ impl Job {
         })
     }
 
+    /// Message for a job whose name another one of the organization has.
+    #[must_use]
+    pub fn name_taken(&self) -> String {
+        format!("the organization has a job named {:?}", self.name)
+    }
+
     /// Makes an active job without description and script.
     #[must_use]
     pub fn new(id: JobId, name: JobName, created_at: OffsetDateTime) -> Self {

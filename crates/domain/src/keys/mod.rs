@@ -148,6 +148,12 @@ impl ApiKey {
         self.last_used_at = self.last_used_at.max(Some(at));
     }
 
+    /// Message for a key whose prefix another key has.
+    #[must_use]
+    pub fn prefix_taken(&self) -> String {
+        format!("there is a key {} already", self.prefix)
+    }
+
     /// Returns true if the presented key is this one and is valid now.
     #[must_use]
     pub fn admits(&self, shown: &PlainApiKey, now: OffsetDateTime) -> bool {

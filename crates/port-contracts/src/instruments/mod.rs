@@ -9,7 +9,7 @@ use labdata_ports::instruments::InstrumentRepository;
 
 use crate::{
     Subject,
-    assertions::{assert_conflict, assert_not_found, assert_one_winner},
+    assertions::{assert_conflict_is, assert_not_found, assert_one_winner},
     fixtures::Tenants,
     given::{self, at},
     paging::{ALL, first, read_to_the_end},
@@ -103,10 +103,11 @@ where
     let instruments = harness.subject();
     let instrument = given::instrument("reader", at(0));
     instruments.add(lab, &instrument).await.unwrap();
-    assert_conflict(
+    assert_conflict_is(
         instruments
             .add(lab, &given::instrument("reader", at(1)))
             .await,
+        &instrument.name_taken(),
     );
     assert_eq!(
         instruments.list(lab, ALL).await.unwrap().items,

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::{
     Subject,
-    assertions::{assert_conflict, assert_not_found, assert_one_winner},
+    assertions::{assert_conflict_is, assert_not_found, assert_one_winner},
     fixtures::{Instruments, Tenants},
     given::{self, at},
     paging::ALL,
@@ -112,7 +112,7 @@ where
     added(&*jobs, "active", &user).await;
     for name in ["archived", "active"] {
         let (again, script) = with_script(name, &user);
-        assert_conflict(jobs.add(ours, &again, &script).await);
+        assert_conflict_is(jobs.add(ours, &again, &script).await, &again.name_taken());
         assert_not_found(jobs.get(ours, again.id).await);
         assert_not_found(jobs.version(ours, again.id, 1).await);
         added(&*jobs, name, &other).await;
@@ -238,7 +238,7 @@ where
     };
     let script = given::script(2, "print(2)\n", user.id);
     let refused = jobs.update(lab, job.revision, &changed, Some(&script));
-    assert_conflict(refused.await);
+    assert_conflict_is(refused.await, &changed.name_taken());
     assert_eq!(jobs.get(lab, job.id).await.unwrap(), job);
     assert_not_found(jobs.version(lab, job.id, 2).await);
 }

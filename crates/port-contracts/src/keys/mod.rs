@@ -16,7 +16,7 @@ use labdata_ports::keys::ApiKeyRepository;
 
 use crate::{
     Subject,
-    assertions::{assert_conflict, assert_not_found, assert_one_winner},
+    assertions::{assert_conflict_is, assert_not_found, assert_one_winner},
     fixtures::{Executions, Tenants},
     given::{self, at},
 };
@@ -136,7 +136,7 @@ where
         ..given::api_key(&user)
     };
     let keys = harness.subject();
-    assert_conflict(keys.add(&second).await);
+    assert_conflict_is(keys.add(&second).await, &second.prefix_taken());
     assert_same(&found(&*keys, &first).await, &first);
     assert_eq!(listed(&*keys, other.id).await, []);
 }

@@ -40,10 +40,7 @@ impl InstrumentRepository for InMemoryInstrumentRepository {
         let mut state = self.memory.lock();
         state.require_organization(organization)?;
         if owned(&state.instruments, organization).any(|other| other.name == instrument.name) {
-            return Err(PortError::Conflict(format!(
-                "an instrument named \"{}\" exists",
-                instrument.name
-            )));
+            return Err(PortError::Conflict(instrument.name_taken()));
         }
         state.instruments.push(Owned {
             organization,

@@ -70,10 +70,7 @@ impl State {
         let taken = owned(&self.jobs, organization)
             .any(|other| other.name == job.name && other.id != job.id);
         if taken {
-            Err(PortError::Conflict(format!(
-                "the organization has a job named {:?}",
-                job.name
-            )))
+            Err(PortError::Conflict(job.name_taken()))
         } else {
             Ok(())
         }

@@ -35,10 +35,7 @@ impl State {
     pub(crate) fn add_api_key(&mut self, key: &ApiKey) -> Result<(), PortError> {
         self.require_organization(key.organization)?;
         if self.api_keys.iter().any(|other| other.prefix == key.prefix) {
-            return Err(PortError::Conflict(format!(
-                "a key with the prefix {} exists",
-                key.prefix
-            )));
+            return Err(PortError::Conflict(key.prefix_taken()));
         }
         self.api_keys.push(key.clone());
         Ok(())

@@ -20,7 +20,7 @@ use labdata_ports::data::{Attribution, WriteError, WriteTarget};
 use time::OffsetDateTime;
 
 use super::{context::WriteContext, failure::Failure};
-use crate::database::sql::Kept;
+use crate::database::sql::CachedStatement;
 
 /// Maximum number of jobs whose names are remembered.
 const MAX_REMEMBERED: usize = 10_000;
@@ -88,7 +88,7 @@ pub(super) async fn require_open(
     )
     .bind::<SqlUuid, _>(execution.as_uuid())
     .bind::<SqlUuid, _>(context.organization.as_uuid());
-    let found: Vec<ExecutionRow> = Kept(query).load(&mut connection).await?;
+    let found: Vec<ExecutionRow> = CachedStatement(query).load(&mut connection).await?;
     let Some(ExecutionRow { status, deadline }) = found.into_iter().next() else {
         return Err(WriteError::ExecutionNotFound.into());
     };
@@ -178,7 +178,7 @@ pub(super) async fn create_execution(
     .bind::<Text, _>(new.job_name.as_str())
     .bind::<SqlUuid, _>(new.started_by.as_uuid())
     .bind::<Timestamptz, _>(new.at);
-    match Kept(query).execute(&mut connection).await {
+    match CachedStatement(query).execute(&mut connection).await {
         Ok(_) => Ok(()),
         Err(DieselError::DatabaseError(DatabaseErrorKind::NotNullViolation, _)) => {
             Err(Failure::JobMissing)

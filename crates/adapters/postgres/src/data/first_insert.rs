@@ -18,7 +18,7 @@ use super::{
     insert::insertion,
     ledger::record,
 };
-use crate::database::sql::Kept;
+use crate::database::sql::CachedStatement;
 
 /// Maximum number of table writes of a request whose first insert stays prepared.
 const MAX_PREPARED: usize = 4;
@@ -99,7 +99,7 @@ async fn insert(
     let query = insertion(context, &step.table, columns);
     // A request of many table writes would leave as many prepared statements behind.
     if table_writes <= MAX_PREPARED {
-        Kept(query).execute(&mut connection).await?;
+        CachedStatement(query).execute(&mut connection).await?;
     } else {
         query.execute(&mut connection).await?;
     }
@@ -115,7 +115,7 @@ async fn require_version(
 ) -> Result<(), Failure> {
     let query = diesel::sql_query("SELECT catalog_version FROM labdata.organization WHERE id = $1")
         .bind::<SqlUuid, _>(context.organization.as_uuid());
-    let current: VersionRow = Kept(query).get_result(&mut connection).await?;
+    let current: VersionRow = CachedStatement(query).get_result(&mut connection).await?;
     if current.catalog_version == planned.0 {
         Ok(())
     } else {

@@ -10,7 +10,7 @@ use labdata_domain::data::write::{LedgerAction, LedgerEntry};
 use super::{context::WriteContext, failure::Failure};
 use crate::database::{
     errors::corrupt,
-    sql::{Kept, statement},
+    sql::{CachedStatement, statement},
 };
 
 /// Maximum number of rows of one statement: four parameters each, of PostgreSQL's 65,535.
@@ -65,7 +65,7 @@ pub(super) async fn record(
         }
         let mut connection = connection;
         if entries.len() == 1 {
-            Kept(query).execute(&mut connection).await?;
+            CachedStatement(query).execute(&mut connection).await?;
         } else {
             query.execute(&mut connection).await?;
         }

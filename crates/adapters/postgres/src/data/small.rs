@@ -26,7 +26,7 @@ use crate::{
         combine::{Combiner, Fate},
         errors::{is_refusal, port_error},
         pool::Database,
-        sql::{Kept, Schemas, statement},
+        sql::{CachedStatement, Schemas, statement},
     },
 };
 
@@ -262,6 +262,8 @@ impl<'b> Batch<'b> {
             .bind::<Array<SqlUuid>, _>(&self.users)
             .bind::<Array<Timestamptz>, _>(&self.times)
             .bind::<Array<BigInt>, _>(&self.counts);
-        Kept(insertion.bind(query)).execute(connection).await
+        CachedStatement(insertion.bind(query))
+            .execute(connection)
+            .await
     }
 }

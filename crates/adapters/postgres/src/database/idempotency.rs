@@ -37,7 +37,7 @@ impl PgIdempotency {
 }
 
 #[derive(QueryableByName)]
-struct Kept {
+struct CachedStatement {
     #[diesel(sql_type = Binary)]
     body_sha256: Vec<u8>,
     #[diesel(sql_type = SmallInt)]
@@ -130,7 +130,7 @@ impl PgIdempotency {
 async fn answered(
     connection: &mut AsyncPgConnection,
     request: &IdempotentRequest,
-) -> Result<Option<Kept>, diesel::result::Error> {
+) -> Result<Option<CachedStatement>, diesel::result::Error> {
     diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
         .bind::<Text, _>(format!(
             "idempotency {} {} {}",
@@ -139,7 +139,7 @@ async fn answered(
         .execute(connection)
         .await?;
     // A statement of its own, so that it sees what was committed while the lock was waited for.
-    let found: Vec<Kept> = diesel::sql_query(
+    let found: Vec<CachedStatement> = diesel::sql_query(
         "SELECT body_sha256, status, content_type, answer FROM labdata.idempotency_key \
          WHERE api_key_id = $1 AND operation = $2 AND key = $3 AND created_at > $4",
     )

@@ -23,11 +23,11 @@ pub(crate) fn statement<'f>(text: String) -> Statement<'f> {
 }
 
 /// A statement that stays prepared on its connection: planned once, then one round trip. Only for
-/// statements of which there are few, as PostgreSQL keeps every one of them in memory until the
-/// connection ends ([`crate::database::pool`] ends them after a number of uses).
-pub(crate) struct Kept<Q>(pub(crate) Q);
+/// statements with few different texts, as PostgreSQL keeps each in memory until the connection is
+/// closed ([`crate::database::pool`] closes connections after a number of uses).
+pub(crate) struct CachedStatement<Q>(pub(crate) Q);
 
-impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Kept<Q> {
+impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for CachedStatement<Q> {
     fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         self.0.walk_ast(pass)
     }
@@ -38,13 +38,13 @@ impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Kept<Q> {
     }
 }
 
-impl<Q> QueryId for Kept<Q> {
+impl<Q> QueryId for CachedStatement<Q> {
     type QueryId = ();
 
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl<Q: Query> Query for Kept<Q> {
+impl<Q: Query> Query for CachedStatement<Q> {
     type SqlType = Q::SqlType;
 }
 

@@ -79,10 +79,7 @@ impl InstrumentRepository for PgInstrumentRepository {
             .map_err(|error| {
                 Fault::from(error)
                     .on_violation("instrument_name_key", || {
-                        PortError::Conflict(format!(
-                            "there is an instrument named \"{}\" already",
-                            instrument.name
-                        ))
+                        PortError::Conflict(instrument.name_taken())
                     })
                     .on_violation("instrument_organization_id_fkey", || {
                         PortError::NotFound("organization")

@@ -55,9 +55,7 @@ impl PgJobRepository {
 /// What the violation of a job's constraints means.
 fn refusal(error: diesel::result::Error, job: &Job) -> Fault {
     Fault::from(error)
-        .on_violation("job_name_key", || {
-            PortError::Conflict(format!("the organization has a job named {:?}", job.name))
-        })
+        .on_violation("job_name_key", || PortError::Conflict(job.name_taken()))
         .on_violation("job_organization_id_fkey", || {
             PortError::NotFound("organization")
         })

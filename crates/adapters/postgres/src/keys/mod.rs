@@ -132,7 +132,7 @@ pub(crate) async fn insert(connection: &mut Connection, key: &ApiKey) -> Result<
         .map_err(|error| {
             Fault::from(error)
                 .on_violation("api_key_prefix_key", || {
-                    PortError::Conflict(format!("there is a key {} already", key.prefix))
+                    PortError::Conflict(key.prefix_taken())
                 })
                 .on_violation("api_key_user_id_fkey", || PortError::NotFound("user"))
                 .on_violation("api_key_execution_id_fkey", || {

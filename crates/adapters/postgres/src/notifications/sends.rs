@@ -24,7 +24,7 @@ use crate::database::{
     combine::{Combiner, Fate},
     errors::{Fault, is_refusal, port_error, retried},
     pool::Database,
-    sql::Kept,
+    sql::CachedStatement,
 };
 
 /// How many batches of an organization may be under way: they would wait for its lock.
@@ -170,5 +170,5 @@ async fn deliver(
     .bind::<Array<Timestamptz>, _>(each(sends, |send| send.new.now))
     .bind::<Array<BigInt>, _>(each(sends, |send| i64::from(send.caps.per_user_and_hour)))
     .bind::<Array<BigInt>, _>(each(sends, |send| i64::from(send.caps.per_organization_and_day)));
-    Kept(query).get_results(connection).await
+    CachedStatement(query).get_results(connection).await
 }
