@@ -1,8 +1,5 @@
 //! The state that all handlers share.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use labdata_application::Ports;
 
 use crate::http::metrics::Metrics;
@@ -14,8 +11,6 @@ pub struct App {
     pub ports: Ports,
     /// Base URL of this server, without a trailing slash.
     pub public_url: String,
-    /// Tells whether what the platform stands on answers.
-    pub readiness: Arc<dyn Readiness>,
     /// Metrics for Prometheus.
     pub metrics: Metrics,
 }
@@ -25,16 +20,11 @@ impl App {
     ///
     /// # Errors
     /// When the metrics cannot be registered, which is a bug in [`Metrics`].
-    pub fn new(
-        ports: Ports,
-        public_url: impl Into<String>,
-        readiness: Arc<dyn Readiness>,
-    ) -> Result<Self, prometheus::Error> {
+    pub fn new(ports: Ports, public_url: impl Into<String>) -> Result<Self, prometheus::Error> {
         let public_url = public_url.into().trim_end_matches('/').to_owned();
         Ok(Self {
             ports,
             public_url,
-            readiness,
             metrics: Metrics::new()?,
         })
     }
@@ -45,26 +35,5 @@ impl std::fmt::Debug for App {
         f.debug_struct("App")
             .field("public_url", &self.public_url)
             .finish_non_exhaustive()
-    }
-}
-
-/// Whether what the platform stands on answers.
-#[async_trait]
-pub trait Readiness: Send + Sync {
-    /// Asks the database and the storage.
-    ///
-    /// # Errors
-    /// Which of them does not answer, for people.
-    async fn check(&self) -> Result<(), String>;
-}
-
-/// Always ready: for servers that stand on nothing outside their process.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AlwaysReady;
-
-#[async_trait]
-impl Readiness for AlwaysReady {
-    async fn check(&self) -> Result<(), String> {
-        Ok(())
     }
 }

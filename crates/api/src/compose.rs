@@ -3,8 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use async_trait::async_trait;
-use labdata_application::Ports;
+use labdata_application::{Ports, operations::ensure_secret::ensure_secret};
 use labdata_domain::notifications::Caps;
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
 use labdata_local_runner::LocalRunner;
@@ -12,23 +11,21 @@ use labdata_mail::SmtpMailer;
 use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, UploadMode};
 use labdata_ports::{
     Clock, IdSource,
-    files::blob::{BlobStore, UrlSigner},
-    keys::tenancy::TenancyRepository,
+    files::blob::UrlSigner,
     notifications::mailer::Mailer,
     runs::runner::{JobRunner, RunLimits},
 };
 use labdata_postgres::{
     Database, DatabaseSettings, FileSearch, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue,
-    PgTenancyRepository, PgTriggerStore, migrate, prepare_file_search,
+    PgJobRepository, PgNotificationRepository, PgPeriodicTaskStore, PgQueryRunner, PgRunLogStore,
+    PgRunQueue, PgStoreHealth, PgTenancyRepository, PgTriggerStore, migrate, prepare_file_search,
 };
 use labdata_ray_runner::{RayRunner, Settings as RaySettings};
 use labdata_sandbox::{Sandbox, Settings as SandboxSettings};
-use labdata_worker::{PATIENCE, RunWorkerSettings};
+use labdata_worker::{MailSettings, PATIENCE, RunWorkerSettings, WorkerSettings};
 
 use crate::{
-    app::Readiness,
     settings::{Backend, NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
 };
@@ -139,7 +136,7 @@ impl DatabaseServer {
     ///
     /// # Errors
     /// When the storage does not accept files, or the database does not answer.
-    pub async fn ports(&self, settings: &Settings, public_url: &str) -> anyhow::Result<Platform> {
+    pub async fn ports(&self, settings: &Settings, public_url: &str) -> anyhow::Result<Ports> {
         let location = settings.storage_url().parse::<Location>()?;
         let environment: Vec<_> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -148,18 +145,14 @@ impl DatabaseServer {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let ids: Arc<dyn IdSource> = Arc::new(SystemIds::default());
         let tenancy = PgTenancyRepository::new(self.database.clone());
-        let mut candidate = [0; 32];
-        ids.fill_random(&mut candidate);
-        let secret = tenancy.ensure_secret(URL_SIGNING, &candidate).await?;
-        ids.fill_random(&mut candidate);
-        let roles_secret = tenancy.ensure_secret(QUERY_ROLES, &candidate).await?;
+        let secret = ensure_secret(&tenancy, &*ids, URL_SIGNING).await?;
+        let roles_secret = ensure_secret(&tenancy, &*ids, QUERY_ROLES).await?;
         let queries = PgQueryRunner::new(self.database.clone(), &roles_secret)?;
         queries.prepare().await?;
         let gateway = GatewaySigner::new(public_url, &secret);
         let signer = signer(settings, &location, &storage, gateway, &clock)?;
-        let blobs = storage.blobs;
         let catalog = Arc::new(PgCatalogStore::new(self.database.clone()));
-        let ports = Ports {
+        Ok(Ports {
             api_keys: Arc::new(PgApiKeyRepository::new(self.database.clone())),
             tenancy: Arc::new(tenancy),
             instruments: Arc::new(PgInstrumentRepository::new(self.database.clone())),
@@ -175,7 +168,7 @@ impl DatabaseServer {
             run_logs: Arc::new(PgRunLogStore::new(self.database.clone())),
             triggers: Arc::new(PgTriggerStore::new(self.database.clone())),
             files: Arc::new(PgFileRepository::new(self.database.clone())),
-            blobs: Arc::clone(&blobs),
+            blobs: storage.blobs,
             signer,
             notifications: Arc::new(PgNotificationRepository::new(self.database.clone())),
             notification_caps: Caps {
@@ -186,44 +179,31 @@ impl DatabaseServer {
             clock,
             ids,
             key_cache: Arc::default(),
-        };
-        let readiness = Arc::new(Stores {
-            database: self.database.clone(),
-            blobs,
-        });
-        Ok(Platform {
-            ports,
-            readiness,
-            mailer: mailer(&settings.notifications)?,
+            health: Arc::new(PgStoreHealth::new(self.database.clone())),
+            periodic_tasks: Arc::new(PgPeriodicTaskStore::new(self.database.clone())),
         })
     }
 }
 
-/// Everything that a server or worker is composed of.
-pub struct Platform {
-    /// Ports, for use cases.
-    pub ports: Ports,
-    /// Whether what is behind them answers.
-    pub readiness: Arc<dyn Readiness>,
-    /// Sender of e-mails; `None` without a mail server.
-    pub mailer: Option<Arc<dyn Mailer>>,
-}
-
-/// Settings of the run worker, whose scripts reach the platform at `public_url`.
+/// Settings of a worker whose scripts and e-mails refer to the platform by `public_url`.
 ///
 /// # Errors
-/// When the backend's address is unusable.
-pub fn run_worker(settings: &Settings, public_url: &str) -> anyhow::Result<RunWorkerSettings> {
-    Ok(RunWorkerSettings {
+/// When the address of the job backend or the mail server is unusable.
+pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<WorkerSettings> {
+    let public_url = public_url.trim_end_matches('/').to_owned();
+    let runs = RunWorkerSettings {
         runner: job_runner(settings)?,
         concurrency: settings.job_concurrency,
         limits: RunLimits {
             wall_clock: Duration::from_secs(60 * u64::from(settings.job_timeout_minutes)),
             ..RunLimits::default()
         },
-        base_url: public_url.trim_end_matches('/').to_owned(),
+        base_url: public_url.clone(),
         patience: PATIENCE,
-    })
+    };
+    let mailer = mailer(&settings.notifications)?;
+    let mail = mailer.map(|mailer| MailSettings { mailer, public_url });
+    Ok(WorkerSettings { runs, mail })
 }
 
 /// Creates the configured job backend.
@@ -273,29 +253,5 @@ fn mailer(settings: &NotificationSettings) -> anyhow::Result<Option<Arc<dyn Mail
             tracing::warn!("no e-mail is sent: set both LABDATA_SMTP_URL and LABDATA_MAIL_FROM");
             Ok(None)
         }
-    }
-}
-
-/// Asks database and storage for a sign of life.
-struct Stores {
-    database: Database,
-    blobs: Arc<dyn BlobStore>,
-}
-
-#[async_trait]
-impl Readiness for Stores {
-    async fn check(&self) -> Result<(), String> {
-        let failed = |what: &str, error: &dyn std::fmt::Display| {
-            tracing::warn!(%error, "{what} does not answer");
-            format!("{what} does not answer")
-        };
-        self.database
-            .probe()
-            .await
-            .map_err(|error| failed("the database", &error))?;
-        self.blobs
-            .probe()
-            .await
-            .map_err(|error| failed("the file storage", &error))
     }
 }

@@ -14,8 +14,10 @@ pub mod instruments;
 pub mod jobs;
 pub mod keys;
 pub mod notifications;
+pub mod operations;
 pub mod ports;
 pub mod runs;
+pub mod subscription;
 pub mod triggers;
 
 pub use error::Error;

@@ -17,6 +17,7 @@ use labdata_ports::{
     jobs::JobRepository,
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
     notifications::NotificationRepository,
+    operations::{PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore},
     triggers::TriggerStore,
 };
@@ -60,6 +61,10 @@ pub struct Ports {
     pub notification_caps: Caps,
     /// Requests that have their effect once.
     pub idempotency: Arc<dyn Idempotency>,
+    /// Health and figures of the store.
+    pub health: Arc<dyn StoreHealth>,
+    /// Schedule of periodic tasks.
+    pub periodic_tasks: Arc<dyn PeriodicTaskStore>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Identifiers and random bytes.

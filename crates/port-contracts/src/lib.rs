@@ -49,6 +49,7 @@ pub mod instruments;
 pub mod jobs;
 pub mod keys;
 pub mod notifications;
+pub mod operations;
 pub mod paging;
 pub mod runs;
 pub mod triggers;

@@ -18,6 +18,7 @@ pub mod instruments;
 pub mod jobs;
 pub mod keys;
 pub mod notifications;
+pub mod operations;
 pub mod runs;
 pub mod triggers;
 

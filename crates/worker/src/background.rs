@@ -1,195 +1,317 @@
-//! What a server does on its own, besides answering.
+//! The background work of one server: periodic tasks and, on a worker, job runs.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
-use labdata_application::{
-    Ports,
-    executions::sweep_executions::sweep_executions,
-    files::sweep_uploads::{sweep_objects, sweep_uploads},
-    idempotency::sweep_answers::sweep_answers,
-    notifications::send_emails::send_emails,
-    runs::sweep_runs::{SweptRuns, sweep_runs},
-    triggers::fire_triggers::fire_triggers,
-};
+use labdata_application::Ports;
 use labdata_ports::notifications::mailer::Mailer;
 use tokio::{
     sync::watch,
-    task::JoinHandle,
-    time::{MissedTickBehavior, sleep, timeout},
+    task::JoinSet,
+    time::{Instant, timeout_at},
 };
 
-use crate::runs::{self, RunWorkerSettings};
+use crate::{
+    RunWorkerSettings,
+    periodic::{TaskObserver, firing_triggers, housekeeping, keep_running, sending_emails},
+    runs,
+};
 
-/// How often e-mails that are due are looked for.
-const EMAILS_EVERY: Duration = Duration::from_secs(1);
+/// Settings of a server that is a worker.
+#[derive(Clone, Debug)]
+pub struct WorkerSettings {
+    /// Job runs.
+    pub runs: RunWorkerSettings,
+    /// E-mail; `None` sends none.
+    pub mail: Option<MailSettings>,
+}
 
-/// How long a stop waits for e-mails that are being sent (contract §1).
-const FINISH: Duration = Duration::from_secs(10);
+/// Settings of outgoing e-mail.
+#[derive(Clone)]
+pub struct MailSettings {
+    /// Sender of e-mails.
+    pub mailer: Arc<dyn Mailer>,
+    /// Base of links in e-mails, without a trailing slash.
+    pub public_url: String,
+}
 
-/// The work of one server besides answering, running.
+impl fmt::Debug for MailSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MailSettings")
+            .field("public_url", &self.public_url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Running background work. Dropping it aborts the work.
 #[derive(Debug)]
 #[must_use = "stop it when the server stops"]
 pub struct Background {
-    sweeper: JoinHandle<()>,
-    triggers: Option<JoinHandle<()>>,
-    emails: Option<JoinHandle<()>>,
-    runs: Option<JoinHandle<()>>,
+    tasks: JoinSet<()>,
+    runs: JoinSet<()>,
     stopping: watch::Sender<bool>,
 }
 
 impl Background {
-    /// Starts it. E-mails are sent where there is a mailer; their links lead to that URL. Several
-    /// servers on one database may all do it.
+    /// Starts the housekeeping and, with worker settings, triggers, e-mail and job runs. Any number
+    /// of servers on one database may do both.
     pub fn start(
-        ports: Ports,
-        mailer: Option<Arc<dyn Mailer>>,
-        public_url: &str,
-        runs: RunWorkerSettings,
+        ports: &Ports,
+        worker: Option<WorkerSettings>,
+        observer: &Arc<dyn TaskObserver>,
     ) -> Self {
-        let (stopping, stopped) = watch::channel(false);
-        let runs = runs::spawn(ports.clone(), runs, stopped.clone());
-        let emails = mailer.map(|mailer| {
-            let (ports, public_url) = (ports.clone(), public_url.trim_end_matches('/').to_owned());
-            tokio::spawn(async move { keep_mailing(&ports, &*mailer, &public_url, stopped).await })
-        });
+        let stopping = watch::Sender::new(false);
+        let (mut table, mut runs) = (housekeeping(), JoinSet::new());
+        if let Some(WorkerSettings { runs: own, mail }) = worker {
+            table.push(firing_triggers());
+            table.extend(mail.map(sending_emails));
+            runs.spawn(runs::work(ports.clone(), own, stopping.subscribe()));
+        }
+        let mut tasks = JoinSet::new();
+        for task in table {
+            let (ports, observer) = (ports.clone(), Arc::clone(observer));
+            let stopping = stopping.subscribe();
+            tasks.spawn(async move { keep_running(task, ports, &*observer, stopping).await });
+        }
         Self {
-            triggers: Some(tokio::spawn(keep_firing(ports.clone()))),
-            sweeper: spawn_sweeper(ports),
-            emails,
-            runs: Some(runs),
+            tasks,
+            runs,
             stopping,
         }
     }
 
-    /// Starts the housekeeping alone, which servers without a worker do as well: what nobody closed
-    /// or lost its worker is found even when no worker is left.
-    pub fn start_sweeping(ports: Ports) -> Self {
-        Self {
-            sweeper: spawn_sweeper(ports),
-            triggers: None,
-            emails: None,
-            runs: None,
-            stopping: watch::Sender::new(false),
-        }
-    }
-
-    /// Ends it, once e-mails that are being sent have gone out: one that is cut off may have been
-    /// taken already, and would be sent again. Scripts get some seconds to end; those that do not
-    /// are stopped and go back into the queue.
-    pub async fn stop(self) {
-        self.sweeper.abort();
-        if let Some(triggers) = self.triggers {
-            // What it has not finished is undone, and done by the next server.
-            triggers.abort();
-        }
+    /// Stops claiming work, and waits until e-mails and runs that have begun come to an end, side
+    /// by side and for at most `within`. Scripts that do not end in time go back to the queue; work
+    /// that is left after that is aborted.
+    pub async fn stop(self, within: Duration) {
         self.stopping.send_replace(true);
-        if let Some(mut runs) = self.runs
-            && timeout(FINISH, &mut runs).await.is_err()
-        {
-            tracing::warn!("scripts are too slow to wait for");
-            runs.abort();
-        }
-        if let Some(mut emails) = self.emails
-            && timeout(FINISH, &mut emails).await.is_err()
-        {
-            tracing::warn!("the mail server is too slow to wait for");
-            emails.abort();
-        }
+        let deadline = Instant::now() + within;
+        tokio::join!(
+            drain(self.tasks, deadline, "periodic tasks"),
+            drain(self.runs, deadline, "job runs"),
+        );
     }
 }
 
-/// How often what triggers wait for is looked for although nothing was heard of it: the ticks of
-/// schedules, and what was announced while this server did not hear.
-const TRIGGERS_EVERY: Duration = Duration::from_secs(1);
-
-/// Starts what triggers wait for, again and again, until the task is aborted.
-async fn keep_firing(ports: Ports) {
-    let mut news = ports.triggers.subscribe();
-    loop {
-        match fire_triggers(&ports).await {
-            Ok(0) => {}
-            Ok(runs) => tracing::debug!(runs, "triggers fired"),
-            Err(error) => tracing::warn!(%error, "could not look for what triggers wait for"),
-        }
-        tokio::select! {
-            () = news.next() => {}
-            () = sleep(TRIGGERS_EVERY) => {}
-        }
+/// Waits for the tasks until the deadline, then aborts them.
+async fn drain(mut tasks: JoinSet<()>, deadline: Instant, what: &str) {
+    let ended = async { while tasks.join_next().await.is_some() {} };
+    if timeout_at(deadline, ended).await.is_err() {
+        tracing::warn!("{what} did not end in time and were aborted");
+        tasks.shutdown().await;
     }
 }
 
-/// Sends e-mails that are due, until it is told to stop.
-async fn keep_mailing(
-    ports: &Ports,
-    mailer: &dyn Mailer,
-    public_url: &str,
-    mut stopped: watch::Receiver<bool>,
-) {
-    while !*stopped.borrow() {
-        match send_emails(ports, mailer, public_url).await {
-            Ok(0) => {}
-            Ok(_) => continue,
-            Err(error) => tracing::warn!(%error, "could not look for e-mails to send"),
-        }
-        tokio::select! {
-            () = sleep(EMAILS_EVERY) => {}
-            _ = stopped.changed() => {}
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use labdata_application::{
+        jobs::create_job::{CreateJob, create_job},
+        runs::run_job::{RunJob, run_job},
+    };
+    use labdata_domain::{
+        ids::{ApiKeyId, NotificationId},
+        keys::{
+            actor::Actor,
+            scope::Scope,
+            tenancy::{Organization, User},
+        },
+        notifications::{ChannelChange, Draft},
+        triggers::TriggerChange,
+    };
+    use labdata_ports::{
+        notifications::{
+            NewNotification,
+            mailer::{Email, MailOutcome},
+        },
+        runs::runner::{
+            JobRunner, LogPiece, RunId, RunLimits, RunSpec, RunStatus, RunView, RunnerError,
+        },
+    };
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::{NoObserver, PATIENCE, testing::in_memory};
+
+    /// A mailer that signals each call, and sends once it is told to.
+    #[derive(Default)]
+    struct SlowMailer {
+        called: Notify,
+        finish: Notify,
+    }
+
+    #[async_trait]
+    impl Mailer for SlowMailer {
+        async fn send(&self, _: &Email) -> MailOutcome {
+            self.called.notify_one();
+            self.finish.notified().await;
+            MailOutcome::Sent
         }
     }
-}
 
-/// How often executions past their deadline are looked for.
-const SWEEP_EVERY: Duration = Duration::from_secs(2);
+    /// A backend whose runs never end, not even when they are cancelled.
+    #[derive(Default)]
+    struct StuckRunner {
+        submitted: Notify,
+    }
 
-/// After how many of those sweeps the remains of broken uploads are looked for.
-const UPLOADS_EVERY: u32 = 300;
+    #[async_trait]
+    impl JobRunner for StuckRunner {
+        async fn submit(&self, _: &RunSpec) -> Result<(), RunnerError> {
+            self.submitted.notify_one();
+            Ok(())
+        }
 
-/// After how many of those sweeps answers of idempotency keys that have expired are forgotten.
-const ANSWERS_EVERY: u32 = 450;
+        async fn status(&self, _: RunId) -> Result<RunView, RunnerError> {
+            Ok(RunView {
+                status: RunStatus::Running,
+                logged: 0,
+            })
+        }
 
-/// After how many of those sweeps the whole storage is looked through: about a day.
-const OBJECTS_EVERY: u32 = 43_200;
+        async fn wait(&self, _: RunId, _: &RunView) -> Result<RunView, RunnerError> {
+            std::future::pending().await
+        }
 
-/// Fails executions that were not closed in time, and removes the remains of uploads that broke
-/// off with their process, again and again, until the task is aborted.
-/// Several servers on one database may all do it.
-fn spawn_sweeper(ports: Ports) -> JoinHandle<()> {
-    tokio::spawn(async move {
-        let mut ticks = tokio::time::interval(SWEEP_EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        for sweep in 0_u32.. {
-            ticks.tick().await;
-            if sweep.is_multiple_of(UPLOADS_EVERY)
-                && let Err(error) = sweep_uploads(&ports).await
-            {
-                tracing::warn!(%error, "could not look for the remains of uploads");
-            }
-            if sweep.is_multiple_of(ANSWERS_EVERY)
-                && let Err(error) = sweep_answers(&ports).await
-            {
-                tracing::warn!(%error, "could not forget expired answers");
-            }
-            // Some time after the start, when there is less to do, and then every day.
-            if sweep % OBJECTS_EVERY == UPLOADS_EVERY {
-                match sweep_objects(&ports).await {
-                    Ok(0) => {}
-                    Ok(removed) => tracing::info!(removed, "objects that nothing refers to"),
-                    Err(error) => tracing::warn!(%error, "could not look through the storage"),
-                }
-            }
-            match sweep_executions(&ports).await {
-                Ok(0) => {}
-                Ok(failed) => tracing::info!(failed, "executions were not closed in time"),
-                Err(error) => tracing::warn!(%error, "could not look for overdue executions"),
-            }
-            match sweep_runs(&ports).await {
-                Ok(SweptRuns {
-                    requeued: 0,
-                    failed: 0,
-                }) => {}
-                Ok(swept) => tracing::warn!(?swept, "runs have lost their worker"),
-                Err(error) => tracing::warn!(%error, "could not look for lost runs"),
+        async fn logs(&self, _: RunId, offset: u64) -> Result<LogPiece, RunnerError> {
+            Ok(LogPiece {
+                offset,
+                bytes: bytes::Bytes::new(),
+            })
+        }
+
+        async fn cancel(&self, _: RunId) -> Result<(), RunnerError> {
+            Ok(())
+        }
+
+        async fn reap(&self, _: RunId) -> Result<(), RunnerError> {
+            Ok(())
+        }
+    }
+
+    /// A worker with an e-mail and a run in flight.
+    struct Busy {
+        ports: Ports,
+        mailer: Arc<SlowMailer>,
+        background: Background,
+    }
+
+    impl Busy {
+        async fn start() -> Self {
+            let ports = in_memory();
+            let actor = actor(&ports).await;
+            queue_email(&ports, &actor).await;
+            queue_run(&ports, &actor).await;
+            let (mailer, runner) = (Arc::<SlowMailer>::default(), Arc::<StuckRunner>::default());
+            let worker = WorkerSettings {
+                runs: RunWorkerSettings {
+                    runner: runner.clone(),
+                    concurrency: 1,
+                    limits: RunLimits::default(),
+                    base_url: "http://lab.example.org".to_owned(),
+                    patience: PATIENCE,
+                },
+                mail: Some(MailSettings {
+                    mailer: mailer.clone(),
+                    public_url: "http://lab.example.org".to_owned(),
+                }),
+            };
+            let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
+            let background = Background::start(&ports, Some(worker), &observer);
+            tokio::join!(mailer.called.notified(), runner.submitted.notified());
+            Self {
+                ports,
+                mailer,
+                background,
             }
         }
-    })
+    }
+
+    async fn actor(ports: &Ports) -> Actor {
+        let organization = Organization {
+            id: ports.ids.next_id().into(),
+            name: "lab".to_owned(),
+            created_at: ports.clock.now(),
+        };
+        let user = User {
+            id: ports.ids.next_id().into(),
+            organization: organization.id,
+            email: "ada@example.org".to_owned(),
+            name: "Ada".to_owned(),
+        };
+        ports
+            .tenancy
+            .ensure_organization(&organization)
+            .await
+            .unwrap();
+        ports.tenancy.ensure_user(&user).await.unwrap();
+        Actor {
+            organization: organization.id,
+            user: user.id,
+            api_key: ApiKeyId::new(ports.ids.next_id()),
+            scopes: Scope::ALL.into_iter().collect(),
+            execution: None,
+        }
+    }
+
+    async fn queue_email(ports: &Ports, actor: &Actor) {
+        let (organization, user) = (actor.organization, actor.user);
+        let wanted = ChannelChange {
+            inbox: None,
+            email: Some(true),
+        };
+        let notifications = &ports.notifications;
+        notifications
+            .change_preferences(organization, user, wanted)
+            .await
+            .unwrap();
+        let notification = NewNotification {
+            id: NotificationId::new(ports.ids.next_id()),
+            draft: Draft {
+                title: "Run 7 done".to_owned(),
+                dedupe_key: "run-7".to_owned(),
+                ..Draft::default()
+            },
+            api_key: None,
+            now: ports.clock.now(),
+        };
+        let caps = ports.notification_caps;
+        notifications
+            .send(organization, user, &notification, caps)
+            .await
+            .unwrap();
+    }
+
+    async fn queue_run(ports: &Ports, actor: &Actor) {
+        let job = CreateJob {
+            name: "stuck".to_owned(),
+            code: "print(1)".to_owned(),
+            description: None,
+            parameters: Vec::new(),
+            trigger: TriggerChange::default(),
+        };
+        let job = create_job(ports, actor, job).await.unwrap();
+        run_job(ports, actor, job.id, RunJob::default())
+            .await
+            .unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_stop_waits_for_emails_and_runs_side_by_side() {
+        const WITHIN: Duration = Duration::from_secs(2);
+        let busy = Busy::start().await;
+        let began = Instant::now();
+        busy.background.stop(WITHIN).await;
+        let took = began.elapsed();
+        assert!((WITHIN..2 * WITHIN).contains(&took), "{took:?}");
+    }
+
+    #[tokio::test]
+    async fn an_email_in_flight_is_sent_before_the_stop() {
+        let busy = Busy::start().await;
+        let stop = tokio::spawn(busy.background.stop(Duration::from_secs(1)));
+        busy.mailer.finish.notify_one();
+        stop.await.unwrap();
+        let figures = busy.ports.health.figures().await.unwrap();
+        assert_eq!(figures.oldest_email_at, None);
+    }
 }

@@ -26,6 +26,7 @@ use time::OffsetDateTime;
 use crate::{
     data::tables::Tables,
     idempotency, notifications,
+    operations::TaskSchedule,
     runs::{self, logs},
 };
 
@@ -71,6 +72,7 @@ pub(crate) struct State {
     pub(crate) events_so_far: u128,
     /// Answers by API key, operation and idempotency key.
     pub(crate) answers: BTreeMap<(ApiKeyId, String, String), idempotency::Slot>,
+    pub(crate) periodic_tasks: BTreeMap<String, TaskSchedule>,
     pub(crate) preferences: BTreeMap<UserId, Preferences>,
     /// Every permission that a URL was given, by the number in the URL.
     pub(crate) granted: Vec<Granted>,

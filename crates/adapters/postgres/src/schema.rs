@@ -228,3 +228,13 @@ diesel::joinable!(job_execution -> job (job_id));
 diesel::joinable!(job_trigger -> job (job_id));
 diesel::joinable!(job_version -> job (job_id));
 diesel::allow_tables_to_appear_in_same_query!(job_execution, job, job_trigger, job_version);
+
+diesel::table! {
+    labdata.periodic_task (name) {
+        name -> Text,
+        due_at -> Timestamptz,
+        succeeded_at -> Nullable<Timestamptz>,
+        failed_at -> Nullable<Timestamptz>,
+        error -> Nullable<Text>,
+    }
+}

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use labdata_application::{
     Ports,
-    keys::{create_api_key::CreateApiKey, operator_keys},
+    keys::operator_keys::{self, IssueKey},
 };
 use labdata_domain::{
     keys::{
@@ -42,8 +42,7 @@ async fn run(
 ) -> anyhow::Result<String> {
     let ports = database
         .ports(settings, &settings.public_url(settings.bind))
-        .await?
-        .ports;
+        .await?;
     match command {
         ApiKeyCommand::Create(arguments) => create(&ports, arguments).await,
         ApiKeyCommand::List(arguments) => {
@@ -69,10 +68,10 @@ async fn create(ports: &Ports, arguments: CreateKey) -> anyhow::Result<String> {
     let days = arguments
         .expires_in_days
         .map(|days| Duration::days(days.into()));
-    let command = CreateApiKey {
+    let command = IssueKey {
         name: arguments.name.unwrap_or_else(|| arguments.user.clone()),
         scopes: scopes(&arguments.scopes)?,
-        expires_at: days.map(|days| ports.clock.now() + days),
+        lifetime: days,
     };
     let (organization, user) = (&arguments.organization, &arguments.user);
     let (key, plain) = operator_keys::issue(ports, organization, user, command).await?;

@@ -3,6 +3,7 @@
 use std::{
     io,
     net::{SocketAddr, TcpListener},
+    sync::Arc,
     time::Instant,
 };
 
@@ -10,13 +11,13 @@ use actix_web::dev::ServerHandle;
 use anyhow::Context;
 use labdata_application::keys::first_start::first_start;
 use labdata_domain::keys::PlainApiKey;
-use labdata_worker::Background;
+use labdata_worker::{Background, TaskObserver};
 use tokio::task::JoinHandle;
 
 use crate::{
     app::App,
-    compose::{DatabaseServer, Platform, run_worker},
-    http,
+    compose::{DatabaseServer, worker_settings},
+    http::{self, server::DRAIN_TIMEOUT},
     settings::{Settings, url_of},
 };
 
@@ -69,20 +70,17 @@ impl RunningServer {
         with_worker: bool,
     ) -> anyhow::Result<Started> {
         let public_url = settings.public_url(address);
-        let Platform {
-            ports,
-            readiness,
-            mailer,
-        } = database.ports(settings, &public_url).await?;
+        let ports = database.ports(settings, &public_url).await?;
         let first_key = first_start(&ports, settings.bootstrap_key.clone()).await?;
-        let app = App::new(ports.clone(), public_url.clone(), readiness)?;
-        let (server, handle) = http::server::bind(app, listener)?;
-        let background = if with_worker {
-            let runs = run_worker(settings, &public_url)?;
-            Background::start(ports, mailer, &public_url, runs)
+        let worker = if with_worker {
+            Some(worker_settings(settings, &public_url)?)
         } else {
-            Background::start_sweeping(ports)
+            None
         };
+        let app = App::new(ports.clone(), public_url)?;
+        let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());
+        let (server, handle) = http::server::bind(app, listener)?;
+        let background = Background::start(&ports, worker, &observer);
         Ok((first_key, handle, tokio::spawn(server), background))
     }
 
@@ -94,10 +92,10 @@ impl RunningServer {
             .context("the HTTP server")
     }
 
-    /// Stops accepting, finishes what is in flight (10 s), stops the embedded PostgreSQL.
+    /// Stops accepting requests and claiming work, waits for requests, runs and e-mails in flight side
+    /// by side for at most [`DRAIN_TIMEOUT`], then stops the embedded PostgreSQL.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
-        self.handle.stop(true).await;
-        self.background.stop().await;
+        tokio::join!(self.handle.stop(true), self.background.stop(DRAIN_TIMEOUT));
         self.database.close().await
     }
 }

@@ -1,10 +1,13 @@
 //! `labdata worker`
 
-use labdata_worker::Background;
+use std::sync::Arc;
+
+use labdata_worker::{Background, NoObserver, TaskObserver};
 
 use super::{output::say, signals::Signals};
 use crate::{
-    compose::{DatabaseServer, run_worker},
+    compose::{DatabaseServer, worker_settings},
+    http::server::DRAIN_TIMEOUT,
     settings::Settings,
 };
 
@@ -26,11 +29,13 @@ async fn work(
     signals: &mut Signals,
 ) -> anyhow::Result<()> {
     let public_url = settings.public_url(settings.bind);
-    let platform = database.ports(settings, &public_url).await?;
-    let runs = run_worker(settings, &public_url)?;
-    let background = Background::start(platform.ports, platform.mailer, &public_url, runs);
+    let ports = database.ports(settings, &public_url).await?;
+    let worker = worker_settings(settings, &public_url)?;
+    // Without an HTTP server there is no `/metrics`.
+    let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
+    let background = Background::start(&ports, Some(worker), &observer);
     say("labdata worker is running");
     signals.arrive().await;
-    background.stop().await;
+    background.stop(DRAIN_TIMEOUT).await;
     Ok(())
 }

@@ -1,17 +1,33 @@
-//! Metrics in Prometheus' format.
+//! Metrics in Prometheus' format (contract §11).
 
 use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
+use labdata_application::operations::measure_platform::Measurements;
+use labdata_worker::TaskObserver;
 use prometheus::{
-    Encoder, HistogramOpts, HistogramVec, IntGauge, Registry, TextEncoder, core::Collector,
+    Encoder, GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry, TextEncoder, core::Collector,
 };
+use time::OffsetDateTime;
 
-/// Metrics of one server.
+/// Buckets of durations, in seconds.
+const DURATIONS: [f64; 13] = [
+    0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+];
+
+/// Metrics of one server. Clones are the same metrics.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     registry: Registry,
     requests: HistogramVec,
+    task_durations: HistogramVec,
+    task_failures: IntCounterVec,
+    task_successes: GaugeVec,
+    runs: IntGaugeVec,
+    run_queue_age: GaugeVec,
+    outbox_age: GaugeVec,
+    connections: IntGaugeVec,
     resident_memory: IntGauge,
     open_files: IntGauge,
 }
@@ -22,40 +38,78 @@ impl Metrics {
     /// # Errors
     /// When a name is malformed or taken, which is a bug in this file.
     pub fn new() -> Result<Self, prometheus::Error> {
-        let registry = Registry::new();
-        let requests = HistogramVec::new(
-            HistogramOpts::new(
+        let metrics = Self {
+            registry: Registry::new(),
+            requests: durations(
                 "labdata_http_request_duration_seconds",
                 "Duration of HTTP requests",
-            )
-            .buckets(vec![
-                0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
-            ]),
-            &["method", "route", "status"],
-        )?;
-        let resident_memory = IntGauge::new(
-            "process_resident_memory_bytes",
-            "Resident memory size in bytes",
-        )?;
-        let open_files = IntGauge::new("process_open_fds", "Number of open file descriptors")?;
-        let metrics = Self {
-            registry,
-            requests,
-            resident_memory,
-            open_files,
+                &["method", "route", "status"],
+            )?,
+            task_durations: durations(
+                "labdata_periodic_task_duration_seconds",
+                "Duration of the passes of periodic tasks on this server",
+                &["task"],
+            )?,
+            task_failures: IntCounterVec::new(
+                Opts::new(
+                    "labdata_periodic_task_failures_total",
+                    "Failed passes of periodic tasks on this server",
+                ),
+                &["task"],
+            )?,
+            task_successes: GaugeVec::new(
+                Opts::new(
+                    "labdata_periodic_task_last_success_timestamp_seconds",
+                    "End of the last successful pass of a periodic task",
+                ),
+                &["task"],
+            )?,
+            runs: IntGaugeVec::new(
+                Opts::new("labdata_runs", "Job runs of all organizations by state"),
+                &["state"],
+            )?,
+            run_queue_age: GaugeVec::new(
+                Opts::new(
+                    "labdata_run_queue_age_seconds",
+                    "Age of the oldest run that waits for a worker",
+                ),
+                &[],
+            )?,
+            outbox_age: GaugeVec::new(
+                Opts::new(
+                    "labdata_outbox_age_seconds",
+                    "Age of the oldest entry of an outbox",
+                ),
+                &["outbox"],
+            )?,
+            connections: IntGaugeVec::new(
+                Opts::new(
+                    "labdata_database_connections",
+                    "Database connections of this server by state, and callers that wait for one",
+                ),
+                &["state"],
+            )?,
+            resident_memory: IntGauge::new(
+                "process_resident_memory_bytes",
+                "Resident memory size in bytes",
+            )?,
+            open_files: IntGauge::new("process_open_fds", "Number of open file descriptors")?,
         };
         metrics.register(metrics.requests.clone())?;
+        metrics.register(metrics.task_durations.clone())?;
+        metrics.register(metrics.task_failures.clone())?;
+        metrics.register(metrics.task_successes.clone())?;
+        metrics.register(metrics.runs.clone())?;
+        metrics.register(metrics.run_queue_age.clone())?;
+        metrics.register(metrics.outbox_age.clone())?;
+        metrics.register(metrics.connections.clone())?;
         metrics.register(metrics.resident_memory.clone())?;
         metrics.register(metrics.open_files.clone())?;
         Ok(metrics)
     }
 
-    /// Registers a metric.
-    ///
-    /// # Errors
-    /// When its name is taken.
-    pub fn register(&self, figure: impl Collector + 'static) -> Result<(), prometheus::Error> {
-        self.registry.register(Box::new(figure))
+    fn register(&self, metric: impl Collector + 'static) -> Result<(), prometheus::Error> {
+        self.registry.register(Box::new(metric))
     }
 
     /// Records a request. `route` is the pattern, not the path, to bound the number of series.
@@ -74,6 +128,40 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
+    /// Sets the metrics of the platform; `None`, if they could not be measured, removes them.
+    pub fn set_measurements(&self, measured: Option<Measurements>) {
+        let Some(measured) = measured else {
+            self.runs.reset();
+            self.run_queue_age.reset();
+            self.outbox_age.reset();
+            self.connections.reset();
+            return;
+        };
+        let runs = |state, count: u64| {
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            self.runs.with_label_values(&[state]).set(count);
+        };
+        runs("queued", measured.queued_runs);
+        runs("running", measured.running_runs);
+        let queue_age = measured.run_queue_age.as_secs_f64();
+        self.run_queue_age
+            .with_label_values::<&str>(&[])
+            .set(queue_age);
+        let outbox = |outbox, age: Duration| {
+            let gauge = self.outbox_age.with_label_values(&[outbox]);
+            gauge.set(age.as_secs_f64());
+        };
+        outbox("events", measured.event_outbox_age);
+        outbox("emails", measured.email_outbox_age);
+        let connections = |state, count: usize| {
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            self.connections.with_label_values(&[state]).set(count);
+        };
+        connections("active", measured.connections.active);
+        connections("idle", measured.connections.idle);
+        connections("waiting", measured.connections.waiting);
+    }
+
     /// Renders all metrics in Prometheus' text format.
     ///
     /// # Errors
@@ -86,6 +174,36 @@ impl Metrics {
         TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
+}
+
+impl TaskObserver for Metrics {
+    fn succeeded(&self, task: &'static str, finished_at: OffsetDateTime, took: Duration) {
+        self.task_durations
+            .with_label_values(&[task])
+            .observe(took.as_secs_f64());
+        // Makes the counter visible before the first failure.
+        self.task_failures.with_label_values(&[task]).inc_by(0);
+        self.succeeded_earlier(task, finished_at);
+    }
+
+    fn failed(&self, task: &'static str, took: Duration) {
+        self.task_durations
+            .with_label_values(&[task])
+            .observe(took.as_secs_f64());
+        self.task_failures.with_label_values(&[task]).inc();
+    }
+
+    fn succeeded_earlier(&self, task: &'static str, finished_at: OffsetDateTime) {
+        let since_epoch = finished_at - OffsetDateTime::UNIX_EPOCH;
+        self.task_successes
+            .with_label_values(&[task])
+            .set(since_epoch.as_seconds_f64());
+    }
+}
+
+fn durations(name: &str, help: &str, labels: &[&str]) -> Result<HistogramVec, prometheus::Error> {
+    let options = HistogramOpts::new(name, help).buckets(DURATIONS.to_vec());
+    HistogramVec::new(options, labels)
 }
 
 /// Resident memory of the process in bytes; `None` on systems without `/proc`.

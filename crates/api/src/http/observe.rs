@@ -19,6 +19,7 @@ use actix_web::{
     web::Data,
 };
 use futures::FutureExt;
+use labdata_application::operations::new_request_id::new_request_id;
 use tracing::Instrument;
 
 use super::{
@@ -100,7 +101,7 @@ fn request_id(request: &ServiceRequest, app: &App) -> String {
     };
     shown
         .filter(sane)
-        .map_or_else(|| app.ports.ids.next_id().to_string(), str::to_owned)
+        .map_or_else(|| new_request_id(&app.ports).to_string(), str::to_owned)
 }
 
 /// Adds the id, and a body to an error without one.

@@ -1,6 +1,6 @@
 //! `Idempotency-Key`: a repeated POST has its effect once.
 
-use std::{cell::RefCell, sync::Arc};
+use std::cell::RefCell;
 
 use actix_web::{
     Handler, HttpRequest, HttpResponse, Responder, ResponseError,
@@ -8,8 +8,11 @@ use actix_web::{
     http::header::{CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use futures::FutureExt;
-use labdata_application::Error;
-use labdata_ports::idempotency::{IdempotentRequest, KeptAnswer, Once, OnceError};
+use labdata_application::{
+    Error,
+    idempotency::answer_once::{RepeatableRequest, answer_once},
+};
+use labdata_ports::idempotency::{KeptAnswer, Once, OnceError};
 use labdata_request_body::{ProblemKind, ShapeProblem};
 use serde_json::Value;
 
@@ -42,15 +45,12 @@ where
         Ok(key) => key,
         Err(error) => return error.error_response(),
     };
-    let once = IdempotentRequest {
-        organization: call.actor.organization,
-        api_key: call.actor.api_key,
+    let (app, actor) = (call.app.clone(), call.actor.clone());
+    let repeatable = RepeatableRequest {
         operation: format!("{} {}", request.method(), request.path()),
-        key,
+        key: key.clone(),
         body_sha256,
-        now: call.app.ports.clock.now(),
     };
-    let idempotency = Arc::clone(&call.app.ports.idempotency);
     let answered = RefCell::new(None);
     let effect = async {
         let output = handler.call((call,)).await;
@@ -59,13 +59,13 @@ where
         answered.replace(Some(response));
         kept
     };
-    match idempotency.once(&once, effect.boxed_local()).await {
+    match answer_once(&app.ports, &actor, repeatable, effect.boxed_local()).await {
         Ok(Once::Ran) => answered.take().unwrap_or_else(|| {
             ApiError::from(Error::Internal("an effect did not answer".to_owned())).error_response()
         }),
         Ok(Once::Replayed(answer)) => replayed(answer),
         Err(OnceError::OtherBody) => refusal(
-            &once.key,
+            &key,
             "this key was used for a request with another body within the last 24 hours; use a new one",
         )
         .error_response(),

@@ -24,8 +24,8 @@ const BLOCKING_THREADS: usize = 8;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum idle time of a connection between requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
-/// How long a graceful stop waits for what is in flight (contract §1).
-const SHUTDOWN_SECONDS: u64 = 10;
+/// Maximum duration of a graceful stop: requests, runs and e-mails in flight (contract §1).
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves the API on the listener. The server runs while it is awaited; it ends, gracefully, when
 /// `handle.stop(true)` is called. It watches no signals: the program does.
@@ -52,7 +52,7 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     // With Nagle's algorithm, the last chunk of a streamed response would wait for the client's delayed
     // acknowledgment, some 40 ms.
     .tcp_nodelay(true)
-    .shutdown_timeout(SHUTDOWN_SECONDS)
+    .shutdown_timeout(DRAIN_TIMEOUT.as_secs())
     // A client that closes its side has left: cancel its request, including its database query.
     .h1_allow_half_closed(false)
     .disable_signals()

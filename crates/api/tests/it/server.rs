@@ -11,8 +11,8 @@ use std::{
 use actix_web::dev::ServerHandle;
 use async_trait::async_trait;
 use labdata_api::{
-    app::{App, Readiness},
-    http::server::bind,
+    app::App,
+    http::{metrics::Metrics, server::bind},
     system::SystemIds,
 };
 use labdata_application::Ports;
@@ -29,10 +29,13 @@ use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemoryTenancyRepository, InMemoryTriggerStore,
-    InMemoryUrlSigner, Memory, NoQueryRunner,
+    InMemoryPeriodicTaskStore, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
+    InMemoryTenancyRepository, InMemoryTriggerStore, InMemoryUrlSigner, Memory, NoQueryRunner,
 };
-use labdata_ports::Clock;
+use labdata_ports::{
+    Clock, PortError,
+    operations::{ConnectionCounts, StoreFigures, StoreHealth},
+};
 use reqwest::{
     Method, StatusCode,
     header::{CONTENT_TYPE, HeaderMap},
@@ -44,6 +47,7 @@ pub(crate) struct TestServer {
     pub(crate) ports: Ports,
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) ready: Arc<Switch>,
+    pub(crate) metrics: Metrics,
     pub(crate) address: SocketAddr,
     pub(crate) organization: OrganizationId,
     pub(crate) user: UserId,
@@ -51,20 +55,28 @@ pub(crate) struct TestServer {
     http: reqwest::Client,
 }
 
-/// Reports the health of database and storage that the test sets.
-#[derive(Default)]
+/// A store that stops answering while `broken` is true.
 pub(crate) struct Switch {
     pub(crate) broken: AtomicBool,
+    store: Arc<dyn StoreHealth>,
 }
 
 #[async_trait]
-impl Readiness for Switch {
-    async fn check(&self) -> Result<(), String> {
+impl StoreHealth for Switch {
+    async fn probe(&self) -> Result<(), PortError> {
         if self.broken.load(Ordering::Relaxed) {
-            Err("the database does not answer".to_owned())
-        } else {
-            Ok(())
+            return Err(PortError::Unavailable("broken by the test".to_owned()));
         }
+        self.store.probe().await
+    }
+
+    fn connections(&self) -> ConnectionCounts {
+        self.store.connections()
+    }
+
+    async fn figures(&self) -> Result<StoreFigures, PortError> {
+        self.probe().await?;
+        self.store.figures().await
     }
 }
 
@@ -97,9 +109,16 @@ impl TestServer {
     pub(crate) async fn start_on(ports: Ports, clock: Arc<FixedClock>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let ready = Arc::new(Switch::default());
-        let readiness: Arc<dyn Readiness> = ready.clone();
-        let app = App::new(ports.clone(), format!("http://{address}"), readiness).unwrap();
+        let ready = Arc::new(Switch {
+            broken: AtomicBool::new(false),
+            store: Arc::clone(&ports.health),
+        });
+        let ports = Ports {
+            health: ready.clone(),
+            ..ports
+        };
+        let app = App::new(ports.clone(), format!("http://{address}")).unwrap();
+        let metrics = app.metrics.clone();
         let (server, handle) = bind(app, listener).unwrap();
         tokio::spawn(server);
         let (organization, user) = member(&ports, "lab").await;
@@ -111,6 +130,7 @@ impl TestServer {
             ports,
             clock,
             ready,
+            metrics,
             address,
             organization,
             user,
@@ -231,6 +251,8 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         queries: Arc::new(NoQueryRunner),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),
         idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
+        health: Arc::new(InMemoryStoreHealth::new(&memory)),
+        periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
         clock,
         ids: Arc::new(SystemIds::default()),
         key_cache: Arc::default(),

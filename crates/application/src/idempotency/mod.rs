@@ -1,3 +1,4 @@
 //! Stored responses of repeated requests.
 
+pub mod answer_once;
 pub mod sweep_answers;

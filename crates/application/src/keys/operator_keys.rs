@@ -12,12 +12,24 @@ use labdata_domain::{
         tenancy::{Organization, User},
     },
 };
+use time::Duration;
 use uuid::Uuid;
 
 use crate::{
     Error, Ports,
     keys::create_api_key::{CreateApiKey, create_api_key},
 };
+
+/// A key that the operator issues.
+#[derive(Clone, Debug)]
+pub struct IssueKey {
+    /// Name for people.
+    pub name: String,
+    /// Scopes of the key.
+    pub scopes: Scopes,
+    /// Time until the key expires; `None` for a key that never does.
+    pub lifetime: Option<Duration>,
+}
 
 /// Makes a key for that user of that organization; both are created when missing.
 ///
@@ -27,7 +39,7 @@ pub async fn issue(
     ports: &Ports,
     organization: &str,
     email: &str,
-    command: CreateApiKey,
+    command: IssueKey,
 ) -> Result<(ApiKey, PlainApiKey), Error> {
     let (organization, email) = (organization.trim(), email.trim());
     if organization.is_empty() || organization.contains(char::is_control) {
@@ -57,6 +69,13 @@ pub async fn issue(
         api_key: ApiKeyId::new(Uuid::nil()),
         scopes: Scopes::all(),
         execution: None,
+    };
+    let command = CreateApiKey {
+        name: command.name,
+        scopes: command.scopes,
+        expires_at: command
+            .lifetime
+            .map(|lifetime| ports.clock.now() + lifetime),
     };
     create_api_key(ports, &operator, command).await
 }

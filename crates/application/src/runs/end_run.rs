@@ -14,7 +14,7 @@ const SIGNAL: i32 = 128;
 /// What the end that a runner saw means for the execution; `None` where the runner lost the run,
 /// and another attempt may do better.
 #[must_use]
-pub fn meaning(end: &runner::RunEnd, limits: RunLimits, prepared: bool) -> Option<RunEnd> {
+pub fn interpret_exit(end: &runner::RunEnd, limits: RunLimits, prepared: bool) -> Option<RunEnd> {
     let exit_code = match end.exit {
         Some(RunExit::Code(code)) => Some(code),
         Some(RunExit::Signal(signal)) => Some(SIGNAL + signal),
@@ -103,7 +103,7 @@ mod tests {
             exit,
             error_tail: tail.to_owned(),
         };
-        meaning(
+        interpret_exit(
             &end,
             RunLimits::default(),
             reason != EndReason::PreparationFailed,

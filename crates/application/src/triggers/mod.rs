@@ -1,3 +1,4 @@
 //! Triggers and the events that fire them.
 
 pub mod fire_triggers;
+pub mod watch_events;

@@ -16,8 +16,9 @@ use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemoryTenancyRepository, InMemoryTriggerStore,
-    InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
+    InMemoryPeriodicTaskStore, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
+    InMemoryTenancyRepository, InMemoryTriggerStore, InMemoryUrlSigner, Memory, NoQueryRunner,
+    SequentialIds,
 };
 use labdata_ports::Clock;
 
@@ -91,6 +92,8 @@ fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         queries: Arc::new(NoQueryRunner),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),
         idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
+        health: Arc::new(InMemoryStoreHealth::new(&memory)),
+        periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
         clock,
         ids: Arc::new(SequentialIds::default()),
         key_cache: Arc::default(),

@@ -1,44 +1,40 @@
-//! Holds a run under its lease.
+//! Renews the lease of a run while its script runs.
 
 use std::time::Duration;
 
-use labdata_application::Ports;
-use labdata_domain::runs::{RUN_HEARTBEAT, RUN_LEASE};
-use labdata_ports::runs::{RunClaim, RunNews};
+use labdata_application::{
+    Ports,
+    runs::{renew_lease::RunLease, watch_runs::watch_ended_runs},
+};
+use labdata_domain::runs::RUN_HEARTBEAT;
+use labdata_ports::runs::RunClaim;
 use tokio::time::sleep;
 
-/// How soon a renewal that failed is tried again.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// Pause after a renewal that failed.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Renews the lease of a run, and returns once the run is the worker's no more: it was cancelled
-/// or ended, another worker has it, or the lease may have ended while the queue did not answer.
+/// Renews the lease of a run. Returns once the worker has lost the run: it was cancelled or ended,
+/// another worker has it, or the lease may have ended while the queue was unavailable.
 pub(super) async fn until_lost(ports: &Ports, claim: RunClaim) {
-    let mut ended = ports.runs.subscribe(RunNews::Ended);
-    let mut held_until = ports.clock.now() + RUN_LEASE;
-    let mut pause = seconds(RUN_HEARTBEAT);
+    let mut ended = watch_ended_runs(ports);
+    let mut lease = RunLease::new(ports, claim);
+    let heartbeat = Duration::try_from(RUN_HEARTBEAT).unwrap_or_default();
+    let mut pause = heartbeat;
     loop {
         tokio::select! {
             () = ended.next() => {}
             () = sleep(pause) => {}
         }
-        let now = ports.clock.now();
-        match ports.runs.renew(claim, now + RUN_LEASE).await {
-            Ok(true) => {
-                held_until = now + RUN_LEASE;
-                pause = seconds(RUN_HEARTBEAT);
-            }
+        match lease.renew(ports).await {
+            Ok(true) => pause = heartbeat,
             Ok(false) => return,
             Err(error) => {
                 tracing::warn!(execution = %claim.execution, %error, "could not renew the lease of a run");
-                pause = TRY_AGAIN;
+                pause = RETRY_AFTER;
             }
         }
-        if held_until <= ports.clock.now() {
+        if lease.has_expired(ports) {
             return;
         }
     }
-}
-
-fn seconds(duration: time::Duration) -> Duration {
-    duration.try_into().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! One run, from its claim to its end.
+//! One run, from claim to end.
 
 use std::time::Duration;
 
@@ -6,10 +6,15 @@ use labdata_application::{
     Error, Ports,
     runs::{
         begin_run::{begin_run, run_id},
-        end_run::{end_run, meaning, release_run},
+        end_run::{end_run, interpret_exit, release_run},
+        observe_run::observe_run,
+        reap_run::{reap_earlier_attempts, reap_run},
+        renew_lease::{RunLease, give_up_run},
+        stop_run::stop_run,
+        submit_run::submit_run,
     },
 };
-use labdata_domain::runs::{RUN_LEASE, RunEnd};
+use labdata_domain::runs::RunEnd;
 use labdata_ports::runs::{
     ClaimedRun,
     runner::{self, GRACE, JobRunner, RunId, RunSpec, RunStatus, RunView, RunnerError},
@@ -19,28 +24,29 @@ use tokio::{
     time::{Instant, sleep, timeout, timeout_at},
 };
 
-use super::{RunWorkerSettings, hold::until_lost, log::Log};
+use super::{RunWorkerSettings, hold::until_lost, log::RunLog};
 
-/// A script's log is stored at most this often while it runs.
-const STORE_LOG_EVERY: Duration = Duration::from_millis(250);
+/// Minimum interval between two copies of a log while the script runs.
+const LOG_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long a script that writes without pause is left alone between two looks at it.
-const BREATH: Duration = Duration::from_millis(20);
+/// Minimum interval between two observations of a script that writes without pause.
+const OBSERVE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How soon the backend or the queue are asked again.
-const TRY_AGAIN: Duration = Duration::from_millis(500);
+/// Pause after the backend or the queue was unavailable.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
 
-/// How long a run may go on to its own end when the worker stops (contract §1: 10 s in all).
-const FINISH: Duration = Duration::from_secs(4);
+/// Time that a script has to end by itself when the worker stops. With [`GRACE`] it stays below the
+/// 10 s that the contract (§1) allows.
+const STOP_AFTER: Duration = Duration::from_secs(4);
 
-/// How the work on a run came to its end.
-enum Outcome {
-    /// The run ended so.
+/// Outcome of the work on a run.
+enum RunOutcome {
+    /// The run ended.
     Ended(RunEnd),
-    /// The backend lost it: another attempt may do better.
-    Lost,
-    /// It is not the worker's any more.
-    Taken,
+    /// The backend lost the run; another attempt may succeed.
+    LostByBackend,
+    /// The worker lost the run: it was cancelled, or its lease ended.
+    LostByWorker,
     /// The worker stops.
     Stopped,
 }
@@ -54,65 +60,62 @@ pub(super) async fn run(
 ) {
     let runner = &*settings.runner;
     let (claim, id) = (claimed.claim, run_id(claimed.claim));
-    let mut log = Log::new(claim);
+    let mut log = RunLog::new(claim);
     let outcome = {
         let work = work(&ports, &settings, &claimed, &mut log);
         tokio::select! {
-            // Its own end counts, even when it comes together with another.
+            // The end of the run takes precedence.
             biased;
             outcome = work => outcome,
-            () = until_lost(&ports, claim) => Outcome::Taken,
-            () = stopped(&mut stopping) => Outcome::Stopped,
+            () = until_lost(&ports, claim) => RunOutcome::LostByWorker,
+            () = stopped(&mut stopping) => RunOutcome::Stopped,
         }
     };
     match outcome {
-        Outcome::Ended(end) => record(&ports, &claimed, &end).await,
-        Outcome::Lost => lose(&ports, &claimed).await,
-        Outcome::Taken => {
-            tracing::info!(execution = %id.execution, attempt = id.attempt, "stops a run that was cancelled or taken away");
+        RunOutcome::Ended(end) => record(&ports, &claimed, &end).await,
+        RunOutcome::LostByBackend => lose(&ports, &claimed).await,
+        RunOutcome::LostByWorker => {
+            tracing::info!(execution = %id.execution, attempt = id.attempt, "stopping a run that was cancelled or lost");
             stop(&ports, runner, id, &mut log).await;
         }
-        Outcome::Stopped => {
+        RunOutcome::Stopped => {
             stop(&ports, runner, id, &mut log).await;
-            log.say(
-                &ports,
-                "the worker stopped; the script begins anew on the next one",
-            )
-            .await;
+            let text = "the worker stopped; the script restarts on another worker";
+            log.append_notice(&ports, text).await;
             release(&ports, &claimed).await;
         }
     }
-    if let Err(error) = runner.reap(id).await {
-        tracing::warn!(execution = %id.execution, %error, "could not clean up after a run");
+    if let Err(error) = reap_run(runner, id).await {
+        tracing::warn!(execution = %id.execution, %error, "could not remove a run from its backend");
     }
 }
 
-/// Waits until the worker is to stop, and a while longer, in which short scripts end.
+/// Waits until the worker stops, and then for [`STOP_AFTER`], in which short scripts end.
 async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // Whoever could tell is gone with the server.
+    // The sender is gone only if the server was dropped, which counts as a stop.
     stopping.wait_for(|stopping| *stopping).await.ok();
-    sleep(FINISH).await;
+    sleep(STOP_AFTER).await;
 }
 
 async fn work(
     ports: &Ports,
     settings: &RunWorkerSettings,
     claimed: &ClaimedRun,
-    log: &mut Log,
-) -> Outcome {
+    log: &mut RunLog,
+) -> RunOutcome {
     let runner = &*settings.runner;
     if claimed.claim.attempt > 1 {
-        clear_earlier(runner, claimed).await;
-        let text = format!("attempt {}: the script begins anew", claimed.claim.attempt);
-        log.say(ports, &text).await;
+        reap_earlier_attempts(runner, claimed.claim).await;
+        let text = format!("attempt {}: the script restarts", claimed.claim.attempt);
+        log.append_notice(ports, &text).await;
     }
     let spec = match begin(ports, settings, claimed).await {
         Ok(Some(spec)) => spec,
-        Ok(None) => return Outcome::Taken,
+        Ok(None) => return RunOutcome::LostByWorker,
         Err(error) => {
             tracing::error!(execution = %claimed.claim.execution, %error, "could not begin a run");
             let text = "preparing failed: the platform could not put the run together";
-            return Outcome::Ended(RunEnd::failed(text));
+            return RunOutcome::Ended(RunEnd::failed(text));
         }
     };
     if let Err(refused) = submit(runner, &spec, settings.patience).await {
@@ -120,35 +123,22 @@ async fn work(
             RunnerError::Unavailable(_) => format!("preparing failed: {refused}"),
             RunnerError::Refused(text) => format!("the script cannot be run: {text}"),
         };
-        return Outcome::Ended(RunEnd::failed(text));
+        return RunOutcome::Ended(RunEnd::failed(text));
     }
-    let backend = Backend {
+    let backend = RunOnBackend {
         runner,
         run: spec.run,
         patience: settings.patience,
     };
     let (end, prepared) = follow(ports, &backend, log).await;
     log.finish(ports, runner).await;
-    match meaning(&end, settings.limits, prepared) {
-        Some(end) => Outcome::Ended(end),
-        None => Outcome::Lost,
+    match interpret_exit(&end, settings.limits, prepared) {
+        Some(end) => RunOutcome::Ended(end),
+        None => RunOutcome::LostByBackend,
     }
 }
 
-/// What is left of earlier attempts, where the backend outlives workers.
-async fn clear_earlier(runner: &dyn JobRunner, claimed: &ClaimedRun) {
-    for attempt in 1..claimed.claim.attempt {
-        let earlier = RunId {
-            attempt,
-            ..run_id(claimed.claim)
-        };
-        if let Err(error) = runner.reap(earlier).await {
-            tracing::warn!(execution = %earlier.execution, attempt, %error, "could not clear away an earlier attempt");
-        }
-    }
-}
-
-/// Puts the run together, for as long as the queue may be out of reach.
+/// Prepares the run; retries while the queue is unavailable. `None` if the worker lost the run.
 async fn begin(
     ports: &Ports,
     settings: &RunWorkerSettings,
@@ -158,48 +148,54 @@ async fn begin(
     loop {
         match begin_run(ports, claimed, &settings.base_url, settings.limits).await {
             Err(Error::Busy { .. } | Error::Unavailable(_)) if Instant::now() < until => {
-                sleep(TRY_AGAIN).await;
+                sleep(RETRY_AFTER).await;
             }
             answer => return answer,
         }
     }
 }
 
+/// Submits the run; retries while the backend is unavailable.
 async fn submit(
     runner: &dyn JobRunner,
     spec: &RunSpec,
     patience: Duration,
 ) -> Result<(), RunnerError> {
-    let (until, mut told) = (Instant::now() + patience, false);
+    let (until, mut logged) = (Instant::now() + patience, false);
     loop {
-        match runner.submit(spec).await {
+        match submit_run(runner, spec).await {
             Err(RunnerError::Unavailable(reason)) if Instant::now() < until => {
-                if !told {
-                    tracing::warn!(execution = %spec.run.execution, reason, "the job backend does not take a run");
-                    told = true;
+                if !logged {
+                    tracing::warn!(execution = %spec.run.execution, reason, "the job backend is unavailable for a run");
+                    logged = true;
                 }
-                sleep(TRY_AGAIN).await;
+                sleep(RETRY_AFTER).await;
             }
             answer => return answer,
         }
     }
 }
 
-/// Where a run is, and how long that may be out of reach.
-struct Backend<'a> {
+/// A run on its backend, and the time for which the backend may be unavailable.
+struct RunOnBackend<'a> {
     runner: &'a dyn JobRunner,
     run: RunId,
     patience: Duration,
 }
 
-/// Follows the run to its end, storing what it writes; also whether the script ever ran.
-async fn follow(ports: &Ports, backend: &Backend<'_>, log: &mut Log) -> (runner::RunEnd, bool) {
+/// Follows the run to its end and stores its log. Returns the end, and whether the script started.
+async fn follow(
+    ports: &Ports,
+    backend: &RunOnBackend<'_>,
+    log: &mut RunLog,
+) -> (runner::RunEnd, bool) {
     let mut seen = RunView {
         status: RunStatus::Preparing,
         logged: 0,
     };
-    // A run may be over before anybody saw it prepare or run.
-    let (mut preparing, mut stored) = (false, 0);
+    // Stays false for a run that ends before it was seen preparing: its script then started.
+    let mut preparing = false;
+    let mut stored = 0;
     loop {
         if seen.end().is_none() && seen.logged > stored {
             stored = seen.logged;
@@ -208,7 +204,7 @@ async fn follow(ports: &Ports, backend: &Backend<'_>, log: &mut Log) -> (runner:
         } else if let RunStatus::Ended(end) = seen.status {
             return (end, !preparing);
         } else {
-            seen = backend.look(seen).await;
+            seen = backend.observe(seen).await;
         }
         match seen.status {
             RunStatus::Preparing => preparing = true,
@@ -218,47 +214,47 @@ async fn follow(ports: &Ports, backend: &Backend<'_>, log: &mut Log) -> (runner:
     }
 }
 
-impl Backend<'_> {
-    /// Lets the log grow for a while, unless the run ends.
+impl RunOnBackend<'_> {
+    /// Waits for [`LOG_INTERVAL`] or the end of the run.
     async fn pause(&self, mut seen: RunView) -> RunView {
-        let until = Instant::now() + STORE_LOG_EVERY;
+        let until = Instant::now() + LOG_INTERVAL;
         while seen.end().is_none() && Instant::now() < until {
-            sleep(BREATH).await;
-            if let Ok(view) = timeout_at(until, self.look(seen.clone())).await {
+            sleep(OBSERVE_INTERVAL).await;
+            if let Ok(view) = timeout_at(until, self.observe(seen.clone())).await {
                 seen = view;
             }
         }
         seen
     }
 
-    /// Waits for something new. Within its patience it waits for a backend that is out of reach as
-    /// well, as the script may go on there; after that the run is lost.
-    async fn look(&self, seen: RunView) -> RunView {
+    /// Waits for a change of the run. The script may continue on an unavailable backend, so the run
+    /// counts as lost only after `patience`.
+    async fn observe(&self, seen: RunView) -> RunView {
         let mut lost_at = None;
         loop {
-            let error = match self.runner.wait(self.run, &seen).await {
+            let error = match observe_run(self.runner, self.run, &seen).await {
                 Ok(view) => return view,
                 Err(error) => error,
             };
             let lost_at = *lost_at.get_or_insert_with(|| {
-                tracing::warn!(execution = %self.run.execution, %error, "the job backend does not say how a run stands");
+                tracing::warn!(execution = %self.run.execution, %error, "the job backend does not return the status of a run");
                 Instant::now() + self.patience
             });
             if Instant::now() >= lost_at {
                 return RunView::lost();
             }
-            sleep(TRY_AGAIN).await;
+            sleep(RETRY_AFTER).await;
         }
     }
 }
 
-/// Stops the script, kindly first, and keeps what it still says.
-async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut Log) {
-    if let Err(error) = runner.cancel(run).await {
+/// Stops the script, first with SIGTERM, and stores the rest of its log.
+async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut RunLog) {
+    if let Err(error) = stop_run(runner, run).await {
         tracing::warn!(execution = %run.execution, %error, "could not stop a run");
         return;
     }
-    let backend = Backend {
+    let backend = RunOnBackend {
         runner,
         run,
         patience: GRACE,
@@ -269,18 +265,18 @@ async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut Log) 
             logged: 0,
         };
         while seen.end().is_none() {
-            seen = backend.look(seen).await;
-            sleep(BREATH).await;
+            seen = backend.observe(seen).await;
+            sleep(OBSERVE_INTERVAL).await;
         }
     };
-    // Whatever is left then is killed when the run is reaped.
+    // Reaping kills what is left.
     if timeout(GRACE, ended).await.is_err() {
-        tracing::warn!(execution = %run.execution, "a script does not stop");
+        tracing::warn!(execution = %run.execution, "a script did not stop in time");
     }
     log.catch_up(ports, runner).await;
 }
 
-/// Records the end, for as long as the run is the worker's.
+/// Records the end; retries until the worker loses the run.
 async fn record(ports: &Ports, claimed: &ClaimedRun, end: &RunEnd) {
     loop {
         let error = match end_run(ports, claimed, end).await {
@@ -289,28 +285,27 @@ async fn record(ports: &Ports, claimed: &ClaimedRun, end: &RunEnd) {
             Err(error) => error,
         };
         tracing::warn!(execution = %claimed.claim.execution, %error, "could not record the end of a run");
-        sleep(TRY_AGAIN).await;
-        let until = ports.clock.now() + RUN_LEASE;
-        if let Ok(false) = ports.runs.renew(claimed.claim, until).await {
+        sleep(RETRY_AFTER).await;
+        if let Ok(false) = RunLease::new(ports, claimed.claim).renew(ports).await {
             break;
         }
     }
-    tracing::info!(execution = %claimed.claim.execution, "a run ended that was not the worker's any more");
+    tracing::info!(execution = %claimed.claim.execution, "a run ended that this worker had lost");
 }
 
-/// Lets the lease end now, so that the sweeper gives the run to another attempt, or fails it.
+/// Ends the lease now, so that the next sweep requeues the run or fails it.
 async fn lose(ports: &Ports, claimed: &ClaimedRun) {
     tracing::warn!(execution = %claimed.claim.execution, "the job backend lost a run");
-    let now = ports.clock.now();
-    if let Err(error) = ports.runs.renew(claimed.claim, now).await {
+    if let Err(error) = give_up_run(ports, claimed.claim).await {
         tracing::warn!(execution = %claimed.claim.execution, %error, "could not give up a run");
     }
 }
 
+/// Puts the run back into the queue.
 async fn release(ports: &Ports, claimed: &ClaimedRun) {
     match release_run(ports, claimed.claim).await {
         Ok(_) => {}
-        // Its lease ends soon.
+        // The lease ends soon, and the sweep requeues the run.
         Err(error) => {
             tracing::warn!(execution = %claimed.claim.execution, %error, "could not put a run back into the queue");
         }

@@ -4,6 +4,7 @@ use labdata_domain::{
     ids::{OrganizationId, UserId},
     notifications::{EmailState, Notification},
 };
+use time::OffsetDateTime;
 
 /// A notification with the other facts of its record.
 #[derive(Clone, Debug)]
@@ -14,4 +15,12 @@ pub(crate) struct NotificationRow {
     pub(crate) notification: Notification,
     /// The e-mail, if one goes out.
     pub(crate) email: Option<EmailState>,
+}
+
+impl NotificationRow {
+    /// Creation of a notification whose e-mail is pending.
+    pub(crate) fn email_pending_since(&self) -> Option<OffsetDateTime> {
+        matches!(self.email, Some(EmailState::Pending { .. }))
+            .then_some(self.notification.created_at)
+    }
 }

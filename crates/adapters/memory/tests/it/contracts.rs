@@ -6,8 +6,8 @@ use labdata_memory::{
     InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
     InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
-    InMemoryNotificationRepository, InMemoryRunLogStore, InMemoryRunQueue,
-    InMemoryTenancyRepository, InMemoryTriggerStore, Memory,
+    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryRunLogStore,
+    InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTriggerStore, Memory,
 };
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
@@ -20,6 +20,7 @@ use labdata_ports::{
     jobs::JobRepository,
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
     notifications::NotificationRepository,
+    operations::{PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore, runner::JobRunner},
     triggers::TriggerStore,
 };
@@ -62,6 +63,8 @@ subjects! {
     BlobStore => InMemoryBlobStore,
     FileRepository => InMemoryFileRepository,
     NotificationRepository => InMemoryNotificationRepository,
+    PeriodicTaskStore => InMemoryPeriodicTaskStore,
+    StoreHealth => InMemoryStoreHealth,
 }
 
 /// A runner of its own: runs are not kept in the store.
@@ -99,4 +102,6 @@ labdata_port_contracts::events_contract!(InMemory);
 labdata_port_contracts::notifications_contract!(InMemory);
 labdata_port_contracts::notification_caps_contract!(InMemory);
 labdata_port_contracts::notification_emails_contract!(InMemory);
+labdata_port_contracts::periodic_tasks_contract!(InMemory);
+labdata_port_contracts::store_health_contract!(InMemory);
 labdata_port_contracts::runs_contract!(Runs);

@@ -21,7 +21,7 @@ use diesel_async::{
     },
 };
 use futures::{FutureExt, StreamExt};
-use labdata_ports::PortError;
+use labdata_ports::{PortError, operations::ConnectionCounts};
 use tokio::{
     runtime::Handle,
     sync::{Mutex, OwnedMutexGuard, watch},
@@ -245,7 +245,7 @@ impl Database {
         (done, Connection::Shared(shared.lock_owned().await))
     }
 
-    /// Asks the database for a sign of life.
+    /// Makes a round trip to the database.
     ///
     /// # Errors
     /// As for every use of the database.
@@ -256,6 +256,16 @@ impl Database {
         };
         let mut connection = self.pool.timeout_get(&timeouts).await.map_err(pool_error)?;
         ping(&mut connection).await.map_err(port_error)
+    }
+
+    /// Counts the connections of this process.
+    pub(crate) fn connections(&self) -> ConnectionCounts {
+        let status = self.pool.status();
+        ConnectionCounts {
+            active: status.size.saturating_sub(status.available),
+            idle: status.available,
+            waiting: status.waiting,
+        }
     }
 
     /// Where the database is, with its password.

@@ -13,14 +13,15 @@ use labdata_ports::{
     jobs::JobRepository,
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
     notifications::NotificationRepository,
+    operations::{PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore},
     triggers::TriggerStore,
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgNotificationRepository, PgRunLogStore, PgRunQueue, PgTenancyRepository,
-    PgTriggerStore, SearchLimits,
+    PgJobRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunLogStore, PgRunQueue,
+    PgStoreHealth, PgTenancyRepository, PgTriggerStore, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -77,6 +78,8 @@ subjects! {
     RunQueue => PgRunQueue,
     RunLogStore => PgRunLogStore,
     NotificationRepository => PgNotificationRepository,
+    PeriodicTaskStore => PgPeriodicTaskStore,
+    StoreHealth => PgStoreHealth,
     CatalogStore => PgCatalogStore,
 }
 
@@ -118,3 +121,5 @@ labdata_port_contracts::data_contract!(Postgres);
 labdata_port_contracts::notifications_contract!(Postgres);
 labdata_port_contracts::notification_caps_contract!(Postgres);
 labdata_port_contracts::notification_emails_contract!(Postgres);
+labdata_port_contracts::periodic_tasks_contract!(Postgres);
+labdata_port_contracts::store_health_contract!(Postgres);

@@ -5,13 +5,14 @@ use labdata_test_database::TestDatabase;
 use crate::{look_behind, texts};
 
 /// Tables that belong to no organization by a reference of their own: the organization itself, the
-/// platform's secrets and migrations, parts that go with their table's definition, and the ledger,
+/// platform's secrets, migrations and periodic tasks, parts that go with their table's definition, and the ledger,
 /// which is written with its execution or while that is locked (docs/adr/0016).
-const WITHOUT_ORGANIZATION: [&str; 6] = [
+const WITHOUT_ORGANIZATION: [&str; 7] = [
     "__diesel_schema_migrations",
     "catalog_column",
     "catalog_unique",
     "organization",
+    "periodic_task",
     "server_secret",
     "write_ledger",
 ];

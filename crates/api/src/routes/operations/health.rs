@@ -12,7 +12,7 @@ pub struct HealthView {
     status: &'static str,
 }
 
-/// Whether the process runs
+/// Answers while the process runs
 #[utoipa::path(
     get,
     path = "/healthz",

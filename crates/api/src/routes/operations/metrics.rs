@@ -1,11 +1,17 @@
 //! `GET /metrics`: metrics for Prometheus.
 
+use std::time::Duration;
+
 use actix_web::{HttpResponse, http::header::ContentType, web::Data};
-use labdata_application::Error;
+use labdata_application::{Error, operations::measure_platform::measure_platform};
+use tokio::time::timeout;
 
 use crate::{app::App, http::Answer};
 
-/// Figures for Prometheus
+/// Maximum time to measure the platform. After it, the response has the metrics of this server only.
+const MEASURE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Metrics for Prometheus
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -14,6 +20,18 @@ use crate::{app::App, http::Answer};
     responses((status = 200, description = "Prometheus' text format", body = String, content_type = "text/plain"))
 )]
 pub async fn handle(app: Data<App>) -> Answer<HttpResponse> {
+    let measured = match timeout(MEASURE_TIMEOUT, measure_platform(&app.ports)).await {
+        Ok(Ok(measured)) => Some(measured),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "could not measure the platform");
+            None
+        }
+        Err(_) => {
+            tracing::warn!("could not measure the platform in time");
+            None
+        }
+    };
+    app.metrics.set_measurements(measured);
     let text = app
         .metrics
         .render()

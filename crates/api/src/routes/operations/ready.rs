@@ -1,18 +1,19 @@
-//! `GET /readyz`: do the database and the storage answer?
+//! `GET /readyz`: health of the database and the storage.
 
 use std::time::Duration;
 
 use actix_web::{HttpResponse, web::Data};
+use labdata_application::operations::check_health::check_health;
 use serde::Serialize;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use crate::{app::App, http::error::ErrorBody};
 
-/// How long what the platform stands on may take to answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Maximum time for the checks.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Everything answers.
+/// The server is ready.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct ReadyView {
     /// Always `ready`.
@@ -20,7 +21,7 @@ pub struct ReadyView {
     status: &'static str,
 }
 
-/// Whether the database and the storage answer
+/// Checks that the database and the storage answer
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -32,11 +33,11 @@ pub struct ReadyView {
     )
 )]
 pub async fn handle(app: Data<App>) -> HttpResponse {
-    let checked = timeout(PATIENCE, app.readiness.check()).await;
+    let checked = timeout(CHECK_TIMEOUT, check_health(&app.ports)).await;
     let failure = match checked {
         Ok(Ok(())) => return HttpResponse::Ok().json(ReadyView { status: "ready" }),
-        Ok(Err(failure)) => failure,
-        Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
+        Ok(Err(unhealthy)) => unhealthy.to_string(),
+        Err(_) => format!("no answer within {} s", CHECK_TIMEOUT.as_secs()),
     };
     HttpResponse::ServiceUnavailable().json(ErrorBody { detail: failure })
 }

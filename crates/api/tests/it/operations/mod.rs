@@ -4,8 +4,13 @@ mod demo;
 mod openapi;
 mod program;
 mod settings;
+mod shutdown;
 
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
+
+use labdata_worker::{Background, TaskObserver};
+use serde_json::{Value, json};
+use time::Duration;
 
 use crate::server::TestServer;
 
@@ -45,6 +50,68 @@ async fn metrics_count_requests_by_their_route_pattern() {
     if cfg!(target_os = "linux") {
         assert!(!text.contains("process_resident_memory_bytes 0"));
     }
+}
+
+/// Whether the metrics have this line.
+fn has(metrics: &str, line: &str) -> bool {
+    metrics.lines().any(|found| found == line)
+}
+
+#[tokio::test]
+async fn metrics_show_the_run_queue_and_the_outboxes() {
+    let server = TestServer::start().await;
+    let client = server.admin().await;
+    let job = json!({"name": "parse", "code": "print(1)"});
+    let job = client.post("/api/v1/jobs", &job).await.json(200);
+    let path = format!("/api/v1/jobs/{}/run", job["id"].as_str().unwrap());
+    client.post(&path, &Value::Null).await.json(200);
+    server.clock.advance(Duration::seconds(90));
+    let metrics = server.anonymous().get("/metrics").await.text;
+    for line in [
+        "labdata_runs{state=\"queued\"} 1",
+        "labdata_runs{state=\"running\"} 0",
+        "labdata_run_queue_age_seconds 90",
+        "labdata_outbox_age_seconds{outbox=\"events\"} 0",
+        "labdata_outbox_age_seconds{outbox=\"emails\"} 0",
+        "labdata_database_connections{state=\"active\"} 0",
+    ] {
+        assert!(has(&metrics, line), "{line} is not in\n{metrics}");
+    }
+}
+
+#[tokio::test]
+async fn metrics_of_the_process_are_there_even_when_the_database_is_not() {
+    let server = TestServer::start().await;
+    let client = server.anonymous();
+    let metrics = client.get("/metrics").await.text;
+    assert!(metrics.contains("labdata_runs{"), "{metrics}");
+    server.ready.broken.store(true, Ordering::Relaxed);
+    let reply = client.get("/metrics").await;
+    assert_eq!(reply.status, 200);
+    assert!(!reply.text.contains("labdata_runs{"), "{}", reply.text);
+    assert!(reply.text.contains("process_open_fds"), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn metrics_show_the_last_success_of_periodic_tasks() {
+    let server = TestServer::start().await;
+    let observer: Arc<dyn TaskObserver> = Arc::new(server.metrics.clone());
+    let background = Background::start(&server.ports, None, &observer);
+    let client = server.anonymous();
+    for task in ["expire_runs", "forget_stored_responses"] {
+        let success = "labdata_periodic_task_last_success_timestamp_seconds";
+        let success = format!("{success}{{task=\"{task}\"}} ");
+        let failures = format!("labdata_periodic_task_failures_total{{task=\"{task}\"}} 0");
+        loop {
+            let metrics = client.get("/metrics").await.text;
+            if metrics.contains(&success) {
+                assert!(has(&metrics, &failures), "{failures} is not in\n{metrics}");
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
+    background.stop(std::time::Duration::from_secs(10)).await;
 }
 
 #[tokio::test]

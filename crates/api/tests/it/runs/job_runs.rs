@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use labdata_api::http::server::DRAIN_TIMEOUT;
 use labdata_domain::keys::scope::Scope;
 use labdata_memory::InMemoryJobRunner;
 use labdata_ports::runs::runner::{RunLimits, RunSpec};
-use labdata_worker::{Background, RunWorkerSettings};
+use labdata_worker::{Background, NoObserver, RunWorkerSettings, TaskObserver, WorkerSettings};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -48,8 +49,13 @@ impl Lab {
             base_url: base_url.clone(),
             patience: Duration::from_millis(200),
         };
-        let ports = self.server.ports.clone();
-        self.worker = Some(Background::start(ports, None, &base_url, settings));
+        let worker = WorkerSettings {
+            runs: settings,
+            mail: None,
+        };
+        let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
+        let background = Background::start(&self.server.ports, Some(worker), &observer);
+        self.worker = Some(background);
     }
 
     /// A job with that script.
@@ -489,7 +495,7 @@ async fn a_worker_that_stops_puts_its_run_back_into_the_queue() {
     while lab.specs(&id).is_empty() {
         pause().await;
     }
-    lab.worker.take().unwrap().stop().await;
+    lab.worker.take().unwrap().stop(DRAIN_TIMEOUT).await;
     assert_eq!(lab.execution(&id).await["status"], "queued");
     lab.start_worker();
     while lab.specs(&id).len() < 2 {

@@ -2,10 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use labdata_api::http::server::DRAIN_TIMEOUT;
 use labdata_local_runner::LocalRunner;
 use labdata_ports::runs::runner::RunLimits;
 use labdata_sandbox::{Sandbox, Settings};
-use labdata_worker::{Background, PATIENCE, RunWorkerSettings};
+use labdata_worker::{
+    Background, NoObserver, PATIENCE, RunWorkerSettings, TaskObserver, WorkerSettings,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -40,7 +43,12 @@ async fn a_real_script_over_its_time_fails_and_takes_its_key_and_its_children_wi
         base_url: base_url.clone(),
         patience: PATIENCE,
     };
-    let worker = Background::start(server.ports.clone(), None, &base_url, settings);
+    let worker = WorkerSettings {
+        runs: settings,
+        mail: None,
+    };
+    let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
+    let worker = Background::start(&server.ports, Some(worker), &observer);
     let client = server.admin().await;
     let job = json!({"name": "stubborn", "code": STUBBORN});
     let job = client.post("/api/v1/jobs", &job).await.json(200);
@@ -71,5 +79,5 @@ async fn a_real_script_over_its_time_fails_and_takes_its_key_and_its_children_wi
     assert_eq!(log, "begun\n");
     assert_eq!(server.with_key(&key).get(&path).await.status, 401);
     until_no_process_is_left(id).await;
-    worker.stop().await;
+    worker.stop(DRAIN_TIMEOUT).await;
 }

@@ -1,0 +1,31 @@
+//! Checks that the services behind the platform answer.
+
+use crate::Ports;
+
+/// A service that does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unhealthy {
+    /// The database.
+    #[error("the database does not answer")]
+    Database,
+    /// The file storage.
+    #[error("the file storage does not answer")]
+    Storage,
+}
+
+/// Makes a round trip to the database and to the file storage.
+///
+/// # Errors
+/// The first service that does not answer; its error is logged.
+pub async fn check_health(ports: &Ports) -> Result<(), Unhealthy> {
+    let failed = |unhealthy: Unhealthy| {
+        move |error| {
+            tracing::warn!(%error, "{unhealthy}");
+            unhealthy
+        }
+    };
+    let database = ports.health.probe().await;
+    database.map_err(failed(Unhealthy::Database))?;
+    let storage = ports.blobs.probe().await;
+    storage.map_err(failed(Unhealthy::Storage))
+}

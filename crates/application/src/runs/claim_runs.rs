@@ -1,0 +1,26 @@
+//! Claims queued runs for a worker.
+
+use labdata_domain::runs::RUN_LEASE;
+use labdata_ports::runs::{
+    ClaimedRun,
+    runner::{GRACE, RunLimits},
+};
+use time::Duration;
+
+use crate::{Error, Ports};
+
+/// Claims up to `limit` queued runs of all organizations, each for [`RUN_LEASE`]. Their executions
+/// time out after the limits of preparation and script, plus the time that it takes to stop both.
+///
+/// # Errors
+/// Errors of the queue.
+pub async fn claim_runs(
+    ports: &Ports,
+    limits: RunLimits,
+    limit: u32,
+) -> Result<Vec<ClaimedRun>, Error> {
+    let timeout = limits.preparation + limits.wall_clock + 2 * GRACE;
+    let timeout = Duration::try_from(timeout).unwrap_or(Duration::MAX);
+    let now = ports.clock.now();
+    Ok(ports.runs.claim(now, RUN_LEASE, timeout, limit).await?)
+}

@@ -1,0 +1,71 @@
+//! Copies the log of a run from its runner to the store, where every server can read it.
+
+use labdata_ports::runs::{RunClaim, logs::MAX_APPEND, runner::JobRunner};
+
+use super::begin_run::run_id;
+use crate::Ports;
+
+/// Progress of the copy of one run's log.
+#[derive(Debug)]
+pub struct LogCopy {
+    claim: RunClaim,
+    /// Offset in the runner's log up to which it is stored.
+    stored: u64,
+}
+
+/// Error of the runner or the store; a later attempt continues where this one failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct CopyLogError(String);
+
+impl LogCopy {
+    /// The copy of a run that has just begun.
+    #[must_use]
+    pub const fn new(claim: RunClaim) -> Self {
+        Self { claim, stored: 0 }
+    }
+
+    /// Offset in the runner's log up to which it is stored.
+    #[must_use]
+    pub const fn stored(&self) -> u64 {
+        self.stored
+    }
+
+    /// Stores everything that the runner has and the store has not. Stops if the worker has lost
+    /// the run.
+    ///
+    /// # Errors
+    /// [`CopyLogError`].
+    pub async fn copy(
+        &mut self,
+        ports: &Ports,
+        runner: &dyn JobRunner,
+    ) -> Result<(), CopyLogError> {
+        loop {
+            let piece = runner.logs(run_id(self.claim), self.stored).await;
+            let piece = piece.map_err(|error| CopyLogError(error.to_string()))?;
+            if piece.bytes.is_empty() {
+                return Ok(());
+            }
+            let mut skipped = piece.offset.saturating_sub(self.stored);
+            for bytes in piece.bytes.chunks(MAX_APPEND) {
+                let appended = ports.run_logs.append(self.claim, skipped, bytes).await;
+                if !appended.map_err(|error| CopyLogError(error.to_string()))? {
+                    return Ok(());
+                }
+                self.stored += skipped + u64::try_from(bytes.len()).unwrap_or_default();
+                skipped = 0;
+            }
+        }
+    }
+}
+
+/// Appends a line of the platform to the log of a run.
+///
+/// # Errors
+/// Errors of the store.
+pub async fn append_notice(ports: &Ports, claim: RunClaim, text: &str) -> Result<(), crate::Error> {
+    let line = format!("[labdata: {text}]\n");
+    ports.run_logs.append(claim, 0, line.as_bytes()).await?;
+    Ok(())
+}

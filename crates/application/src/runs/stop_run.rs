@@ -1,0 +1,12 @@
+//! Stops a run on its backend.
+
+use labdata_ports::runs::runner::{JobRunner, RunId, RunnerError};
+
+/// Asks the backend to stop a run: SIGTERM, then SIGKILL after
+/// [`GRACE`](labdata_ports::runs::runner::GRACE). Returns before the run has ended.
+///
+/// # Errors
+/// [`RunnerError::Unavailable`].
+pub async fn stop_run(runner: &dyn JobRunner, run: RunId) -> Result<(), RunnerError> {
+    runner.cancel(run).await
+}

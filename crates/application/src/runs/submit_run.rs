@@ -1,0 +1,11 @@
+//! Submits a run to its backend.
+
+use labdata_ports::runs::runner::{JobRunner, RunSpec, RunnerError};
+
+/// Submits a run. Submitting it again has no effect.
+///
+/// # Errors
+/// [`RunnerError`].
+pub async fn submit_run(runner: &dyn JobRunner, spec: &RunSpec) -> Result<(), RunnerError> {
+    runner.submit(spec).await
+}

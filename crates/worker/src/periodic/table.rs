@@ -1,0 +1,123 @@
+//! The table of periodic tasks.
+
+use std::{sync::Arc, time::Duration};
+
+use labdata_application::{
+    Error, Ports,
+    executions::sweep_executions::sweep_executions,
+    files::sweep_uploads::{sweep_objects, sweep_uploads},
+    idempotency::sweep_answers::sweep_answers,
+    notifications::send_emails::send_emails,
+    runs::sweep_runs::{SweptRuns, sweep_runs},
+    triggers::{fire_triggers::fire_triggers, watch_events::watch_events},
+};
+
+use super::{OnStop, PassOutcome, PeriodicTask};
+use crate::MailSettings;
+
+/// Tasks of every server, with or without a worker: overdue executions and lost runs must be found
+/// even while no worker is left.
+pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
+    vec![
+        PeriodicTask::new(
+            "fail_overdue_executions",
+            Duration::from_secs(2),
+            fail_overdue,
+        ),
+        PeriodicTask::new("expire_runs", Duration::from_secs(2), expire_runs),
+        PeriodicTask::new(
+            "remove_unconfirmed_uploads",
+            Duration::from_mins(10),
+            remove_uploads,
+        ),
+        PeriodicTask::new(
+            "forget_stored_responses",
+            Duration::from_mins(15),
+            forget_responses,
+        )
+        .on_one_server(),
+        PeriodicTask {
+            // After the start, when there is less to do.
+            first_after: Duration::from_mins(10),
+            ..PeriodicTask::new(
+                "remove_unreferenced_objects",
+                Duration::from_hours(24),
+                remove_objects,
+            )
+            .on_one_server()
+        },
+    ]
+}
+
+/// Fires triggers. The period covers schedule ticks and missed notifications.
+pub(crate) fn firing_triggers() -> PeriodicTask {
+    PeriodicTask {
+        wakeups: Some(watch_events),
+        ..PeriodicTask::new("fire_triggers", Duration::from_secs(1), fire)
+    }
+}
+
+/// Sends the e-mails that are due. A stop waits for the pass: an e-mail that is cut off may have
+/// been accepted already, and would be sent twice.
+pub(crate) fn sending_emails(settings: MailSettings) -> PeriodicTask {
+    let settings = Arc::new(settings);
+    let send = move |ports: Ports| {
+        let settings = Arc::clone(&settings);
+        async move {
+            let claimed = send_emails(&ports, &*settings.mailer, &settings.public_url).await?;
+            Ok(if claimed == 0 {
+                PassOutcome::Idle
+            } else {
+                PassOutcome::More
+            })
+        }
+    };
+    PeriodicTask {
+        on_stop: OnStop::Finish,
+        ..PeriodicTask::new("send_emails", Duration::from_secs(1), send)
+    }
+}
+
+async fn fail_overdue(ports: Ports) -> Result<PassOutcome, Error> {
+    let failed = sweep_executions(&ports).await?;
+    if failed > 0 {
+        tracing::info!(failed, "failed executions that were not closed in time");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn expire_runs(ports: Ports) -> Result<PassOutcome, Error> {
+    let swept = sweep_runs(&ports).await?;
+    if swept != SweptRuns::default() {
+        tracing::warn!(?swept, "requeued or failed runs that lost their worker");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn remove_uploads(ports: Ports) -> Result<PassOutcome, Error> {
+    let swept = sweep_uploads(&ports).await?;
+    tracing::debug!(?swept, "removed unfinished and unconfirmed uploads");
+    Ok(PassOutcome::Idle)
+}
+
+async fn forget_responses(ports: Ports) -> Result<PassOutcome, Error> {
+    let forgotten = sweep_answers(&ports).await?;
+    tracing::debug!(forgotten, "deleted expired responses of idempotency keys");
+    Ok(PassOutcome::Idle)
+}
+
+async fn remove_objects(ports: Ports) -> Result<PassOutcome, Error> {
+    let removed = sweep_objects(&ports).await?;
+    if removed > 0 {
+        tracing::info!(removed, "removed objects that no file refers to");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn fire(ports: Ports) -> Result<PassOutcome, Error> {
+    let runs = fire_triggers(&ports).await?;
+    if runs > 0 {
+        tracing::debug!(runs, "fired triggers");
+    }
+    Ok(PassOutcome::Idle)
+}
