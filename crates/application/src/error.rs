@@ -16,7 +16,7 @@ pub enum Error {
     /// No such thing in the caller's organization.
     #[error("{0} not found")]
     NotFound(&'static str),
-    /// What was asked does not hold; nothing was changed.
+    /// The request is invalid. Nothing was changed.
     #[error("{0}")]
     Invalid(String),
     /// A data write's problems; nothing was changed.

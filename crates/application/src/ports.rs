@@ -45,7 +45,7 @@ pub struct Ports {
     pub executions: Arc<dyn ExecutionRepository>,
     /// Runs on the platform: their queue, and who holds them.
     pub runs: Arc<dyn RunQueue>,
-    /// What runs wrote.
+    /// Logs of runs.
     pub run_logs: Arc<dyn RunLogStore>,
     /// Triggers of jobs, and what they wait for.
     pub triggers: Arc<dyn TriggerStore>,
@@ -57,7 +57,7 @@ pub struct Ports {
     pub signer: Arc<dyn UrlSigner>,
     /// Inboxes, preferences, and the outbox of e-mails.
     pub notifications: Arc<dyn NotificationRepository>,
-    /// How many notifications are delivered at most, as the settings say.
+    /// Caps on notifications, from the settings.
     pub notification_caps: Caps,
     /// Requests that have their effect once.
     pub idempotency: Arc<dyn Idempotency>,

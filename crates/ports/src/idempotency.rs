@@ -7,13 +7,13 @@ use time::{Duration, OffsetDateTime};
 
 use crate::PortError;
 
-/// How long an answer is kept (contract §3).
+/// Retention of stored responses (contract §3).
 pub const KEPT_FOR: Duration = Duration::hours(24);
 
 /// A request that bears an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotentRequest {
-    /// Whose API key it is.
+    /// Organization of the API key.
     pub organization: OrganizationId,
     /// The API key that was shown: another one's requests are other requests.
     pub api_key: ApiKeyId,
@@ -38,7 +38,7 @@ pub struct KeptAnswer {
     pub body: Vec<u8>,
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Once {
     /// Its effect ran now.

@@ -1,4 +1,4 @@
-//! What the platform needs of the outside world, as object-safe traits.
+//! Interfaces to the outside world, as object-safe traits.
 //!
 //! **Invariants.** Traits take `&self`, are `Send + Sync`, and are injected as `Arc<dyn …>`. One
 //! semantic method is one atomic effect, so no transaction type leaks and a fake stays simple. The

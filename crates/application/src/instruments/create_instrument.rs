@@ -13,7 +13,7 @@ use crate::{Error, Ports};
 pub struct CreateInstrument {
     /// Its name, unique within the organization.
     pub name: String,
-    /// What it is.
+    /// Description.
     pub description: Option<String>,
     /// Its kind.
     pub instrument_type: Option<String>,

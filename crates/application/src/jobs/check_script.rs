@@ -1,4 +1,4 @@
-//! Whether a script is Python, and its inline metadata TOML (PEP 723): see docs/adr/0013.
+//! Checks that a script is Python and its inline metadata TOML (PEP 723): see docs/adr/0013.
 
 use std::{
     fmt,
@@ -24,7 +24,7 @@ const MAX_BLOCKS: usize = 100;
 /// the depth of its tree.
 const MAX_CHAIN: usize = 3_000;
 
-/// The stack of the thread that parses: enough for a tree of those depths, whatever the platform
+/// The stack of the thread that parses: enough for a tree of those depths, on every platform
 /// gives to threads. Only what is touched takes memory.
 const STACK: usize = 64 * 1024 * 1024;
 
@@ -70,7 +70,7 @@ pub(crate) async fn check_script(code: &str) -> Result<(), Error> {
         .stack_size(STACK)
         .spawn(move || {
             let outcome = catch_unwind(AssertUnwindSafe(|| find_flaw(&code)));
-            // Nobody waits any more where the request was given up.
+            // The receiver is gone if the request was abandoned.
             let _ = answer.send(outcome);
         })
         .map_err(|error| Error::Internal(format!("no thread to check a script: {error}")))?;
@@ -133,12 +133,12 @@ fn too_deep(code: &str) -> Option<Flaw> {
     Some(flaw(code, place, "this is nested too deeply"))
 }
 
-/// What is inside of one pair of brackets, or of none.
+/// Contents of one pair of brackets, or of none.
 #[derive(Default)]
 struct Chain {
-    /// How many operators, calls and brackets it holds since the last comma.
+    /// Number of operators, calls and brackets since the last comma.
     links: usize,
-    /// How many lambdas' parameters go on: their commas divide nothing.
+    /// Number of open parameter lists of lambdas, whose commas divide nothing.
     lambdas: usize,
 }
 
@@ -209,7 +209,7 @@ fn not_python(code: &str) -> Option<Flaw> {
     Some(flaw(code, place, error.error.to_string()))
 }
 
-/// What is wrong with the script's own metadata block, where it has one.
+/// Finds the flaw in the script's metadata block, if it has a block with one.
 fn not_toml(code: &str) -> Option<Flaw> {
     let code = code.replace("\r\n", "\n");
     let metadata = METADATA.as_ref().ok()?;
@@ -366,7 +366,7 @@ mod tests {
             }),
             format!("# /// script\n# a = {}# ///\n", repeated("[", "", "]")),
         ] {
-            // Whatever it says; that it says something is the point.
+            // The text does not matter, only that there is one.
             if let Err(error) = check_script(&code).await {
                 assert!(matches!(error, Error::Invalid(_)), "{error}");
             } else {

@@ -17,11 +17,11 @@ pub struct CreateJob {
     pub name: String,
     /// Python source.
     pub code: String,
-    /// What it does.
+    /// Description.
     pub description: Option<String>,
-    /// What its runs are asked for.
+    /// Definitions of its parameters.
     pub parameters: Vec<ParameterDefinition>,
-    /// What starts it without anybody asking.
+    /// Its trigger.
     pub trigger: TriggerChange,
 }
 

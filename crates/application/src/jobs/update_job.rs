@@ -16,28 +16,28 @@ use crate::{
     },
 };
 
-/// How often a change is made anew because the job changed meanwhile. Of changes that race, one
-/// is stored in each round.
+/// Largest number of attempts at a change that races with others. One of them is stored in each
+/// round.
 const MAX_ATTEMPTS: u32 = 64;
 
-/// What to change of a job; what is left out stays.
+/// A change of a job. Fields that are `None` stay as they are.
 #[derive(Clone, Debug, Default)]
 pub struct UpdateJob {
     /// Its name.
     pub name: Option<String>,
-    /// What it does; empty for nothing.
+    /// Description; an empty one removes it.
     pub description: Option<String>,
-    /// What becomes of its script.
+    /// Change of its script.
     pub code: Option<CodeChange>,
-    /// Whether it is archived.
+    /// True archives it, false restores it.
     pub archived: Option<bool>,
-    /// What its runs are asked for, in place of what they were.
+    /// Definitions of its parameters, which replace the current ones.
     pub parameters: Option<Vec<ParameterDefinition>>,
-    /// What becomes of its trigger.
+    /// Change of its trigger.
     pub trigger: TriggerChange,
 }
 
-/// What becomes of a script.
+/// A change of a script.
 #[derive(Clone, Debug)]
 pub enum CodeChange {
     /// It is this one from now on.

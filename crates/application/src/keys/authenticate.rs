@@ -1,4 +1,4 @@
-//! Who shows this key?
+//! Authenticates a caller by an API key.
 
 use labdata_domain::keys::{ApiKey, PlainApiKey, actor::Actor};
 use time::{Duration, OffsetDateTime};

@@ -21,7 +21,7 @@ const ATTEMPTS: u32 = 10;
 pub struct CreateApiKey {
     /// A name for people.
     pub name: String,
-    /// What it may do.
+    /// Its scopes.
     pub scopes: Scopes,
     /// From when on it is refused.
     pub expires_at: Option<OffsetDateTime>,

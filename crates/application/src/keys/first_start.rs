@@ -21,7 +21,7 @@ pub const ADMINISTRATOR: &str = "admin@localhost";
 /// the `chosen` one, or a new one, which is returned this once. `None` on every other start.
 ///
 /// Servers that start at once on one database end with one key. A start that was cut short before
-/// the key was stored is made up for by the next one. No caller asks for it: nobody has a key yet.
+/// the key was stored is completed by the next one. It takes no actor: there is no key yet.
 ///
 /// # Errors
 /// What the ports answer.

@@ -11,8 +11,8 @@ use labdata_domain::{
 };
 use time::{Duration, OffsetDateTime};
 
-/// How long a check holds. A key that another server revoked is refused here after this time at
-/// the latest (contract §2: within 5 s).
+/// Time for which a check is cached. A key that another server revokes is refused here after this
+/// time at the latest (contract §2: within 5 s).
 const TIME_TO_LIVE: Duration = Duration::seconds(4);
 
 /// The most keys that are kept.
@@ -46,7 +46,7 @@ impl Entry {
     }
 }
 
-/// What the cache knew when a look-up began.
+/// State of the cache when a look-up began.
 #[derive(Clone, Copy, Debug)]
 pub struct Generation(u64);
 

@@ -1,6 +1,6 @@
 //! Keys as the operator of the platform manages them, on its machine, without a key.
 //!
-//! Whoever runs the program on the database may do everything; these have no actor, and no
+//! An operator with access to the database may do everything; these have no actor, and no
 //! endpoint may call them.
 
 use labdata_domain::{
@@ -93,7 +93,7 @@ pub async fn list(ports: &Ports) -> Result<Vec<(Organization, ApiKey)>, Error> {
     Ok(all)
 }
 
-/// Revokes the key of that prefix, of whatever organization: on running servers within seconds.
+/// Revokes the key of that prefix in any organization: on running servers within seconds.
 ///
 /// # Errors
 /// [`Error::NotFound`].

@@ -25,7 +25,7 @@ pub async fn list_notifications(
         .await?)
 }
 
-/// How many of the caller's notifications are unread.
+/// Counts the caller's unread notifications.
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope.

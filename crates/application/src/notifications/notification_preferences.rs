@@ -7,7 +7,7 @@ use labdata_domain::{
 
 use crate::{Error, Ports};
 
-/// What the secret behind the links in e-mails is kept under.
+/// Name of the secret behind the links in e-mails.
 const UNSUBSCRIBING: &str = "unsubscribing";
 
 /// The caller's preferences.

@@ -15,18 +15,18 @@ use time::Duration;
 
 use crate::{Error, Ports, notifications::notification_preferences::unsubscribing_secret};
 
-/// How long a claim holds: longer than [`labdata_ports::notifications::mailer::SEND_WITHIN`] and settling take.
+/// Lease of a claimed e-mail: longer than [`labdata_ports::notifications::mailer::SEND_WITHIN`] and settling take.
 pub const EMAIL_LEASE: Duration = Duration::seconds(60);
 
-/// How many e-mails are claimed, and sent side by side.
+/// Number of e-mails that are claimed at once and sent concurrently.
 const BATCH: u32 = 8;
 
-/// Sends what is due, up to a batch of it; returns how many it claimed. No caller asks for it: it
-/// is the platform's own work, for all organizations, and several workers may do it at once. The
-/// URL is the platform's, without a slash at the end.
+/// Sends up to a batch of due e-mails; returns how many it claimed. No caller requests it: it is
+/// the platform's own work for all organizations, and several workers may do it at once.
+/// `public_url` is the platform's URL, without a slash at the end.
 ///
 /// # Errors
-/// What the outbox answers. An e-mail that could not be sent is no error: it is tried again.
+/// Errors of the outbox. An e-mail that could not be sent is no error: it is tried again.
 pub async fn send_emails(
     ports: &Ports,
     mailer: &dyn Mailer,

@@ -21,7 +21,7 @@ use crate::{Error, Ports, keys::create_api_key::random_key};
 /// The name of keys that runs are given.
 const KEY_NAME: &str = "job run";
 
-/// How often a key is made anew because its prefix is taken.
+/// Largest number of keys made until one has a free prefix.
 const ATTEMPTS: usize = 5;
 
 /// The run of a claim, as runners call it.
@@ -34,7 +34,7 @@ pub const fn run_id(claim: RunClaim) -> RunId {
 }
 
 /// Reads the script, issues the run's own key, and puts the script's environment together; `None`
-/// when the run was taken from the worker meanwhile. The key is the run's alone: it may read and
+/// if the worker has lost the run. The key is the run's alone: it may read and
 /// write, all that is written with it belongs to the execution, and it dies with the worker's hold
 /// on the run. The URL is the platform's, without a slash at the end.
 ///
@@ -67,7 +67,7 @@ pub async fn begin_run(
     }))
 }
 
-/// What the script finds in its environment: nothing else of the server's is there.
+/// Environment of the script. It holds nothing else of the server's.
 fn environment(
     claim: RunClaim,
     run: &PlatformRun,

@@ -8,11 +8,11 @@ use labdata_ports::runs::{
 
 use crate::{Error, Ports, notifications::notify_failure::notify_failure};
 
-/// What a signal adds to its number to become an exit code, as shells have it.
+/// Added to a signal's number to form an exit code, as in shells.
 const SIGNAL: i32 = 128;
 
-/// What the end that a runner saw means for the execution; `None` where the runner lost the run,
-/// and another attempt may do better.
+/// Interprets the end that a runner reports; `None` if the runner lost the run, so that another
+/// attempt may succeed.
 #[must_use]
 pub fn interpret_exit(end: &runner::RunEnd, limits: RunLimits, prepared: bool) -> Option<RunEnd> {
     let exit_code = match end.exit {

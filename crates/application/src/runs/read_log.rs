@@ -17,14 +17,14 @@ pub struct LogReader {
     offset: u64,
 }
 
-/// What comes next in a log.
+/// Result of reading on in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextOfLog {
     /// This, which may hold a line of the platform's where something is left out.
     Piece(Bytes),
-    /// Nothing yet: the execution goes on.
+    /// The execution still runs and has written nothing more.
     NothingYet,
-    /// Nothing any more: the execution ended so, and all that it wrote was read.
+    /// The execution has ended with this status, and its whole log has been read.
     End(&'static str),
 }
 
@@ -43,7 +43,7 @@ pub async fn open_log(ports: &Ports, actor: &Actor, id: ExecutionId) -> Result<L
 }
 
 impl LogReader {
-    /// How much was written before what comes next.
+    /// Offset of the next piece.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset

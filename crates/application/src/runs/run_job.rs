@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::{Error, Ports};
 
-/// What a run is told.
+/// Input of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunJob {
     /// Values of parameters; defaults are filled in.

@@ -7,12 +7,12 @@ use crate::{Error, Ports, notifications::notify_failure::notify_failure};
 /// The most runs that are taken in one step.
 const BATCH: u32 = 100;
 
-/// What a sweep found.
+/// Result of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweptRuns {
-    /// How many wait for another worker now.
+    /// Number of runs that returned to the queue.
     pub requeued: u32,
-    /// How many have failed.
+    /// Number of runs that failed.
     pub failed: usize,
 }
 

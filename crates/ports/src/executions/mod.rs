@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 
 use crate::PortError;
 
-/// Which executions are wanted.
+/// Filter of a list of executions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecutionFilter {
     /// Only those of this job.
@@ -41,7 +41,7 @@ pub struct OverdueExecution {
     pub started_by: UserId,
 }
 
-/// Where executions are kept.
+/// Repository of executions.
 #[async_trait]
 pub trait ExecutionRepository: Send + Sync {
     /// Stores a new execution of an existing job of the organization, started by that user.

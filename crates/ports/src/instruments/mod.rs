@@ -9,7 +9,7 @@ use labdata_domain::{
 
 use crate::PortError;
 
-/// Where instruments are kept.
+/// Repository of instruments.
 #[async_trait]
 pub trait InstrumentRepository: Send + Sync {
     /// Stores a new instrument.

@@ -9,7 +9,7 @@ use labdata_domain::{
 
 use crate::PortError;
 
-/// Which jobs are wanted.
+/// Filter of a list of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFilter {
     /// Only the job of exactly this name.
@@ -18,7 +18,7 @@ pub struct JobFilter {
     pub include_archived: bool,
 }
 
-/// Where jobs are kept.
+/// Repository of jobs and the versions of their scripts.
 #[async_trait]
 pub trait JobRepository: Send + Sync {
     /// The organization's jobs that match, newest first.
@@ -53,10 +53,10 @@ pub trait JobRepository: Send + Sync {
         script: &ScriptVersion,
     ) -> Result<(), PortError>;
 
-    /// Stores a job anew that was read as `revision`, with the version of its script that came with
-    /// the change, all or nothing. Returns whether it did: not when the job has changed since. The
-    /// stored revision is one higher. A schedule whose trigger was armed at another time than before
-    /// MUST fire next at its first tick after that time, and any other one when it was to fire.
+    /// Stores a change of a job that was read as `revision`, with the new version of its script, all
+    /// or nothing. Returns false if the job has changed since. The stored revision is one higher. A
+    /// schedule whose trigger was armed again MUST fire next at its first tick after that time, and
+    /// any other one as before.
     ///
     /// # Errors
     /// [`PortError::NotFound`]; [`PortError::Conflict`] when another job bears the name.

@@ -11,7 +11,7 @@ use time::OffsetDateTime;
 
 use crate::PortError;
 
-/// Where API keys are kept.
+/// Repository of API keys.
 #[async_trait]
 pub trait ApiKeyRepository: Send + Sync {
     /// Stores a new key. Prefixes are unique on the platform.
@@ -20,7 +20,7 @@ pub trait ApiKeyRepository: Send + Sync {
     /// [`PortError::Conflict`] when the prefix is taken.
     async fn add(&self, key: &ApiKey) -> Result<(), PortError>;
 
-    /// The key with that prefix, of whatever organization: it is what tells the organization.
+    /// The key with that prefix in any organization: the organization follows from the key.
     /// Revoked and expired keys are returned as well.
     async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError>;
 

@@ -5,7 +5,7 @@ use labdata_domain::keys::tenancy::{Organization, User};
 
 use crate::PortError;
 
-/// Where organizations and users are kept.
+/// Repository of organizations and users.
 #[async_trait]
 pub trait TenancyRepository: Send + Sync {
     /// The organization of that name, created with its core tables when missing: `candidate` is
@@ -22,7 +22,7 @@ pub trait TenancyRepository: Send + Sync {
     /// Every organization of the platform, the oldest first. For operators: no API key sees it.
     async fn organizations(&self) -> Result<Vec<Organization>, PortError>;
 
-    /// Whether any organization exists: tells a very first start.
+    /// Returns true if no organization exists, as on the first start.
     async fn is_empty(&self) -> Result<bool, PortError>;
 
     /// A secret of this platform for that purpose, made of `candidate` on first use and the same

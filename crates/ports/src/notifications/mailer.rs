@@ -6,7 +6,7 @@ use uuid::Uuid;
 /// An e-mail to one person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Email {
-    /// Its identity: an e-mail that is sent again has the same one, so that whoever receives it
+    /// Its identity: an e-mail that is sent again has the same one, so that the recipient
     /// can tell.
     pub id: Uuid,
     /// The address.
@@ -17,16 +17,16 @@ pub struct Email {
     pub text: String,
     /// The HTML part.
     pub html: String,
-    /// Where the recipient can turn such e-mails off with one POST and no key.
+    /// URL where the recipient can turn such e-mails off with one POST and no key.
     pub unsubscribe_url: String,
 }
 
-/// What the mail server did with an e-mail.
+/// Response of the mail server to an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MailOutcome {
     /// It took it.
     Sent,
-    /// It did not, or nobody knows; a later try may succeed. The text is for operators.
+    /// It did not, or the outcome is unknown; a retry may succeed. The text is for operators.
     Transient(String),
     /// It refused it for good. The text is for operators.
     Permanent(String),
@@ -36,7 +36,7 @@ pub enum MailOutcome {
 #[async_trait]
 pub trait Mailer: Send + Sync {
     /// Sends one e-mail. It MUST end within [`SEND_WITHIN`], and MUST NOT let any text of the
-    /// e-mail become a header of its own.
+    /// e-mail become a separate header.
     async fn send(&self, email: &Email) -> MailOutcome;
 }
 

@@ -14,13 +14,13 @@ use time::{Duration, OffsetDateTime};
 
 use crate::{PortError, executions::OverdueExecution};
 
-/// A worker's hold on a run. Each claim of a run has a number of its own, so that whatever an
-/// earlier holder still does about the run is told from what the present one does.
+/// A worker's claim to a run. Each claim of the same run has another number, so that calls of an
+/// earlier holder can be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RunClaim {
-    /// Whose run it is.
+    /// The organization.
     pub organization: OrganizationId,
-    /// Which.
+    /// The run's execution.
     pub execution: ExecutionId,
     /// The number of the claim, from 1.
     pub attempt: u32,
@@ -40,7 +40,7 @@ pub struct ClaimedRun {
 /// Runs whose workers gave no sign of life.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExpiredRuns {
-    /// How many wait for another worker now.
+    /// Number of runs that returned to the queue.
     pub requeued: u32,
     /// Those that had lost a worker before, and have failed.
     pub failed: Vec<OverdueExecution>,
@@ -57,7 +57,7 @@ pub enum CancelExecutionError {
     Port(#[from] PortError),
 }
 
-/// What somebody may wait for.
+/// Signals that a subscriber may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunNews {
     /// A run waits for a worker.
@@ -71,14 +71,14 @@ pub enum RunNews {
 pub trait Wakeups: Send {
     /// Waits for news that came since the last call, or since the subscription began. News may be
     /// announced that are none, and several may come as one; after the store was out of reach they
-    /// may be lost, so whoever waits also looks by itself every now and then.
+    /// may be lost, so subscribers also poll.
     async fn next(&mut self);
 }
 
 /// Runs that wait, and who holds those that run.
 ///
-/// A run is held under a *lease*, which its worker renews. Whatever a holder does about its run
-/// MUST be refused once the run was taken from it: it ended, was cancelled or released, or the
+/// A run is held under a *lease*, which its worker renews. Calls of a holder MUST
+/// be refused once it has lost the run: it ended, was cancelled or released, or the
 /// lease ended and [`RunQueue::expire`] came by.
 ///
 /// Whenever an execution stops running, its API keys MUST be revoked in the same step. If it ended,
@@ -96,12 +96,12 @@ pub trait RunQueue: Send + Sync {
     ) -> Result<Execution, PortError>;
 
     /// Takes up to `limit` waiting runs of all organizations: they are running from now on, with
-    /// that timeout, and held until the lease ends. Of racing calls, from whatever server, one
+    /// that timeout, and held until the lease ends. Of racing calls, from all servers, one
     /// MUST get each run.
     ///
     /// Organizations take turns: the run is next whose organization has the fewest running, and of
-    /// those the oldest. However much an organization has queued, it does not keep the others
-    /// waiting longer than it takes for a place to become free.
+    /// those the oldest. A long queue of one organization does not delay another by more
+    /// than the time until a worker becomes free.
     async fn claim(
         &self,
         now: OffsetDateTime,
@@ -126,8 +126,8 @@ pub trait RunQueue: Send + Sync {
         now: OffsetDateTime,
     ) -> Result<Option<Execution>, PortError>;
 
-    /// Puts the run back into the queue, where another worker begins it anew; tells whether it
-    /// still was the holder's. That counts as no loss of a worker.
+    /// Returns the run to the queue, where another worker starts it again; returns whether the claim
+    /// still held it. It does not count as the loss of a worker.
     async fn release(&self, claim: RunClaim, now: OffsetDateTime) -> Result<bool, PortError>;
 
     /// Takes runs from holders whose lease has ended, up to `limit` of them: back into the queue,
@@ -135,7 +135,7 @@ pub trait RunQueue: Send + Sync {
     /// call from several servers at once.
     async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredRuns, PortError>;
 
-    /// Cancels an execution of whatever origin, by
+    /// Cancels an execution of any origin, by
     /// [`labdata_domain::executions::Execution::cancel`]. Of a racing end and a cancel exactly one
     /// MUST win.
     ///
@@ -148,6 +148,6 @@ pub trait RunQueue: Send + Sync {
         now: OffsetDateTime,
     ) -> Result<Execution, CancelExecutionError>;
 
-    /// Subscribes to news of runs, from whatever server they come.
+    /// Subscribes to signals of runs, from all servers.
     fn subscribe(&self, news: RunNews) -> Box<dyn Wakeups>;
 }

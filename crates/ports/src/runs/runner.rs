@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use labdata_domain::ids::{ExecutionId, OrganizationId};
 
-/// Which run: an attempt at an execution. Another attempt is another run.
+/// Id of a run: one attempt at an execution. Another attempt is another run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId {
     /// The execution.
@@ -24,20 +24,20 @@ impl fmt::Display for RunId {
     }
 }
 
-/// How much a run may use. A backend that cannot hold a limit says so in its documentation.
+/// Limits of a run. A backend that cannot hold a limit says so in its documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunLimits {
-    /// How long the installation of dependencies may take.
+    /// Time limit of the installation of dependencies.
     pub preparation: Duration,
-    /// How long the script may take, once its dependencies are there.
+    /// Time limit of the script, once its dependencies are installed.
     pub wall_clock: Duration,
-    /// How much processor time each of its processes may use.
+    /// Processor time of each process.
     pub cpu_time: Duration,
-    /// How much memory each of its processes, and all of them together, may use, in bytes.
+    /// Memory of each process, and of all together, in bytes.
     pub memory: u64,
-    /// How large a file may become that it writes, in bytes.
+    /// Largest size of a file that it writes, in bytes.
     pub file_size: u64,
-    /// How many processes and threads it may have at a time.
+    /// Number of processes and threads at a time.
     pub processes: u32,
 }
 
@@ -56,20 +56,20 @@ impl Default for RunLimits {
     }
 }
 
-/// What is to be run.
+/// A run to submit.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RunSpec {
-    /// Whose run it is. Nothing that one organization's runs leave behind (caches of dependencies)
-    /// is seen by those of another.
+    /// The organization. Runs of one organization MUST NOT see what runs of another leave behind,
+    /// such as caches of dependencies.
     pub organization: OrganizationId,
-    /// Which run it is.
+    /// Id of the run.
     pub run: RunId,
     /// The script: Python, its dependencies declared inline (PEP 723).
     pub script: String,
     /// Names and values. The script's environment is these, and constants of the backend's
     /// (`PATH`, `HOME` and `TMPDIR`, which are its scratch directory, and the like).
     pub environment: Vec<(String, String)>,
-    /// How much it may use.
+    /// Its limits.
     pub limits: RunLimits,
 }
 
@@ -87,7 +87,7 @@ impl fmt::Debug for RunSpec {
     }
 }
 
-/// How the script's process ended.
+/// End of the script's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunExit {
     /// With that exit code.
@@ -119,8 +119,8 @@ pub enum EndReason {
 pub struct RunEnd {
     /// Why.
     pub reason: EndReason,
-    /// How the script's process ended, or that of its preparation; none where there was none, or
-    /// nobody knows.
+    /// End of the script's process, or of its preparation; `None` if there was none or it is
+    /// unknown.
     pub exit: Option<RunExit>,
     /// The last lines that it wrote to standard error (to any stream, where the backend mixes
     /// them), at most [`ERROR_TAIL`] bytes; for a failed preparation, what failed.
@@ -138,7 +138,7 @@ impl RunEnd {
         }
     }
 
-    /// Whether the script did what it should: it ended by itself, with exit code 0.
+    /// Returns true if the script ended by itself with exit code 0.
     #[must_use]
     pub fn succeeded(&self) -> bool {
         self.reason == EndReason::Exited && self.exit == Some(RunExit::Code(0))
@@ -148,28 +148,28 @@ impl RunEnd {
 /// The most bytes of [`RunEnd::error_tail`].
 pub const ERROR_TAIL: usize = 4096;
 
-/// Where a run stands.
+/// Status of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunStatus {
     /// It waits for its place, or its dependencies are being installed.
     Preparing,
     /// The script runs.
     Running,
-    /// Nothing of it runs any more.
+    /// All its processes have ended.
     Ended(RunEnd),
 }
 
-/// What can be seen of a run at a time.
+/// Observable state of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunView {
-    /// Where it stands.
+    /// Its status.
     pub status: RunStatus,
-    /// How many bytes it has written, as far as the backend knows; the log's end.
+    /// Number of bytes written, as far as the backend knows: the log's end.
     pub logged: u64,
 }
 
 impl RunView {
-    /// What is seen of a run that the backend does not know.
+    /// The view of a run that the backend does not know.
     #[must_use]
     pub const fn lost() -> Self {
         Self {
@@ -178,7 +178,7 @@ impl RunView {
         }
     }
 
-    /// How it ended, once it has.
+    /// Its end, once it has ended.
     #[must_use]
     pub const fn end(&self) -> Option<&RunEnd> {
         match &self.status {
@@ -191,8 +191,8 @@ impl RunView {
 /// A piece of a run's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogPiece {
-    /// Where the piece begins. Behind the offset that was asked for, when a backend that keeps a
-    /// bounded log has dropped what was there.
+    /// Offset of the piece in the log. Greater than the requested one if a backend with a bounded
+    /// log has dropped the bytes in between.
     pub offset: u64,
     /// The bytes; none at the log's end. Standard output and standard error are mixed.
     pub bytes: Bytes,
@@ -229,7 +229,7 @@ pub trait JobRunner: Send + Sync {
     /// See [`RunnerError`]. The run then never begins, unless it is submitted again.
     async fn submit(&self, spec: &RunSpec) -> Result<(), RunnerError>;
 
-    /// What is to be seen of a run now. A run that the backend does not know is
+    /// Returns the current view of a run. A run that the backend does not know is
     /// [`RunView::lost`].
     ///
     /// # Errors
@@ -269,7 +269,7 @@ pub trait JobRunner: Send + Sync {
     async fn reap(&self, run: RunId) -> Result<(), RunnerError>;
 }
 
-/// How long a script may go on after it was asked to end.
+/// Time between TERM and KILL.
 pub const GRACE: Duration = Duration::from_secs(5);
 
 /// After this time at the latest [`JobRunner::wait`] returns.
