@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use labdata_ports::Clock;
 use time::{Duration, OffsetDateTime, macros::datetime};
 
-/// What the clocks show unless told otherwise.
+/// Default time of the clocks.
 const START: OffsetDateTime = datetime!(2026-01-01 00:00:00 UTC);
 
 /// A clock that stands still until it is moved.

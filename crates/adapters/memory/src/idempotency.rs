@@ -24,7 +24,7 @@ pub(crate) struct Answered {
     at: OffsetDateTime,
 }
 
-/// What was answered, locked while the request runs.
+/// The stored response, locked while the request runs.
 pub(crate) type Slot = Arc<Mutex<Option<Answered>>>;
 
 /// Idempotency keys in memory. What an effect did before it failed is not undone: the fakes of

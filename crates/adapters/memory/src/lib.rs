@@ -1,7 +1,7 @@
 //! In-memory fakes of the ports, for tests, examples and embedding.
 //!
 //! One [`Memory`] is shared by all fakes, as one database is by the repositories of a real adapter:
-//! an execution that one of them closed is closed for the others too.
+//! an execution that one of them closed is closed for every other too.
 //!
 //! **Invariants.** Every fake passes the suites of `labdata-port-contracts`. State is plain
 //! vectors and maps behind one lock that is never held across an `await`, so each method is

@@ -1,4 +1,4 @@
-//! What all fakes share.
+//! The state that all fakes share.
 
 use std::{
     collections::BTreeMap,
@@ -66,9 +66,9 @@ pub(crate) struct State {
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,
     pub(crate) notifications: Vec<notifications::rows::NotificationRow>,
     pub(crate) events: Vec<Event>,
-    /// Who waits for events.
+    /// Subscribers to signals of events.
     pub(crate) event_subscribers: Vec<mpsc::UnboundedSender<()>>,
-    /// How many events there ever were.
+    /// Number of events recorded so far.
     pub(crate) events_so_far: u128,
     /// Answers by API key, operation and idempotency key.
     pub(crate) answers: BTreeMap<(ApiKeyId, String, String), idempotency::Slot>,

@@ -56,7 +56,7 @@ pub enum ExecutionState {
     },
 }
 
-/// Where an execution's script runs.
+/// Place where an execution's script runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Outside the platform: opened by `POST /job-executions` and closed by the script.
@@ -97,7 +97,7 @@ pub struct Execution {
     pub job_id: JobId,
     /// The job's name.
     pub job_name: String,
-    /// Where the script runs.
+    /// Place where the script runs.
     pub origin: Origin,
     /// Its state.
     pub state: ExecutionState,
@@ -369,13 +369,13 @@ impl ExecutionState {
         }
     }
 
-    /// Whether it has ended. An end is final.
+    /// Returns true if it has ended. An end is final.
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.completed_at().is_some()
     }
 
-    /// Whether writes and uploads are accepted.
+    /// Returns true if writes and uploads are accepted.
     #[must_use]
     pub fn is_open(&self, now: OffsetDateTime) -> bool {
         matches!(self, Self::Running { deadline } if deadline.is_none_or(|deadline| now < deadline))

@@ -2,7 +2,7 @@
 
 use time::{Duration, OffsetDateTime};
 
-/// How many times an e-mail is tried before it is given up.
+/// Number of attempts after which an e-mail is given up.
 pub const MAX_EMAIL_TRIES: u32 = 8;
 
 /// Age at which an e-mail that was never sent is given up. Without it, the first mail server of a

@@ -14,14 +14,14 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Whether the claim with that number holds the run. A hold past its end counts until the
+    /// Returns true if the claim with that number holds the run. A hold past its end counts until the
     /// sweeper takes the run away.
     #[must_use]
     pub const fn is_held_by(&self, attempt: u32) -> bool {
         self.attempt == attempt
     }
 
-    /// Whether the worker failed to renew it in time.
+    /// Returns true if the worker failed to renew it in time.
     #[must_use]
     pub fn has_expired(&self, now: OffsetDateTime) -> bool {
         self.expires_at <= now

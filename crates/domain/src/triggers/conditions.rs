@@ -26,7 +26,7 @@ pub enum Conditions {
     Schedule(Box<Schedule>),
 }
 
-/// Which files; what is left out does not matter.
+/// Conditions on a file. A condition that is `None` always holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileConditions {
     pattern: Option<NamePattern>,
@@ -36,19 +36,19 @@ pub struct FileConditions {
     max_size_kb: Option<u64>,
 }
 
-/// What conditions look at in a file.
+/// Facts about a file that conditions compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFacts {
     /// Its path.
     pub path: FilePath,
-    /// Where it came from.
+    /// Source of the file.
     pub source: SourceType,
     /// Its size in KiB, rounded up.
     pub size_kilobytes: u64,
 }
 
 impl FileConditions {
-    /// Whether the file is one of them.
+    /// Returns true if the file meets the conditions.
     #[must_use]
     pub fn matches(&self, file: &FileFacts) -> bool {
         self.pattern
@@ -68,7 +68,7 @@ impl FileConditions {
     }
 }
 
-/// How an execution may have ended.
+/// Final status of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndStatus {
     /// It did what it should.
@@ -93,17 +93,17 @@ impl EndStatus {
     }
 }
 
-/// Which executions, and how they must have ended.
+/// Conditions on an execution that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobConditions {
     /// Executions of this job.
     pub source: JobId,
-    /// That ended so.
+    /// Accepted final statuses.
     pub statuses: Vec<EndStatus>,
 }
 
 impl JobConditions {
-    /// Whether an execution that ended with that status is one of them.
+    /// Returns true if that final status is accepted.
     #[must_use]
     pub fn matches(&self, status: &str) -> bool {
         self.statuses.iter().any(|wanted| wanted.as_str() == status)

@@ -20,7 +20,7 @@ impl NamePattern {
         fits.then_some(Self(pattern))
     }
 
-    /// Whether the pattern fits the whole path, or the part after any `/` or `\` in it. Takes
+    /// Returns true if the pattern fits the whole path, or the part after any `/` or `\` in it. Takes
     /// steps in the order of the pattern's length times the path's.
     #[must_use]
     pub fn matches(&self, path: &FilePath) -> bool {
@@ -137,7 +137,7 @@ mod tests {
         );
     }
 
-    /// What a pattern means, said as plainly as possible.
+    /// A plain reference implementation of the matching.
     fn fits(pattern: &[char], text: &[char]) -> bool {
         match (pattern.split_first(), text.split_first()) {
             (None, None) => true,

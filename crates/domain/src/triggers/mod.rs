@@ -93,14 +93,14 @@ impl Trigger {
         }
     }
 
-    /// Whether it waits for executions of that job. The end of an execution is recorded in the
+    /// Returns true if it waits for executions of that job. The end of an execution is recorded in the
     /// outbox exactly if a trigger of the organization does.
     #[must_use]
     pub fn awaits_end_of(&self, job: JobId) -> bool {
         self.source_job() == Some(job)
     }
 
-    /// Whether it is a trigger that has to be armed: other than the job's trigger before, if it had
+    /// Returns true if it has to be armed: it differs from the job's trigger before, if there was
     /// one. The first tick of a schedule that is not armed again stays as it is.
     #[must_use]
     pub fn is_armed_again(&self, before: Option<&Self>) -> bool {
@@ -151,7 +151,7 @@ pub enum InvalidTrigger {
 }
 
 impl TriggerChange {
-    /// Whether it changes nothing.
+    /// Returns true if it changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -79,7 +79,7 @@ impl Schedule {
     }
 }
 
-/// Whether a field is a list with nothing between two commas, or before or after one.
+/// Returns true if a field is a list with an empty item.
 fn has_empty_item(field: &str) -> bool {
     field.split(',').any(str::is_empty)
 }

@@ -52,14 +52,13 @@ impl State {
         Ok(candidate.clone())
     }
 
-    /// Notes when the job's trigger ticks next, where it was armed anew.
-    fn set_tick(&mut self, job: &Job, standing: Option<&Trigger>) {
-        let armed = |trigger: Option<&Trigger>| trigger.map(|trigger| trigger.armed_at);
-        if armed(job.trigger.as_ref()) == armed(standing) {
+    /// Stores the next tick of the job's trigger if it is armed again.
+    fn set_tick(&mut self, job: &Job, before: Option<&Trigger>) {
+        let trigger = job.trigger.as_ref();
+        if trigger.is_some_and(|trigger| !trigger.is_armed_again(before)) {
             return;
         }
-        let tick = job.trigger.as_ref();
-        match tick.and_then(|trigger| trigger.next_after(trigger.armed_at)) {
+        match trigger.and_then(|trigger| trigger.next_after(trigger.armed_at)) {
             Some(tick) => self.ticks.insert(job.id, tick),
             None => self.ticks.remove(&job.id),
         };

@@ -30,11 +30,11 @@ impl InMemoryRunLogStore {
     }
 }
 
-/// What a run wrote, as far as it is kept.
+/// The kept part of a run's log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     length: u64,
-    /// Where each chunk starts, and what it holds.
+    /// Offset and bytes of each chunk.
     chunks: Vec<(u64, Bytes)>,
 }
 

@@ -101,7 +101,7 @@ impl State {
         self.signal(RunNews::Ended);
     }
 
-    /// Stores the end of an execution: its state, its event, and nobody holds it any longer.
+    /// Stores the end of an execution: its state, lease, keys and event.
     pub(crate) fn store_end(
         &mut self,
         organization: OrganizationId,

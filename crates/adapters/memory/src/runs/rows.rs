@@ -40,7 +40,7 @@ impl RunRow {
         self.lease.is_some()
     }
 
-    /// Whether the lease has expired.
+    /// Returns true if its lease has expired.
     pub(crate) fn is_lost(&self, now: OffsetDateTime) -> bool {
         self.lease.is_some_and(|lease| lease.has_expired(now))
     }

@@ -19,7 +19,7 @@ use labdata_ports::runs::runner::{
 ///
 /// It understands one statement a line: `import …`, `print("…")`, `print("…", flush=True)`,
 /// `print("…", file=sys.stderr)`, `print(os.environ["…"])`, `sys.exit(…)`, and `time.sleep(…)`,
-/// which goes on until somebody ends the run ([`InMemoryJobRunner::finish`] among others), or has
+/// which runs until it is ended ([`InMemoryJobRunner::finish`] and others), or has
 /// timed out already if its seconds are more than the run's limit. A script with dependencies never
 /// gets them. Anything else is a syntax error: exit code 1. Clones are the same runner.
 #[derive(Clone, Debug, Default)]
@@ -208,7 +208,7 @@ fn play(spec: &RunSpec) -> Run {
     Run { status, log }
 }
 
-/// How the script ends; `None` when it goes on.
+/// The end of the script; `None` if it keeps running.
 fn play_lines(
     spec: &RunSpec,
     log: &mut Vec<u8>,
