@@ -25,9 +25,10 @@ use time::OffsetDateTime;
 
 use crate::{
     data::tables::Tables,
-    idempotency, notifications,
+    idempotency,
+    notifications::rows::NotificationRow,
     operations::TaskSchedule,
-    runs::{self, logs},
+    runs::{logs::Log, rows::RunRow, subscribers::Subscriber},
 };
 
 /// A store in memory. Clones are the same store.
@@ -58,13 +59,13 @@ pub(crate) struct State {
     pub(crate) ticks: BTreeMap<JobId, OffsetDateTime>,
     pub(crate) executions: Vec<Owned<Execution>>,
     pub(crate) started_by: BTreeMap<ExecutionId, UserId>,
-    pub(crate) runs: BTreeMap<ExecutionId, runs::rows::RunRow>,
-    pub(crate) logs: BTreeMap<ExecutionId, logs::Log>,
-    pub(crate) subscribers: Vec<runs::subscribers::Subscriber>,
+    pub(crate) runs: BTreeMap<ExecutionId, RunRow>,
+    pub(crate) logs: BTreeMap<ExecutionId, Log>,
+    pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
     pub(crate) files: Vec<Owned<File>>,
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,
-    pub(crate) notifications: Vec<notifications::rows::NotificationRow>,
+    pub(crate) notifications: Vec<NotificationRow>,
     pub(crate) events: Vec<Event>,
     /// Subscribers to signals of events.
     pub(crate) event_subscribers: Vec<mpsc::UnboundedSender<()>>,
