@@ -19,7 +19,7 @@ use super::ApiError;
 /// Bodies of this many bytes, or more, are refused (specification, "Limits": 4.5 MB).
 pub const BODY_LIMIT: usize = 4_718_592;
 
-/// How long the next piece of a body may take.
+/// Time limit for the next chunk of a body.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The most bytes of a refused body that are read and thrown away, and for how long, so that the
@@ -34,7 +34,7 @@ pub trait Body: Sized + 'static {
     /// The body as it was received, before it is read.
     type Received: 'static;
 
-    /// Whether the body is JSON: the operation then answers 413 and 415 too.
+    /// True for a JSON body: the operation then also answers 413 and 415.
     const IS_JSON: bool;
 
     /// Receives the bytes. Content-Type first, then size.

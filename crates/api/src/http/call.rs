@@ -26,9 +26,9 @@ use crate::app::App;
 /// (403), the body's Content-Type (415), its size (413); then path, query string and body are read,
 /// and all their problems make one 422.
 pub struct Call<S, B = NoBody, Q = (), P = ()> {
-    /// What the server is made of.
+    /// The server's parts.
     pub app: Data<App>,
-    /// Who calls.
+    /// The caller.
     pub actor: Actor,
     /// The body.
     pub body: B,

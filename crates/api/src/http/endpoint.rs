@@ -29,13 +29,13 @@ pub struct Endpoint {
     /// The scope that the caller's key must have; `None` where no key is asked for.
     pub scope: Option<Scope>,
     pub(super) takes_json: bool,
-    /// Whether it heeds `Idempotency-Key`.
+    /// True if the endpoint honors `Idempotency-Key`.
     pub(super) is_idempotent: bool,
     pub(super) documentation: Option<Documentation>,
     attach: Box<dyn Fn(Route) -> Route>,
 }
 
-/// What the OpenAPI document says of an endpoint.
+/// Description of an endpoint in the OpenAPI document.
 pub(super) struct Documentation {
     pub(super) method: HttpMethod,
     pub(super) operation: Operation,

@@ -37,7 +37,7 @@ pub enum ApiError {
 /// An error that says what happened.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ErrorBody {
-    /// What happened, for people.
+    /// Explanation for people.
     pub detail: String,
 }
 
@@ -56,9 +56,9 @@ pub struct ShapeProblemView {
     #[serde(rename = "type")]
     #[schema(example = "missing")]
     kind: String,
-    /// Where: `body`, `query`, `path` or `header`, then field names and indices.
+    /// Location: `body`, `query`, `path` or `header`, then field names and indices.
     loc: Vec<LocationStepView>,
-    /// What is wrong, for people.
+    /// Explanation for people.
     #[schema(example = "Field required")]
     msg: String,
     /// The value that stands there (long ones are shortened).
@@ -113,9 +113,9 @@ pub struct InternalErrorBody {
 /// One thing that is wrong with a data write.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WriteDataProblem {
-    /// Where, such as `tables[1].rows[0].sample`; null for the whole request.
+    /// Location, such as `tables[1].rows[0].sample`; null for the whole request.
     pub path: Option<String>,
-    /// What.
+    /// Explanation of the problem.
     pub message: String,
 }
 

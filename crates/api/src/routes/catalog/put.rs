@@ -21,7 +21,7 @@ shape! {
     /// The definition of a table, without its name, which the path gives.
     #[derive(Debug)]
     pub struct DefineTableBody {
-        /// What it holds.
+        /// Description of the contents.
         description: Option<String> = optional(text(..)),
         /// `curated` for rows, `raw` for series of points.
         semantic_category: SemanticCategory =
@@ -43,7 +43,7 @@ shape! {
         /// Its type; of a reference, the type of the other table's primary key.
         data_type: DataType =
             required(choice_of(DataType::ALL, DataType::as_str).example("string")),
-        /// What it holds.
+        /// Description of the contents.
         description: Option<String> = optional(text(..)),
         /// True if it may be null.
         is_nullable: bool = or(true, boolean()),

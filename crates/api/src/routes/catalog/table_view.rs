@@ -11,7 +11,7 @@ pub struct TableView {
     id: Option<i64>,
     /// Its name, in the API and in SQL.
     name: String,
-    /// What it holds.
+    /// Description of the contents.
     description: Option<String>,
     /// `curated` (rows), `raw` (series of points) or `core` (rows, in every organization).
     semantic_category: &'static str,
@@ -42,17 +42,17 @@ pub struct ColumnView {
     name: String,
     /// Its name in SQL, where references end in `_id`.
     sql_column_name: String,
-    /// What it holds.
+    /// Description of the contents.
     description: Option<String>,
     /// `string`, `text`, `integer`, `float`, `boolean`, `datetime`, `date`, `uuid` or `json`.
     data_type: &'static str,
-    /// Whether it is the primary key.
+    /// True for the primary key.
     is_primary_key: bool,
-    /// Whether it points at a row of another table.
+    /// True for a reference to another table.
     is_foreign_key: bool,
-    /// Whether it may be null.
+    /// True if the column may be null.
     is_nullable: bool,
-    /// Whether no two rows may have the same value.
+    /// True if values must be unique.
     is_unique: bool,
     /// The value of a created row that gives none.
     default: Option<serde_json::Value>,

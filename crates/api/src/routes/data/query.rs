@@ -30,7 +30,7 @@ shape! {
     }
 }
 
-/// What the query found.
+/// Result of a query.
 #[derive(Debug, ToSchema)]
 pub struct QueryView {
     /// The names of the columns, in order.

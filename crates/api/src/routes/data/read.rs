@@ -31,7 +31,7 @@ shape! {
         mode: ReadMode = or("multiple", choice(ReadMode::ALL)),
         /// The most rows.
         limit: u32 = or(DEFAULT_LIMIT, unsigned(1..=MAX_LIMIT)),
-        /// Where the page starts: from the previous page's `Link` header.
+        /// Start of the page, from the previous page's `Link` header.
         cursor: Option<Position> = optional(cursor_of(Position::decode)),
     }
 }
@@ -40,7 +40,7 @@ shape! {
     /// The start of the next page, as its `Link` carries it; the same body is sent again.
     #[derive(Debug)]
     pub struct ReadRowsQuery {
-        /// Where the page starts; the body's `cursor` wins.
+        /// Start of the page; the body's `cursor` wins.
         cursor: Option<Position> = optional(cursor_of(Position::decode)),
     }
 }

@@ -50,7 +50,7 @@ pub struct SeriesView {
     /// The values of each column, as a write accepts them; the parent's own is left out.
     #[schema(value_type = Object)]
     pub columns: (),
-    /// How many points there are.
+    /// Number of points.
     pub points: usize,
 }
 
@@ -78,7 +78,7 @@ impl Serialize for Column<'_> {
     }
 }
 
-/// How many values a piece of JSON has at most.
+/// Maximum number of values per chunk of JSON.
 const PIECE: usize = 8192;
 
 /// The series as the text of a JSON object: a beginning, a piece per column and part of it, an end.

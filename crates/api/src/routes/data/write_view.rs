@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-/// What a data write did.
+/// Result of a data write.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DataWriteView {
     /// The execution that it is recorded under; null on a dry run.
@@ -20,7 +20,7 @@ pub struct DataWriteView {
     refs: BTreeMap<String, String>,
 }
 
-/// What one table write did.
+/// Result of one table write.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TableWriteView {
     /// The table.
@@ -42,7 +42,7 @@ pub struct TableWriteView {
     rows: Option<Vec<Box<RawValue>>>,
 }
 
-/// What one series did.
+/// Result of one series write.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SeriesWriteView {
     /// The raw table.
@@ -65,9 +65,9 @@ pub struct ProblemsView {
 /// One problem of a data write.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ProblemView {
-    /// Where, such as `tables[1].rows[0].sample`; null when it concerns the whole request.
+    /// Location, such as `tables[1].rows[0].sample`; null for the whole request.
     path: Option<String>,
-    /// What, and what to do about it.
+    /// Explanation, and what to do about it.
     message: String,
 }
 

@@ -1,7 +1,7 @@
-//! Results as they are sent: in pieces, each of which is written when the one before has gone.
+//! Results encoded in chunks, each after the previous one was sent.
 //!
-//! Whatever can be wrong with a result is known before its first piece, so that it is an answer with
-//! a status, and never a body that ends early.
+//! Every failure is known before the first chunk, so it is an answer with a status and never a body
+//! that ends early.
 
 use actix_web::{
     HttpRequest, HttpResponse, Responder,
@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::http::{ApiError, accept::ResultForm};
 
-/// How many results are read and written at once. Each takes memory and a processor; others wait.
+/// Number of results read and encoded concurrently. Each takes memory and a processor; further ones wait.
 static WRITERS: Semaphore = Semaphore::const_new(4);
 
 /// A turn to read a result and write it.

@@ -9,7 +9,7 @@ use super::{ExecutionPath, ExecutionView};
 use crate::http::{Answer, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
 
 shape! {
-    /// How the execution ended.
+    /// Final status.
     #[derive(Clone, Debug)]
     pub struct CloseExecutionBody {
         /// Either is final.

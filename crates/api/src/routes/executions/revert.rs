@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::ExecutionPath;
 use crate::http::{Answer, Call, NoBody, OrNotFound, Write};
 
-/// What a revert did.
+/// Result of a revert.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RevertView {
     /// Rows deleted that the execution had created.
@@ -18,7 +18,7 @@ pub struct RevertView {
     raws_deleted_count: u64,
     /// Created rows that no longer existed.
     skipped_count: u64,
-    /// What could not be undone.
+    /// Changes that could not be undone.
     warnings: Vec<String>,
 }
 

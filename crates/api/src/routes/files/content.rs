@@ -17,7 +17,7 @@ pub struct FileContentView {
     file_name: String,
     /// Kilobytes of 1,024 bytes, rounded up.
     size_kilobytes: Option<u64>,
-    /// Where all of it can be read for 15 minutes, without a key.
+    /// URL of the whole file, valid for 15 minutes without a key.
     download_url: String,
     /// The start of the file as text; null when skipped.
     text_preview: Option<String>,

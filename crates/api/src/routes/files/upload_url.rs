@@ -42,7 +42,7 @@ shape! {
     }
 }
 
-/// Where to send the bytes.
+/// Signed URL for the bytes.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct UploadUrlView {
     /// The record that awaits them.

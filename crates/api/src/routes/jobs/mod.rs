@@ -35,11 +35,11 @@ pub struct JobView {
     name: String,
     /// Archived jobs are hidden from the default list.
     archived: bool,
-    /// What it does.
+    /// Description of the job.
     description: Option<String>,
-    /// What starts it without anybody asking.
+    /// Automatic start condition.
     trigger: Option<TriggerView>,
-    /// What its runs are asked for.
+    /// Parameters of its runs.
     parameter_definitions: Vec<ParameterView>,
 }
 
@@ -65,7 +65,7 @@ pub struct VersionView {
     created_at: Timestamp,
     /// The id of the user who saved it.
     created_by: String,
-    /// Whether the next run uses it.
+    /// True for the version that the next run uses.
     is_current: bool,
 }
 

@@ -19,9 +19,9 @@ shape! {
         widget_type: Widget = required(choice(Widget::ALL)),
         /// Its name among the run's parameters; each name once.
         parameter_name: String = required(text(1..=MAX_PARAMETER_TEXT)),
-        /// What people see instead of the name.
+        /// Label shown instead of the name.
         label: Option<String> = optional(text(..=MAX_PARAMETER_TEXT)),
-        /// Where choices come from.
+        /// Source of the choices.
         model_source: Option<String> = optional(text(..=MAX_PARAMETER_TEXT)),
         /// The least number.
         min: Option<Number> = optional(number()),
@@ -71,9 +71,9 @@ pub struct ParameterView {
     widget_type: &'static str,
     /// Its name among the run's parameters.
     parameter_name: String,
-    /// What people see instead of the name.
+    /// Label shown instead of the name.
     label: Option<String>,
-    /// Where choices come from.
+    /// Source of the choices.
     model_source: Option<String>,
     /// The least number.
     #[schema(value_type = Option<f64>)]
@@ -81,14 +81,14 @@ pub struct ParameterView {
     /// The greatest number.
     #[schema(value_type = Option<f64>)]
     max: Option<Number>,
-    /// How far numbers are apart.
+    /// Step between numbers.
     #[schema(value_type = Option<f64>)]
     step: Option<Number>,
     /// The file that is shown.
     file_id: Option<String>,
     /// The name of the parameter that holds the id of the file that is shown.
     file_id_parameter: Option<String>,
-    /// Whether a run needs a value.
+    /// True if a run needs a value.
     required: bool,
     /// The value of runs that are given none.
     default: Option<Value>,

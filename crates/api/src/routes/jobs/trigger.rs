@@ -25,7 +25,7 @@ shape! {
         /// True sets the trigger as this body says, and nothing of an earlier one stays; false
         /// removes it. Without it, the other `trigger_` fields change the trigger that there is.
         trigger_enabled: Option<bool> = optional(boolean()),
-        /// What the trigger waits for. Needed where `trigger_enabled` is true.
+        /// Kind of event. Required where `trigger_enabled` is true.
         trigger_category: Option<Category> = optional(choice(Category::ALL)),
         /// Only files of this instrument; of `file_uploaded` only.
         trigger_instrument_id: Option<MaybeId<InstrumentId>> = optional(id()),
@@ -42,7 +42,7 @@ shape! {
 }
 
 impl TriggerFields {
-    /// What they ask for.
+    /// The requested conditions.
     pub(super) fn change(self) -> Result<TriggerChange, Error> {
         let instrument = self.trigger_instrument_id;
         let instrument = instrument.map(|id| id.or_not_found("instrument"));
@@ -55,7 +55,7 @@ impl TriggerFields {
     }
 }
 
-/// What starts a job without anybody asking.
+/// Automatic start condition of a job.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TriggerView {
     id: String,

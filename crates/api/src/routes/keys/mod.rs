@@ -18,7 +18,7 @@ pub struct ApiKeyView {
     /// The public part of the key.
     #[schema(example = "k3v9q2mx")]
     prefix: String,
-    /// What it may do: `read`, `write`, `admin`.
+    /// Scopes: `read`, `write`, `admin`.
     #[schema(example = json!(["read", "write"]))]
     scopes: Vec<&'static str>,
     created_at: Timestamp,

@@ -22,7 +22,7 @@ pub mod send;
 pub mod unread_count;
 pub mod unsubscribe;
 
-/// Who sent a notification.
+/// Sender of a notification.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct SenderView {
     /// `api_key` or `platform`.

@@ -35,7 +35,7 @@ shape! {
     }
 }
 
-/// What became of a notification.
+/// Outcome of a send.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct NotificationResultView {
     /// `delivered`, `deduplicated` or `muted`.

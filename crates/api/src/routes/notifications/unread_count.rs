@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::http::{Answer, Call, Read};
 
-/// How many notifications are unread.
+/// Number of unread notifications.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct UnreadCountView {
     unread: u64,

@@ -20,10 +20,10 @@ use tokio::time::{Instant, sleep};
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 use crate::routes::executions::ExecutionPath;
 
-/// How often a log that is followed is looked at.
+/// Poll interval of a followed log.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// How often a follower of events hears something.
+/// Interval of keep-alive comments to followers of events.
 const PING_EVERY: Duration = Duration::from_secs(5);
 
 shape! {
@@ -183,7 +183,7 @@ impl Events {
     }
 }
 
-/// How many bytes at the end begin a character that is not complete.
+/// Counts the bytes at the end that begin an incomplete character.
 fn unfinished(bytes: &[u8]) -> usize {
     let last = bytes.len().saturating_sub(3);
     let tail = bytes.get(last..).unwrap_or_default();

@@ -91,7 +91,7 @@ fn header(request: &HttpRequest, name: HeaderName) -> Option<&str> {
     request.headers().get(name)?.to_str().ok()
 }
 
-/// Whether a list of entity tags holds this one.
+/// Returns true if a list of entity tags contains this one.
 fn matches(list: &str, etag: &str) -> bool {
     list.split(',')
         .map(str::trim)

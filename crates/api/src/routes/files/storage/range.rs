@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What of an object is wanted.
+/// Requested part of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// All of it.

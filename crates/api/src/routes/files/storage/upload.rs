@@ -17,16 +17,16 @@ use tokio::{sync::mpsc, time::timeout};
 use super::{headers, refusal::Refusal, signed};
 use crate::{app::App, http::body::drain};
 
-/// How long the next piece of a body may take.
+/// Time limit for the next chunk of a body.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many pieces wait for the storage; with what it gathers, all that is in memory of a body.
+/// Number of chunks that wait for the storage. With the batch being gathered, this is all of a body in memory.
 const WAITING: usize = 4;
 
 /// A refused body of at most this length is read to its end, so that the client comes to see the
 /// answer; who announces a longer one is answered at once.
 const WORTH_DRAINING: u64 = 32 << 20;
 
-/// A body as it comes in.
+/// An incoming body.
 pub struct Incoming(Payload);
 
 impl FromRequest for Incoming {
@@ -106,7 +106,7 @@ fn announced(request: &HttpRequest) -> Option<u64> {
         .ok()
 }
 
-/// Hands the pieces of the payload on, until it ends or nobody takes them any more.
+/// Forwards the payload's chunks until it ends or the receiver is gone.
 async fn forward(payload: &mut Payload, sender: mpsc::Sender<Result<Bytes, BodyBroken>>) {
     loop {
         let piece = match timeout(PATIENCE, payload.next()).await {
