@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         lookups: vec![vec![RowMatch::One(plate)]],
     };
 
-    // 4. The plan: typed columns, for whatever store carries them out.
+    // 4. The plan: typed columns, for any store.
     let mut next_id = || Uuid::from_u128(1);
     let plan = checked
         .plan(&answers, &mut next_id)

@@ -238,7 +238,7 @@ pub enum Values {
     Json(Vec<Option<Value>>),
 }
 
-/// Evaluates an expression with the vector of a [`Values`], whatever its type.
+/// Evaluates an expression with the vector of a [`Values`] of any type.
 #[macro_export]
 macro_rules! for_each_values {
     ($values:expr, $vector:ident => $body:expr) => {

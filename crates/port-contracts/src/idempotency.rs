@@ -7,7 +7,7 @@ use futures::{
     future::{LocalBoxFuture, join_all},
 };
 use labdata_domain::ids::{ApiKeyId, OrganizationId};
-use labdata_ports::idempotency::{Idempotency, IdempotentRequest, KeptAnswer, Once, OnceError};
+use labdata_ports::idempotency::{Idempotency, IdempotentRequest, Once, OnceError, StoredResponse};
 use time::Duration;
 
 use crate::{
@@ -44,10 +44,10 @@ fn request(organization: OrganizationId, key: &str) -> IdempotentRequest {
 }
 
 /// An effect that counts its runs, and answers with their number.
-fn counted(runs: &Cell<u8>) -> LocalBoxFuture<'_, Option<KeptAnswer>> {
+fn counted(runs: &Cell<u8>) -> LocalBoxFuture<'_, Option<StoredResponse>> {
     async {
         runs.set(runs.get() + 1);
-        Some(KeptAnswer {
+        Some(StoredResponse {
             status: 200,
             content_type: "application/json".to_owned(),
             body: vec![0, runs.get(), 255],

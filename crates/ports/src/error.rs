@@ -15,7 +15,7 @@ pub enum PortError {
     /// The service behind the port does not answer; nothing was changed.
     #[error("unavailable: {0}")]
     Unavailable(String),
-    /// What is stored cannot be what it should be; the text names table, column and id.
+    /// A stored value is invalid; the text names table, column and id.
     #[error("corrupt: {0}")]
     Corrupt(String),
     /// Anything else; for the log, never for the person who asked.

@@ -29,7 +29,7 @@ pub struct IdempotentRequest {
 
 /// An answer as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptAnswer {
+pub struct StoredResponse {
     /// The HTTP status.
     pub status: u16,
     /// The body's media type.
@@ -44,7 +44,7 @@ pub enum Once {
     /// Its effect ran now.
     Ran,
     /// It ran before; this was the answer.
-    Replayed(KeptAnswer),
+    Replayed(StoredResponse),
 }
 
 /// Why a request was neither run nor replayed. Nothing was changed.
@@ -74,7 +74,7 @@ pub trait Idempotency: Send + Sync {
     async fn once(
         &self,
         request: &IdempotentRequest,
-        effect: LocalBoxFuture<'_, Option<KeptAnswer>>,
+        effect: LocalBoxFuture<'_, Option<StoredResponse>>,
     ) -> Result<Once, OnceError>;
 
     /// Forgets answers that are no longer kept, at most `limit` of them; returns how many.

@@ -10,7 +10,7 @@ use futures::{
 };
 use labdata_ports::{
     PortError,
-    idempotency::{Idempotency, IdempotentRequest, KEPT_FOR, KeptAnswer, Once, OnceError},
+    idempotency::{Idempotency, IdempotentRequest, KEPT_FOR, Once, OnceError, StoredResponse},
 };
 use time::OffsetDateTime;
 
@@ -20,7 +20,7 @@ use crate::Memory;
 #[derive(Debug)]
 pub(crate) struct Answered {
     body_sha256: [u8; 32],
-    answer: KeptAnswer,
+    answer: StoredResponse,
     at: OffsetDateTime,
 }
 
@@ -49,7 +49,7 @@ impl Idempotency for InMemoryIdempotency {
     async fn once(
         &self,
         request: &IdempotentRequest,
-        effect: LocalBoxFuture<'_, Option<KeptAnswer>>,
+        effect: LocalBoxFuture<'_, Option<StoredResponse>>,
     ) -> Result<Once, OnceError> {
         let slot = {
             let mut state = self.memory.lock();

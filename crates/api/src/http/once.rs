@@ -12,7 +12,7 @@ use labdata_application::{
     Error,
     idempotency::answer_once::{RepeatableRequest, answer_once},
 };
-use labdata_ports::idempotency::{KeptAnswer, Once, OnceError};
+use labdata_ports::idempotency::{Once, OnceError, StoredResponse};
 use labdata_request_body::{ProblemKind, ShapeProblem};
 use serde_json::Value;
 
@@ -98,7 +98,7 @@ fn refusal(key: &str, message: &str) -> ApiError {
 }
 
 /// Buffers a successful response and returns it with a copy to store; returns others unchanged.
-async fn keep(response: HttpResponse) -> (HttpResponse, Option<KeptAnswer>) {
+async fn keep(response: HttpResponse) -> (HttpResponse, Option<StoredResponse>) {
     if !response.status().is_success() {
         return (response, None);
     }
@@ -114,7 +114,7 @@ async fn keep(response: HttpResponse) -> (HttpResponse, Option<KeptAnswer>) {
         let broken = Error::Internal("an answer could not be rendered".to_owned());
         return (ApiError::from(broken).error_response(), None);
     };
-    let kept = KeptAnswer {
+    let kept = StoredResponse {
         status,
         content_type,
         body: body.to_vec(),
@@ -122,7 +122,7 @@ async fn keep(response: HttpResponse) -> (HttpResponse, Option<KeptAnswer>) {
     (head.set_body(BoxBody::new(body)), Some(kept))
 }
 
-fn replayed(answer: KeptAnswer) -> HttpResponse {
+fn replayed(answer: StoredResponse) -> HttpResponse {
     let status = actix_web::http::StatusCode::from_u16(answer.status).unwrap_or_default();
     let mut response = HttpResponse::build(status);
     response.insert_header((IDEMPOTENT_REPLAYED, HeaderValue::from_static("true")));

@@ -28,7 +28,7 @@ pub struct BeginUpload {
     pub instrument: Option<InstrumentId>,
 }
 
-/// Where to send the bytes.
+/// URL and headers for the bytes.
 #[derive(Clone, Debug)]
 pub struct UploadBegun {
     /// The record that awaits them.

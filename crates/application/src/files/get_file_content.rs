@@ -19,7 +19,7 @@ use crate::{Error, Ports};
 pub struct FileContent {
     /// Its record.
     pub file: File,
-    /// Where all of it can be read for a while, without a key.
+    /// Signed URL of the whole file, valid without a key until it expires.
     pub download_url: String,
     /// Its start as text.
     pub preview: Preview,

@@ -25,9 +25,9 @@ pub enum SignedUrlError {
 #[derive(Clone, Debug)]
 pub struct Download {
     organization: OrganizationId,
-    /// What the URL permits.
+    /// Permission granted by the URL.
     pub grant: DownloadGrant,
-    /// How many bytes the object has.
+    /// Size of the object in bytes.
     pub size: u64,
 }
 

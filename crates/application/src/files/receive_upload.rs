@@ -12,7 +12,7 @@ use crate::{Ports, files::open_download::SignedUrlError};
 #[derive(Clone, Debug)]
 pub struct Upload {
     organization: OrganizationId,
-    /// What the URL permits.
+    /// Permission granted by the URL.
     pub grant: UploadGrant,
 }
 

@@ -11,17 +11,17 @@ use crate::{Error, Ports};
 /// next piece of a body.
 const DEAD_AFTER: Duration = Duration::hours(1);
 
-/// How long a record waits for its confirmation after its upload URL has expired.
+/// Time that a record waits for its confirmation after its upload URL has expired.
 const UNCONFIRMED_AFTER: Duration = Duration::hours(24);
 
-/// How old an object is at the least when nothing refers to it any more: older than any upload that
+/// Minimum age of an object without a record: older than any upload that
 /// is still under way, as its key is made before its upload begins.
 const UNREFERENCED_AFTER: Duration = Duration::hours(48);
 
-/// How many records or objects are looked at together.
+/// Number of records or objects per batch.
 const BATCH: u32 = 500;
 
-/// What a sweep removed.
+/// Counts of removed records and objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Parts of uploads that died with their process.

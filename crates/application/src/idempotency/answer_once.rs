@@ -2,7 +2,7 @@
 
 use futures::future::LocalBoxFuture;
 use labdata_domain::keys::actor::Actor;
-use labdata_ports::idempotency::{IdempotentRequest, KeptAnswer, Once, OnceError};
+use labdata_ports::idempotency::{IdempotentRequest, Once, OnceError, StoredResponse};
 
 use crate::Ports;
 
@@ -26,7 +26,7 @@ pub async fn answer_once(
     ports: &Ports,
     actor: &Actor,
     request: RepeatableRequest,
-    effect: LocalBoxFuture<'_, Option<KeptAnswer>>,
+    effect: LocalBoxFuture<'_, Option<StoredResponse>>,
 ) -> Result<Once, OnceError> {
     let request = IdempotentRequest {
         organization: actor.organization,

@@ -253,7 +253,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the clocks do, ticks come one after the other.
+        /// Ticks increase across every clock change.
         #[test]
         fn the_next_time_is_later(
             second in 0_i64..4_000_000_000,

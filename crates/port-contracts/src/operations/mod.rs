@@ -89,7 +89,7 @@ where
     }
 }
 
-/// A claim of one task leaves the others due.
+/// A claim of one task leaves other tasks due.
 pub async fn tasks_are_due_independently<H>(harness: &H)
 where
     H: Subject<dyn PeriodicTaskStore>,

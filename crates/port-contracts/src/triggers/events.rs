@@ -53,7 +53,7 @@ async fn take<H: Events>(harness: &H, limit: u32) -> Vec<Event> {
     recorded_events(harness, limit).await
 }
 
-/// What the waiting events tell; they are handled.
+/// Takes the waiting events.
 async fn told<H: Events>(harness: &H) -> Vec<(OrganizationId, EventKind, time::OffsetDateTime)> {
     let events = take(harness, 100).await;
     let told = events.into_iter();

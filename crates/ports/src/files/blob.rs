@@ -43,13 +43,13 @@ pub enum PutBlobError {
 
 /// An object that is being read.
 pub struct BlobBody {
-    /// How many bytes the whole object has.
+    /// Size of the whole object in bytes.
     pub size: u64,
     /// The bytes asked for. Breaks off with an error rather than ending early.
     pub bytes: ByteStream,
 }
 
-/// Where bytes are kept. An object belongs to one organization; the same key in another is
+/// Storage of bytes. An object belongs to one organization; the same key in another is
 /// another object.
 #[async_trait]
 pub trait BlobStore: Send + Sync {
@@ -57,7 +57,7 @@ pub trait BlobStore: Send + Sync {
     ///
     /// - MUST be durable before it returns: neither a kill nor a loss of power takes it back.
     /// - MUST NOT show anything of the object before it is whole: of racing calls for one key
-    ///   exactly one succeeds and the others find [`PutBlobError::Exists`]; a body that breaks off
+    ///   exactly one succeeds and the rest fail with [`PutBlobError::Exists`]; a body that breaks off
     ///   or runs over `limit` leaves no object, a future that is dropped none or a whole one.
     /// - MUST hold a bounded part of the body in memory, and stop reading behind the limit.
     ///
@@ -115,7 +115,7 @@ pub trait BlobStore: Send + Sync {
         Ok(0)
     }
 
-    /// Every object of every organization, in any order. One that is created or removed meanwhile
+    /// Lists every object of every organization, in any order. One created or removed during the listing
     /// may be among them. What was not made by this platform is left out.
     fn objects(&self) -> BoxStream<'_, Result<(OrganizationId, ObjectKey), PortError>>;
 
@@ -126,7 +126,7 @@ pub trait BlobStore: Send + Sync {
     async fn probe(&self) -> Result<(), PortError>;
 }
 
-/// What a signed upload URL permits: to create one object.
+/// Permission of a signed upload URL: to create one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UploadGrant {
     /// The object.
@@ -139,7 +139,7 @@ pub struct UploadGrant {
     pub expires_at: OffsetDateTime,
 }
 
-/// What a signed download URL permits: to read one object, as a file of that name and type.
+/// Permission of a signed download URL: to read one object, as a file of that name and type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DownloadGrant {
     /// The object.
@@ -168,13 +168,13 @@ pub struct SignedRequest<'a> {
     pub method: &'a str,
     /// The path, as it was sent.
     pub path: &'a str,
-    /// What follows the `?`, as it was sent.
+    /// Query string as sent, without the `?`.
     pub query: &'a str,
     /// The headers: names lower-case.
     pub headers: &'a [(String, String)],
 }
 
-/// What a request with a valid signature may do, and in which organization.
+/// Permission of a request with a valid signature, and its organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Granted {
     /// Create an object.
@@ -215,8 +215,8 @@ pub trait UrlSigner: Send + Sync {
         grant: &DownloadGrant,
     ) -> Result<String, PortError>;
 
-    /// What a request to a URL of the platform's own may do. MUST compare in constant time, and
-    /// MUST NOT tell of a URL that it never signed whether it would have expired.
+    /// Verifies a request to one of the platform's URLs. MUST compare in constant time, and
+    /// MUST NOT reveal whether a URL that it never signed would have expired.
     ///
     /// # Errors
     /// See [`SignatureError`].

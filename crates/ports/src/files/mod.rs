@@ -35,7 +35,7 @@ pub enum AddFileError {
 /// Why a file was not confirmed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfirmFileError {
-    /// The file awaits another object by now: a fresh upload URL was given out meanwhile.
+    /// The file awaits another object by now: a newer upload URL was issued.
     #[error("a fresh upload URL was given out meanwhile")]
     Superseded,
     /// The port failed.
@@ -53,7 +53,7 @@ pub struct Recorded {
     pub abandoned: Option<(ObjectKey, OffsetDateTime)>,
 }
 
-/// Where the records of files are kept.
+/// Repository of file records.
 ///
 /// Within one instrument a path (compared to the letter) has at most one record. A record that
 /// awaits its bytes gives way to the next one of that path: it keeps `id` and `created_at` and
@@ -61,8 +61,8 @@ pub struct Recorded {
 /// instrument may bear the same path.
 #[async_trait]
 pub trait FileRepository: Send + Sync {
-    /// Records a file, in whatever state it is given: confirmed (its bytes are stored already), or
-    /// awaiting them. One that is confirmed is told of in the same step
+    /// Adds a file in the given state: confirmed (its bytes are stored already), or
+    /// awaiting them. A confirmed file emits its event in the same step
     /// ([`crate::triggers::TriggerStore`]).
     ///
     /// In one step with reading what it depends on: an execution that is named MUST be the
@@ -80,7 +80,7 @@ pub trait FileRepository: Send + Sync {
         now: OffsetDateTime,
     ) -> Result<Recorded, AddFileError>;
 
-    /// One of the organization's files, in whatever state.
+    /// Finds one of the organization's files, in any state.
     ///
     /// # Errors
     /// [`PortError::NotFound`].
@@ -102,7 +102,7 @@ pub trait FileRepository: Send + Sync {
 
     /// Confirms a file whose bytes were stored as `object` and checked. One that is confirmed
     /// already is returned as it is; the second value tells whether this call confirmed it, which
-    /// of racing calls exactly one does; it tells of it in the same step
+    /// of racing calls exactly one does; it emits the event in the same step
     /// ([`crate::triggers::TriggerStore`]).
     ///
     /// # Errors
@@ -140,7 +140,7 @@ pub trait FileRepository: Send + Sync {
 
     /// Removes up to `limit` records, of all organizations, that await their bytes and whose URL
     /// stopped working before that time; returns the objects that they awaited. Of racing calls,
-    /// from whatever server, one gets each; a record that is being confirmed is passed over.
+    /// from any server, one gets each; a record that is being confirmed is skipped.
     async fn take_expired(
         &self,
         before: OffsetDateTime,

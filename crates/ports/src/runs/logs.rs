@@ -1,4 +1,4 @@
-//! What runs on the platform wrote.
+//! Logs of platform runs.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -12,9 +12,9 @@ pub const MAX_APPEND: usize = 64 << 10;
 /// A piece of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredLog {
-    /// How much was written before it. More than was asked for where something is left out.
+    /// Number of bytes written before it; more than requested where a part is missing.
     pub offset: u64,
-    /// What was written; empty at the log's end.
+    /// Written bytes; empty at the log's end.
     pub bytes: Bytes,
 }
 

@@ -12,9 +12,9 @@ use time::OffsetDateTime;
 
 use crate::Memory;
 
-/// What every URL starts with. No host of that name can exist.
+/// Prefix of every URL. No host of that name can exist.
 const BASE: &str = "http://memory.invalid";
-/// What every path starts with.
+/// Prefix of every path.
 const PATH: &str = "/signed/";
 
 /// Signed URLs in memory. They can be guessed, so this is for tests alone.

@@ -67,7 +67,7 @@ subjects! {
     StoreHealth => InMemoryStoreHealth,
 }
 
-/// A runner of its own: runs are not kept in the store.
+/// A separate runner: runs are not part of the store.
 struct Runs(InMemoryJobRunner);
 
 #[async_trait]

@@ -111,7 +111,7 @@ impl<'f> Insertion<'f> {
         }
     }
 
-    /// Binds its parameters, after the others.
+    /// Binds its parameters after the previous ones.
     pub(super) fn bind(self, statement: Statement<'f>) -> Statement<'f> {
         self.pieces
             .bind(statement)

@@ -23,7 +23,7 @@ use super::{execution::NewExecution, insert::Insertion};
 use crate::{
     catalog::lock_key,
     database::{
-        combine::{Combiner, Fate},
+        combine::{BatchOutcome, Combiner},
         errors::{is_refusal, port_error},
         pool::Database,
         sql::{CachedStatement, Schemas, statement},
@@ -103,7 +103,7 @@ fn size(values: &Values) -> Option<usize> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Written {
     Yes,
-    /// Nothing was written: the tables have changed since the requests were planned.
+    /// No row was written: the tables have changed since the requests were planned.
     CatalogChanged,
 }
 
@@ -137,7 +137,7 @@ impl SmallInserts {
         &self,
         organization: OrganizationId,
         insert: SmallInsert,
-    ) -> Fate<Written> {
+    ) -> BatchOutcome<Written> {
         let form = Form {
             organization,
             version: insert.version,
@@ -149,8 +149,8 @@ impl SmallInserts {
             .submit(form, insert, move |form, batch| {
                 let database = database.clone();
                 async move {
-                    let fate = write_batch(&database, &form, &batch).await;
-                    batch.iter().map(|_| fate.clone()).collect()
+                    let outcome = write_batch(&database, &form, &batch).await;
+                    batch.iter().map(|_| outcome.clone()).collect()
                 }
             })
             .await
@@ -158,23 +158,27 @@ impl SmallInserts {
 }
 
 /// Writes a batch; its requests share one outcome.
-async fn write_batch(database: &Database, form: &Form, batch: &[SmallInsert]) -> Fate<Written> {
+async fn write_batch(
+    database: &Database,
+    form: &Form,
+    batch: &[SmallInsert],
+) -> BatchOutcome<Written> {
     let Ok(mut connection) = database.connection().await else {
-        return Fate::Alone;
+        return BatchOutcome::RunSeparately;
     };
     let Some(gathered) = Batch::of(batch) else {
-        return Fate::Alone;
+        return BatchOutcome::RunSeparately;
     };
     match gathered.write(&mut connection, form).await {
-        Ok(_) => Fate::Done(Written::Yes),
+        Ok(_) => BatchOutcome::Done(Written::Yes),
         Err(DieselError::DatabaseError(_, told)) if told.message() == CATALOG_CHANGED => {
-            Fate::Done(Written::CatalogChanged)
+            BatchOutcome::Done(Written::CatalogChanged)
         }
         Err(error) if is_refusal(&error) => {
             tracing::debug!(%error, size = batch.len(), "small writes go on alone");
-            Fate::Alone
+            BatchOutcome::RunSeparately
         }
-        Err(error) => Fate::Unknown(port_error(error).to_string()),
+        Err(error) => BatchOutcome::Unknown(port_error(error).to_string()),
     }
 }
 

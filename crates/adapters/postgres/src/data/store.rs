@@ -32,7 +32,7 @@ use super::{
 use crate::{
     catalog::PgCatalogStore,
     database::{
-        combine::Fate,
+        combine::BatchOutcome,
         errors::{Attempts, port_error, retried},
         pool::Database,
         sql::Schemas,
@@ -215,10 +215,12 @@ impl DataStore for PgDataStore {
             && self.jobs.contain(organization, small.job_name())
         {
             match self.small_inserts.write(organization, small).await {
-                Fate::Done(Written::Yes) => return Ok(apply::inserted(plan, attribution)),
-                Fate::Done(Written::CatalogChanged) => return Err(WriteError::CatalogChanged),
-                Fate::Unknown(why) => return Err(PortError::Unavailable(why).into()),
-                Fate::Alone => {}
+                BatchOutcome::Done(Written::Yes) => return Ok(apply::inserted(plan, attribution)),
+                BatchOutcome::Done(Written::CatalogChanged) => {
+                    return Err(WriteError::CatalogChanged);
+                }
+                BatchOutcome::Unknown(why) => return Err(PortError::Unavailable(why).into()),
+                BatchOutcome::RunSeparately => {}
             }
         }
         let catalog = self.catalog(organization, plan).await?;

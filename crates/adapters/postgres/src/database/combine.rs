@@ -1,7 +1,8 @@
-//! Combines small works of one kind: those that arrive while others are under way are done
-//! together by whoever comes next, in one transaction. What a small work costs is mostly the
-//! transaction around it, its round trips and its flush of the log; a work that comes alone starts
-//! at once.
+//! Combines small requests of one kind into batches.
+//!
+//! Requests that arrive while batches are under way form the next batch, which is one transaction.
+//! A small request costs mostly its transaction: round trips and a flush of the log. A request that
+//! arrives alone starts at once.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -11,13 +12,13 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// The most works that are done together.
+/// Maximum number of requests per batch.
 const MAX_COMBINED: usize = 64;
 
-/// A work and who waits for its fate.
-type Waiting<W, T> = (W, oneshot::Sender<Fate<T>>);
+/// A request and the sender of its outcome.
+type Waiting<W, T> = (W, oneshot::Sender<BatchOutcome<T>>);
 
-/// The batches of a key that are under way, and the works that wait for one of them to end.
+/// Number of a key's batches under way, and the requests that wait for one of them to end.
 #[derive(Debug)]
 struct Queue<W, T> {
     under_way: usize,
@@ -26,19 +27,19 @@ struct Queue<W, T> {
 
 type Queues<K, W, T> = HashMap<K, Queue<W, T>>;
 
-/// How a batch went for one of its works.
+/// Outcome of a batch for one of its requests.
 #[derive(Clone, Debug)]
-pub(crate) enum Fate<T> {
-    /// It is done and committed.
+pub(crate) enum BatchOutcome<T> {
+    /// The request is committed.
     Done(T),
-    /// Nothing of the batch happened; the work is to be done alone, which tells what is wrong with
-    /// it, or succeeds because another one's fault is not its own.
-    Alone,
+    /// The batch was rolled back. The request is run separately, which reports its own error or
+    /// succeeds.
+    RunSeparately,
     /// The connection broke while the batch was committed.
     Unknown(String),
 }
 
-/// Works by what they have in common; for each such key few batches are under way.
+/// Requests by key, with a limited number of batches under way per key.
 #[derive(Debug)]
 pub(crate) struct Combiner<K, W, T> {
     queues: Mutex<Queues<K, W, T>>,
@@ -46,7 +47,7 @@ pub(crate) struct Combiner<K, W, T> {
 }
 
 impl<K, W, T> Combiner<K, W, T> {
-    /// With at most so many batches of a key under way.
+    /// Creates a combiner that runs at most `lanes` batches of a key concurrently.
     pub(crate) fn new(lanes: usize) -> Self {
         Self {
             queues: Mutex::default(),
@@ -65,16 +66,16 @@ where
     W: Send + 'static,
     T: Send + 'static,
 {
-    /// Does a work with others of its key. `batch` answers with a fate per work, in their order.
-    /// It goes on when the caller is dropped, as the other works are not the caller's.
+    /// Runs a request together with others of its key. `batch` returns one outcome per request, in
+    /// order. The batch continues if the caller is dropped, because it holds other callers' requests.
     pub(crate) async fn submit<F>(
         self: &Arc<Self>,
         key: K,
         work: W,
         batch: impl Fn(K, Vec<W>) -> F + Send + 'static,
-    ) -> Fate<T>
+    ) -> BatchOutcome<T>
     where
-        F: Future<Output = Vec<Fate<T>>> + Send + 'static,
+        F: Future<Output = Vec<BatchOutcome<T>>> + Send + 'static,
     {
         let (sender, receiver) = oneshot::channel();
         let first = match self.queues().entry(key.clone()) {
@@ -100,12 +101,12 @@ where
             let turn = Turn::new(Arc::clone(self), key);
             tokio::spawn(turn.run(first, batch));
         }
-        // No answer: the batch has panicked, and its transaction with it.
-        receiver.await.unwrap_or(Fate::Alone)
+        // A closed channel: the batch has panicked, and its transaction was rolled back.
+        receiver.await.unwrap_or(BatchOutcome::RunSeparately)
     }
 }
 
-/// The right to do works of a key, given back when nothing is left to do, or when a batch panics.
+/// Permit to run batches of a key; released when none is left, or when a batch panics.
 struct Turn<K: Eq + Hash, W, T> {
     combiner: Arc<Combiner<K, W, T>>,
     key: K,
@@ -136,21 +137,21 @@ where
 
     async fn run<F>(mut self, first: Waiting<W, T>, batch: impl Fn(K, Vec<W>) -> F)
     where
-        F: Future<Output = Vec<Fate<T>>>,
+        F: Future<Output = Vec<BatchOutcome<T>>>,
     {
         let mut next = vec![first];
         while !next.is_empty() {
             let (works, waiting): (Vec<_>, Vec<_>) = next.into_iter().unzip();
-            let fates = batch(self.key.clone(), works).await;
-            for (sender, fate) in waiting.into_iter().zip(fates) {
-                // Who has gone need not know.
-                let _ = sender.send(fate);
+            let outcomes = batch(self.key.clone(), works).await;
+            for (sender, outcome) in waiting.into_iter().zip(outcomes) {
+                // The caller may be gone.
+                let _ = sender.send(outcome);
             }
             next = self.next();
         }
     }
 
-    /// What has come meanwhile; where that is nothing, the next to come starts a turn of its own.
+    /// Takes the waiting requests. If there are none, the next request starts a new turn.
     fn next(&mut self) -> Vec<Waiting<W, T>> {
         let mut queues = self.combiner.queues();
         let waiting = queues.get_mut(&self.key).map(|queue| &mut queue.waiting);
@@ -164,8 +165,8 @@ where
     }
 }
 
-/// Counts one turn less. What waits is done by the others; with the last one it goes, and those who
-/// submitted it learn that.
+/// Releases a permit. Waiting requests are left to the remaining turns. With the last permit they are
+/// dropped, and their callers run them separately.
 fn give_back<K: Eq + Hash, W, T>(queues: &mut Queues<K, W, T>, key: &K) {
     let Some(queue) = queues.get_mut(key) else {
         return;
@@ -184,9 +185,9 @@ mod tests {
     use super::*;
 
     type Numbers = Combiner<&'static str, usize, (usize, usize)>;
-    type Sizes = BoxFuture<'static, Vec<Fate<(usize, usize)>>>;
+    type Sizes = BoxFuture<'static, Vec<BatchOutcome<(usize, usize)>>>;
 
-    /// Waits for leave to begin, then answers each number with the size of its batch.
+    /// Waits for a permit, then returns each number with the size of its batch.
     fn sizes(gate: &Arc<Semaphore>) -> impl Fn(&'static str, Vec<usize>) -> Sizes + Send + 'static {
         let gate = Arc::clone(gate);
         move |_, works| {
@@ -194,20 +195,22 @@ mod tests {
             Box::pin(async move {
                 gate.acquire().await.unwrap().forget();
                 let size = works.len();
-                let done = works.into_iter().map(|work| Fate::Done((work, size)));
+                let done = works
+                    .into_iter()
+                    .map(|work| BatchOutcome::Done((work, size)));
                 done.collect()
             })
         }
     }
 
-    fn number(fate: Fate<(usize, usize)>) -> (usize, usize) {
-        match fate {
-            Fate::Done(done) => done,
+    fn number(outcome: BatchOutcome<(usize, usize)>) -> (usize, usize) {
+        match outcome {
+            BatchOutcome::Done(done) => done,
             other => panic!("{other:?}"),
         }
     }
 
-    /// Submits so many works at once, which three batches must be enough for; their answers.
+    /// Submits `works` requests at once, for which three batches suffice, and returns their results.
     async fn in_three_batches(lanes: usize, works: usize) -> Vec<(usize, usize)> {
         let combiner: Arc<Numbers> = Arc::new(Combiner::new(lanes));
         let gate = Arc::new(Semaphore::new(0));
@@ -252,7 +255,7 @@ mod tests {
         let alone = combiner
             .submit("broken", 3, |_, _| async { panic!("as a test") })
             .await;
-        assert!(matches!(alone, Fate::Alone));
+        assert!(matches!(alone, BatchOutcome::RunSeparately));
         let done = combiner.submit("broken", 4, sizes(&open)).await;
         assert_eq!(number(done), (4, 1));
         shut.add_permits(1);

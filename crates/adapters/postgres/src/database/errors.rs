@@ -1,4 +1,4 @@
-//! What errors of the database mean to a caller of a port.
+//! Mapping of database errors to errors of the ports.
 
 use std::{
     fmt::{Debug, Display},
@@ -12,7 +12,7 @@ use labdata_ports::PortError;
 
 use crate::database::transaction;
 
-/// What callers learn of a database that cannot be reached.
+/// Message for a database that cannot be reached.
 pub(crate) const NO_ANSWER: &str = "the database does not answer";
 
 /// Maximum number of attempts at work that clashes with other transactions.
@@ -81,7 +81,7 @@ impl Fault {
     }
 }
 
-/// What went wrong, as far as it decides what to do.
+/// Kind of failure, as far as it decides how to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Another transaction was in the way; the whole may succeed when it is done again.
@@ -103,7 +103,7 @@ pub(crate) fn kind_of(error: &DieselError) -> Kind {
     }
 }
 
-/// Whether the database refused a statement, so that nothing of it happened; a connection that broke
+/// Returns true if the database refused a statement, so that it had no effect; a connection that broke
 /// leaves that open.
 pub(crate) fn is_refusal(error: &DieselError) -> bool {
     matches!(error, DieselError::DatabaseError(..)) && kind_of(error) != Kind::Broken
@@ -133,7 +133,7 @@ fn kind_of_answer(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInform
     }
 }
 
-/// What an error of the database means where no constraint is expected to be violated.
+/// Maps an error of the database where no constraint is expected to be violated.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "this is the form that `map_err` takes"

@@ -12,7 +12,7 @@ use futures::{
 };
 use labdata_ports::{
     PortError,
-    idempotency::{Idempotency, IdempotentRequest, KEPT_FOR, KeptAnswer, Once, OnceError},
+    idempotency::{Idempotency, IdempotentRequest, KEPT_FOR, Once, OnceError, StoredResponse},
 };
 use time::OffsetDateTime;
 
@@ -53,7 +53,7 @@ impl Idempotency for PgIdempotency {
     async fn once(
         &self,
         request: &IdempotentRequest,
-        effect: LocalBoxFuture<'_, Option<KeptAnswer>>,
+        effect: LocalBoxFuture<'_, Option<StoredResponse>>,
     ) -> Result<Once, OnceError> {
         let mut connection = self.database.connection().await?;
         transaction::begin(&mut connection)
@@ -66,7 +66,7 @@ impl Idempotency for PgIdempotency {
                 if kept.body_sha256 != request.body_sha256 {
                     return Err(OnceError::OtherBody);
                 }
-                Ok(Once::Replayed(KeptAnswer {
+                Ok(Once::Replayed(StoredResponse {
                     status: u16::try_from(kept.status).unwrap_or(200),
                     content_type: kept.content_type,
                     body: kept.answer,
@@ -107,7 +107,7 @@ impl PgIdempotency {
         &self,
         connection: Connection,
         request: &IdempotentRequest,
-        effect: LocalBoxFuture<'_, Option<KeptAnswer>>,
+        effect: LocalBoxFuture<'_, Option<StoredResponse>>,
     ) -> Result<Once, OnceError> {
         let (answer, mut connection) = self.database.unit_of_work(connection, effect).await;
         let Some(answer) = answer else {
@@ -138,7 +138,7 @@ async fn answered(
         ))
         .execute(connection)
         .await?;
-    // A statement of its own, so that it sees what was committed while the lock was waited for.
+    // A separate statement, so that it sees what was committed while it waited for the lock.
     let found: Vec<CachedStatement> = diesel::sql_query(
         "SELECT body_sha256, status, content_type, answer FROM labdata.idempotency_key \
          WHERE api_key_id = $1 AND operation = $2 AND key = $3 AND created_at > $4",
@@ -156,7 +156,7 @@ async fn answered(
 async fn keep(
     connection: &mut AsyncPgConnection,
     request: &IdempotentRequest,
-    answer: &KeptAnswer,
+    answer: &StoredResponse,
 ) -> Result<(), diesel::result::Error> {
     diesel::sql_query(
         "INSERT INTO labdata.idempotency_key \

@@ -23,7 +23,7 @@ use crate::{
 /// The platform's migrations, in the program itself.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 
-/// The advisory lock under which one server migrates while the others wait: "labdata" in ASCII.
+/// Advisory lock under which one server migrates while other servers wait: "labdata" in ASCII.
 const LOCK: i64 = 0x6c_6162_6461_7461;
 
 #[derive(QueryableByName)]
@@ -141,7 +141,7 @@ async fn prepare(connection: &mut AsyncPgConnection) -> Result<(), diesel::resul
 
 type Harness = AsyncConnectionWrapper<AsyncPgConnection>;
 
-/// Runs diesel's own migration code, which blocks, on a thread of its own. The lock goes with the
+/// Runs diesel's migration code, which blocks, on a separate thread. The lock ends with the
 /// connection.
 async fn harness<T: Send + 'static>(
     connection: AsyncPgConnection,

@@ -2,7 +2,7 @@
 
 use labdata_domain::page::PageRequest;
 
-/// How many rows to ask for: one more than wanted tells whether more follows.
+/// Number of rows to fetch: one more than the limit shows whether more follow.
 pub(crate) fn overfetched(request: PageRequest) -> i64 {
     request.limit.map_or(i64::MAX, |limit| i64::from(limit) + 1)
 }

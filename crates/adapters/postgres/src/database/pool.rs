@@ -44,7 +44,7 @@ type Pool = deadpool::managed::Pool<Manager>;
 pub(crate) enum Connection {
     /// Lent by the pool.
     Pooled(Box<Object<Manager>>),
-    /// That of the unit of work, for as long as the caller holds it.
+    /// Connection of the unit of work, while the caller holds it.
     Shared(OwnedMutexGuard<Object<Manager>>),
 }
 
@@ -76,24 +76,24 @@ task_local! {
 /// A connection that rested this long is asked for a sign of life before it is lent again.
 const TRUSTED_FOR: Duration = Duration::from_millis(500);
 
-/// How long that sign of life may take.
+/// Time limit of the liveness check.
 const PING: Duration = Duration::from_secs(2);
 
-/// How often a connection is lent before it is replaced: PostgreSQL keeps what a session has
+/// Number of uses before a connection is replaced: PostgreSQL keeps what a session has
 /// prepared and looked up until it ends, and organizations and their tables may be many.
 const MAX_USES: usize = 2_000;
 
-/// How long [`Database::probe`] waits for a free connection.
+/// Time that [`Database::probe`] waits for a free connection.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 
-/// How the database is used.
+/// Settings of the database connections.
 #[derive(Clone, Copy, Debug)]
 pub struct DatabaseSettings {
     /// The most connections that this process opens.
     pub max_connections: usize,
-    /// How long a request waits for a free connection before it is told that the platform is busy.
+    /// Time that a request waits for a free connection before it fails as busy.
     pub wait: Duration,
-    /// How long a statement waits for rows that others hold (contract §3); at least 1 ms.
+    /// Time that a statement waits for locked rows (contract §3); at least 1 ms.
     pub lock_timeout: Duration,
 }
 
@@ -113,7 +113,7 @@ pub struct Database {
     pool: Pool,
     url: String,
     listener: Arc<Listener>,
-    /// Where connections are served: not by the runtime of whoever happened to ask for one.
+    /// Runtime that serves the connections, independent of the caller's runtime.
     runtime: Handle,
 }
 
@@ -177,7 +177,7 @@ impl Database {
     }
 
     /// A connection that was alive a moment ago; within [`Self::unit_of_work`] that of the unit.
-    /// Whoever holds one MUST NOT ask for another.
+    /// A caller that holds one MUST NOT ask for another.
     ///
     /// # Errors
     /// [`PortError::Busy`] when all stay in use; [`PortError::Unavailable`] when none can be made.
@@ -219,14 +219,14 @@ impl Database {
         }
     }
 
-    /// Whether the task is part of a unit of work, and so must do all its work itself.
+    /// Returns true if the task is part of a unit of work, and so must do all its work itself.
     pub(crate) fn is_in_unit_of_work(&self) -> bool {
         UNIT_OF_WORK
             .try_with(|(_, url)| *url == self.url)
             .unwrap_or_default()
     }
 
-    /// Does work through one connection, whatever parts of this adapter it calls: their
+    /// Runs work on one connection, across all parts of this adapter that it calls: their
     /// transactions become savepoints of the one that the connection is in. Returns the connection
     /// too.
     pub(crate) async fn unit_of_work<T>(
@@ -268,17 +268,17 @@ impl Database {
         }
     }
 
-    /// Where the database is, with its password.
+    /// Connection parameters, including the password.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Tells of what comes on that channel from now on.
+    /// Subscribes to the channel's notifications from now on.
     pub(crate) fn listen(&self, channel: Channel) -> watch::Receiver<u64> {
         self.listener.subscribe(&self.url, channel)
     }
 
-    /// A connection of its own, which the pool does not know, with no limit to its waiting.
+    /// Opens a connection outside the pool, without a limit on lock waits.
     ///
     /// # Errors
     /// [`PortError::Unavailable`].
@@ -315,8 +315,8 @@ async fn check(
     }
 }
 
-/// Whether the task that reads from the connection has ended: it closes the stream of
-/// notifications then. Asks nobody.
+/// Returns true if the task that reads from the connection has ended: it closes the stream of
+/// notifications then. Makes no request.
 fn is_closed(connection: &mut AsyncPgConnection) -> bool {
     let mut notifications = pin!(connection.notifications_stream());
     loop {

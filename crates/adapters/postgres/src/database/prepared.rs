@@ -1,5 +1,5 @@
 //! Statements of fixed texts, which each connection prepares once: `sql_query` parses and plans
-//! its text anew every time.
+//! its text again every time.
 
 use std::marker::PhantomData;
 

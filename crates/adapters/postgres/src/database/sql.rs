@@ -53,7 +53,7 @@ pub(crate) fn ident(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A text as an SQL literal; whatever `standard_conforming_strings` says.
+/// Quotes a text as an SQL literal, for any setting of `standard_conforming_strings`.
 pub(crate) fn literal(text: &str) -> String {
     let quoted = text.replace('\'', "''").replace('\\', "\\\\");
     if text.contains('\\') {
@@ -73,7 +73,7 @@ pub(crate) fn chunk_schema_name(organization: OrganizationId) -> String {
     format!("org_{}_chunks", organization.as_uuid().simple())
 }
 
-/// Where an organization's tables are, quoted.
+/// Quoted names of an organization's schemas.
 #[derive(Clone, Debug)]
 pub(crate) struct Schemas {
     tables: String,

@@ -44,7 +44,7 @@ pub(crate) async fn rollback(connection: &mut AsyncPgConnection) {
     }
 }
 
-/// Whether the connection is in a transaction.
+/// Returns true if the connection is in a transaction.
 fn is_open(connection: &mut AsyncPgConnection) -> bool {
     match Manager::transaction_manager_status_mut(connection) {
         TransactionManagerStatus::Valid(status) => status.transaction_depth().is_some(),

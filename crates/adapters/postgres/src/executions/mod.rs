@@ -102,7 +102,7 @@ async fn fail_overdue(
         let organization = OrganizationId::new(row.organization_id);
         let execution = match Execution::try_from(row.execution) {
             Ok(execution) => execution,
-            // A row that cannot be read must not keep the others running.
+            // A row that cannot be read must not block the remaining ones.
             Err(error) => {
                 tracing::error!(%error, "an overdue execution cannot be failed");
                 continue;

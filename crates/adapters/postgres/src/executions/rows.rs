@@ -167,7 +167,7 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// Reads an execution that nobody else changes, and under which nobody writes, until the
+/// Reads and locks an execution against changes, and against writes under it, until the
 /// transaction ends.
 pub(crate) async fn lock(
     connection: &mut Connection,

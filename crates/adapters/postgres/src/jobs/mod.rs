@@ -52,7 +52,7 @@ impl PgJobRepository {
     }
 }
 
-/// What the violation of a job's constraints means.
+/// Maps the violation of a job's constraint.
 fn refusal(error: diesel::result::Error, job: &Job) -> Fault {
     Fault::from(error)
         .on_violation("job_name_key", || PortError::Conflict(job.name_taken()))

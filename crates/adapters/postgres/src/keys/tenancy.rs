@@ -140,7 +140,7 @@ async fn user_of(
     Ok(row.map(User::from))
 }
 
-/// Nothing is ever deleted between the two statements of an `ensure…`.
+/// No row is ever deleted between the two statements of an `ensure…`.
 fn vanished(what: &str) -> Fault {
     PortError::Internal(format!("the {what} vanished while it was created")).into()
 }

@@ -21,16 +21,16 @@ use serde_json::Value;
 use time::OffsetDateTime;
 
 use crate::database::{
-    combine::{Combiner, Fate},
+    combine::{BatchOutcome, Combiner},
     errors::{Fault, is_refusal, port_error, retried},
     pool::Database,
     sql::CachedStatement,
 };
 
-/// How many batches of an organization may be under way: they would wait for its lock.
-const LANES: usize = 1;
+/// Maximum number of concurrent batches of an organization: more would wait for its lock.
+const MAX_CONCURRENT_BATCHES: usize = 1;
 
-/// What `labdata.send_notification` answers.
+/// Row returned by `labdata.send_notification`.
 #[derive(Clone, Debug, QueryableByName)]
 struct Answer {
     #[diesel(sql_type = Text)]
@@ -61,7 +61,7 @@ impl Sends {
     pub(crate) fn new(database: Database) -> Self {
         Self {
             database,
-            combiner: Arc::new(Combiner::new(LANES)),
+            combiner: Arc::new(Combiner::new(MAX_CONCURRENT_BATCHES)),
         }
     }
 
@@ -94,16 +94,16 @@ impl Sends {
     async fn answer(&self, send: Send) -> Result<Answer, PortError> {
         if !self.database.is_in_unit_of_work() {
             let database = self.database.clone();
-            let fate = self
+            let outcome = self
                 .combiner
                 .submit(send.organization, send.clone(), move |_, batch| {
                     let database = database.clone();
                     async move { send_batch(&database, &batch).await }
                 });
-            match fate.await {
-                Fate::Done(answer) => return Ok(answer),
-                Fate::Unknown(why) => return Err(PortError::Unavailable(why)),
-                Fate::Alone => {}
+            match outcome.await {
+                BatchOutcome::Done(answer) => return Ok(answer),
+                BatchOutcome::Unknown(why) => return Err(PortError::Unavailable(why)),
+                BatchOutcome::RunSeparately => {}
             }
         }
         Ok(retried!(self.send_alone(&send))?)
@@ -122,18 +122,18 @@ impl Sends {
 }
 
 /// Sends a batch in one transaction.
-async fn send_batch(database: &Database, batch: &[Send]) -> Vec<Fate<Answer>> {
-    let all = |fate: Fate<Answer>| vec![fate; batch.len()];
+async fn send_batch(database: &Database, batch: &[Send]) -> Vec<BatchOutcome<Answer>> {
+    let all = |outcome: BatchOutcome<Answer>| vec![outcome; batch.len()];
     let Ok(mut connection) = database.connection().await else {
-        return all(Fate::Alone);
+        return all(BatchOutcome::RunSeparately);
     };
     match deliver(&mut connection, batch).await {
-        Ok(answers) => answers.into_iter().map(Fate::Done).collect(),
+        Ok(answers) => answers.into_iter().map(BatchOutcome::Done).collect(),
         Err(error) if is_refusal(&error) => {
             tracing::debug!(%error, size = batch.len(), "notifications go on alone");
-            all(Fate::Alone)
+            all(BatchOutcome::RunSeparately)
         }
-        Err(error) => all(Fate::Unknown(port_error(error).to_string())),
+        Err(error) => all(BatchOutcome::Unknown(port_error(error).to_string())),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
     schema::{api_key, run_lease},
 };
 
-/// How a lease is locked until the transaction ends.
+/// Lock on a lease until the transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseLock {
     /// It cannot be taken away.

@@ -23,7 +23,7 @@ use crate::database::{
     pool::Database,
 };
 
-/// How many chunks one read fetches.
+/// Number of chunks per read.
 const CHUNKS: i64 = 64;
 
 /// Logs in PostgreSQL.

@@ -160,7 +160,7 @@ enum Expired {
     Failed(Box<OverdueExecution>),
 }
 
-/// Whether the claim holds the run, whose execution the caller has locked.
+/// Returns true if the claim holds the run, whose execution the caller has locked.
 async fn holds(
     connection: &mut Connection,
     claim: RunClaim,
@@ -375,7 +375,7 @@ impl RunQueue for PgRunQueue {
                 Ok(Expired::Nothing) => {}
                 Ok(Expired::Requeued) => expired.requeued += 1,
                 Ok(Expired::Failed(failed)) => expired.failed.push(*failed),
-                // One that cannot be had now must not keep the others waiting.
+                // One that is locked must not delay the remaining ones.
                 Err(fault) => {
                     let error = PortError::from(fault);
                     tracing::warn!(execution = %lease.execution_id, %error, "a lost run stays for the next sweep");

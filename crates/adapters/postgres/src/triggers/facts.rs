@@ -172,7 +172,7 @@ async fn candidates(
 }
 
 /// Candidates among these jobs, by organization, in the order of the ids. A job that cannot be read
-/// does not run, and does not hold up the others.
+/// does not run, and does not delay other jobs.
 pub(super) async fn load_candidates(
     connection: &mut Connection,
     jobs: Vec<Uuid>,

@@ -33,7 +33,7 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Where its database is.
+    /// Location of its database.
     pub(crate) fn url(&self) -> &str {
         self.own.url()
     }

@@ -29,7 +29,7 @@ const ITEMS: usize = 100;
 /// Rows that come and go.
 const GUESTS: usize = 12;
 
-/// What a writer was told, to be compared with what is stored.
+/// Results reported to a writer, compared with the stored rows.
 #[derive(Default)]
 struct Told {
     writes: usize,
@@ -164,7 +164,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Deletes or reverts tags that nobody else touches, which succeeds.
+    /// Deletes or reverts tags that no other writer touches, which succeeds.
     async fn remove_tags(&mut self) {
         let Some((execution, ids)) = self.told.tags.pop() else {
             return;

@@ -1,6 +1,6 @@
-//! What the adapter promises, on a real server.
+//! Tests of the adapter on a real server.
 //!
-//! One binary: all tests share one throwaway server, and each has a database of its own.
+//! One binary: all tests share one throwaway server, and each has a separate database.
 #![expect(
     clippy::expect_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! What the suites promise of deletes holds as well where the platform's role is no superuser, and
+//! The suites' clauses about deletes also hold where the platform's role is no superuser, and
 //! PostgreSQL's own checks of references cannot be switched off.
 
 use std::sync::Arc;

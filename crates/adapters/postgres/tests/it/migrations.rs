@@ -7,7 +7,7 @@ use labdata_test_database::TestDatabase;
 
 use crate::{look_behind, texts};
 
-/// How many migrations there are: one directory each.
+/// Number of migrations: one directory each.
 fn count() -> usize {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../migrations");
     std::fs::read_dir(directory)

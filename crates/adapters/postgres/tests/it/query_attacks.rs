@@ -123,7 +123,7 @@ const ATTACKS: &[&str] = &[
 /// Contents of others, and of the platform.
 const CONTENTS: [&str; 4] = ["hush", "reader of theirs", "theirs 1", "root:"];
 
-/// What nothing of ours may ever show: contents, then names.
+/// Texts that no answer may ever show: contents, then names.
 fn secrets(lab: &QueryLab) -> Vec<String> {
     let theirs = lab.theirs.as_uuid();
     let names = [
@@ -202,7 +202,7 @@ async fn attack_the_port(lab: &QueryLab) {
     assert_healthy(lab, &before, &started).await;
 }
 
-/// Whose server the role meets.
+/// Kind of server that the role meets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Server {
     /// The platform is its superuser, and has closed it.
@@ -232,13 +232,13 @@ async fn attack_as_the_role(lab: &QueryLab, server: Server) {
             role.batch_execute("SET statement_timeout = '250ms'; SET lock_timeout = '200ms'")
                 .await
                 .expect("settings of its own session");
-            // It may end itself, and nobody else.
+            // It may end itself only.
             let shown = match role.simple_query(&format!("{prefix}{attack}")).await {
                 Ok(messages) => told(&messages),
                 Err(error) if role.is_closed() => panic!("{attack}: {error}"),
                 Err(_) => String::new(),
             };
-            // PostgreSQL asks nobody for rights to write the name of an oid: only the screen refuses.
+            // PostgreSQL checks no privilege to write the name of an oid: only the screen refuses.
             let names_show = server == Server::Managed || attack.contains("regclass");
             let hidden = if names_show {
                 CONTENTS.len()
@@ -349,7 +349,7 @@ async fn no_query_meets_what_another_left_in_its_session() {
     }
     seen.dedup();
     assert_eq!(seen.len(), 3);
-    // Each had a connection of its own, and it is gone.
+    // Each had a separate connection, which is closed.
     assert_eq!(lab.connections().await, 0);
 }
 

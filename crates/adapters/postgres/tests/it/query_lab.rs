@@ -22,7 +22,7 @@ use tokio_postgres::Client;
 
 use crate::{look_behind, managed_server::managed_database};
 
-/// What tests of queries stand on.
+/// Fixture of query tests.
 pub(crate) struct QueryLab {
     pub(crate) runner: PgQueryRunner,
     pub(crate) ours: OrganizationId,
@@ -32,7 +32,7 @@ pub(crate) struct QueryLab {
     /// The server and the database, as the end of a URL.
     role_host: String,
     pub(crate) database: Database,
-    // Dropped last: it cuts off the connections of the others.
+    // Dropped last: it closes all remaining connections.
     _own: Option<TestDatabase>,
 }
 
@@ -222,7 +222,7 @@ impl QueryLab {
         Self { runner, ..self }
     }
 
-    /// How many connections of queries the server has.
+    /// Counts the server's connections of queries.
     pub(crate) async fn connections(&self) -> i64 {
         let query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'labdata query' \
                      AND datname = current_database()";
@@ -254,7 +254,7 @@ impl QueryLab {
         rows.iter().map(|row| row.get(0)).collect()
     }
 
-    /// Whether the server still has a connection.
+    /// Returns true if the server still has a connection.
     pub(crate) async fn has_process(&self, process: i32) -> bool {
         let query = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)";
         let found = self.behind.query_one(query, &[&process]).await;

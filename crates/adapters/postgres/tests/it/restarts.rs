@@ -52,7 +52,7 @@ async fn requests_succeed_again_after_the_server_was_killed_and_restarted() {
         .status();
     assert!(status.expect("kill").success());
 
-    // The supervisor starts it again; whoever asks meanwhile learns that it does not answer, and
+    // The supervisor starts it again; requests before that fail because it does not answer, and
     // nothing of where it is.
     while postmaster(&server)
         .await

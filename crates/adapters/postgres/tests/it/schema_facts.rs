@@ -1,4 +1,4 @@
-//! What holds of every table of the platform, asked of PostgreSQL's own catalog.
+//! Facts about every table of the platform, read from PostgreSQL's catalog.
 
 use labdata_test_database::TestDatabase;
 

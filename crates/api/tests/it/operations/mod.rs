@@ -52,7 +52,7 @@ async fn metrics_count_requests_by_their_route_pattern() {
     }
 }
 
-/// Whether the metrics have this line.
+/// Returns true if the metrics have this line.
 fn has(metrics: &str, line: &str) -> bool {
     metrics.lines().any(|found| found == line)
 }

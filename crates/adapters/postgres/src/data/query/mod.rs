@@ -35,7 +35,7 @@ use crate::database::{errors::NO_ANSWER, pool::Database};
 use gate::Gate;
 pub(crate) use role::drop_platform_views;
 use run::Failure;
-use spares::{Entrance, Spares};
+use spares::{Entrance, SparePool};
 use wire::{Address, Wire, WireError};
 
 /// Message for callers if the platform may not create the roles that isolate queries.
@@ -56,7 +56,7 @@ pub struct PgQueryRunner {
     ready: Mutex<HashSet<OrganizationId>>,
     prepared: OnceCell<role::Rights>,
     gate: Gate,
-    spares: Spares,
+    spares: SparePool,
     spares_wait: Duration,
     count: AtomicU64,
 }
@@ -91,7 +91,7 @@ impl PgQueryRunner {
             ready: Mutex::default(),
             prepared: OnceCell::new(),
             gate: Gate::default(),
-            spares: Spares::default(),
+            spares: SparePool::default(),
             spares_wait: spares::PATIENCE,
             count: AtomicU64::new(0),
         })

@@ -54,9 +54,9 @@ struct SpareConnections {
 
 /// At most one spare per organization, and [`MAX_SPARES`] together.
 #[derive(Clone, Default)]
-pub(super) struct Spares(Arc<Mutex<SpareConnections>>);
+pub(super) struct SparePool(Arc<Mutex<SpareConnections>>);
 
-impl Spares {
+impl SparePool {
     fn with<T>(&self, work: impl FnOnce(&mut SpareConnections) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

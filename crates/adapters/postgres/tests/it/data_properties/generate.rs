@@ -45,7 +45,7 @@ impl Choices {
         usize::from(self.list.next().unwrap_or_default()) % limit.max(1)
     }
 
-    /// True once in so many times.
+    /// True once in `times` cases on average.
     fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == times - 1
     }

@@ -39,10 +39,10 @@ use self::{
 };
 use crate::contracts::Postgres;
 
-/// How many cases are run unless `PROPTEST_CASES` says.
+/// Number of cases unless `PROPTEST_CASES` is set.
 const CASES: u32 = 16;
 
-/// What a caller sees of a write.
+/// Result of a write as the caller sees it.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Done(Value),
@@ -241,7 +241,7 @@ async fn agree(list: Vec<u16>, tally: &Tally) {
     }
 }
 
-/// How the writes ended: a test of refusals only would test little.
+/// Counts of results: a test with refusals only would test little.
 #[derive(Default)]
 struct Tally {
     done: AtomicU32,
@@ -273,7 +273,7 @@ fn postgres_and_the_model_agree_on_random_requests_over_random_schemas() {
     let mut runner = if wanted {
         TestRunner::new(config)
     } else {
-        // The same cases every time: whoever changes something else is not surprised.
+        // The same cases every time, so an unrelated change cannot fail here.
         let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
         TestRunner::new_with_rng(config, rng)
     };
