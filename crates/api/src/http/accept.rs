@@ -61,7 +61,7 @@ impl Accepted {
         Self(Accept::parse(request).unwrap_or_else(|_| Accept(Vec::new())))
     }
 
-    /// Selects the form that the client prefers; JSON if it names none of [`FORMS`].
+    /// Selects the form that the client prefers; JSON if it names none of the supported ones.
     ///
     /// # Errors
     /// [`ApiError::NotAcceptable`] if the client accepts no form and excludes JSON.

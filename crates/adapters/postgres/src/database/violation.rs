@@ -58,7 +58,7 @@ fn key_of_detail(detail: &str) -> Option<(&str, &str)> {
         ") is still referenced from table ",
     ];
     let (columns, rest) = detail.strip_prefix("Key (")?.split_once(")=(")?;
-    let end = ENDS.iter().find_map(|end| rest.rfind(end))?;
+    let end = ENDS.iter().filter_map(|end| rest.rfind(end)).max()?;
     Some((columns, rest.get(..end)?))
 }
 
