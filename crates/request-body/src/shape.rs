@@ -84,7 +84,7 @@ pub fn read<T: Shape>(part: &'static str, value: Value) -> Result<T, Vec<ShapePr
 /// presence is [`required`](crate::fields::required), [`optional`](crate::fields::optional),
 /// [`or`](crate::fields::or), [`group`](crate::fields::group) or [`page`](crate::fields::page).
 ///
-/// Implements [`Shape`](crate::Shape): reader, JSON schema and streaming reader. The doc comments
+/// Implements [`Shape`]: reader, JSON schema and streaming reader. The doc comments
 /// become the descriptions.
 ///
 /// Rules between fields follow the struct as `rules |at| { … }`. In the block each field is a local
