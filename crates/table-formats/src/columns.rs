@@ -6,13 +6,19 @@ use arrow_array::{
     ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, StringArray,
     TimestampMicrosecondArray,
 };
+use arrow_schema::{DataType as ArrowType, TimeUnit};
 use labdata_domain::scalar::Values;
 use time::{Date, OffsetDateTime};
 
-use crate::{FormatError, frame::utc};
+use crate::FormatError;
 
 /// 1970-01-01 as a Julian day.
 const EPOCH_JULIAN_DAY: i32 = 2_440_588;
+
+/// Returns the Arrow type of datetimes.
+pub(crate) fn utc() -> ArrowType {
+    ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+}
 
 /// Converts a part of a column to an array, which is empty if the part is out of range.
 pub(crate) fn array(

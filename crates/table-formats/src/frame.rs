@@ -3,7 +3,7 @@
 use std::{collections::HashSet, ops::Range, sync::Arc};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use labdata_domain::scalar::{DataType, Values};
 
 use crate::{FormatError, columns, rows};
@@ -95,11 +95,6 @@ impl Frame {
         let batches = batches.collect::<Result<_, _>>()?;
         Ok(Self { schema, batches })
     }
-}
-
-/// Returns the Arrow type of datetimes.
-pub(crate) fn utc() -> ArrowType {
-    ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
 
 /// Makes names distinct by appending a number to repeated ones.

@@ -14,8 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     FormatError,
-    columns::{days, micros},
-    frame::utc,
+    columns::{days, micros, utc},
 };
 
 /// Builder of one column.

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, web::Data};
+use actix_web::{FromRequest, HttpRequest, dev::Payload, http::header::HeaderName, web::Data};
 use futures::future::LocalBoxFuture;
 use labdata_application::{Error, Ports, keys::authenticate::authenticate};
 use labdata_domain::keys::actor::Actor;
@@ -15,10 +15,12 @@ use super::{
     ApiError,
     accept::Accepted,
     body::{Body, NoBody, drain},
-    once::IDEMPOTENCY_KEY,
     scope::{RequiredScope, shown_key},
 };
 use crate::app::App;
+
+/// Header that identifies a request, so that a retry has no second effect.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The one argument of a handler: `Call<Scope, Body, Query, Path>`.
 ///

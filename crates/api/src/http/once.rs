@@ -16,10 +16,10 @@ use labdata_ports::idempotency::{Once, OnceError, StoredResponse};
 use labdata_request_body::{ProblemKind, ShapeProblem};
 use serde_json::Value;
 
-use super::{ApiError, call::Call};
-
-/// Header that identifies a request.
-pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+use super::{
+    ApiError,
+    call::{Call, IDEMPOTENCY_KEY},
+};
 
 /// Header of a replayed response.
 pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
