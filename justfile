@@ -32,10 +32,11 @@ doc:
 test:
     cargo test --workspace --locked
 
-# Throw mutated bodies at the readers and the planner of data writes (needs cargo-fuzz)
-fuzz runs="50000":
+# Throw mutated bodies at the readers and the planner of data writes; a new seed tries other bodies
+# (needs cargo-fuzz)
+fuzz runs="50000" seed="1":
     mkdir -p target/fuzz/corpus
-    cargo fuzz run data_write --sanitizer none --target-dir target/fuzz target/fuzz/corpus fuzz/corpus/data_write -- -runs={{ runs }} -max_len=16384
+    cargo fuzz run data_write --sanitizer none --target-dir target/fuzz target/fuzz/corpus fuzz/corpus/data_write -- -runs={{ runs }} -seed={{ seed }} -max_len=16384
 
 # Benchmarks, each beside its floor (nothing in CI is timed)
 bench *args:

@@ -1,6 +1,6 @@
 //! Reading one series: one list of values per column, all of one length, for one parent row.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use super::checked::{CheckedSeries, CheckedSeriesColumn, Content};
 use crate::{
@@ -198,9 +198,13 @@ impl SeriesChecker<'_, '_> {
             })
     }
 
-    /// The lists' common length, which the first list sets.
+    /// The lists' common length, which the longest list sets: the problems do not depend on the order
+    /// of the columns, which JSON leaves open.
     fn points(&mut self, columns: &[(String, SeriesValues)]) -> usize {
-        let Some((first, values)) = columns.first() else {
+        let Some((longest, values)) = columns
+            .iter()
+            .max_by_key(|(name, values)| (values.len(), Reverse(name)))
+        else {
             return 0;
         };
         let points = values.len();
@@ -210,7 +214,7 @@ impl SeriesChecker<'_, '_> {
                     format!(
                         "has {} values, but \"{}\" has {points}; all lists must have the same length",
                         values.len(),
-                        quoted(first)
+                        quoted(longest)
                     )
                 });
             }

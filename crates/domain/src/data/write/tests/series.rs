@@ -58,6 +58,20 @@ fn a_second_series_for_the_same_parent_is_a_problem() {
 }
 
 #[test]
+fn every_list_shorter_than_the_longest_is_a_problem() {
+    let short = Problem::at(
+        "series[0].columns.od",
+        "has 1 values, but \"t\" has 2; all lists must have the same length",
+    );
+    let write = series(
+        "curve",
+        &json!("S1"),
+        &json!({ "od": [1.0], "t": [1.0, 2.0] }),
+    );
+    assert_eq!(plan(&many_series([write])).unwrap_err(), [short]);
+}
+
+#[test]
 fn a_value_of_the_wrong_type_or_null_in_the_order_column_is_one_problem() {
     let order = json!({ "od": [1, 2, 3, 4, 5], "order": ["x", "y", null, 0, 0] });
     let problems = plan(&many_series([series("curve", &json!("S1"), &order)])).unwrap_err();
