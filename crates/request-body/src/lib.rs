@@ -36,6 +36,7 @@
 
 pub mod data_write;
 mod echo;
+mod field;
 pub mod fields;
 pub mod json;
 mod path;
@@ -48,7 +49,9 @@ pub mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use fields::{Field, Fields};
+#[doc(hidden)]
+pub use field::typed;
+pub use field::{Field, Fields};
 pub use path::{FieldPath, Problems};
 pub use problem::{LocationStep, ProblemKind, ShapeProblem};
 pub use readers::Reader;

@@ -151,3 +151,9 @@ impl<'a> FieldPath<'a> {
         steps
     }
 }
+
+/// The result of a reader that reported no problem.
+pub(crate) fn fitting<T>(read: impl FnOnce(&FieldPath<'_>) -> Option<T>) -> Option<T> {
+    let problems = Problems::default();
+    read(&FieldPath::root("body", &problems)).filter(|_| problems.is_empty())
+}

@@ -4,8 +4,8 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Map, Value};
 
 use crate::{
-    fields::Fields,
-    path::{FieldPath, Problems},
+    field::Fields,
+    path::{FieldPath, Problems, fitting},
     problem::{ProblemKind, ShapeProblem},
     schema::{Definitions, Property},
 };
@@ -59,12 +59,6 @@ impl Shape for () {
     fn properties(_: &mut Definitions) -> Vec<Property> {
         Vec::new()
     }
-}
-
-/// The result of a reader that reported no problem.
-pub(crate) fn fitting<T>(read: impl FnOnce(&FieldPath<'_>) -> Option<T>) -> Option<T> {
-    let problems = Problems::default();
-    read(&FieldPath::root("body", &problems)).filter(|_| problems.is_empty())
 }
 
 /// Reads one part of a request on its own.
@@ -140,7 +134,7 @@ macro_rules! shape {
                 }
 
                 let taken = Taken {
-                    $($field: $crate::Field::take(&$crate::fields::typed::<$type, _>($reader), stringify!($field), fields),)*
+                    $($field: $crate::Field::take(&$crate::typed::<$type, _>($reader), stringify!($field), fields),)*
                 };
                 {
                     let Taken { $($field,)* } = &taken;
@@ -161,7 +155,7 @@ macro_rules! shape {
                     let description =
                         $crate::schema::prose(concat!($($crate::doc_line!($($field_meta)*)),*));
                     properties.extend($crate::Field::properties(
-                        &$crate::fields::typed::<$type, _>($reader),
+                        &$crate::typed::<$type, _>($reader),
                         stringify!($field),
                         description,
                         definitions,
@@ -200,7 +194,7 @@ macro_rules! shape {
                                     if taken.$field.is_some() {
                                         return Err(A::Error::duplicate_field(stringify!($field)));
                                     }
-                                    let seed = $crate::stream::FieldSeed(&$crate::fields::typed::<$type, _>($reader));
+                                    let seed = $crate::stream::FieldSeed(&$crate::typed::<$type, _>($reader));
                                     taken.$field = Some(object.next_value_seed(seed)?);
                                     continue;
                                 }
@@ -209,7 +203,7 @@ macro_rules! shape {
                         }
                         $(
                             if taken.$field.is_none() {
-                                taken.$field = $crate::Field::absent(&$crate::fields::typed::<$type, _>($reader));
+                                taken.$field = $crate::Field::absent(&$crate::typed::<$type, _>($reader));
                             }
                         )*
                         {

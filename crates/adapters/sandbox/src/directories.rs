@@ -9,8 +9,8 @@ use std::{
 
 use crate::{
     accounts::{Account, AccountRegistry},
+    blocking::blocking,
     error::SandboxError,
-    host::blocking,
     log_segments,
 };
 

@@ -10,13 +10,14 @@ use tokio::sync::OnceCell;
 
 use crate::{
     accounts::{Account, AccountRegistry},
+    blocking::blocking,
     directories::{ActiveWorkspace, RunDirectories, Workspace},
     error::SandboxError,
+    launch::LaunchRequest,
     process::{self, StopSignal, stop_channel},
     python::Python,
-    sandbox::Settings,
-    spec::{Exit, Limits, Network, ProcessOutcome, ProcessSpec},
-    supervisor::{Isolation, LaunchAccount, LaunchRequest},
+    settings::Settings,
+    spec::{Exit, Isolation, Limits, Network, ProcessOutcome, ProcessSpec},
     uv::Uv,
 };
 
@@ -326,7 +327,7 @@ impl HostCapabilities {
             root: workspace.root(),
             log: workspace.log(),
             logged: spec.logged,
-            account: active.account.as_ref().map(launch_account),
+            account: active.account.as_ref().map(Into::into),
             network: spec.network,
             limits: spec.limits,
         }
@@ -343,22 +344,6 @@ impl HostCapabilities {
     }
 }
 
-pub(crate) fn launch_account(account: &Account) -> LaunchAccount {
-    LaunchAccount {
-        id: account.id,
-        file: account.file.clone(),
-    }
-}
-
 pub(crate) fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// Runs blocking work on a thread that may block.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| error.to_string())?
 }

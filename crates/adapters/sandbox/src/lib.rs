@@ -22,9 +22,11 @@
 //! the caller decides what they mean.
 
 mod accounts;
+mod blocking;
 mod directories;
 mod error;
 mod host;
+mod launch;
 mod log_segments;
 mod package_index;
 mod process;
@@ -32,6 +34,7 @@ mod python;
 mod sandbox;
 mod script_environment;
 mod script_metadata;
+mod settings;
 mod spec;
 mod supervisor;
 mod uv;
@@ -42,9 +45,12 @@ pub use host::HostCapabilities;
 pub use log_segments::{LOG_SEGMENT_BYTES, LogSlice};
 pub use process::{StopHandle, StopRequest, StopSignal, stop_channel};
 pub use python::Python;
-pub use sandbox::{Sandbox, Settings};
-pub use script_environment::{EnvironmentOutcome, EnvironmentRequest, ScriptEnvironment};
+pub use sandbox::Sandbox;
+pub use script_environment::{EnvironmentOutcome, EnvironmentRequest};
 pub use script_metadata::INSTALL_VARIABLES;
-pub use spec::{EndCause, Exit, Limits, Network, ProcessOutcome, ProcessSpec};
-pub use supervisor::{ERROR_TAIL_BYTES, Isolation, supervise};
+pub use settings::Settings;
+pub use spec::{
+    EndCause, Exit, Isolation, Limits, Network, ProcessOutcome, ProcessSpec, ScriptEnvironment,
+};
+pub use supervisor::{ERROR_TAIL_BYTES, supervise};
 pub use uv::Uv;

@@ -9,8 +9,8 @@ use tokio::{
 };
 
 use crate::{
+    launch::{CANCEL, Event, LaunchRequest},
     spec::ProcessOutcome,
-    supervisor::{CANCEL, Event, LaunchRequest},
 };
 
 /// Request to stop the processes of a run.

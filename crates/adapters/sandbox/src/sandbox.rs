@@ -1,40 +1,10 @@
 //! The sandbox: entry point of the crate.
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use tokio::sync::OnceCell;
 
-use crate::{error::SandboxError, host::HostCapabilities, supervisor::Isolation};
-
-/// Configuration of a [`Sandbox`].
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Data directory of the platform, absolute.
-    pub data_dir: PathBuf,
-    /// Program that calls [`supervise`](crate::supervise), and its arguments.
-    pub supervisor: Vec<OsString>,
-    /// Python that runs scripts; default: `python3` of the path.
-    pub python: Option<PathBuf>,
-    /// uv that installs dependencies; default: that of the path, or a pinned one that is fetched
-    /// once.
-    pub uv: Option<PathBuf>,
-    /// Strongest isolation to use. Weaker isolation is used where the kernel does not allow it.
-    pub isolation: Isolation,
-}
-
-impl Settings {
-    /// Returns settings with that data directory and supervisor, and defaults for the rest.
-    #[must_use]
-    pub fn new(data_dir: PathBuf, supervisor: Vec<OsString>) -> Self {
-        Self {
-            data_dir,
-            supervisor,
-            python: None,
-            uv: None,
-            isolation: Isolation::Namespaces,
-        }
-    }
-}
+use crate::{error::SandboxError, host::HostCapabilities, settings::Settings};
 
 /// Runner of isolated processes. Its processes end with it.
 #[derive(Debug)]

@@ -4,12 +4,14 @@ use std::{fs, path::PathBuf};
 
 use crate::{
     accounts::Account,
+    blocking::blocking,
     directories::{ActiveWorkspace, create_for_account},
     error::SandboxError,
-    host::{HostCapabilities, blocking, launch_account, text},
+    host::{HostCapabilities, text},
+    launch::LaunchAccount,
     process::{self, StopSignal},
     script_metadata::{INSTALL_VARIABLES, environment_name},
-    spec::{EndCause, Exit, Limits, Network, ProcessOutcome, ProcessSpec},
+    spec::{EndCause, Exit, Limits, Network, ProcessOutcome, ProcessSpec, ScriptEnvironment},
     uv::Uv,
 };
 
@@ -22,15 +24,6 @@ pub struct EnvironmentRequest<'a> {
     pub script: &'a str,
     /// Limits of the installation.
     pub limits: Limits,
-}
-
-/// Installed packages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScriptEnvironment {
-    /// Parent directory. Sandboxed processes cannot replace it by a link.
-    pub(crate) cache: PathBuf,
-    /// Directory of the virtual environment.
-    pub(crate) directory: PathBuf,
 }
 
 /// Result of a request for an environment.
@@ -135,7 +128,7 @@ impl HostCapabilities {
             logged: 0,
         };
         let mut request = self.launch_request(self.isolation(), active, &spec);
-        request.account = account.map(launch_account);
+        request.account = account.map(LaunchAccount::from);
         request.command = [
             text(&uv.program),
             "sync".to_owned(),

@@ -1,10 +1,21 @@
 //! Specification and outcome of a sandboxed process.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::script_environment::ScriptEnvironment;
+/// Degree of isolation from the rest of the machine, strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Isolation {
+    /// A file system that contains only permitted paths, and a process namespace that ends with the
+    /// process. Landlock and the limits apply as well, where the kernel has Landlock.
+    Namespaces,
+    /// Landlock denies access to other files and processes. Descendants are found by their parents.
+    Landlock,
+    /// A session, a directory, an environment and limits. The process may do everything that the
+    /// account of this process may do.
+    Nothing,
+}
 
 /// Limits of a process and its descendants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +43,15 @@ pub enum Network {
     /// [Landlock](crate::Isolation::Landlock) only TCP is denied, from Linux 6.7 on; without isolation
     /// nothing is denied.
     Denied,
+}
+
+/// Installed packages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptEnvironment {
+    /// Parent directory. Sandboxed processes cannot replace it by a link.
+    pub(crate) cache: PathBuf,
+    /// Directory of the virtual environment.
+    pub(crate) directory: PathBuf,
 }
 
 /// Python process to run in a [`Workspace`](crate::Workspace).

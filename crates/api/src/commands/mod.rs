@@ -134,7 +134,7 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
 }
 
 fn print_openapi() -> anyhow::Result<()> {
-    let document = crate::http::openapi::openapi();
+    let document = crate::routes::openapi();
     say(&serde_json::to_string_pretty(&document)?);
     Ok(())
 }

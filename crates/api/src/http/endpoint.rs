@@ -16,7 +16,7 @@ use super::{
     body::Body,
     call::Call,
     once,
-    openapi::{SCHEMAS, components, parameters, request_body},
+    operation::{SCHEMAS, components, parameters, request_body},
     scope::RequiredScope,
 };
 

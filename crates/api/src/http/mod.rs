@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod observe;
 pub mod once;
 pub mod openapi;
+mod operation;
 pub mod page;
 pub mod scope;
 pub mod server;

@@ -10,10 +10,10 @@ use actix_web::{
     dev::{Server, ServerHandle},
     http::{Method, StatusCode, header::ALLOW},
     middleware::from_fn,
-    web::{self, Data, ServiceConfig},
+    web::{self, Bytes, Data, ServiceConfig},
 };
 
-use super::{endpoint::Endpoint, error::ErrorBody, observe::observe};
+use super::{endpoint::Endpoint, error::ErrorBody, observe::observe, openapi::OpenApiJson};
 use crate::{app::App, routes};
 
 /// Maximum number of worker threads. More only use memory: the database does the work.
@@ -34,9 +34,13 @@ pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// When the listener cannot be used.
 pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle)> {
     let app = Data::new(app);
+    let document = Data::new(OpenApiJson::new(|| {
+        routes::openapi().to_json().map(Bytes::from)
+    }));
     let server = HttpServer::new(move || {
         ActixApp::new()
             .app_data(app.clone())
+            .app_data(document.clone())
             .configure(|config| configure(config, &routes::all()))
             .default_service(web::to(not_found))
             .wrap(from_fn(observe))

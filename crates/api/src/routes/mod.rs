@@ -7,7 +7,12 @@
     reason = "a handler's errors are documented as answers of its operation"
 )]
 
-use crate::{endpoint, http::endpoint::Endpoint};
+use utoipa::openapi::OpenApi;
+
+use crate::{
+    endpoint,
+    http::{endpoint::Endpoint, openapi::document},
+};
 
 pub mod catalog;
 pub mod data;
@@ -72,4 +77,10 @@ pub fn all() -> Vec<Endpoint> {
     endpoints.extend(files::storage::endpoints());
     endpoints.extend(notifications::unsubscribe::endpoints());
     endpoints
+}
+
+/// Returns the OpenAPI document of every endpoint.
+#[must_use]
+pub fn openapi() -> OpenApi {
+    document(all())
 }

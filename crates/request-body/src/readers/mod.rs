@@ -5,9 +5,8 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::Value;
 
 use crate::{
-    path::FieldPath,
+    path::{FieldPath, fitting},
     schema::{Definitions, Schema},
-    shape::fitting,
 };
 
 mod choice;

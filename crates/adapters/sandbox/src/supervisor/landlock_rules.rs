@@ -7,8 +7,10 @@ use landlock::{
     RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
 
-use super::{Isolation, LaunchRequest};
-use crate::spec::Network;
+use crate::{
+    launch::LaunchRequest,
+    spec::{Isolation, Network},
+};
 
 /// Newest requested rules; an older kernel enforces those that it knows.
 const NEWEST: ABI = ABI::V6;

@@ -19,16 +19,10 @@ mod namespaces;
 mod privileges;
 mod processes;
 mod program;
-mod protocol;
 mod resource_limits;
 mod tail;
 
-use std::{
-    fs::File,
-    io::{self, PipeReader, Write},
-    os::fd::AsFd,
-    process::ExitCode,
-};
+use std::{fs::File, io, os::fd::AsFd, process::ExitCode};
 
 use nix::{
     errno::Errno,
@@ -40,11 +34,14 @@ use nix::{
     unistd::read,
 };
 
-use crate::log_segments;
+use crate::{
+    launch::{Event, LaunchAccount, LaunchRequest},
+    log_segments,
+    spec::Isolation,
+};
 
 use self::fork::{Forked, fork};
-pub(crate) use self::protocol::{CANCEL, Event, LaunchAccount, LaunchRequest};
-pub use self::{protocol::Isolation, tail::ERROR_TAIL_BYTES};
+pub use self::tail::ERROR_TAIL_BYTES;
 
 /// Maximum length of a launch request, in bytes.
 const MAX_REQUEST_BYTES: u64 = 16 << 20;
@@ -58,7 +55,7 @@ pub fn supervise() -> ExitCode {
     match supervised() {
         Ok(code) => code,
         Err(reason) => {
-            send_event(&Event::Failed(reason));
+            Event::Failed(reason).send();
             ExitCode::FAILURE
         }
     }
@@ -118,27 +115,11 @@ fn inner(request: &LaunchRequest, log: log_segments::Writer) -> Result<ExitCode,
     let (program, pipes) = program::start(request)?;
     match monitor::run_to_end(request, program, pipes, log) {
         Some(outcome) => {
-            send_event(&Event::Ended(outcome));
+            Event::Ended(outcome).send();
             Ok(ExitCode::SUCCESS)
         }
         None => Ok(ExitCode::FAILURE),
     }
-}
-
-/// Standard output and standard error of the program.
-pub(crate) struct Pipes {
-    pub(crate) output: PipeReader,
-    pub(crate) error: PipeReader,
-}
-
-/// Sends an event to the platform. Errors are ignored: there is no other channel to report them.
-fn send_event(event: &Event) {
-    let Ok(mut line) = serde_json::to_vec(event) else {
-        return;
-    };
-    line.push(b'\n');
-    let mut output = io::stdout().lock();
-    let _ = output.write_all(&line).and_then(|()| output.flush());
 }
 
 /// Reads the launch request without a buffer: later bytes are for the monitor.

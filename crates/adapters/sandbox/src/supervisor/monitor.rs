@@ -17,8 +17,9 @@ use nix::{
     unistd::{Pid, read},
 };
 
-use super::{CANCEL, Event, LaunchRequest, Pipes, processes, send_event, tail::Tail};
+use super::{processes, program::Pipes, tail::Tail};
 use crate::{
+    launch::{CANCEL, Event, LaunchRequest},
     log_segments::Writer,
     spec::{EndCause, Exit, ProcessOutcome},
 };
@@ -237,7 +238,7 @@ impl Monitor<'_> {
         let mut room = [PollFd::new(stdout.as_fd(), PollFlags::POLLOUT)];
         if matches!(poll(&mut room, PollTimeout::ZERO), Ok(1..)) {
             self.reported = self.log.length();
-            send_event(&Event::Logged(self.reported));
+            Event::Logged(self.reported).send();
         }
     }
 }

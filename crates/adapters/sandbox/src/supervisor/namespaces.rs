@@ -18,8 +18,8 @@ use nix::{
     unistd::{chdir, getegid, geteuid, pivot_root},
 };
 
-use super::{LaunchRequest, landlock_rules::DEVICES};
-use crate::spec::Network;
+use super::landlock_rules::DEVICES;
+use crate::{launch::LaunchRequest, spec::Network};
 
 const NONE: Option<&str> = None;
 

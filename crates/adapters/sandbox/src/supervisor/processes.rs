@@ -7,7 +7,7 @@ use nix::{
     unistd::Pid,
 };
 
-use super::Isolation;
+use crate::spec::Isolation;
 
 /// Ties this process to its parent's life, makes it the parent of orphaned descendants, and hides its
 /// memory from processes of the same account.

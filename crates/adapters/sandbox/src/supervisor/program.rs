@@ -1,6 +1,7 @@
 //! Start of the program, after all privileges were dropped.
 
 use std::{
+    io::PipeReader,
     os::unix::process::CommandExt,
     process::{Command, Stdio},
 };
@@ -8,10 +9,16 @@ use std::{
 use nix::unistd::{Pid, setsid};
 
 use super::{
-    Isolation, LaunchRequest, Pipes,
     fork::{Forked, fork},
     privileges, resource_limits,
 };
+use crate::{launch::LaunchRequest, spec::Isolation};
+
+/// Standard output and standard error of the program.
+pub(super) struct Pipes {
+    pub(super) output: PipeReader,
+    pub(super) error: PipeReader,
+}
 
 /// Starts the program as a child of this process.
 pub(super) fn start(request: &LaunchRequest) -> Result<(Pid, Pipes), String> {

@@ -1,14 +1,9 @@
 //! `GET /api/v1/openapi.json`: this API, described.
 
-use std::sync::OnceLock;
-
-use actix_web::{HttpResponse, http::header::ContentType};
+use actix_web::{HttpResponse, http::header::ContentType, web::Data};
 use labdata_application::Error;
 
-use crate::http::{Answer, openapi::openapi};
-
-/// The document does not change while the program runs.
-static DOCUMENT: OnceLock<String> = OnceLock::new();
+use crate::http::{Answer, openapi::OpenApiJson};
 
 /// This API, described
 #[utoipa::path(
@@ -18,16 +13,12 @@ static DOCUMENT: OnceLock<String> = OnceLock::new();
     tag = "operations",
     responses((status = 200, description = "The OpenAPI document", body = serde_json::Value))
 )]
-pub async fn handle() -> Answer<HttpResponse> {
-    let document = if let Some(document) = DOCUMENT.get() {
-        document
-    } else {
-        let fresh = openapi()
-            .to_json()
-            .map_err(|error| Error::Internal(error.to_string()))?;
-        DOCUMENT.get_or_init(|| fresh)
-    };
+pub async fn handle(document: Data<OpenApiJson>) -> Answer<HttpResponse> {
+    let document = document
+        .as_ref()
+        .as_ref()
+        .map_err(|error| Error::Internal(error.to_string()))?;
     Ok(HttpResponse::Ok()
         .content_type(ContentType::json())
-        .body(document.as_str()))
+        .body(document.clone()))
 }

@@ -1,8 +1,8 @@
 //! Every endpoint against every kind of key, from the list of endpoints itself.
 
 use labdata_api::{
-    http::{endpoint::Endpoint, openapi::openapi},
-    routes,
+    http::endpoint::Endpoint,
+    routes::{self, openapi},
 };
 use labdata_domain::keys::scope::Scope;
 use reqwest::Method;

@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::Path};
 
-use labdata_api::http::openapi::openapi;
+use labdata_api::routes::openapi;
 use serde_json::Value;
 
 #[test]

@@ -1,23 +1,16 @@
 //! Messages between the sandbox and a supervisor.
 
-use std::path::PathBuf;
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{Limits, Network, ProcessOutcome};
-
-/// Degree of isolation from the rest of the machine, strongest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Isolation {
-    /// A file system that contains only permitted paths, and a process namespace that ends with the
-    /// process. Landlock and the limits apply as well, where the kernel has Landlock.
-    Namespaces,
-    /// Landlock denies access to other files and processes. Descendants are found by their parents.
-    Landlock,
-    /// A session, a directory, an environment and limits. The process may do everything that the
-    /// account of this process may do.
-    Nothing,
-}
+use crate::{
+    accounts::Account,
+    spec::{Isolation, Limits, Network, ProcessOutcome},
+};
 
 /// Launch of one process: JSON behind its length, on the supervisor's standard input. [`CANCEL`]
 /// bytes may follow; the end of the input means "kill everything now".
@@ -57,6 +50,15 @@ pub(crate) struct LaunchAccount {
     pub(crate) file: PathBuf,
 }
 
+impl From<&Account> for LaunchAccount {
+    fn from(account: &Account) -> Self {
+        Self {
+            id: account.id,
+            file: account.file.clone(),
+        }
+    }
+}
+
 /// Request for TERM to all processes, and KILL after the grace period.
 pub(crate) const CANCEL: u8 = b'c';
 
@@ -69,4 +71,16 @@ pub(crate) enum Event {
     Logged(u64),
     /// The process and all its descendants have ended.
     Ended(ProcessOutcome),
+}
+
+impl Event {
+    /// Sends the event to the platform. Errors are ignored: there is no other channel to report them.
+    pub(crate) fn send(&self) {
+        let Ok(mut line) = serde_json::to_vec(self) else {
+            return;
+        };
+        line.push(b'\n');
+        let mut output = io::stdout().lock();
+        let _ = output.write_all(&line).and_then(|()| output.flush());
+    }
 }
