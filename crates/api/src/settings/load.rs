@@ -85,6 +85,7 @@ mod tests {
             ("LABDATA_NOTIFICATIONS_PER_HOUR", "1.5"),
             ("LABDATA_NOTIFICATIONS_PER_DAY", "99999999999"),
             ("LABDATA_LOG", "info=,=,"),
+            ("LABDATA_LOG", "inof"),
             ("LABDATA_LOG_FORMAT", "xml"),
         ];
         for (name, value) in wrong {

@@ -39,7 +39,7 @@ pub enum LogFormat {
 /// Logging settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
-    /// Directives of `tracing_subscriber::EnvFilter`; `None` for the command's default.
+    /// Levels in the form of `tracing_subscriber::filter::Targets`; `None` for the command's default.
     pub filter: Option<String>,
     /// Format of log lines.
     pub format: LogFormat,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use labdata_domain::keys::PlainApiKey;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use url::Url;
 
 use super::{
@@ -262,11 +262,21 @@ fn notifications(values: &Values<'_>) -> Result<NotificationSettings, SettingsEr
     })
 }
 
+/// Returns whether every part is a level, or a target with its level. `Targets` alone also accepts
+/// misspelled levels, as targets.
+fn is_log_filter(value: &str) -> bool {
+    let is_level = |level: &str| !level.is_empty() && level.parse::<LevelFilter>().is_ok();
+    value.split(',').all(|part| match part.split_once('=') {
+        Some((target, level)) => !target.is_empty() && is_level(level),
+        None => is_level(part),
+    })
+}
+
 fn log(values: &Values<'_>) -> Result<LogSettings, SettingsError> {
     let filter = values.parsed(
         "log",
         "error, warn, info, debug, trace, or target=level,…",
-        |value| EnvFilter::try_new(value).ok().map(|_| value.to_owned()),
+        |value| is_log_filter(value).then(|| value.to_owned()),
     )?;
     let format = values.parsed("log_format", "text or json", |value| match value {
         "text" => Some(LogFormat::Text),

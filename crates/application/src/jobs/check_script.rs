@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::{channel::oneshot, lock::Mutex};
-use regex::Regex;
+use regex_lite::Regex;
 use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::{Mode, lexer, parse_module};
 
@@ -32,7 +32,7 @@ const STACK: usize = 64 * 1024 * 1024;
 static PARSING: Mutex<()> = Mutex::new(());
 
 /// The reference implementation's, from PEP 723; `$` stands before `\n` only, in both languages.
-static METADATA: LazyLock<Result<Regex, regex::Error>> = LazyLock::new(|| {
+static METADATA: LazyLock<Result<Regex, regex_lite::Error>> = LazyLock::new(|| {
     Regex::new(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 });
 
