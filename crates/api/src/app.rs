@@ -2,15 +2,15 @@
 
 use labdata_application::Ports;
 
-use crate::http::metrics::Metrics;
+use crate::http::{metrics::Metrics, public_url::PublicUrl};
 
 /// State of one server, shared by all HTTP workers.
 #[derive(Clone)]
 pub struct App {
     /// Ports, for use cases.
     pub ports: Ports,
-    /// Base URL of this server, without a trailing slash.
-    pub public_url: String,
+    /// Base of the URLs in answers.
+    pub public_url: PublicUrl,
     /// Metrics for Prometheus.
     pub metrics: Metrics,
 }
@@ -20,8 +20,7 @@ impl App {
     ///
     /// # Errors
     /// When the metrics cannot be registered, which is a bug in [`Metrics`].
-    pub fn new(ports: Ports, public_url: impl Into<String>) -> Result<Self, prometheus::Error> {
-        let public_url = public_url.into().trim_end_matches('/').to_owned();
+    pub fn new(ports: Ports, public_url: PublicUrl) -> Result<Self, prometheus::Error> {
         Ok(Self {
             ports,
             public_url,

@@ -55,6 +55,37 @@ pub fn check_storage_url(url: &str, direct: bool) -> Result<(), String> {
     }
 }
 
+/// Checks the address of a Ray cluster's job API.
+///
+/// # Errors
+/// The reason, in one line.
+pub fn check_cluster_url(url: &str) -> Result<(), String> {
+    let checked = RayRunner::new(RaySettings {
+        address: url.to_owned(),
+        token: None,
+        namespace: String::new(),
+    });
+    checked.map(drop).map_err(|error| error.to_string())
+}
+
+/// Checks the mail server's URL.
+///
+/// # Errors
+/// The reason, in one line, without the password.
+pub fn check_mail_server(url: &str) -> Result<(), String> {
+    let checked = SmtpMailer::new(url, "lab@example.org");
+    checked.map(drop).map_err(|error| error.to_string())
+}
+
+/// Checks the sender's e-mail address.
+///
+/// # Errors
+/// The reason, in one line.
+pub fn check_sender(address: &str) -> Result<(), String> {
+    let checked = SmtpMailer::new("smtp://localhost", address);
+    checked.map(drop).map_err(|error| error.to_string())
+}
+
 /// Creates the signer of the storage's URLs, which also decides who receives uploads.
 fn signer(
     settings: &Settings,

@@ -1,6 +1,10 @@
 //! Why a use case refused or failed.
 
-use labdata_domain::{data::write::Problem, keys::actor::MissingScope, notifications::CapReached};
+use labdata_domain::{
+    data::write::Problem,
+    keys::{actor::MissingScope, run_key::NotForRuns},
+    notifications::CapReached,
+};
 use labdata_ports::PortError;
 
 /// The outcome of a use case that did not succeed. Every text but `Internal`'s is for the person
@@ -10,7 +14,7 @@ pub enum Error {
     /// No valid key was shown.
     #[error("{0}")]
     Unauthenticated(&'static str),
-    /// The key does not permit it; the text says which scope is missing.
+    /// The key does not permit it; the text says which scope is missing, or that it is a run's key.
     #[error("{0}")]
     Forbidden(String),
     /// No such thing in the caller's organization.
@@ -48,6 +52,12 @@ pub enum Error {
 impl From<MissingScope> for Error {
     fn from(missing: MissingScope) -> Self {
         Self::Forbidden(missing.to_string())
+    }
+}
+
+impl From<NotForRuns> for Error {
+    fn from(refusal: NotForRuns) -> Self {
+        Self::Forbidden(refusal.to_string())
     }
 }
 

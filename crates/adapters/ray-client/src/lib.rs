@@ -112,11 +112,18 @@ pub struct JobRequest {
 }
 
 /// Runtime environment of a job.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Default, Serialize)]
 pub struct RuntimeEnvironment {
     /// Environment variables.
     #[serde(rename = "env_vars")]
     pub variables: Map<String, Value>,
+}
+
+impl fmt::Debug for RuntimeEnvironment {
+    /// Without the values: one is a key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.variables.keys()).finish()
+    }
 }
 
 /// Result of a submission.

@@ -17,6 +17,14 @@ pub(super) async fn serve(
         () = signals.arrive() => return Ok(()),
     };
     announce(&server);
+    if settings.follows_host() {
+        let bind = settings.bind;
+        say(&format!(
+            "URLs in answers follow each request's Host, as the bind address {bind} names no host; e-mails \
+             and jobs use {}. Set LABDATA_PUBLIC_URL to name one",
+            server.url
+        ));
+    }
     let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     tracing::info!(milliseconds, url = server.url, "ready");
     let ended = tokio::select! {

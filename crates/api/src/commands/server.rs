@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use crate::{
     app::App,
     compose::{DatabaseServer, worker_settings},
-    http::{self, server::DRAIN_TIMEOUT},
+    http::{self, public_url::PublicUrl, server::DRAIN_TIMEOUT},
     settings::{Settings, url_of},
 };
 
@@ -70,6 +70,11 @@ impl RunningServer {
         with_worker: bool,
     ) -> anyhow::Result<Started> {
         let public_url = settings.public_url(address);
+        let shown_url = if settings.follows_host() {
+            PublicUrl::of_host(&public_url)
+        } else {
+            PublicUrl::fixed(&public_url)
+        };
         let ports = database.ports(settings, &public_url).await?;
         let first_key = first_start(&ports, settings.bootstrap_key.clone()).await?;
         let worker = if with_worker {
@@ -77,7 +82,7 @@ impl RunningServer {
         } else {
             None
         };
-        let app = App::new(ports.clone(), public_url)?;
+        let app = App::new(ports.clone(), shown_url)?;
         let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());
         let (server, handle) = http::server::bind(app, listener)?;
         let background = Background::start(&ports, worker, &observer);

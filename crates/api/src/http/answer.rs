@@ -16,7 +16,7 @@ use utoipa::{
     openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, schema::Type},
 };
 
-use super::ApiError;
+use super::{ApiError, public_url::url_of_path};
 
 /// Result of a handler: a response, or an error that [`super::error`] maps to one.
 pub type Answer<T> = Result<T, ApiError>;
@@ -71,8 +71,8 @@ impl<V: Serialize> Responder for Listing<V> {
     }
 }
 
-/// Builds the `Link` header of the next page: the URL that the client called, with `next` as the
-/// cursor.
+/// Builds the `Link` header of the next page: the path that the client called, below the platform's
+/// public URL, with `next` as the cursor.
 #[must_use]
 pub fn next_link(request: &HttpRequest, next: &Cursor) -> Option<HeaderValue> {
     next_page(request, &next.encode())
@@ -88,14 +88,8 @@ pub fn next_page(request: &HttpRequest, cursor: &str) -> Option<HeaderValue> {
         }
     }
     let query = query.append_pair("cursor", cursor).finish();
-    let path = request.path();
-    let connection = request.connection_info();
-    let base = url::Url::parse(&format!("{}://{}", connection.scheme(), connection.host())).ok();
-    let url = match base.and_then(|base| base.join(path).ok()) {
-        Some(url) => format!("{url}?{query}"),
-        None => format!("{path}?{query}"),
-    };
-    HeaderValue::from_str(&format!("<{url}>; rel=\"next\"")).ok()
+    let url = url_of_path(request);
+    HeaderValue::from_str(&format!("<{url}?{query}>; rel=\"next\"")).ok()
 }
 
 /// A point in time in the API's format.

@@ -12,6 +12,7 @@ use futures::StreamExt;
 use labdata_application::Error;
 use labdata_request_body::{Definitions, FieldPath, Schema, Shape, json};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use super::ApiError;
@@ -52,9 +53,8 @@ pub trait Body: Sized + 'static {
     /// The body as a document, in which the values of problems are looked up.
     fn document(received: &Self::Received) -> Value;
 
-    /// The bytes of the body, by which the same request is known again; `None` where they are not
-    /// kept.
-    fn bytes(received: &Self::Received) -> Option<&[u8]>;
+    /// SHA-256 of the content, by which a repeated request is recognized.
+    fn sha256(received: &Self::Received) -> [u8; 32];
 
     /// Describes the body for the OpenAPI document; `None` if there is none.
     fn describe(definitions: &mut Definitions) -> Option<BodyDescription>;
@@ -94,8 +94,8 @@ impl Body for NoBody {
         Value::Null
     }
 
-    fn bytes((): &()) -> Option<&[u8]> {
-        Some(&[])
+    fn sha256((): &()) -> [u8; 32] {
+        Sha256::digest([]).into()
     }
 
     fn describe(_: &mut Definitions) -> Option<BodyDescription> {
@@ -123,8 +123,8 @@ impl<T: Shape + 'static> Body for JsonBody<T> {
         json::document(received)
     }
 
-    fn bytes(received: &Bytes) -> Option<&[u8]> {
-        Some(received)
+    fn sha256(received: &Bytes) -> [u8; 32] {
+        Sha256::digest(received).into()
     }
 
     fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
@@ -156,8 +156,8 @@ impl<T: Shape + 'static> Body for OptionalJson<T> {
         json::document(received)
     }
 
-    fn bytes(received: &Bytes) -> Option<&[u8]> {
-        Some(received)
+    fn sha256(received: &Bytes) -> [u8; 32] {
+        Sha256::digest(received).into()
     }
 
     fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {

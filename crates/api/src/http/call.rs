@@ -9,7 +9,6 @@ use labdata_domain::keys::actor::Actor;
 use labdata_request_body::{FieldPath, Problems, Shape};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use super::{
     ApiError,
@@ -40,6 +39,8 @@ pub struct Call<S, B = NoBody, Q = (), P = ()> {
     pub path: P,
     /// The forms of a result that the client accepts.
     pub accepted: Accepted,
+    /// The request's head.
+    pub(crate) request: HttpRequest,
     /// The SHA-256 of the body, where the request bears an idempotency key.
     pub(super) body_sha256: Option<[u8; 32]>,
     scope: PhantomData<S>,
@@ -50,6 +51,12 @@ impl<S, B, Q, P> Call<S, B, Q, P> {
     #[must_use]
     pub fn ports(&self) -> &Ports {
         &self.app.ports
+    }
+
+    /// A URL of this server as the caller reaches it.
+    #[must_use]
+    pub fn localize(&self, url: String) -> String {
+        self.app.public_url.localize(url, &self.request)
     }
 }
 
@@ -81,9 +88,10 @@ impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
         let actor = authenticate(&app.ports, shown_key(request)?).await?;
         actor.require(S::SCOPE).map_err(Error::from)?;
         let received = B::receive(request, payload).await?;
-        let body_sha256 = B::bytes(&received)
-            .filter(|_| request.headers().contains_key(IDEMPOTENCY_KEY))
-            .map(|bytes| Sha256::digest(bytes).into());
+        let body_sha256 = request
+            .headers()
+            .contains_key(IDEMPOTENCY_KEY)
+            .then(|| B::sha256(&received));
 
         let problems = Problems::default();
         let path = P::read(path_document(request), &FieldPath::root("path", &problems));
@@ -100,6 +108,7 @@ impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
                 query,
                 path,
                 accepted: Accepted::of(request),
+                request: request.clone(),
                 body_sha256,
                 scope: PhantomData,
             }),

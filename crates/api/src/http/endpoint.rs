@@ -18,6 +18,7 @@ use super::{
     once,
     operation::{SCHEMAS, components, parameters, request_body},
     scope::RequiredScope,
+    secret,
 };
 
 /// One method of one path.
@@ -89,6 +90,28 @@ impl Endpoint {
             takes_json: B::IS_JSON,
             is_idempotent: true,
             ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(once).reading::<B, Q, P>()
+        }
+    }
+
+    /// As [`Self::scoped`], for one whose answer holds a secret: it is not cached, and a request with
+    /// an `Idempotency-Key` is refused.
+    pub fn secret<D, H, S, B, Q, P>(handler: H) -> Self
+    where
+        D: Path + SchemaReferences,
+        S: RequiredScope,
+        B: Body,
+        Q: Shape + 'static,
+        P: Shape + 'static,
+        H: Handler<(Call<S, B, Q, P>,)>,
+        H::Output: Responder + 'static,
+    {
+        let unstored = move |request: HttpRequest, call: Call<S, B, Q, P>| {
+            secret::answer(request, call, handler.clone())
+        };
+        Self {
+            scope: Some(S::SCOPE),
+            takes_json: B::IS_JSON,
+            ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(unstored).reading::<B, Q, P>()
         }
     }
 
@@ -177,7 +200,8 @@ fn standard(method: &HttpMethod) -> Method {
 
 /// The endpoint of a module that has a documented `handle`: `endpoint!(api_keys::create)`, or
 /// `endpoint!(open health)` for one that asks for no key, or `endpoint!(creating jobs::create)` for a
-/// POST that heeds `Idempotency-Key`.
+/// POST that honors `Idempotency-Key`, or `endpoint!(secret api_keys::create)` for an answer that holds
+/// a secret.
 #[macro_export]
 macro_rules! endpoint {
     (open $($module:ident)::+) => {
@@ -187,6 +211,11 @@ macro_rules! endpoint {
     };
     (creating $($module:ident)::+) => {
         $crate::http::endpoint::Endpoint::creating::<$($module)::+::__path_handle, _, _, _, _, _>(
+            $($module)::+::handle,
+        )
+    };
+    (secret $($module:ident)::+) => {
+        $crate::http::endpoint::Endpoint::secret::<$($module)::+::__path_handle, _, _, _, _, _>(
             $($module)::+::handle,
         )
     };

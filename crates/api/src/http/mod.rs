@@ -16,7 +16,10 @@ pub mod once;
 pub mod openapi;
 mod operation;
 pub mod page;
+pub mod public_url;
 pub mod scope;
+mod secret;
+mod security_headers;
 pub mod server;
 
 pub use answer::{Answer, Listing, NoContent, Timestamp};

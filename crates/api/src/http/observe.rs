@@ -25,6 +25,7 @@ use tracing::Instrument;
 use super::{
     ApiError,
     error::{ErrorBody, InternalErrorBody},
+    security_headers,
 };
 use crate::app::App;
 
@@ -46,7 +47,8 @@ pub async fn observe(
     let started = Instant::now();
     let id = request_id(&request, &app);
     let method = request.method().clone();
-    let path = request.path().to_owned();
+    let path = loggable(request.path());
+    let is_private = security_headers::is_private(request.headers());
     let span = tracing::info_span!("request", request_id = %id, %method, path);
     let answered = AssertUnwindSafe(async move { next.call(request).await })
         .catch_unwind()
@@ -55,7 +57,7 @@ pub async fn observe(
     let _entered = span.enter();
     match answered {
         Ok(Ok(response)) => {
-            let response = finish(response.map_into_boxed_body(), &id);
+            let response = finish(response.map_into_boxed_body(), &id, is_private);
             let route = response.request().match_pattern();
             let route = route.as_deref().unwrap_or("unmatched");
             note(&app, &method, route, response.status(), started.elapsed());
@@ -70,7 +72,11 @@ pub async fn observe(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 started.elapsed(),
             );
-            Err(Failed { request_id: id }.into())
+            Err(Failed {
+                request_id: id,
+                is_private,
+            }
+            .into())
         }
         Err(panic) => {
             tracing::error!(panic = panic_text(&*panic), "a handler panicked");
@@ -81,7 +87,11 @@ pub async fn observe(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 started.elapsed(),
             );
-            Err(Failed { request_id: id }.into())
+            Err(Failed {
+                request_id: id,
+                is_private,
+            }
+            .into())
         }
     }
 }
@@ -104,8 +114,23 @@ fn request_id(request: &ServiceRequest, app: &App) -> String {
         .map_or_else(|| new_request_id(&app.ports).to_string(), str::to_owned)
 }
 
-/// Adds the id, and a body to an error without one.
-fn finish(response: ServiceResponse<BoxBody>, id: &str) -> ServiceResponse<BoxBody> {
+/// Paths below these end in a secret, which the log must not hold.
+const SECRET_PATHS: [&str; 1] = ["/unsubscribe/"];
+
+/// The path as it may be logged.
+fn loggable(path: &str) -> String {
+    let secret = SECRET_PATHS
+        .iter()
+        .find(|prefix| path.starts_with(**prefix));
+    secret.map_or_else(|| path.to_owned(), |prefix| format!("{prefix}…"))
+}
+
+/// Adds the headers of every response, and a body to an error without one.
+fn finish(
+    response: ServiceResponse<BoxBody>,
+    id: &str,
+    is_private: bool,
+) -> ServiceResponse<BoxBody> {
     let status = response.status();
     let mut response = if status == StatusCode::INTERNAL_SERVER_ERROR {
         log_cause(&response);
@@ -126,6 +151,7 @@ fn finish(response: ServiceResponse<BoxBody>, id: &str) -> ServiceResponse<BoxBo
         response
     };
     insert_id(response.response_mut(), id);
+    security_headers::add(response.response_mut().headers_mut(), is_private);
     response
 }
 
@@ -188,12 +214,34 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 #[error("internal error")]
 struct Failed {
     request_id: String,
+    is_private: bool,
 }
 
 impl ResponseError for Failed {
     fn error_response(&self) -> HttpResponse {
         let mut response = internal_error(&self.request_id);
         insert_id(&mut response, &self.request_id);
+        security_headers::add(response.headers_mut(), self.is_private);
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_that_ends_in_a_token_is_logged() {
+        let endpoints = crate::routes::all();
+        let secret = endpoints.iter().filter(|it| it.path.contains("{token}"));
+        let logged: Vec<String> = secret
+            .map(|it| loggable(&it.path.replace("{token}", "hunter2")))
+            .collect();
+        assert!(!logged.is_empty());
+        assert!(
+            logged.iter().all(|path| !path.contains("hunter2")),
+            "{logged:?}"
+        );
+        assert_eq!(loggable("/api/v1/jobs/1"), "/api/v1/jobs/1");
     }
 }

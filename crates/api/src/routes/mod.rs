@@ -30,7 +30,7 @@ pub mod runs;
 #[must_use]
 pub fn all() -> Vec<Endpoint> {
     let mut endpoints = vec![
-        endpoint!(keys::create),
+        endpoint!(secret keys::create),
         endpoint!(keys::list),
         endpoint!(keys::revoke),
         endpoint!(creating instruments::create),
@@ -56,13 +56,13 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(data::query),
         endpoint!(data::series),
         endpoint!(creating data::write),
-        endpoint!(files::upload),
+        endpoint!(creating files::upload),
         endpoint!(files::list),
         endpoint!(creating files::upload_url),
         endpoint!(files::confirm),
         endpoint!(files::content),
         endpoint!(files::delete),
-        endpoint!(notifications::send),
+        endpoint!(creating notifications::send),
         endpoint!(notifications::list),
         endpoint!(notifications::unread_count),
         endpoint!(notifications::mark),

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::{Flags, Settings, SettingsError, read, source};
-use crate::compose::check_storage_url;
+use crate::compose;
 
 impl Settings {
-    /// Loads the settings from this process's environment, the file and the flags.
+    /// Loads the settings from the file, this process's environment and the flags.
     ///
     /// # Errors
     /// [`SettingsError`] for the first wrong setting.
@@ -21,7 +21,12 @@ impl Settings {
     ) -> Result<Self, SettingsError> {
         read::settings(
             &source::gather(environment, config, &flags.0)?,
-            &check_storage_url,
+            &read::Checks {
+                storage_url: compose::check_storage_url,
+                cluster_url: compose::check_cluster_url,
+                mail_server: compose::check_mail_server,
+                sender: compose::check_sender,
+            },
         )
     }
 }
@@ -73,6 +78,15 @@ mod tests {
             ("LABDATA_PUBLIC_URL", "lab.example.org"),
             ("LABDATA_BOOTSTRAP_KEY", "ldk_short_x"),
             ("LABDATA_JOB_BACKEND", "ray"),
+            ("LABDATA_JOB_BACKEND", "ray+https://host:0x"),
+            ("LABDATA_JOB_BACKEND", "ray+ftp://host"),
+            ("LABDATA_PYTHON", "/nowhere/python3"),
+            ("LABDATA_PYTHON", "/"),
+            ("LABDATA_UV", "/nowhere/uv"),
+            ("LABDATA_PG_BIN_DIR", "/nowhere/bin"),
+            ("LABDATA_SMTP_URL", "smtp://host?tls=perhaps"),
+            ("LABDATA_MAIL_FROM", "lab@exa mple.org"),
+            ("LABDATA_MAIL_FROM", "a@b@c"),
             ("LABDATA_ML_BACKEND", "http://host"),
             ("LABDATA_JOB_CONCURRENCY", "0"),
             ("LABDATA_LLM_PROVIDER", "oracle"),

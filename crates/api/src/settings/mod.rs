@@ -1,4 +1,4 @@
-//! The program's settings (contract §1), from the environment, `labdata.toml` and flags, in rising
+//! The program's settings (contract §1), from `labdata.toml`, the environment and flags, in rising
 //! precedence.
 //!
 //! Every value is checked before anything starts. A wrong value is refused with one line that names
@@ -149,6 +149,12 @@ impl Settings {
         self.storage_url
             .clone()
             .unwrap_or_else(|| objects_below(&self.data_dir))
+    }
+
+    /// True if the server cannot know its own name, so that URLs in answers follow the request's `Host`.
+    #[must_use]
+    pub fn follows_host(&self) -> bool {
+        self.public_url.is_none() && self.bind.ip().is_unspecified()
     }
 
     /// Base of the platform's URLs for a server that listens on this address.

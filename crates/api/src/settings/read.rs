@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use labdata_domain::keys::PlainApiKey;
@@ -70,8 +70,36 @@ impl Values<'_> {
             .unwrap_or(default))
     }
 
+    /// Applies an adapter's check to a value that was given.
+    fn check(
+        &self,
+        key: &str,
+        value: &str,
+        check: impl FnOnce(&str) -> Result<(), String>,
+    ) -> Result<(), SettingsError> {
+        check(value).map_err(|reason| {
+            let name = self.0.get(key).map_or(key, |given| given.name.as_str());
+            SettingsError(format!("{name}: {}", reason.replace('\n', " ")))
+        })
+    }
+
     fn directory(&self, key: &str) -> Result<Option<PathBuf>, SettingsError> {
         self.path(key, "a directory")
+    }
+
+    /// A path that must exist as `is_there` wants it.
+    fn existing(
+        &self,
+        key: &str,
+        takes: &str,
+        is_there: impl Fn(&Path) -> bool,
+    ) -> Result<Option<PathBuf>, SettingsError> {
+        self.parsed(key, takes, |value| {
+            (!value.is_empty() && !value.contains('\0'))
+                .then(|| std::path::absolute(value).ok())
+                .flatten()
+                .filter(|path| is_there(path))
+        })
     }
 
     fn path(&self, key: &str, takes: &str) -> Result<Option<PathBuf>, SettingsError> {
@@ -89,13 +117,22 @@ impl Values<'_> {
     }
 }
 
-/// Checks a storage URL, given whether clients upload directly; the error is the reason in one line.
-pub(super) type StorageUrlCheck<'a> = &'a dyn Fn(&str, bool) -> Result<(), String>;
+/// Checks of values that adapters use; an error is the reason in one line, without secrets.
+pub(super) struct Checks {
+    /// A storage URL, given whether clients upload directly.
+    pub(super) storage_url: fn(&str, bool) -> Result<(), String>,
+    /// The address of a Ray cluster.
+    pub(super) cluster_url: fn(&str) -> Result<(), String>,
+    /// The mail server's URL.
+    pub(super) mail_server: fn(&str) -> Result<(), String>,
+    /// The sender's e-mail address.
+    pub(super) sender: fn(&str) -> Result<(), String>,
+}
 
 /// Parses all settings; fails with the first wrong one.
 pub(super) fn settings(
     given: &BTreeMap<&'static str, Given>,
-    check_storage_url: StorageUrlCheck<'_>,
+    checks: &Checks,
 ) -> Result<Settings, SettingsError> {
     let values = Values(given);
     let bind = values.parsed(
@@ -103,7 +140,7 @@ pub(super) fn settings(
         "an IP address and a port, such as 127.0.0.1:8080",
         address,
     )?;
-    let direct_uploads = direct_uploads(&values, check_storage_url)?;
+    let direct_uploads = direct_uploads(&values, checks)?;
     Ok(Settings {
         bind: bind.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 8080).into()),
         bind_given: bind.is_some(),
@@ -121,8 +158,10 @@ pub(super) fn settings(
                     .then(|| Secret::new(value.to_owned()))
             },
         )?,
-        pg_bin_dir: values.directory("pg_bin_dir")?,
-        storage_url: storage_url(&values, check_storage_url)?,
+        pg_bin_dir: values.existing("pg_bin_dir", "a directory that exists", |path| {
+            path.is_dir()
+        })?,
+        storage_url: storage_url(&values, checks)?,
         direct_uploads,
         public_url: values.http_url("public_url")?,
         bootstrap_key: values.secret(
@@ -130,19 +169,28 @@ pub(super) fn settings(
             "ldk_<8 lower-case letters or digits>_<16 to 128 letters, digits, - or _>",
             PlainApiKey::parse,
         )?,
-        job_backend: backend(&values, "job_backend")?,
-        ml_backend: backend(&values, "ml_backend")?,
+        job_backend: backend(&values, "job_backend", checks)?,
+        ml_backend: backend(&values, "ml_backend", checks)?,
         ray_token: values.secret("ray_token", "a token", |value| {
             (!value.trim().is_empty()).then(|| Secret::new(value.to_owned()))
         })?,
-        python: values.path("python", "the path of a program")?,
-        uv: values.path("uv", "the path of a program")?,
+        python: values.existing("python", PROGRAM, is_program)?,
+        uv: values.existing("uv", PROGRAM, is_program)?,
         job_concurrency: values.number("job_concurrency", 2)?,
         job_timeout_minutes: values.number("job_timeout_minutes", 60)?,
         llm: llm(&values)?,
-        notifications: notifications(&values)?,
+        notifications: notifications(&values, checks)?,
         log: log(&values)?,
     })
+}
+
+/// Description of the values that [`is_program`] accepts.
+const PROGRAM: &str = "the path of a program that can be executed";
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata()
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 fn address(value: &str) -> Option<SocketAddr> {
@@ -158,22 +206,17 @@ fn http_url(value: &str) -> Option<Url> {
     (matches!(url.scheme(), "http" | "https") && url.has_host() && plain).then_some(url)
 }
 
-fn storage_url(
-    values: &Values<'_>,
-    check: StorageUrlCheck<'_>,
-) -> Result<Option<String>, SettingsError> {
+fn storage_url(values: &Values<'_>, checks: &Checks) -> Result<Option<String>, SettingsError> {
     let Some(Given { name, value }) = values.0.get("storage_url") else {
         return Ok(None);
     };
-    check(value, false).map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
+    (checks.storage_url)(value, false)
+        .map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
     Ok(Some(value.clone()))
 }
 
 /// Parses the upload mode, and checks that `direct` has a cloud storage.
-fn direct_uploads(
-    values: &Values<'_>,
-    check: StorageUrlCheck<'_>,
-) -> Result<Option<bool>, SettingsError> {
+fn direct_uploads(values: &Values<'_>, checks: &Checks) -> Result<Option<bool>, SettingsError> {
     let direct = values.parsed(
         "upload_mode",
         "`direct` or `gateway`",
@@ -188,12 +231,13 @@ fn direct_uploads(
     {
         let url = values.0.get("storage_url");
         let url = url.map_or("file://.", |given| given.value.as_str());
-        check(url, true).map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
+        (checks.storage_url)(url, true)
+            .map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
     }
     Ok(direct)
 }
 
-fn backend(values: &Values<'_>, key: &str) -> Result<Backend, SettingsError> {
+fn backend(values: &Values<'_>, key: &str, checks: &Checks) -> Result<Backend, SettingsError> {
     let parsed = values.parsed(key, "`local` or ray+http://host:8265", |value| {
         if value == "local" {
             return Some(Backend::Local);
@@ -201,6 +245,9 @@ fn backend(values: &Values<'_>, key: &str) -> Result<Backend, SettingsError> {
         let url = value.strip_prefix("ray+")?;
         http_url(url).map(|_| Backend::Ray(url.trim_end_matches('/').to_owned()))
     })?;
+    if let Some(Backend::Ray(url)) = &parsed {
+        values.check(key, url, checks.cluster_url)?;
+    }
     Ok(parsed.unwrap_or(Backend::Local))
 }
 
@@ -239,7 +286,10 @@ fn llm(values: &Values<'_>) -> Result<LlmSettings, SettingsError> {
     })
 }
 
-fn notifications(values: &Values<'_>) -> Result<NotificationSettings, SettingsError> {
+fn notifications(
+    values: &Values<'_>,
+    checks: &Checks,
+) -> Result<NotificationSettings, SettingsError> {
     let smtp_url = values.secret(
         "smtp_url",
         "smtp://user:password@host:587 or smtps://…",
@@ -254,6 +304,12 @@ fn notifications(values: &Values<'_>) -> Result<NotificationSettings, SettingsEr
         let filled = !local.is_empty() && !domain.is_empty();
         (filled && !value.contains(char::is_control)).then(|| value.to_owned())
     })?;
+    if let Some(url) = &smtp_url {
+        values.check("smtp_url", url.reveal(), checks.mail_server)?;
+    }
+    if let Some(address) = &mail_from {
+        values.check("mail_from", address, checks.sender)?;
+    }
     Ok(NotificationSettings {
         smtp_url,
         mail_from,

@@ -1,4 +1,4 @@
-//! Gathers values from the environment, the file and the flags, each with the name under which it
+//! Gathers values from the file, the environment and the flags, each with the name under which it
 //! was given.
 
 use std::{
@@ -12,7 +12,7 @@ use super::{SettingsError, list};
 const FILE: &str = "labdata.toml";
 
 /// Value of a setting from its source of highest precedence.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Given {
     /// Name for error messages: `LABDATA_BIND`, `bind in labdata.toml` or `--bind`.
     pub(super) name: String,
@@ -20,25 +20,13 @@ pub(super) struct Given {
     pub(super) value: String,
 }
 
-/// Gathers values from the environment, then the file, then the flags; later ones win.
+/// Gathers values from the file, then the environment, then the flags; later ones win (contract §1).
 pub(super) fn gather(
     environment: &dyn Fn(&str) -> Option<String>,
     config: Option<&Path>,
     flags: &BTreeMap<&'static str, String>,
 ) -> Result<BTreeMap<&'static str, Given>, SettingsError> {
     let mut given = BTreeMap::new();
-    for setting in list::SETTINGS {
-        // Shells and containers often pass an unset variable as an empty one.
-        if let Some(value) = environment(setting.env).filter(|value| !value.is_empty()) {
-            given.insert(
-                setting.key,
-                Given {
-                    name: setting.env.to_owned(),
-                    value,
-                },
-            );
-        }
-    }
     let path = config.map_or_else(|| PathBuf::from(FILE), Path::to_owned);
     if config.is_some() || path.exists() {
         for (key, value) in read_file(&path)? {
@@ -46,6 +34,18 @@ pub(super) fn gather(
                 key,
                 Given {
                     name: format!("{key} in {}", path.display()),
+                    value,
+                },
+            );
+        }
+    }
+    for setting in list::SETTINGS {
+        // Shells and containers often pass an unset variable as an empty one.
+        if let Some(value) = environment(setting.env).filter(|value| !value.is_empty()) {
+            given.insert(
+                setting.key,
+                Given {
+                    name: setting.env.to_owned(),
                     value,
                 },
             );

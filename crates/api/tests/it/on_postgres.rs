@@ -8,7 +8,7 @@ use labdata_ports::Clock;
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository, PgTriggerStore,
+    PgJobRepository, PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository, PgTriggerStore,
 };
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
@@ -44,6 +44,7 @@ impl OnPostgres {
             run_logs: Arc::new(PgRunLogStore::new(database.clone())),
             instruments: Arc::new(PgInstrumentRepository::new(database.clone())),
             files: Arc::new(PgFileRepository::new(database.clone())),
+            notifications: Arc::new(PgNotificationRepository::new(database.clone())),
             idempotency: Arc::new(PgIdempotency::new(database.clone())),
             queries: Arc::new(PgQueryRunner::new(database.clone(), &[1; 32]).unwrap()),
             data: Arc::new(PgDataStore::new(database, Arc::clone(&catalog))),

@@ -72,6 +72,12 @@ impl Program {
         Self::start(command, environment)
     }
 
+    /// The same on every address of the machine.
+    pub(crate) fn serve_everywhere(directory: &Path, environment: &[(&str, &str)]) -> Self {
+        let command = labdata(directory, &["serve", "--bind", "0.0.0.0:0"]);
+        Self::start(command, environment)
+    }
+
     /// Starts it with a limit on the length of files, in kilobytes: longer writes fail.
     pub(crate) fn serve_with_file_limit(
         directory: &Path,

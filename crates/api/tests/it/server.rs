@@ -12,7 +12,7 @@ use actix_web::dev::ServerHandle;
 use async_trait::async_trait;
 use labdata_api::{
     app::App,
-    http::{metrics::Metrics, server::bind},
+    http::{metrics::Metrics, public_url::PublicUrl, server::bind},
     system::SystemIds,
 };
 use labdata_application::Ports;
@@ -117,7 +117,7 @@ impl TestServer {
             health: ready.clone(),
             ..ports
         };
-        let app = App::new(ports.clone(), format!("http://{address}")).unwrap();
+        let app = App::new(ports.clone(), PublicUrl::fixed(format!("http://{address}"))).unwrap();
         let metrics = app.metrics.clone();
         let (server, handle) = bind(app, listener).unwrap();
         tokio::spawn(server);

@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use futures::TryStreamExt;
 use labdata_domain::{
     files::{
-        File, FileState, MAX_FILE_BYTES, ObjectKey,
+        File, FileState, MAX_FILE_BYTES, ObjectKey, SUPERSEDED,
         executable::{HEAD_BYTES, Verdict, inspect_head, inspect_range},
     },
     ids::FileId,
@@ -14,7 +14,7 @@ use labdata_ports::{PortError, files::ConfirmFileError};
 
 use crate::{
     Error, Ports,
-    files::upload_file::{native_executable, remove},
+    files::upload_file::{execution_closed, native_executable, remove},
 };
 
 /// Looks at the bytes that were sent to the upload URL and confirms the file, which is listed from
@@ -23,7 +23,8 @@ use crate::{
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when the
 /// bytes are not there yet (the record keeps waiting), or are too many or a native executable
-/// (the file is discarded); [`Error::Conflict`] when a fresh URL was given out at this moment.
+/// (the file is discarded), when another upload of the path came first, or when the file's execution
+/// is closed.
 pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<File, Error> {
     actor.require(Scope::Write)?;
     let file = ports.files.get(actor.organization, id).await?;
@@ -70,9 +71,8 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
 
 fn not_confirmed(error: ConfirmFileError) -> Error {
     match error {
-        ConfirmFileError::Superseded => {
-            Error::Conflict("a fresh upload URL was given out for this file meanwhile".to_owned())
-        }
+        ConfirmFileError::Superseded => Error::Invalid(SUPERSEDED.to_owned()),
+        ConfirmFileError::ExecutionClosed => execution_closed(),
         ConfirmFileError::Port(error) => error.into(),
     }
 }

@@ -1,5 +1,7 @@
 //! Shows a file: a URL to all of it, and its start as text.
 
+use std::fmt;
+
 use bytes::{Bytes, BytesMut};
 use futures::TryStreamExt;
 use labdata_domain::{
@@ -15,7 +17,7 @@ use labdata_ports::{PortError, files::blob::DownloadGrant};
 use crate::{Error, Ports};
 
 /// A file and how to get at its bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct FileContent {
     /// Its record.
     pub file: File,
@@ -23,6 +25,15 @@ pub struct FileContent {
     pub download_url: String,
     /// Its start as text.
     pub preview: Preview,
+}
+
+impl fmt::Debug for FileContent {
+    /// Without the URL, which is a permission.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileContent")
+            .field("file", &self.file)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Shows a confirmed file.

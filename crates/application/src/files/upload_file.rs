@@ -4,11 +4,12 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use labdata_domain::{
     files::{
-        Attribution, ContentType, File, FilePath, FileState, MAX_FILE_BYTES, ObjectKey,
+        Attribution, ContentType, EXECUTION_CLOSED, File, FilePath, FileState, MAX_FILE_BYTES,
+        ObjectKey,
         executable::{Verdict, inspect_file},
     },
     ids::{ExecutionId, FileId, InstrumentId},
-    keys::{actor::Actor, scope::Scope},
+    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::{
     PortError,
@@ -103,6 +104,7 @@ pub(crate) async fn attribute(
     let attribution = Attribution::new(instrument, execution)
         .map_err(|unattributed| Error::Invalid(unattributed.to_string()))?;
     if let Some(id) = execution {
+        actor.may(GuardedAction::NameExecution(id))?;
         let execution = ports.executions.get(actor.organization, id).await?;
         if !execution.state.is_open(ports.clock.now()) {
             return Err(not_recorded(AddFileError::ExecutionClosed));
@@ -134,13 +136,15 @@ pub(crate) fn native_executable(format: &str) -> Error {
     Error::Invalid(format!("native executables ({format}) are not accepted"))
 }
 
+pub(crate) fn execution_closed() -> Error {
+    Error::Invalid(EXECUTION_CLOSED.to_owned())
+}
+
 pub(crate) fn not_recorded(refused: AddFileError) -> Error {
     match refused {
         AddFileError::UnknownExecution => Error::NotFound("job execution"),
         AddFileError::UnknownInstrument => Error::NotFound("instrument"),
-        AddFileError::ExecutionClosed => {
-            Error::Invalid("this job execution is closed and accepts no more files".to_owned())
-        }
+        AddFileError::ExecutionClosed => execution_closed(),
         AddFileError::PathTaken => {
             Error::Conflict("the instrument already has a file of this name".to_owned())
         }

@@ -266,7 +266,7 @@ async fn an_upload_that_was_superseded_while_it_was_checked_is_not_confirmed() {
         ..lab.ports.clone()
     };
     let refused = confirm_upload(&ports, &actor, id).await;
-    assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
 }
 
 #[tokio::test]

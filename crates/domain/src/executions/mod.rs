@@ -119,6 +119,11 @@ pub enum CloseError {
          cancel it"
     )]
     RunsOnPlatform,
+    /// A data write created it.
+    #[error(
+        "this execution was created by a data write, which completed it; there is nothing to close"
+    )]
+    CreatedByWrite,
 }
 
 /// Why an execution cannot be cancelled.
@@ -217,10 +222,13 @@ impl Execution {
     /// Closes it with the status that its script reports, by [`ExecutionState::close`].
     ///
     /// # Errors
-    /// [`CloseError::RunsOnPlatform`] for a run on the platform; the state's refusal.
+    /// [`CloseError::RunsOnPlatform`] for a run on the platform, [`CloseError::CreatedByWrite`] for an
+    /// execution of a data write; the state's refusal.
     pub fn close(self, status: FinalStatus, now: OffsetDateTime) -> Result<Self, CloseError> {
-        if self.origin.run().is_some() {
-            return Err(CloseError::RunsOnPlatform);
+        match self.origin {
+            Origin::Platform(_) => return Err(CloseError::RunsOnPlatform),
+            Origin::DataWrite => return Err(CloseError::CreatedByWrite),
+            Origin::OffPlatform => {}
         }
         Ok(Self {
             state: self.state.close(status, now)?,

@@ -78,6 +78,16 @@ fn a_run_on_the_platform_is_never_closed_from_outside() {
 }
 
 #[test]
+fn an_execution_of_a_data_write_is_never_closed_from_outside() {
+    for state in every_state() {
+        for status in [FinalStatus::Completed, FinalStatus::Failed] {
+            let write = execution(Origin::DataWrite, state.clone());
+            assert_eq!(write.close(status, NOW), Err(CloseError::CreatedByWrite));
+        }
+    }
+}
+
+#[test]
 fn a_worker_ends_a_running_run_only() {
     let end = RunEnd {
         exit_code: Some(0),

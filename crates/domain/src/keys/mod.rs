@@ -1,6 +1,7 @@
 //! API keys: text, hash, expiry and revocation.
 
 pub mod actor;
+pub mod run_key;
 pub mod scope;
 pub mod tenancy;
 
@@ -16,6 +17,10 @@ use crate::{
 
 /// Maximum number of characters of a key's name.
 pub const MAX_NAME_LENGTH: usize = 200;
+
+/// Refusal of an idempotency key where the answer holds a secret.
+pub const SECRET_IS_NOT_REPLAYED: &str =
+    "the answer holds a secret, which is not stored: send this request without Idempotency-Key";
 
 /// Prefix of every key.
 const MARK: &str = "ldk_";

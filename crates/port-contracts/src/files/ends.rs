@@ -2,12 +2,16 @@
 //! files. [`files_contract!`](crate::files_contract) makes the tests.
 
 use futures::future::join_all;
-use labdata_domain::files::{Crc32c, File, FileFilter, FileState, StoredBytes};
-use labdata_ports::files::ConfirmFileError;
+use labdata_domain::{
+    executions::FinalStatus,
+    files::{Crc32c, File, FileFilter, FileState, StoredBytes},
+};
+use labdata_ports::{executions::ExecutionRepository, files::ConfirmFileError};
 
 use crate::{
+    Subject,
     assertions::assert_not_found,
-    files::{Files, assert_refused, awaiting, confirmed, files, object, reader},
+    files::{Files, assert_refused, awaiting, confirmed, files, object, of as attribution, reader},
     given::at,
     paging::ALL,
 };
@@ -78,6 +82,41 @@ pub async fn an_object_that_was_superseded_is_not_confirmed<H: Files>(harness: &
         .await
         .unwrap();
     assert!(newly);
+}
+
+/// A file of an execution that ended, or whose deadline has passed, is not confirmed; one that was
+/// confirmed in time is returned as it is.
+pub async fn a_closed_execution_confirms_no_file<H>(harness: &H)
+where
+    H: Files + Subject<dyn ExecutionRepository>,
+{
+    let lab = harness.organization("lab").await.id;
+    let files = files(harness);
+    let executions = Subject::<dyn ExecutionRepository>::subject(harness);
+    let ended = harness.execution(lab, at(0), None).await.id;
+    let overdue = harness.execution(lab, at(0), Some(1)).await.id;
+    for execution in [ended, overdue] {
+        let of = |path| awaiting(path, attribution(None, Some(execution)), at(0));
+        let (early, late) = (of("early.csv"), of("late.csv"));
+        for file in [&early, &late] {
+            files.add(lab, file, at(0)).await.unwrap();
+        }
+        let confirm = |file: &File, second| {
+            files.confirm(lab, file.id, file.state.object(), BYTES, at(second))
+        };
+        let (_, newly) = confirm(&early, 1).await.unwrap();
+        assert!(newly);
+        if execution == ended {
+            executions
+                .close(lab, ended, FinalStatus::Completed, at(2))
+                .await
+                .unwrap();
+        }
+        assert_refused!(confirm(&late, 60).await, ConfirmFileError::ExecutionClosed);
+        assert_eq!(files.get(lab, late.id).await.unwrap(), late);
+        let (_, newly) = confirm(&early, 60).await.unwrap();
+        assert!(!newly);
+    }
 }
 
 /// Of concurrent calls one confirms; all return the same record.

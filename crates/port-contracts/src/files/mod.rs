@@ -53,6 +53,7 @@ macro_rules! files_contract {
             confirming_records_size_checksum_and_time,
             confirming_again_changes_nothing,
             an_object_that_was_superseded_is_not_confirmed,
+            a_closed_execution_confirms_no_file,
             of_racing_confirmations_one_confirms,
             only_its_own_organization_confirms_a_file,
             a_deleted_file_is_gone_and_its_path_free,

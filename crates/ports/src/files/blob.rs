@@ -1,6 +1,6 @@
 //! The bytes of files, and signed URLs to them.
 
-use std::ops::Range;
+use std::{fmt, ops::Range};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -153,12 +153,23 @@ pub struct DownloadGrant {
 }
 
 /// A URL for an upload, with the headers that the upload must carry exactly.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SignedUpload {
     /// The URL.
     pub url: String,
     /// Header names, lower-case, and values.
     pub headers: Vec<(String, String)>,
+}
+
+impl fmt::Debug for SignedUpload {
+    /// Without the signature, which is a permission.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unsigned = self.url.split('?').next().unwrap_or_default();
+        f.debug_struct("SignedUpload")
+            .field("url", &format_args!("{unsigned}?…"))
+            .field("headers", &self.headers)
+            .finish()
+    }
 }
 
 /// A request to a signed URL of the platform's own, as it came in.

@@ -38,6 +38,9 @@ pub enum ConfirmFileError {
     /// The file awaits another object by now: a newer upload URL was issued.
     #[error("a fresh upload URL was given out meanwhile")]
     Superseded,
+    /// The execution that it belongs to has ended, or its deadline has passed.
+    #[error("the job execution is closed")]
+    ExecutionClosed,
     /// The port failed.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -103,10 +106,12 @@ pub trait FileRepository: Send + Sync {
     /// Confirms a file whose bytes were stored as `object` and checked. One that is confirmed
     /// already is returned as it is; the second value tells whether this call confirmed it, which
     /// of racing calls exactly one does; it emits the event in the same step
-    /// ([`crate::triggers::TriggerStore`]).
+    /// ([`crate::triggers::TriggerStore`]). An execution that the file belongs to MUST be open at
+    /// `now`, and stay so until the confirmation is stored.
     ///
     /// # Errors
-    /// [`PortError::NotFound`], or see [`ConfirmFileError`].
+    /// [`PortError::NotFound`], or see [`ConfirmFileError`]; where several hold, a superseded object
+    /// comes first.
     async fn confirm(
         &self,
         organization: OrganizationId,

@@ -1,10 +1,12 @@
 //! Sending e-mail.
 
+use std::fmt;
+
 use async_trait::async_trait;
 use uuid::Uuid;
 
 /// An e-mail to one person.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Email {
     /// Its identity: an e-mail that is sent again has the same one, so that the recipient
     /// can tell.
@@ -19,6 +21,17 @@ pub struct Email {
     pub html: String,
     /// URL where the recipient can turn such e-mails off with one POST and no key.
     pub unsubscribe_url: String,
+}
+
+impl fmt::Debug for Email {
+    /// Without texts and the URL, which hold the recipient's permission to unsubscribe.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Email")
+            .field("id", &self.id)
+            .field("to", &self.to)
+            .field("subject", &self.subject)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Response of the mail server to an e-mail.

@@ -164,26 +164,38 @@ impl FileRepository for InMemoryFileRepository {
         now: OffsetDateTime,
     ) -> Result<(File, bool), ConfirmFileError> {
         let mut state = self.memory.lock();
-        let file = state
-            .files_mut(organization)
+        let file = owned(&state.files, organization)
             .find(|file| file.id == id)
-            .ok_or(PortError::NotFound("file"))?;
+            .ok_or(PortError::NotFound("file"))?
+            .clone();
         match file.state {
-            FileState::Confirmed { .. } => Ok((file.clone(), false)),
+            FileState::Confirmed { .. } => return Ok((file, false)),
             FileState::AwaitingBytes {
                 object: awaited, ..
-            } if awaited != object => Err(ConfirmFileError::Superseded),
-            FileState::AwaitingBytes { .. } => {
-                file.state = FileState::Confirmed {
-                    object,
-                    bytes,
-                    uploaded_at: now,
-                };
-                let file = file.clone();
-                state.record_upload(organization, &file);
-                Ok((file, true))
-            }
+            } if awaited != object => return Err(ConfirmFileError::Superseded),
+            FileState::AwaitingBytes { .. } => {}
         }
+        if let Some(execution) = file.attribution.execution()
+            && !state
+                .execution_mut(organization, execution)?
+                .state
+                .is_open(now)
+        {
+            return Err(ConfirmFileError::ExecutionClosed);
+        }
+        let file = File {
+            state: FileState::Confirmed {
+                object,
+                bytes,
+                uploaded_at: now,
+            },
+            ..file
+        };
+        if let Some(stored) = state.files_mut(organization).find(|file| file.id == id) {
+            stored.clone_from(&file);
+        }
+        state.record_upload(organization, &file);
+        Ok((file, true))
     }
 
     async fn note_received(

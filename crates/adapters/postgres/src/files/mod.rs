@@ -261,6 +261,12 @@ async fn confirm(
     if file.state.object() != confirmed.object() {
         return Ok(Err(ConfirmFileError::Superseded));
     }
+    if let Some(execution) = file.attribution.execution()
+        && let Some(now) = confirmed.uploaded_at()
+        && execution_is_open(connection, organization, execution, now).await? != Some(true)
+    {
+        return Ok(Err(ConfirmFileError::ExecutionClosed));
+    }
     diesel::update(file::table.find(id.as_uuid()))
         .set((
             file::status.eq(confirmed.as_str()),

@@ -35,8 +35,8 @@ impl Body for StreamedBody {
         json::document(received)
     }
 
-    fn bytes(received: &Bytes) -> Option<&[u8]> {
-        Some(received)
+    fn sha256(received: &Bytes) -> [u8; 32] {
+        JsonBody::<DataWriteBody>::sha256(received)
     }
 
     fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {

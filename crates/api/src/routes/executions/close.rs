@@ -19,7 +19,8 @@ shape! {
 
 /// Closes an execution that was opened for a script outside the platform
 ///
-/// The same status again changes nothing.
+/// The same status again changes nothing. Executions that the platform runs, and those that a data
+/// write created, are not closed from outside.
 #[utoipa::path(
     patch,
     path = "/api/v1/job-executions/{execution_id}",
@@ -27,7 +28,7 @@ shape! {
     tag = "job-executions",
     responses(
         (status = 200, description = "The execution, closed", body = ExecutionView),
-        (status = 400, description = "It ended with another status, which is final", body = ErrorBody),
+        (status = 400, description = "It ended with another status, which is final; or the platform runs it, or a data write created it", body = ErrorBody),
     )
 )]
 pub async fn handle(

@@ -29,8 +29,9 @@ shape! {
         (status = 200, description = "The file", body = FileUploadView),
         (
             status = 400,
-            description = "The bytes are not there yet; or they are too many or a native \
-                executable, and the file was discarded",
+            description = "The bytes are not there yet; the execution is closed; another upload of \
+                the path came first; or they are too many or a native executable, and the file was \
+                discarded",
             body = ErrorBody
         ),
     )

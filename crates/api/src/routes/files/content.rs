@@ -10,7 +10,7 @@ use super::FilePathId;
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 
 /// A file and how to get at its bytes.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Serialize, ToSchema)]
 pub struct FileContentView {
     file_id: String,
     /// The last part of the name or path that was recorded.
@@ -63,6 +63,7 @@ impl From<FileContent> for FileContentView {
 )]
 pub async fn handle(call: Call<Read, NoBody, (), FilePathId>) -> Answer<Json<FileContentView>> {
     let id = call.path.file_id.or_not_found("file")?;
-    let content = get_file_content(call.ports(), &call.actor, id).await?;
+    let mut content = get_file_content(call.ports(), &call.actor, id).await?;
+    content.download_url = call.localize(content.download_url);
     Ok(Json(content.into()))
 }

@@ -4,6 +4,7 @@ use actix_multipart::{Field, Multipart};
 use actix_web::http::header::{Charset, ContentDisposition, DispositionParam, HeaderMap};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
+use sha2::{Digest, Sha256};
 
 /// More parts than this are no upload.
 const MOST_PARTS: usize = 100;
@@ -49,6 +50,24 @@ impl Form {
         self.parts.iter().rfind(|part| part.name == name)
     }
 
+    /// SHA-256 of the parts, whatever boundary separated them.
+    pub(super) fn sha256(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        for part in &self.parts {
+            let texts = [
+                Some(&part.name),
+                part.file_name.as_ref(),
+                part.content_type.as_ref(),
+            ];
+            for text in texts {
+                hash.update([u8::from(text.is_some())]);
+                update(&mut hash, text.map_or(&[], |text| text.as_bytes()));
+            }
+            update(&mut hash, &part.bytes);
+        }
+        hash.finalize().into()
+    }
+
     /// The value of a field that is no file; one that is empty or `null` counts as absent.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         let part = self.part(name)?;
@@ -75,6 +94,12 @@ impl Part {
             bytes,
         })
     }
+}
+
+/// Adds a value with its length, so that values cannot run into each other.
+fn update(hash: &mut Sha256, bytes: &[u8]) {
+    hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
+    hash.update(bytes);
 }
 
 /// The name that a file was sent with. The extended form (`filename*`) wins, as RFC 6266 has it.

@@ -13,6 +13,7 @@ use labdata_request_body::{
     shape,
 };
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use super::multipart::Form;
 use crate::http::{
@@ -122,8 +123,11 @@ impl Body for UploadForm {
         })
     }
 
-    fn bytes(_: &ReceivedForm) -> Option<&[u8]> {
-        None
+    fn sha256(received: &ReceivedForm) -> [u8; 32] {
+        match &received.0 {
+            Ok(form) => form.sha256(),
+            Err(_) => Sha256::digest([]).into(),
+        }
     }
 
     fn document(received: &ReceivedForm) -> Value {

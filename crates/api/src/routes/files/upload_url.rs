@@ -43,7 +43,7 @@ shape! {
 }
 
 /// Signed URL for the bytes.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Serialize, ToSchema)]
 pub struct UploadUrlView {
     /// The record that awaits them.
     file_id: String,
@@ -83,12 +83,7 @@ impl From<UploadBegun> for UploadUrlView {
     )
 )]
 pub async fn handle(call: Call<Write, JsonBody<UploadUrlBody>>) -> Answer<Json<UploadUrlView>> {
-    let Call {
-        app,
-        actor,
-        body: JsonBody(body),
-        ..
-    } = call;
+    let JsonBody(body) = call.body.clone();
     let execution = body
         .job_execution_id
         .map(|id| id.or_not_found("job execution"))
@@ -103,6 +98,7 @@ pub async fn handle(call: Call<Write, JsonBody<UploadUrlBody>>) -> Answer<Json<U
         execution,
         instrument,
     };
-    let begun = begin_upload(&app.ports, &actor, command).await?;
+    let mut begun = begin_upload(call.ports(), &call.actor, command).await?;
+    begun.upload.url = call.localize(begun.upload.url);
     Ok(Json(begun.into()))
 }

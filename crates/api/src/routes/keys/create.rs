@@ -33,7 +33,7 @@ shape! {
 }
 
 /// A new API key, with the key itself.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Serialize, ToSchema)]
 pub struct NewApiKeyView {
     #[serde(flatten)]
     about: ApiKeyView,

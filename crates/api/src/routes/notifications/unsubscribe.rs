@@ -3,10 +3,7 @@
 
 use actix_web::{
     HttpResponse,
-    http::{
-        Method,
-        header::{CACHE_CONTROL, REFERRER_POLICY},
-    },
+    http::{Method, header::CACHE_CONTROL},
     web::{Data, Path},
 };
 use labdata_application::notifications::notification_preferences::unsubscribe;
@@ -51,9 +48,8 @@ fn page(content: &str) -> HttpResponse {
     HttpResponse::Ok()
         .content_type("text/html; charset=utf-8")
         .insert_header((CACHE_CONTROL, "no-store"))
-        .insert_header((REFERRER_POLICY, "no-referrer"))
         .body(format!(
             "<!DOCTYPE html><html><head><meta charset=\"utf-8\"><title>Notifications</title></head>\
-             <body style=\"font-family: sans-serif\">{content}</body></html>"
+             <body>{content}</body></html>"
         ))
 }

@@ -7,7 +7,7 @@ use actix_web::{
     HttpResponse,
     http::{
         Method,
-        header::{CONTENT_ENCODING, LOCATION, X_CONTENT_TYPE_OPTIONS},
+        header::{CONTENT_ENCODING, LOCATION},
     },
     web::Path,
 };
@@ -32,7 +32,8 @@ async fn redirect() -> HttpResponse {
 
 async fn file(file: Path<String>) -> Answer<HttpResponse> {
     let config = Config::from("../api/v1/openapi.json")
-        .persist_authorization(true)
+        // A key stays in the page's memory: any script of this origin could read it from the storage.
+        .persist_authorization(false)
         .try_it_out_enabled(true)
         .display_request_duration(true)
         // The badge would ask a server on the internet about the document.
@@ -44,7 +45,6 @@ async fn file(file: Path<String>) -> Answer<HttpResponse> {
     if found.gzpipped {
         answer.insert_header((CONTENT_ENCODING, "gzip"));
     }
-    answer.insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"));
     Ok(answer
         .content_type(found.content_type)
         .body(found.bytes.into_owned()))

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use actix_web::{
     HttpRequest, HttpResponse, Responder,
     body::BoxBody,
-    http::header::{ACCEPT, CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS},
+    http::header::{ACCEPT, CACHE_CONTROL},
 };
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, stream};
@@ -75,7 +75,6 @@ impl Responder for Log {
         };
         HttpResponse::Ok()
             .insert_header((CACHE_CONTROL, "no-store"))
-            .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
             .content_type(content_type)
             .streaming(self.stream())
     }

@@ -291,3 +291,18 @@ async fn executions_are_listed_by_job_and_status_page_by_page() {
             .all(|pair| pair[0]["started_at"].as_str() > pair[1]["started_at"].as_str())
     );
 }
+
+#[tokio::test]
+async fn an_execution_of_a_data_write_is_not_closed_from_outside() {
+    let server = TestServer::start().await;
+    let client = server.admin().await;
+    let body = json!({"tables": [{"table": "experiment", "rows": [{"name": "a"}]}]});
+    let written = client.post("/api/v1/data/write", &body).await.json(200);
+    let before = client.get(&one(&written)).await.json(200);
+    for status in ["completed", "failed"] {
+        let body = json!({"status": status});
+        let detail = client.patch(&one(&written), &body).await.detail(400);
+        assert!(detail.contains("data write"), "{detail}");
+    }
+    assert_eq!(client.get(&one(&written)).await.json(200), before);
+}

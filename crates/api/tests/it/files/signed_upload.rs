@@ -478,3 +478,23 @@ async fn problems_of_the_body_are_all_told() {
         [("uuid_parsing".to_owned(), "path.file_id".to_owned())]
     );
 }
+
+#[tokio::test]
+async fn an_upload_is_not_confirmed_into_a_closed_execution() {
+    let lab = Lab::start().await;
+    let body = json!({ "file_name": "late.csv", "job_execution_id": lab.execution });
+    let begun = lab
+        .client
+        .post(&format!("{PATH}/upload-url"), &body)
+        .await
+        .json(200);
+    assert_eq!(lab.put(&begun, "1").await.status, 200);
+    let execution = format!("/api/v1/job-executions/{}", lab.execution);
+    lab.client
+        .patch(&execution, &json!({ "status": "completed" }))
+        .await
+        .json(200);
+    let detail = lab.confirm(&begun).await.detail(400);
+    assert!(detail.contains("closed"), "{detail}");
+    assert_eq!(lab.client.get(PATH).await.json(200), json!([]));
+}

@@ -55,6 +55,10 @@ async fn a_request_that_is_sent_again_has_one_effect_and_is_answered_the_same() 
             "/api/v1/files/upload-url",
             json!({ "file_name": "a.csv", "instrument_id": instrument["id"] }),
         ),
+        (
+            "/api/v1/notifications",
+            json!({ "title": "done", "dedupe_key": "once" }),
+        ),
     ] {
         let first = lab.post_once(path, "the same", &body).await;
         first.json(200);
@@ -186,4 +190,77 @@ async fn a_key_is_one_header_of_1_to_255_characters() {
     lab.post_once(WRITE, &"k".repeat(255), &one_row("a"))
         .await
         .json(200);
+}
+
+#[tokio::test]
+async fn an_upload_that_is_sent_again_is_one_file_whatever_its_boundary() {
+    let lab = lab().await;
+    let execution = lab
+        .client
+        .post("/api/v1/job-executions", &json!({}))
+        .await
+        .json(200);
+    let upload = async |boundary: &str, content: &str| {
+        let part = |disposition: &str, value: &str| {
+            format!(
+                "--{boundary}\r\nContent-Disposition: form-data; {disposition}\r\n\r\n{value}\r\n"
+            )
+        };
+        let id = execution["job_execution_id"].as_str().unwrap();
+        let body = part("name=\"job_execution_id\"", id)
+            + &part("name=\"file\"; filename=\"a.csv\"", content)
+            + &format!("--{boundary}--\r\n");
+        let request = lab
+            .client
+            .request(Method::POST, "/api/v1/files")
+            .header("Idempotency-Key", "the same")
+            .header(
+                "Content-Type",
+                format!("multipart/form-data; boundary={boundary}"),
+            );
+        send(request.body(body)).await
+    };
+    let first = upload("first", "1").await;
+    first.json(200);
+    let again = upload("second", "1").await;
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.text, first.text);
+    assert_eq!(upload("first", "2").await.status, 422);
+    let files = lab.client.get("/api/v1/files").await.json(200);
+    assert_eq!(files.as_array().unwrap().len(), 1, "{files}");
+}
+
+#[tokio::test]
+async fn an_answer_with_a_secret_is_neither_stored_nor_replayed() {
+    let lab = lab().await;
+    let body = json!({ "name": "mine", "scopes": ["read"] });
+    let refused = lab.post_once("/api/v1/api-keys", "key", &body).await;
+    assert!(refused.detail(400).contains("Idempotency-Key"));
+    let created = lab.client.post("/api/v1/api-keys", &body).await;
+    created.json(200);
+    assert_eq!(created.header("cache-control"), Some("no-store"));
+}
+
+#[test]
+fn every_post_that_creates_honors_an_idempotency_key() {
+    // The list of contract §3, as far as its endpoints exist.
+    let creating = [
+        "/api/v1/data/write",
+        "/api/v1/files",
+        "/api/v1/files/upload-url",
+        "/api/v1/instruments",
+        "/api/v1/job-executions",
+        "/api/v1/jobs",
+        "/api/v1/jobs/{job_id}/run",
+        "/api/v1/notifications",
+    ];
+    let document = serde_json::to_value(labdata_api::http::openapi::openapi()).unwrap();
+    for path in creating {
+        let parameters = document["paths"][path]["post"]["parameters"].as_array();
+        let names = parameters.into_iter().flatten().map(|one| &one["name"]);
+        assert!(
+            names.into_iter().any(|name| name == "Idempotency-Key"),
+            "{path}"
+        );
+    }
 }

@@ -229,3 +229,47 @@ fn the_supervisor_of_runs_is_part_of_the_program_but_not_of_its_help() {
             .contains("no launch request")
     );
 }
+
+#[tokio::test]
+async fn a_client_of_another_machine_gets_urls_that_it_can_reach() {
+    let directory = directory();
+    let settings = [("LABDATA_BOOTSTRAP_KEY", CHOSEN)];
+    let program = Program::serve_everywhere(directory.path(), &settings);
+    // Every address of 127.0.0.0/8 is this machine; the server does not know that it has this one.
+    let elsewhere = program.url.replace("127.0.0.1", "127.0.0.2");
+    assert_ne!(elsewhere, program.url);
+    let client = Client::new();
+    let post = async |path: &str, body: Value| {
+        let url = format!("{elsewhere}/api/v1/{path}");
+        let request = client.post(url).bearer_auth(CHOSEN).json(&body);
+        request.send().await.unwrap().json::<Value>().await.unwrap()
+    };
+    let instrument = post("instruments", json!({"name": "reader"})).await;
+    let wanted = json!({"file_name": "a.csv", "instrument_id": instrument["id"]});
+    let begun = post("files/upload-url", wanted).await;
+    let url = begun["upload_url"].as_str().unwrap();
+    assert!(url.starts_with(&elsewhere), "{url}");
+    let mut put = client.put(url).body("123456789");
+    for (name, value) in begun["headers"].as_object().unwrap() {
+        put = put.header(name, value.as_str().unwrap());
+    }
+    assert_eq!(put.send().await.unwrap().status(), StatusCode::OK);
+    let id = begun["file_id"].as_str().unwrap();
+    post(&format!("files/{id}/confirm-upload"), Value::Null).await;
+    let content = client.get(format!("{elsewhere}/api/v1/files/{id}/content"));
+    let content: Value = content
+        .bearer_auth(CHOSEN)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    let url = content["download_url"].as_str().unwrap();
+    assert!(url.starts_with(&elsewhere), "{url}");
+    let bytes = client.get(url).send().await.unwrap().text().await.unwrap();
+    assert_eq!(bytes, "123456789");
+    let (status, rest) = program.end("TERM");
+    assert_eq!(status.code(), Some(0));
+    assert!(rest.contains("LABDATA_PUBLIC_URL"), "{rest}");
+}

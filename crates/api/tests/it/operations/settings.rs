@@ -78,7 +78,7 @@ fn a_file_that_was_named_must_be_there() {
 }
 
 #[test]
-fn the_file_beats_the_environment_and_a_flag_beats_the_file() {
+fn the_environment_beats_the_file_and_a_flag_beats_both() {
     let directory = directory();
     fs::write(
         directory.path().join("labdata.toml"),
@@ -86,6 +86,11 @@ fn the_file_beats_the_environment_and_a_flag_beats_the_file() {
     )
     .unwrap();
     let line = refused(serve(directory.path()).env("LABDATA_BIND", "from environment"));
+    assert!(
+        line.contains("LABDATA_BIND is \"from environment\""),
+        "{line}"
+    );
+    let line = refused(&mut serve(directory.path()));
     assert!(line.contains("\"from file\""), "{line}");
     let line = refused(
         serve(directory.path())

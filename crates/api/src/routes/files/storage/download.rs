@@ -8,7 +8,7 @@ use actix_web::{
         header::{
             ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE,
             CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, IF_RANGE,
-            RANGE, X_CONTENT_TYPE_OPTIONS,
+            RANGE,
         },
     },
     web::Data,
@@ -54,7 +54,6 @@ pub async fn handle(request: HttpRequest, app: Data<App>) -> Result<HttpResponse
             CONTENT_DISPOSITION,
             attachment(download.grant.path.file_name()),
         ))
-        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"))
         .insert_header((CACHE_CONTROL, "private"))
         .insert_header((ACCEPT_RANGES, "bytes"))
