@@ -1,6 +1,6 @@
 //! Drops a table of the organization.
 
-use labdata_domain::keys::{actor::Actor, scope::Scope};
+use labdata_domain::keys::{actor::Actor, run_key::GuardedAction, scope::Scope};
 
 use crate::{Error, Ports, catalog::define_table::refusal};
 
@@ -16,6 +16,7 @@ pub async fn drop_table(
     force: bool,
 ) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::DeleteTable)?;
     ports
         .catalog
         .drop_table(actor.organization, name, force)

@@ -3,7 +3,7 @@
 use labdata_domain::{
     data::revert::{Blocker, RevertReport},
     ids::ExecutionId,
-    keys::{actor::Actor, scope::Scope},
+    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::data::RevertError;
 
@@ -21,6 +21,7 @@ pub async fn revert_execution(
     id: ExecutionId,
 ) -> Result<RevertReport, Error> {
     actor.require(Scope::Write)?;
+    actor.may(GuardedAction::RevertExecution(id))?;
     ports.executions.get(actor.organization, id).await?;
     match ports
         .data

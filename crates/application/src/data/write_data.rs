@@ -5,7 +5,7 @@ use labdata_domain::{
     data::write::{Problem, WriteOutcome, WriteRequest, check},
     ids::{ExecutionId, JobId},
     jobs::JobName,
-    keys::{actor::Actor, scope::Scope},
+    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::{
     PortError,
@@ -95,6 +95,7 @@ async fn choose_target(
         None => actor.execution,
     };
     if let Some(id) = given {
+        actor.may(GuardedAction::NameExecution(id))?;
         // Checked before the rows: an unknown execution is 404 even if the rows have problems.
         let execution = ports.executions.get(actor.organization, id).await?;
         if !execution.state.is_open(ports.clock.now()) {

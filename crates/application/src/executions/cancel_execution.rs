@@ -3,7 +3,7 @@
 use labdata_domain::{
     executions::Execution,
     ids::ExecutionId,
-    keys::{actor::Actor, scope::Scope},
+    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::runs::CancelExecutionError;
 
@@ -21,6 +21,7 @@ pub async fn cancel_execution(
     id: ExecutionId,
 ) -> Result<Execution, Error> {
     actor.require(Scope::Write)?;
+    actor.may(GuardedAction::CancelExecution)?;
     let now = ports.clock.now();
     match ports.runs.cancel(actor.organization, id, now).await {
         Ok(execution) => {

@@ -3,7 +3,7 @@
 use labdata_domain::{
     executions::{Execution, ExecutionState, FinalStatus},
     ids::ExecutionId,
-    keys::{actor::Actor, scope::Scope},
+    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::executions::CloseExecutionError;
 
@@ -21,6 +21,7 @@ pub async fn close_execution(
     status: FinalStatus,
 ) -> Result<Execution, Error> {
     actor.require(Scope::Write)?;
+    actor.may(GuardedAction::NameExecution(id))?;
     let now = ports.clock.now();
     match ports
         .executions

@@ -4,7 +4,7 @@ use labdata_domain::{
     executions::Execution,
     ids::{ExecutionId, JobId},
     jobs::{Job, JobName},
-    keys::{actor::Actor, scope::Scope},
+    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
 use crate::{Error, Ports};
@@ -31,6 +31,7 @@ pub async fn start_execution(
     command: StartExecution,
 ) -> Result<Execution, Error> {
     actor.require(Scope::Write)?;
+    actor.may(GuardedAction::OpenExecution)?;
     let job = match command.job_id {
         Some(id) => {
             let id: JobId = id.parse().map_err(|_| Error::NotFound("job"))?;

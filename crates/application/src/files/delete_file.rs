@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::FileId,
-    keys::{actor::Actor, scope::Scope},
+    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
 use crate::{Error, Ports, files::upload_file::remove};
@@ -13,6 +13,7 @@ use crate::{Error, Ports, files::upload_file::remove};
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`].
 pub async fn delete_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<(), Error> {
     actor.require(Scope::Write)?;
+    actor.may(GuardedAction::DeleteFile)?;
     let file = ports.files.delete(actor.organization, id).await?;
     remove(ports, actor, file.state.object()).await;
     Ok(())

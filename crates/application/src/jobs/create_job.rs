@@ -3,7 +3,7 @@
 use labdata_domain::{
     ids::{JobId, TriggerId},
     jobs::{Job, JobName, ParameterDefinition, ScriptVersion, check_parameters},
-    keys::{actor::Actor, scope::Scope},
+    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
     triggers::{Conditions, Trigger, TriggerChange},
 };
 use labdata_ports::PortError;
@@ -33,6 +33,7 @@ pub struct CreateJob {
 /// unknown instrument; [`Error::Conflict`] when another job bears the name.
 pub async fn create_job(ports: &Ports, actor: &Actor, command: CreateJob) -> Result<Job, Error> {
     actor.require(Scope::Write)?;
+    actor.may(GuardedAction::ChangeJob)?;
     let name = parse_name(&command.name)?;
     check_parameters(&command.parameters).map_err(|error| Error::Invalid(error.to_string()))?;
     let id = JobId::new(ports.ids.next_id());

@@ -3,7 +3,7 @@
 use labdata_domain::{
     ids::JobId,
     jobs::{Edit, Job, ParameterDefinition, ScriptVersion, apply_edits, check_parameters},
-    keys::{actor::Actor, scope::Scope},
+    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
     triggers::TriggerChange,
 };
 
@@ -60,6 +60,7 @@ pub async fn update_job(
     command: UpdateJob,
 ) -> Result<Job, Error> {
     actor.require(Scope::Write)?;
+    actor.may(GuardedAction::ChangeJob)?;
     let mut checked = None;
     for _ in 0..MAX_ATTEMPTS {
         let (standing, script) = with_script(ports, actor, id).await?;

@@ -34,9 +34,10 @@ pub const fn run_id(claim: RunClaim) -> RunId {
 }
 
 /// Reads the script, issues the run's own key, and puts the script's environment together; `None`
-/// if the worker has lost the run. The key is the run's alone: it may read and
-/// write, all that is written with it belongs to the execution, and it dies with the worker's hold
-/// on the run. The URL is the platform's, without a slash at the end.
+/// if the worker has lost the run. The key acts for this run only
+/// ([`labdata_domain::keys::run_key`]): it reads, and what it writes is recorded under the execution.
+/// It is revoked when the run ends or the worker loses it, and expires at the execution's deadline.
+/// The URL is the platform's, without a slash at the end.
 ///
 /// # Errors
 /// What the ports answer.
@@ -107,7 +108,7 @@ async fn issue_key(ports: &Ports, claimed: &ClaimedRun) -> Result<Option<String>
             scopes: [Scope::Read, Scope::Write].into_iter().collect::<Scopes>(),
             execution: Some(claimed.claim.execution),
             created_at: ports.clock.now(),
-            expires_at: None,
+            expires_at: claimed.execution.state.deadline(),
             last_used_at: None,
             revoked_at: None,
         };
