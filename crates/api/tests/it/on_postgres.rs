@@ -8,7 +8,8 @@ use labdata_ports::Clock;
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository, PgTriggerStore,
+    PgJobRepository, PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue,
+    PgTenancyRepository, PgTriggerStore,
 };
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
