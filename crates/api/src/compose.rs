@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use labdata_application::{Ports, operations::ensure_secret::ensure_secret};
-use labdata_domain::notifications::Caps;
+use labdata_domain::{notifications::Caps, runs::Isolation};
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
 use labdata_local_runner::LocalRunner;
 use labdata_mail::SmtpMailer;
@@ -22,7 +22,7 @@ use labdata_postgres::{
     PgRunQueue, PgStoreHealth, PgTenancyRepository, PgTriggerStore, migrate, prepare_file_search,
 };
 use labdata_ray_runner::{RayRunner, Settings as RaySettings};
-use labdata_sandbox::{Sandbox, Settings as SandboxSettings};
+use labdata_sandbox::{Isolation as SandboxIsolation, Sandbox, Settings as SandboxSettings};
 use labdata_worker::{MailSettings, PATIENCE, RunWorkerSettings, WorkerSettings};
 
 use crate::{
@@ -267,9 +267,20 @@ pub fn job_runner(settings: &Settings) -> anyhow::Result<Arc<dyn JobRunner>> {
 #[must_use]
 pub fn local_runner(settings: &Settings, program: PathBuf) -> Arc<dyn JobRunner> {
     let supervisor = vec![program.into_os_string(), SUPERVISE.into()];
+    let storage = match settings.storage_url().parse::<Location>() {
+        Ok(Location::Local(directory)) => vec![directory],
+        Ok(Location::Bucket { .. }) | Err(_) => Vec::new(),
+    };
+    let minimum = settings.job_isolation.unwrap_or(Isolation::DEFAULT_MINIMUM);
     let sandbox = Sandbox::new(SandboxSettings {
         python: settings.python.clone(),
         uv: settings.uv.clone(),
+        minimum: match minimum {
+            Isolation::None => SandboxIsolation::Nothing,
+            Isolation::Landlock => SandboxIsolation::Landlock,
+            Isolation::Namespaces => SandboxIsolation::Namespaces,
+        },
+        hidden: storage,
         ..SandboxSettings::new(settings.data_dir.clone(), supervisor)
     });
     Arc::new(LocalRunner::new(Arc::new(sandbox)))

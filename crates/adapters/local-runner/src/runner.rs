@@ -7,6 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use labdata_domain::runs::{InsufficientIsolation, Isolation};
 use labdata_ports::runs::runner::{
     JobRunner, LOG_PIECE, LogPiece, RunId, RunSpec, RunStatus, RunView, RunnerError, WAIT_AT_MOST,
 };
@@ -21,6 +22,8 @@ use crate::run::run;
 #[derive(Debug)]
 pub struct LocalRunner {
     sandbox: Arc<Sandbox>,
+    /// Least isolation under which the sandbox runs scripts.
+    minimum: Isolation,
     runs: Mutex<HashMap<RunId, SubmittedRun>>,
 }
 
@@ -38,15 +41,26 @@ impl LocalRunner {
     #[must_use]
     pub fn new(sandbox: Arc<Sandbox>) -> Self {
         Self {
+            minimum: match sandbox.settings().minimum {
+                labdata_sandbox::Isolation::Nothing => Isolation::None,
+                labdata_sandbox::Isolation::Landlock => Isolation::Landlock,
+                labdata_sandbox::Isolation::Namespaces => Isolation::Namespaces,
+            },
             sandbox,
             runs: Mutex::default(),
         }
     }
 
-    async fn host(&self) -> Result<&Arc<HostCapabilities>, RunnerError> {
+    async fn host(&self) -> Result<Arc<HostCapabilities>, RunnerError> {
         self.sandbox.host().await.map_err(|error| match error {
             // A retry would not help: the caller fails immediately.
             SandboxError::NoPython(_) => RunnerError::Refused(error.to_string()),
+            SandboxError::InsufficientIsolation(reasons) => {
+                RunnerError::InsufficientIsolation(InsufficientIsolation {
+                    minimum: self.minimum,
+                    reasons,
+                })
+            }
             SandboxError::Unavailable(reason) => RunnerError::Unavailable(reason),
         })
     }
@@ -70,7 +84,7 @@ impl JobRunner for LocalRunner {
                 )));
             }
         }
-        let host = Arc::clone(self.host().await?);
+        let host = self.host().await?;
         if let Entry::Vacant(entry) = self.runs().entry(spec.run) {
             let workspace = host.workspace(&spec.run.to_string());
             let (stop, stopped) = stop_channel();
@@ -163,8 +177,8 @@ impl JobRunner for LocalRunner {
 
 fn unavailable(error: SandboxError) -> RunnerError {
     match error {
-        SandboxError::NoPython(reason) | SandboxError::Unavailable(reason) => {
-            RunnerError::Unavailable(reason)
-        }
+        SandboxError::NoPython(reason)
+        | SandboxError::InsufficientIsolation(reason)
+        | SandboxError::Unavailable(reason) => RunnerError::Unavailable(reason),
     }
 }

@@ -93,10 +93,12 @@ impl Workspace {
 impl RunDirectories {
     /// Creates the directories, and removes those of sandboxes that no longer exist.
     pub(crate) fn open(data_dir: &Path) -> io::Result<Self> {
+        // A worker may be the first to use the directory.
+        fs::create_dir_all(data_dir)?;
         let jobs = data_dir.join("jobs");
         let workers = jobs.join("workers");
         for directory in [&jobs, &workers, &jobs.join("tools")] {
-            create_directory(directory, 0o700)?;
+            create_passage(directory)?;
         }
         // One sandbox at a time removes leftovers and creates its own directory.
         let opening = lock_file(&jobs.join("lock"))?;
@@ -123,7 +125,7 @@ impl RunDirectories {
         let own = workers.join(next.to_string());
         let lock = lock_file(&own.with_extension("lock"))?;
         lock.lock()?;
-        create_directory(&own, 0o700)?;
+        create_passage(&own)?;
         Ok(Self {
             jobs,
             own,
@@ -149,7 +151,7 @@ impl RunDirectories {
         accounts: Option<&AccountRegistry>,
     ) -> io::Result<(PathBuf, Option<Account>)> {
         let all = self.jobs.join("cache");
-        create_directory(&all, 0o700)?;
+        create_passage(&all)?;
         let cache = all.join(scope);
         // One process at a time, so that none sees a directory without its account.
         let creating = lock_file(&self.jobs.join("cache.lock"))?;
@@ -232,12 +234,16 @@ impl ActiveWorkspace {
 impl Workspace {
     /// Creates the directories for a script that runs as that account.
     pub(crate) fn create(&self, script: &str, account: Option<&Account>) -> io::Result<()> {
-        create_directory(&self.path, 0o700)?;
-        // Readable for the account, which sees it only inside its namespaces.
-        create_directory(&self.script(), 0o755)?;
-        let path = self.script_path();
+        create_passage(&self.path)?;
+        let (directory, path) = (self.script(), self.script_path());
+        create_directory(&directory, 0o750)?;
         fs::write(&path, script)?;
-        fs::set_permissions(&path, Permissions::from_mode(0o644))?;
+        fs::set_permissions(&path, Permissions::from_mode(0o640))?;
+        if let Some(account) = account {
+            for path in [&directory, &path] {
+                chown(path, None, Some(account.id))?;
+            }
+        }
         for directory in [self.log(), self.root()] {
             create_directory(&directory, 0o700)?;
         }
@@ -255,6 +261,18 @@ pub(crate) fn create_for_account(directory: &Path, account: Option<&Account>) ->
         Some(account) => chown(directory, Some(account.id), Some(account.id)),
         None => Ok(()),
     }
+}
+
+/// Creates a directory through which accounts of scripts reach theirs, if the platform is root. They
+/// cannot list it.
+fn create_passage(directory: &Path) -> io::Result<()> {
+    let is_root = nix::unistd::geteuid().is_root();
+    let mode = if is_root { 0o711 } else { 0o700 };
+    if !create_directory(directory, mode)? {
+        // An earlier version may have created it with another mode.
+        fs::set_permissions(directory, Permissions::from_mode(mode))?;
+    }
+    Ok(())
 }
 
 /// Creates a directory with exactly that mode. Returns false if it existed.

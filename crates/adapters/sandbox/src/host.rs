@@ -1,9 +1,9 @@
 //! Capabilities of this host: its Python, its directories, the isolation that its kernel allows.
 
 use std::{
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use tokio::sync::OnceCell;
@@ -14,61 +14,16 @@ use crate::{
     directories::{ActiveWorkspace, RunDirectories, Workspace},
     error::SandboxError,
     launch::LaunchRequest,
-    process::{self, StopSignal, stop_channel},
+    process::{self, StopSignal},
     python::Python,
+    readable_paths::readable_paths,
     settings::Settings,
-    spec::{Exit, Isolation, Limits, Network, ProcessOutcome, ProcessSpec},
+    spec::{Isolation, ProcessOutcome, ProcessSpec},
     uv::Uv,
 };
 
-/// System paths that processes may read: programs, libraries, and the configuration of name, user
-/// and certificate lookups.
-const SYSTEM_PATHS: [&str; 31] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/nix/store",
-    "/gnu/store",
-    "/etc/alternatives",
-    "/etc/ca-certificates",
-    "/etc/crypto-policies",
-    "/etc/fonts",
-    "/etc/gai.conf",
-    "/etc/group",
-    "/etc/host.conf",
-    "/etc/hosts",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/localtime",
-    "/etc/magic",
-    "/etc/mime.types",
-    "/etc/nsswitch.conf",
-    "/etc/passwd",
-    "/etc/pki",
-    "/etc/protocols",
-    "/etc/resolv.conf",
-    "/etc/services",
-    "/etc/ssl",
-    "/etc/timezone",
-    "/etc/os-release",
-];
-
-/// Limits of the idle Python that tests a level of isolation.
-const TRIAL_LIMITS: Limits = Limits {
-    wall_clock: Duration::from_mins(1),
-    cpu_time: Duration::from_mins(1),
-    memory: 4 << 30,
-    file_size: 2 << 30,
-    processes: 256,
-    grace: Duration::ZERO,
-};
-
 /// Capabilities of this host, and the operations that use them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct HostCapabilities {
     pub(crate) python: Python,
     /// Environment with only the standard library.
@@ -76,13 +31,15 @@ pub struct HostCapabilities {
     pub(crate) directories: Arc<RunDirectories>,
     /// Accounts of this machine, if the platform is root.
     accounts: Option<Arc<AccountRegistry>>,
+    /// Paths that every process may read.
+    readable: Vec<PathBuf>,
     isolation: Isolation,
     pub(crate) settings: Settings,
-    uv: OnceCell<Uv>,
+    uv: Arc<OnceCell<Uv>>,
 }
 
 impl HostCapabilities {
-    /// Examines the host.
+    /// Examines the host, without a trial of its isolation.
     pub(crate) async fn open(settings: &Settings) -> Result<Self, SandboxError> {
         let named = settings.python.clone();
         let python = blocking(move || Python::find(named.as_deref()))
@@ -94,10 +51,10 @@ impl HostCapabilities {
     }
 
     async fn open_with(settings: &Settings, python: Python) -> Result<Self, String> {
-        if let Some(above) = python
-            .required_paths()
-            .into_iter()
-            .chain(SYSTEM_PATHS.map(PathBuf::from))
+        let required = python.required_paths();
+        let readable = readable_paths(&required, &settings.hidden);
+        if let Some(above) = readable
+            .iter()
             .find(|path| settings.data_dir.starts_with(path))
         {
             return Err(format!(
@@ -121,75 +78,23 @@ impl HostCapabilities {
             open().map_err(|error: std::io::Error| format!("{}: {error}", data_dir.display()))
         })
         .await?;
-        let mut host = Self {
+        Ok(Self {
             python,
             bare,
             directories: Arc::new(directories),
             accounts,
+            readable,
             isolation: Isolation::Nothing,
             settings: settings.clone(),
-            uv: OnceCell::new(),
-        };
-        host.isolation = host.strongest_isolation().await?;
-        Ok(host)
+            uv: Arc::default(),
+        })
     }
 
-    /// Finds the strongest permitted isolation by starting an idle Python at each level.
-    async fn strongest_isolation(&self) -> Result<Isolation, String> {
-        let mut refused = Vec::new();
-        let levels = [
-            Isolation::Namespaces,
-            Isolation::Landlock,
-            Isolation::Nothing,
-        ];
-        let wanted = levels
-            .iter()
-            .position(|level| *level == self.settings.isolation);
-        for level in levels.into_iter().skip(wanted.unwrap_or_default()) {
-            match self.try_isolation(level).await {
-                Ok(()) => {
-                    match level {
-                        Isolation::Namespaces => tracing::info!("scripts run in namespaces"),
-                        Isolation::Landlock => tracing::warn!(
-                            reason = refused.join("; "),
-                            "scripts run under Landlock, without namespaces: see docs/OPERATING.md \
-                             for its limits"
-                        ),
-                        Isolation::Nothing => tracing::warn!(
-                            reason = refused.join("; "),
-                            "scripts are NOT isolated: they can do everything that the platform's \
-                             account can; see docs/OPERATING.md"
-                        ),
-                    }
-                    return Ok(level);
-                }
-                Err(reason) => refused.push(format!("{level:?}: {reason}")),
-            }
-        }
-        Err(format!("no script can be run: {}", refused.join("; ")))
-    }
-
-    async fn try_isolation(&self, level: Isolation) -> Result<(), String> {
-        let workspace = self.directories.workspace(&format!("{level:?}"));
-        let active = self.activate_at(level, &workspace, "").await?;
-        let spec = ProcessSpec {
-            arguments: ["-I", "-c", "pass"].map(str::to_owned).into(),
-            packages: None,
-            environment: Vec::new(),
-            network: Network::Host,
-            limits: TRIAL_LIMITS,
-            logged: 0,
-        };
-        let request = self.launch_request(level, &active, &spec);
-        let (_handle, mut stop) = stop_channel();
-        let outcome = process::run(&self.settings.supervisor, &request, &mut stop, |_| ()).await;
-        workspace
-            .remove()
-            .await
-            .map_err(|error| error.to_string())?;
-        match outcome? {
-            outcome if outcome.exit == Exit::Code(0) => Ok(()),
-            outcome => Err(format!("{:?} {}", outcome.exit, outcome.error_tail)),
+    /// Returns these capabilities with processes at that level of isolation.
+    pub(crate) fn at(&self, isolation: Isolation) -> Self {
+        Self {
+            isolation,
+            ..self.clone()
         }
     }
 
@@ -220,7 +125,7 @@ impl HostCapabilities {
             .map_err(SandboxError::Unavailable)
     }
 
-    async fn activate_at(
+    pub(crate) async fn activate_at(
         &self,
         isolation: Isolation,
         workspace: &Workspace,
@@ -228,6 +133,9 @@ impl HostCapabilities {
     ) -> Result<ActiveWorkspace, String> {
         let (workspace, script) = (workspace.clone(), script.to_owned());
         let accounts = self.accounts_at(isolation).cloned();
+        if isolation == Isolation::Landlock && accounts.is_some() {
+            self.check_accessible()?;
+        }
         blocking(move || {
             let account = accounts
                 .map(|accounts| accounts.allocate())
@@ -242,11 +150,28 @@ impl HostCapabilities {
     }
 
     /// Returns the registry of accounts, if processes get dedicated ones: the platform is root, and
-    /// namespaces give an account access to its files.
+    /// something keeps the accounts apart from the rest of the machine.
     fn accounts_at(&self, isolation: Isolation) -> Option<&Arc<AccountRegistry>> {
         self.accounts
             .as_ref()
-            .filter(|_| isolation == Isolation::Namespaces)
+            .filter(|_| isolation != Isolation::Nothing)
+    }
+
+    /// Checks that accounts other than root's can enter the data directory and run Python. In
+    /// namespaces they always can.
+    fn check_accessible(&self) -> Result<(), String> {
+        let program = (&self.python.program, "set LABDATA_PYTHON to another one");
+        let data = (&self.settings.data_dir, "move the data directory");
+        for (path, remedy) in [program, data] {
+            if let Some(closed) = first_closed(path) {
+                return Err(format!(
+                    "only its owner can enter {}, so the account of scripts cannot use {}: {remedy}",
+                    closed.display(),
+                    path.display()
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the cache of a scope, and its account.
@@ -289,8 +214,7 @@ impl HostCapabilities {
         spec: &ProcessSpec,
     ) -> LaunchRequest {
         let workspace = &active.workspace;
-        let mut readable: Vec<PathBuf> = SYSTEM_PATHS.map(PathBuf::from).into();
-        readable.extend(self.python.required_paths());
+        let mut readable = self.readable.clone();
         readable.extend([self.bare.clone(), workspace.script()]);
         let bare_programs = self.bare.join("bin");
         let mut path = format!("{}:/usr/local/bin:/usr/bin:/bin", bare_programs.display());
@@ -342,6 +266,18 @@ impl HostCapabilities {
         });
         found.await
     }
+}
+
+/// Returns the first directory on the way to the path that only its owner or group can enter.
+fn first_closed(path: &Path) -> Option<PathBuf> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut above: Vec<&Path> = path.ancestors().collect();
+    above.reverse();
+    let closed = above.into_iter().find(|path| {
+        path.metadata()
+            .is_ok_and(|kind| kind.permissions().mode() & 0o001 == 0)
+    });
+    closed.map(Path::to_owned)
 }
 
 pub(crate) fn text(path: &Path) -> String {

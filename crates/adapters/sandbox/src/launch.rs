@@ -46,6 +46,8 @@ pub(crate) struct LaunchRequest {
 pub(crate) struct LaunchAccount {
     /// User id and group id.
     pub(crate) id: u32,
+    /// Group id of the workspace's account, whose script this account may read.
+    pub(crate) group: Option<u32>,
     /// File whose shared lock keeps the account in use. The supervisor locks it until its end.
     pub(crate) file: PathBuf,
 }
@@ -54,6 +56,7 @@ impl From<&Account> for LaunchAccount {
     fn from(account: &Account) -> Self {
         Self {
             id: account.id,
+            group: None,
             file: account.file.clone(),
         }
     }

@@ -1,16 +1,39 @@
 //! The sandbox: entry point of the crate.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use tokio::sync::OnceCell;
+use tokio::{sync::Mutex, time::sleep};
 
-use crate::{error::SandboxError, host::HostCapabilities, settings::Settings};
+use crate::{
+    error::SandboxError, host::HostCapabilities, isolation_trial::WorkingIsolation,
+    settings::Settings, spec::Isolation,
+};
+
+/// Pause before the second trial, when the first one finds less isolation than the minimum.
+const SECOND_TRIAL_AFTER: Duration = Duration::from_millis(500);
 
 /// Runner of isolated processes. Its processes end with it.
 #[derive(Debug)]
 pub struct Sandbox {
     settings: Settings,
-    host: OnceCell<Arc<HostCapabilities>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The host, examined on first use.
+    examined: Option<HostCapabilities>,
+    /// The host at the isolation of the last trial that found enough.
+    host: Option<TriedHost>,
+}
+
+#[derive(Debug)]
+struct TriedHost {
+    host: Arc<HostCapabilities>,
+    tried_at: Instant,
 }
 
 impl Sandbox {
@@ -20,18 +43,94 @@ impl Sandbox {
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
-            host: OnceCell::new(),
+            state: Mutex::default(),
         }
     }
 
-    /// Returns the capabilities of this host. The first call runs a Python to find them.
+    /// Returns the settings.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the capabilities of this host. The first call runs a Python to find them. While the
+    /// isolation is weaker than [`Settings::isolation`], a call after [`Settings::retrial`] tries
+    /// again; processes that run already keep theirs.
     ///
     /// # Errors
-    /// [`SandboxError`], with the missing prerequisite.
-    pub async fn host(&self) -> Result<&Arc<HostCapabilities>, SandboxError> {
-        let opened = self.host.get_or_try_init(|| async {
-            HostCapabilities::open(&self.settings).await.map(Arc::new)
+    /// [`SandboxError`], with the missing prerequisite. The next call tries again.
+    pub async fn host(&self) -> Result<Arc<HostCapabilities>, SandboxError> {
+        let mut state = self.state.lock().await;
+        let State { examined, host } = &mut *state;
+        if let Some(tried) = host {
+            if tried.host.isolation() < self.settings.isolation
+                && tried.tried_at.elapsed() >= self.settings.retrial
+            {
+                self.try_stronger(tried).await;
+            }
+            return Ok(Arc::clone(&tried.host));
+        }
+        let examined = match examined {
+            Some(examined) => examined,
+            None => examined.insert(HostCapabilities::open(&self.settings).await?),
+        };
+        let working = self.try_all(examined).await?;
+        report(&working);
+        let found = Arc::new(examined.at(working.level));
+        *host = Some(TriedHost {
+            host: Arc::clone(&found),
+            tried_at: Instant::now(),
         });
-        opened.await
+        Ok(found)
+    }
+
+    async fn try_all(&self, host: &HostCapabilities) -> Result<WorkingIsolation, SandboxError> {
+        let Settings {
+            isolation, minimum, ..
+        } = self.settings;
+        if let Ok(working) = host.try_isolation(isolation, minimum).await {
+            return Ok(working);
+        }
+        // A machine that is short of processes or memory for a moment is not refused for it.
+        sleep(SECOND_TRIAL_AFTER).await;
+        let second = host.try_isolation(isolation, minimum).await;
+        second.map_err(|reasons| match minimum {
+            Isolation::Nothing => {
+                SandboxError::Unavailable(format!("no script can be run: {reasons}"))
+            }
+            Isolation::Landlock | Isolation::Namespaces => {
+                SandboxError::InsufficientIsolation(reasons)
+            }
+        })
+    }
+
+    /// Replaces the host if stronger isolation works by now.
+    async fn try_stronger(&self, tried: &mut TriedHost) {
+        let current = tried.host.isolation();
+        let working = tried.host.try_isolation(self.settings.isolation, current);
+        if let Ok(working) = working.await
+            && working.level > current
+        {
+            report(&working);
+            tried.host = Arc::new(tried.host.at(working.level));
+        }
+        tried.tried_at = Instant::now();
+    }
+}
+
+/// Logs the isolation of all processes from now on.
+fn report(working: &WorkingIsolation) {
+    let reason = &*working.refused;
+    match working.level {
+        Isolation::Namespaces => tracing::info!("scripts run in namespaces"),
+        Isolation::Landlock => tracing::warn!(
+            reason,
+            "scripts run under Landlock, without namespaces: see docs/OPERATING.md for its limits"
+        ),
+        Isolation::Nothing => tracing::warn!(
+            reason,
+            "scripts are NOT isolated: they can do everything that the platform's account can; see \
+             docs/OPERATING.md"
+        ),
     }
 }

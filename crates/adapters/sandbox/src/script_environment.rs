@@ -128,7 +128,10 @@ impl HostCapabilities {
             logged: 0,
         };
         let mut request = self.launch_request(self.isolation(), active, &spec);
-        request.account = account.map(LaunchAccount::from);
+        request.account = account.map(|account| LaunchAccount {
+            group: active.account.as_ref().map(|account| account.id),
+            ..account.into()
+        });
         request.command = [
             text(&uv.program),
             "sync".to_owned(),

@@ -1,6 +1,6 @@
 //! Settings of a sandbox.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use crate::spec::Isolation;
 
@@ -16,8 +16,15 @@ pub struct Settings {
     /// uv that installs dependencies; default: that of the path, or a pinned one that is fetched
     /// once.
     pub uv: Option<PathBuf>,
-    /// Strongest isolation to use. Weaker isolation is used where the kernel does not allow it.
+    /// Strongest isolation to use. Weaker isolation, down to `minimum`, is used where the kernel does
+    /// not allow it.
     pub isolation: Isolation,
+    /// Least isolation under which processes run.
+    pub minimum: Isolation,
+    /// Interval at which stronger isolation is tried again after a trial that failed.
+    pub retrial: Duration,
+    /// Files and directories that processes must not read, even below a path that they may read.
+    pub hidden: Vec<PathBuf>,
 }
 
 impl Settings {
@@ -30,6 +37,9 @@ impl Settings {
             python: None,
             uv: None,
             isolation: Isolation::Namespaces,
+            minimum: Isolation::Landlock,
+            retrial: Duration::from_mins(1),
+            hidden: Vec::new(),
         }
     }
 }

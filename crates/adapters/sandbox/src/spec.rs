@@ -4,17 +4,17 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// Degree of isolation from the rest of the machine, strongest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Degree of isolation from the rest of the machine, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Isolation {
-    /// A file system that contains only permitted paths, and a process namespace that ends with the
-    /// process. Landlock and the limits apply as well, where the kernel has Landlock.
-    Namespaces,
-    /// Landlock denies access to other files and processes. Descendants are found by their parents.
-    Landlock,
     /// A session, a directory, an environment and limits. The process may do everything that the
     /// account of this process may do.
     Nothing,
+    /// Landlock denies access to other files and processes. Descendants are found by their parents.
+    Landlock,
+    /// A file system that contains only permitted paths, and a process namespace that ends with the
+    /// process. Landlock and the limits apply as well, where the kernel has Landlock.
+    Namespaces,
 }
 
 /// Limits of a process and its descendants.

@@ -6,6 +6,7 @@ use std::{
 
 use anyhow::Context;
 use labdata_demo::{SIMULATED, SIMULATED_NAME, tell};
+use labdata_domain::runs::Isolation;
 
 use super::{arguments::Demo, output::say, server::RunningServer, signals::Signals};
 use crate::settings::Settings;
@@ -95,6 +96,8 @@ fn throwaway(settings: Settings, directory: &Path) -> Settings {
     settings.direct_uploads = None;
     settings.public_url = None;
     settings.bootstrap_key = None;
+    // Only its own script runs, so any machine will do.
+    settings.job_isolation.get_or_insert(Isolation::None);
     if !settings.bind_given {
         settings.bind = (Ipv4Addr::LOCALHOST, 0).into();
     }

@@ -58,6 +58,8 @@ settings! {
         "The Python that runs scripts of the local job backend";
     uv "LABDATA_UV" "uv" "PATH", "unset: searched, else fetched",
         "The uv that installs the dependencies of those scripts";
+    job_isolation "LABDATA_JOB_ISOLATION" "job-isolation" "LEVEL", "landlock; none in the demo",
+        "Least isolation under which scripts run: namespaces, landlock or none";
     job_concurrency "LABDATA_JOB_CONCURRENCY" "job-concurrency" "NUMBER", "2",
         "Number of job runs that the worker runs at a time";
     job_timeout_minutes "LABDATA_JOB_TIMEOUT_MINUTES" "job-timeout-minutes" "NUMBER", "60",

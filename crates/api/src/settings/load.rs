@@ -88,6 +88,7 @@ mod tests {
             ("LABDATA_MAIL_FROM", "lab@exa mple.org"),
             ("LABDATA_MAIL_FROM", "a@b@c"),
             ("LABDATA_ML_BACKEND", "http://host"),
+            ("LABDATA_JOB_ISOLATION", "chroot"),
             ("LABDATA_JOB_CONCURRENCY", "0"),
             ("LABDATA_LLM_PROVIDER", "oracle"),
             ("LABDATA_LLM_BASE_URL", "ftp://host"),

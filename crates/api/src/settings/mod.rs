@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use labdata_domain::keys::PlainApiKey;
+use labdata_domain::{keys::PlainApiKey, runs::Isolation};
 
 pub use flags::Flags;
 pub use secret::Secret;
@@ -130,6 +130,8 @@ pub struct Settings {
     pub python: Option<PathBuf>,
     /// Path of uv, which installs their dependencies.
     pub uv: Option<PathBuf>,
+    /// Least isolation under which scripts run on this machine; `None` for the command's default.
+    pub job_isolation: Option<Isolation>,
     /// Maximum number of concurrent runs.
     pub job_concurrency: u32,
     /// Time limit of a script, in minutes.

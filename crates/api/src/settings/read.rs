@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use labdata_domain::keys::PlainApiKey;
+use labdata_domain::{keys::PlainApiKey, runs::Isolation};
 use tracing_subscriber::filter::LevelFilter;
 use url::Url;
 
@@ -176,6 +176,11 @@ pub(super) fn settings(
         })?,
         python: values.existing("python", PROGRAM, is_program)?,
         uv: values.existing("uv", PROGRAM, is_program)?,
+        job_isolation: values.parsed(
+            "job_isolation",
+            "namespaces, landlock or none",
+            Isolation::parse,
+        )?,
         job_concurrency: values.number("job_concurrency", 2)?,
         job_timeout_minutes: values.number("job_timeout_minutes", 60)?,
         llm: llm(&values)?,

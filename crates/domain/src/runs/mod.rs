@@ -1,5 +1,6 @@
 //! Runs of job scripts on the platform: the queue, leases and how runs end.
 
+mod isolation;
 mod lease;
 mod turns;
 
@@ -8,6 +9,7 @@ use time::{Duration, OffsetDateTime};
 
 use crate::ids::{ApiKeyId, ExecutionId, FileId, JobId, UserId};
 
+pub use isolation::{InsufficientIsolation, Isolation};
 pub use lease::{Lease, LostWorker, after_lost_worker};
 pub use turns::{WaitingRun, next_runs};
 

@@ -7,7 +7,10 @@ use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use labdata_domain::ids::{ExecutionId, OrganizationId};
+use labdata_domain::{
+    ids::{ExecutionId, OrganizationId},
+    runs::InsufficientIsolation,
+};
 
 /// Id of a run: one attempt at an execution. Another attempt is another run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -214,6 +217,9 @@ pub enum RunnerError {
     /// It will never do it. The text is for the person who wrote the script.
     #[error("{0}")]
     Refused(String),
+    /// The backend's machine isolates scripts less than the operator demands. The run MUST NOT begin.
+    #[error("{0}")]
+    InsufficientIsolation(InsufficientIsolation),
 }
 
 /// Runs scripts.

@@ -121,7 +121,9 @@ async fn work(
     if let Err(refused) = submit(runner, &spec, settings.patience).await {
         let text = match refused {
             RunnerError::Unavailable(_) => format!("preparing failed: {refused}"),
-            RunnerError::Refused(text) => format!("the script cannot be run: {text}"),
+            RunnerError::Refused(_) | RunnerError::InsufficientIsolation(_) => {
+                format!("the script cannot be run: {refused}")
+            }
         };
         return RunOutcome::Ended(RunEnd::failed(text));
     }

@@ -1,12 +1,16 @@
 //! Isolation: files, processes and privileges that a script cannot reach.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
+use labdata_local_runner::LocalRunner;
 use labdata_port_contracts::runs::spec;
-use labdata_ports::runs::runner::JobRunner;
-use labdata_sandbox::Isolation::{self, Landlock, Namespaces};
+use labdata_ports::runs::runner::{JobRunner, RunnerError};
+use labdata_sandbox::{
+    Isolation::{self, Landlock, Namespaces},
+    Sandbox, Settings,
+};
 
-use crate::support::Lab;
+use crate::support::{Lab, settings};
 
 /// Prints for each of the paths in `PATHS` whether it can be read, listed or written.
 const TOUCH: &str = r#"
@@ -274,4 +278,25 @@ async fn as_root_runs_that_are_alive_together_have_different_accounts() {
     accounts.dedup();
     assert_eq!(accounts.len(), 4, "{accounts:?}");
     assert!(accounts.iter().all(|account| *account != 0));
+}
+
+#[tokio::test]
+async fn below_the_minimum_a_run_is_refused_with_the_setting_to_change() {
+    let data = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::new(Settings {
+        minimum: Landlock,
+        // A machine on which nothing works.
+        supervisor: vec!["/bin/false".into()],
+        ..settings(data.path(), Namespaces)
+    });
+    let runner = LocalRunner::new(Arc::new(sandbox));
+    let spec = spec("print('never')\n");
+    let refused = runner.submit(&spec).await.unwrap_err();
+    let RunnerError::InsufficientIsolation(found) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(found.minimum, labdata_domain::runs::Isolation::Landlock);
+    let text = found.to_string();
+    assert!(text.contains("LABDATA_JOB_ISOLATION=none"), "{text}");
+    assert!(runner.status(spec.run).await.unwrap().end().is_some());
 }

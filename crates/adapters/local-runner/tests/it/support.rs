@@ -3,6 +3,7 @@
 use std::{
     ffi::OsString,
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
@@ -26,8 +27,12 @@ pub(crate) struct Lab {
 pub(crate) fn settings(data: &Path, isolation: Isolation) -> Settings {
     let supervisor = std::env::var_os(SUPERVISOR)
         .unwrap_or_else(|| OsString::from(env!("CARGO_BIN_EXE_labdata-run-supervisor")));
+    let is_root = nix::unistd::geteuid().is_root();
     Settings {
         isolation,
+        minimum: Isolation::Nothing,
+        // Under Landlock the account of a script must be able to run it.
+        python: (is_root && isolation == Isolation::Landlock).then(|| "/usr/bin/python3".into()),
         uv: uv(),
         ..Settings::new(data.to_owned(), vec![supervisor])
     }
@@ -47,6 +52,8 @@ fn uv() -> Option<PathBuf> {
 impl Lab {
     pub(crate) fn new(isolation: Isolation) -> Self {
         let data = tempfile::tempdir().unwrap();
+        // As root, accounts of scripts enter it.
+        fs::set_permissions(data.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let sandbox = Arc::new(Sandbox::new(settings(data.path(), isolation)));
         let runner = Arc::new(LocalRunner::new(Arc::clone(&sandbox)));
         Self {

@@ -1,5 +1,7 @@
 //! Privileges that the child gives up before it executes the program.
 
+use crate::launch::LaunchAccount;
+
 /// Drops every capability, and prevents regaining any by executing a file.
 #[cfg(target_os = "linux")]
 pub(super) fn drop_privileges() -> Result<(), String> {
@@ -19,13 +21,17 @@ pub(super) fn drop_privileges() -> Result<(), String> {
     Ok(())
 }
 
-/// Becomes that user and group, without supplementary groups.
-pub(super) fn become_account(id: u32) -> Result<(), String> {
+/// Becomes that account, without supplementary groups but that of the request.
+pub(super) fn become_account(account: &LaunchAccount) -> Result<(), String> {
     use nix::unistd::{Gid, Uid, setgid, setuid};
 
+    let id = account.id;
     let failed = |error| format!("becoming user {id}: {error}");
     #[cfg(not(target_os = "macos"))]
-    nix::unistd::setgroups(&[]).map_err(failed)?;
+    {
+        let groups: Vec<Gid> = account.group.into_iter().map(Gid::from_raw).collect();
+        nix::unistd::setgroups(&groups).map_err(failed)?;
+    }
     setgid(Gid::from_raw(id)).map_err(failed)?;
     setuid(Uid::from_raw(id)).map_err(failed)
 }

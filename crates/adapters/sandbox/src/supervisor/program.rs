@@ -54,7 +54,7 @@ fn become_program(request: &LaunchRequest, output: Stdio, error: Stdio) -> Strin
         setsid().map_err(|error| format!("setsid: {error}"))?;
         resource_limits::apply(&request.limits)?;
         if let Some(account) = &request.account {
-            privileges::become_account(account.id)?;
+            privileges::become_account(account)?;
         }
         privileges::drop_privileges()?;
         #[cfg(target_os = "linux")]

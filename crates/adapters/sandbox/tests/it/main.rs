@@ -7,6 +7,7 @@
 )]
 #![cfg(target_os = "linux")]
 
+mod isolation;
 mod network;
 mod processes;
 mod support;

@@ -1,6 +1,12 @@
 //! Sandboxes for the tests.
 
-use std::{ffi::OsString, time::Duration};
+use std::{
+    ffi::OsString,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use labdata_sandbox::{
     ActiveWorkspace, HostCapabilities, Isolation, Limits, Network, ProcessOutcome, ProcessSpec,
@@ -16,12 +22,17 @@ pub(crate) struct Lab {
 impl Lab {
     /// Creates a sandbox with exactly that isolation, or none if the kernel does not allow it.
     pub(crate) async fn isolated(isolation: Isolation) -> Option<Self> {
-        let data = tempfile::tempdir().unwrap();
-        let supervisor = OsString::from(env!("CARGO_BIN_EXE_labdata-sandbox-supervisor"));
-        let sandbox = Sandbox::new(Settings {
-            isolation,
-            ..Settings::new(data.path().to_owned(), vec![supervisor])
-        });
+        let data = data_directory();
+        let sandbox = Sandbox::new(settings(data.path(), isolation));
+        Self::of(sandbox, data, isolation).await
+    }
+
+    /// Wraps a sandbox that has exactly that isolation.
+    pub(crate) async fn of(
+        sandbox: Sandbox,
+        data: tempfile::TempDir,
+        isolation: Isolation,
+    ) -> Option<Self> {
         let found = sandbox.host().await.unwrap().isolation();
         if found != isolation {
             eprintln!("NOT TESTED: this machine allows {found:?} and not {isolation:?}");
@@ -33,7 +44,7 @@ impl Lab {
         })
     }
 
-    pub(crate) async fn host(&self) -> &HostCapabilities {
+    pub(crate) async fn host(&self) -> Arc<HostCapabilities> {
         self.sandbox.host().await.unwrap()
     }
 
@@ -52,6 +63,30 @@ impl Lab {
         workspace.remove().await.unwrap();
         (outcome, log)
     }
+}
+
+/// Creates a data directory that accounts of scripts can enter.
+pub(crate) fn data_directory() -> tempfile::TempDir {
+    let data = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(data.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    data
+}
+
+/// Returns settings for that data directory, which accept every isolation.
+pub(crate) fn settings(data: &Path, isolation: Isolation) -> Settings {
+    let supervisor = OsString::from(env!("CARGO_BIN_EXE_labdata-sandbox-supervisor"));
+    Settings {
+        isolation,
+        minimum: Isolation::Nothing,
+        python: python(isolation),
+        ..Settings::new(data.to_owned(), vec![supervisor])
+    }
+}
+
+/// Returns a Python that other accounts can run, where the isolation needs one.
+fn python(isolation: Isolation) -> Option<PathBuf> {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    (is_root && isolation == Isolation::Landlock).then(|| "/usr/bin/python3".into())
 }
 
 /// Returns the process that runs a workspace's script.

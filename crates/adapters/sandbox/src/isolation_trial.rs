@@ -1,0 +1,82 @@
+//! Trial of the levels of isolation: an idle Python is started at each.
+
+use std::time::Duration;
+
+use crate::{
+    host::HostCapabilities,
+    process::{self, stop_channel},
+    spec::{Exit, Isolation, Limits, Network, ProcessSpec},
+};
+
+/// Levels of isolation, strongest first.
+const LEVELS: [Isolation; 3] = [
+    Isolation::Namespaces,
+    Isolation::Landlock,
+    Isolation::Nothing,
+];
+
+/// Limits of the idle Python.
+const LIMITS: Limits = Limits {
+    wall_clock: Duration::from_mins(1),
+    cpu_time: Duration::from_mins(1),
+    memory: 4 << 30,
+    file_size: 2 << 30,
+    processes: 256,
+    grace: Duration::ZERO,
+};
+
+/// Isolation that works.
+pub(crate) struct WorkingIsolation {
+    pub(crate) level: Isolation,
+    /// Why stronger levels do not work.
+    pub(crate) refused: String,
+}
+
+impl HostCapabilities {
+    /// Finds the strongest isolation that works, from `strongest` down to `weakest`. The error
+    /// contains the reason of each failure.
+    pub(crate) async fn try_isolation(
+        &self,
+        strongest: Isolation,
+        weakest: Isolation,
+    ) -> Result<WorkingIsolation, String> {
+        let mut refused = Vec::new();
+        let levels = LEVELS.into_iter();
+        for level in levels.filter(|level| (weakest..=strongest).contains(level)) {
+            match self.start_idle(level).await {
+                Ok(()) => {
+                    return Ok(WorkingIsolation {
+                        level,
+                        refused: refused.join("; "),
+                    });
+                }
+                Err(reason) => refused.push(format!("{level:?}: {reason}")),
+            }
+        }
+        Err(refused.join("; "))
+    }
+
+    async fn start_idle(&self, level: Isolation) -> Result<(), String> {
+        let workspace = self.directories.workspace(&format!("{level:?}"));
+        let active = self.activate_at(level, &workspace, "").await?;
+        let spec = ProcessSpec {
+            arguments: ["-I", "-c", "pass"].map(str::to_owned).into(),
+            packages: None,
+            environment: Vec::new(),
+            network: Network::Host,
+            limits: LIMITS,
+            logged: 0,
+        };
+        let request = self.launch_request(level, &active, &spec);
+        let (_handle, mut stop) = stop_channel();
+        let outcome = process::run(&self.settings.supervisor, &request, &mut stop, |_| ()).await;
+        workspace
+            .remove()
+            .await
+            .map_err(|error| error.to_string())?;
+        match outcome? {
+            outcome if outcome.exit == Exit::Code(0) => Ok(()),
+            outcome => Err(format!("{:?} {}", outcome.exit, outcome.error_tail)),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Trials of the isolation, and its minimum.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
+    time::Duration,
+};
+
+use labdata_sandbox::{
+    Isolation::{Landlock, Namespaces, Nothing},
+    Network, Sandbox, SandboxError, Settings,
+};
+
+use crate::support::{Lab, data_directory, settings};
+
+/// Replaces the supervisor by a program that fails while the file `broken` exists, once for each line
+/// of the file.
+fn with_breakable_supervisor(settings: &mut Settings, data: &Path) {
+    let program = data.join("supervisor");
+    let text = format!(
+        "#!/bin/sh\nif [ -s '{0}' ]; then /usr/bin/sed -i 1d '{0}'; exit 1; fi\nexec '{1}'\n",
+        data.join("broken").display(),
+        settings.supervisor[0].display()
+    );
+    fs::write(&program, text).unwrap();
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    settings.supervisor = vec![program.into()];
+}
+
+#[tokio::test]
+async fn below_the_minimum_no_process_starts_and_a_later_trial_may_succeed() {
+    if Lab::isolated(Namespaces).await.is_none() {
+        return;
+    }
+    let data = data_directory();
+    let mut settings = settings(data.path(), Namespaces);
+    settings.minimum = Namespaces;
+    with_breakable_supervisor(&mut settings, data.path());
+    // Two trials.
+    fs::write(data.path().join("broken"), "1\n2\n").unwrap();
+    let sandbox = Sandbox::new(settings);
+    let refused = sandbox.host().await.unwrap_err();
+    assert!(
+        matches!(&refused, SandboxError::InsufficientIsolation(reasons) if reasons.contains("Namespaces")),
+        "{refused:?}"
+    );
+    assert_eq!(sandbox.host().await.unwrap().isolation(), Namespaces);
+}
+
+#[tokio::test]
+async fn an_isolation_that_failed_once_is_tried_again_and_not_given_up() {
+    if Lab::isolated(Namespaces).await.is_none() || Lab::isolated(Landlock).await.is_none() {
+        return;
+    }
+    let data = data_directory();
+    let mut settings = Settings {
+        minimum: Landlock,
+        retrial: Duration::ZERO,
+        ..settings(data.path(), Landlock)
+    };
+    settings.isolation = Namespaces;
+    with_breakable_supervisor(&mut settings, data.path());
+    fs::write(data.path().join("broken"), "1\n").unwrap();
+    let sandbox = Sandbox::new(settings);
+    assert_eq!(sandbox.host().await.unwrap().isolation(), Landlock);
+    assert_eq!(sandbox.host().await.unwrap().isolation(), Namespaces);
+    // A failure after that does not lower it.
+    fs::write(data.path().join("broken"), "1\n2\n3\n").unwrap();
+    assert_eq!(sandbox.host().await.unwrap().isolation(), Namespaces);
+}
+
+#[tokio::test]
+async fn a_worker_with_a_fresh_data_directory_runs_scripts() {
+    let parent = data_directory();
+    let data = parent.path().join("new/data");
+    let sandbox = Sandbox::new(settings(&data, Namespaces));
+    sandbox.host().await.unwrap();
+    assert!(data.join("jobs").is_dir());
+}
+
+#[tokio::test]
+async fn under_landlock_as_root_a_script_has_another_account_than_the_platform() {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return; // An ordinary user has one account.
+    }
+    let Some(lab) = Lab::isolated(Landlock).await else {
+        return;
+    };
+    let script = "import os\nprint(os.getuid(), os.getgid(), os.getgroups())\n\
+                  open('own', 'w').write('1')\nprint(os.stat('own').st_uid == os.getuid())\n";
+    let (outcome, log) = lab.run(script, Network::Host).await;
+    let account: u32 = log.split(' ').next().unwrap().parse().unwrap();
+    assert!(account >= 1_500_000_000, "{log} {outcome:?}");
+    assert_eq!(log, format!("{account} {account} []\nTrue\n"));
+}
+
+#[tokio::test]
+async fn as_root_landlock_is_refused_where_another_account_cannot_enter() {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return; // An ordinary user has one account.
+    }
+    let data = data_directory();
+    fs::set_permissions(data.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    let sandbox = Sandbox::new(Settings {
+        minimum: Landlock,
+        ..settings(data.path(), Landlock)
+    });
+    let refused = sandbox.host().await.unwrap_err().to_string();
+    assert!(
+        refused.contains(&format!(
+            "only its owner can enter {}",
+            data.path().display()
+        )) && refused.contains("move the data directory"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn directories_of_private_keys_are_not_seen() {
+    for isolation in [Namespaces, Landlock] {
+        let Some(lab) = Lab::isolated(isolation).await else {
+            continue;
+        };
+        let script = "import os\nfor path in ['/etc/ssl/private', '/etc/ssl', '/etc/pki']:\n    try:\n        \
+                      print(path, 'private' in os.listdir(path) or path.endswith('private'))\n    except OSError:\n        \
+                      print(path, False)\nprint(os.path.exists('/etc/ssl/certs'))\n";
+        let (_, log) = lab.run(script, Network::Host).await;
+        let certificates = if Path::new("/etc/ssl/certs").exists() {
+            "True"
+        } else {
+            "False"
+        };
+        assert_eq!(
+            log,
+            format!("/etc/ssl/private False\n/etc/ssl False\n/etc/pki False\n{certificates}\n"),
+            "{isolation:?}"
+        );
+    }
+}
+
+/// Directory below `/usr`; removed when dropped.
+struct SystemDirectory(std::path::PathBuf);
+
+impl Drop for SystemDirectory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn storage_below_a_readable_path_is_not_read() {
+    for isolation in [Namespaces, Landlock, Nothing] {
+        let storage = format!(
+            "/usr/local/lib/labdata-test-{}-{isolation:?}",
+            std::process::id()
+        );
+        let storage = SystemDirectory(storage.into());
+        if fs::create_dir(&storage.0).is_err() {
+            return; // Only root can write there.
+        }
+        fs::write(storage.0.join("object"), "of another organization").unwrap();
+        let data = data_directory();
+        let sandbox = Sandbox::new(Settings {
+            hidden: vec![storage.0.clone()],
+            ..settings(data.path(), isolation)
+        });
+        let Some(lab) = Lab::of(sandbox, data, isolation).await else {
+            continue;
+        };
+        let script = format!(
+            "try:\n    print(open('{}/object').read())\nexcept OSError:\n    print('denied')\n",
+            storage.0.display()
+        );
+        let (_, log) = lab.run(&script, Network::Host).await;
+        let expected = match isolation {
+            Nothing => "of another organization\n",
+            Landlock | Namespaces => "denied\n",
+        };
+        assert_eq!(log, expected, "{isolation:?}");
+    }
+}
