@@ -98,6 +98,7 @@ fn limits(limits: &RunLimits, wall_clock: Duration) -> Limits {
         cpu_time: limits.cpu_time,
         memory: limits.memory,
         file_size: limits.file_size,
+        scratch: limits.scratch,
         processes: limits.processes,
         grace: GRACE,
     }
@@ -119,6 +120,9 @@ fn run_end(outcome: ProcessOutcome) -> RunEnd {
             EndCause::Cancelled => EndReason::Cancelled,
             EndCause::TimedOut => EndReason::TimedOut,
             EndCause::Memory => EndReason::Memory,
+            EndCause::Processes => EndReason::Processes,
+            EndCause::Scratch => EndReason::Scratch,
+            EndCause::DiskFull => EndReason::DiskFull,
         },
         exit: Some(match outcome.exit {
             Exit::Code(code) => RunExit::Code(code),

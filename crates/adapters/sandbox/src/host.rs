@@ -247,6 +247,7 @@ impl HostCapabilities {
             directory: workspace.scratch(),
             readable,
             writable: vec![workspace.scratch(), workspace.temporary()],
+            measured: vec![workspace.scratch(), workspace.temporary()],
             temporary: workspace.temporary(),
             root: workspace.root(),
             log: workspace.log(),

@@ -21,6 +21,7 @@ const LIMITS: Limits = Limits {
     cpu_time: Duration::from_mins(1),
     memory: 4 << 30,
     file_size: 2 << 30,
+    scratch: 2 << 30,
     processes: 256,
     grace: Duration::ZERO,
 };

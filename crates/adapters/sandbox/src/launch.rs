@@ -27,6 +27,8 @@ pub(crate) struct LaunchRequest {
     pub(crate) readable: Vec<PathBuf>,
     /// Paths that may be written.
     pub(crate) writable: Vec<PathBuf>,
+    /// Directories whose files together must not exceed the limit. The process can write them.
+    pub(crate) measured: Vec<PathBuf>,
     /// Directory that is mounted as `/tmp` in namespaces.
     pub(crate) temporary: PathBuf,
     /// Empty directory, used as mount point of the new root.

@@ -173,6 +173,8 @@ impl HostCapabilities {
         request.directory.clone_from(&home);
         request.temporary.clone_from(&home);
         request.writable = vec![environment.cache.clone(), home.clone()];
+        // The cache outlives the run and belongs to many.
+        request.measured = vec![home.clone()];
         create_for_account(&home, account).map_err(|error| error.to_string())?;
         process::run(&self.settings.supervisor, &request, stop, on_output).await
     }

@@ -24,10 +24,12 @@ pub struct Limits {
     pub wall_clock: Duration,
     /// Processor time of each process, in whole seconds, at least one.
     pub cpu_time: Duration,
-    /// Memory of each process and of all of them together, in bytes.
+    /// Memory of each process, and of all of them together with their files in memory, in bytes.
     pub memory: u64,
     /// Size of a written file, in bytes.
     pub file_size: u64,
+    /// Total size of the files in the scratch and temporary directories, in bytes.
+    pub scratch: u64,
     /// Number of processes and threads.
     pub processes: u32,
     /// Time between TERM and KILL when the process is cancelled.
@@ -82,6 +84,12 @@ pub enum EndCause {
     TimedOut,
     /// It exceeded [`Limits::memory`].
     Memory,
+    /// It exceeded [`Limits::processes`], where the kernel does not enforce that limit.
+    Processes,
+    /// It exceeded [`Limits::scratch`].
+    Scratch,
+    /// The file system of its directories was almost full, perhaps by other causes.
+    DiskFull,
 }
 
 /// Exit status of a process.

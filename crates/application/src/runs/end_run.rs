@@ -60,6 +60,26 @@ pub fn interpret_exit(end: &runner::RunEnd, limits: RunLimits, prepared: bool) -
                 limits.memory >> 20
             )),
         }),
+        (EndReason::Processes, _) => Some(RunEnd {
+            exit_code,
+            error: Some(format!(
+                "the script was ended because it started more than {} processes and threads",
+                limits.processes
+            )),
+        }),
+        (EndReason::Scratch, _) => Some(RunEnd {
+            exit_code,
+            error: Some(format!(
+                "the script was ended because its files took more than {} MiB",
+                limits.scratch >> 20
+            )),
+        }),
+        (EndReason::DiskFull, _) => Some(RunEnd {
+            exit_code,
+            error: Some(
+                "the script was ended because the disk of the worker is almost full".to_owned(),
+            ),
+        }),
         (EndReason::Cancelled, _) => Some(RunEnd {
             exit_code,
             error: Some("the job backend was told to stop the script".to_owned()),
@@ -130,6 +150,9 @@ mod tests {
             EndReason::PreparationFailed,
             EndReason::TimedOut,
             EndReason::Memory,
+            EndReason::Processes,
+            EndReason::Scratch,
+            EndReason::DiskFull,
             EndReason::Cancelled,
         ] {
             let end = end(reason, Some(RunExit::Signal(9)), "").unwrap();

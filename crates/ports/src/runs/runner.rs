@@ -40,13 +40,15 @@ pub struct RunLimits {
     pub memory: u64,
     /// Largest size of a file that it writes, in bytes.
     pub file_size: u64,
+    /// Total size of the files in its scratch directory, in bytes.
+    pub scratch: u64,
     /// Number of processes and threads at a time.
     pub processes: u32,
 }
 
 impl Default for RunLimits {
     /// 10 minutes of preparation, an hour on the clock and four of processor time, 4 GiB of
-    /// memory, files of 2 GiB, 256 processes.
+    /// memory, files of 2 GiB and 8 GiB together, 256 processes.
     fn default() -> Self {
         Self {
             preparation: Duration::from_mins(10),
@@ -54,6 +56,7 @@ impl Default for RunLimits {
             cpu_time: Duration::from_hours(4),
             memory: 4 << 30,
             file_size: 2 << 30,
+            scratch: 8 << 30,
             processes: 256,
         }
     }
@@ -110,6 +113,12 @@ pub enum EndReason {
     TimedOut,
     /// It used more memory than its limit.
     Memory,
+    /// It started more processes and threads than its limit.
+    Processes,
+    /// Its files took more space than its limit.
+    Scratch,
+    /// The disk that its files are on was almost full, perhaps by other causes.
+    DiskFull,
     /// [`JobRunner::cancel`] ended it.
     Cancelled,
     /// The backend does not know the run: it never began, was reaped, or went down with what ran

@@ -87,6 +87,102 @@ async fn more_processes_than_the_limit_cannot_be_started() {
     assert_eq!(log, "True Resource temporarily unavailable\n");
 }
 
+async fn files_in_memory_are_limited(isolation: Isolation) {
+    let lab = Lab::new(isolation);
+    // 400 MB in files that are in no process's memory.
+    let mut hoarder = spec(
+        "import os, time\nheld = []\ntry:\n    for number in range(10):\n        held.append(os.memfd_create(str(number)))\n        os.write(held[-1], bytes(40 << 20))\n    time.sleep(600)\nexcept OSError as error:\n    print(error.strerror)\n",
+    );
+    hoarder.limits.memory = 256 << 20;
+    let (end, log) = lab.run(&hoarder).await;
+    assert!(end.succeeded(), "{end:?}");
+    assert_eq!(log, "Function not implemented\n");
+}
+
+#[tokio::test]
+async fn memfd_files_do_not_get_around_the_limit_of_memory() {
+    for isolation in [Namespaces, Landlock, Nothing] {
+        files_in_memory_are_limited(isolation).await;
+    }
+}
+
+#[tokio::test]
+async fn shared_memory_of_files_counts_as_memory() {
+    let Some(lab) = Lab::isolated(Namespaces).await else {
+        return;
+    };
+    let mut hoarder = spec(
+        "import time\nheld = bytearray(b'x') * (180 << 20)\nwith open('/dev/shm/file', 'wb') as file:\n    for _ in range(50): file.write(bytes(1 << 20))\ntime.sleep(600)\n",
+    );
+    hoarder.limits.memory = 220 << 20;
+    let (end, _) = lab.run(&hoarder).await;
+    assert_eq!(end.reason, EndReason::Memory, "{end:?}");
+}
+
+#[tokio::test]
+async fn a_script_cannot_mount_a_file_system_of_memory_in_namespaces_that_it_makes() {
+    for isolation in [Namespaces, Landlock, Nothing] {
+        let lab = Lab::new(isolation);
+        let log = lab
+            .output(
+                "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\nfor flags in [0x10000000, 0x10020000, 0x20000]:\n    print(libc.unshare(flags) == 0, libc.syscall(56 if os.uname().machine == 'x86_64' else 220, 0x10000000 | 17, 0, 0, 0, 0) >= 0)\n",
+            )
+            .await;
+        assert_eq!(log, "False False\n".repeat(3), "{isolation:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_fork_flood_is_ended_where_the_kernel_does_not_limit_processes() {
+    let lab = Lab::new(Nothing);
+    let mut flood = spec(
+        "import os, time\nfor _ in range(1200):\n    if os.fork() == 0:\n        time.sleep(600)\ntime.sleep(600)\n",
+    );
+    flood.limits.processes = 100;
+    let (end, _) = lab.run(&flood).await;
+    // As an ordinary user the kernel refuses the forks.
+    let refused = end.exit == Some(RunExit::Code(1)) && !nix::unistd::geteuid().is_root();
+    assert!(end.reason == EndReason::Processes || refused, "{end:?}");
+}
+
+#[tokio::test]
+async fn a_fork_flood_under_landlock_meets_the_limit() {
+    let Some(lab) = Lab::isolated(Landlock).await else {
+        return;
+    };
+    let mut flood = spec(
+        "import os, time\ntry:\n    for _ in range(1200):\n        if os.fork() == 0:\n            time.sleep(600)\nexcept OSError as error:\n    print(error.strerror)\n",
+    );
+    flood.limits.processes = 100;
+    let (end, log) = lab.run(&flood).await;
+    assert!(end.succeeded(), "{end:?}");
+    assert_eq!(log, "Resource temporarily unavailable\n");
+}
+
+async fn the_scratch_directory_is_limited(isolation: Isolation, script: &str) {
+    let lab = Lab::new(isolation);
+    let mut hoarder = spec(script);
+    hoarder.limits.scratch = 64 << 20;
+    let (end, _) = lab.run(&hoarder).await;
+    assert_eq!(end.reason, EndReason::Scratch, "{isolation:?} {end:?}");
+}
+
+#[tokio::test]
+async fn a_flood_of_files_in_the_scratch_directory_ends_the_run() {
+    let many = "import os, time\nos.makedirs('a/b')\nfor n in range(100):\n    open(f'a/b/{n}', 'wb').write(bytes([1]) * (1 << 20))\ntime.sleep(600)\n";
+    for isolation in [Namespaces, Landlock, Nothing] {
+        the_scratch_directory_is_limited(isolation, many).await;
+    }
+}
+
+#[tokio::test]
+async fn deleted_files_that_are_open_count_for_the_scratch_directory() {
+    let deleted = "import tempfile, time\nheld = [tempfile.TemporaryFile() for _ in range(10)]\nfor file in held:\n    file.write(bytes([1]) * (10 << 20))\n    file.flush()\ntime.sleep(600)\n";
+    for isolation in [Namespaces, Landlock, Nothing] {
+        the_scratch_directory_is_limited(isolation, deleted).await;
+    }
+}
+
 async fn outliving_the_time_is_impossible(isolation: Isolation) {
     let lab = Lab::new(isolation);
     let mark = mark();

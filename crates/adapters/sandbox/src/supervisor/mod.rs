@@ -10,9 +10,13 @@
 //! with it. Without namespaces the inner one is the subreaper of the run's processes, and finds them
 //! by their parents.
 
+#[cfg(target_os = "linux")]
+mod disk_usage;
 mod fork;
 #[cfg(target_os = "linux")]
 mod landlock_rules;
+#[cfg(target_os = "linux")]
+mod memory_usage;
 mod monitor;
 #[cfg(target_os = "linux")]
 mod namespaces;
@@ -20,7 +24,10 @@ mod privileges;
 mod processes;
 mod program;
 mod resource_limits;
+mod system_calls;
 mod tail;
+#[cfg(target_os = "linux")]
+mod usage;
 
 use std::{fs::File, io, os::fd::AsFd, process::ExitCode};
 

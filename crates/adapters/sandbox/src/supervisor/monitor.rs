@@ -17,6 +17,8 @@ use nix::{
     unistd::{Pid, read},
 };
 
+#[cfg(target_os = "linux")]
+use super::usage::Usage;
 use super::{processes, program::Pipes, tail::Tail};
 use crate::{
     launch::{CANCEL, Event, LaunchRequest},
@@ -24,7 +26,7 @@ use crate::{
     spec::{EndCause, Exit, ProcessOutcome},
 };
 
-/// Interval of memory checks and of repeated kills.
+/// Interval of checks of the limits of the whole run, and of repeated kills.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Minimum interval between two reports of the log's length.
@@ -84,6 +86,8 @@ impl Monitor<'_> {
         let (mut check_at, mut report_at, mut kill_at) =
             (started + CHECK_INTERVAL, started, None::<Instant>);
         let descriptor = descriptor(self.program);
+        #[cfg(target_os = "linux")]
+        let mut usage = Usage::new(self.request);
         loop {
             self.collect_exits();
             if self.exit.is_some() {
@@ -96,9 +100,11 @@ impl Monitor<'_> {
             }
             if now >= check_at {
                 check_at = now + CHECK_INTERVAL;
-                let limit = self.request.limits.memory;
-                if self.cause.is_none() && processes::exceed_memory(self.request.isolation, limit) {
-                    self.cause = Some(EndCause::Memory);
+                #[cfg(target_os = "linux")]
+                if self.cause.is_none()
+                    && let Some(exceeded) = usage.exceeded()
+                {
+                    self.cause = Some(exceeded);
                     kill_at = Some(now);
                 }
             }

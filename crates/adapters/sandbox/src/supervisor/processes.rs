@@ -41,8 +41,9 @@ pub(super) fn signal_all(isolation: Isolation, program: Pid, signal: Signal) {
 pub(super) struct Process {
     pub(super) pid: Pid,
     parent: i32,
+    pub(super) threads: u64,
     /// Resident memory, in bytes.
-    resident: u64,
+    pub(super) resident: u64,
 }
 
 /// Returns the processes of the run, without this one.
@@ -78,10 +79,12 @@ fn read(pid: i32) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let mut fields = rest.split(' ').skip(1);
     let parent = fields.next()?.parse().ok()?;
-    let pages: u64 = fields.nth(19)?.parse().ok()?;
+    let threads = fields.nth(15)?.parse().ok()?;
+    let pages: u64 = fields.nth(3)?.parse().ok()?;
     Some(Process {
         pid: Pid::from_raw(pid),
         parent,
+        threads,
         resident: pages.saturating_mul(page_size()),
     })
 }
@@ -93,49 +96,4 @@ fn page_size() -> u64 {
         .flatten()
         .and_then(|size| u64::try_from(size).ok())
         .unwrap_or(4096)
-}
-
-/// Returns whether all processes of the run together use more memory than the limit.
-#[cfg(target_os = "linux")]
-pub(super) fn exceed_memory(isolation: Isolation, limit: u64) -> bool {
-    let resident: u64 = of_run(isolation)
-        .iter()
-        .map(|process| process.resident)
-        .sum();
-    // Resident sizes count shared memory once per process, but are cheap to read. The exact sizes are
-    // not read at one instant: when a process ends in between, its share counts twice.
-    resident > limit && (0..CONFIRMATIONS).all(|_| proportional_sum(isolation) > limit)
-}
-
-/// Number of exact measurements that must all exceed the limit.
-#[cfg(target_os = "linux")]
-const CONFIRMATIONS: usize = 3;
-
-#[cfg(target_os = "linux")]
-fn proportional_sum(isolation: Isolation) -> u64 {
-    of_run(isolation).iter().map(proportional).sum()
-}
-
-/// Returns the memory of a process in bytes, with shared pages divided among their users.
-#[cfg(target_os = "linux")]
-fn proportional(process: &Process) -> u64 {
-    match std::fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)) {
-        Ok(rollup) => pss(&rollup).unwrap_or(process.resident),
-        // Unreadable: a process must not gain memory by hiding itself.
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => process.resident,
-        // The process has ended since it was listed.
-        Err(_) => 0,
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn pss(rollup: &str) -> Option<u64> {
-    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn exceed_memory(_: Isolation, _: u64) -> bool {
-    false
 }

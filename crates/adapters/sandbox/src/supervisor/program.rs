@@ -10,7 +10,7 @@ use nix::unistd::{Pid, setsid};
 
 use super::{
     fork::{Forked, fork},
-    privileges, resource_limits,
+    privileges, resource_limits, system_calls,
 };
 use crate::{launch::LaunchRequest, spec::Isolation};
 
@@ -61,7 +61,7 @@ fn become_program(request: &LaunchRequest, output: Stdio, error: Stdio) -> Strin
         if request.isolation != Isolation::Nothing {
             super::landlock_rules::restrict(request)?;
         }
-        Ok(())
+        system_calls::restrict()
     };
     if let Err(reason) = prepare() {
         return reason;

@@ -21,7 +21,7 @@ fn with_breakable_supervisor(settings: &mut Settings, data: &Path) {
     let text = format!(
         "#!/bin/sh\nif [ -s '{0}' ]; then /usr/bin/sed -i 1d '{0}'; exit 1; fi\nexec '{1}'\n",
         data.join("broken").display(),
-        settings.supervisor[0].display()
+        settings.supervisor.first().unwrap().display()
     );
     fs::write(&program, text).unwrap();
     fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();

@@ -101,6 +101,7 @@ pub(crate) fn process(active: &ActiveWorkspace, network: Network) -> ProcessSpec
             cpu_time: Duration::from_mins(1),
             memory: 1 << 30,
             file_size: 1 << 30,
+            scratch: 2 << 30,
             processes: 64,
             grace: Duration::from_secs(1),
         },
