@@ -33,6 +33,10 @@ pub(crate) async fn run(
                 ..RunEnd::lost()
             }
         });
+    // Now rather than when the run is reaped: as long as the disk is full, its end may not be recorded.
+    if let Err(error) = workspace.release_scratch().await {
+        tracing::warn!(run = %spec.run, %error, "could not remove the scratch directory of a run");
+    }
     view.send_modify(|view| view.status = RunStatus::Ended(end));
 }
 
@@ -82,14 +86,9 @@ async fn run_to_end(
     };
     view.send_modify(|view| view.status = RunStatus::Running);
     let outcome = host.run(&active, &process, stop, on_output).await?;
-    let logged = outcome.logged;
-    let end = run_end(outcome);
-    // One change: a reader that sees the end also sees the whole log.
-    view.send_modify(|view| {
-        view.logged = logged;
-        view.status = RunStatus::Ended(end.clone());
-    });
-    Ok(end)
+    // Before the status: a reader that sees the end also sees the whole log.
+    view.send_modify(|view| view.logged = outcome.logged);
+    Ok(run_end(outcome))
 }
 
 fn limits(limits: &RunLimits, wall_clock: Duration) -> Limits {

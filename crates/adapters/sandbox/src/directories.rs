@@ -69,6 +69,22 @@ impl Workspace {
             .map_err(SandboxError::Unavailable)
     }
 
+    /// Removes the scratch and temporary directories. The log stays until [`Workspace::remove`].
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] if the file system fails.
+    pub async fn release_scratch(&self) -> Result<(), SandboxError> {
+        let directories = [self.scratch(), self.temporary(), self.installation()];
+        blocking(move || {
+            directories
+                .iter()
+                .try_for_each(|directory| remove(directory))
+                .map_err(|error| error.to_string())
+        })
+        .await
+        .map_err(SandboxError::Unavailable)
+    }
+
     pub(crate) fn script(&self) -> PathBuf {
         self.path.join("script")
     }

@@ -105,7 +105,7 @@ mod tests {
         fs::create_dir_all(python.path().join("lib")).unwrap();
         symlink(&objects, python.path().join("link")).unwrap();
         let root = python.path().canonicalize().unwrap();
-        let mut readable = readable_paths(&[root.clone()], &[objects]);
+        let mut readable = readable_paths(std::slice::from_ref(&root), &[objects]);
         readable.retain(|path| path.starts_with(&root));
         readable.sort();
         assert_eq!(readable, [root.join("lib"), root.join("share/doc")]);

@@ -1,6 +1,6 @@
 //! Claims queued runs for a worker.
 
-use labdata_domain::runs::RUN_LEASE;
+use labdata_domain::runs::{FreeSlots, RUN_LEASE};
 use labdata_ports::runs::{
     ClaimedRun,
     runner::{GRACE, RunLimits},
@@ -9,7 +9,7 @@ use time::Duration;
 
 use crate::{Error, Ports};
 
-/// Claims up to `limit` queued runs of all organizations, each for [`RUN_LEASE`]. Their executions
+/// Claims queued runs of all organizations for free slots, each for [`RUN_LEASE`]. Their executions
 /// time out after the limits of preparation and script, plus the time that it takes to stop both.
 ///
 /// # Errors
@@ -17,10 +17,10 @@ use crate::{Error, Ports};
 pub async fn claim_runs(
     ports: &Ports,
     limits: RunLimits,
-    limit: u32,
+    slots: FreeSlots,
 ) -> Result<Vec<ClaimedRun>, Error> {
     let timeout = limits.preparation + limits.wall_clock + 2 * GRACE;
     let timeout = Duration::try_from(timeout).unwrap_or(Duration::MAX);
     let now = ports.clock.now();
-    Ok(ports.runs.claim(now, RUN_LEASE, timeout, limit).await?)
+    Ok(ports.runs.claim(now, RUN_LEASE, timeout, slots).await?)
 }

@@ -6,3 +6,4 @@ mod executions;
 mod files;
 mod keys;
 mod lab;
+mod runs;

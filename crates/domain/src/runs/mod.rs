@@ -11,7 +11,7 @@ use crate::ids::{ApiKeyId, ExecutionId, FileId, JobId, UserId};
 
 pub use isolation::{InsufficientIsolation, Isolation};
 pub use lease::{Lease, LostWorker, after_lost_worker};
-pub use turns::{WaitingRun, next_runs};
+pub use turns::{FreeSlots, WaitingRun, next_runs};
 
 /// Duration of a worker's lease on a run. The run of a dead worker is found this long after the
 /// worker last renewed it.

@@ -17,7 +17,45 @@ pub struct WaitingRun {
     pub queued_at: OffsetDateTime,
 }
 
-/// The next `limit` runs to start, in the order in which they were queued.
+/// Free slots of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FreeSlots {
+    /// Number of runs that the worker can start.
+    pub free: u32,
+    /// Number of these that only organizations without a running run may take, where there are
+    /// several organizations.
+    pub reserved: u32,
+}
+
+impl FreeSlots {
+    /// Returns the free slots of a worker that runs up to `concurrency` runs at a time. The last slot
+    /// is reserved, so that long runs of one organization never block all others.
+    #[must_use]
+    pub const fn of_worker(concurrency: u32, running: u32) -> Self {
+        Self {
+            free: concurrency.saturating_sub(running),
+            reserved: if concurrency > 1 { 1 } else { 0 },
+        }
+    }
+
+    /// Returns that number of slots for any organization.
+    #[must_use]
+    pub const fn for_any(free: u32) -> Self {
+        Self { free, reserved: 0 }
+    }
+
+    /// Returns the number of slots that an organization with a running run may take.
+    #[must_use]
+    pub const fn for_running(self, has_several_organizations: bool) -> u32 {
+        if has_several_organizations {
+            self.free.saturating_sub(self.reserved)
+        } else {
+            self.free
+        }
+    }
+}
+
+/// The next runs to start in the free slots, in the order in which they were queued.
 ///
 /// Organizations take turns: the next run belongs to the organization with the fewest running, and
 /// among those it is the oldest. `running` counts the running runs of each organization.
@@ -25,20 +63,30 @@ pub struct WaitingRun {
 pub fn next_runs(
     mut waiting: Vec<WaitingRun>,
     running: &BTreeMap<OrganizationId, u64>,
-    limit: u32,
+    has_several_organizations: bool,
+    slots: FreeSlots,
 ) -> Vec<WaitingRun> {
     let age = |run: &WaitingRun| (run.queued_at, run.id);
     waiting.sort_by_key(age);
     let mut turns = running.clone();
+    let mut in_turns: Vec<(u64, WaitingRun)> = waiting
+        .into_iter()
+        .map(|run| {
+            let turn = turns.entry(run.organization).or_default();
+            *turn += 1;
+            (*turn, run)
+        })
+        .collect();
     // The sort is stable: within a turn the oldest run is first.
-    waiting.sort_by_cached_key(|run| {
-        let turn = turns.entry(run.organization).or_default();
-        *turn += 1;
-        *turn
-    });
-    waiting.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    waiting.sort_by_key(age);
-    waiting
+    in_turns.sort_by_key(|(turn, _)| *turn);
+    let for_running = slots.for_running(has_several_organizations);
+    let mut next: Vec<WaitingRun> = (0..slots.free)
+        .zip(in_turns)
+        .filter(|(slot, (turn, _))| *turn == 1 || *slot < for_running)
+        .map(|(_, (_, run))| run)
+        .collect();
+    next.sort_by_key(age);
+    next
 }
 
 #[cfg(test)]
@@ -68,15 +116,29 @@ mod tests {
 
     /// Numbers of the runs that start next, by their age.
     fn next(organizations: &[u128], running: &[(u128, u64)], limit: u32) -> Vec<u128> {
+        next_in(organizations, running, true, FreeSlots::for_any(limit))
+    }
+
+    fn next_in(
+        organizations: &[u128],
+        running: &[(u128, u64)],
+        has_several_organizations: bool,
+        slots: FreeSlots,
+    ) -> Vec<u128> {
         let running = running
             .iter()
             .map(|(number, runs)| (organization(*number), *runs));
         let mut waiting = waiting(organizations);
         waiting.reverse();
-        next_runs(waiting, &running.collect(), limit)
-            .iter()
-            .map(|run| run.id.as_uuid().as_u128())
-            .collect()
+        next_runs(
+            waiting,
+            &running.collect(),
+            has_several_organizations,
+            slots,
+        )
+        .iter()
+        .map(|run| run.id.as_uuid().as_u128())
+        .collect()
     }
 
     #[test]
@@ -100,13 +162,39 @@ mod tests {
     }
 
     #[test]
+    fn the_last_slot_of_a_worker_waits_for_an_organization_that_runs_nothing() {
+        let idle = FreeSlots::of_worker(2, 0);
+        assert_eq!(next_in(&[1, 1, 1], &[], true, idle), [1]);
+        assert_eq!(next_in(&[1, 1, 2], &[], true, idle), [1, 3]);
+        let busy = FreeSlots::of_worker(2, 1);
+        assert!(next_in(&[1], &[(1, 1)], true, busy).is_empty());
+        assert_eq!(next_in(&[1, 2], &[(1, 1)], true, busy), [2]);
+        assert_eq!(
+            next_in(&[1, 1, 1], &[(1, 1)], true, FreeSlots::of_worker(4, 1)),
+            [1, 2]
+        );
+    }
+
+    #[test]
+    fn an_organization_alone_and_a_worker_of_one_slot_reserve_nothing() {
+        assert_eq!(
+            next_in(&[1, 1, 1], &[], false, FreeSlots::of_worker(2, 0)),
+            [1, 2]
+        );
+        assert_eq!(
+            next_in(&[1], &[(1, 1)], true, FreeSlots::of_worker(1, 0)),
+            [1]
+        );
+    }
+
+    #[test]
     fn of_runs_queued_at_the_same_time_the_smaller_id_starts_first() {
         let mut same = waiting(&[1, 1]);
         for run in &mut same {
             run.queued_at = OffsetDateTime::UNIX_EPOCH;
         }
         same.sort_by_key(|run| Reverse(run.id));
-        let first = next_runs(same, &BTreeMap::new(), 1);
+        let first = next_runs(same, &BTreeMap::new(), true, FreeSlots::for_any(1));
         assert_eq!(first.first().map(|run| run.id.as_uuid().as_u128()), Some(1));
     }
 }

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use labdata_domain::{
     executions::{CloseError, Execution, ExecutionState, FinalStatus, Origin},
     ids::{ExecutionId, FileId, JobId, OrganizationId, UserId},
-    runs::{NewRun, PlatformRun},
+    runs::{FreeSlots, NewRun, PlatformRun},
 };
 use labdata_ports::{
     data::{DataStore, WriteError},
@@ -36,6 +36,8 @@ macro_rules! run_queue_contract {
             a_run_needs_a_job_a_user_and_a_source_of_its_organization,
             the_oldest_runs_are_claimed_first,
             organizations_take_turns,
+            long_runs_of_one_organization_leave_a_slot_to_others,
+            an_organization_alone_uses_every_slot,
             a_claimed_run_is_running_within_its_timeout,
             racing_workers_claim_each_run_once,
             a_run_past_its_deadline_is_left_to_its_worker,
@@ -117,8 +119,12 @@ pub(crate) async fn claim<H: Runs>(
     now: OffsetDateTime,
     limit: u32,
 ) -> Vec<ClaimedRun> {
+    claim_for(harness, now, FreeSlots::for_any(limit)).await
+}
+
+async fn claim_for<H: Runs>(harness: &H, now: OffsetDateTime, slots: FreeSlots) -> Vec<ClaimedRun> {
     let queue = harness.queue();
-    queue.claim(now, LEASE, TIMEOUT, limit).await.unwrap()
+    queue.claim(now, LEASE, TIMEOUT, slots).await.unwrap()
 }
 
 /// A run that was queued and claimed then, alone in its queue.
@@ -210,6 +216,32 @@ pub async fn the_oldest_runs_are_claimed_first<H: Runs>(harness: &H) {
     assert_eq!(ids(two), [(theirs, first), (ours, second)]);
     assert_eq!(ids(rest), [(ours, third)]);
     assert_eq!(claim(harness, at(40), 2).await, []);
+}
+
+/// The last slot of a worker stays free for an organization that runs nothing.
+pub async fn long_runs_of_one_organization_leave_a_slot_to_others<H: Runs>(harness: &H) {
+    let (many, few) = harness.two_organizations().await;
+    for second in 0..3 {
+        queued(harness, many, at(second)).await;
+    }
+    let claimed = claim_for(harness, at(4), FreeSlots::of_worker(2, 0)).await;
+    assert_eq!(claimed.len(), 1);
+    let one_free = FreeSlots::of_worker(2, 1);
+    assert_eq!(claim_for(harness, at(5), one_free).await, []);
+    let short = queued(harness, few, at(6)).await;
+    let claimed = claim_for(harness, at(7), one_free).await;
+    assert_eq!(claimed.len(), 1);
+    assert_eq!(claimed[0].execution.id, short.id);
+}
+
+/// No slot is reserved where there is one organization.
+pub async fn an_organization_alone_uses_every_slot<H: Runs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    for second in 0..3 {
+        queued(harness, lab, at(second)).await;
+    }
+    let slots = FreeSlots::of_worker(2, 0);
+    assert_eq!(claim_for(harness, at(4), slots).await.len(), 2);
 }
 
 /// An organization with many queued runs does not delay the rest.

@@ -11,7 +11,7 @@ use labdata_domain::{
     ids::{ExecutionId, FileId, InstrumentId, JobId},
     jobs::Job,
     keys::tenancy::User,
-    runs::{NewRun, PlatformRun, RunEnd},
+    runs::{FreeSlots, NewRun, PlatformRun, RunEnd},
     triggers::{Candidate, Category, Response, Trigger, TriggerEvent},
 };
 use labdata_ports::{
@@ -197,7 +197,7 @@ impl<'a, H: Triggers> Lab<'a, H> {
     async fn claim(&self) -> Vec<ClaimedRun> {
         let (lease, timeout) = (Duration::hours(1), Duration::hours(1));
         self.queue
-            .claim(at(6), lease, timeout, 10_000)
+            .claim(at(6), lease, timeout, FreeSlots::for_any(10_000))
             .await
             .unwrap()
     }

@@ -8,7 +8,7 @@ use labdata_domain::{
     executions::{CancelError, Execution},
     ids::{ExecutionId, OrganizationId, UserId},
     keys::ApiKey,
-    runs::{NewRun, RunEnd},
+    runs::{FreeSlots, NewRun, RunEnd},
 };
 use time::{Duration, OffsetDateTime};
 
@@ -95,19 +95,20 @@ pub trait RunQueue: Send + Sync {
         run: &NewRun,
     ) -> Result<Execution, PortError>;
 
-    /// Takes up to `limit` waiting runs of all organizations: they are running from now on, with
+    /// Takes waiting runs of all organizations for the free slots of a worker: they are running from now on, with
     /// that timeout, and held until the lease ends. Of racing calls, from all servers, one
     /// MUST get each run.
     ///
     /// Organizations take turns: the run is next whose organization has the fewest running, and of
     /// those the oldest. A long queue of one organization does not delay another by more
-    /// than the time until a worker becomes free.
+    /// than the time until a worker becomes free, and [`labdata_domain::runs::next_runs`] reserves
+    /// slots for organizations without a running run.
     async fn claim(
         &self,
         now: OffsetDateTime,
         lease: Duration,
         timeout: Duration,
-        limit: u32,
+        slots: FreeSlots,
     ) -> Result<Vec<ClaimedRun>, PortError>;
 
     /// Stores a key of that run, unless the run was taken from the holder; tells whether it did.

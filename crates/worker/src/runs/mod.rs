@@ -13,6 +13,7 @@ use labdata_application::{
     Ports,
     runs::{claim_runs::claim_runs, watch_runs::watch_queued_runs},
 };
+use labdata_domain::runs::FreeSlots;
 use labdata_ports::runs::runner::{JobRunner, RunLimits};
 use tokio::{
     sync::watch,
@@ -65,12 +66,13 @@ pub(crate) async fn work(
 ) {
     let mut queued = watch_queued_runs(&ports);
     let mut running = JoinSet::new();
-    let slots = usize::try_from(settings.concurrency).unwrap_or(usize::MAX);
+    let concurrency = usize::try_from(settings.concurrency).unwrap_or(usize::MAX);
     while !*stopping.borrow() {
-        let free = u32::try_from(slots.saturating_sub(running.len())).unwrap_or(u32::MAX);
+        let held = u32::try_from(running.len()).unwrap_or(u32::MAX);
+        let slots = FreeSlots::of_worker(settings.concurrency, held);
         let mut pause = POLL_INTERVAL;
-        if free > 0 {
-            match claim_runs(&ports, settings.limits, free).await {
+        if slots.free > 0 {
+            match claim_runs(&ports, settings.limits, slots).await {
                 Ok(claimed) => {
                     for run in claimed {
                         running.spawn(one_run::run(
@@ -87,7 +89,7 @@ pub(crate) async fn work(
                 }
             }
         }
-        let full = running.len() >= slots;
+        let full = running.len() >= concurrency;
         tokio::select! {
             () = queued.next(), if !full => {}
             Some(ended) = running.join_next(), if !running.is_empty() => log_panic(ended),

@@ -110,6 +110,21 @@ async fn nothing_is_left_in_the_data_directory_of_a_run_that_was_reaped() {
     assert!(std::path::Path::new("/etc/passwd").exists());
 }
 
+#[tokio::test]
+async fn the_scratch_directory_is_released_although_the_end_is_not_recorded_yet() {
+    let lab = Lab::new(Namespaces);
+    let spec = spec("import os\nopen('big', 'w').write('x' * (1 << 20))\nprint(os.getcwd())\n");
+    let (end, log) = lab.run(&spec).await;
+    assert!(end.succeeded(), "{end:?}");
+    let scratch = std::path::PathBuf::from(log.trim());
+    assert!(scratch.ends_with("scratch") && !scratch.exists());
+    assert_eq!(
+        log_from(&*lab.runner, spec.run, 0).await,
+        log,
+        "the log stays"
+    );
+}
+
 const WORKER: &str = "LABDATA_TEST_WORKER";
 
 /// Worker process that `nothing_is_left_when_the_worker_is_killed` starts and kills; not a test.

@@ -13,7 +13,7 @@ use labdata_domain::{
     executions::{Execution, ExecutionState},
     ids::{ExecutionId, OrganizationId},
     keys::ApiKey,
-    runs::{LostWorker, NewRun, RunEnd, WaitingRun, next_runs},
+    runs::{FreeSlots, LostWorker, NewRun, RunEnd, WaitingRun, next_runs},
 };
 use labdata_ports::{
     PortError,
@@ -147,7 +147,7 @@ impl RunQueue for InMemoryRunQueue {
         now: OffsetDateTime,
         lease: Duration,
         timeout: Duration,
-        limit: u32,
+        slots: FreeSlots,
     ) -> Result<Vec<ClaimedRun>, PortError> {
         let mut guard = self.memory.lock();
         let state = &mut *guard;
@@ -160,7 +160,12 @@ impl RunQueue for InMemoryRunQueue {
             id: owned.thing.id,
             queued_at: owned.thing.created_at,
         });
-        let next = next_runs(waiting.collect(), &state.running_by_organization(), limit);
+        let next = next_runs(
+            waiting.collect(),
+            &state.running_by_organization(),
+            state.organizations.len() > 1,
+            slots,
+        );
         let mut claimed = Vec::new();
         for WaitingRun {
             organization, id, ..

@@ -13,7 +13,7 @@ use labdata_domain::{
     executions::{CancelError, Execution},
     ids::{ExecutionId, OrganizationId, UserId},
     keys::ApiKey,
-    runs::{LostWorker, NewRun, RunEnd, after_lost_worker},
+    runs::{FreeSlots, LostWorker, NewRun, RunEnd, after_lost_worker},
 };
 use labdata_ports::{
     PortError,
@@ -77,8 +77,9 @@ const CLAIMED_BY_OTHERS: i64 = 64;
 
 /// Takes runs in turns: an organization's next run comes after the next ones of those that have
 /// fewer running. Which organizations wait is found by jumping through the index from one to the
-/// next, so that it does not matter how many runs each of them has. The array makes the planner
-/// choose the rows once.
+/// next, so that it does not matter how many runs each of them has. Of the rows that were locked,
+/// those over the slots of organizations with a running run stay queued, where there are several
+/// organizations. The array makes the planner choose the rows once.
 const CLAIM: &str = "
     WITH RECURSIVE waiting AS (
         (SELECT organization_id FROM labdata.job_execution WHERE status = 'queued'
@@ -99,15 +100,21 @@ const CLAIM: &str = "
             SELECT it.id, it.created_at FROM labdata.job_execution it
             WHERE it.status = 'queued' AND it.organization_id = waiting.organization_id
             ORDER BY it.created_at, it.id LIMIT $5) oldest),
+    locked AS MATERIALIZED (
+        SELECT it.id, turns.turn, turns.created_at
+        FROM labdata.job_execution it JOIN turns ON turns.id = it.id
+        WHERE it.status = 'queued' ORDER BY turns.turn, turns.created_at, it.id
+        LIMIT $4 FOR UPDATE OF it SKIP LOCKED),
+    chosen AS (
+        SELECT id, turn, row_number() OVER (ORDER BY turn, created_at, id) AS slot FROM locked),
     claimed AS (
         UPDATE labdata.job_execution it SET status = 'running', started_at = $1, deadline = $3,
             attempt = it.attempt + 1
         FROM labdata.job
         WHERE job.organization_id = it.organization_id AND job.id = it.job_id
         AND it.id = ANY (ARRAY(
-            SELECT it.id FROM labdata.job_execution it JOIN turns ON turns.id = it.id
-            WHERE it.status = 'queued' ORDER BY turns.turn, turns.created_at, it.id
-            LIMIT $4 FOR UPDATE OF it SKIP LOCKED))
+            SELECT chosen.id FROM chosen WHERE chosen.turn = 1 OR chosen.slot <= $6
+            OR (SELECT count(*) FROM (SELECT 1 FROM labdata.organization LIMIT 2) several) < 2))
         RETURNING it.*, job.name AS job_name),
     held AS (
         INSERT INTO labdata.run_lease (execution_id, organization_id, attempt, expires_at)
@@ -307,7 +314,7 @@ impl RunQueue for PgRunQueue {
         now: OffsetDateTime,
         lease: Duration,
         timeout: Duration,
-        limit: u32,
+        slots: FreeSlots,
     ) -> Result<Vec<ClaimedRun>, PortError> {
         let rows: Vec<ClaimRow> = retried!(async {
             let mut connection = self.database.connection().await?;
@@ -315,8 +322,9 @@ impl RunQueue for PgRunQueue {
                 .bind::<Timestamptz, _>(now)
                 .bind::<Timestamptz, _>(now + lease)
                 .bind::<Timestamptz, _>(now + timeout)
-                .bind::<BigInt, _>(i64::from(limit))
-                .bind::<BigInt, _>(i64::from(limit) + CLAIMED_BY_OTHERS)
+                .bind::<BigInt, _>(i64::from(slots.free))
+                .bind::<BigInt, _>(i64::from(slots.free) + CLAIMED_BY_OTHERS)
+                .bind::<BigInt, _>(i64::from(slots.for_running(true)))
                 .load(&mut connection)
                 .await?;
             Ok::<_, Fault>(rows)
