@@ -1,6 +1,7 @@
 //! Why a use case refused or failed.
 
 use labdata_domain::{
+    conflict::Conflict,
     data::write::Problem,
     keys::{actor::MissingScope, run_key::NotForRuns},
     notifications::CapReached,
@@ -26,9 +27,9 @@ pub enum Error {
     /// A data write's problems; nothing was changed.
     #[error("{} problems", .0.len())]
     Problems(Vec<Problem>),
-    /// It clashes with what is there.
-    #[error("{0}")]
-    Conflict(String),
+    /// It clashes with what is stored; nothing was changed.
+    #[error(transparent)]
+    Conflict(Conflict),
     /// It would exceed a size limit.
     #[error("{0}")]
     TooLarge(String),
@@ -65,7 +66,7 @@ impl From<PortError> for Error {
     fn from(error: PortError) -> Self {
         match error {
             PortError::NotFound(what) => Self::NotFound(what),
-            PortError::Conflict(text) => Self::Conflict(text),
+            PortError::Conflict(conflict) => Self::Conflict(conflict),
             PortError::Busy(_) => Self::Busy {
                 retry_after_seconds: 1,
             },

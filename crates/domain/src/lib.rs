@@ -6,14 +6,17 @@
 //! JSON is stored as it is (`json` columns, defaults, filters).
 
 pub mod catalog;
+pub mod conflict;
 pub mod data;
 pub mod executions;
 pub mod files;
+pub mod idempotency;
 pub mod ids;
 pub mod instruments;
 pub mod jobs;
 pub mod keys;
 pub mod notifications;
+mod numbers;
 pub mod page;
 pub mod runs;
 pub mod scalar;

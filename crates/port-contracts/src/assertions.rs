@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use labdata_domain::conflict::Conflict;
 use labdata_ports::PortError;
 
 /// Fails unless the result is [`PortError::NotFound`].
@@ -13,20 +14,20 @@ pub fn assert_not_found<T: Debug>(result: Result<T, PortError>) {
     }
 }
 
-/// Fails unless the result is [`PortError::Conflict`] with a text for the person who asked.
+/// Fails unless the result is [`PortError::Conflict`].
 #[track_caller]
 pub fn assert_conflict<T: Debug>(result: Result<T, PortError>) {
     match result {
-        Err(PortError::Conflict(text)) => assert!(!text.is_empty(), "a conflict says with what"),
+        Err(PortError::Conflict(_)) => {}
         other => panic!("expected Conflict, got {other:?}"),
     }
 }
 
-/// Fails unless the result is [`PortError::Conflict`] with exactly this message.
+/// Fails unless the result is exactly this conflict.
 #[track_caller]
-pub fn assert_conflict_is<T: Debug>(result: Result<T, PortError>, message: &str) {
+pub fn assert_conflict_is<T: Debug>(result: Result<T, PortError>, expected: &Conflict) {
     match result {
-        Err(PortError::Conflict(text)) => assert_eq!(text, message),
+        Err(PortError::Conflict(conflict)) => assert_eq!(conflict, *expected),
         other => panic!("expected Conflict, got {other:?}"),
     }
 }

@@ -6,8 +6,11 @@ use futures::{
     FutureExt,
     future::{LocalBoxFuture, join_all},
 };
-use labdata_domain::ids::{ApiKeyId, OrganizationId};
-use labdata_ports::idempotency::{Idempotency, IdempotentRequest, Once, OnceError, StoredResponse};
+use labdata_domain::{
+    idempotency::StoredResponse,
+    ids::{ApiKeyId, OrganizationId},
+};
+use labdata_ports::idempotency::{Idempotency, IdempotentRequest, Once, OnceError};
 use time::Duration;
 
 use crate::{
@@ -92,7 +95,7 @@ where
     let (once, runs) = (harness.subject(), Cell::new(0));
     once.once(&first, counted(&runs)).await.unwrap();
     let refused = once.once(&other, counted(&runs)).await;
-    assert!(matches!(refused, Err(OnceError::OtherBody)), "{refused:?}");
+    assert!(matches!(refused, Err(OnceError::Reused(_))), "{refused:?}");
     let again = once.once(&first, counted(&runs)).await.unwrap();
     assert!(matches!(again, Once::Replayed(_)), "{again:?}");
     assert_eq!(runs.get(), 1);
@@ -104,14 +107,14 @@ where
     H: Tenants + Subject<dyn Idempotency>,
 {
     let failing = request(harness.organization("lab").await.id, "key");
-    let mended = IdempotentRequest {
+    let fixed = IdempotentRequest {
         body_sha256: [8; 32],
         ..failing.clone()
     };
     let (once, runs) = (harness.subject(), Cell::new(0));
     let failed = once.once(&failing, async { None }.boxed_local()).await;
     assert_eq!(failed.unwrap(), Once::Ran);
-    let ran = once.once(&mended, counted(&runs)).await.unwrap();
+    let ran = once.once(&fixed, counted(&runs)).await.unwrap();
     assert_eq!((ran, runs.get()), (Once::Ran, 1));
 }
 

@@ -1,14 +1,16 @@
 //! Why a port did not do what it was asked.
 
+use labdata_domain::conflict::Conflict;
+
 /// An error of a port that a caller can act on.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
     /// No such thing in this organization.
     #[error("{0} not found")]
     NotFound(&'static str),
-    /// It clashes with what is there; the text says with what, for the person who asked.
-    #[error("{0}")]
-    Conflict(String),
+    /// It clashes with what is stored.
+    #[error(transparent)]
+    Conflict(Conflict),
     /// Others hold what is needed; nothing was changed, and a later try may succeed.
     #[error("busy: {0}")]
     Busy(String),

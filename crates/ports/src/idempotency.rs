@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use futures::future::{BoxFuture, LocalBoxFuture};
-use labdata_domain::ids::{ApiKeyId, OrganizationId};
-use time::{Duration, OffsetDateTime};
+use labdata_domain::{
+    idempotency::{KeyReused, StoredResponse},
+    ids::{ApiKeyId, OrganizationId},
+};
+use time::OffsetDateTime;
 
 use crate::PortError;
-
-/// Retention of stored responses (contract §3).
-pub const KEPT_FOR: Duration = Duration::hours(24);
 
 /// A request that bears an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,17 +27,6 @@ pub struct IdempotentRequest {
     pub now: OffsetDateTime,
 }
 
-/// An answer as it was given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredResponse {
-    /// The HTTP status.
-    pub status: u16,
-    /// The body's media type.
-    pub content_type: String,
-    /// The body.
-    pub body: Vec<u8>,
-}
-
 /// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Once {
@@ -51,8 +40,8 @@ pub enum Once {
 #[derive(Debug, thiserror::Error)]
 pub enum OnceError {
     /// The key was used for a request with another body.
-    #[error("the idempotency key was used with another body")]
-    OtherBody,
+    #[error(transparent)]
+    Reused(#[from] KeyReused),
     /// The port failed; [`PortError::Busy`] when the same request runs elsewhere for too long.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -63,11 +52,12 @@ pub enum OnceError {
 /// The effect may do anything that a task does, so it need not be `Send`.
 #[async_trait(?Send)]
 pub trait Idempotency: Send + Sync {
-    /// Runs `effect`, unless the same request (by API key, operation and key) was answered within
-    /// [`KEPT_FOR`]. An answer that the effect returns is kept; `None` says that it failed, and
-    /// then nothing is kept. The effect, as far as it goes through ports of the same store, and
-    /// its answer are stored in one step: both, or neither. Of racing calls one runs and the
-    /// others wait for it.
+    /// Runs `effect`, unless the same request (by API key, operation and key) was answered before
+    /// and [`AnsweredRequest::replay`](labdata_domain::idempotency::AnsweredRequest::replay) has a
+    /// response or a refusal. A response that the effect returns is stored; `None` says that the
+    /// effect failed, and nothing is stored. The effect, as far as it goes through ports of the same
+    /// store, and its response are stored in one step: both, or neither. Of racing calls one runs,
+    /// and the rest wait for it.
     ///
     /// # Errors
     /// See [`OnceError`].
@@ -77,7 +67,8 @@ pub trait Idempotency: Send + Sync {
         effect: LocalBoxFuture<'_, Option<StoredResponse>>,
     ) -> Result<Once, OnceError>;
 
-    /// Forgets answers that are no longer kept, at most `limit` of them; returns how many.
+    /// Deletes up to `limit` responses that
+    /// [have expired](labdata_domain::idempotency::expired_at); returns their number.
     fn forget_expired(
         &self,
         now: OffsetDateTime,

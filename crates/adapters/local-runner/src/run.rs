@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use labdata_ports::runs::runner::{
-    ERROR_TAIL, EndReason, GRACE, LOG_KEPT, RunEnd, RunExit, RunLimits, RunSpec, RunStatus, RunView,
+    ERROR_TAIL, EndReason, GRACE, RETAINED_LOG_BYTES, RunExit, RunLimits, RunSpec, RunStatus,
+    RunView, ScriptEnd,
 };
 use labdata_sandbox::{
     ERROR_TAIL_BYTES, EndCause, EnvironmentOutcome, EnvironmentRequest, Exit, HostCapabilities,
@@ -13,7 +14,7 @@ use labdata_sandbox::{
 use tokio::sync::watch;
 
 // The sandbox retains what the port promises.
-const _: () = assert!(LOG_SEGMENT_BYTES >= LOG_KEPT && ERROR_TAIL_BYTES <= ERROR_TAIL);
+const _: () = assert!(LOG_SEGMENT_BYTES >= RETAINED_LOG_BYTES && ERROR_TAIL_BYTES <= ERROR_TAIL);
 
 /// Runs the script to its end, and publishes its progress in `view`.
 pub(crate) async fn run(
@@ -28,9 +29,9 @@ pub(crate) async fn run(
         .unwrap_or_else(|error| {
             let reason = error.to_string();
             tracing::warn!(run = %spec.run, reason, "a run was lost");
-            RunEnd {
+            ScriptEnd {
                 error_tail: reason,
-                ..RunEnd::lost()
+                ..ScriptEnd::lost()
             }
         });
     // Now rather than when the run is reaped: as long as the disk is full, its end may not be recorded.
@@ -46,7 +47,7 @@ async fn run_to_end(
     spec: &RunSpec,
     stop: &mut StopSignal,
     view: &watch::Sender<RunView>,
-) -> Result<RunEnd, SandboxError> {
+) -> Result<ScriptEnd, SandboxError> {
     let active = host.activate(workspace, &spec.script).await?;
     let on_output = |length| view.send_modify(|view| view.logged = length);
 
@@ -104,16 +105,16 @@ fn limits(limits: &RunLimits, wall_clock: Duration) -> Limits {
 }
 
 /// Returns the end of a run whose script never started.
-const fn end_without_process(reason: EndReason, error_tail: String) -> RunEnd {
-    RunEnd {
+const fn end_without_process(reason: EndReason, error_tail: String) -> ScriptEnd {
+    ScriptEnd {
         reason,
         exit: None,
         error_tail,
     }
 }
 
-fn run_end(outcome: ProcessOutcome) -> RunEnd {
-    RunEnd {
+fn run_end(outcome: ProcessOutcome) -> ScriptEnd {
+    ScriptEnd {
         reason: match outcome.cause {
             EndCause::Exited => EndReason::Exited,
             EndCause::Cancelled => EndReason::Cancelled,

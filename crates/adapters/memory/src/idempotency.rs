@@ -8,24 +8,17 @@ use futures::{
     future::{BoxFuture, LocalBoxFuture},
     lock::Mutex,
 };
+use labdata_domain::idempotency::{AnsweredRequest, StoredResponse};
 use labdata_ports::{
     PortError,
-    idempotency::{Idempotency, IdempotentRequest, KEPT_FOR, Once, OnceError, StoredResponse},
+    idempotency::{Idempotency, IdempotentRequest, Once, OnceError},
 };
 use time::OffsetDateTime;
 
 use crate::Memory;
 
-/// The request that was answered last under a key.
-#[derive(Debug)]
-pub(crate) struct Answered {
-    body_sha256: [u8; 32],
-    answer: StoredResponse,
-    at: OffsetDateTime,
-}
-
-/// The stored response, locked while the request runs.
-pub(crate) type Slot = Arc<Mutex<Option<Answered>>>;
+/// The last answered request of a key, locked while a request runs.
+pub(crate) type Slot = Arc<Mutex<Option<AnsweredRequest>>>;
 
 /// Idempotency keys in memory. What an effect did before it failed is not undone: the fakes of
 /// this crate change nothing when they fail.
@@ -61,19 +54,15 @@ impl Idempotency for InMemoryIdempotency {
             Arc::clone(state.answers.entry(name).or_default())
         };
         let mut slot = slot.lock().await;
-        if let Some(answered) = &*slot
-            && answered.at > request.now - KEPT_FOR
+        if let Some(answered) = slot.clone()
+            && let Some(response) = answered.replay(&request.body_sha256, request.now)?
         {
-            return if answered.body_sha256 == request.body_sha256 {
-                Ok(Once::Replayed(answered.answer.clone()))
-            } else {
-                Err(OnceError::OtherBody)
-            };
+            return Ok(Once::Replayed(response));
         }
-        *slot = effect.await.map(|answer| Answered {
+        *slot = effect.await.map(|response| AnsweredRequest {
             body_sha256: request.body_sha256,
-            answer,
-            at: request.now,
+            answered_at: request.now,
+            response,
         });
         Ok(Once::Ran)
     }
@@ -91,9 +80,7 @@ impl Idempotency for InMemoryIdempotency {
                     break;
                 }
                 if let Some(mut slot) = slot.try_lock()
-                    && slot
-                        .take_if(|answered| answered.at <= now - KEPT_FOR)
-                        .is_some()
+                    && slot.take_if(|answered| answered.has_expired(now)).is_some()
                 {
                     forgotten += 1;
                 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::ZlibEncoder};
-use labdata_ports::runs::runner::{GRACE, LOG_KEPT, RunSpec, RunnerError};
+use labdata_ports::runs::runner::{GRACE, RETAINED_LOG_BYTES, RunSpec, RunnerError};
 use labdata_ray_client::{JobRequest, RuntimeEnvironment};
 use serde_json::{Map, Value, json};
 
@@ -41,7 +41,7 @@ pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, Runner
         "script": spec.script,
         "has_dependencies": has_dependencies(&spec.script),
         "environment": environment,
-        "log_kept": LOG_KEPT,
+        "log_kept": RETAINED_LOG_BYTES,
         "limits": {
             "preparation": limits.preparation.as_secs_f64(),
             "wall_clock": limits.wall_clock.as_secs_f64(),

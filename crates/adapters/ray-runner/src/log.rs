@@ -1,6 +1,6 @@
 //! Log of a job: the markers of `entry.py`, and the script's output between them.
 
-use labdata_ports::runs::runner::{EndReason, LOG_PIECE, LogPiece, RunEnd, RunExit};
+use labdata_ports::runs::runner::{EndReason, LOG_PIECE, LogPiece, RunExit, ScriptEnd};
 use serde::Deserialize;
 
 /// Parsed log.
@@ -9,7 +9,7 @@ pub(crate) struct Log {
     /// True once the script has started, after its dependencies were installed.
     pub(crate) started: bool,
     /// End of the run.
-    pub(crate) end: Option<RunEnd>,
+    pub(crate) end: Option<ScriptEnd>,
     /// Pieces of the output, with their offsets.
     pieces: Vec<(u64, String)>,
 }
@@ -120,7 +120,7 @@ fn size(text: &str) -> u64 {
     u64::try_from(text.len()).unwrap_or(u64::MAX)
 }
 
-impl From<Ended> for RunEnd {
+impl From<Ended> for ScriptEnd {
     fn from(ended: Ended) -> Self {
         Self {
             reason: match ended.reason {

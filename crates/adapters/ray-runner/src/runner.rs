@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use labdata_ports::runs::runner::{
-    EndReason, JobRunner, LogPiece, RunEnd, RunId, RunSpec, RunStatus, RunView, RunnerError,
+    EndReason, JobRunner, LogPiece, RunId, RunSpec, RunStatus, RunView, RunnerError, ScriptEnd,
     WAIT_AT_MOST,
 };
 use labdata_ray_client::{InvalidAddress, Job, JobStatus, RayClient, RayError, Submission};
@@ -104,8 +104,8 @@ impl RayRunner {
 
     /// Returns the end of the run, if it has ended. The log of the entry point takes precedence over
     /// the state that Ray reports.
-    fn end(&self, run: RunId, job: &Job, log: &Log) -> Option<RunEnd> {
-        let ended = |reason| RunEnd {
+    fn end(&self, run: RunId, job: &Job, log: &Log) -> Option<ScriptEnd> {
+        let ended = |reason| ScriptEnd {
             reason,
             exit: None,
             error_tail: String::new(),
@@ -118,9 +118,9 @@ impl RayRunner {
             JobStatus::Pending | JobStatus::Running => None,
             JobStatus::Stopped => Some(ended(EndReason::Cancelled)),
             // The entry point was killed with its node, or never started.
-            JobStatus::Failed | JobStatus::Succeeded => Some(RunEnd {
+            JobStatus::Failed | JobStatus::Succeeded => Some(ScriptEnd {
                 error_tail: job.message.clone().unwrap_or_default(),
-                ..RunEnd::lost()
+                ..ScriptEnd::lost()
             }),
         }
     }

@@ -208,6 +208,8 @@ impl ResponseError for ApiError {
 
 #[cfg(test)]
 mod tests {
+    use labdata_domain::conflict::Conflict;
+
     use super::*;
 
     fn status(error: Error) -> u16 {
@@ -221,7 +223,7 @@ mod tests {
         assert_eq!(status(Error::NotFound("job")), 404);
         assert_eq!(status(Error::Invalid("x".to_owned())), 400);
         assert_eq!(status(Error::Problems(Vec::new())), 400);
-        assert_eq!(status(Error::Conflict("x".to_owned())), 409);
+        assert_eq!(status(Error::Conflict(Conflict::FilePath)), 409);
         assert_eq!(status(Error::TooLarge("x".to_owned())), 413);
         assert_eq!(
             status(Error::Busy {

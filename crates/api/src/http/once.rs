@@ -12,7 +12,8 @@ use labdata_application::{
     Error,
     idempotency::answer_once::{RepeatableRequest, answer_once},
 };
-use labdata_ports::idempotency::{Once, OnceError, StoredResponse};
+use labdata_domain::idempotency::StoredResponse;
+use labdata_ports::idempotency::{Once, OnceError};
 use labdata_request_body::{ProblemKind, ShapeProblem};
 use serde_json::Value;
 
@@ -64,11 +65,7 @@ where
             ApiError::from(Error::Internal("an effect did not answer".to_owned())).error_response()
         }),
         Ok(Once::Replayed(answer)) => replayed(answer),
-        Err(OnceError::OtherBody) => refusal(
-            &key,
-            "this key was used for a request with another body within the last 24 hours; use a new one",
-        )
-        .error_response(),
+        Err(OnceError::Reused(reused)) => refusal(&key, &reused.to_string()).error_response(),
         Err(OnceError::Port(error)) => ApiError::from(Error::from(error)).error_response(),
     }
 }

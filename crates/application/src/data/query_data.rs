@@ -1,22 +1,13 @@
 //! Runs a query that a person or an agent wrote.
 
-use std::time::Duration;
-
 use labdata_domain::{
-    data::query::QueryText,
+    data::query::{QUERY_LIMITS, QueryText},
     keys::{actor::Actor, scope::Scope},
 };
-use labdata_ports::data::query::{Query, QueryError, QueryLimits, QueryResult};
+use labdata_ports::data::query::{Query, QueryError, QueryResult};
 use serde_json::Value;
 
 use crate::{Error, Ports};
-
-/// Limits of one query (contract §5).
-pub const LIMITS: QueryLimits = QueryLimits {
-    time: Duration::from_secs(15),
-    rows: 10_000,
-    bytes: 16 << 20,
-};
 
 /// The query to run.
 #[derive(Clone, Debug)]
@@ -31,7 +22,7 @@ pub struct QueryData {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::Invalid`] when the query is wrong, reads
-/// what it may not, or takes more than [`LIMITS`].
+/// what it may not, or takes more than [`QUERY_LIMITS`].
 pub async fn query_data(
     ports: &Ports,
     actor: &Actor,
@@ -45,14 +36,14 @@ pub async fn query_data(
     let query = Query {
         text,
         params: command.params,
-        limits: LIMITS,
+        limits: QUERY_LIMITS,
     };
     ports
         .queries
         .run(actor.organization, &query)
         .await
         .map_err(|error| match error {
-            QueryError::Refused(reason) => Error::Invalid(reason),
+            QueryError::Refused(failure) => Error::Invalid(failure.to_string()),
             QueryError::Port(error) => error.into(),
         })
 }

@@ -1,9 +1,8 @@
 //! Reads rows of a table.
 
 use labdata_domain::{
-    data::read::{Position, ReadPlan, ReadTarget, RowPage},
+    data::read::{Position, ReadMode, ReadPlan, ReadTarget, RowPage, SingleReadError},
     keys::{actor::Actor, scope::Scope},
-    page::DEFAULT_LIMIT,
 };
 use serde_json::{Map, Value};
 
@@ -22,22 +21,6 @@ impl TargetType {
     /// Both types and their names in the API.
     pub const ALL: [(&'static str, Self); 2] =
         [("table", Self::Table), ("core-table", Self::CoreTable)];
-}
-
-/// Number of rows expected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadMode {
-    /// Exactly one.
-    Single,
-    /// Any number, a page at a time.
-    #[default]
-    Multiple,
-}
-
-impl ReadMode {
-    /// Both modes and their names in the API.
-    pub const ALL: [(&'static str, Self); 2] =
-        [("single", Self::Single), ("multiple", Self::Multiple)];
 }
 
 /// The rows to read.
@@ -69,24 +52,12 @@ pub async fn read_rows(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<
     let core = query.target_type == TargetType::CoreTable;
     let target =
         ReadTarget::find(&catalog, &query.target_name, core).ok_or(Error::NotFound("table"))?;
-    let limit = match query.mode {
-        ReadMode::Single => 2,
-        ReadMode::Multiple => query.limit.unwrap_or(DEFAULT_LIMIT),
-    };
+    let limit = query.mode.row_limit(query.limit);
     let plan = ReadPlan::new(target, &catalog, &query.filters, query.after, limit)
         .map_err(|problems| Error::Invalid(problems.join("; ")))?;
-    let mut page = ports.data.read(actor.organization, &plan).await?;
-    if query.mode == ReadMode::Single {
-        page.next = None;
-        match page.rows.len() {
-            0 => return Err(Error::NotFound("row")),
-            1 => {}
-            _ => {
-                return Err(Error::Invalid(
-                    "several rows match; a single read needs exactly one".to_owned(),
-                ));
-            }
-        }
-    }
-    Ok(page)
+    let page = ports.data.read(actor.organization, &plan).await?;
+    query.mode.check(page).map_err(|error| match error {
+        SingleReadError::None => Error::NotFound("row"),
+        SingleReadError::Several => Error::Invalid(error.to_string()),
+    })
 }

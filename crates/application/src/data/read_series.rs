@@ -1,19 +1,13 @@
 //! Reads one series, column by column.
 
 use labdata_domain::{
-    data::read::{SeriesColumns, SeriesLimits, SeriesPlan, SeriesRefusal},
+    data::read::{SERIES_LIMITS, SeriesColumns, SeriesPlan, SeriesRefusal},
     keys::{actor::Actor, scope::Scope},
     scalar::KeyValue,
 };
 use labdata_ports::data::ReadSeriesError;
 
 use crate::{Error, Ports};
-
-/// Limits of one series: sixteen columns of 125,000 points, and some 250 bytes for each point.
-pub const SERIES_LIMITS: SeriesLimits = SeriesLimits {
-    values: 2_000_000,
-    bytes: 32 << 20,
-};
 
 /// The series to read.
 #[derive(Clone, Debug)]
@@ -63,10 +57,7 @@ pub async fn read_series(ports: &Ports, actor: &Actor, query: ReadSeries) -> Res
             points,
         }),
         Err(ReadSeriesError::NoParent) => Err(Error::NotFound("parent")),
-        Err(ReadSeriesError::TooLarge) => Err(Error::Invalid(
-            "the series has more than 2,000,000 values or 32 MiB: read parts of it with tools/query"
-                .to_owned(),
-        )),
+        Err(ReadSeriesError::TooLarge(refusal)) => Err(Error::Invalid(refusal.to_string())),
         Err(ReadSeriesError::Port(error)) => Err(error.into()),
     }
 }

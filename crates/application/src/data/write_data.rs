@@ -2,6 +2,7 @@
 
 use labdata_domain::{
     catalog::Catalog,
+    conflict::Conflict,
     data::write::{Problem, WriteOutcome, WriteRequest, check},
     ids::{ExecutionId, JobId},
     jobs::JobName,
@@ -128,7 +129,8 @@ enum Stop {
 impl From<WriteError> for Stop {
     fn from(error: WriteError) -> Self {
         Self::Failed(match error {
-            WriteError::CatalogChanged | WriteError::Port(PortError::Conflict(_)) => {
+            WriteError::CatalogChanged
+            | WriteError::Port(PortError::Conflict(Conflict::TablesChanged)) => {
                 return Self::CatalogChanged;
             }
             WriteError::Problems(problems) => Error::Problems(problems),

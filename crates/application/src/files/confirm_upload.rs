@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use futures::TryStreamExt;
 use labdata_domain::{
     files::{
-        File, FileState, MAX_FILE_BYTES, ObjectKey, SUPERSEDED,
+        File, FileRefusal, FileState, ObjectKey,
         executable::{HEAD_BYTES, Verdict, inspect_head, inspect_range},
     },
     ids::FileId,
@@ -14,7 +14,7 @@ use labdata_ports::{PortError, files::ConfirmFileError};
 
 use crate::{
     Error, Ports,
-    files::upload_file::{execution_closed, native_executable, remove},
+    files::upload_file::{native_executable, remove},
 };
 
 /// Looks at the bytes that were sent to the upload URL and confirms the file, which is listed from
@@ -38,17 +38,14 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
         Some(bytes) => bytes.size,
         None => match ports.blobs.size(actor.organization, object).await {
             Err(PortError::NotFound(_)) => {
-                return Err(Error::Invalid(
-                    "the file's bytes were not uploaded yet: PUT them to the upload URL first"
-                        .to_owned(),
-                ));
+                return Err(Error::Invalid(FileRefusal::NotUploaded.to_string()));
             }
             size => size?,
         },
     };
-    if size > MAX_FILE_BYTES {
-        let text = format!("a file has at most {MAX_FILE_BYTES} bytes; it was discarded");
-        return Err(discard(ports, actor, id, object, Error::Invalid(text)).await);
+    if let Err(refusal) = FileRefusal::check_size(size) {
+        let error = Error::Invalid(refusal.to_string());
+        return Err(discard(ports, actor, id, object, error).await);
     }
     if let Verdict::Native(format) = inspect(ports, actor, object, size).await? {
         let error = native_executable(format);
@@ -71,8 +68,8 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
 
 fn not_confirmed(error: ConfirmFileError) -> Error {
     match error {
-        ConfirmFileError::Superseded => Error::Invalid(SUPERSEDED.to_owned()),
-        ConfirmFileError::ExecutionClosed => execution_closed(),
+        ConfirmFileError::Superseded => Error::Invalid(FileRefusal::Superseded.to_string()),
+        ConfirmFileError::ExecutionClosed => Error::Invalid(FileRefusal::ExecutionClosed.to_string()),
         ConfirmFileError::Port(error) => error.into(),
     }
 }

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use futures::TryStreamExt;
 use labdata_domain::{
     files::{
-        DOWNLOAD_URL_LIFETIME, File, FileState, ObjectKey,
+        DOWNLOAD_URL_LIFETIME, File, FileRefusal, FileState, ObjectKey,
         preview::{PREVIEW_BYTES, Preview, Skipped, is_previewed, preview},
     },
     ids::FileId,
@@ -49,9 +49,7 @@ pub async fn get_file_content(
     actor.require(Scope::Read)?;
     let file = ports.files.get(actor.organization, id).await?;
     let FileState::Confirmed { object, bytes, .. } = file.state else {
-        return Err(Error::Invalid(
-            "the upload of this file is not confirmed yet".to_owned(),
-        ));
+        return Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()));
     };
     let preview = if is_previewed(bytes.size) {
         preview(&start(ports, actor, object).await?, bytes.size)

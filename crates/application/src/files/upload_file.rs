@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use labdata_domain::{
+    conflict::Conflict,
     files::{
-        Attribution, ContentType, EXECUTION_CLOSED, File, FilePath, FileState, MAX_FILE_BYTES,
+        Attribution, ContentType, File, FilePath, FileRefusal, FileState, MAX_FILE_BYTES,
         ObjectKey,
         executable::{Verdict, inspect_file},
     },
@@ -132,22 +133,16 @@ pub(crate) async fn remove(ports: &Ports, actor: &Actor, object: ObjectKey) {
     }
 }
 
-pub(crate) fn native_executable(format: &str) -> Error {
-    Error::Invalid(format!("native executables ({format}) are not accepted"))
-}
-
-pub(crate) fn execution_closed() -> Error {
-    Error::Invalid(EXECUTION_CLOSED.to_owned())
+pub(crate) fn native_executable(format: &'static str) -> Error {
+    Error::Invalid(FileRefusal::NativeExecutable(format).to_string())
 }
 
 pub(crate) fn not_recorded(refused: AddFileError) -> Error {
     match refused {
         AddFileError::UnknownExecution => Error::NotFound("job execution"),
         AddFileError::UnknownInstrument => Error::NotFound("instrument"),
-        AddFileError::ExecutionClosed => execution_closed(),
-        AddFileError::PathTaken => {
-            Error::Conflict("the instrument already has a file of this name".to_owned())
-        }
+        AddFileError::ExecutionClosed => Error::Invalid(FileRefusal::ExecutionClosed.to_string()),
+        AddFileError::PathTaken => Error::Conflict(Conflict::FilePath),
         AddFileError::Port(error) => error.into(),
     }
 }
@@ -155,7 +150,7 @@ pub(crate) fn not_recorded(refused: AddFileError) -> Error {
 fn not_stored(refused: PutBlobError) -> Error {
     match refused {
         PutBlobError::TooLarge { limit } => {
-            Error::TooLarge(format!("a file has at most {limit} bytes"))
+            Error::TooLarge(FileRefusal::BodyTooLarge(limit).to_string())
         }
         PutBlobError::Port(error) => error.into(),
         // The key is new and the bytes are here.

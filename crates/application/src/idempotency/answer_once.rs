@@ -1,8 +1,8 @@
 //! Answers a request that carries an idempotency key.
 
 use futures::future::LocalBoxFuture;
-use labdata_domain::keys::actor::Actor;
-use labdata_ports::idempotency::{IdempotentRequest, Once, OnceError, StoredResponse};
+use labdata_domain::{idempotency::StoredResponse, keys::actor::Actor};
+use labdata_ports::idempotency::{IdempotentRequest, Once, OnceError};
 
 use crate::Ports;
 

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::InstrumentId,
-    instruments::Instrument,
+    instruments::{Instrument, check_name},
     keys::{actor::Actor, scope::Scope},
 };
 
@@ -29,11 +29,7 @@ pub async fn create_instrument(
     command: CreateInstrument,
 ) -> Result<Instrument, Error> {
     actor.require(Scope::Admin)?;
-    if command.name.trim().is_empty() {
-        return Err(Error::Invalid(
-            "an instrument's name is not blank".to_owned(),
-        ));
-    }
+    check_name(&command.name).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
     let instrument = Instrument {
         id: InstrumentId::new(ports.ids.next_id()),
         name: command.name,

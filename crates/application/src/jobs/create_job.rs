@@ -4,7 +4,7 @@ use labdata_domain::{
     ids::{JobId, TriggerId},
     jobs::{Job, JobName, ParameterDefinition, ScriptVersion, check_parameters},
     keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
-    triggers::{Conditions, Trigger, TriggerChange},
+    triggers::{Conditions, InvalidTrigger, Trigger, TriggerChange},
 };
 use labdata_ports::PortError;
 
@@ -39,10 +39,12 @@ pub async fn create_job(ports: &Ports, actor: &Actor, command: CreateJob) -> Res
     let id = JobId::new(ports.ids.next_id());
     let trigger = change_trigger(ports, actor, id, None, &command.trigger).await?;
     check_script(&command.code).await?;
+    let now = ports.clock.now();
+    let named = Job::new(id, name, now);
     let script = ScriptVersion {
-        number: 1,
+        number: named.next_version(),
         code: command.code,
-        created_at: ports.clock.now(),
+        created_at: now,
         created_by: actor.user,
     };
     let job = Job {
@@ -50,7 +52,7 @@ pub async fn create_job(ports: &Ports, actor: &Actor, command: CreateJob) -> Res
         version_number: Some(script.number),
         parameters: command.parameters,
         trigger,
-        ..Job::new(id, name, script.created_at)
+        ..named
     };
     ports.jobs.add(actor.organization, &job, &script).await?;
     Ok(job)
@@ -61,12 +63,12 @@ pub(crate) async fn change_trigger(
     ports: &Ports,
     actor: &Actor,
     job: JobId,
-    standing: Option<&Trigger>,
+    stored: Option<&Trigger>,
     change: &TriggerChange,
 ) -> Result<Option<Trigger>, Error> {
     let id = TriggerId::new(ports.ids.next_id());
     let changed = change
-        .apply(job, standing, id, actor.user, ports.clock.now())
+        .apply(job, stored, id, actor.user, ports.clock.now())
         .map_err(|error| Error::Invalid(error.to_string()))?;
     let Some(trigger) = &changed else {
         return Ok(None);
@@ -81,10 +83,8 @@ pub(crate) async fn change_trigger(
         match ports.jobs.get(actor.organization, conditions.source).await {
             Ok(_) => {}
             Err(PortError::NotFound(_)) => {
-                return Err(Error::Invalid(format!(
-                    "trigger_conditions: there is no job {}",
-                    conditions.source
-                )));
+                let unknown = InvalidTrigger::UnknownSource(conditions.source);
+                return Err(Error::Invalid(unknown.to_string()));
             }
             Err(error) => return Err(error.into()),
         }

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::JobId,
-    jobs::{Job, ScriptVersion, VersionSummary},
+    jobs::{Job, ScriptVersion, VersionSummary, is_current_version},
     keys::{actor::Actor, scope::Scope},
     page::{Page, PageRequest},
 };
@@ -64,6 +64,6 @@ pub async fn get_job_version(
     actor.require(Scope::Read)?;
     let script = ports.jobs.version(actor.organization, id, number).await?;
     let job = ports.jobs.get(actor.organization, id).await?;
-    let is_current = job.version_number == Some(number);
+    let is_current = is_current_version(number, job.version_number);
     Ok((script, is_current))
 }

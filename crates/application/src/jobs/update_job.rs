@@ -2,9 +2,11 @@
 
 use labdata_domain::{
     ids::JobId,
-    jobs::{Edit, Job, ParameterDefinition, ScriptVersion, apply_edits, check_parameters},
+    jobs::{
+        Edit, EditError, Job, ParameterDefinition, ScriptVersion, apply_edits, check_parameters,
+    },
     keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
-    triggers::TriggerChange,
+    triggers::{InvalidTrigger, TriggerChange},
 };
 
 use crate::{
@@ -63,23 +65,20 @@ pub async fn update_job(
     actor.may(GuardedAction::ChangeJob)?;
     let mut checked = None;
     for _ in 0..MAX_ATTEMPTS {
-        let (standing, script) = with_script(ports, actor, id).await?;
-        let (mut changed, script) = change(ports, actor, &standing, script, &command)?;
-        let trigger = standing.trigger.as_ref();
+        let (stored, script) = with_script(ports, actor, id).await?;
+        let (mut changed, script) = change(ports, actor, &stored, script, &command)?;
+        let trigger = stored.trigger.as_ref();
         changed.trigger = change_trigger(ports, actor, id, trigger, &command.trigger).await?;
         if let Some(trigger) = &mut changed.trigger {
             if changed.version_number.is_none() {
-                return Err(Error::Invalid(
-                    "this job has no script that a trigger could run: give its code".to_owned(),
-                ));
+                return Err(Error::Invalid(InvalidTrigger::NoScript.to_string()));
             }
-            if standing.archived && !changed.archived {
-                // What it would have done in the archive is not made up for.
-                trigger.armed_at = ports.clock.now();
+            if stored.archived && !changed.archived {
+                trigger.rearm(ports.clock.now());
             }
         }
-        if changed == standing && script.is_none() {
-            return Ok(standing);
+        if changed == stored && script.is_none() {
+            return Ok(stored);
         }
         // Another's change need not change what this one makes of the script.
         if let Some(script) = &script
@@ -92,14 +91,14 @@ pub async fn update_job(
             .jobs
             .update(
                 actor.organization,
-                standing.revision,
+                stored.revision,
                 &changed,
                 script.as_ref(),
             )
             .await?;
         if saved {
             return Ok(Job {
-                revision: standing.revision + 1,
+                revision: stored.revision + 1,
                 ..changed
             });
         }
@@ -113,11 +112,11 @@ pub async fn update_job(
 fn change(
     ports: &Ports,
     actor: &Actor,
-    standing: &Job,
+    stored: &Job,
     script: Option<ScriptVersion>,
     command: &UpdateJob,
 ) -> Result<(Job, Option<ScriptVersion>), Error> {
-    let mut job = standing.clone();
+    let mut job = stored.clone();
     if let Some(name) = &command.name {
         parse_name(name)?.as_str().clone_into(&mut job.name);
     }
@@ -136,16 +135,14 @@ fn change(
         (Some(CodeChange::Replace(code)), _) => Some(code.clone()),
         (Some(CodeChange::Edit(edits)), _) if edits.is_empty() => None,
         (Some(CodeChange::Edit(_)), None) => {
-            return Err(Error::Invalid(
-                "this job has no script to edit: give its code".to_owned(),
-            ));
+            return Err(Error::Invalid(EditError::NoScript.to_string()));
         }
         (Some(CodeChange::Edit(edits)), Some(script)) => Some(
             apply_edits(&script.code, edits).map_err(|error| Error::Invalid(error.to_string()))?,
         ),
     };
     let script = code.map(|code| ScriptVersion {
-        number: standing.version_number.unwrap_or(0) + 1,
+        number: stored.next_version(),
         code,
         created_at: ports.clock.now(),
         created_by: actor.user,

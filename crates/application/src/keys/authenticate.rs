@@ -1,6 +1,6 @@
 //! Authenticates a caller by an API key.
 
-use labdata_domain::keys::{ApiKey, PlainApiKey, actor::Actor};
+use labdata_domain::keys::{ApiKey, INVALID_KEY, PlainApiKey, actor::Actor};
 use time::{Duration, OffsetDateTime};
 
 use crate::{Error, Ports};
@@ -8,8 +8,7 @@ use crate::{Error, Ports};
 /// A key's last use is noted at most this often.
 const TOUCH_EVERY: Duration = Duration::minutes(1);
 
-/// One text for every bad key: it does not tell which part of it was right.
-const INVALID: Error = Error::Unauthenticated("this API key is unknown, revoked or expired");
+const INVALID: Error = Error::Unauthenticated(INVALID_KEY);
 
 /// Finds the caller that a key belongs to.
 ///

@@ -5,6 +5,7 @@ use labdata_domain::{
     keys::{
         ApiKey, PlainApiKey,
         actor::{Actor, MissingScope},
+        check_expiry,
         scope::{Scope, Scopes},
     },
 };
@@ -42,9 +43,7 @@ pub async fn create_api_key(
         return Err(MissingScope(missing).into());
     }
     let now = ports.clock.now();
-    if command.expires_at.is_some_and(|end| end <= now) {
-        return Err(Error::Invalid("expires_at lies in the past".to_owned()));
-    }
+    check_expiry(command.expires_at, now).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
     for _ in 0..ATTEMPTS {
         let plain = random_key(ports);
         let key = ApiKey {

@@ -9,7 +9,7 @@ use labdata_domain::{
         ApiKey, PlainApiKey,
         actor::Actor,
         scope::Scopes,
-        tenancy::{Organization, User},
+        tenancy::{Organization, User, check_email, check_organization_name},
     },
 };
 use time::Duration;
@@ -42,14 +42,9 @@ pub async fn issue(
     command: IssueKey,
 ) -> Result<(ApiKey, PlainApiKey), Error> {
     let (organization, email) = (organization.trim(), email.trim());
-    if organization.is_empty() || organization.contains(char::is_control) {
-        return Err(Error::Invalid(
-            "an organization's name must not be blank".to_owned(),
-        ));
-    }
-    if !email.contains('@') || email.contains(|c: char| c.is_control() || c.is_whitespace()) {
-        return Err(Error::Invalid(format!("{email:?} is no e-mail address")));
-    }
+    check_organization_name(organization)
+        .and_then(|()| check_email(email))
+        .map_err(|refusal| Error::Invalid(refusal.to_string()))?;
     let candidate = Organization {
         id: OrganizationId::new(ports.ids.next_id()),
         name: organization.to_owned(),

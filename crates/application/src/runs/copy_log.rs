@@ -1,6 +1,7 @@
 //! Copies the log of a run from its runner to the store, where every server can read it.
 
-use labdata_ports::runs::{RunClaim, logs::MAX_APPEND, runner::JobRunner};
+use labdata_domain::runs::{LogAppend, platform_line};
+use labdata_ports::runs::{RunClaim, runner::JobRunner};
 
 use super::begin_run::run_id;
 use crate::Ports;
@@ -47,14 +48,13 @@ impl LogCopy {
             if piece.bytes.is_empty() {
                 return Ok(());
             }
-            let mut skipped = piece.offset.saturating_sub(self.stored);
-            for bytes in piece.bytes.chunks(MAX_APPEND) {
-                let appended = ports.run_logs.append(self.claim, skipped, bytes).await;
+            let skipped = piece.offset.saturating_sub(self.stored);
+            for append in LogAppend::split(skipped, &piece.bytes) {
+                let appended = ports.run_logs.append(self.claim, append).await;
                 if !appended.map_err(|error| CopyLogError(error.to_string()))? {
                     return Ok(());
                 }
-                self.stored += skipped + u64::try_from(bytes.len()).unwrap_or_default();
-                skipped = 0;
+                self.stored += append.growth();
             }
         }
     }
@@ -65,7 +65,8 @@ impl LogCopy {
 /// # Errors
 /// Errors of the store.
 pub async fn append_notice(ports: &Ports, claim: RunClaim, text: &str) -> Result<(), crate::Error> {
-    let line = format!("[labdata: {text}]\n");
-    ports.run_logs.append(claim, 0, line.as_bytes()).await?;
+    for append in LogAppend::split(0, platform_line(text).as_bytes()) {
+        ports.run_logs.append(claim, append).await?;
+    }
     Ok(())
 }

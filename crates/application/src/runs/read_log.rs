@@ -1,6 +1,6 @@
 //! Reads what a run wrote.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use labdata_domain::{
     executions::Execution,
     ids::{ExecutionId, OrganizationId},
@@ -66,15 +66,8 @@ impl LogReader {
         if piece.bytes.is_empty() {
             return Ok(nothing(&execution));
         }
-        let left_out = piece.offset.saturating_sub(self.offset);
-        self.offset = piece.offset + u64::try_from(piece.bytes.len()).unwrap_or_default();
-        if left_out == 0 {
-            return Ok(NextOfLog::Piece(piece.bytes));
-        }
-        let mut told = BytesMut::new();
-        told.put_slice(format!("\n[labdata: {left_out} bytes left out here]\n").as_bytes());
-        told.put(piece.bytes);
-        Ok(NextOfLog::Piece(told.freeze()))
+        let read_to = std::mem::replace(&mut self.offset, piece.end());
+        Ok(NextOfLog::Piece(piece.text_from(read_to).into()))
     }
 }
 

@@ -2,11 +2,11 @@
 
 use labdata_domain::{
     executions::Execution,
-    files::FileState,
+    files::{FileRefusal, FileState},
     ids::{ExecutionId, FileId, JobId},
     jobs::effective_parameters,
     keys::{actor::Actor, scope::Scope},
-    runs::{MAX_PARAMETER_BYTES, NewRun},
+    runs::{NewRun, check_parameter_bytes},
 };
 use serde_json::{Map, Value};
 
@@ -35,15 +35,9 @@ pub async fn run_job(
 ) -> Result<Execution, Error> {
     actor.require(Scope::Write)?;
     let job = ports.jobs.get(actor.organization, id).await?;
-    if job.archived {
-        let text = "this job is archived; restore it (archived: false) to run it";
-        return Err(Error::Invalid(text.to_owned()));
-    }
-    let Some(script_version) = job.version_number else {
-        let text = "this job has no script: it is a name for scripts that run elsewhere; give it \
-                    code to run it here";
-        return Err(Error::Invalid(text.to_owned()));
-    };
+    let script_version = job
+        .runnable_version()
+        .map_err(|refusal| Error::Invalid(refusal.to_string()))?;
     let trigger_file = match command.file {
         Some(file) => Some(confirmed(ports, actor, &file).await?),
         None => None,
@@ -71,22 +65,13 @@ async fn confirmed(ports: &Ports, actor: &Actor, file: &str) -> Result<FileId, E
     if matches!(file.state, FileState::Confirmed { .. }) {
         Ok(id)
     } else {
-        let text = "the upload of this file is not confirmed yet";
-        Err(Error::Invalid(text.to_owned()))
+        Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()))
     }
 }
 
-/// The script gets them as one environment variable, which can neither be of any length nor hold
-/// everything.
+/// Checks the size of the parameters, which the script gets as one environment variable.
 fn check_size(parameters: &Map<String, Value>) -> Result<(), Error> {
     let json = serde_json::to_string(parameters)
         .map_err(|error| Error::Internal(format!("parameters: {error}")))?;
-    if json.len() > MAX_PARAMETER_BYTES {
-        return Err(Error::Invalid(format!(
-            "the parameters have {} bytes as JSON; {MAX_PARAMETER_BYTES} is the most that a \
-             script can be given: upload a file and name it instead",
-            json.len()
-        )));
-    }
-    Ok(())
+    check_parameter_bytes(json.len()).map_err(|refusal| Error::Invalid(refusal.to_string()))
 }

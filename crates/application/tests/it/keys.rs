@@ -12,6 +12,7 @@ use labdata_application::{
     },
 };
 use labdata_domain::{
+    conflict::Conflict,
     ids::{ApiKeyId, OrganizationId},
     keys::{
         ApiKey, PlainApiKey,
@@ -125,7 +126,9 @@ async fn a_prefix_that_is_taken_is_drawn_again() {
     keys.expect_add().times(3).returning(move |_| {
         tries += 1;
         if tries < 3 {
-            Err(PortError::Conflict("prefix".to_owned()))
+            Err(PortError::Conflict(Conflict::KeyPrefix(
+                "prefix".to_owned(),
+            )))
         } else {
             Ok(())
         }

@@ -10,6 +10,7 @@ pub mod executable;
 pub mod filter;
 pub mod path;
 pub mod preview;
+mod refusal;
 
 use std::{fmt, str::FromStr};
 
@@ -20,6 +21,7 @@ pub use content_type::ContentType;
 pub use crc32c::Crc32c;
 pub use filter::{ExtensionFilter, FileFilter, NameQuery};
 pub use path::{FilePath, InvalidFilePath};
+pub use refusal::FileRefusal;
 
 use crate::{
     ids::{ExecutionId, FileId, InstrumentId},
@@ -32,10 +34,6 @@ pub const MAX_FILE_BYTES: u64 = 524_288_000;
 pub const ONE_REQUEST_LIMIT_BYTES: u64 = 4_718_592;
 /// Lifetime of a signed upload URL.
 pub const UPLOAD_URL_LIFETIME: Duration = Duration::minutes(15);
-/// Refusal of a file whose execution has ended.
-pub const EXECUTION_CLOSED: &str = "this job execution is closed and accepts no more files";
-/// Refusal of a confirmation that lost a race.
-pub const SUPERSEDED: &str = "another upload of this path came first; request a fresh upload URL";
 /// Lifetime of a signed download URL.
 pub const DOWNLOAD_URL_LIFETIME: Duration = Duration::minutes(15);
 

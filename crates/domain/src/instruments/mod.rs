@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use crate::ids::InstrumentId;
+use crate::{conflict::Conflict, ids::InstrumentId};
 
 /// Maximum number of characters of an instrument's name.
 pub const MAX_NAME_LENGTH: usize = 200;
@@ -26,10 +26,40 @@ pub struct Instrument {
     pub created_at: OffsetDateTime,
 }
 
+/// Error: an instrument's name is blank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an instrument's name is not blank")]
+pub struct BlankName;
+
+/// Checks the name of an instrument.
+///
+/// # Errors
+/// [`BlankName`].
+pub fn check_name(name: &str) -> Result<(), BlankName> {
+    if name.trim().is_empty() {
+        Err(BlankName)
+    } else {
+        Ok(())
+    }
+}
+
 impl Instrument {
-    /// Message for an instrument whose name another one of the organization has.
+    /// The conflict of an instrument whose name another one of the organization has.
     #[must_use]
-    pub fn name_taken(&self) -> String {
-        format!("there is an instrument named \"{}\" already", self.name)
+    pub fn name_taken(&self) -> Conflict {
+        Conflict::InstrumentName(self.name.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_more_than_white_space() {
+        assert_eq!(check_name("Reader 1"), Ok(()));
+        for name in ["", " \t"] {
+            assert_eq!(check_name(name), Err(BlankName), "{name:?}");
+        }
     }
 }

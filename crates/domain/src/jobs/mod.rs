@@ -6,6 +6,7 @@ mod script;
 use time::OffsetDateTime;
 
 use crate::{
+    conflict::Conflict,
     ids::JobId,
     triggers::{Candidate, Trigger},
 };
@@ -16,6 +17,7 @@ pub use parameter::{
 };
 pub use script::{
     Edit, EditError, MAX_CODE_LENGTH, MAX_EDITS, ScriptVersion, VersionSummary, apply_edits,
+    is_current_version,
 };
 
 /// Name of the job of executions and writes that name none (specification, `POST /job-executions`).
@@ -50,6 +52,20 @@ pub struct Job {
     pub revision: u64,
 }
 
+/// Why a job cannot be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRunnable {
+    /// It is archived.
+    #[error("this job is archived; restore it (archived: false) to run it")]
+    Archived,
+    /// It has no script.
+    #[error(
+        "this job has no script: it is a name for scripts that run elsewhere; give it code to run \
+         it here"
+    )]
+    NoScript,
+}
+
 impl Job {
     /// The job as one that its trigger can start; `None` unless it is active and has a script and a
     /// trigger.
@@ -63,10 +79,28 @@ impl Job {
         })
     }
 
-    /// Message for a job whose name another one of the organization has.
+    /// The version of its script that a run which a user starts uses.
+    ///
+    /// # Errors
+    /// [`NotRunnable`].
+    pub const fn runnable_version(&self) -> Result<u32, NotRunnable> {
+        match self.version_number {
+            _ if self.archived => Err(NotRunnable::Archived),
+            None => Err(NotRunnable::NoScript),
+            Some(version) => Ok(version),
+        }
+    }
+
+    /// Number of the next version of its script; the first one is 1.
     #[must_use]
-    pub fn name_taken(&self) -> String {
-        format!("the organization has a job named {:?}", self.name)
+    pub fn next_version(&self) -> u32 {
+        self.version_number.unwrap_or(0).saturating_add(1)
+    }
+
+    /// The conflict of a job whose name another one of the organization has.
+    #[must_use]
+    pub fn name_taken(&self) -> Conflict {
+        Conflict::JobName(self.name.clone())
     }
 
     /// Makes an active job without description and script.
@@ -141,6 +175,34 @@ mod tests {
             assert_eq!(JobName::parse(name), Err(InvalidJobName), "{name:?}");
         }
         assert_eq!(JobName::default_job().as_str(), DEFAULT_JOB_NAME);
+    }
+
+    #[test]
+    fn an_active_job_with_a_script_can_be_run() {
+        let name = JobName::parse("parse").unwrap();
+        let id = JobId::new(uuid::Uuid::from_u128(1));
+        let named = Job::new(id, name, OffsetDateTime::UNIX_EPOCH);
+        assert_eq!(named.runnable_version(), Err(NotRunnable::NoScript));
+        let mut job = Job {
+            version_number: Some(4),
+            ..named
+        };
+        assert_eq!(job.runnable_version(), Ok(4));
+        job.archived = true;
+        assert_eq!(job.runnable_version(), Err(NotRunnable::Archived));
+    }
+
+    #[test]
+    fn versions_are_numbered_from_one() {
+        let name = JobName::parse("parse").unwrap();
+        let id = JobId::new(uuid::Uuid::from_u128(1));
+        let named = Job::new(id, name, OffsetDateTime::UNIX_EPOCH);
+        assert_eq!(named.next_version(), 1);
+        let scripted = Job {
+            version_number: Some(4),
+            ..named
+        };
+        assert_eq!(scripted.next_version(), 5);
     }
 
     #[test]

@@ -37,7 +37,30 @@ pub struct VersionSummary {
     pub is_current: bool,
 }
 
+/// Returns true if the version of that number is the one that the next run uses; `current` is the
+/// job's version number.
+#[must_use]
+pub fn is_current_version(number: u32, current: Option<u32>) -> bool {
+    current == Some(number)
+}
+
 impl VersionSummary {
+    /// The summary of a version of a job whose version number is `current`.
+    #[must_use]
+    pub fn new(
+        number: u32,
+        created_at: OffsetDateTime,
+        created_by: UserId,
+        current: Option<u32>,
+    ) -> Self {
+        Self {
+            number,
+            created_at,
+            created_by,
+            is_current: is_current_version(number, current),
+        }
+    }
+
     /// Returns its position in the list of versions, which is ordered by number alone.
     #[must_use]
     pub fn place(&self) -> Cursor {
@@ -66,6 +89,9 @@ pub struct Edit {
 /// Reason why edits fail. The number is the index of the edit, starting at 0.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
+    /// The job has no script.
+    #[error("this job has no script to edit: give its code")]
+    NoScript,
     /// The text to replace is empty.
     #[error("edits[{0}]: old_string is empty; give the text that is to be replaced")]
     Empty(usize),
@@ -169,14 +195,22 @@ mod tests {
         assert_eq!(edited.chars().count(), MAX_CODE_LENGTH);
     }
 
+    fn summary(number: u32, current: Option<u32>) -> VersionSummary {
+        let user = UserId::new(Uuid::from_u128(1));
+        VersionSummary::new(number, OffsetDateTime::UNIX_EPOCH, user, current)
+    }
+
+    #[test]
+    fn only_the_version_that_the_job_names_is_current() {
+        assert!(summary(7, Some(7)).is_current);
+        assert!(!summary(6, Some(7)).is_current);
+        assert!(!summary(8, Some(7)).is_current);
+        assert!(!summary(1, None).is_current);
+    }
+
     #[test]
     fn the_position_of_a_version_has_its_number() {
-        let version = VersionSummary {
-            number: 7,
-            created_at: OffsetDateTime::UNIX_EPOCH,
-            created_by: UserId::new(Uuid::from_u128(1)),
-            is_current: true,
-        };
+        let version = summary(7, Some(7));
         assert_eq!(VersionSummary::number_at(version.place()), 7);
         let beyond = Cursor {
             id: Uuid::from_u128(u128::MAX),

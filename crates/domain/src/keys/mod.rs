@@ -11,6 +11,7 @@ use subtle::ConstantTimeEq;
 use time::OffsetDateTime;
 
 use crate::{
+    conflict::Conflict,
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
     keys::scope::Scopes,
 };
@@ -142,6 +143,30 @@ pub struct ApiKey {
     pub revoked_at: Option<OffsetDateTime>,
 }
 
+/// Message for a caller whose key is not valid. It is the same for every reason, so that it does not
+/// tell which part of a key was right.
+pub const INVALID_KEY: &str = "this API key is unknown, revoked or expired";
+
+/// Error: a new key would have expired already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expires_at lies in the past")]
+pub struct ExpiresInPast;
+
+/// Checks the expiry of a new key; `None` for a key that never expires.
+///
+/// # Errors
+/// [`ExpiresInPast`].
+pub fn check_expiry(
+    expires_at: Option<OffsetDateTime>,
+    now: OffsetDateTime,
+) -> Result<(), ExpiresInPast> {
+    if expires_at.is_some_and(|end| end <= now) {
+        Err(ExpiresInPast)
+    } else {
+        Ok(())
+    }
+}
+
 impl ApiKey {
     /// Revokes the key. A key that is revoked already keeps the time of its revocation.
     pub fn revoke(&mut self, now: OffsetDateTime) {
@@ -153,10 +178,10 @@ impl ApiKey {
         self.last_used_at = self.last_used_at.max(Some(at));
     }
 
-    /// Message for a key whose prefix another key has.
+    /// The conflict of a key whose prefix another key has.
     #[must_use]
-    pub fn prefix_taken(&self) -> String {
-        format!("there is a key {} already", self.prefix)
+    pub fn prefix_taken(&self) -> Conflict {
+        Conflict::KeyPrefix(self.prefix.clone())
     }
 
     /// Returns true if the presented key is this one and is valid now.

@@ -1,7 +1,9 @@
 //! Runs of job scripts on the platform: the queue, leases and how runs end.
 
+mod exit;
 mod isolation;
 mod lease;
+mod log;
 mod turns;
 
 use serde_json::{Map, Value};
@@ -9,8 +11,10 @@ use time::{Duration, OffsetDateTime};
 
 use crate::ids::{ApiKeyId, ExecutionId, FileId, JobId, UserId};
 
+pub use exit::{EndReason, RunExit, RunLimits, ScriptEnd};
 pub use isolation::{InsufficientIsolation, Isolation};
 pub use lease::{Lease, LostWorker, after_lost_worker};
+pub use log::{LogAppend, LogChunk, LogRead, MAX_LOG_APPEND, RETAINED_LOG_BYTES, platform_line};
 pub use turns::{FreeSlots, WaitingRun, next_runs};
 
 /// Duration of a worker's lease on a run. The run of a dead worker is found this long after the
@@ -26,6 +30,26 @@ pub const MAX_LOST_WORKERS: u32 = 2;
 /// Largest size of a run's parameters as JSON, in bytes. They become one environment variable,
 /// whose size the operating system limits.
 pub const MAX_PARAMETER_BYTES: usize = 65_536;
+
+/// Error: a run's parameters are too large for a script's environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the parameters have {0} bytes as JSON; {MAX_PARAMETER_BYTES} is the most that a script can be \
+     given: upload a file and name it instead"
+)]
+pub struct ParametersTooLarge(usize);
+
+/// Checks the size of a run's parameters as JSON, in bytes.
+///
+/// # Errors
+/// [`ParametersTooLarge`].
+pub const fn check_parameter_bytes(bytes: usize) -> Result<(), ParametersTooLarge> {
+    if bytes > MAX_PARAMETER_BYTES {
+        Err(ParametersTooLarge(bytes))
+    } else {
+        Ok(())
+    }
+}
 
 /// The error message of a run whose workers died.
 pub const WORKER_LOST: &str = "the worker that ran it was lost, and so was the one that tried \
@@ -173,6 +197,17 @@ mod tests {
         );
         let silent = RunEnd::exited(1, " \n").error.unwrap_or_default();
         assert!(silent.contains("exited with 1"), "{silent}");
+    }
+
+    #[test]
+    fn parameters_fit_into_one_environment_variable() {
+        assert_eq!(check_parameter_bytes(MAX_PARAMETER_BYTES), Ok(()));
+        let refused = check_parameter_bytes(MAX_PARAMETER_BYTES + 1).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the parameters have 65537 bytes as JSON; 65536 is the most that a script can be \
+             given: upload a file and name it instead"
+        );
     }
 
     #[test]

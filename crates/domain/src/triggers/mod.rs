@@ -1,5 +1,6 @@
 //! Triggers: they start jobs after uploads, after other jobs, and by schedule.
 
+mod arming;
 mod conditions;
 pub mod event;
 mod firing;
@@ -11,6 +12,7 @@ use time::OffsetDateTime;
 
 use crate::ids::{InstrumentId, JobId, TriggerId, UserId};
 
+pub use arming::Arming;
 pub use conditions::{
     Conditions, EndStatus, FileConditions, FileFacts, InvalidConditions, JobConditions,
 };
@@ -100,13 +102,6 @@ impl Trigger {
         self.source_job() == Some(job)
     }
 
-    /// Returns true if it has to be armed: it differs from the job's trigger before, if there was
-    /// one. The first tick of a schedule that is not armed again stays as it is.
-    #[must_use]
-    pub fn is_armed_again(&self, before: Option<&Self>) -> bool {
-        before != Some(self)
-    }
-
     /// The first tick after that time; `None` unless it is a schedule.
     #[must_use]
     pub fn next_after(&self, now: OffsetDateTime) -> Option<OffsetDateTime> {
@@ -145,6 +140,12 @@ pub enum InvalidTrigger {
     /// Its conditions are invalid.
     #[error(transparent)]
     Conditions(#[from] InvalidConditions),
+    /// The job that it names does not exist.
+    #[error("trigger_conditions: there is no job {0}")]
+    UnknownSource(JobId),
+    /// The job has no script.
+    #[error("this job has no script that a trigger could run: give its code")]
+    NoScript,
     /// The job would start itself forever.
     #[error("trigger_conditions: a job cannot be its own source_job_id")]
     OwnSource,
@@ -337,23 +338,6 @@ mod tests {
         assert!(waiting.awaits_end_of(source));
         assert!(!waiting.awaits_end_of(JobId::new(Uuid::from_u128(12))));
         assert!(!current().awaits_end_of(source));
-    }
-
-    #[test]
-    fn any_difference_arms_a_trigger_again() {
-        assert!(!current().is_armed_again(Some(&current())));
-        assert!(current().is_armed_again(None));
-        let later = Trigger {
-            armed_at: NOW + Duration::hours(1),
-            ..current()
-        };
-        let other = Trigger {
-            conditions: Map::new(),
-            ..current()
-        };
-        for trigger in [later, other] {
-            assert!(trigger.is_armed_again(Some(&current())));
-        }
     }
 
     #[test]

@@ -197,7 +197,10 @@ pub async fn a_series_above_the_limits_is_not_read<H: DataHarness>(harness: &H) 
     assert_eq!(enough.unwrap().points, 2);
     let fewer = limited(2 * columns - 1);
     let read = lab.series("curve", None, "a", fewer).await;
-    assert!(matches!(read, Err(ReadSeriesError::TooLarge)), "{read:?}");
+    assert!(
+        matches!(read, Err(ReadSeriesError::TooLarge(_))),
+        "{read:?}"
+    );
 }
 
 /// The same table and key in another organization is another row.

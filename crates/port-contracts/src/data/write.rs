@@ -2,6 +2,7 @@
 
 use labdata_domain::{
     catalog::ColumnDefinition,
+    conflict::Conflict,
     data::write::{WriteRequest, check},
     scalar::{DataType, KeyValue},
     timestamp,
@@ -347,8 +348,8 @@ pub async fn questions_about_a_dropped_table_conflict<H: DataHarness>(harness: &
             .unwrap();
     }
     match lab.data.answer(lab.organization, checked.questions()).await {
-        Err(PortError::Conflict(_)) => {}
-        other => panic!("expected Conflict, got {other:?}"),
+        Err(PortError::Conflict(Conflict::TablesChanged)) => {}
+        other => panic!("expected TablesChanged, got {other:?}"),
     }
 }
 

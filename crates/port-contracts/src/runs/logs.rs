@@ -1,11 +1,10 @@
 //! Contract of [`RunLogStore`].
 
-use labdata_domain::ids::{ExecutionId, OrganizationId};
-use labdata_ports::runs::{
-    RunClaim, RunQueue,
-    logs::{MAX_APPEND, RunLogStore},
-    runner::LOG_KEPT,
+use labdata_domain::{
+    ids::{ExecutionId, OrganizationId},
+    runs::{LogAppend, LogChunk, LogRead, MAX_LOG_APPEND, RETAINED_LOG_BYTES},
 };
+use labdata_ports::runs::{RunClaim, RunQueue, logs::RunLogStore};
 
 use crate::{
     Subject,
@@ -65,7 +64,13 @@ async fn pieces<H: Logs>(
 }
 
 async fn append<H: Logs>(harness: &H, claim: RunClaim, bytes: &[u8]) {
-    assert!(harness.logs().append(claim, 0, bytes).await.unwrap());
+    append_after(harness, claim, 0, bytes).await;
+}
+
+async fn append_after<H: Logs>(harness: &H, claim: RunClaim, skipped: u64, bytes: &[u8]) {
+    for append in LogAppend::split(skipped, bytes) {
+        assert!(harness.logs().append(claim, append).await.unwrap());
+    }
 }
 
 /// A log is readable from any offset, even within one write; at its end there is nothing.
@@ -96,7 +101,6 @@ pub async fn bytes_that_are_no_text_are_kept<H: Logs>(harness: &H) {
     let run = claimed(harness, lab, at(0)).await.claim;
     let bytes: Vec<u8> = (0..=255).collect();
     append(harness, run, &bytes).await;
-    append(harness, run, b"").await;
     assert_eq!(pieces(harness, lab, run.execution, 0).await, [(0, bytes)]);
 }
 
@@ -105,36 +109,50 @@ pub async fn skipped_bytes_are_a_gap<H: Logs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await.claim;
     append(harness, run, b"before").await;
-    assert!(harness.logs().append(run, 100, b"after").await.unwrap());
+    append_after(harness, run, 100, b"after").await;
     let expected = [(0, b"before".to_vec()), (106, b"after".to_vec())];
     assert_eq!(pieces(harness, lab, run.execution, 0).await, expected);
     let behind = pieces(harness, lab, run.execution, 50).await;
     assert_eq!(behind, [(106, b"after".to_vec())]);
 }
 
-/// At least [`LOG_KEPT`] bytes of each stream are stored, and not much more overall.
+/// Of a long log exactly the chunks are stored that [`LogChunk::is_retained`] names, however the
+/// appends divide it.
 pub async fn of_a_long_log_beginning_and_end_are_kept<H: Logs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await.claim;
-    let chunk = u64::try_from(MAX_APPEND).unwrap();
-    let count = LOG_KEPT * 3 / chunk;
-    for number in 0..count {
-        let mut bytes = vec![b'.'; MAX_APPEND];
-        bytes[..8].copy_from_slice(&number.to_be_bytes());
-        append(harness, run, &bytes).await;
+    let (mut chunks, mut length) = (Vec::new(), 0);
+    for number in 0_u8..=u8::MAX {
+        // Lengths that do not divide the limit, and a gap now and then.
+        let bytes = vec![number; MAX_LOG_APPEND - usize::from(number)];
+        let skipped = if number % 64 == 63 { 1_000 } else { 0 };
+        append_after(harness, run, skipped, &bytes).await;
+        let start = length + skipped;
+        chunks.push(LogChunk { start, bytes });
+        length = chunks.last().unwrap().end();
+    }
+    assert!(length > 3 * RETAINED_LOG_BYTES);
+    let retained: Vec<LogChunk> = chunks
+        .into_iter()
+        .filter(|chunk| chunk.is_retained(length))
+        .collect();
+    let mut expected: Vec<(u64, Vec<u8>)> = Vec::new();
+    let mut offset = 0;
+    loop {
+        let piece = LogRead::join(offset, retained.clone());
+        if piece.bytes.is_empty() {
+            break;
+        }
+        offset = piece.end();
+        expected.push((piece.offset, piece.bytes));
     }
     let read = pieces(harness, lab, run.execution, 0).await;
-    let [(0, head), (start, tail)] = &read[..] else {
-        panic!("expected a beginning and an end, got {} pieces", read.len());
+    let bounds = |pieces: &[(u64, Vec<u8>)]| -> Vec<(u64, usize)> {
+        let bounds = pieces.iter().map(|(start, bytes)| (*start, bytes.len()));
+        bounds.collect()
     };
-    let kept = usize::try_from(LOG_KEPT).unwrap();
-    assert!((kept..=kept + MAX_APPEND).contains(&head.len()));
-    assert!((kept..=kept + MAX_APPEND).contains(&tail.len()));
-    assert_eq!(start + u64::try_from(tail.len()).unwrap(), count * chunk);
-    let first_of_tail = start / chunk;
-    assert_eq!(tail[..8], first_of_tail.to_be_bytes());
-    let too_much = vec![b'.'; MAX_APPEND + 1];
-    assert!(harness.logs().append(run, 0, &too_much).await.is_err());
+    assert_eq!(bounds(&read), bounds(&expected));
+    assert!(read == expected, "the bytes differ");
 }
 
 /// A worker that lost the run appends nothing; the next one continues at the same offset.
@@ -146,7 +164,9 @@ pub async fn a_lost_worker_writes_nothing_more<H: Logs>(harness: &H) {
     queue.expire(at(0) + LEASE, 10).await.unwrap();
     let next = claim(harness, at(60), 1).await.remove(0).claim;
     append(harness, next, b"second\n").await;
-    assert!(!harness.logs().append(lost, 0, b"late\n").await.unwrap());
+    for append in LogAppend::split(0, b"late\n") {
+        assert!(!harness.logs().append(lost, append).await.unwrap());
+    }
     let expected = [(0, b"first\nsecond\n".to_vec())];
     assert_eq!(pieces(harness, lab, lost.execution, 0).await, expected);
 }

@@ -11,7 +11,7 @@ pub mod queue_ends;
 use futures::future::join_all;
 use labdata_domain::ids::{ExecutionId, OrganizationId};
 use labdata_ports::runs::runner::{
-    EndReason, JobRunner, RunEnd, RunExit, RunId, RunLimits, RunSpec, RunStatus, RunView,
+    EndReason, JobRunner, RunExit, RunId, RunLimits, RunSpec, RunStatus, RunView, ScriptEnd,
 };
 
 use crate::{Subject, given};
@@ -74,7 +74,7 @@ pub async fn until(
 }
 
 /// Waits for the end of a run.
-pub async fn end_of(runner: &dyn JobRunner, run: RunId) -> RunEnd {
+pub async fn end_of(runner: &dyn JobRunner, run: RunId) -> ScriptEnd {
     let view = until(runner, run, |view| view.end().is_some()).await;
     view.end().unwrap().clone()
 }
@@ -94,7 +94,7 @@ pub async fn log_from(runner: &dyn JobRunner, run: RunId, offset: u64) -> String
 }
 
 /// Submits a script, waits for its end, and returns the run with that.
-async fn run(runner: &dyn JobRunner, script: &str) -> (RunId, RunEnd) {
+async fn run(runner: &dyn JobRunner, script: &str) -> (RunId, ScriptEnd) {
     let spec = spec(script);
     runner.submit(&spec).await.unwrap();
     (spec.run, end_of(runner, spec.run).await)

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     catalog::Catalog,
     data::{
-        read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
+        read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan, SeriesTooLarge},
         revert::{Blocker, RevertReport},
         write::{Answers, Problem, Questions, WriteOutcome, WritePlan},
     },
@@ -84,8 +84,8 @@ pub enum ReadSeriesError {
     #[error("parent not found")]
     NoParent,
     /// It exceeds the limits.
-    #[error("the series is too large")]
-    TooLarge,
+    #[error(transparent)]
+    TooLarge(#[from] SeriesTooLarge),
     /// The port failed.
     #[error(transparent)]
     Port(#[from] PortError),

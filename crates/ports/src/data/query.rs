@@ -1,23 +1,14 @@
 //! Queries that people write in SQL over their organization's tables.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
-use labdata_domain::{data::query::QueryText, ids::OrganizationId, scalar::DataType};
+use labdata_domain::{
+    data::query::{QueryFailure, QueryLimits, QueryText},
+    ids::OrganizationId,
+    scalar::DataType,
+};
 use serde_json::Value;
 
 use crate::PortError;
-
-/// Limits of one query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueryLimits {
-    /// Maximum run time.
-    pub time: Duration,
-    /// The most rows of its result.
-    pub rows: usize,
-    /// The most bytes of its result, rendered.
-    pub bytes: usize,
-}
 
 /// A query to run.
 #[derive(Clone, Debug)]
@@ -47,10 +38,9 @@ pub struct QueryResult {
 /// Why a query has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// The query is wrong, reads what it may not, or takes more than its limits; for the person
-    /// who asked.
-    #[error("{0}")]
-    Refused(String),
+    /// The query is wrong, reads what it may not, or exceeds its limits.
+    #[error(transparent)]
+    Refused(#[from] QueryFailure),
     /// The port failed; [`PortError::Busy`] when the organization has too many queries running.
     #[error(transparent)]
     Port(#[from] PortError),

@@ -7,6 +7,7 @@ use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+pub use labdata_domain::runs::{EndReason, RETAINED_LOG_BYTES, RunExit, RunLimits, ScriptEnd};
 use labdata_domain::{
     ids::{ExecutionId, OrganizationId},
     runs::InsufficientIsolation,
@@ -24,41 +25,6 @@ pub struct RunId {
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.execution, self.attempt)
-    }
-}
-
-/// Limits of a run. A backend that cannot hold a limit says so in its documentation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunLimits {
-    /// Time limit of the installation of dependencies.
-    pub preparation: Duration,
-    /// Time limit of the script, once its dependencies are installed.
-    pub wall_clock: Duration,
-    /// Processor time of each process.
-    pub cpu_time: Duration,
-    /// Memory of each process, and of all together, in bytes.
-    pub memory: u64,
-    /// Largest size of a file that it writes, in bytes.
-    pub file_size: u64,
-    /// Total size of the files in its scratch directory, in bytes.
-    pub scratch: u64,
-    /// Number of processes and threads at a time.
-    pub processes: u32,
-}
-
-impl Default for RunLimits {
-    /// 10 minutes of preparation, an hour on the clock and four of processor time, 4 GiB of
-    /// memory, files of 2 GiB and 8 GiB together, 256 processes.
-    fn default() -> Self {
-        Self {
-            preparation: Duration::from_mins(10),
-            wall_clock: Duration::from_hours(1),
-            cpu_time: Duration::from_hours(4),
-            memory: 4 << 30,
-            file_size: 2 << 30,
-            scratch: 8 << 30,
-            processes: 256,
-        }
     }
 }
 
@@ -93,71 +59,7 @@ impl fmt::Debug for RunSpec {
     }
 }
 
-/// End of the script's process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunExit {
-    /// With that exit code.
-    Code(i32),
-    /// By that signal.
-    Signal(i32),
-}
-
-/// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndReason {
-    /// The script ended by itself.
-    Exited,
-    /// Its dependencies could not be installed; it never started.
-    PreparationFailed,
-    /// It, or its preparation, took longer than its limit.
-    TimedOut,
-    /// It used more memory than its limit.
-    Memory,
-    /// It started more processes and threads than its limit.
-    Processes,
-    /// Its files took more space than its limit.
-    Scratch,
-    /// The disk that its files are on was almost full, perhaps by other causes.
-    DiskFull,
-    /// [`JobRunner::cancel`] ended it.
-    Cancelled,
-    /// The backend does not know the run: it never began, was reaped, or went down with what ran
-    /// it.
-    Lost,
-}
-
-/// The end of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunEnd {
-    /// Why.
-    pub reason: EndReason,
-    /// End of the script's process, or of its preparation; `None` if there was none or it is
-    /// unknown.
-    pub exit: Option<RunExit>,
-    /// The last lines that it wrote to standard error (to any stream, where the backend mixes
-    /// them), at most [`ERROR_TAIL`] bytes; for a failed preparation, what failed.
-    pub error_tail: String,
-}
-
-impl RunEnd {
-    /// The end of a run that the backend does not know.
-    #[must_use]
-    pub const fn lost() -> Self {
-        Self {
-            reason: EndReason::Lost,
-            exit: None,
-            error_tail: String::new(),
-        }
-    }
-
-    /// Returns true if the script ended by itself with exit code 0.
-    #[must_use]
-    pub fn succeeded(&self) -> bool {
-        self.reason == EndReason::Exited && self.exit == Some(RunExit::Code(0))
-    }
-}
-
-/// The most bytes of [`RunEnd::error_tail`].
+/// The most bytes of [`ScriptEnd::error_tail`].
 pub const ERROR_TAIL: usize = 4096;
 
 /// Status of a run.
@@ -168,7 +70,7 @@ pub enum RunStatus {
     /// The script runs.
     Running,
     /// All its processes have ended.
-    Ended(RunEnd),
+    Ended(ScriptEnd),
 }
 
 /// Observable state of a run.
@@ -185,14 +87,14 @@ impl RunView {
     #[must_use]
     pub const fn lost() -> Self {
         Self {
-            status: RunStatus::Ended(RunEnd::lost()),
+            status: RunStatus::Ended(ScriptEnd::lost()),
             logged: 0,
         }
     }
 
     /// Its end, once it has ended.
     #[must_use]
-    pub const fn end(&self) -> Option<&RunEnd> {
+    pub const fn end(&self) -> Option<&ScriptEnd> {
         match &self.status {
             RunStatus::Ended(end) => Some(end),
             RunStatus::Preparing | RunStatus::Running => None,
@@ -212,9 +114,6 @@ pub struct LogPiece {
 
 /// The most bytes of a [`LogPiece`].
 pub const LOG_PIECE: usize = 1 << 20;
-
-/// The least that a backend keeps of the beginning of a log, and of its end.
-pub const LOG_KEPT: u64 = 5 << 20;
 
 /// Why a runner did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -260,8 +159,8 @@ pub trait JobRunner: Send + Sync {
     async fn wait(&self, run: RunId, seen: &RunView) -> Result<RunView, RunnerError>;
 
     /// Reads the log from that offset on: at most [`LOG_PIECE`] bytes of what was written until
-    /// now. At least the first and the last [`LOG_KEPT`] bytes of a log can be read until the run
-    /// is reaped; what lies between may be dropped. The log of an unknown run is empty.
+    /// now. At least the first and the last [`RETAINED_LOG_BYTES`] of a log can be read until the
+    /// run is reaped; what lies between may be dropped. The log of an unknown run is empty.
     ///
     /// # Errors
     /// [`RunnerError::Unavailable`].

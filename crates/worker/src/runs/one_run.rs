@@ -6,7 +6,7 @@ use labdata_application::{
     Error, Ports,
     runs::{
         begin_run::{begin_run, run_id},
-        end_run::{end_run, interpret_exit, release_run},
+        end_run::{end_run, release_run},
         observe_run::observe_run,
         reap_run::{reap_earlier_attempts, reap_run},
         renew_lease::{RunLease, give_up_run},
@@ -114,18 +114,16 @@ async fn work(
         Ok(None) => return RunOutcome::LostByWorker,
         Err(error) => {
             tracing::error!(execution = %claimed.claim.execution, %error, "could not begin a run");
-            let text = "preparing failed: the platform could not put the run together";
-            return RunOutcome::Ended(RunEnd::failed(text));
+            return RunOutcome::Ended(RunEnd::not_assembled());
         }
     };
     if let Err(refused) = submit(runner, &spec, settings.patience).await {
-        let text = match refused {
-            RunnerError::Unavailable(_) => format!("preparing failed: {refused}"),
+        return RunOutcome::Ended(match refused {
+            RunnerError::Unavailable(_) => RunEnd::not_submitted(&refused.to_string()),
             RunnerError::Refused(_) | RunnerError::InsufficientIsolation(_) => {
-                format!("the script cannot be run: {refused}")
+                RunEnd::refused(&refused.to_string())
             }
-        };
-        return RunOutcome::Ended(RunEnd::failed(text));
+        });
     }
     let backend = RunOnBackend {
         runner,
@@ -134,7 +132,7 @@ async fn work(
     };
     let (end, prepared) = follow(ports, &backend, log).await;
     log.finish(ports, runner).await;
-    match interpret_exit(&end, settings.limits, prepared) {
+    match end.interpret(settings.limits, prepared) {
         Some(end) => RunOutcome::Ended(end),
         None => RunOutcome::LostByBackend,
     }
@@ -190,7 +188,7 @@ async fn follow(
     ports: &Ports,
     backend: &RunOnBackend<'_>,
     log: &mut RunLog,
-) -> (runner::RunEnd, bool) {
+) -> (runner::ScriptEnd, bool) {
     let mut seen = RunView {
         status: RunStatus::Preparing,
         logged: 0,

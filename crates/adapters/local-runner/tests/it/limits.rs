@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use labdata_port_contracts::runs::{end_of, spec};
-use labdata_ports::runs::runner::{EndReason, JobRunner, LOG_KEPT, RunExit};
+use labdata_ports::runs::runner::{EndReason, JobRunner, RETAINED_LOG_BYTES, RunExit};
 use labdata_sandbox::Isolation::{self, Landlock, Namespaces, Nothing};
 
 use crate::support::{Lab, mark, processes_with};
@@ -230,8 +230,8 @@ async fn a_gigabyte_of_output_is_bounded_on_disk_and_its_ends_are_kept() {
     let last = lab.runner.logs(flood.run, length - 10).await.unwrap();
     assert_eq!(&*last.bytes, b"xxxx\nlast\n");
     let middle = lab.runner.logs(flood.run, length / 2).await.unwrap();
-    assert!(middle.offset > length / 2 && middle.offset <= length - LOG_KEPT);
-    assert!(size_of(lab.data.path()) <= 3 * LOG_KEPT + (1 << 20));
+    assert!(middle.offset > length / 2 && middle.offset <= length - RETAINED_LOG_BYTES);
+    assert!(size_of(lab.data.path()) <= 3 * RETAINED_LOG_BYTES + (1 << 20));
 }
 
 fn size_of(directory: &std::path::Path) -> u64 {

@@ -10,7 +10,7 @@ use std::{
 
 use labdata_local_runner::LocalRunner;
 use labdata_port_contracts::runs;
-use labdata_ports::runs::runner::{JobRunner, RunEnd, RunId, RunSpec};
+use labdata_ports::runs::runner::{JobRunner, RunId, RunSpec, ScriptEnd};
 use labdata_sandbox::{Isolation, Python, Sandbox, Settings, Uv};
 
 /// Environment variable with the path of another supervisor, for tests that run as another user.
@@ -87,7 +87,7 @@ impl Lab {
     }
 
     /// Runs a script to its end, and returns the end and the log.
-    pub(crate) async fn run(&self, spec: &RunSpec) -> (RunEnd, String) {
+    pub(crate) async fn run(&self, spec: &RunSpec) -> (ScriptEnd, String) {
         self.runner.submit(spec).await.unwrap();
         let end = runs::end_of(&*self.runner, spec.run).await;
         (end, self.log(spec.run).await)

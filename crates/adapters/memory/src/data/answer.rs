@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use labdata_domain::{
     catalog::Table,
+    conflict::Conflict,
     data::write::{Answers, LookupQuestion, Questions, RowMatch},
 };
 use labdata_ports::PortError;
@@ -43,10 +44,7 @@ fn require(tables: &Tables, asked: &Arc<Table>) -> Result<(), PortError> {
     if tables.catalog().table(&asked.name) == Some(asked) {
         Ok(())
     } else {
-        Err(PortError::Conflict(format!(
-            "table \"{}\" has changed",
-            asked.name
-        )))
+        Err(PortError::Conflict(Conflict::TablesChanged))
     }
 }
 

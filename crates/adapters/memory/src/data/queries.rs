@@ -1,7 +1,7 @@
 //! No queries: a store in memory knows no SQL.
 
 use async_trait::async_trait;
-use labdata_domain::ids::OrganizationId;
+use labdata_domain::{data::query::QueryFailure, ids::OrganizationId};
 use labdata_ports::data::query::{Query, QueryError, QueryResult, QueryRunner};
 
 /// Refuses every query, saying why.
@@ -11,8 +11,6 @@ pub struct NoQueryRunner;
 #[async_trait]
 impl QueryRunner for NoQueryRunner {
     async fn run(&self, _: OrganizationId, _: &Query) -> Result<QueryResult, QueryError> {
-        Err(QueryError::Refused(
-            "queries need PostgreSQL: this store keeps no SQL tables".to_owned(),
-        ))
+        Err(QueryFailure::NoSql.into())
     }
 }

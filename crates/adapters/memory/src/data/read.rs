@@ -129,9 +129,7 @@ pub(super) fn read_series(
             continue;
         }
         found.points += 1;
-        if found.points.saturating_mul(columns.len()) > limits.values {
-            return Err(ReadSeriesError::TooLarge);
-        }
+        limits.check(found.points, columns.len(), 0)?;
         for (index, values) in &mut columns {
             match cells.get(*index).cloned().flatten() {
                 Some(value) => values.push(value),

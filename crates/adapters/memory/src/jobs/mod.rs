@@ -5,7 +5,7 @@ use labdata_domain::{
     ids::{JobId, OrganizationId},
     jobs::{Job, ScriptVersion, VersionSummary},
     page::{Cursor, Page, PageRequest},
-    triggers::Trigger,
+    triggers::{Arming, Trigger},
 };
 use labdata_ports::{
     PortError,
@@ -52,16 +52,19 @@ impl State {
         Ok(candidate.clone())
     }
 
-    /// Stores the next tick of the job's trigger if it is armed again.
-    fn set_tick(&mut self, job: &Job, before: Option<&Trigger>) {
-        let trigger = job.trigger.as_ref();
-        if trigger.is_some_and(|trigger| !trigger.is_armed_again(before)) {
-            return;
+    /// Stores the next tick of the job's trigger.
+    fn arm(&mut self, job: &Job, before: Option<&Trigger>) {
+        match Arming::of_change(before, job.trigger.as_ref()) {
+            Arming::Keep => {}
+            Arming::Arm {
+                first_tick: Some(tick),
+            } => {
+                self.ticks.insert(job.id, tick);
+            }
+            Arming::Disarm | Arming::Arm { first_tick: None } => {
+                self.ticks.remove(&job.id);
+            }
         }
-        match trigger.and_then(|trigger| trigger.next_after(trigger.armed_at)) {
-            Some(tick) => self.ticks.insert(job.id, tick),
-            None => self.ticks.remove(&job.id),
-        };
     }
 
     /// Refuses the job when another one of the organization bears its name.
@@ -117,7 +120,7 @@ impl JobRepository for InMemoryJobRepository {
         state.require_organization(organization)?;
         state.require_free_name(organization, job)?;
         state.scripts.insert(job.id, vec![script.clone()]);
-        state.set_tick(job, None);
+        state.arm(job, None);
         state.jobs.push(Owned {
             organization,
             thing: job.clone(),
@@ -133,12 +136,12 @@ impl JobRepository for InMemoryJobRepository {
         script: Option<&ScriptVersion>,
     ) -> Result<bool, PortError> {
         let mut state = self.memory.lock();
-        let standing = state.job(organization, job.id)?.clone();
-        if standing.revision != revision {
+        let stored = state.job(organization, job.id)?.clone();
+        if stored.revision != revision {
             return Ok(false);
         }
         state.require_free_name(organization, job)?;
-        state.set_tick(job, standing.trigger.as_ref());
+        state.arm(job, stored.trigger.as_ref());
         state
             .scripts
             .entry(job.id)
@@ -169,11 +172,8 @@ impl JobRepository for InMemoryJobRepository {
         let state = self.memory.lock();
         let current = state.job(organization, job)?.version_number;
         let versions = state.scripts.get(&job).into_iter().flatten();
-        let summaries = versions.map(|script| VersionSummary {
-            number: script.number,
-            created_at: script.created_at,
-            created_by: script.created_by,
-            is_current: Some(script.number) == current,
+        let summaries = versions.map(|script| {
+            VersionSummary::new(script.number, script.created_at, script.created_by, current)
         });
         Ok(page(summaries, request, VersionSummary::place))
     }

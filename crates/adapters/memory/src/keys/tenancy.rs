@@ -1,7 +1,7 @@
 //! Organizations and users in memory.
 
 use async_trait::async_trait;
-use labdata_domain::keys::tenancy::{Organization, User};
+use labdata_domain::keys::tenancy::{Organization, User, fold_email};
 use labdata_ports::{PortError, keys::tenancy::TenancyRepository};
 
 use crate::Memory;
@@ -45,7 +45,7 @@ impl TenancyRepository for InMemoryTenancyRepository {
         state.require_organization(candidate.organization)?;
         let same = |user: &&User| {
             user.organization == candidate.organization
-                && user.email.to_lowercase() == candidate.email.to_lowercase()
+                && fold_email(&user.email) == fold_email(&candidate.email)
         };
         if let Some(found) = state.users.iter().find(same) {
             return Ok(found.clone());

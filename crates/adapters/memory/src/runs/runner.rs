@@ -11,8 +11,8 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use labdata_ports::runs::runner::{
-    EndReason, JobRunner, LOG_PIECE, LogPiece, RunEnd, RunExit, RunId, RunSpec, RunStatus, RunView,
-    RunnerError,
+    EndReason, JobRunner, LOG_PIECE, LogPiece, RunExit, RunId, RunSpec, RunStatus, RunView,
+    RunnerError, ScriptEnd,
 };
 
 /// Plays scripts instead of running them.
@@ -79,7 +79,7 @@ impl InMemoryJobRunner {
     }
 
     /// The script ends so, if it still runs.
-    pub fn finish(&self, run: RunId, end: RunEnd) {
+    pub fn finish(&self, run: RunId, end: ScriptEnd) {
         self.change(|state| {
             if let Some(run) = state.running(run) {
                 run.status = RunStatus::Ended(end);
@@ -178,7 +178,7 @@ impl JobRunner for InMemoryJobRunner {
         self.lock().available()?;
         self.finish(
             run,
-            RunEnd {
+            ScriptEnd {
                 reason: EndReason::Cancelled,
                 exit: Some(RunExit::Signal(15)),
                 error_tail: String::new(),
@@ -199,7 +199,7 @@ fn play(spec: &RunSpec) -> Run {
     let mut log = Vec::new();
     let mut errors = String::new();
     let status = play_lines(spec, &mut log, &mut errors).map_or(RunStatus::Running, |ending| {
-        RunStatus::Ended(RunEnd {
+        RunStatus::Ended(ScriptEnd {
             reason: ending.0,
             exit: ending.1,
             error_tail: errors,

@@ -131,10 +131,7 @@ pub(super) async fn read_series(
         .map_err(port_error)?
         .ok_or(ReadSeriesError::NoParent)?;
     let columns: Vec<(usize, &Column)> = plan.columns().collect();
-    let fits = |points: usize| points.saturating_mul(columns.len().max(1)) <= limits.values;
-    if !fits(points) {
-        return Err(ReadSeriesError::TooLarge);
-    }
+    limits.check(points, columns.len(), 0)?;
     let order = plan.table.order_column().map(|(index, _)| index);
     let mut found: Vec<Values> = columns
         .iter()
@@ -151,9 +148,7 @@ pub(super) async fn read_series(
         points = points.saturating_add(chunk.points);
         bytes = bytes.saturating_add(chunk.bytes);
         // Another write may have stored a larger series since it was counted.
-        if !fits(points) || bytes > limits.bytes {
-            return Err(ReadSeriesError::TooLarge);
-        }
+        limits.check(points, columns.len(), bytes)?;
         let mut stored = chunk.columns.into_iter();
         for ((index, _), values) in columns.iter().zip(&mut found) {
             let appended = if Some(*index) == order {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use labdata_domain::{
     catalog::Catalog,
+    conflict::Conflict,
     data::{
         read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
         revert::RevertReport,
@@ -197,7 +198,7 @@ impl DataStore for PgDataStore {
                 // A table or column is gone: the catalog has changed since the check.
                 let text = error.to_string();
                 if text.contains("does not exist") {
-                    PortError::Conflict("the tables have changed".to_owned())
+                    PortError::Conflict(Conflict::TablesChanged)
                 } else {
                     port_error(error)
                 }

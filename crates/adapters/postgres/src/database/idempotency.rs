@@ -1,4 +1,4 @@
-//! Effects that happen once per request, in one transaction with the answer that is kept.
+//! Effects that happen once per request, in one transaction with their stored response.
 
 use async_trait::async_trait;
 use diesel::{
@@ -10,14 +10,15 @@ use futures::{
     FutureExt,
     future::{BoxFuture, LocalBoxFuture},
 };
+use labdata_domain::idempotency::{AnsweredRequest, StoredResponse, expired_at};
 use labdata_ports::{
     PortError,
-    idempotency::{Idempotency, IdempotentRequest, KEPT_FOR, Once, OnceError, StoredResponse},
+    idempotency::{Idempotency, IdempotentRequest, Once, OnceError},
 };
 use time::OffsetDateTime;
 
 use crate::database::{
-    errors::port_error,
+    errors::{corrupt, port_error},
     pool::{Connection, Database},
     transaction,
 };
@@ -37,7 +38,7 @@ impl PgIdempotency {
 }
 
 #[derive(QueryableByName)]
-struct CachedStatement {
+struct AnsweredRow {
     #[diesel(sql_type = Binary)]
     body_sha256: Vec<u8>,
     #[diesel(sql_type = SmallInt)]
@@ -46,6 +47,26 @@ struct CachedStatement {
     content_type: String,
     #[diesel(sql_type = Binary)]
     answer: Vec<u8>,
+    #[diesel(sql_type = Timestamptz)]
+    created_at: OffsetDateTime,
+}
+
+impl AnsweredRow {
+    fn read(self, key: &str) -> Result<AnsweredRequest, PortError> {
+        let corrupt = |column| corrupt("idempotency_key", column, key);
+        Ok(AnsweredRequest {
+            body_sha256: self
+                .body_sha256
+                .try_into()
+                .map_err(|_| corrupt("body_sha256"))?,
+            answered_at: self.created_at,
+            response: StoredResponse {
+                status: u16::try_from(self.status).map_err(|_| corrupt("status"))?,
+                content_type: self.content_type,
+                body: self.answer,
+            },
+        })
+    }
 }
 
 #[async_trait(?Send)]
@@ -59,22 +80,22 @@ impl Idempotency for PgIdempotency {
         transaction::begin(&mut connection)
             .await
             .map_err(port_error)?;
-        match answered(&mut connection, request).await {
+        let replay = match answered(&mut connection, request).await {
+            Ok(None) => Ok(None),
+            Ok(Some(answered)) => answered
+                .replay(&request.body_sha256, request.now)
+                .map_err(OnceError::from),
+            Err(error) => Err(error.into()),
+        };
+        match replay {
             Ok(None) => self.run(connection, request, effect).await,
-            Ok(Some(kept)) => {
+            Ok(Some(response)) => {
                 transaction::rollback(&mut connection).await;
-                if kept.body_sha256 != request.body_sha256 {
-                    return Err(OnceError::OtherBody);
-                }
-                Ok(Once::Replayed(StoredResponse {
-                    status: u16::try_from(kept.status).unwrap_or(200),
-                    content_type: kept.content_type,
-                    body: kept.answer,
-                }))
+                Ok(Once::Replayed(response))
             }
             Err(error) => {
                 transaction::rollback(&mut connection).await;
-                Err(port_error(error).into())
+                Err(error)
             }
         }
     }
@@ -91,7 +112,7 @@ impl Idempotency for PgIdempotency {
                  (SELECT api_key_id, operation, key FROM labdata.idempotency_key WHERE created_at <= $1 \
                  ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
             )
-            .bind::<Timestamptz, _>(now - KEPT_FOR)
+            .bind::<Timestamptz, _>(expired_at(now))
             .bind::<BigInt, _>(i64::from(limit))
             .execute(&mut connection)
             .await
@@ -126,33 +147,35 @@ impl PgIdempotency {
     }
 }
 
-/// Waits for the same request where it is running, and looks up its answer then.
+/// Waits while the same request is running elsewhere, and then loads what was answered.
 async fn answered(
     connection: &mut AsyncPgConnection,
     request: &IdempotentRequest,
-) -> Result<Option<CachedStatement>, diesel::result::Error> {
+) -> Result<Option<AnsweredRequest>, PortError> {
     diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
         .bind::<Text, _>(format!(
             "idempotency {} {} {}",
             request.api_key, request.operation, request.key
         ))
         .execute(connection)
-        .await?;
+        .await
+        .map_err(port_error)?;
     // A separate statement, so that it sees what was committed while it waited for the lock.
-    let found: Vec<CachedStatement> = diesel::sql_query(
-        "SELECT body_sha256, status, content_type, answer FROM labdata.idempotency_key \
-         WHERE api_key_id = $1 AND operation = $2 AND key = $3 AND created_at > $4",
+    let found: Vec<AnsweredRow> = diesel::sql_query(
+        "SELECT body_sha256, status, content_type, answer, created_at \
+         FROM labdata.idempotency_key WHERE api_key_id = $1 AND operation = $2 AND key = $3",
     )
     .bind::<SqlUuid, _>(request.api_key.as_uuid())
     .bind::<Text, _>(&request.operation)
     .bind::<Text, _>(&request.key)
-    .bind::<Timestamptz, _>(request.now - KEPT_FOR)
     .load(connection)
-    .await?;
-    Ok(found.into_iter().next())
+    .await
+    .map_err(port_error)?;
+    let found = found.into_iter().next();
+    found.map(|row| row.read(&request.key)).transpose()
 }
 
-/// Keeps an answer, in the place of one that has expired.
+/// Stores a response; it replaces an expired one.
 async fn keep(
     connection: &mut AsyncPgConnection,
     request: &IdempotentRequest,

@@ -83,7 +83,7 @@ async fn add(
         .await
         .map_err(|error| refusal(error, job))?;
     add_version(connection, organization, job.id, script).await?;
-    triggers::store(connection, organization, job).await
+    triggers::store(connection, organization, job, None).await
 }
 
 async fn add_version(
@@ -140,7 +140,9 @@ async fn update(
     if let Some(script) = script {
         add_version(connection, organization, job.id, script).await?;
     }
-    triggers::store(connection, organization, job).await?;
+    // Only changes of the job change its trigger, and the job's row is locked.
+    let before = triggers::load(connection, organization, job.id).await?;
+    triggers::store(connection, organization, job, before.as_ref()).await?;
     Ok(true)
 }
 
@@ -328,12 +330,13 @@ impl JobRepository for PgJobRepository {
         let versions = rows
             .into_iter()
             .map(|(number, created_at, created_by, current)| {
-                Ok(VersionSummary {
-                    number: version_number(id, number)?,
+                let current = current.map(|current| version_number(id, current));
+                Ok(VersionSummary::new(
+                    version_number(id, number)?,
                     created_at,
-                    created_by: UserId::new(created_by),
-                    is_current: Some(number) == current,
-                })
+                    UserId::new(created_by),
+                    current.transpose()?,
+                ))
             })
             .collect::<Result<_, PortError>>()?;
         Ok(Page::from_overfetched(

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{OrganizationId, UserId},
-    keys::tenancy::{Organization, User},
+    keys::tenancy::{Organization, User, fold_email},
 };
 use labdata_ports::{PortError, keys::tenancy::TenancyRepository};
 use time::OffsetDateTime;
@@ -156,7 +156,7 @@ impl TenancyRepository for PgTenancyRepository {
 
     async fn ensure_user(&self, candidate: &User) -> Result<User, PortError> {
         let mut connection = self.database.connection().await?;
-        let email_folded = candidate.email.to_lowercase();
+        let email_folded = fold_email(&candidate.email);
         if let Some(found) = user_of(&mut connection, candidate.organization, &email_folded).await?
         {
             return Ok(found);

@@ -1,21 +1,18 @@
-//! Logs of runs: chunks in the order in which they were written, those between the first and the
-//! last dropped.
+//! Logs of runs.
 
 use async_trait::async_trait;
-use bytes::{Bytes, BytesMut};
 use diesel::{
     prelude::*,
     sql_types::{BigInt, Binary, Bytea, Uuid as SqlUuid},
 };
 use diesel_async::RunQueryDsl;
-use labdata_domain::ids::{ExecutionId, OrganizationId};
+use labdata_domain::{
+    ids::{ExecutionId, OrganizationId},
+    runs::{LogAppend, LogChunk, LogRead, RETAINED_LOG_BYTES},
+};
 use labdata_ports::{
     PortError,
-    runs::{
-        RunClaim,
-        logs::{MAX_APPEND, RunLogStore, StoredLog},
-        runner::LOG_KEPT,
-    },
+    runs::{RunClaim, logs::RunLogStore},
 };
 
 use crate::database::{
@@ -39,38 +36,33 @@ impl PgRunLogStore {
         Self { database }
     }
 
-    async fn append_once(
-        &self,
-        claim: RunClaim,
-        skipped: i64,
-        bytes: &[u8],
-    ) -> Result<bool, Fault> {
+    async fn append_once(&self, claim: RunClaim, append: LogAppend<'_>) -> Result<bool, Fault> {
         let mut connection = self.database.connection().await?;
-        let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+        // One statement, so that racing appends see each other's length. Its deletion is
+        // `LogChunk::is_retained`, as the contract's clause about long logs verifies.
         let grown = diesel::sql_query(
             "WITH log AS ( \
                  INSERT INTO labdata.run_log AS l (execution_id, organization_id, length) \
-                 SELECT id, organization_id, $4 + $5 FROM labdata.job_execution \
+                 SELECT id, organization_id, $4 FROM labdata.job_execution \
                  WHERE id = $1 AND organization_id = $2 AND attempt = $3 \
                  ON CONFLICT (execution_id) DO UPDATE SET length = l.length + excluded.length \
                  RETURNING length), \
              chunk AS ( \
                  INSERT INTO labdata.run_log_chunk (execution_id, organization_id, start, bytes) \
-                 SELECT $1, $2, length - $5, $6 FROM log WHERE $5 > 0), \
+                 SELECT $1, $2, length - octet_length($5), $5 FROM log), \
              dropped AS ( \
                  DELETE FROM labdata.run_log_chunk c USING log \
                  WHERE c.organization_id = $2 AND c.execution_id = $1 \
-                 AND c.start >= $7 AND c.start < log.length - $7 \
-                 AND c.start + octet_length(c.bytes) <= log.length - $7) \
+                 AND c.start >= $6 AND c.start < log.length - $6 \
+                 AND c.start + octet_length(c.bytes) <= log.length - $6) \
              SELECT length FROM log",
         )
         .bind::<SqlUuid, _>(claim.execution.as_uuid())
         .bind::<SqlUuid, _>(claim.organization.as_uuid())
         .bind::<BigInt, _>(i64::from(claim.attempt))
-        .bind::<BigInt, _>(skipped)
-        .bind::<BigInt, _>(length)
-        .bind::<Binary, _>(bytes)
-        .bind::<BigInt, _>(i64::try_from(LOG_KEPT).unwrap_or(i64::MAX))
+        .bind::<BigInt, _>(i64::try_from(append.growth()).unwrap_or(i64::MAX))
+        .bind::<Binary, _>(append.bytes())
+        .bind::<BigInt, _>(i64::try_from(RETAINED_LOG_BYTES).unwrap_or(i64::MAX))
         .execute(&mut connection)
         .await?;
         Ok(grown == 1)
@@ -85,15 +77,19 @@ struct ChunkRow {
     bytes: Vec<u8>,
 }
 
+impl From<ChunkRow> for LogChunk {
+    fn from(row: ChunkRow) -> Self {
+        Self {
+            start: u64::try_from(row.start).unwrap_or_default(),
+            bytes: row.bytes,
+        }
+    }
+}
+
 #[async_trait]
 impl RunLogStore for PgRunLogStore {
-    async fn append(&self, claim: RunClaim, skipped: u64, bytes: &[u8]) -> Result<bool, PortError> {
-        if bytes.len() > MAX_APPEND {
-            let text = format!("{} bytes of a log at once", bytes.len());
-            return Err(PortError::Internal(text));
-        }
-        let skipped = i64::try_from(skipped).unwrap_or(i64::MAX);
-        Ok(retried!(self.append_once(claim, skipped, bytes))?)
+    async fn append(&self, claim: RunClaim, append: LogAppend<'_>) -> Result<bool, PortError> {
+        Ok(retried!(self.append_once(claim, append))?)
     }
 
     async fn read(
@@ -101,9 +97,9 @@ impl RunLogStore for PgRunLogStore {
         organization: OrganizationId,
         execution: ExecutionId,
         offset: u64,
-    ) -> Result<StoredLog, PortError> {
+    ) -> Result<LogRead, PortError> {
         let mut connection = self.database.connection().await?;
-        // From the chunk on that the offset lies in, or the first one behind it.
+        // Starts with the chunk that contains the offset, or else with the next one.
         let rows: Vec<ChunkRow> = diesel::sql_query(
             "SELECT start, bytes FROM labdata.run_log_chunk \
              WHERE organization_id = $1 AND execution_id = $2 AND start >= coalesce( \
@@ -119,32 +115,6 @@ impl RunLogStore for PgRunLogStore {
         .load(&mut connection)
         .await
         .map_err(port_error)?;
-        Ok(joined(offset, rows))
+        Ok(LogRead::join(offset, rows.into_iter().map(LogChunk::from)))
     }
-}
-
-/// The chunks up to the first gap, without what lies before the offset.
-fn joined(offset: u64, rows: Vec<ChunkRow>) -> StoredLog {
-    let mut piece = StoredLog {
-        offset,
-        bytes: Bytes::new(),
-    };
-    let mut bytes = BytesMut::new();
-    let mut next = None;
-    for row in rows {
-        let start = u64::try_from(row.start).unwrap_or_default();
-        let end = start + u64::try_from(row.bytes.len()).unwrap_or_default();
-        match next {
-            None => {
-                let before = usize::try_from(offset.saturating_sub(start)).unwrap_or(usize::MAX);
-                piece.offset = offset.max(start);
-                bytes.extend_from_slice(row.bytes.get(before..).unwrap_or_default());
-            }
-            Some(next) if next == start => bytes.extend_from_slice(&row.bytes),
-            Some(_) => break,
-        }
-        next = Some(end);
-    }
-    piece.bytes = bytes.freeze();
-    piece
 }

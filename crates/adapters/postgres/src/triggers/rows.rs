@@ -5,7 +5,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{InstrumentId, JobId, OrganizationId, TriggerId, UserId},
     jobs::Job,
-    triggers::{Category, Trigger},
+    triggers::{Arming, Category, Trigger},
 };
 use labdata_ports::PortError;
 use serde_json::Value;
@@ -50,47 +50,56 @@ impl TryFrom<TriggerRow> for Trigger {
     }
 }
 
-/// Stores the job's trigger, or that it has none. What was not armed anew stays as it is: a
-/// schedule may have moved on meanwhile.
+/// The stored trigger of a job.
+pub(crate) async fn load(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    job: JobId,
+) -> Result<Option<Trigger>, Fault> {
+    let row: Option<TriggerRow> = job_trigger::table
+        .filter(job_trigger::organization_id.eq(organization.as_uuid()))
+        .filter(job_trigger::job_id.eq(job.as_uuid()))
+        .select(TriggerRow::as_select())
+        .first(connection)
+        .await
+        .optional()?;
+    Ok(row.map(Trigger::try_from).transpose()?)
+}
+
+/// Replaces the stored trigger `before` by the job's.
 pub(crate) async fn store(
     connection: &mut Connection,
     organization: OrganizationId,
     job: &Job,
+    before: Option<&Trigger>,
 ) -> Result<(), Fault> {
-    let own = job_trigger::table
-        .filter(job_trigger::organization_id.eq(organization.as_uuid()))
-        .filter(job_trigger::job_id.eq(job.id.as_uuid()));
+    let first_tick = match Arming::of_change(before, job.trigger.as_ref()) {
+        Arming::Keep => return Ok(()),
+        Arming::Disarm => None,
+        Arming::Arm { first_tick } => first_tick,
+    };
+    if before.is_some() {
+        let stored = job_trigger::table
+            .filter(job_trigger::organization_id.eq(organization.as_uuid()))
+            .filter(job_trigger::job_id.eq(job.id.as_uuid()));
+        diesel::delete(stored).execute(connection).await?;
+    }
     let Some(trigger) = &job.trigger else {
-        diesel::delete(own).execute(connection).await?;
         return Ok(());
     };
-    let conditions = Value::Object(trigger.conditions.clone());
-    let instrument = trigger.instrument.map(InstrumentId::as_uuid);
-    // Clocks may stand still between two changes.
-    let changed = job_trigger::armed_at
-        .ne(trigger.armed_at)
-        .or(job_trigger::category.ne(trigger.category.as_str()))
-        .or(job_trigger::conditions.ne(&conditions))
-        .or(job_trigger::instrument_id.is_distinct_from(instrument))
-        .or(job_trigger::set_by.ne(trigger.set_by.as_uuid()));
-    diesel::delete(own.filter(changed))
-        .execute(connection)
-        .await?;
     diesel::insert_into(job_trigger::table)
         .values((
             job_trigger::id.eq(trigger.id.as_uuid()),
             job_trigger::organization_id.eq(organization.as_uuid()),
             job_trigger::job_id.eq(job.id.as_uuid()),
             job_trigger::category.eq(trigger.category.as_str()),
-            job_trigger::instrument_id.eq(instrument),
-            job_trigger::conditions.eq(&conditions),
+            job_trigger::instrument_id.eq(trigger.instrument.map(InstrumentId::as_uuid)),
+            job_trigger::conditions.eq(Value::Object(trigger.conditions.clone())),
             job_trigger::source_job_id.eq(trigger.source_job().map(JobId::as_uuid)),
             job_trigger::set_by.eq(trigger.set_by.as_uuid()),
             job_trigger::armed_at.eq(trigger.armed_at),
-            job_trigger::next_fire_at.eq(trigger.next_after(trigger.armed_at)),
+            job_trigger::next_fire_at.eq(first_tick),
         ))
-        .on_conflict((job_trigger::organization_id, job_trigger::job_id))
-        .do_nothing()
         .execute(connection)
         .await
         .map_err(|error| {

@@ -4,8 +4,9 @@
 
 use std::{path::Path, time::Duration};
 
+use labdata_domain::data::query::QueryLimits;
 use labdata_embedded_postgres::{Error, pinned_wheel, throwaway::ThrowawayServer};
-use labdata_ports::data::query::{QueryError, QueryLimits};
+use labdata_ports::data::query::QueryError;
 use labdata_postgres::{Database, DatabaseSettings};
 use serde_json::json;
 use tokio_postgres::{Client, SimpleQueryMessage};

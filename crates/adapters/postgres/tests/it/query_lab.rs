@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use labdata_domain::{
-    data::query::QueryText,
+    data::query::{QueryFailure, QueryLimits, QueryText},
     ids::OrganizationId,
     scalar::DataType::{Boolean, Date, Datetime, Float, Integer, Json, Text, Uuid},
 };
 use labdata_port_contracts::{catalog::definitions, given};
 use labdata_ports::{
     catalog::CatalogStore,
-    data::query::{Query, QueryError, QueryLimits, QueryResult, QueryRunner},
+    data::query::{Query, QueryError, QueryResult, QueryRunner},
     keys::tenancy::TenancyRepository,
 };
 use labdata_postgres::{
@@ -161,8 +161,7 @@ impl QueryLab {
         params: Value,
         limits: QueryLimits,
     ) -> Result<QueryResult, QueryError> {
-        let text =
-            QueryText::parse(sql).map_err(|refusal| QueryError::Refused(refusal.to_string()))?;
+        let text = QueryText::parse(sql).map_err(QueryFailure::from)?;
         let Value::Array(params) = params else {
             panic!("{params} is no list")
         };
@@ -200,7 +199,7 @@ impl QueryLab {
     /// Why a query is refused, as it must be.
     pub(crate) async fn refusal(&self, sql: &str) -> String {
         match self.run(sql, json!([])).await {
-            Err(QueryError::Refused(reason)) => reason,
+            Err(QueryError::Refused(failure)) => failure.to_string(),
             other => panic!("{sql}: {other:?}"),
         }
     }

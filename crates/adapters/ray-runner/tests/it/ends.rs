@@ -1,7 +1,7 @@
 //! End and cleanup of runs on a cluster.
 
 use labdata_port_contracts::runs::{end_of, log_from, spec, until};
-use labdata_ports::runs::runner::{EndReason, JobRunner, LOG_KEPT, RunExit, RunStatus};
+use labdata_ports::runs::runner::{EndReason, JobRunner, RETAINED_LOG_BYTES, RunExit, RunStatus};
 
 use crate::cluster::{processes_with, runner, shared, shared_runner};
 
@@ -50,7 +50,7 @@ async fn a_flood_of_output_keeps_its_ends() {
     let last = runner.logs(spec.run, length - 8).await.unwrap();
     assert_eq!(&*last.bytes, b"xx\nlast\n");
     let middle = runner.logs(spec.run, length / 2).await.unwrap();
-    assert!(middle.offset > length / 2 && middle.offset <= length - LOG_KEPT);
+    assert!(middle.offset > length / 2 && middle.offset <= length - RETAINED_LOG_BYTES);
     runner.reap(spec.run).await.unwrap();
 }
 

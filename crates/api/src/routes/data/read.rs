@@ -1,9 +1,9 @@
 //! `POST /api/v1/tools/read`
 
 use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::header::LINK};
-use labdata_application::data::read_rows::{ReadMode, ReadRows, TargetType, read_rows};
+use labdata_application::data::read_rows::{ReadRows, TargetType, read_rows};
 use labdata_domain::{
-    data::read::{Position, RowJson, RowPage},
+    data::read::{Position, ReadMode, RowJson, RowPage},
     page::{DEFAULT_LIMIT, MAX_LIMIT},
 };
 use labdata_request_body::{

@@ -405,7 +405,7 @@ async fn a_log_is_followed_while_the_script_writes() {
     lab.runner.write(run, b"plate 1 of 2\n");
     hear("plate 1", &mut heard).await;
     lab.runner.write(run, b"plate 2 of 2\n");
-    let end = labdata_ports::runs::runner::RunEnd {
+    let end = labdata_ports::runs::runner::ScriptEnd {
         reason: labdata_ports::runs::runner::EndReason::Exited,
         exit: Some(labdata_ports::runs::runner::RunExit::Code(0)),
         error_tail: String::new(),

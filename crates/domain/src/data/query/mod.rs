@@ -3,11 +3,14 @@
 //! Placeholders are found and counted, and queries that could only fail are refused with a clear
 //! reason. This is no security boundary: the adapter isolates every query it runs.
 
+mod failure;
 mod lexer;
 mod screen;
 mod system_names;
 
 use lexer::{TokenKind, tokenize};
+
+pub use failure::{DatabaseMessage, QUERY_LIMITS, QueryFailure, QueryLimits};
 
 /// Maximum length of a query in bytes.
 pub const MAX_LENGTH: usize = 256 << 10;
@@ -96,14 +99,21 @@ impl QueryText {
     /// # Errors
     /// [`Refusal`], with both numbers.
     pub fn check_parameters(&self, values: usize) -> Result<(), Refusal> {
-        if values == self.parameters {
-            return Ok(());
-        }
-        Err(Refusal::new(format!(
-            "the query has {} placeholders, but params has {values} values",
-            self.parameters
-        )))
+        check_parameter_count(self.parameters, values)
     }
+}
+
+/// Refuses a number of values that differs from the number of placeholders.
+///
+/// # Errors
+/// [`Refusal`], with both numbers.
+pub fn check_parameter_count(placeholders: usize, values: usize) -> Result<(), Refusal> {
+    if values == placeholders {
+        return Ok(());
+    }
+    Err(Refusal::new(format!(
+        "the query has {placeholders} placeholders, but params has {values} values"
+    )))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Reading rows: a target, filters, a page.
 
 mod filter;
+mod mode;
 mod row;
 mod series;
 #[cfg(test)]
@@ -13,8 +14,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 pub use filter::{Condition, Field, Hop, Test};
+pub use mode::{ReadMode, SingleReadError};
 pub use row::RowJson;
-pub use series::{SeriesColumns, SeriesLimits, SeriesPlan, SeriesRefusal};
+pub use series::{
+    SERIES_LIMITS, SeriesColumns, SeriesLimits, SeriesPlan, SeriesRefusal, SeriesTooLarge,
+};
 
 use crate::{
     catalog::{Catalog, PlatformTable, Table},

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     catalog::{Catalog, Column, Table},
+    numbers::grouped,
     scalar::{DataType, KeyValue, Values},
 };
 
@@ -131,6 +132,37 @@ pub struct SeriesLimits {
     pub bytes: usize,
 }
 
+/// Limits of one series: sixteen columns of 125,000 points, and some 250 bytes for each point.
+pub const SERIES_LIMITS: SeriesLimits = SeriesLimits {
+    values: 2_000_000,
+    bytes: 32 << 20,
+};
+
+/// Error: a series exceeds the limits of one read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the series has more than {} values or {} MiB: read parts of it with tools/query",
+    grouped(.0.values),
+    .0.bytes >> 20
+)]
+pub struct SeriesTooLarge(SeriesLimits);
+
+impl SeriesLimits {
+    /// Checks the size of a series: its points, its columns without the reference to the parent, and
+    /// its stored bytes (0 for a store that has no stored form).
+    ///
+    /// # Errors
+    /// [`SeriesTooLarge`].
+    pub fn check(self, points: usize, columns: usize, bytes: usize) -> Result<(), SeriesTooLarge> {
+        let values = points.saturating_mul(columns.max(1));
+        if values > self.values || bytes > self.bytes {
+            Err(SeriesTooLarge(self))
+        } else {
+            Ok(())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,6 +228,25 @@ mod tests {
         assert_eq!(
             plan(Some("operation")).unwrap().parent,
             KeyValue::Integer(7)
+        );
+    }
+
+    #[test]
+    fn a_series_is_limited_by_values_and_by_bytes() {
+        let limits = SeriesLimits {
+            values: 6,
+            bytes: 10,
+        };
+        let refused = Err(SeriesTooLarge(limits));
+        assert_eq!(limits.check(3, 2, 10), Ok(()));
+        assert_eq!(limits.check(4, 2, 0), refused);
+        assert_eq!(limits.check(3, 2, 11), refused);
+        assert_eq!(limits.check(6, 0, 0), Ok(()));
+        assert_eq!(limits.check(7, 0, 0), refused);
+        assert_eq!(limits.check(usize::MAX, 2, 0), refused);
+        assert_eq!(
+            SeriesTooLarge(SERIES_LIMITS).to_string(),
+            "the series has more than 2,000,000 values or 32 MiB: read parts of it with tools/query"
         );
     }
 

@@ -23,7 +23,7 @@ use std::{
 
 use async_trait::async_trait;
 use hmac::{Hmac, KeyInit, Mac};
-use labdata_domain::ids::OrganizationId;
+use labdata_domain::{data::query::QueryFailure, ids::OrganizationId};
 use labdata_ports::{
     PortError,
     data::query::{Query, QueryError, QueryResult, QueryRunner},
@@ -37,10 +37,6 @@ pub(crate) use role::drop_platform_views;
 use run::Failure;
 use spares::{Entrance, SparePool};
 use wire::{Address, Wire, WireError};
-
-/// Message for callers if the platform may not create the roles that isolate queries.
-const NO_ROLES: &str = "queries are switched off: they run as a database role of each organization, \
-     and the platform's own role may not create roles (the operator can grant it CREATEROLE)";
 
 /// Message for the operator if the platform may not create roles.
 const ONLY_KNOWN_ROLES: &str = "the platform's own role may not create roles (grant it CREATEROLE): \
@@ -175,7 +171,7 @@ impl PgQueryRunner {
             .await
             .map_err(PortError::from)?;
         if !there {
-            return Err(QueryError::Refused(NO_ROLES.to_owned()));
+            return Err(QueryFailure::SwitchedOff.into());
         }
         self.ready
             .lock()
@@ -263,7 +259,7 @@ fn query_error(failure: Failure) -> QueryError {
     match failure {
         Failure::Port(error) => error.into(),
         Failure::Refused(reason) | Failure::Denied(reason) | Failure::Exceeded(reason) => {
-            QueryError::Refused(reason)
+            reason.into()
         }
         Failure::Stale(failure) => query_error(*failure),
     }
@@ -303,7 +299,7 @@ impl QueryRunner for PgQueryRunner {
         if let Err(Failure::Exceeded(reason)) = outcome {
             // Dropping the connection cancels the query.
             drop(wire);
-            return Err(QueryError::Refused(reason));
+            return Err(reason.into());
         }
         // The next query waits until the server has closed the connection; the answer does not.
         tokio::spawn(async move {

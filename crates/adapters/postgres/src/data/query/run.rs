@@ -1,12 +1,16 @@
 //! One query over one connection.
 
-use std::{fmt::Write as _, io, time::Duration};
+use std::{io, time::Duration};
 
 use fallible_iterator::FallibleIterator;
-use labdata_domain::{ids::OrganizationId, scalar::DataType};
+use labdata_domain::{
+    data::query::{DatabaseMessage, QueryFailure, QueryLimits, check_parameter_count},
+    ids::OrganizationId,
+    scalar::DataType,
+};
 use labdata_ports::{
     PortError,
-    data::query::{Query, QueryLimits, QueryResult},
+    data::query::{Query, QueryResult},
 };
 use postgres_protocol::{
     IsNull,
@@ -37,12 +41,12 @@ const NAMING: &str = "SET application_name = 'labdata query'";
 #[derive(Debug)]
 pub(super) enum Failure {
     /// An error in the query.
-    Refused(String),
+    Refused(QueryFailure),
     /// The query exceeds a limit and may still be running.
-    Exceeded(String),
+    Exceeded(QueryFailure),
     /// The query read something that the role may not read or that does not exist, or the role has
     /// lost its rights.
-    Denied(String),
+    Denied(QueryFailure),
     /// A failure of the server.
     Port(PortError),
     /// The connection broke before the query reached the server.
@@ -62,7 +66,7 @@ impl From<WireError> for Failure {
                 tracing::warn!(?error, "a connection for a query failed");
                 Self::Port(PortError::Unavailable(NO_ANSWER.to_owned()))
             }
-            WireError::TooLong => Self::Refused("the query is too large".to_owned()),
+            WireError::TooLong => Self::Refused(QueryFailure::TooLong),
             WireError::Broken(error) => {
                 tracing::warn!(%error, "the connection of a query broke");
                 Self::Port(PortError::Unavailable(NO_ANSWER.to_owned()))
@@ -94,42 +98,8 @@ pub(super) async fn run(
     let most = query.limits.time + GRACE;
     match tokio::time::timeout(most, running.run(organization)).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(too_slow(&query.limits)),
+        Err(_) => Err(Failure::Exceeded(QueryFailure::TooSlow(query.limits))),
     }
-}
-
-fn too_slow(limits: &QueryLimits) -> Failure {
-    let seconds = limits.time.as_secs_f64();
-    Failure::Exceeded(format!(
-        "the query took longer than {seconds} s and was cancelled"
-    ))
-}
-
-fn too_large(limits: &QueryLimits) -> Failure {
-    let size = limits.bytes >> 20;
-    Failure::Exceeded(format!(
-        "the result is larger than {size} MiB: select fewer columns or rows, or aggregate"
-    ))
-}
-
-fn too_many(limits: &QueryLimits) -> Failure {
-    Failure::Exceeded(format!(
-        "the result has more than {} rows: aggregate, filter, or add a LIMIT",
-        grouped(limits.rows)
-    ))
-}
-
-/// `10000` as `10,000`.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 impl Running<'_> {
@@ -138,7 +108,8 @@ impl Running<'_> {
             .await
             .map_err(|failure| Failure::Stale(Box::new(failure)))?;
         let described = self.described().await?;
-        self.check_count(described.parameters.len())?;
+        check_parameter_count(described.parameters.len(), self.query.params.len())
+            .map_err(|refusal| Failure::Refused(refusal.into()))?;
         if described
             .columns
             .iter()
@@ -249,15 +220,6 @@ impl Running<'_> {
         }
     }
 
-    fn check_count(&self, wanted: usize) -> Result<(), Failure> {
-        let given = self.query.params.len();
-        if wanted == given {
-            return Ok(());
-        }
-        let text = format!("the query has {wanted} placeholders, but params has {given} values");
-        Err(Failure::Refused(text))
-    }
-
     fn bind(&mut self, types: &[u32]) -> Result<(), Failure> {
         let values = self.query.params.iter().zip(types);
         let values = values.map(|(value, type_oid)| parameter(value, *type_oid));
@@ -281,22 +243,24 @@ impl Running<'_> {
     }
 
     async fn rows(&mut self, columns: &[(String, Rendering)]) -> Result<Vec<String>, Failure> {
-        let limits = &self.query.limits;
+        let limits = self.query.limits;
         let (mut rows, mut bytes) = (Vec::new(), 0_usize);
         loop {
             let message = match self.wire.receive().await {
-                Err(WireError::TooLong) => return Err(too_large(limits)),
+                Err(WireError::TooLong) => {
+                    return Err(Failure::Exceeded(QueryFailure::TooLarge(limits)));
+                }
                 other => other?,
             };
             match message {
                 Message::DataRow(body) => {
                     if rows.len() >= limits.rows {
-                        return Err(too_many(limits));
+                        return Err(Failure::Exceeded(QueryFailure::TooManyRows(limits)));
                     }
                     let row = render(&body, columns)?;
                     bytes = bytes.saturating_add(row.len() + 1);
                     if bytes > limits.bytes {
-                        return Err(too_large(limits));
+                        return Err(Failure::Exceeded(QueryFailure::TooLarge(limits)));
                     }
                     rows.push(row);
                 }
@@ -314,41 +278,34 @@ impl Running<'_> {
         };
         let class = error.code.get(..2).unwrap_or_default();
         match (class, error.code.as_str()) {
-            (_, "57014") => too_slow(&self.query.limits),
+            (_, "57014") => Failure::Exceeded(QueryFailure::TooSlow(self.query.limits)),
             // A schema that the role may not use looks empty.
-            (_, "42501" | "42P01") => Failure::Denied(self.told(&error)),
+            (_, "42501" | "42P01") => Failure::Denied(self.message_of(error)),
             (_, "53300" | "55P03" | "40001" | "40P01") => Failure::Port(PortError::Busy(
                 "others hold what the query needs".to_owned(),
             )),
-            (_, "54001") => Failure::Refused("the query is nested too deeply".to_owned()),
-            (_, "53200") => Failure::Refused("the query needs too much memory".to_owned()),
-            (_, "53400") => Failure::Refused("the query needs too much temporary space".to_owned()),
+            (_, "54001") => Failure::Refused(QueryFailure::TooDeep),
+            (_, "53200") => Failure::Refused(QueryFailure::TooMuchMemory),
+            (_, "53400") => Failure::Refused(QueryFailure::TooMuchTemporarySpace),
             ("57" | "58" | "53" | "08", _) => WireError::Server(error).into(),
             ("XX", _) => {
                 tracing::warn!(?error, "a query made the server fail");
-                Failure::Refused("the database cannot run this query".to_owned())
+                Failure::Refused(QueryFailure::Unrunnable)
             }
-            _ => Failure::Refused(self.told(&error)),
+            _ => Failure::Refused(self.message_of(error)),
         }
     }
 
-    /// PostgreSQL's message, with its hint and the line.
-    fn told(&self, error: &ServerError) -> String {
-        // Hides the name that marks the query's end.
-        let mut text = error.message.replace(self.alias, "the query");
+    /// PostgreSQL's message in terms of the query's own text.
+    fn message_of(&self, error: ServerError) -> QueryFailure {
         let lines = self.query.text.as_str().lines().count();
-        if let Some(line) = error.position.and_then(|position| self.line(position))
-            && line <= lines
-            && lines > 1
-        {
-            // Writing to a string cannot fail.
-            let _ = write!(text, " (line {line})");
-        }
-        if let Some(hint) = &error.hint {
-            text.push_str(". ");
-            text.push_str(hint);
-        }
-        text
+        let line = error.position.and_then(|position| self.line(position));
+        QueryFailure::Database(DatabaseMessage {
+            // Hides the name that marks the query's end.
+            message: error.message.replace(self.alias, "the query"),
+            line: line.filter(|line| *line <= lines && lines > 1),
+            hint: error.hint,
+        })
     }
 
     /// The line of the query that contains a character of its wrapped form.
@@ -408,16 +365,4 @@ fn setup(organization: OrganizationId, limits: &QueryLimits) -> String {
     ];
     let settings = settings.map(|(name, value)| format!("; SET LOCAL {name} = {value}"));
     format!("BEGIN READ ONLY{}", settings.concat())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn limits_are_told_as_people_write_them() {
-        assert_eq!(grouped(10_000), "10,000");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-    }
 }

@@ -1,0 +1,46 @@
+//! Conflicts: clashes of a change with what is stored.
+
+/// A clash of a change with what is stored. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    /// The organization has a job of that name.
+    #[error("the organization has a job named \"{0}\"")]
+    JobName(String),
+    /// The organization has an instrument of that name.
+    #[error("there is an instrument named \"{0}\" already")]
+    InstrumentName(String),
+    /// The platform has an API key with that prefix.
+    #[error("there is a key {0} already")]
+    KeyPrefix(String),
+    /// The instrument has a file of that path whose bytes are confirmed.
+    #[error("the instrument already has a file of this name")]
+    FilePath,
+    /// Definitions of tables have changed since the request was checked.
+    #[error("the tables have changed")]
+    TablesChanged,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_names_what_is_taken() {
+        for (conflict, message) in [
+            (
+                Conflict::JobName("parse".to_owned()),
+                "the organization has a job named \"parse\"",
+            ),
+            (
+                Conflict::InstrumentName("Reader 1".to_owned()),
+                "there is an instrument named \"Reader 1\" already",
+            ),
+            (
+                Conflict::KeyPrefix("ldk_abcdefgh".to_owned()),
+                "there is a key ldk_abcdefgh already",
+            ),
+        ] {
+            assert_eq!(conflict.to_string(), message);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Logs of runs: which bytes are stored, and how stored chunks become readable pieces.
+
+/// Number of bytes that are retained of the beginning of a log, and of its end. What lies between
+/// may be dropped, so that a log has a bounded size however much a script writes.
+pub const RETAINED_LOG_BYTES: u64 = 5 << 20;
+
+/// Largest number of bytes of one [`LogAppend`].
+pub const MAX_LOG_APPEND: usize = 64 << 10;
+
+/// Bytes to add to the end of a log: at least one, at most [`MAX_LOG_APPEND`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogAppend<'a> {
+    skipped: u64,
+    bytes: &'a [u8],
+}
+
+impl<'a> LogAppend<'a> {
+    /// Divides output that follows `skipped` lost bytes into appends, in their order.
+    pub fn split(skipped: u64, bytes: &'a [u8]) -> impl Iterator<Item = Self> {
+        bytes
+            .chunks(MAX_LOG_APPEND)
+            .enumerate()
+            .map(move |(index, bytes)| Self {
+                skipped: if index == 0 { skipped } else { 0 },
+                bytes,
+            })
+    }
+
+    /// Number of lost bytes before it.
+    #[must_use]
+    pub const fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// The bytes to store.
+    #[must_use]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Number of bytes by which the log grows, the lost ones included.
+    #[must_use]
+    pub fn growth(&self) -> u64 {
+        self.skipped.saturating_add(length(self.bytes))
+    }
+}
+
+/// The stored bytes of one append.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogChunk {
+    /// Offset of the first byte in the log.
+    pub start: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl LogChunk {
+    /// Offset behind the last byte.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.start.saturating_add(length(&self.bytes))
+    }
+
+    /// Returns true if the chunk is retained in a log of that length: it has a byte among the first
+    /// or the last [`RETAINED_LOG_BYTES`].
+    #[must_use]
+    pub fn is_retained(&self, log_length: u64) -> bool {
+        let tail = log_length.saturating_sub(RETAINED_LOG_BYTES);
+        self.start < RETAINED_LOG_BYTES || self.end() > tail
+    }
+}
+
+/// A piece of a log, as a reader gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogRead {
+    /// Offset of the first byte; greater than the requested one where bytes are missing.
+    pub offset: u64,
+    /// The bytes; none at the log's end.
+    pub bytes: Vec<u8>,
+}
+
+impl LogRead {
+    /// Joins stored chunks, which are in their order, to the piece at an offset. The piece ends at
+    /// the first gap.
+    #[must_use]
+    pub fn join(offset: u64, chunks: impl IntoIterator<Item = LogChunk>) -> Self {
+        let mut piece = Self {
+            offset,
+            bytes: Vec::new(),
+        };
+        let mut next = None;
+        for chunk in chunks.into_iter().filter(|chunk| chunk.end() > offset) {
+            let end = chunk.end();
+            match next {
+                None => {
+                    let before = offset.saturating_sub(chunk.start);
+                    let before = usize::try_from(before).unwrap_or(usize::MAX);
+                    piece.offset = offset.max(chunk.start);
+                    piece.bytes = chunk.bytes.get(before..).unwrap_or_default().to_vec();
+                }
+                Some(next) if next == chunk.start => piece.bytes.extend(chunk.bytes),
+                Some(_) => break,
+            }
+            next = Some(end);
+        }
+        piece
+    }
+
+    /// Offset behind the last byte, where the next piece begins.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(length(&self.bytes))
+    }
+
+    /// The text for a person who has read up to that offset: bytes that are missing in between are
+    /// replaced by a line that counts them.
+    #[must_use]
+    pub fn text_from(self, offset: u64) -> Vec<u8> {
+        let missing = self.offset.saturating_sub(offset);
+        if missing == 0 {
+            return self.bytes;
+        }
+        let mut text = format!("\n{}", platform_line(&missing_bytes(missing))).into_bytes();
+        text.extend(self.bytes);
+        text
+    }
+}
+
+fn missing_bytes(count: u64) -> String {
+    format!("{count} bytes left out here")
+}
+
+/// A line that the platform adds to a log.
+#[must_use]
+pub fn platform_line(text: &str) -> String {
+    format!("[labdata: {text}]\n")
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn chunk(start: u64, text: &str) -> LogChunk {
+        LogChunk {
+            start,
+            bytes: text.as_bytes().to_vec(),
+        }
+    }
+
+    fn read(offset: u64, text: &str) -> LogRead {
+        LogRead {
+            offset,
+            bytes: text.as_bytes().to_vec(),
+        }
+    }
+
+    #[test]
+    fn output_is_divided_into_appends_of_the_largest_size() {
+        let bytes = vec![b'.'; 2 * MAX_LOG_APPEND + 1];
+        let appends: Vec<_> = LogAppend::split(7, &bytes).collect();
+        let sizes: Vec<_> = appends.iter().map(|it| it.bytes().len()).collect();
+        assert_eq!(sizes, [MAX_LOG_APPEND, MAX_LOG_APPEND, 1]);
+        let skipped: Vec<_> = appends.iter().map(LogAppend::skipped).collect();
+        assert_eq!(skipped, [7, 0, 0]);
+        let growth: u64 = appends.iter().map(LogAppend::growth).sum();
+        assert_eq!(growth, 7 + length(&bytes));
+        assert_eq!(LogAppend::split(7, &[]).next(), None);
+    }
+
+    #[test]
+    fn a_chunk_is_retained_while_it_touches_the_beginning_or_the_end() {
+        let size = RETAINED_LOG_BYTES;
+        let length = 3 * size;
+        assert!(chunk(0, "x").is_retained(length));
+        assert!(chunk(size - 1, "xy").is_retained(length));
+        assert!(!chunk(size, "x").is_retained(length));
+        assert!(!chunk(2 * size - 1, "x").is_retained(length));
+        assert!(chunk(2 * size - 1, "xy").is_retained(length));
+        assert!(chunk(2 * size, "x").is_retained(length));
+        assert!(chunk(size, "x").is_retained(size + 1));
+    }
+
+    proptest! {
+        #[test]
+        fn a_dropped_chunk_is_not_missed_when_the_log_grows(
+            start in 0..4 * RETAINED_LOG_BYTES,
+            length in 0..4 * RETAINED_LOG_BYTES,
+            growth in 0..RETAINED_LOG_BYTES,
+        ) {
+            let chunk = chunk(start, "some bytes");
+            prop_assert!(chunk.is_retained(length) || !chunk.is_retained(length + growth));
+        }
+    }
+
+    #[test]
+    fn chunks_are_joined_up_to_the_first_gap() {
+        let chunks = [chunk(0, "abc"), chunk(3, "def"), chunk(10, "xyz")];
+        let joined = |offset| LogRead::join(offset, chunks.clone());
+        assert_eq!(joined(0), read(0, "abcdef"));
+        assert_eq!(joined(2), read(2, "cdef"));
+        assert_eq!(joined(3), read(3, "def"));
+        assert_eq!(joined(6), read(10, "xyz"));
+        assert_eq!(joined(11), read(11, "yz"));
+        assert_eq!(joined(13), read(13, ""));
+        assert_eq!(joined(u64::MAX), read(u64::MAX, ""));
+        assert_eq!(joined(2).end(), 6);
+    }
+
+    #[test]
+    fn a_reader_is_told_how_many_bytes_are_missing() {
+        assert_eq!(read(5, "end").text_from(5), b"end");
+        assert_eq!(
+            read(12, "end").text_from(5),
+            b"\n[labdata: 7 bytes left out here]\nend"
+        );
+    }
+}
