@@ -26,7 +26,7 @@ use time::OffsetDateTime;
 use crate::{
     data::tables::Tables,
     idempotency,
-    notifications::rows::NotificationRow,
+    notifications::rows::{FailureRow, NotificationRow},
     operations::TaskSchedule,
     runs::{logs::Log, rows::RunRow, subscribers::Subscriber},
 };
@@ -66,6 +66,8 @@ pub(crate) struct State {
     pub(crate) files: Vec<Owned<File>>,
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,
     pub(crate) notifications: Vec<NotificationRow>,
+    /// Failures whose notices are to be delivered, oldest first.
+    pub(crate) failures: Vec<FailureRow>,
     pub(crate) events: Vec<Event>,
     /// Subscribers to signals of events.
     pub(crate) event_subscribers: Vec<mpsc::UnboundedSender<()>>,

@@ -198,8 +198,16 @@ diesel::table! {
         api_key_id -> Nullable<Uuid>,
         created_at -> Timestamptz,
         read_at -> Nullable<Timestamptz>,
-        user_nth -> BigInt,
-        organization_nth -> BigInt,
+        user_nth -> Nullable<BigInt>,
+        organization_nth -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    labdata.failure_notice (organization_id, job_execution_id) {
+        organization_id -> Uuid,
+        job_execution_id -> Uuid,
+        recorded_at -> Timestamptz,
     }
 }
 

@@ -1,13 +1,14 @@
 //! Closes an execution as its script says.
 
 use labdata_domain::{
-    executions::{Execution, ExecutionState, FinalStatus},
+    executions::{Execution, FinalStatus},
     ids::ExecutionId,
     keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    notifications::has_failure_notice,
 };
 use labdata_ports::executions::CloseExecutionError;
 
-use crate::{Error, Ports, notifications::notify_failure::notify_failure};
+use crate::{Error, Ports, notifications::deliver_failure_notices::deliver_soon};
 
 /// Closes an execution. The same status again changes nothing.
 ///
@@ -29,27 +30,12 @@ pub async fn close_execution(
         .await
     {
         Ok(execution) => {
-            tell_if_failed(ports, actor, &execution).await;
+            if has_failure_notice(&execution) {
+                deliver_soon(ports).await;
+            }
             Ok(execution)
         }
         Err(CloseExecutionError::Refused(refusal)) => Err(Error::Invalid(refusal.to_string())),
         Err(CloseExecutionError::Port(error)) => Err(error.into()),
-    }
-}
-
-/// Tells who started it, who need not be who closed it.
-async fn tell_if_failed(ports: &Ports, actor: &Actor, execution: &Execution) {
-    if !matches!(execution.state, ExecutionState::Failed { .. }) {
-        return;
-    }
-    match ports
-        .executions
-        .started_by(actor.organization, execution.id)
-        .await
-    {
-        Ok(user) => notify_failure(ports, actor.organization, user, execution).await,
-        Err(error) => {
-            tracing::warn!(execution = %execution.id, %error, "could not tell of a failed execution");
-        }
     }
 }

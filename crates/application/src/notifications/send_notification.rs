@@ -1,7 +1,7 @@
 //! Sends a notification to the caller.
 
 use labdata_domain::{
-    ids::{ApiKeyId, NotificationId, OrganizationId, UserId},
+    ids::NotificationId,
     keys::{actor::Actor, scope::Scope},
     notifications::{Draft, Sent},
 };
@@ -19,33 +19,20 @@ pub async fn send_notification(ports: &Ports, actor: &Actor, draft: Draft) -> Re
     draft
         .check()
         .map_err(|error| Error::Invalid(error.to_string()))?;
-    deliver(
-        ports,
-        actor.organization,
-        actor.user,
-        Some(actor.api_key),
-        draft,
-    )
-    .await
-}
-
-/// Sends a checked notification to a user; the platform's own when there is no key.
-pub(crate) async fn deliver(
-    ports: &Ports,
-    organization: OrganizationId,
-    user: UserId,
-    api_key: Option<ApiKeyId>,
-    draft: Draft,
-) -> Result<Sent, Error> {
     let new = NewNotification {
         id: NotificationId::new(ports.ids.next_id()),
         draft,
-        api_key,
+        api_key: Some(actor.api_key),
         now: ports.clock.now(),
     };
     match ports
         .notifications
-        .send(organization, user, &new, ports.notification_caps)
+        .send(
+            actor.organization,
+            actor.user,
+            &new,
+            ports.notification_caps,
+        )
         .await
     {
         Ok(sent) => Ok(sent),

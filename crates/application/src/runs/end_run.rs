@@ -1,12 +1,12 @@
 //! Records how a run ended.
 
-use labdata_domain::runs::RunEnd;
+use labdata_domain::{notifications::has_failure_notice, runs::RunEnd};
 use labdata_ports::runs::{ClaimedRun, RunClaim};
 
-use crate::{Error, Ports, notifications::notify_failure::notify_failure};
+use crate::{Error, Ports, notifications::deliver_failure_notices::deliver_soon};
 
-/// Records the end of a run, revokes its key, and tells who started it if it failed; whether the
-/// run still was the worker's. Otherwise nothing was changed.
+/// Records the end of a run and revokes its key; returns false, and changes nothing, if the worker has
+/// lost the run. A failure is recorded with the end, and its notice delivered.
 ///
 /// # Errors
 /// What the queue answers; the run then is still the worker's, who may try again.
@@ -14,8 +14,8 @@ pub async fn end_run(ports: &Ports, claimed: &ClaimedRun, end: &RunEnd) -> Resul
     let claim = claimed.claim;
     let ended = ports.runs.finish(claim, end, ports.clock.now()).await?;
     ports.key_cache.evict_execution(claim.execution);
-    if let Some(execution) = &ended {
-        notify_failure(ports, claim.organization, claimed.started_by, execution).await;
+    if ended.as_ref().is_some_and(has_failure_notice) {
+        deliver_soon(ports).await;
     }
     Ok(ended.is_some())
 }

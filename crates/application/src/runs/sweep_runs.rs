@@ -1,8 +1,6 @@
 //! Takes runs from workers that gave no sign of life.
 
-use labdata_ports::executions::OverdueExecution;
-
-use crate::{Error, Ports, notifications::notify_failure::notify_failure};
+use crate::{Error, Ports, notifications::deliver_failure_notices::deliver_soon};
 
 /// The most runs that are taken in one step.
 const BATCH: u32 = 100;
@@ -16,9 +14,9 @@ pub struct SweptRuns {
     pub failed: usize,
 }
 
-/// Puts runs whose worker was lost back into the queue, or fails those that had lost one before
-/// and tells who started them. No caller asks for it: it is the platform's own housekeeping, for
-/// all organizations, and several servers may do it at once.
+/// Returns runs whose worker was lost to the queue, or fails those that had lost one before. No caller
+/// requests it: it is the platform's own housekeeping, for all organizations, and several servers
+/// may do it at once.
 ///
 /// # Errors
 /// What the queue answers.
@@ -28,14 +26,11 @@ pub async fn sweep_runs(ports: &Ports) -> Result<SweptRuns, Error> {
         requeued: expired.requeued,
         failed: expired.failed.len(),
     };
-    for lost in expired.failed {
-        let OverdueExecution {
-            organization,
-            execution,
-            started_by,
-        } = lost;
-        ports.key_cache.evict_execution(execution.id);
-        notify_failure(ports, organization, started_by, &execution).await;
+    for lost in &expired.failed {
+        ports.key_cache.evict_execution(lost.execution.id);
+    }
+    if swept.failed > 0 {
+        deliver_soon(ports).await;
     }
     Ok(swept)
 }

@@ -63,11 +63,6 @@ mock! {
             now: OffsetDateTime,
             limit: u32,
         ) -> Result<Vec<OverdueExecution>, PortError>;
-        async fn started_by(
-            &self,
-            organization: OrganizationId,
-            id: ExecutionId,
-        ) -> Result<UserId, PortError>;
     }
 }
 
@@ -117,7 +112,6 @@ async fn sweeping_goes_on_while_batches_are_full() {
     let one = OverdueExecution {
         organization: actor.organization,
         execution: made.unwrap(),
-        started_by: actor.user,
     };
     let mut left = 1_200_usize;
     executions

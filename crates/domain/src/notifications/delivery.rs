@@ -17,6 +17,23 @@ pub struct DeliveryFacts {
     pub day: Option<OffsetDateTime>,
 }
 
+impl DeliveryFacts {
+    /// Decides about a notification that no cap concerns, such as the platform's notice of a
+    /// failure. A repeat is dropped first, a muted one second.
+    #[must_use]
+    pub const fn deliver(&self) -> Delivery {
+        if self.repeated {
+            Delivery::Deduplicated
+        } else if self.channels.inbox {
+            Delivery::Inbox {
+                email: self.channels.email,
+            }
+        } else {
+            Delivery::Muted
+        }
+    }
+}
+
 /// Outcome of a send that no cap refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
@@ -32,8 +49,8 @@ pub enum Delivery {
 }
 
 impl Caps {
-    /// Decides about a send. A repeat is dropped first, a muted one second: neither counts against
-    /// a cap.
+    /// Decides about a send. Only one that [would reach an inbox](DeliveryFacts::deliver) counts
+    /// against a cap.
     ///
     /// # Errors
     /// [`CapReached`].
@@ -42,16 +59,11 @@ impl Caps {
         now: OffsetDateTime,
         facts: &DeliveryFacts,
     ) -> Result<Delivery, CapReached> {
-        if facts.repeated {
-            return Ok(Delivery::Deduplicated);
+        let delivery = facts.deliver();
+        if matches!(delivery, Delivery::Inbox { .. }) {
+            self.check(now, facts.hour, facts.day)?;
         }
-        if !facts.channels.inbox {
-            return Ok(Delivery::Muted);
-        }
-        self.check(now, facts.hour, facts.day)?;
-        Ok(Delivery::Inbox {
-            email: facts.channels.email,
-        })
+        Ok(delivery)
     }
 }
 
@@ -95,6 +107,19 @@ mod tests {
         };
         let facts = DeliveryFacts { channels, ..FULL };
         assert_eq!(CAPS.deliver(NOW, &facts), Ok(Delivery::Muted));
+    }
+
+    #[test]
+    fn a_notice_of_the_platform_is_delivered_while_windows_are_full() {
+        assert_eq!(FULL.deliver(), Delivery::Inbox { email: true });
+        let repeated = DeliveryFacts {
+            repeated: true,
+            ..FULL
+        };
+        assert_eq!(repeated.deliver(), Delivery::Deduplicated);
+        let mut muted = FULL;
+        muted.channels.inbox = false;
+        assert_eq!(muted.deliver(), Delivery::Muted);
     }
 
     #[test]

@@ -8,6 +8,12 @@ use crate::{
     runs::TIMED_OUT_AFTER,
 };
 
+/// Returns true if the user who started the execution gets a notice of its end: it has failed.
+#[must_use]
+pub const fn has_failure_notice(ended: &Execution) -> bool {
+    matches!(ended.state, ExecutionState::Failed { .. })
+}
+
 /// Makes the notice that an execution has failed; `None` for one that has not. Its deduplication
 /// key is the same every time.
 #[must_use]
@@ -83,6 +89,25 @@ mod tests {
                 let notice = failure_notice(&execution(&name, failed.clone())).unwrap();
                 assert_eq!(notice.check(), Ok(()), "{}", notice.title);
             }
+        }
+    }
+
+    #[test]
+    fn only_a_failed_execution_has_a_notice() {
+        let failed = ExecutionState::Failed {
+            at: NOW,
+            error: None,
+        };
+        for (state, expected) in [
+            (failed, true),
+            (ExecutionState::Completed { at: NOW }, false),
+            (ExecutionState::Cancelled { at: NOW }, false),
+            (ExecutionState::Queued, false),
+            (ExecutionState::start(NOW, None), false),
+        ] {
+            let execution = execution("parse", state);
+            assert_eq!(has_failure_notice(&execution), expected);
+            assert_eq!(failure_notice(&execution).is_some(), expected);
         }
     }
 

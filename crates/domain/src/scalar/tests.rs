@@ -113,3 +113,56 @@ fn a_key_can_be_put_into_a_column_of_its_type() {
         assert_eq!(column.get(1), Some(key.into()));
     }
 }
+
+/// A key of every type that keys have.
+fn keys() -> [(DataType, KeyValue); 4] {
+    [
+        (DataType::String, KeyValue::Text("a".to_owned())),
+        (DataType::Text, KeyValue::Text("b".to_owned())),
+        (DataType::Integer, KeyValue::Integer(-1)),
+        (DataType::Uuid, KeyValue::Uuid(Uuid::from_u128(7))),
+    ]
+}
+
+#[test]
+fn values_of_key_types_are_keys_and_no_others() {
+    for (data_type, key) in keys() {
+        let value = Scalar::from(key.clone());
+        assert_eq!(value.clone().into_key(), Some(key.clone()));
+        let mut column = Values::repeat(data_type, &value, 1);
+        column.push_null();
+        assert_eq!(column.key(0), Some(key));
+        assert_eq!((column.key(1), column.key(2)), (None, None));
+    }
+    for (data_type, value, _) in scalars() {
+        let column = Values::repeat(data_type, &value, 1);
+        assert_eq!(column.key(0).is_some(), data_type.can_be_key());
+        assert_eq!(value.into_key().is_some(), data_type.can_be_key());
+    }
+}
+
+#[test]
+fn a_generated_key_is_the_new_id_as_the_keys_type_stores_it() {
+    let id = Uuid::from_u128(7);
+    let generate = |data_type| KeyValue::generate(data_type, &mut || id);
+    for data_type in DataType::ALL {
+        let key = generate(data_type);
+        assert_eq!(key.is_some(), data_type.is_generated_key(), "{data_type}");
+    }
+    assert_eq!(generate(DataType::Uuid), Some(KeyValue::Uuid(id)));
+    let text = Some(KeyValue::Text(id.to_string()));
+    assert_eq!(generate(DataType::String), text);
+    assert_eq!(generate(DataType::Text), text);
+}
+
+#[test]
+fn nulls_are_found_by_their_indices() {
+    for (data_type, value, _) in scalars() {
+        let mut column = Values::with_capacity(data_type, 4);
+        assert_eq!(column.nulls(), [0_usize; 0]);
+        for cell in [None, Some(value.clone()), None, Some(value)] {
+            column.push_or_null(cell);
+        }
+        assert_eq!(column.nulls(), [0, 2], "{data_type}");
+    }
+}

@@ -239,11 +239,6 @@ where
             ..execution.clone()
         };
         assert_eq!(told.execution, expected);
-        let starter = executions
-            .started_by(organization, execution.id)
-            .await
-            .unwrap();
-        assert_eq!(told.started_by, starter);
     }
     assert_eq!(executions.fail_overdue(at(180), 100).await.unwrap(), []);
     assert_eq!(state(&*executions, ours, &here).await, failed);

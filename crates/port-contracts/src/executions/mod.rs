@@ -23,7 +23,6 @@ macro_rules! executions_contract {
     ($harness:ty $(, $test:meta)?) => {
         $crate::clauses! { [$($test)?] $harness, executions in executions:
             an_execution_reads_back_as_it_was_added,
-            an_execution_knows_who_started_it,
             an_execution_needs_a_job_of_its_organization,
             an_unknown_execution_is_not_found,
             an_execution_of_another_organization_is_not_found,
@@ -107,28 +106,6 @@ where
     };
     executions.add(lab, &waiting, user).await.unwrap();
     assert_eq!(executions.get(lab, waiting.id).await.unwrap(), waiting);
-}
-
-/// The user of an execution is found, within its organization only.
-pub async fn an_execution_knows_who_started_it<H>(harness: &H)
-where
-    H: Jobs + Subject<dyn ExecutionRepository>,
-{
-    let (ours, theirs) = harness.two_organizations().await;
-    let job = harness.job(ours, "some job").await;
-    let executions = harness.subject();
-    for email in ["ada@example.org", "bob@example.org"] {
-        let user = harness.user(ours, email).await.id;
-        let execution = given::execution(&job, at(0), None);
-        executions.add(ours, &execution, user).await.unwrap();
-        assert_eq!(
-            executions.started_by(ours, execution.id).await.unwrap(),
-            user
-        );
-        assert_not_found(executions.started_by(theirs, execution.id).await);
-    }
-    let unknown = ExecutionId::new(given::uuid());
-    assert_not_found(executions.started_by(ours, unknown).await);
 }
 
 /// A job that is unknown or another organization's is not found, and nothing is stored.

@@ -2,6 +2,7 @@
 
 pub mod caps;
 pub mod emails;
+pub mod failures;
 
 use futures::future::join_all;
 use labdata_domain::{
@@ -83,7 +84,7 @@ pub(crate) async fn prefer(
         .unwrap()
 }
 
-async fn inbox(
+pub(crate) async fn inbox(
     notifications: &dyn NotificationRepository,
     organization: OrganizationId,
     user: UserId,

@@ -15,7 +15,7 @@ use crate::{
     files::{Files, confirmed, files, reader},
     given::at,
     notifications::{PLENTY, notification, prefer},
-    runs::queue::{Runs, claim, queued},
+    runs::queue::{Runs, claim, claimed, queued},
 };
 
 /// Makes one test of each clause of [`crate::operations`] about periodic tasks.
@@ -41,6 +41,7 @@ macro_rules! store_health_contract {
             an_empty_store_has_no_figures,
             queued_and_running_runs_are_counted,
             an_event_counts_from_its_creation,
+            a_failure_counts_until_its_notice_is_delivered,
             an_email_counts_until_it_is_sent,
         }
     };
@@ -198,6 +199,26 @@ where
         files(harness).add(lab, &file, at(seconds)).await.unwrap();
     }
     assert_eq!(figures(harness).await.oldest_event_at, Some(at(5)));
+}
+
+/// From the end of the execution until the notice is delivered.
+pub async fn a_failure_counts_until_its_notice_is_delivered<H>(harness: &H)
+where
+    H: Runs + Subject<dyn NotificationRepository> + Subject<dyn StoreHealth>,
+{
+    let lab = harness.organization("lab").await.id;
+    let run = claimed(harness, lab, at(1)).await;
+    let end = RunEnd::exited(1, "");
+    harness
+        .queue()
+        .finish(run.claim, &end, at(5))
+        .await
+        .unwrap();
+    assert_eq!(figures(harness).await.oldest_failure_at, Some(at(5)));
+    let notifications = Subject::<dyn NotificationRepository>::subject(harness);
+    let handled = notifications.deliver_failure_notices(1, &|_| None).await;
+    assert_eq!(handled.unwrap(), 1);
+    assert_eq!(figures(harness).await.oldest_failure_at, None);
 }
 
 /// From the creation of its notification.

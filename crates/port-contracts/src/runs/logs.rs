@@ -57,7 +57,7 @@ async fn pieces<H: Logs>(
         }
         match pieces.last_mut() {
             Some((_, bytes)) if piece.offset == offset => bytes.extend_from_slice(&piece.bytes),
-            _ => pieces.push((piece.offset, piece.bytes.to_vec())),
+            _ => pieces.push((piece.offset, piece.bytes.clone())),
         }
         offset = piece.offset + u64::try_from(piece.bytes.len()).unwrap();
     }

@@ -37,8 +37,6 @@ pub struct OverdueExecution {
     pub organization: OrganizationId,
     /// It, failed.
     pub execution: Execution,
-    /// The user who started it.
-    pub started_by: UserId,
 }
 
 /// Repository of executions.
@@ -94,14 +92,4 @@ pub trait ExecutionRepository: Send + Sync {
         now: OffsetDateTime,
         limit: u32,
     ) -> Result<Vec<OverdueExecution>, PortError>;
-
-    /// The user who started one of the organization's executions.
-    ///
-    /// # Errors
-    /// [`PortError::NotFound`].
-    async fn started_by(
-        &self,
-        organization: OrganizationId,
-        id: ExecutionId,
-    ) -> Result<UserId, PortError>;
 }

@@ -7,7 +7,7 @@ use labdata_application::{
     executions::sweep_executions::sweep_executions,
     files::sweep_uploads::{sweep_objects, sweep_uploads},
     idempotency::sweep_answers::sweep_answers,
-    notifications::send_emails::send_emails,
+    notifications::{deliver_failure_notices::deliver_failure_notices, send_emails::send_emails},
     runs::sweep_runs::{SweptRuns, sweep_runs},
     triggers::{fire_triggers::fire_triggers, watch_events::watch_events},
 };
@@ -23,6 +23,12 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
             "fail_overdue_executions",
             Duration::from_secs(2),
             fail_overdue,
+        ),
+        // Covers servers that died between the end of an execution and its notice.
+        PeriodicTask::new(
+            "deliver_failure_notices",
+            Duration::from_secs(1),
+            deliver_notices,
         ),
         PeriodicTask::new("expire_runs", Duration::from_secs(2), expire_runs),
         PeriodicTask::new(
@@ -82,6 +88,14 @@ async fn fail_overdue(ports: Ports) -> Result<PassOutcome, Error> {
     let failed = sweep_executions(&ports).await?;
     if failed > 0 {
         tracing::info!(failed, "failed executions that were not closed in time");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn deliver_notices(ports: Ports) -> Result<PassOutcome, Error> {
+    let delivered = deliver_failure_notices(&ports).await?;
+    if delivered > 0 {
+        tracing::debug!(delivered, "delivered notices of failed executions");
     }
     Ok(PassOutcome::Idle)
 }

@@ -107,20 +107,9 @@ impl ExecutionRepository for InMemoryExecutionRepository {
             state.store_end(organization, &execution, now)?;
             failed.push(OverdueExecution {
                 organization,
-                started_by: state.starter(execution.id)?,
                 execution,
             });
         }
         Ok(failed)
-    }
-
-    async fn started_by(
-        &self,
-        organization: OrganizationId,
-        id: ExecutionId,
-    ) -> Result<UserId, PortError> {
-        let mut state = self.memory.lock();
-        state.execution_mut(organization, id)?;
-        state.starter(id)
     }
 }

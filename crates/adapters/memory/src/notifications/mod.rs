@@ -6,14 +6,16 @@ use async_trait::async_trait;
 use labdata_domain::{
     ids::{NotificationId, OrganizationId, UserId},
     notifications::{
-        Caps, ChannelChange, DAY, Delivery, DeliveryFacts, EmailOutcome, EmailState, HOUR,
-        Notification, Preferences, Sender, Sent, full_since,
+        Caps, ChannelChange, DAY, Delivery, DeliveryFacts, EmailOutcome, HOUR, Notification,
+        Preferences, Sender, Sent, full_since,
     },
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
     PortError,
-    notifications::{ClaimedEmail, EmailClaim, NewNotification, NotificationRepository, SendError},
+    notifications::{
+        ClaimedEmail, DecideNotice, EmailClaim, NewNotification, NotificationRepository, SendError,
+    },
 };
 use time::{Duration, OffsetDateTime};
 
@@ -38,6 +40,17 @@ impl InMemoryNotificationRepository {
 impl State {
     fn preferences_of(&self, user: UserId) -> Preferences {
         self.preferences.get(&user).copied().unwrap_or_default()
+    }
+
+    /// Facts about a notification for a user, without those about caps.
+    fn delivery_facts(&self, user: UserId, new: &NewNotification) -> DeliveryFacts {
+        let mut to_user = self.notifications.iter().filter(|row| row.user == user);
+        DeliveryFacts {
+            repeated: to_user.any(|row| row.dedupe_key == new.draft.dedupe_key),
+            channels: self.preferences_of(user).message,
+            hour: None,
+            day: None,
+        }
     }
 
     /// Those of a user, in the order in which they were delivered.
@@ -83,28 +96,16 @@ impl NotificationRepository for InMemoryNotificationRepository {
     ) -> Result<Sent, SendError> {
         let mut state = self.memory.lock();
         state.require_user(organization, user)?;
-        let rows = &state.notifications;
-        let to_user = |row: &&NotificationRow| row.user == user;
-        let in_organization = |row: &&NotificationRow| row.organization == organization;
+        let counted = || state.notifications.iter().filter(|row| row.is_counted);
         let at = |row: &NotificationRow| row.notification.created_at;
+        let to_user = counted().filter(|row| row.user == user).map(at);
+        let in_organization = counted()
+            .filter(|row| row.organization == organization)
+            .map(at);
         let facts = DeliveryFacts {
-            repeated: rows
-                .iter()
-                .filter(to_user)
-                .any(|row| row.dedupe_key == new.draft.dedupe_key),
-            channels: state.preferences_of(user).message,
-            hour: full_since(
-                rows.iter().filter(to_user).map(at),
-                HOUR,
-                caps.per_user_and_hour,
-                new.now,
-            ),
-            day: full_since(
-                rows.iter().filter(in_organization).map(at),
-                DAY,
-                caps.per_organization_and_day,
-                new.now,
-            ),
+            hour: full_since(to_user, HOUR, caps.per_user_and_hour, new.now),
+            day: full_since(in_organization, DAY, caps.per_organization_and_day, new.now),
+            ..state.delivery_facts(user, new)
         };
         let email = match caps.deliver(new.now, &facts)? {
             Delivery::Deduplicated => return Ok(Sent::Deduplicated),
@@ -112,24 +113,40 @@ impl NotificationRepository for InMemoryNotificationRepository {
             Delivery::Inbox { email } => email,
         };
         let sender = state.sender(organization, new)?;
-        let draft = new.draft.clone();
         state.notifications.push(NotificationRow {
-            organization,
-            user,
-            dedupe_key: draft.dedupe_key,
-            notification: Notification {
-                id: new.id,
-                title: draft.title,
-                body: draft.body,
-                action_url: draft.action_url,
-                data: draft.data,
-                sender,
-                created_at: new.now,
-                read_at: None,
-            },
-            email: email.then(|| EmailState::queued(new.now)),
+            is_counted: true,
+            ..NotificationRow::new(organization, user, new, sender, email)
         });
         Ok(Sent::Delivered(new.id))
+    }
+
+    async fn deliver_failure_notices(
+        &self,
+        limit: u32,
+        decide: DecideNotice<'_>,
+    ) -> Result<u32, PortError> {
+        let mut state = self.memory.lock();
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let taken = limit.min(state.failures.len());
+        let failures: Vec<_> = state.failures.drain(..taken).collect();
+        let mut handled = 0;
+        for failure in failures {
+            handled += 1;
+            let organization = failure.organization;
+            let execution = state
+                .execution_mut(organization, failure.execution)?
+                .clone();
+            let user = state.starter(execution.id)?;
+            let Some(new) = decide(&execution) else {
+                continue;
+            };
+            if let Delivery::Inbox { email } = state.delivery_facts(user, &new).deliver() {
+                let sender = state.sender(organization, &new)?;
+                let row = NotificationRow::new(organization, user, &new, sender, email);
+                state.notifications.push(row);
+            }
+        }
+        Ok(handled)
     }
 
     async fn list(

@@ -1,9 +1,10 @@
 //! Records of notifications in memory.
 
 use labdata_domain::{
-    ids::{OrganizationId, UserId},
-    notifications::{EmailState, Notification},
+    ids::{ExecutionId, OrganizationId, UserId},
+    notifications::{EmailState, Notification, Sender},
 };
+use labdata_ports::notifications::NewNotification;
 use time::OffsetDateTime;
 
 /// A notification with the other facts of its record.
@@ -13,11 +14,49 @@ pub(crate) struct NotificationRow {
     pub(crate) user: UserId,
     pub(crate) dedupe_key: String,
     pub(crate) notification: Notification,
+    /// True if it counts against caps.
+    pub(crate) is_counted: bool,
     /// The e-mail, if one goes out.
     pub(crate) email: Option<EmailState>,
 }
 
+/// A failure whose notice is to be delivered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FailureRow {
+    pub(crate) organization: OrganizationId,
+    pub(crate) execution: ExecutionId,
+    pub(crate) recorded_at: OffsetDateTime,
+}
+
 impl NotificationRow {
+    /// An unread notification that does not count against caps.
+    pub(crate) fn new(
+        organization: OrganizationId,
+        user: UserId,
+        new: &NewNotification,
+        sender: Sender,
+        email: bool,
+    ) -> Self {
+        let draft = new.draft.clone();
+        Self {
+            organization,
+            user,
+            dedupe_key: draft.dedupe_key,
+            notification: Notification {
+                id: new.id,
+                title: draft.title,
+                body: draft.body,
+                action_url: draft.action_url,
+                data: draft.data,
+                sender,
+                created_at: new.now,
+                read_at: None,
+            },
+            is_counted: false,
+            email: email.then(|| EmailState::queued(new.now)),
+        }
+    }
+
     /// Creation of a notification whose e-mail is pending.
     pub(crate) fn email_pending_since(&self) -> Option<OffsetDateTime> {
         matches!(self.email, Some(EmailState::Pending { .. }))

@@ -118,6 +118,9 @@ impl StoreHealth for InMemoryStoreHealth {
         for event in &state.events {
             earlier(&mut figures.oldest_event_at, event.created_at);
         }
+        for failure in &state.failures {
+            earlier(&mut figures.oldest_failure_at, failure.recorded_at);
+        }
         for created_at in state
             .notifications
             .iter()

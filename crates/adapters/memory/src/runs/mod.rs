@@ -13,6 +13,7 @@ use labdata_domain::{
     executions::{Execution, ExecutionState},
     ids::{ExecutionId, OrganizationId},
     keys::ApiKey,
+    notifications::has_failure_notice,
     runs::{FreeSlots, LostWorker, NewRun, RunEnd, WaitingRun, next_runs},
 };
 use labdata_ports::{
@@ -25,6 +26,7 @@ use time::{Duration, OffsetDateTime};
 use crate::{
     Memory,
     memory::State,
+    notifications::rows::FailureRow,
     runs::{
         rows::RunRow,
         subscribers::{Subscriber, Subscription},
@@ -101,7 +103,7 @@ impl State {
         self.signal(RunNews::Ended);
     }
 
-    /// Stores the end of an execution: its state, lease, keys and event.
+    /// Stores the end of an execution: its state, lease, keys, event and notice.
     pub(crate) fn store_end(
         &mut self,
         organization: OrganizationId,
@@ -113,6 +115,13 @@ impl State {
             self.release_run(ended.id, now);
         }
         self.record_end(organization, ended);
+        if has_failure_notice(ended) {
+            self.failures.push(FailureRow {
+                organization,
+                execution: ended.id,
+                recorded_at: now,
+            });
+        }
         Ok(())
     }
 
@@ -261,7 +270,6 @@ impl RunQueue for InMemoryRunQueue {
                     expired.failed.push(OverdueExecution {
                         organization,
                         execution: failed,
-                        started_by: state.starter(id)?,
                     });
                 }
             }

@@ -102,6 +102,7 @@ labdata_port_contracts::events_contract!(InMemory);
 labdata_port_contracts::notifications_contract!(InMemory);
 labdata_port_contracts::notification_caps_contract!(InMemory);
 labdata_port_contracts::notification_emails_contract!(InMemory);
+labdata_port_contracts::failure_notices_contract!(InMemory);
 labdata_port_contracts::periodic_tasks_contract!(InMemory);
 labdata_port_contracts::store_health_contract!(InMemory);
 labdata_port_contracts::runs_contract!(Runs);

@@ -1,4 +1,4 @@
-//! The end of an execution: its state, lease, keys and event, all in one transaction.
+//! The end of an execution: its state, lease, keys, event and notice, all in one transaction.
 
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::RunQueryDsl;
@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     database::{errors::Fault, pool::Connection},
+    notifications::failures,
     runs::leases,
     triggers::outbox,
 };
@@ -52,5 +53,6 @@ pub(crate) async fn store_ends(
     if runs().any(|run| run.is_some()) {
         leases::release(connection, organization, &ids, now).await?;
     }
-    outbox::record_ends(connection, organization, &ids).await
+    outbox::record_ends(connection, organization, &ids).await?;
+    failures::record(connection, organization, ended, now).await
 }

@@ -41,8 +41,6 @@ use crate::{
 struct OverdueRow {
     #[diesel(sql_type = SqlUuid)]
     organization_id: Uuid,
-    #[diesel(sql_type = SqlUuid)]
-    started_by: Uuid,
     #[diesel(embed)]
     execution: ExecutionRow,
 }
@@ -114,7 +112,6 @@ async fn fail_overdue(
         overdue.push(OverdueExecution {
             organization,
             execution: execution.clone(),
-            started_by: UserId::new(row.started_by),
         });
         failed.entry(organization).or_default().push(execution);
     }
@@ -203,23 +200,5 @@ impl ExecutionRepository for PgExecutionRepository {
         limit: u32,
     ) -> Result<Vec<OverdueExecution>, PortError> {
         Ok(transacted!(self.database, connection => fail_overdue(connection, now, limit))?)
-    }
-
-    async fn started_by(
-        &self,
-        organization: OrganizationId,
-        id: ExecutionId,
-    ) -> Result<UserId, PortError> {
-        let mut connection = self.database.connection().await?;
-        let user: Option<Uuid> = job_execution::table
-            .find(id.as_uuid())
-            .filter(job_execution::organization_id.eq(organization.as_uuid()))
-            .select(job_execution::started_by)
-            .first(&mut connection)
-            .await
-            .optional()
-            .map_err(port_error)?;
-        user.map(UserId::new)
-            .ok_or(PortError::NotFound("execution"))
     }
 }

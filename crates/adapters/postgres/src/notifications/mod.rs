@@ -1,7 +1,8 @@
 //! Notifications: inboxes and preferences. Sending is in [`sends`], the outbox of e-mails in
-//! [`emails`].
+//! [`emails`], the outbox of failure notices in [`failures`].
 
 pub(crate) mod emails;
+pub(crate) mod failures;
 mod rows;
 pub(crate) mod sends;
 
@@ -15,7 +16,9 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    notifications::{ClaimedEmail, EmailClaim, NewNotification, NotificationRepository, SendError},
+    notifications::{
+        ClaimedEmail, DecideNotice, EmailClaim, NewNotification, NotificationRepository, SendError,
+    },
 };
 use time::{Duration, OffsetDateTime};
 
@@ -57,6 +60,17 @@ impl NotificationRepository for PgNotificationRepository {
         caps: Caps,
     ) -> Result<Sent, SendError> {
         self.sends.send(organization, user, new, caps).await
+    }
+
+    async fn deliver_failure_notices(
+        &self,
+        limit: u32,
+        decide: DecideNotice<'_>,
+    ) -> Result<u32, PortError> {
+        Ok(transacted!(
+            self.database,
+            connection => failures::deliver(connection, limit, decide)
+        )?)
     }
 
     async fn list(

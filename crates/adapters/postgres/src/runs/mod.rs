@@ -258,12 +258,11 @@ async fn expire(
     if !lease.is_some_and(|lease| lease.has_expired(now)) {
         return Ok(Expired::Nothing);
     }
-    let (lost_workers, started_by): (i64, Uuid) =
-        diesel::update(job_execution::table.find(ended.execution_id))
-            .set(job_execution::lost_workers.eq(job_execution::lost_workers + 1))
-            .returning((job_execution::lost_workers, job_execution::started_by))
-            .get_result(connection)
-            .await?;
+    let lost_workers: i64 = diesel::update(job_execution::table.find(ended.execution_id))
+        .set(job_execution::lost_workers.eq(job_execution::lost_workers + 1))
+        .returning(job_execution::lost_workers)
+        .get_result(connection)
+        .await?;
     match after_lost_worker(u32::try_from(lost_workers).unwrap_or(u32::MAX)) {
         LostWorker::Requeue => {
             requeue(connection, organization, running, now).await?;
@@ -277,7 +276,6 @@ async fn expire(
             Ok(Expired::Failed(Box::new(OverdueExecution {
                 organization,
                 execution: failed,
-                started_by: UserId::new(started_by),
             })))
         }
     }

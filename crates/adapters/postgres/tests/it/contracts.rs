@@ -121,5 +121,6 @@ labdata_port_contracts::data_contract!(Postgres);
 labdata_port_contracts::notifications_contract!(Postgres);
 labdata_port_contracts::notification_caps_contract!(Postgres);
 labdata_port_contracts::notification_emails_contract!(Postgres);
+labdata_port_contracts::failure_notices_contract!(Postgres);
 labdata_port_contracts::periodic_tasks_contract!(Postgres);
 labdata_port_contracts::store_health_contract!(Postgres);

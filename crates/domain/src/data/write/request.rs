@@ -306,6 +306,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn modes_have_the_names_of_the_api() {
+        assert_eq!(
+            Mode::ALL.map(Mode::as_str),
+            ["insert", "upsert", "update", "delete"]
+        );
+        assert_eq!(
+            OnMatch::ALL.map(OnMatch::as_str),
+            ["overwrite", "fill_missing"]
+        );
+        assert_eq!(Mode::default(), Mode::Insert);
+        assert_eq!(OnMatch::default(), OnMatch::Overwrite);
+    }
+
+    #[test]
     fn rows_of_different_shapes_become_columns_of_one_length() {
         let mut rows = Rows::default();
         rows.begin_row();
