@@ -26,11 +26,11 @@ macro_rules! idempotency_contract {
         $crate::clauses! { [$($test)?] $harness, idempotency in idempotency:
             the_same_request_again_gets_the_first_answer_and_runs_nothing,
             the_key_with_another_body_is_refused_and_runs_nothing,
-            an_answer_that_is_not_kept_lets_the_request_run_again,
-            of_racing_requests_one_runs_and_the_others_get_its_answer,
+            a_response_that_is_not_stored_lets_the_request_run_again,
+            of_racing_requests_one_runs_and_the_rest_get_its_response,
             another_api_key_operation_or_key_is_another_request,
             after_a_day_the_request_runs_again,
-            expired_answers_are_forgotten_and_others_are_not,
+            only_expired_responses_are_deleted,
         }
     };
 }
@@ -102,7 +102,7 @@ where
 }
 
 /// Responses with 4xx and 5xx are not stored; a retry may have another body.
-pub async fn an_answer_that_is_not_kept_lets_the_request_run_again<H>(harness: &H)
+pub async fn a_response_that_is_not_stored_lets_the_request_run_again<H>(harness: &H)
 where
     H: Tenants + Subject<dyn Idempotency>,
 {
@@ -119,7 +119,7 @@ where
 }
 
 /// The rest wait for it instead of being refused.
-pub async fn of_racing_requests_one_runs_and_the_others_get_its_answer<H>(harness: &H)
+pub async fn of_racing_requests_one_runs_and_the_rest_get_its_response<H>(harness: &H)
 where
     H: Tenants + Subject<dyn Idempotency>,
 {
@@ -192,7 +192,7 @@ where
 }
 
 /// Deletes at most `limit` per call.
-pub async fn expired_answers_are_forgotten_and_others_are_not<H>(harness: &H)
+pub async fn only_expired_responses_are_deleted<H>(harness: &H)
 where
     H: Tenants + Subject<dyn Idempotency>,
 {

@@ -121,7 +121,7 @@ async fn the_sweeper_of_another_process_leaves_an_upload_in_progress_alone() {
 }
 
 #[tokio::test]
-async fn leftovers_of_a_process_of_the_same_id_are_in_nobodys_way() {
+async fn leftovers_of_a_process_of_the_same_id_hinder_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let incoming = directory.path().join("incoming");
     fs::create_dir(&incoming).unwrap();

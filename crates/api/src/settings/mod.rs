@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_sent_to_every_interface() {
+    fn no_url_names_every_interface() {
         assert_eq!(url_of("0.0.0.0:80".parse().unwrap()), "http://127.0.0.1:80");
         assert_eq!(url_of("[::]:80".parse().unwrap()), "http://[::1]:80");
     }

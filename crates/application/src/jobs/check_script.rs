@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whatever_is_nested_too_deeply_is_refused_and_nothing_breaks() {
+    async fn code_that_is_nested_too_deeply_is_refused_and_nothing_breaks() {
         const DEEP: usize = 200_000;
         let repeated = |before: &str, middle: &str, after: &str| {
             format!("{}{middle}{}\n", before.repeat(DEEP), after.repeat(DEEP))

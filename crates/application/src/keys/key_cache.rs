@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_expires_meanwhile_is_looked_up_again() {
+    fn a_cached_key_that_expires_is_looked_up_again() {
         let cache = filled(Some(NOW + Duration::seconds(1)));
         assert!(cache.get(HASH, NOW + Duration::seconds(1)).is_err());
     }

@@ -104,7 +104,7 @@ async fn past_its_deadline_an_execution_cannot_be_completed_though_no_sweeper_ca
 }
 
 #[tokio::test]
-async fn sweeping_goes_on_while_batches_are_full() {
+async fn sweeping_continues_while_batches_are_full() {
     let lab = Lab::new().await;
     let mut executions = MockExecutions::new();
     let actor = lab.actor(&Scope::ALL);
@@ -130,7 +130,7 @@ async fn sweeping_goes_on_while_batches_are_full() {
 }
 
 #[tokio::test]
-async fn who_started_a_failed_execution_is_told_once_by_the_platform() {
+async fn the_platform_sends_one_notice_of_a_failed_execution() {
     let lab = Lab::new().await;
     let actor = lab.actor(&Scope::ALL);
     let timed = StartExecution {

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_go_on_where_clocks_jump_forward() {
+    fn intervals_continue_where_clocks_jump_forward() {
         let before = datetime!(2026-03-29 00:15 UTC);
         assert_eq!(
             times("*/30 * * * *", "Europe/Berlin", before, 4),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_go_on_where_clocks_go_back() {
+    fn intervals_continue_where_clocks_go_back() {
         let before = datetime!(2026-10-25 00:15 UTC);
         assert_eq!(
             times("*/30 * * * *", "Europe/Berlin", before, 4),

@@ -32,7 +32,7 @@ macro_rules! catalog_contract {
     ($harness:ty $(, $test:meta)?) => {
         $crate::clauses! { [$($test)?] $harness, catalog in catalog:
             a_new_organization_has_the_core_tables,
-            a_defined_table_stands_as_defined,
+            a_defined_table_reads_back,
             names_may_be_keywords_of_sql,
             every_change_is_seen_at_once_and_counts_a_version,
             the_same_definition_again_changes_nothing,
@@ -137,7 +137,7 @@ pub async fn a_new_organization_has_the_core_tables<H: DataHarness>(harness: &H)
 }
 
 /// The answer and the catalog have every part of the definition, and ids for table and columns.
-pub async fn a_defined_table_stands_as_defined<H: DataHarness>(harness: &H) {
+pub async fn a_defined_table_reads_back<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
     lab.define(&sample()).await.unwrap();
     let mut columns: Vec<ColumnDefinition> = DataType::ALL

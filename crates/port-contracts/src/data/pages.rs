@@ -26,7 +26,7 @@ macro_rules! data_pages_contract {
             points_come_series_by_series_page_by_page,
             pages_lose_and_repeat_nothing_while_others_write,
             filters_hold_on_every_page,
-            core_tables_are_read_like_others,
+            core_tables_are_read_like_defined_ones,
             platform_tables_show_what_is_stored,
             platform_tables_show_no_other_organization,
         }
@@ -196,7 +196,7 @@ pub async fn filters_hold_on_every_page<H: DataHarness>(harness: &H) {
 }
 
 /// Core tables are written and read like the organization's own, references among them included.
-pub async fn core_tables_are_read_like_others<H: DataHarness>(harness: &H) {
+pub async fn core_tables_are_read_like_defined_ones<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
     lab.insert(
         "experiment",

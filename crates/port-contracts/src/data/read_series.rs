@@ -23,11 +23,11 @@ macro_rules! data_read_series_contract {
             a_series_is_read_column_by_column,
             a_column_that_a_series_lacks_is_null,
             values_of_every_type_are_read_as_columns,
-            only_the_points_of_the_reference_that_is_asked_are_read,
+            only_points_of_the_requested_reference_are_read,
             a_row_without_points_has_an_empty_series,
-            a_series_of_no_row_is_told,
+            a_series_of_a_missing_row_is_refused,
             a_series_above_the_limits_is_not_read,
-            nobody_reads_the_series_of_another_organization,
+            a_series_of_another_organization_is_not_found,
             a_long_series_comes_in_its_order,
             rows_and_points_of_small_tables_are_counted,
         }
@@ -144,7 +144,7 @@ pub async fn values_of_every_type_are_read_as_columns<H: DataHarness>(harness: &
 }
 
 /// In a table with several references, rows of different parents may have the same key.
-pub async fn only_the_points_of_the_reference_that_is_asked_are_read<H: DataHarness>(harness: &H) {
+pub async fn only_points_of_the_requested_reference_are_read<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let columns = vec![
         reference("sample"),
@@ -181,7 +181,7 @@ pub async fn a_row_without_points_has_an_empty_series<H: DataHarness>(harness: &
 }
 
 /// An empty series differs from the series of a missing row.
-pub async fn a_series_of_no_row_is_told<H: DataHarness>(harness: &H) {
+pub async fn a_series_of_a_missing_row_is_refused<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let read = lab.series("curve", None, "nobody", LIMITS).await;
     assert!(matches!(read, Err(ReadSeriesError::NoParent)), "{read:?}");
@@ -204,7 +204,7 @@ pub async fn a_series_above_the_limits_is_not_read<H: DataHarness>(harness: &H) 
 }
 
 /// The same table and key in another organization is another row.
-pub async fn nobody_reads_the_series_of_another_organization<H: DataHarness>(harness: &H) {
+pub async fn a_series_of_another_organization_is_not_found<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     write(&lab, series("curve", json!("a"), json!({"time": [1]}))).await;
     let other = Lab::named(harness, "other").await;

@@ -33,8 +33,8 @@ macro_rules! data_revert_contract {
             rows_of_other_executions_that_reference_block,
             points_of_another_execution_go_with_a_warning,
             a_series_of_an_earlier_row_stays,
-            rows_that_were_deleted_meanwhile_are_skipped,
-            rows_that_were_changed_meanwhile_go_with_a_warning,
+            rows_that_no_longer_exist_are_skipped,
+            rows_that_another_execution_changed_are_deleted_with_a_warning,
             updates_and_deletes_are_warned_of,
             an_unknown_execution_is_not_found,
             an_execution_of_another_organization_is_not_found,
@@ -260,7 +260,7 @@ pub async fn a_series_of_an_earlier_row_stays<H: DataHarness>(harness: &H) {
 }
 
 /// Created rows that no longer exist are counted as skipped.
-pub async fn rows_that_were_deleted_meanwhile_are_skipped<H: DataHarness>(harness: &H) {
+pub async fn rows_that_no_longer_exist_are_skipped<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let rows =
         json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}, {"id": "c", "name": "c"}]);
@@ -280,7 +280,9 @@ pub async fn rows_that_were_deleted_meanwhile_are_skipped<H: DataHarness>(harnes
 }
 
 /// Created rows that another execution changed are deleted all the same, with a warning.
-pub async fn rows_that_were_changed_meanwhile_go_with_a_warning<H: DataHarness>(harness: &H) {
+pub async fn rows_that_another_execution_changed_are_deleted_with_a_warning<H: DataHarness>(
+    harness: &H,
+) {
     let lab = Lab::with_tables(harness).await;
     let execution = lab
         .insert(

@@ -32,11 +32,11 @@ macro_rules! data_series_contract {
             a_series_replaces_the_parents_earlier_one,
             a_series_without_points_only_removes,
             series_of_other_parents_and_tables_stay,
-            each_reference_has_series_of_its_own,
+            series_of_two_references_are_separate,
             a_series_of_a_row_that_went_is_a_problem,
             labels_that_turn_out_to_be_one_row_have_one_series,
-            a_failed_write_keeps_the_series_that_stands,
-            a_dry_run_keeps_the_series_that_stands,
+            a_failed_write_leaves_the_stored_series,
+            a_dry_run_leaves_the_stored_series,
             a_quarter_million_values_are_one_write,
         }
     };
@@ -291,7 +291,7 @@ pub async fn series_of_other_parents_and_tables_stay<H: DataHarness>(harness: &H
 }
 
 /// In a raw table with several references, each may own series.
-pub async fn each_reference_has_series_of_its_own<H: DataHarness>(harness: &H) {
+pub async fn series_of_two_references_are_separate<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let columns = vec![
         reference("sample"),
@@ -359,7 +359,7 @@ pub async fn labels_that_turn_out_to_be_one_row_have_one_series<H: DataHarness>(
 }
 
 /// A failed write leaves the series that it would have replaced unchanged.
-pub async fn a_failed_write_keeps_the_series_that_stands<H: DataHarness>(harness: &H) {
+pub async fn a_failed_write_leaves_the_stored_series<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     write(&lab, [series("curve", json!("a"), json!({"time": [1, 2]}))]).await;
     let plan = lab
@@ -378,7 +378,7 @@ pub async fn a_failed_write_keeps_the_series_that_stands<H: DataHarness>(harness
 }
 
 /// A dry run counts what it would replace, and replaces nothing.
-pub async fn a_dry_run_keeps_the_series_that_stands<H: DataHarness>(harness: &H) {
+pub async fn a_dry_run_leaves_the_stored_series<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     write(&lab, [series("curve", json!("a"), json!({"time": [1, 2]}))]).await;
     let mut dry = request([], [series("curve", json!("a"), json!({"time": [3]}))]);

@@ -21,7 +21,7 @@ macro_rules! blob_contract {
     ($harness:ty $(, $test:meta)?) => {
         $crate::clauses! { [$($test)?] $harness, blob in files::blob:
             an_object_reads_back_with_its_size_and_checksum,
-            the_checksum_can_be_asked_for_later,
+            the_checksum_can_be_computed_later,
             an_empty_object_is_an_object,
             an_object_of_many_chunks_reads_back,
             a_range_is_cut_at_the_end_of_the_object,
@@ -31,7 +31,7 @@ macro_rules! blob_contract {
             a_body_over_the_limit_leaves_nothing,
             reading_stops_behind_the_limit,
             a_body_that_breaks_off_leaves_nothing,
-            a_creation_that_is_given_up_leaves_nothing_torn,
+            an_abandoned_creation_leaves_no_partial_object,
             an_object_that_does_not_exist_is_not_found,
             the_same_key_in_another_organization_is_another_object,
             a_deleted_object_is_gone_and_its_deletion_repeats,
@@ -132,7 +132,7 @@ pub async fn an_object_reads_back_with_its_size_and_checksum<H: Subject<dyn Blob
 }
 
 /// Size and checksum of a stored object are those that its creation returned.
-pub async fn the_checksum_can_be_asked_for_later<H: Subject<dyn BlobStore>>(harness: &H) {
+pub async fn the_checksum_can_be_computed_later<H: Subject<dyn BlobStore>>(harness: &H) {
     let (blobs, lab) = (harness.subject(), ours());
     for length in [0, 9, 700_000] {
         let object = key();
@@ -286,7 +286,7 @@ pub async fn a_body_that_breaks_off_leaves_nothing<H: Subject<dyn BlobStore>>(ha
 }
 
 /// When the caller stops waiting in the middle of a body, nothing of it is visible.
-pub async fn a_creation_that_is_given_up_leaves_nothing_torn<H: Subject<dyn BlobStore>>(
+pub async fn an_abandoned_creation_leaves_no_partial_object<H: Subject<dyn BlobStore>>(
     harness: &H,
 ) {
     let (blobs, lab, object) = (harness.subject(), ours(), key());

@@ -60,8 +60,8 @@ macro_rules! files_contract {
             only_its_own_organization_deletes_a_file,
         }
         $crate::clauses! { [$($test)?] $harness, file_sweeps in files::sweeps:
-            what_was_received_is_kept_until_the_object_is_superseded,
-            what_nobody_awaits_is_not_kept,
+            received_bytes_are_noted_until_the_object_is_superseded,
+            bytes_that_no_file_awaits_are_not_noted,
             a_record_is_discarded_only_with_the_object_that_it_awaits,
             of_a_discard_and_a_confirmation_one_wins,
             records_are_taken_when_their_url_expired_before,

@@ -29,7 +29,7 @@ fn received(file: &File) -> Option<StoredBytes> {
 }
 
 /// Size and checksum of the received bytes are readable until another object is awaited.
-pub async fn what_was_received_is_kept_until_the_object_is_superseded<H: Files>(harness: &H) {
+pub async fn received_bytes_are_noted_until_the_object_is_superseded<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
     let file = awaiting("a.csv", of, at(0));
@@ -47,7 +47,7 @@ pub async fn what_was_received_is_kept_until_the_object_is_superseded<H: Files>(
 }
 
 /// Neither a superseded object, nor a confirmed one, nor another organization's changes anything.
-pub async fn what_nobody_awaits_is_not_kept<H: Files>(harness: &H) {
+pub async fn bytes_that_no_file_awaits_are_not_noted<H: Files>(harness: &H) {
     let (lab, theirs) = harness.two_organizations().await;
     let (files, of) = (files(harness), reader(harness, lab).await);
     let waiting = awaiting("a.csv", of, at(0));

@@ -25,7 +25,7 @@ macro_rules! jobs_contract {
             a_missing_job_is_stored_as_the_candidate,
             an_existing_job_is_returned_unchanged,
             an_archived_job_still_owns_its_name,
-            each_organization_has_jobs_of_its_own,
+            jobs_of_organizations_are_separate,
             racing_calls_end_with_one_job,
             an_unknown_job_is_not_found,
             a_job_of_another_organization_is_not_found,
@@ -113,7 +113,7 @@ where
 }
 
 /// The same name in another organization is another job.
-pub async fn each_organization_has_jobs_of_its_own<H>(harness: &H)
+pub async fn jobs_of_organizations_are_separate<H>(harness: &H)
 where
     H: Tenants + Subject<dyn JobRepository>,
 {

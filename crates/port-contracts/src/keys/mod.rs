@@ -30,7 +30,7 @@ macro_rules! api_keys_contract {
             an_unknown_prefix_finds_nothing,
             a_prefix_is_unique_on_the_platform,
             of_racing_keys_with_one_prefix_one_is_added,
-            every_set_of_scopes_is_kept,
+            every_set_of_scopes_reads_back,
             the_list_is_newest_first_and_total,
             the_list_leaves_out_ephemeral_keys,
             the_list_shows_revoked_and_expired_keys,
@@ -43,7 +43,7 @@ macro_rules! api_keys_contract {
             a_use_is_noted,
             a_use_never_moves_back,
             the_latest_of_several_uses_in_one_call_counts,
-            uses_of_unknown_keys_spoil_nothing,
+            uses_of_unknown_keys_are_ignored,
             racing_uses_end_with_the_latest,
         }
     };
@@ -161,7 +161,7 @@ where
 }
 
 /// Every set of scopes is kept, the empty one as well: a scope never implies another.
-pub async fn every_set_of_scopes_is_kept<H>(harness: &H)
+pub async fn every_set_of_scopes_reads_back<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,
 {
@@ -383,7 +383,7 @@ where
 }
 
 /// A use of an unknown key is skipped; the rest of the call is recorded.
-pub async fn uses_of_unknown_keys_spoil_nothing<H>(harness: &H)
+pub async fn uses_of_unknown_keys_are_ignored<H>(harness: &H)
 where
     H: Tenants + Subject<dyn ApiKeyRepository>,
 {

@@ -24,8 +24,8 @@ macro_rules! notification_emails_contract {
     ($harness:ty $(, $test:meta)?) => {
         $crate::clauses! { [$($test)?] $harness, notification_emails in notifications::emails:
             an_email_waits_only_where_it_is_wanted,
-            a_claim_holds_what_the_email_tells,
-            a_claimed_email_is_nobody_elses_until_the_lease_ends,
+            a_claim_has_the_content_of_the_email,
+            a_claimed_email_is_not_claimed_again_until_the_lease_ends,
             of_racing_workers_each_email_is_claimed_by_one,
             what_is_settled_is_never_claimed_again,
             a_retry_is_due_at_its_time,
@@ -101,7 +101,7 @@ where
 }
 
 /// A claim has address, notification, organization, user and attempt number.
-pub async fn a_claim_holds_what_the_email_tells<H>(harness: &H)
+pub async fn a_claim_has_the_content_of_the_email<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
 {
@@ -125,7 +125,7 @@ where
 }
 
 /// Another worker claims the e-mail of a dead one when the lease ends, not before.
-pub async fn a_claimed_email_is_nobody_elses_until_the_lease_ends<H>(harness: &H)
+pub async fn a_claimed_email_is_not_claimed_again_until_the_lease_ends<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
 {

@@ -32,10 +32,10 @@ macro_rules! notifications_contract {
             the_platforms_own_notification_has_no_key,
             a_key_that_the_organization_has_not_is_unknown,
             sending_to_an_unknown_user_is_not_found,
-            the_key_of_a_delivered_notification_is_spent_for_good,
+            the_key_of_a_delivered_notification_is_never_free_again,
             another_user_may_use_the_key,
             of_sends_racing_with_one_key_one_is_delivered,
-            a_muted_user_gets_nothing_and_spends_no_key,
+            a_muted_user_gets_nothing_and_uses_up_no_key,
             an_inbox_shows_no_other_users_notifications,
             the_inbox_is_newest_first_and_total,
             pages_lose_and_repeat_nothing_while_others_send,
@@ -44,7 +44,7 @@ macro_rules! notifications_contract {
             only_what_is_unread_is_listed_and_counted,
             preferences_are_the_default_ones_until_changed,
             a_change_leaves_other_channels_and_other_users_alone,
-            racing_changes_of_different_channels_are_all_kept,
+            racing_changes_of_different_channels_are_all_stored,
         }
     };
 }
@@ -206,7 +206,7 @@ where
 }
 
 /// A repeated key is dropped at any later time and with any other content.
-pub async fn the_key_of_a_delivered_notification_is_spent_for_good<H>(harness: &H)
+pub async fn the_key_of_a_delivered_notification_is_never_free_again<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
 {
@@ -300,7 +300,7 @@ where
 
 /// While the inbox is off sends are muted: nothing is stored, and the same key is delivered once
 /// it is on again. A repeat is a repeat, muted or not.
-pub async fn a_muted_user_gets_nothing_and_spends_no_key<H>(harness: &H)
+pub async fn a_muted_user_gets_nothing_and_uses_up_no_key<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
 {
@@ -524,7 +524,7 @@ where
 }
 
 /// Concurrent changes of different channels both take effect.
-pub async fn racing_changes_of_different_channels_are_all_kept<H>(harness: &H)
+pub async fn racing_changes_of_different_channels_are_all_stored<H>(harness: &H)
 where
     H: Tenants + Subject<dyn NotificationRepository>,
 {

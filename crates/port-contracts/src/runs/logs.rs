@@ -18,9 +18,9 @@ macro_rules! run_logs_contract {
     ($harness:ty $(, $test:meta)?) => {
         $crate::clauses! { [$($test)?] $harness, run_logs in runs::logs:
             a_log_is_read_from_any_offset,
-            bytes_that_are_no_text_are_kept,
+            bytes_that_are_not_text_are_stored,
             skipped_bytes_are_a_gap,
-            of_a_long_log_beginning_and_end_are_kept,
+            a_long_log_retains_its_beginning_and_its_end,
             a_lost_worker_writes_nothing_more,
             the_last_holder_writes_on_after_a_cancel,
             the_log_of_another_organization_is_empty,
@@ -96,7 +96,7 @@ pub async fn a_log_is_read_from_any_offset<H: Logs>(harness: &H) {
 }
 
 /// All bytes are stored, NUL and invalid UTF-8 included.
-pub async fn bytes_that_are_no_text_are_kept<H: Logs>(harness: &H) {
+pub async fn bytes_that_are_not_text_are_stored<H: Logs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await.claim;
     let bytes: Vec<u8> = (0..=255).collect();
@@ -118,7 +118,7 @@ pub async fn skipped_bytes_are_a_gap<H: Logs>(harness: &H) {
 
 /// Of a long log exactly the chunks are stored that [`LogChunk::is_retained`] names, however the
 /// appends divide it.
-pub async fn of_a_long_log_beginning_and_end_are_kept<H: Logs>(harness: &H) {
+pub async fn a_long_log_retains_its_beginning_and_its_end<H: Logs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await.claim;
     let (mut chunks, mut length) = (Vec::new(), 0);

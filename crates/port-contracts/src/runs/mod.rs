@@ -33,7 +33,7 @@ macro_rules! runs_contract {
             cancelling_a_run_that_has_ended_changes_nothing,
             a_run_over_its_time_has_timed_out,
             dependencies_that_do_not_exist_fail_the_preparation,
-            a_run_that_nobody_submitted_is_lost,
+            a_run_that_was_not_submitted_is_lost,
             a_reaped_run_is_not_known_and_reaping_repeats,
             a_run_that_runs_can_be_reaped,
             an_environment_that_no_process_can_have_is_refused,
@@ -284,7 +284,7 @@ pub async fn dependencies_that_do_not_exist_fail_the_preparation<H: Subject<dyn 
 }
 
 /// A run that the backend does not know is lost, and can be cancelled and reaped as if it were.
-pub async fn a_run_that_nobody_submitted_is_lost<H: Subject<dyn JobRunner>>(harness: &H) {
+pub async fn a_run_that_was_not_submitted_is_lost<H: Subject<dyn JobRunner>>(harness: &H) {
     let runner = harness.subject();
     let run = spec("").run;
     assert_eq!(runner.status(run).await.unwrap(), RunView::lost());

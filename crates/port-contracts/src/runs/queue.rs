@@ -32,7 +32,7 @@ use crate::{
 macro_rules! run_queue_contract {
     ($harness:ty $(, $test:meta)?) => {
         $crate::clauses! { [$($test)?] $harness, run_queue in runs::queue:
-            a_queued_run_reads_back_as_it_was_asked_for,
+            a_queued_run_reads_back_as_it_was_requested,
             a_run_needs_a_job_a_user_and_a_source_of_its_organization,
             the_oldest_runs_are_claimed_first,
             organizations_take_turns,
@@ -41,10 +41,10 @@ macro_rules! run_queue_contract {
             a_claimed_run_is_running_within_its_timeout,
             racing_workers_claim_each_run_once,
             a_run_past_its_deadline_is_left_to_its_worker,
-            nobody_closes_a_run_from_outside,
+            a_run_is_not_closed_from_outside,
             only_a_running_run_accepts_writes,
-            whoever_waits_hears_of_a_queued_run,
-            whoever_waits_hears_of_a_run_that_ended,
+            subscribers_are_signaled_when_a_run_is_queued,
+            subscribers_are_signaled_when_a_run_ends,
         }
         $crate::run_queue_ends_contract!($harness $(, $test)?);
     };
@@ -140,7 +140,7 @@ pub(crate) async fn claimed<H: Runs>(
 }
 
 /// A queued run has every field and the state `queued`.
-pub async fn a_queued_run_reads_back_as_it_was_asked_for<H: Runs>(harness: &H) {
+pub async fn a_queued_run_reads_back_as_it_was_requested<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let job = harness.job(lab, "parse \"Gen5\"").await;
     let user = harness.user(lab, "ada@example.org").await.id;
@@ -317,7 +317,7 @@ pub async fn a_run_past_its_deadline_is_left_to_its_worker<H: Runs>(harness: &H)
 }
 
 /// A run on the platform cannot be closed in any state.
-pub async fn nobody_closes_a_run_from_outside<H: Runs>(harness: &H) {
+pub async fn a_run_is_not_closed_from_outside<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let running = claimed(harness, lab, at(0)).await.execution;
     let waiting = queued(harness, lab, at(1)).await;
@@ -366,7 +366,7 @@ where
 }
 
 /// An earlier subscriber is notified, even if the notification came before it waited.
-pub async fn whoever_waits_hears_of_a_queued_run<H: Runs>(harness: &H) {
+pub async fn subscribers_are_signaled_when_a_run_is_queued<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let mut news = harness.queue().subscribe(RunNews::Queued);
     queued(harness, lab, at(0)).await;
@@ -374,7 +374,7 @@ pub async fn whoever_waits_hears_of_a_queued_run<H: Runs>(harness: &H) {
 }
 
 /// Subscribers are notified of a cancel and of any other end.
-pub async fn whoever_waits_hears_of_a_run_that_ended<H: Runs>(harness: &H) {
+pub async fn subscribers_are_signaled_when_a_run_ends<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let waiting = queued(harness, lab, at(0)).await.id;
     let queue = harness.queue();

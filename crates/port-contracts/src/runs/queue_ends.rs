@@ -35,7 +35,7 @@ macro_rules! run_queue_ends_contract {
             a_renewed_lease_does_not_end,
             a_run_whose_worker_is_lost_is_tried_once_more,
             a_lost_worker_can_do_nothing_about_the_run,
-            a_released_run_begins_anew_and_has_lost_no_worker,
+            a_released_run_is_queued_again_and_has_lost_no_worker,
             what_waits_or_runs_can_be_cancelled,
             what_has_ended_cannot_be_cancelled,
             the_worker_of_a_cancelled_run_learns_of_it,
@@ -43,7 +43,7 @@ macro_rules! run_queue_ends_contract {
             of_a_finish_and_a_cancel_exactly_one_wins,
             racing_sweepers_take_each_run_once,
             keys_die_with_the_hold_on_the_run,
-            every_end_is_told_of_once,
+            every_end_is_recorded_once,
             an_end_that_no_trigger_waits_for_is_no_event,
         }
     };
@@ -184,7 +184,7 @@ pub async fn a_lost_worker_can_do_nothing_about_the_run<H: Runs>(harness: &H) {
 }
 
 /// Releases of a run do not count as lost workers.
-pub async fn a_released_run_begins_anew_and_has_lost_no_worker<H: Runs>(harness: &H) {
+pub async fn a_released_run_is_queued_again_and_has_lost_no_worker<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let waiting = queued(harness, lab, at(0)).await;
     let queue = harness.queue();
@@ -394,7 +394,7 @@ async fn wait_for_ends<H: Runs>(harness: &H, organization: OrganizationId) {
 
 /// Every end of a run, and of an execution elsewhere, is one event, recorded at the time of the
 /// end. A run that returns to the queue has not ended.
-pub async fn every_end_is_told_of_once<H: Runs + Executions>(harness: &H) {
+pub async fn every_end_is_recorded_once<H: Runs + Executions>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     wait_for_ends(harness, lab).await;
     let queue = harness.queue();

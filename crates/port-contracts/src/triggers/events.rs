@@ -26,10 +26,10 @@ use crate::{
 macro_rules! events_contract {
     ($harness:ty $(, $test:meta)?) => {
         $crate::clauses! { [$($test)?] $harness, events in triggers::events:
-            a_confirmation_is_told_of_once,
-            a_file_that_is_recorded_with_its_bytes_is_told_of_once,
-            a_file_that_takes_an_awaiting_record_over_is_told_of_by_its_id,
-            what_awaits_its_bytes_or_is_refused_is_not_told_of,
+            a_confirmation_is_recorded_once,
+            a_file_that_is_added_with_its_bytes_is_recorded_once,
+            a_file_that_takes_over_an_awaiting_record_is_recorded_by_its_id,
+            a_file_without_bytes_or_refused_is_not_recorded,
             of_racing_confirmations_one_event_is_stored,
             of_racing_uploads_of_a_path_one_event_is_stored,
             the_event_of_a_deleted_file_goes_with_it,
@@ -63,7 +63,7 @@ async fn told<H: Events>(harness: &H) -> Vec<(OrganizationId, EventKind, time::O
 
 /// Confirming a file stores one event; confirming it again stores none, also when the first one
 /// was taken.
-pub async fn a_confirmation_is_told_of_once<H: Events>(harness: &H) {
+pub async fn a_confirmation_is_recorded_once<H: Events>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let files = files(harness);
     let file = awaiting("a.csv", reader(harness, lab).await, at(0));
@@ -79,7 +79,7 @@ pub async fn a_confirmation_is_told_of_once<H: Events>(harness: &H) {
 
 /// Recording a file whose bytes are stored already stores one event; a second one of that path is
 /// refused and stores none.
-pub async fn a_file_that_is_recorded_with_its_bytes_is_told_of_once<H: Events>(harness: &H) {
+pub async fn a_file_that_is_added_with_its_bytes_is_recorded_once<H: Events>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
     let file = confirmed("a.csv", of, at(3));
@@ -91,7 +91,7 @@ pub async fn a_file_that_is_recorded_with_its_bytes_is_told_of_once<H: Events>(h
 }
 
 /// The event of a file that takes over the record of an unfinished upload has that record's id.
-pub async fn a_file_that_takes_an_awaiting_record_over_is_told_of_by_its_id<H: Events>(
+pub async fn a_file_that_takes_over_an_awaiting_record_is_recorded_by_its_id<H: Events>(
     harness: &H,
 ) {
     let lab = harness.organization("lab").await.id;
@@ -105,7 +105,7 @@ pub async fn a_file_that_takes_an_awaiting_record_over_is_told_of_by_its_id<H: E
 }
 
 /// A record that awaits its bytes, and a confirmation that is refused, store no event.
-pub async fn what_awaits_its_bytes_or_is_refused_is_not_told_of<H: Events>(harness: &H) {
+pub async fn a_file_without_bytes_or_refused_is_not_recorded<H: Events>(harness: &H) {
     let (lab, theirs) = harness.two_organizations().await;
     let files = files(harness);
     let file = awaiting("a.csv", reader(harness, lab).await, at(0));

@@ -40,7 +40,7 @@ macro_rules! triggers_contract {
             files_that_do_not_match_are_forgotten,
             archived_jobs_and_other_organizations_do_not_run,
             every_job_that_waits_for_a_file_runs,
-            a_file_that_was_deleted_meanwhile_triggers_nothing,
+            a_deleted_file_triggers_nothing,
             of_a_thousand_files_each_is_one_run_with_two_workers,
             what_is_given_up_halfway_is_done_by_the_next,
             each_output_of_an_execution_is_a_run_that_knows_its_source,
@@ -52,7 +52,7 @@ macro_rules! triggers_contract {
             missed_ticks_fire_once,
             of_racing_workers_one_fires_a_tick,
             a_change_of_the_job_does_not_move_its_schedule,
-            whoever_subscribed_hears_of_events,
+            subscribers_are_signaled_when_an_event_is_recorded,
         }
     };
 }
@@ -297,7 +297,7 @@ pub async fn every_job_that_waits_for_a_file_runs<H: Triggers>(harness: &H) {
 }
 
 /// The event of a deleted file starts no run and does not block later events.
-pub async fn a_file_that_was_deleted_meanwhile_triggers_nothing<H: Triggers>(harness: &H) {
+pub async fn a_deleted_file_triggers_nothing<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     lab.job("parse", Category::FileUploaded, json!({})).await;
     let gone = lab.file("gone.csv", None).await;
@@ -598,7 +598,7 @@ pub async fn a_change_of_the_job_does_not_move_its_schedule<H: Triggers>(harness
 }
 
 /// Earlier subscribers are notified of an event.
-pub async fn whoever_subscribed_hears_of_events<H: Triggers>(harness: &H) {
+pub async fn subscribers_are_signaled_when_an_event_is_recorded<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     lab.job("parse", Category::FileUploaded, json!({})).await;
     let mut wakeups = lab.triggers.subscribe();

@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_too_long_for_a_connection_learns_that_the_platform_is_busy() {
+    async fn a_caller_that_waits_too_long_for_a_connection_gets_busy() {
         let own = TestDatabase::new().await;
         let database = pool(&own, 1, Duration::from_millis(50));
         let held = database.connection().await.expect("the only connection");

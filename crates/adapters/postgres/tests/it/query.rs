@@ -299,7 +299,7 @@ async fn a_query_that_takes_too_long_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_query_ends_on_the_server_when_nobody_waits_for_it() {
+async fn a_query_ends_on_the_server_when_its_caller_leaves() {
     let lab = QueryLab::new().await;
     lab.rows("select 1").await;
     let endless =

@@ -67,7 +67,7 @@ async fn a_connection_of_a_role_that_was_replaced_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_connection_that_nobody_asks_for_is_closed() {
+async fn an_unused_spare_connection_is_closed() {
     let mut lab = QueryLab::new().await;
     lab.runner = lab.runner.with_spares_that_wait(Duration::from_millis(300));
     lab.rows("select 1").await;
@@ -86,7 +86,7 @@ async fn connections_that_wait_go_with_their_runner() {
 }
 
 #[tokio::test]
-async fn each_organization_has_a_waiting_connection_of_its_own_role() {
+async fn spare_connections_have_the_role_of_their_organization() {
     let lab = QueryLab::new().await;
     lab.rows("select 1").await;
     lab.spare().await;

@@ -101,7 +101,7 @@ async fn the_same_key_with_another_body_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_refused_request_may_be_mended_and_sent_under_the_same_key() {
+async fn a_refused_request_may_be_fixed_and_sent_under_the_same_key() {
     let lab = lab().await;
     let wrong =
         json!({ "tables": [{ "table": "sample", "rows": [{ "name": "a" }, { "name": "a" }] }] });

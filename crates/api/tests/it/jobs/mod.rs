@@ -146,7 +146,7 @@ async fn a_job_created_by_name_only_has_no_version() {
 }
 
 #[tokio::test]
-async fn every_problem_of_a_job_is_told() {
+async fn every_problem_of_a_job_is_reported() {
     let server = TestServer::start().await;
     let client = server.admin().await;
     let body = json!({"name": "", "description": 5});
@@ -369,7 +369,7 @@ async fn code_that_is_not_python_is_refused_at_its_line_and_column() {
 }
 
 #[tokio::test]
-async fn parameters_are_kept_as_they_are_defined() {
+async fn parameters_read_back_as_they_are_defined() {
     let server = TestServer::start().await;
     let client = server.admin().await;
     let definitions = json!([

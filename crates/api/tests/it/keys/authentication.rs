@@ -17,7 +17,7 @@ async fn admits_a_valid_key_and_any_case_of_the_scheme() {
 }
 
 #[tokio::test]
-async fn refuses_whoever_shows_no_usable_key() {
+async fn refuses_requests_without_a_usable_key() {
     let server = TestServer::start().await;
     let key = server.key(&[Scope::Read], |_| {}).await;
     let mut forged = key.clone();

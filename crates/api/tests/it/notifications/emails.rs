@@ -95,7 +95,7 @@ impl Post {
 }
 
 /// An address without a listener.
-fn nobodys_address() -> SocketAddr {
+fn unknown_address() -> SocketAddr {
     std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -116,7 +116,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 #[tokio::test]
 async fn an_email_arrives_once_although_the_mail_server_was_down_at_first() {
     let post = Post::start().await;
-    let address = nobodys_address();
+    let address = unknown_address();
     post.send("run 7").await;
     assert_eq!(post.work(address).await, 1);
     assert_eq!(post.counts().await, (1, 0, 0));

@@ -376,7 +376,7 @@ async fn the_link_in_an_email_turns_emails_off_when_it_is_posted_to() {
 }
 
 #[tokio::test]
-async fn the_platform_tells_of_a_failed_execution_by_the_same_way() {
+async fn the_platform_notifies_of_a_failed_execution_by_email_too() {
     let server = TestServer::start().await;
     let client = server.admin().await;
     let started = client

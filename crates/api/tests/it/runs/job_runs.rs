@@ -240,7 +240,7 @@ async fn what_cannot_be_run_is_refused() {
 }
 
 #[tokio::test]
-async fn a_script_that_fails_says_why_and_its_user_is_told() {
+async fn a_script_that_fails_says_why_and_its_user_is_notified() {
     let lab = Lab::start().await;
     let id = lab
         .queue("print(\"ValueError: no wells\", file=sys.stderr)\nsys.exit(3)")
@@ -336,7 +336,7 @@ async fn an_off_platform_execution_is_cancelled_too() {
 }
 
 #[tokio::test]
-async fn nobody_closes_a_run_from_outside() {
+async fn a_run_is_not_closed_from_outside() {
     let lab = Lab::without_worker().await;
     let id = lab.queue("print(\"hello\")").await;
     for status in ["completed", "failed"] {

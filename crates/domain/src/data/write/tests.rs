@@ -253,7 +253,7 @@ fn every_wrong_cell_is_reported_not_only_the_first() {
 }
 
 #[test]
-fn ids_that_nobody_has_and_lookups_without_exactly_one_row_are_problems() {
+fn unknown_ids_and_lookups_without_exactly_one_row_are_problems() {
     let catalog = catalog();
     let checked = check(
         &tables([table(
@@ -373,7 +373,7 @@ fn tables_that_cannot_be_written_say_why() {
 }
 
 #[test]
-fn equal_keys_are_found_by_value_whatever_their_spelling() {
+fn equal_keys_are_found_by_value_in_any_spelling() {
     let keyed = |table_name: &str, key: &[&str], rows: Value| TableWrite {
         mode: Mode::Upsert,
         key: Some(key.iter().map(|name| (*name).to_owned()).collect()),
