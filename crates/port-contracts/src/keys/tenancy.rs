@@ -15,7 +15,7 @@ use crate::{
 macro_rules! tenancy_contract {
     ($harness:ty $(, $test:meta)?) => {
         $crate::clauses! { [$($test)?] $harness, tenancy in keys::tenancy:
-            a_new_platform_is_empty,
+            a_new_platform_has_no_organization,
             a_missing_organization_is_stored_as_the_candidate,
             an_existing_organization_is_returned_unchanged,
             names_of_organizations_differ_by_case,
@@ -33,15 +33,15 @@ macro_rules! tenancy_contract {
     };
 }
 
-/// A new installation is empty until the first organization is created.
-pub async fn a_new_platform_is_empty<H: Subject<dyn TenancyRepository>>(harness: &H) {
+/// A new installation has no organization until the first one is created.
+pub async fn a_new_platform_has_no_organization<H: Subject<dyn TenancyRepository>>(harness: &H) {
     let tenancy = harness.subject();
-    assert!(tenancy.is_empty().await.unwrap());
-    tenancy
+    assert_eq!(tenancy.organizations().await.unwrap(), []);
+    let lab = tenancy
         .ensure_organization(&given::organization("lab"))
         .await
         .unwrap();
-    assert!(!tenancy.is_empty().await.unwrap());
+    assert_eq!(tenancy.organizations().await.unwrap(), [lab]);
 }
 
 /// A missing organization is created with the candidate's id, name and time.
@@ -253,9 +253,9 @@ pub async fn racing_calls_agree_on_a_secret<H: Subject<dyn TenancyRepository>>(h
     assert!(candidates.contains(&winner));
 }
 
-/// Secrets can be made before the first organization exists; the platform stays empty.
+/// Secrets can be made before the first organization exists; it makes none.
 pub async fn a_secret_is_no_organization<H: Subject<dyn TenancyRepository>>(harness: &H) {
     let tenancy = harness.subject();
     tenancy.ensure_secret("signing", &[1; 32]).await.unwrap();
-    assert!(tenancy.is_empty().await.unwrap());
+    assert_eq!(tenancy.organizations().await.unwrap(), []);
 }

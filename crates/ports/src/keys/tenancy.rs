@@ -22,9 +22,6 @@ pub trait TenancyRepository: Send + Sync {
     /// Every organization of the platform, the oldest first. For operators: no API key sees it.
     async fn organizations(&self) -> Result<Vec<Organization>, PortError>;
 
-    /// Returns true if no organization exists, as on the first start.
-    async fn is_empty(&self) -> Result<bool, PortError>;
-
     /// A secret of this platform for that purpose, made of `candidate` on first use and the same
     /// ever after on every server.
     async fn ensure_secret(

@@ -60,10 +60,6 @@ impl TenancyRepository for InMemoryTenancyRepository {
         Ok(organizations)
     }
 
-    async fn is_empty(&self) -> Result<bool, PortError> {
-        Ok(self.memory.lock().organizations.is_empty())
-    }
-
     async fn ensure_secret(
         &self,
         purpose: &str,

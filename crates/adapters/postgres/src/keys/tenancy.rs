@@ -193,14 +193,6 @@ impl TenancyRepository for PgTenancyRepository {
         Ok(rows.into_iter().map(Organization::from).collect())
     }
 
-    async fn is_empty(&self) -> Result<bool, PortError> {
-        let mut connection = self.database.connection().await?;
-        let any = organization::table.select(organization::id);
-        let any = diesel::select(diesel::dsl::exists(any));
-        let any: bool = any.get_result(&mut connection).await.map_err(port_error)?;
-        Ok(!any)
-    }
-
     async fn ensure_secret(
         &self,
         purpose: &str,

@@ -11,6 +11,7 @@ mod contracts;
 mod data_concurrency;
 mod data_properties;
 mod events;
+mod failure_notices;
 mod file_lists;
 mod managed_server;
 mod migrations;

@@ -1,7 +1,9 @@
 //! Rows and series: write, revert, read, query.
 
+mod given;
 mod hostile_bodies;
 mod queries;
 mod readers;
 mod results;
+mod write_limits;
 mod write_rules;

@@ -1,21 +1,15 @@
 //! `POST /api/v1/data/write`: a test for each of the specification's rules, on PostgreSQL.
 
-use std::time::Duration;
-
-use labdata_postgres::DatabaseSettings;
 use serde_json::{Value, json};
 
+use super::given::lab;
 use crate::{
-    on_postgres::{OnPostgres, WRITE, paths},
+    on_postgres::{WRITE, paths},
     server::send,
 };
 
 /// A body of this size or more is refused (contract §3).
 const LIMIT: usize = 4_718_592;
-
-async fn lab() -> OnPostgres {
-    OnPostgres::with_tables(DatabaseSettings::default()).await
-}
 
 #[tokio::test]
 async fn rule_1_rows_are_applied_in_request_order_so_a_later_row_may_point_at_an_earlier_one() {
@@ -421,138 +415,4 @@ async fn rule_8_the_body_must_be_under_4_5_mb() {
     assert_eq!(lab.rows("sample", json!({})).await.len(), 0);
     let fits = lab.client.post_raw(WRITE, body(LIMIT - 1)).await;
     assert_eq!(fits.json(200)["tables"][0]["created"], 1);
-}
-
-#[tokio::test]
-async fn more_rows_or_values_than_one_request_may_hold_are_a_problem() {
-    let lab = lab().await;
-    lab.insert("sample", json!([{ "id": "a", "name": "a" }]))
-        .await;
-    let rows: Vec<Value> = (0..=10_000)
-        .map(|n| json!({ "name": n.to_string() }))
-        .collect();
-    let (one, rest) = rows.split_first().unwrap();
-    let rows = lab
-        .write(json!({ "tables": [
-            { "table": "sample", "rows": [one] }, { "table": "sample", "rows": rest }] }))
-        .await;
-    assert_eq!(paths(&rows), [Value::Null]);
-    let values = lab
-        .write(json!({ "series": [{ "table": "curve", "parent": "a",
-            "columns": { "od": vec![0; 250_001] } }] }))
-        .await;
-    assert_eq!(paths(&values), [Value::Null]);
-    assert_eq!(lab.rows("sample", json!({})).await.len(), 1);
-}
-
-#[tokio::test]
-async fn a_dry_run_answers_as_the_real_run_and_changes_nothing() {
-    let lab = lab().await;
-    let body = |dry_run: bool| {
-        json!({ "dry_run": dry_run, "return_rows": true, "tables": [
-            { "table": "sample", "rows": [{ "id": "a", "_ref": "a", "name": "a" }] },
-            { "table": "measurement", "rows": [{ "id": "m", "sample": "@a" }] },
-            { "table": "sample", "mode": "delete", "cascade": true, "rows": [{ "id": "a" }] }] })
-    };
-    let mut dry = lab.write(body(true)).await.json(200);
-    assert_eq!(dry["job_execution_id"], Value::Null);
-    assert_eq!(lab.rows("sample", json!({})).await.len(), 0);
-    let executions = lab.client.get("/api/v1/job-executions").await.json(200);
-    assert_eq!(executions, json!([]));
-    let mut real = lab.write(body(false)).await.json(200);
-    assert_eq!(
-        real["tables"][2]["cascade_deleted"],
-        json!({ "measurement": 1 })
-    );
-    for answer in [&mut dry, &mut real] {
-        answer["job_execution_id"].take();
-        for table in answer["tables"].as_array_mut().unwrap() {
-            for row in table["rows"].as_array_mut().unwrap() {
-                row["created_by_execution_id"].take();
-            }
-        }
-    }
-    assert_eq!(dry, real);
-}
-
-#[tokio::test]
-async fn a_write_that_waits_too_long_for_rows_of_another_is_429_with_retry_after() {
-    assert_eq!(
-        DatabaseSettings::default().lock_timeout,
-        Duration::from_secs(10)
-    );
-    let lab = OnPostgres::with_tables(DatabaseSettings {
-        lock_timeout: Duration::from_millis(200),
-        ..DatabaseSettings::default()
-    })
-    .await;
-    lab.insert(
-        "sample",
-        json!([{ "id": "a", "name": "a" }, { "id": "b", "name": "b" }]),
-    )
-    .await;
-    let other = lab.look_behind().await;
-    let schema: String = other
-        .query_one(
-            "SELECT schemaname::text FROM pg_tables WHERE tablename = 'sample'",
-            &[],
-        )
-        .await
-        .unwrap()
-        .get(0);
-    let hold = format!("BEGIN; SELECT 1 FROM \"{schema}\".sample WHERE id = 'b' FOR UPDATE");
-    other.batch_execute(&hold).await.unwrap();
-    let body = json!({ "tables": [
-        { "table": "sample", "rows": [{ "name": "c" }] },
-        { "table": "sample", "mode": "update", "rows": [{ "id": "a", "volume": 1 }, { "id": "b", "volume": 1 }] }] });
-    let busy = lab.write(body.clone()).await;
-    busy.detail(429);
-    let seconds: u32 = busy.header("retry-after").unwrap().parse().unwrap();
-    assert!(seconds >= 1);
-    assert_eq!(lab.column("sample", "name").await, ["a", "b"]);
-    assert_eq!(
-        lab.column("sample", "volume").await,
-        [Value::Null, Value::Null]
-    );
-    other.batch_execute("ROLLBACK").await.unwrap();
-    lab.write(body).await.json(200);
-    assert_eq!(lab.column("sample", "name").await, ["a", "b", "c"]);
-}
-
-#[tokio::test]
-async fn tables_may_be_changed_while_they_are_written_to() {
-    const WRITERS: usize = 4;
-    const WRITES: usize = 25;
-    let lab = lab().await;
-    let writers = (0..WRITERS).map(async |writer| {
-        for write in 0..WRITES {
-            let rows = json!([{ "name": format!("{writer} {write}") }]);
-            lab.insert("sample", rows).await;
-        }
-    });
-    let definer = async {
-        let mut columns = vec![
-            json!({ "name": "name", "data_type": "string", "is_nullable": false, "is_unique": true }),
-            json!({ "name": "volume", "data_type": "float" }),
-            json!({ "name": "note", "data_type": "text" }),
-            json!({ "name": "parent", "data_type": "string", "references": "sample" }),
-        ];
-        for number in 0..10 {
-            let name = format!("added_{number}");
-            columns.push(json!({ "name": name, "data_type": "integer" }));
-            lab.define(
-                "sample",
-                json!({ "semantic_category": "curated", "columns": columns }),
-            )
-            .await;
-            // A column can be written as soon as it was acknowledged.
-            lab.insert("sample", json!([{ "name": name, (name): number }]))
-                .await;
-        }
-    };
-    futures::future::join(futures::future::join_all(writers), definer).await;
-    let rows = lab.rows("sample", json!({})).await;
-    assert_eq!(rows.len(), WRITERS * WRITES + 10);
-    let last = lab.rows("sample", json!({ "added_9": 9 })).await;
-    assert_eq!(last.len(), 1);
 }

@@ -1,0 +1,146 @@
+//! Triggers of jobs
+
+use serde_json::{Value, json};
+
+use super::given::{PATH, created, path_of, with_jobs};
+use crate::server::TestServer;
+
+fn triggered(category: &str, conditions: &Value) -> Value {
+    json!({"trigger_enabled": true, "trigger_category": category,
+        "trigger_conditions": conditions})
+}
+
+#[tokio::test]
+async fn a_trigger_is_set_changed_and_removed() {
+    let server = TestServer::start().await;
+    let client = server.admin().await;
+    let reader = client
+        .post("/api/v1/instruments", &json!({"name": "reader"}))
+        .await;
+    let reader = reader.json(200)["id"].clone();
+    let job = created(&client, "parse", "").await;
+    assert_eq!(job["trigger"], Value::Null);
+    let path = path_of(&job);
+    let mut change = triggered("file_uploaded", &json!({"file_extensions": ["csv"]}));
+    change["trigger_instrument_id"] = reader.clone();
+    let set = client.patch(&path, &change).await.json(200)["trigger"].clone();
+    assert_eq!(set["category"], "file_uploaded");
+    assert_eq!(set["instrument_id"], reader);
+    assert_eq!(set["conditions"], json!({"file_extensions": ["csv"]}));
+    assert_eq!(client.get(&path).await.json(200)["trigger"], set);
+    assert_eq!(client.get(PATH).await.json(200)[0]["trigger"], set);
+
+    // What is left out stays; what is passed alone changes alone.
+    let kept = client.patch(&path, &json!({"name": "parser"})).await;
+    assert_eq!(kept.json(200)["trigger"], set);
+    let conditions = json!({"trigger_conditions": {"min_size_kb": 1}});
+    let changed = client.patch(&path, &conditions).await.json(200)["trigger"].clone();
+    assert_eq!(changed["id"], set["id"]);
+    assert_eq!(changed["instrument_id"], reader);
+    assert_eq!(changed["conditions"], json!({"min_size_kb": 1}));
+
+    let schedule = triggered(
+        "schedule",
+        &json!({"cron": "30 6 * * *", "timezone": "Europe/Berlin"}),
+    );
+    let set = client.patch(&path, &schedule).await.json(200)["trigger"].clone();
+    assert_eq!(set["instrument_id"], Value::Null);
+    assert_eq!(set["conditions"], schedule["trigger_conditions"]);
+    let removed = client
+        .patch(&path, &json!({"trigger_enabled": false}))
+        .await;
+    assert_eq!(removed.json(200)["trigger"], Value::Null);
+    client.patch(&path, &conditions).await.json(400);
+}
+
+#[tokio::test]
+async fn a_job_is_created_with_its_trigger() {
+    let server = TestServer::start().await;
+    let client = server.admin().await;
+    let source = created(&client, "source", "").await["id"].clone();
+    let mut body = triggered("job_completed", &json!({"source_job_id": source}));
+    body["name"] = json!("next");
+    body["code"] = json!("");
+    let job = client.post(PATH, &body).await.json(200);
+    assert_eq!(
+        job["trigger"]["conditions"],
+        json!({"source_job_id": source})
+    );
+}
+
+#[tokio::test]
+async fn a_trigger_without_category_is_a_problem_at_that_field() {
+    let server = TestServer::start().await;
+    let client = server.admin().await;
+    let job = created(&client, "parse", "").await;
+    for body in [
+        json!({"name": "a", "code": "", "trigger_enabled": true}),
+        json!({"name": "a", "code": "", "trigger_enabled": true, "trigger_category": null}),
+    ] {
+        let expected = [("missing".to_owned(), "body.trigger_category".to_owned())];
+        assert_eq!(client.post(PATH, &body).await.problems(), expected);
+        assert_eq!(
+            client.patch(&path_of(&job), &body).await.problems(),
+            expected
+        );
+    }
+    let unknown = json!({"trigger_enabled": true, "trigger_category": "moon"});
+    assert_eq!(
+        client.patch(&path_of(&job), &unknown).await.problems(),
+        [("enum".to_owned(), "body.trigger_category".to_owned())]
+    );
+}
+
+#[tokio::test]
+async fn bad_conditions_are_refused_and_change_nothing() {
+    let server = TestServer::start().await;
+    let client = server.admin().await;
+    let job = created(&client, "parse", "").await;
+    let strange = server.stranger().await;
+    let theirs = created(&strange, "theirs", "").await["id"].clone();
+    let path = path_of(&job);
+    let schedule =
+        |cron: &str, zone: &str| triggered("schedule", &json!({"cron": cron, "timezone": zone}));
+    for change in [
+        triggered("file_uploaded", &json!({"pattern": "*"})),
+        triggered("file_uploaded", &json!({"min_size_kb": "1"})),
+        schedule("* * * *", "UTC"),
+        schedule("61 * * * *", "UTC"),
+        schedule("1,,2 * * * *", "UTC"),
+        schedule("* * * * *", "Mars/Olympus"),
+        triggered("schedule", &json!({})),
+        triggered("job_completed", &json!({})),
+        triggered("job_completed", &json!({"source_job_id": "nonsense"})),
+        triggered("job_completed", &json!({"source_job_id": theirs})),
+        triggered("job_completed", &json!({"source_job_id": job["id"]})),
+        triggered(
+            "job_completed",
+            &json!({"source_job_id": "0191d5a4-0000-7000-8000-000000000000"}),
+        ),
+    ] {
+        let refused = client.patch(&path, &change).await.json(400);
+        assert!(
+            refused["detail"]
+                .as_str()
+                .unwrap()
+                .starts_with("trigger_conditions: ")
+        );
+    }
+    let mut elsewhere = triggered("file_uploaded", &json!({}));
+    for unknown in ["nonsense", "0191d5a4-0000-7000-8000-000000000000"] {
+        elsewhere["trigger_instrument_id"] = json!(unknown);
+        client.patch(&path, &elsewhere).await.json(404);
+    }
+    assert_eq!(client.get(&path).await.json(200)["trigger"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_name_for_off_platform_scripts_can_have_no_trigger() {
+    let server = with_jobs(&["elsewhere"]).await;
+    let client = server.admin().await;
+    let path = path_of(&client.get(PATH).await.json(200)[0]);
+    let mut change = triggered("file_uploaded", &json!({}));
+    client.patch(&path, &change).await.json(400);
+    change["code"] = json!("print(1)\n");
+    client.patch(&path, &change).await.json(200);
+}
