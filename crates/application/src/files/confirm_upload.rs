@@ -69,7 +69,9 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
 fn not_confirmed(error: ConfirmFileError) -> Error {
     match error {
         ConfirmFileError::Superseded => Error::Invalid(FileRefusal::Superseded.to_string()),
-        ConfirmFileError::ExecutionClosed => Error::Invalid(FileRefusal::ExecutionClosed.to_string()),
+        ConfirmFileError::ExecutionClosed => {
+            Error::Invalid(FileRefusal::ExecutionClosed.to_string())
+        }
         ConfirmFileError::Port(error) => error.into(),
     }
 }
