@@ -21,7 +21,7 @@ use crate::{
         refusals::assert_nothing_written,
     },
     given::{self, at},
-    triggers::respond,
+    triggers::lab::respond,
 };
 
 /// Makes one test of each clause of [`crate::data::attribution`].

@@ -1,37 +1,29 @@
 //! Contract of [`TriggerStore`].
 
 pub mod events;
+pub mod lab;
+pub mod schedules;
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use futures::{StreamExt, future::join_all, stream};
 use labdata_domain::{
-    executions::{Execution, FinalStatus},
+    executions::FinalStatus,
     files::File,
-    ids::{ExecutionId, FileId, InstrumentId, JobId},
+    ids::{FileId, JobId},
     jobs::Job,
-    keys::tenancy::User,
-    runs::{FreeSlots, NewRun, PlatformRun, RunEnd},
-    triggers::{Candidate, Category, Response, Trigger, TriggerEvent},
+    triggers::{Category, Trigger},
 };
-use labdata_ports::{
-    executions::ExecutionRepository,
-    files::FileRepository,
-    jobs::JobRepository,
-    runs::{ClaimedRun, RunQueue},
-    triggers::{Fired, TickDecision, TriggerStore},
-};
-use serde_json::{Value, json};
-use time::{Duration, OffsetDateTime, macros::datetime};
+use labdata_ports::executions::ExecutionRepository;
+use serde_json::json;
 
 use crate::{
-    Subject,
-    files::{Files, confirmed, of},
-    fixtures::Instruments,
+    files::{confirmed, of},
     given::{self, at},
+    triggers::lab::{Lab, Triggers, file_of, jobs_of, respond, run_of},
 };
 
-/// Makes one test of each clause of [`crate::triggers`].
+/// Makes one test of each clause of [`crate::triggers`] and [`crate::triggers::schedules`].
 #[macro_export]
 macro_rules! triggers_contract {
     ($harness:ty $(, $test:meta)?) => {
@@ -48,177 +40,10 @@ macro_rules! triggers_contract {
             only_the_statuses_that_are_asked_for_count,
             an_execution_that_ends_elsewhere_fires_as_a_run_does,
             jobs_that_trigger_each_other_come_to_an_end,
-            a_schedule_fires_at_its_tick_and_moves_on,
-            missed_ticks_fire_once,
-            of_racing_workers_one_fires_a_tick,
-            a_change_of_the_job_does_not_move_its_schedule,
             subscribers_are_signaled_when_an_event_is_recorded,
         }
+        $crate::schedules_contract!($harness $(, $test)?);
     };
-}
-
-/// A harness with all prerequisites of triggers.
-pub trait Triggers:
-    Files
-    + Instruments
-    + Subject<dyn TriggerStore>
-    + Subject<dyn JobRepository>
-    + Subject<dyn RunQueue>
-    + Subject<dyn ExecutionRepository>
-{
-}
-impl<
-    H: Files
-        + Instruments
-        + Subject<dyn TriggerStore>
-        + Subject<dyn JobRepository>
-        + Subject<dyn RunQueue>
-        + Subject<dyn ExecutionRepository>,
-> Triggers for H
-{
-}
-
-/// Decides as the domain does: one run for each firing of each candidate.
-pub(crate) fn respond(event: TriggerEvent<'_>) -> Vec<NewRun> {
-    let responses = event.responses().map(|(_, response)| response);
-    let firings = responses.flat_map(|response| match response {
-        Response::Runs(firings) => firings,
-        Response::Loop => Vec::new(),
-    });
-    firings
-        .map(|firing| firing.into_run(ExecutionId::new(given::uuid()), at(5)))
-        .collect()
-}
-
-/// Decides about a tick as the domain does.
-fn tick(candidate: &Candidate, now: OffsetDateTime) -> TickDecision {
-    let tick = candidate.tick(now);
-    let id = ExecutionId::new(given::uuid());
-    TickDecision {
-        run: tick.firing.map(|firing| firing.into_run(id, now)),
-        next_at: tick.next_at,
-    }
-}
-
-/// An organization with a user.
-struct Lab<'a, H> {
-    harness: &'a H,
-    user: User,
-    instrument: InstrumentId,
-    triggers: Arc<dyn TriggerStore>,
-    queue: Arc<dyn RunQueue>,
-    jobs: Arc<dyn JobRepository>,
-    files: Arc<dyn FileRepository>,
-}
-
-impl<'a, H: Triggers> Lab<'a, H> {
-    async fn new(harness: &'a H) -> Self {
-        Self::named(harness, "lab").await
-    }
-
-    async fn named(harness: &'a H, name: &str) -> Self {
-        let organization = harness.organization(name).await.id;
-        Self {
-            harness,
-            user: harness.user(organization, "somebody@example.org").await,
-            instrument: harness.instrument(organization, "reader").await.id,
-            triggers: harness.subject(),
-            queue: harness.subject(),
-            jobs: harness.subject(),
-            files: harness.subject(),
-        }
-    }
-
-    /// A stored job with that trigger.
-    async fn job(&self, name: &str, category: Category, conditions: Value) -> Job {
-        let trigger = given::trigger(category, conditions, self.user.id);
-        self.job_with(name, Some(trigger)).await
-    }
-
-    async fn job_with(&self, name: &str, trigger: Option<Trigger>) -> Job {
-        let job = Job {
-            version_number: Some(1),
-            parameters: given::parameters(),
-            trigger,
-            ..given::job(name, at(0))
-        };
-        let script = given::script(1, "pass\n", self.user.id);
-        let added = self.jobs.add(self.user.organization, &job, &script).await;
-        added.unwrap();
-        job
-    }
-
-    async fn change(&self, job: &Job) -> Job {
-        let saved = self
-            .jobs
-            .update(self.user.organization, job.revision, job, None)
-            .await;
-        assert!(saved.unwrap());
-        self.jobs.get(self.user.organization, job.id).await.unwrap()
-    }
-
-    /// A stored, confirmed file of the instrument, or of an execution.
-    async fn file(&self, path: &str, execution: Option<ExecutionId>) -> FileId {
-        let instrument = execution.is_none().then_some(self.instrument);
-        let file = confirmed(path, of(instrument, execution), at(1));
-        self.store(&file).await;
-        file.id
-    }
-
-    async fn store(&self, file: &File) {
-        let added = self.files.add(self.user.organization, file, at(1)).await;
-        added.unwrap();
-    }
-
-    /// Handles all pending events and returns the number of runs started.
-    async fn act(&self) -> u32 {
-        let mut runs = 0;
-        loop {
-            let fired = self.triggers.act_on_events(20, &respond).await.unwrap();
-            runs += fired.runs;
-            if fired.handled == 0 {
-                return runs;
-            }
-        }
-    }
-
-    async fn tick(&self, now: OffsetDateTime) -> u32 {
-        let decide = |candidate: &Candidate| tick(candidate, now);
-        let fired = self
-            .triggers
-            .fire_schedules(now, 20, &decide)
-            .await
-            .unwrap();
-        assert_eq!(fired.handled, fired.runs);
-        fired.runs
-    }
-
-    /// Takes all queued runs of all organizations.
-    async fn claim(&self) -> Vec<ClaimedRun> {
-        let (lease, timeout) = (Duration::hours(1), Duration::hours(1));
-        self.queue
-            .claim(at(6), lease, timeout, FreeSlots::for_any(10_000))
-            .await
-            .unwrap()
-    }
-
-    async fn finish(&self, run: &ClaimedRun, code: i32) {
-        let end = RunEnd::exited(code, "");
-        let ended = self.queue.finish(run.claim, &end, at(7)).await.unwrap();
-        assert!(ended.is_some());
-    }
-}
-
-fn run_of(execution: &Execution) -> &PlatformRun {
-    execution.origin.run().unwrap()
-}
-
-fn file_of(run: &ClaimedRun) -> Option<FileId> {
-    run_of(&run.execution).trigger_file
-}
-
-fn jobs_of(runs: &[ClaimedRun]) -> BTreeSet<JobId> {
-    runs.iter().map(|run| run.execution.job_id).collect()
 }
 
 /// A matching file queues one run of the current version with default parameters and the file.
@@ -516,85 +341,6 @@ pub async fn jobs_that_trigger_each_other_come_to_an_end<H: Triggers>(harness: &
     expected.sort_unstable();
     // Each runs on the plate and on the file that the other made from it.
     assert_eq!(ran, expected);
-}
-
-fn daily(hour: u32) -> Value {
-    json!({"cron": format!("0 {hour} * * *"), "timezone": "Europe/Berlin"})
-}
-
-/// A schedule starts nothing before its tick, one run at it, and nothing until the next.
-pub async fn a_schedule_fires_at_its_tick_and_moves_on<H: Triggers>(harness: &H) {
-    let lab = Lab::new(harness).await;
-    let job = lab.job("daily", Category::Schedule, daily(9)).await;
-    // Winter: 09:00 in Berlin is 08:00 UTC.
-    let tick = datetime!(2026-01-01 08:00 UTC);
-    assert_eq!(lab.tick(tick - Duration::microseconds(1)).await, 0);
-    assert_eq!(lab.tick(tick).await, 1);
-    assert_eq!(lab.tick(tick + Duration::hours(23)).await, 0);
-    let runs = lab.claim().await;
-    assert_eq!(jobs_of(&runs), BTreeSet::from([job.id]));
-    let run = run_of(&runs[0].execution);
-    assert_eq!((run.trigger_file, run.source), (None, None));
-    assert_eq!(lab.tick(tick + Duration::days(1)).await, 1);
-}
-
-/// Missed ticks start one run together, and the next tick is the first after now.
-pub async fn missed_ticks_fire_once<H: Triggers>(harness: &H) {
-    let lab = Lab::new(harness).await;
-    lab.job("daily", Category::Schedule, daily(9)).await;
-    let late = datetime!(2026-01-11 12:00 UTC);
-    assert_eq!(lab.tick(late).await, 1);
-    assert_eq!(lab.tick(late).await, 0);
-    let next = datetime!(2026-01-12 08:00 UTC);
-    assert_eq!(lab.tick(next - Duration::seconds(1)).await, 0);
-    assert_eq!(lab.tick(next).await, 1);
-}
-
-/// Concurrent workers start one run per tick.
-pub async fn of_racing_workers_one_fires_a_tick<H: Triggers>(harness: &H) {
-    let lab = Lab::new(harness).await;
-    for number in 0..5 {
-        lab.job(&format!("daily {number}"), Category::Schedule, daily(9))
-            .await;
-    }
-    let due = datetime!(2026-01-01 08:00 UTC);
-    let decide = |candidate: &Candidate| tick(candidate, due);
-    let mut runs = 0;
-    loop {
-        let looks = (0..6).map(|_| lab.triggers.fire_schedules(due, 3, &decide));
-        let fired: Vec<Fired> = join_all(looks)
-            .await
-            .into_iter()
-            .map(Result::unwrap)
-            .collect();
-        let round: u32 = fired.iter().map(|fired| fired.runs).sum();
-        if round == 0 {
-            break;
-        }
-        runs += round;
-    }
-    assert_eq!(runs, 5);
-    assert_eq!(lab.claim().await.len(), 5);
-}
-
-/// Renaming a job neither repeats nor loses a tick; setting the trigger again restarts it from that
-/// time.
-pub async fn a_change_of_the_job_does_not_move_its_schedule<H: Triggers>(harness: &H) {
-    let lab = Lab::new(harness).await;
-    let job = lab.job("daily", Category::Schedule, daily(9)).await;
-    let tick = datetime!(2026-01-01 08:00 UTC);
-    assert_eq!(lab.tick(tick).await, 1);
-    let renamed = Job {
-        name: "every day".to_owned(),
-        ..job
-    };
-    let mut job = lab.change(&renamed).await;
-    assert_eq!(lab.tick(tick + Duration::hours(1)).await, 0);
-    let trigger = job.trigger.as_mut().unwrap();
-    trigger.armed_at = tick + Duration::days(3) + Duration::hours(1);
-    lab.change(&job).await;
-    assert_eq!(lab.tick(tick + Duration::days(3)).await, 0);
-    assert_eq!(lab.tick(tick + Duration::days(4)).await, 1);
 }
 
 /// Earlier subscribers are notified of an event.
