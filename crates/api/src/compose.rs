@@ -22,11 +22,13 @@ use labdata_postgres::{
     PgRunQueue, PgStoreHealth, PgTenancyRepository, PgTriggerStore, migrate, prepare_file_search,
 };
 use labdata_ray_runner::{RayRunner, Settings as RaySettings};
-use labdata_sandbox::{Isolation as SandboxIsolation, Sandbox, Settings as SandboxSettings};
+use labdata_sandbox::{
+    Isolation as SandboxIsolation, Network, NetworkSettings, Sandbox, Settings as SandboxSettings,
+};
 use labdata_worker::{MailSettings, PATIENCE, RunWorkerSettings, WorkerSettings};
 
 use crate::{
-    settings::{Backend, NotificationSettings, Settings},
+    settings::{Backend, JobNetwork, NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
 };
 
@@ -223,7 +225,7 @@ impl DatabaseServer {
 pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<WorkerSettings> {
     let public_url = public_url.trim_end_matches('/').to_owned();
     let runs = RunWorkerSettings {
-        runner: job_runner(settings)?,
+        runner: job_runner(settings, &public_url)?,
         concurrency: settings.job_concurrency,
         limits: RunLimits {
             wall_clock: Duration::from_secs(60 * u64::from(settings.job_timeout_minutes)),
@@ -237,11 +239,11 @@ pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<
     Ok(WorkerSettings { runs, mail })
 }
 
-/// Creates the configured job backend.
+/// Creates the configured job backend, whose scripts reach the platform at `public_url`.
 ///
 /// # Errors
 /// When the cluster's address is unusable.
-pub fn job_runner(settings: &Settings) -> anyhow::Result<Arc<dyn JobRunner>> {
+pub fn job_runner(settings: &Settings, public_url: &str) -> anyhow::Result<Arc<dyn JobRunner>> {
     match &settings.job_backend {
         Backend::Local => {
             // The path of the program may have been replaced by another version since the start.
@@ -250,7 +252,7 @@ pub fn job_runner(settings: &Settings) -> anyhow::Result<Arc<dyn JobRunner>> {
             } else {
                 std::env::current_exe().context("the path of this program")?
             };
-            Ok(local_runner(settings, program))
+            Ok(local_runner(settings, program, public_url))
         }
         Backend::Ray(address) => Ok(Arc::new(RayRunner::new(RaySettings {
             address: address.clone(),
@@ -265,7 +267,7 @@ pub fn job_runner(settings: &Settings) -> anyhow::Result<Arc<dyn JobRunner>> {
 
 /// Creates the backend that runs scripts on this machine; `program` is the `labdata` binary.
 #[must_use]
-pub fn local_runner(settings: &Settings, program: PathBuf) -> Arc<dyn JobRunner> {
+pub fn local_runner(settings: &Settings, program: PathBuf, public_url: &str) -> Arc<dyn JobRunner> {
     let supervisor = vec![program.into_os_string(), SUPERVISE.into()];
     let storage = match settings.storage_url().parse::<Location>() {
         Ok(Location::Local(directory)) => vec![directory],
@@ -281,6 +283,15 @@ pub fn local_runner(settings: &Settings, program: PathBuf) -> Arc<dyn JobRunner>
             Isolation::Namespaces => SandboxIsolation::Namespaces,
         },
         hidden: storage,
+        network: NetworkSettings {
+            access: match settings.job_network {
+                JobNetwork::Internet => Network::Internet,
+                JobNetwork::Platform => Network::Platform,
+                JobNetwork::All => Network::Host,
+            },
+            platform: public_url.parse().ok(),
+            allow: settings.job_network_allow.clone(),
+        },
         ..SandboxSettings::new(settings.data_dir.clone(), supervisor)
     });
     Arc::new(LocalRunner::new(Arc::new(sandbox)))

@@ -8,8 +8,7 @@ use labdata_ports::runs::runner::{
 };
 use labdata_sandbox::{
     ERROR_TAIL_BYTES, EndCause, EnvironmentOutcome, EnvironmentRequest, Exit, HostCapabilities,
-    LOG_SEGMENT_BYTES, Limits, Network, ProcessOutcome, ProcessSpec, SandboxError, StopSignal,
-    Workspace,
+    LOG_SEGMENT_BYTES, Limits, ProcessOutcome, ProcessSpec, SandboxError, StopSignal, Workspace,
 };
 use tokio::sync::watch;
 
@@ -81,7 +80,7 @@ async fn run_to_end(
         arguments: vec![workspace.script_path().to_string_lossy().into_owned()],
         packages,
         environment: spec.environment.clone(),
-        network: Network::Host,
+        network: host.network(),
         limits: limits(&spec.limits, spec.limits.wall_clock),
         logged: view.borrow().logged,
     };

@@ -13,12 +13,14 @@ use crate::{
     blocking::blocking,
     directories::{ActiveWorkspace, RunDirectories, Workspace},
     error::SandboxError,
-    launch::LaunchRequest,
+    install_access::name_mirror,
+    launch::{LaunchRequest, NamespaceNetwork},
+    network::{Gateway, GatewayRequest, Reach, Upstream},
     process::{self, StopSignal},
     python::Python,
     readable_paths::readable_paths,
     settings::Settings,
-    spec::{Isolation, ProcessOutcome, ProcessSpec},
+    spec::{Isolation, Network, ProcessOutcome, ProcessSpec},
     uv::Uv,
 };
 
@@ -102,6 +104,12 @@ impl HostCapabilities {
     #[must_use]
     pub const fn isolation(&self) -> Isolation {
         self.isolation
+    }
+
+    /// Returns the network access of scripts.
+    #[must_use]
+    pub const fn network(&self) -> Network {
+        self.settings.network.access
     }
 
     /// Returns the workspace of that name, which need not exist. The name is one path component,
@@ -200,10 +208,41 @@ impl HostCapabilities {
         stop: &mut StopSignal,
         on_output: impl FnMut(u64),
     ) -> Result<ProcessOutcome, SandboxError> {
+        let reach = Reach {
+            upstream: Upstream::of_this_process(),
+            ..Reach::default()
+        };
         let request = self.launch_request(self.isolation, workspace, spec);
-        process::run(&self.settings.supervisor, &request, stop, on_output)
+        self.launch(request, reach, stop, on_output)
             .await
             .map_err(SandboxError::Unavailable)
+    }
+
+    /// Launches a process with its access to the network.
+    pub(crate) async fn launch(
+        &self,
+        mut request: LaunchRequest,
+        reach: Reach,
+        stop: &mut StopSignal,
+        on_output: impl FnMut(u64),
+    ) -> Result<ProcessOutcome, String> {
+        let gateway = Gateway::prepare(GatewayRequest {
+            isolation: request.isolation,
+            network: request.network,
+            settings: &self.settings.network,
+            reach,
+        });
+        let (gateway, launch) = gateway
+            .await
+            .map_err(|error| format!("the network of a script: {error}"))?;
+        request.namespace = launch.namespace;
+        request.ports = launch.ports;
+        request.environment.extend(launch.environment);
+        if let Some(mirror) = launch.mirror {
+            name_mirror(&mut request.environment, &mirror);
+        }
+        let supervisor = &self.settings.supervisor;
+        process::run(supervisor, &request, gateway, stop, on_output).await
     }
 
     /// Translates a specification into a request for a supervisor.
@@ -254,6 +293,8 @@ impl HostCapabilities {
             logged: spec.logged,
             account: active.account.as_ref().map(Into::into),
             network: spec.network,
+            namespace: NamespaceNetwork::default(),
+            ports: Vec::new(),
             limits: spec.limits,
         }
     }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::{
     host::HostCapabilities,
-    process::{self, stop_channel},
-    spec::{Exit, Isolation, Limits, Network, ProcessSpec},
+    network::Reach,
+    process::stop_channel,
+    spec::{Exit, Isolation, Limits, ProcessSpec},
 };
 
 /// Levels of isolation, strongest first.
@@ -64,13 +65,15 @@ impl HostCapabilities {
             arguments: ["-I", "-c", "pass"].map(str::to_owned).into(),
             packages: None,
             environment: Vec::new(),
-            network: Network::Host,
+            network: self.settings.network.access,
             limits: LIMITS,
             logged: 0,
         };
         let request = self.launch_request(level, &active, &spec);
         let (_handle, mut stop) = stop_channel();
-        let outcome = process::run(&self.settings.supervisor, &request, &mut stop, |_| ()).await;
+        let outcome = self
+            .launch(request, Reach::default(), &mut stop, |_| ())
+            .await;
         workspace
             .remove()
             .await

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Write},
+    net::SocketAddr,
     path::PathBuf,
 };
 
@@ -12,7 +13,7 @@ use crate::{
     spec::{Isolation, Limits, Network, ProcessOutcome},
 };
 
-/// Launch of one process: JSON behind its length, on the supervisor's standard input. [`CANCEL`]
+/// Launch of one process: JSON behind its length, on the supervisor's standard input, a socket. [`CANCEL`]
 /// bytes may follow; the end of the input means "kill everything now".
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LaunchRequest {
@@ -40,7 +41,20 @@ pub(crate) struct LaunchRequest {
     /// Account of the process, if the supervisor runs as root.
     pub(crate) account: Option<LaunchAccount>,
     pub(crate) network: Network,
+    /// Network of the namespace, if the process has its own.
+    pub(crate) namespace: NamespaceNetwork,
+    /// TCP ports that Landlock permits, if the network is restricted.
+    pub(crate) ports: Vec<u16>,
     pub(crate) limits: Limits,
+}
+
+/// Network of a namespace.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct NamespaceNetwork {
+    /// Addresses of listeners, which the supervisor opens and sends over its standard input.
+    pub(crate) listen: Vec<SocketAddr>,
+    /// Content of `/etc/hosts`; empty for that of the machine.
+    pub(crate) hosts: String,
 }
 
 /// Account of a process.

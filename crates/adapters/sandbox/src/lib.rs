@@ -23,12 +23,16 @@
 
 mod accounts;
 mod blocking;
+#[cfg(target_os = "linux")]
+mod descriptors;
 mod directories;
 mod error;
 mod host;
+mod install_access;
 mod isolation_trial;
 mod launch;
 mod log_segments;
+mod network;
 mod package_index;
 mod process;
 mod python;
@@ -45,6 +49,7 @@ pub use directories::{ActiveWorkspace, Workspace};
 pub use error::SandboxError;
 pub use host::HostCapabilities;
 pub use log_segments::{LOG_SEGMENT_BYTES, LogSlice};
+pub use network::NetworkSettings;
 pub use process::{StopHandle, StopRequest, StopSignal, stop_channel};
 pub use python::Python;
 pub use sandbox::Sandbox;

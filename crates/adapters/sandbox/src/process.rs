@@ -1,15 +1,17 @@
 //! One supervised process, from its launch to its outcome.
 
-use std::{ffi::OsString, process::Stdio};
+use std::{ffi::OsString, io, os::fd::OwnedFd, process::Stdio};
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
-    process::{ChildStdin, Command},
+    net::UnixStream,
+    process::Command,
     sync::watch,
 };
 
 use crate::{
     launch::{CANCEL, Event, LaunchRequest},
+    network::Gateway,
     spec::ProcessOutcome,
 };
 
@@ -70,33 +72,43 @@ impl StopSignal {
 pub(crate) async fn run(
     supervisor: &[OsString],
     request: &LaunchRequest,
+    mut gateway: Gateway,
     stop: &mut StopSignal,
     mut on_output: impl FnMut(u64),
 ) -> Result<ProcessOutcome, String> {
     let (program, arguments) = supervisor.split_first().ok_or("no supervisor is set")?;
+    // A socket, over which the supervisor can send listeners.
+    let sockets = || -> io::Result<(UnixStream, OwnedFd)> {
+        let (own, other) = std::os::unix::net::UnixStream::pair()?;
+        own.set_nonblocking(true)?;
+        Ok((UnixStream::from_std(own)?, other.into()))
+    };
+    let (mut control, stdin) = sockets().map_err(|error| format!("a pair of sockets: {error}"))?;
     let mut child = Command::new(program)
         .args(arguments)
         .env_clear()
         .current_dir("/")
         // Ctrl-C is for the platform, which then stops its runs.
         .process_group(0)
-        .stdin(Stdio::piped())
+        .stdin(Stdio::from(stdin))
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("the supervisor does not start: {error}"))?;
-    let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err("the supervisor has no pipes".to_owned());
-    };
+    let stdout = child.stdout.take().ok_or("the supervisor has no output")?;
     let text = serde_json::to_vec(request).map_err(|error| error.to_string())?;
     let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
     let mut message = length.to_le_bytes().to_vec();
     message.extend_from_slice(&text);
-    stdin
+    control
         .write_all(&message)
         .await
         .map_err(|error| format!("the supervisor does not read its request: {error}"))?;
+    #[cfg(target_os = "linux")]
+    receive_listeners(&control, &mut gateway)
+        .await
+        .map_err(|error| format!("the network of a script: {error}"))?;
 
-    let mut control = Some(stdin);
+    let mut control = Some(control);
     let mut forwarded = None;
     let mut lines = BufReader::new(stdout).lines();
     let outcome = loop {
@@ -116,13 +128,29 @@ pub(crate) async fn run(
     // Ends the supervisor, so that no process is left when the caller learns the outcome.
     drop(control);
     let _ = child.wait().await;
+    drop(gateway);
     outcome
+}
+
+/// Receives the listeners of the namespace, if any, and serves them. If the supervisor fails before it
+/// sends them, there are none.
+#[cfg(target_os = "linux")]
+async fn receive_listeners(control: &UnixStream, gateway: &mut Gateway) -> io::Result<()> {
+    use tokio::io::Interest;
+
+    if gateway.awaited() == 0 {
+        return Ok(());
+    }
+    let listeners = control
+        .async_io(Interest::READABLE, || crate::descriptors::receive(control))
+        .await?;
+    gateway.serve_received(listeners)
 }
 
 /// Waits for the next stop request and forwards it. Write errors are ignored: a broken pipe means
 /// that the supervisor has ended.
 async fn forward(
-    control: &mut Option<ChildStdin>,
+    control: &mut Option<UnixStream>,
     stop: &mut StopSignal,
     forwarded: &mut Option<StopRequest>,
 ) {

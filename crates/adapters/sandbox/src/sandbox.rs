@@ -7,9 +7,14 @@ use std::{
 
 use tokio::{sync::Mutex, time::sleep};
 
+#[cfg(target_os = "linux")]
+use crate::supervisor::can_limit_tcp;
 use crate::{
-    error::SandboxError, host::HostCapabilities, isolation_trial::WorkingIsolation,
-    settings::Settings, spec::Isolation,
+    error::SandboxError,
+    host::HostCapabilities,
+    isolation_trial::WorkingIsolation,
+    settings::Settings,
+    spec::{Isolation, Network},
 };
 
 /// Pause before the second trial, when the first one finds less isolation than the minimum.
@@ -75,7 +80,7 @@ impl Sandbox {
             None => examined.insert(HostCapabilities::open(&self.settings).await?),
         };
         let working = self.try_all(examined).await?;
-        report(&working);
+        self.report(&working);
         let found = Arc::new(examined.at(working.level));
         *host = Some(TriedHost {
             host: Arc::clone(&found),
@@ -111,26 +116,44 @@ impl Sandbox {
         if let Ok(working) = working.await
             && working.level > current
         {
-            report(&working);
+            self.report(&working);
             tried.host = Arc::new(tried.host.at(working.level));
         }
         tried.tried_at = Instant::now();
     }
+
+    /// Logs the isolation of all processes from now on, and what limits their network.
+    fn report(&self, working: &WorkingIsolation) {
+        let reason = &*working.refused;
+        match working.level {
+            Isolation::Namespaces => tracing::info!("scripts run in namespaces"),
+            Isolation::Landlock => tracing::warn!(
+                reason,
+                "scripts run under Landlock, without namespaces: see docs/OPERATING.md for its \
+                 limits"
+            ),
+            Isolation::Nothing => tracing::warn!(
+                reason,
+                "scripts are NOT isolated: they can do everything that the platform's account can; \
+                 see docs/OPERATING.md"
+            ),
+        }
+        if self.settings.network.access != Network::Host {
+            match working.level {
+                Isolation::Namespaces => {}
+                Isolation::Landlock if can_limit_tcp() => tracing::warn!(
+                    "scripts connect by TCP to the ports of the platform and the proxy only, at any \
+                     address; UDP is not limited"
+                ),
+                Isolation::Landlock | Isolation::Nothing => {
+                    tracing::warn!("the network of scripts is NOT limited on this machine");
+                }
+            }
+        }
+    }
 }
 
-/// Logs the isolation of all processes from now on.
-fn report(working: &WorkingIsolation) {
-    let reason = &*working.refused;
-    match working.level {
-        Isolation::Namespaces => tracing::info!("scripts run in namespaces"),
-        Isolation::Landlock => tracing::warn!(
-            reason,
-            "scripts run under Landlock, without namespaces: see docs/OPERATING.md for its limits"
-        ),
-        Isolation::Nothing => tracing::warn!(
-            reason,
-            "scripts are NOT isolated: they can do everything that the platform's account can; see \
-             docs/OPERATING.md"
-        ),
-    }
+#[cfg(not(target_os = "linux"))]
+const fn can_limit_tcp() -> bool {
+    false
 }

@@ -8,10 +8,12 @@ use crate::{
     directories::{ActiveWorkspace, create_for_account},
     error::SandboxError,
     host::{HostCapabilities, text},
+    install_access::InstallAccess,
     launch::LaunchAccount,
-    process::{self, StopSignal},
+    network::Reach,
+    process::StopSignal,
     script_metadata::{INSTALL_VARIABLES, environment_name},
-    spec::{EndCause, Exit, Limits, Network, ProcessOutcome, ProcessSpec, ScriptEnvironment},
+    spec::{EndCause, Exit, Limits, ProcessOutcome, ProcessSpec, ScriptEnvironment},
     uv::Uv,
 };
 
@@ -123,7 +125,7 @@ impl HostCapabilities {
             arguments: Vec::new(),
             packages: None,
             environment: Vec::new(),
-            network: Network::Host,
+            network: self.settings.network.access,
             limits: installation.limits,
             logged: 0,
         };
@@ -161,7 +163,11 @@ impl HostCapabilities {
         let inherited = INSTALL_VARIABLES
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
-        for (name, value) in inherited.chain(uv.index().iter().cloned()) {
+        let access = InstallAccess::new(inherited.chain(uv.index().iter().cloned()).collect());
+        if !access.upstream.has_credentials() {
+            request.environment.extend(access.proxies);
+        }
+        for (name, value) in access.variables {
             if name.starts_with("SSL_CERT") {
                 request.readable.push(PathBuf::from(&value));
             } else if name == "UV_FIND_LINKS" {
@@ -176,7 +182,12 @@ impl HostCapabilities {
         // The cache outlives the run and belongs to many.
         request.measured = vec![home.clone()];
         create_for_account(&home, account).map_err(|error| error.to_string())?;
-        process::run(&self.settings.supervisor, &request, stop, on_output).await
+        let reach = Reach {
+            endpoints: access.endpoints,
+            upstream: access.upstream,
+            mirrored: access.mirrored,
+        };
+        self.launch(request, reach, stop, on_output).await
     }
 }
 

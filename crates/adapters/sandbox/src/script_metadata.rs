@@ -7,7 +7,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 /// Environment variables that an installation inherits: package index, proxy and certificates. Build
-/// scripts of packages can read them.
+/// scripts of packages can read them, without credentials.
 pub const INSTALL_VARIABLES: [&str; 19] = [
     "UV_DEFAULT_INDEX",
     "UV_INDEX",

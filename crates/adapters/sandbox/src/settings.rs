@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use crate::spec::Isolation;
+use crate::{network::NetworkSettings, spec::Isolation};
 
 /// Configuration of a [`Sandbox`](crate::Sandbox).
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Settings {
     pub retrial: Duration,
     /// Files and directories that processes must not read, even below a path that they may read.
     pub hidden: Vec<PathBuf>,
+    /// Network of scripts and installations.
+    pub network: NetworkSettings,
 }
 
 impl Settings {
@@ -40,6 +42,7 @@ impl Settings {
             minimum: Isolation::Landlock,
             retrial: Duration::from_mins(1),
             hidden: Vec::new(),
+            network: NetworkSettings::default(),
         }
     }
 }

@@ -41,9 +41,14 @@ pub struct Limits {
 pub enum Network {
     /// The network of this machine.
     Host,
-    /// No network. In [namespaces](crate::Isolation::Namespaces) nothing can be reached; under
-    /// [Landlock](crate::Isolation::Landlock) only TCP is denied, from Linux 6.7 on; without isolation
+    /// The platform, and public addresses through an HTTP proxy of this program. In
+    /// [namespaces](crate::Isolation::Namespaces) nothing else can be reached; under
+    /// [Landlock](crate::Isolation::Landlock) no other TCP port, from Linux 6.7 on; without isolation
     /// nothing is denied.
+    Internet,
+    /// The platform, enforced like [`Network::Internet`].
+    Platform,
+    /// No network, enforced like [`Network::Internet`].
     Denied,
 }
 

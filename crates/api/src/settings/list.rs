@@ -60,6 +60,10 @@ settings! {
         "The uv that installs the dependencies of those scripts";
     job_isolation "LABDATA_JOB_ISOLATION" "job-isolation" "LEVEL", "landlock; none in the demo",
         "Least isolation under which scripts run: namespaces, landlock or none";
+    job_network "LABDATA_JOB_NETWORK" "job-network" "NETWORK", "internet",
+        "Network of scripts: internet (public addresses), platform (it only) or all (this machine's)";
+    job_network_allow "LABDATA_JOB_NETWORK_ALLOW" "job-network-allow" "CIDR,…", "unset",
+        "Private networks that scripts reach nevertheless, such as 10.20.0.0/16";
     job_concurrency "LABDATA_JOB_CONCURRENCY" "job-concurrency" "NUMBER", "2",
         "Number of job runs that the worker runs at a time";
     job_timeout_minutes "LABDATA_JOB_TIMEOUT_MINUTES" "job-timeout-minutes" "NUMBER", "60",

@@ -16,6 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ipnet::IpNet;
 use labdata_domain::{keys::PlainApiKey, runs::Isolation};
 
 pub use flags::Flags;
@@ -52,6 +53,18 @@ pub enum Backend {
     Local,
     /// A Ray cluster's job API at this HTTP URL.
     Ray(String),
+}
+
+/// Network of scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum JobNetwork {
+    /// The platform and public addresses.
+    #[default]
+    Internet,
+    /// The platform only.
+    Platform,
+    /// The network of the machine.
+    All,
 }
 
 /// API of the language model.
@@ -132,6 +145,10 @@ pub struct Settings {
     pub uv: Option<PathBuf>,
     /// Least isolation under which scripts run on this machine; `None` for the command's default.
     pub job_isolation: Option<Isolation>,
+    /// Network of scripts that run on this machine.
+    pub job_network: JobNetwork,
+    /// Private networks that scripts reach nevertheless.
+    pub job_network_allow: Vec<IpNet>,
     /// Maximum number of concurrent runs.
     pub job_concurrency: u32,
     /// Time limit of a script, in minutes.

@@ -11,8 +11,8 @@ use tracing_subscriber::filter::LevelFilter;
 use url::Url;
 
 use super::{
-    Backend, LlmProvider, LlmSettings, LogFormat, LogSettings, NotificationSettings, Secret,
-    Settings, SettingsError, source::Given,
+    Backend, JobNetwork, LlmProvider, LlmSettings, LogFormat, LogSettings, NotificationSettings,
+    Secret, Settings, SettingsError, source::Given,
 };
 
 /// Given values by key.
@@ -181,6 +181,14 @@ pub(super) fn settings(
             "namespaces, landlock or none",
             Isolation::parse,
         )?,
+        job_network: job_network(&values)?,
+        job_network_allow: values
+            .parsed(
+                "job_network_allow",
+                "networks such as 10.20.0.0/16, separated by commas",
+                |value| value.split(',').map(|it| it.trim().parse().ok()).collect(),
+            )?
+            .unwrap_or_default(),
         job_concurrency: values.number("job_concurrency", 2)?,
         job_timeout_minutes: values.number("job_timeout_minutes", 60)?,
         llm: llm(&values)?,
@@ -254,6 +262,20 @@ fn backend(values: &Values<'_>, key: &str, checks: &Checks) -> Result<Backend, S
         values.check(key, url, checks.cluster_url)?;
     }
     Ok(parsed.unwrap_or(Backend::Local))
+}
+
+fn job_network(values: &Values<'_>) -> Result<JobNetwork, SettingsError> {
+    let parsed = values.parsed(
+        "job_network",
+        "internet, platform or all",
+        |value| match value {
+            "internet" => Some(JobNetwork::Internet),
+            "platform" => Some(JobNetwork::Platform),
+            "all" => Some(JobNetwork::All),
+            _ => None,
+        },
+    )?;
+    Ok(parsed.unwrap_or_default())
 }
 
 fn llm(values: &Values<'_>) -> Result<LlmSettings, SettingsError> {

@@ -13,4 +13,5 @@ mod isolation;
 mod leftovers;
 mod limits;
 mod ordinary_user;
+mod private_index;
 mod support;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
 use crate::{
@@ -25,7 +25,8 @@ pub(super) const DEVICES: [&str; 5] = [
 ];
 
 /// Restricts this process and its descendants: files to those of the request, signals and abstract
-/// sockets to each other, no inspection of other processes, and no TCP if the network is denied.
+/// sockets to each other, no inspection of other processes, and TCP to the ports of the request if the
+/// network is not that of the machine.
 pub(super) fn restrict(request: &LaunchRequest) -> Result<(), String> {
     let has_own_root = request.isolation == Isolation::Namespaces;
     let mut readable: Vec<&Path> = request.readable.iter().map(|path| &**path).collect();
@@ -37,7 +38,10 @@ pub(super) fn restrict(request: &LaunchRequest) -> Result<(), String> {
     let all = AccessFs::from_all(NEWEST);
     let devices = AccessFs::from_file(NEWEST);
     let mut rules = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
-    if request.network == Network::Denied {
+    // In namespaces the network is separate.
+    let limits_tcp =
+        request.network == Network::Denied || (request.network != Network::Host && !has_own_root);
+    if limits_tcp {
         rules = rules
             .handle_access(AccessNet::from_all(NEWEST))
             .map_err(|error| format!("Landlock: {error}"))?;
@@ -46,6 +50,11 @@ pub(super) fn restrict(request: &LaunchRequest) -> Result<(), String> {
         .handle_access(all)
         .and_then(|rules| rules.scope(Scope::from_all(NEWEST)))
         .and_then(Ruleset::create)
+        .and_then(|rules| {
+            let ports = request.ports.iter().filter(|_| limits_tcp);
+            let connect = |port: &u16| Ok(NetPort::new(*port, AccessNet::ConnectTcp));
+            rules.add_rules(ports.map(connect).collect::<Vec<Result<_, RulesetError>>>())
+        })
         .and_then(|rules| {
             rules.add_rules(path_beneath_rules(readable, AccessFs::from_read(NEWEST)))
         })
@@ -58,4 +67,13 @@ pub(super) fn restrict(request: &LaunchRequest) -> Result<(), String> {
         return Err("this kernel has no Landlock".to_owned());
     }
     Ok(())
+}
+
+/// Returns true if this kernel's Landlock limits TCP.
+pub(crate) fn can_limit_tcp() -> bool {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessNet::from_all(ABI::V4))
+        .and_then(Ruleset::create)
+        .is_ok()
 }

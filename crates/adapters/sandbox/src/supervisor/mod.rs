@@ -20,6 +20,8 @@ mod memory_usage;
 mod monitor;
 #[cfg(target_os = "linux")]
 mod namespaces;
+#[cfg(target_os = "linux")]
+mod network;
 mod privileges;
 mod processes;
 mod program;
@@ -48,6 +50,8 @@ use crate::{
 };
 
 use self::fork::{Forked, fork};
+#[cfg(target_os = "linux")]
+pub(crate) use self::landlock_rules::can_limit_tcp;
 pub use self::tail::ERROR_TAIL_BYTES;
 
 /// Maximum length of a launch request, in bytes.
@@ -79,6 +83,7 @@ fn supervised() -> Result<ExitCode, String> {
     #[cfg(target_os = "linux")]
     if request.isolation == Isolation::Namespaces {
         namespaces::enter(request.network).map_err(|error| format!("no namespaces: {error}"))?;
+        network::set_up(&request.namespace)?;
     }
     match fork().map_err(|error| format!("fork: {error}"))? {
         Forked::Parent(child) => loop {

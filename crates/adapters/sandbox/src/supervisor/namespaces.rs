@@ -2,7 +2,7 @@
 //!
 //! Root creates them directly; an ordinary user also creates a user namespace that maps the user to
 //! itself. The new root is a small file system in memory. Permitted paths are bound into it, at the
-//! paths that they have outside. The network is that of the machine, or an empty namespace.
+//! paths that they have outside. The network is that of the machine, or a separate one.
 
 use std::{
     fs::{self, File},
@@ -23,11 +23,14 @@ use crate::{launch::LaunchRequest, spec::Network};
 
 const NONE: Option<&str> = None;
 
+/// Names that are known without a lookup.
+const HOSTS: &str = "/etc/hosts";
+
 /// Creates the namespaces. The next child of this process is the first process in them.
 pub(super) fn enter(network: Network) -> Result<(), String> {
     let (user, group) = (geteuid(), getegid());
     let mut wanted = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC;
-    wanted.set(CloneFlags::CLONE_NEWNET, network == Network::Denied);
+    wanted.set(CloneFlags::CLONE_NEWNET, network != Network::Host);
     if user.is_root() {
         return unshare(wanted).map_err(|error| format!("unshare: {error}"));
     }
@@ -82,6 +85,13 @@ fn build(request: &LaunchRequest) -> Step {
         &format!("mode=1777,size={}", request.limits.memory / 4),
     )?;
     let mut bound: Vec<&Path> = Vec::new();
+    if !request.namespace.hosts.is_empty() {
+        let hosts = Path::new(HOSTS);
+        let own = root.join("hosts");
+        fs::write(&own, &request.namespace.hosts).map_err(failed(HOSTS))?;
+        bind(&own, root, hosts, true)?;
+        bound.push(hosts);
+    }
     for path in &request.readable {
         if !bound.iter().any(|above| path.starts_with(above)) && bind(path, root, path, true)? {
             bound.push(path);

@@ -1,0 +1,275 @@
+//! Package indexes with credentials, served to installations without them.
+
+use std::{fmt::Write as _, io, time::Duration};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::{
+    Request, Response,
+    body::Incoming,
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION},
+};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
+
+use super::request_head::RequestHead;
+
+/// Time limit of a request's head, and of the index's answer until its body begins.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Maximum length of a page of an index, in bytes.
+const MAX_PAGE_BYTES: usize = 64 << 20;
+
+/// Headers that are passed to the index.
+const REQUEST_HEADERS: [&str; 5] = [
+    "accept",
+    "range",
+    "if-none-match",
+    "if-modified-since",
+    "user-agent",
+];
+
+/// Headers that are passed to the installation.
+const RESPONSE_HEADERS: [&str; 8] = [
+    "content-type",
+    "content-encoding",
+    "content-range",
+    "accept-ranges",
+    "cache-control",
+    "etag",
+    "last-modified",
+    "location",
+];
+
+/// Server with credentials.
+#[derive(Clone)]
+pub(crate) struct MirroredServer {
+    /// Scheme, host and port, without a slash at the end.
+    pub(crate) origin: String,
+    /// Value of `Authorization`.
+    pub(crate) authorization: String,
+}
+
+impl std::fmt::Debug for MirroredServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the credentials.
+        f.debug_tuple("MirroredServer").field(&self.origin).finish()
+    }
+}
+
+/// Servers of an installation, at `/<token>/<number>/` of a listener.
+pub(crate) struct Mirror {
+    /// Start of all paths: on the machine's own network a secret that keeps other processes away.
+    token: String,
+    servers: Vec<MirroredServer>,
+    client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+}
+
+impl std::fmt::Debug for Mirror {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the credentials.
+        f.debug_struct("Mirror").finish_non_exhaustive()
+    }
+}
+
+impl Mirror {
+    /// Creates a mirror that trusts the certificates that this machine trusts. On the network of a
+    /// namespace its URL is always the same, so that uv finds what it has in its cache.
+    pub(crate) fn new(servers: Vec<MirroredServer>, in_namespace: bool) -> io::Result<Self> {
+        let token = if in_namespace {
+            "index".to_owned()
+        } else {
+            random_token()?
+        };
+        let connector = HttpsConnectorBuilder::new()
+            .with_native_roots()?
+            .https_or_http()
+            .enable_http1()
+            .build();
+        Ok(Self {
+            token,
+            servers,
+            client: Client::builder(TokioExecutor::new()).build(connector),
+        })
+    }
+
+    /// Returns the URL of the servers, to which the number of one is added, at a port of the loopback
+    /// interface.
+    pub(crate) fn url(&self, port: u16) -> String {
+        format!("http://127.0.0.1:{port}/{}", self.token)
+    }
+
+    /// Serves one request.
+    pub(crate) async fn serve(&self, mut client: TcpStream) -> io::Result<()> {
+        let Ok(head) = timeout(PATIENCE, RequestHead::read(&mut client)).await else {
+            return Ok(());
+        };
+        let port = client.local_addr()?.port();
+        let target = head?.and_then(|head| Some((self.request(&head)?, head)));
+        let Some(((number, server, request), head)) = target else {
+            return respond(&mut client, "404 Not Found", &[], b"").await;
+        };
+        let answer = timeout(PATIENCE, self.client.request(request)).await;
+        let answer = match answer.map_err(io::Error::from) {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => return refuse(&mut client, &error.to_string()).await,
+            Err(error) => return refuse(&mut client, &error.to_string()).await,
+        };
+        let own = format!("{}/{number}", self.url(port));
+        let headers = headers(&answer, &server.origin, &own);
+        let status = answer.status().to_string();
+        let kind = answer.headers().get(CONTENT_TYPE);
+        let is_page = kind
+            .and_then(|kind| kind.to_str().ok())
+            .is_some_and(|kind| kind.contains("html") || kind.contains("json"));
+        if head.method == "HEAD" {
+            return respond_head(&mut client, &status, &headers, None).await;
+        }
+        if is_page {
+            let body = Limited::new(answer.into_body(), MAX_PAGE_BYTES)
+                .collect()
+                .await;
+            let body = body.map_err(io::Error::other)?.to_bytes();
+            let page = lead_through(&String::from_utf8_lossy(&body), &server.origin, &own);
+            return respond(&mut client, &status, &headers, page.as_bytes()).await;
+        }
+        let length = answer.headers().get("content-length").cloned();
+        respond_head(&mut client, &status, &headers, length.as_ref()).await?;
+        let mut body = answer.into_body();
+        while let Some(frame) = body.frame().await {
+            if let Ok(bytes) = frame.map_err(io::Error::other)?.into_data() {
+                client.write_all(&bytes).await?;
+            }
+        }
+        client.shutdown().await
+    }
+
+    /// Returns the request to a server, if the path leads to one.
+    fn request(
+        &self,
+        head: &RequestHead,
+    ) -> Option<(usize, &MirroredServer, Request<Empty<Bytes>>)> {
+        if !matches!(&*head.method, "GET" | "HEAD") {
+            return None;
+        }
+        let path = head.target.strip_prefix('/')?.strip_prefix(&*self.token)?;
+        let (number, path) = path.strip_prefix('/')?.split_once('/')?;
+        let number: usize = number.parse().ok()?;
+        let server = self.servers.get(number)?;
+        let mut request = Request::builder()
+            .method(&*head.method)
+            .uri(format!("{}/{path}", server.origin))
+            .header(AUTHORIZATION, sensitive(&server.authorization)?);
+        for (name, value) in &head.headers {
+            if REQUEST_HEADERS
+                .iter()
+                .any(|it| name.eq_ignore_ascii_case(it))
+            {
+                request = request.header(name, value);
+            }
+        }
+        Some((number, server, request.body(Empty::new()).ok()?))
+    }
+}
+
+fn random_token() -> io::Result<String> {
+    let mut random = [0_u8; 16];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    Ok(random.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+/// Returns a page whose links to the same server lead through the mirror.
+fn lead_through(page: &str, origin: &str, own: &str) -> String {
+    let mut page = page.replace(origin, own);
+    for start in ["href=\"", "href='", "\"url\":\"", "\"url\": \""] {
+        page = page.replace(&format!("{start}/"), &format!("{start}{own}/"));
+    }
+    page
+}
+
+fn sensitive(value: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// Returns the headers for the installation.
+fn headers(answer: &Response<Incoming>, origin: &str, own: &str) -> Vec<(HeaderName, String)> {
+    let passed = answer.headers().iter().filter_map(|(name, value)| {
+        let value = value.to_str().ok()?;
+        let value = if name == LOCATION {
+            value.replace(origin, own)
+        } else {
+            value.to_owned()
+        };
+        RESPONSE_HEADERS
+            .contains(&name.as_str())
+            .then(|| (name.clone(), value))
+    });
+    passed.collect()
+}
+
+async fn refuse(client: &mut TcpStream, reason: &str) -> io::Result<()> {
+    respond(client, "502 Bad Gateway", &[], reason.as_bytes()).await
+}
+
+async fn respond(
+    client: &mut TcpStream,
+    status: &str,
+    headers: &[(HeaderName, String)],
+    body: &[u8],
+) -> io::Result<()> {
+    let length = HeaderValue::from(body.len());
+    respond_head(client, status, headers, Some(&length)).await?;
+    client.write_all(body).await?;
+    client.shutdown().await
+}
+
+async fn respond_head(
+    client: &mut TcpStream,
+    status: &str,
+    headers: &[(HeaderName, String)],
+    length: Option<&HeaderValue>,
+) -> io::Result<()> {
+    let mut text = format!("HTTP/1.1 {status}\r\nConnection: close\r\n");
+    let length = length.and_then(|length| length.to_str().ok());
+    let length = length.map(|length| ("content-length", length));
+    let headers = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), &**value));
+    for (name, value) in headers.chain(length) {
+        text.push_str(name);
+        text.push_str(": ");
+        text.push_str(value);
+        text.push_str("\r\n");
+    }
+    text.push_str("\r\n");
+    client.write_all(text.as_bytes()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_link_to_the_index_leads_through_the_mirror() {
+        let own = "http://127.0.0.1:1/t/0";
+        let page = "<a href=\"https://index.lab/p/a.whl#sha256=1\"> <a href=\"/p/b.whl\"> \
+                    <a href=\"../c.whl\"> <a href=\"https://other.lab/d.whl\"> \
+                    {\"url\": \"/p/e.whl\"}";
+        assert_eq!(
+            lead_through(page, "https://index.lab", own),
+            "<a href=\"http://127.0.0.1:1/t/0/p/a.whl#sha256=1\"> \
+             <a href=\"http://127.0.0.1:1/t/0/p/b.whl\"> <a href=\"../c.whl\"> \
+             <a href=\"https://other.lab/d.whl\"> {\"url\": \"http://127.0.0.1:1/t/0/p/e.whl\"}"
+        );
+    }
+}
