@@ -23,6 +23,11 @@ use crate::{
     spec::{Isolation, Network, ProcessOutcome, ProcessSpec},
     uv::Uv,
 };
+#[cfg(target_os = "linux")]
+use crate::{
+    cgroups::{Cgroups, RunCgroup},
+    spec::{EndCause, Limits},
+};
 
 /// Capabilities of this host, and the operations that use them.
 #[derive(Clone, Debug)]
@@ -33,6 +38,9 @@ pub struct HostCapabilities {
     pub(crate) directories: Arc<RunDirectories>,
     /// Accounts of this machine, if the platform is root.
     accounts: Option<Arc<AccountRegistry>>,
+    /// Control group for runs, if one is delegated.
+    #[cfg(target_os = "linux")]
+    cgroups: Option<Arc<Cgroups>>,
     /// Paths that every process may read.
     readable: Vec<PathBuf>,
     isolation: Isolation,
@@ -80,11 +88,15 @@ impl HostCapabilities {
             open().map_err(|error: std::io::Error| format!("{}: {error}", data_dir.display()))
         })
         .await?;
+        #[cfg(target_os = "linux")]
+        let cgroups = blocking(|| Ok(Cgroups::open().map(Arc::new))).await?;
         Ok(Self {
             python,
             bare,
             directories: Arc::new(directories),
             accounts,
+            #[cfg(target_os = "linux")]
+            cgroups,
             readable,
             isolation: Isolation::Nothing,
             settings: settings.clone(),
@@ -241,8 +253,33 @@ impl HostCapabilities {
         if let Some(mirror) = launch.mirror {
             name_mirror(&mut request.environment, &mirror);
         }
+        #[cfg(target_os = "linux")]
+        let cgroup = self.cgroup(&request.limits);
+        #[cfg(target_os = "linux")]
+        {
+            request.cgroup = cgroup.as_ref().map(RunCgroup::members);
+        }
         let supervisor = &self.settings.supervisor;
-        process::run(supervisor, &request, gateway, stop, on_output).await
+        let outcome = process::run(supervisor, &request, gateway, stop, on_output).await;
+        #[cfg(target_os = "linux")]
+        let outcome = outcome.map(|outcome| match (outcome.cause, &cgroup) {
+            (EndCause::Exited, Some(cgroup)) if cgroup.exceeded_memory() => ProcessOutcome {
+                cause: EndCause::Memory,
+                ..outcome
+            },
+            _ => outcome,
+        });
+        outcome
+    }
+
+    /// Creates the control group of a run. Without one, the supervisor alone enforces the limits of
+    /// whole runs.
+    #[cfg(target_os = "linux")]
+    fn cgroup(&self, limits: &Limits) -> Option<RunCgroup> {
+        let created = self.cgroups.as_ref()?.for_run(limits);
+        created
+            .inspect_err(|error| tracing::warn!(%error, "a run has no control group"))
+            .ok()
     }
 
     /// Translates a specification into a request for a supervisor.
@@ -291,6 +328,7 @@ impl HostCapabilities {
             root: workspace.root(),
             log: workspace.log(),
             logged: spec.logged,
+            cgroup: None,
             account: active.account.as_ref().map(Into::into),
             network: spec.network,
             namespace: NamespaceNetwork::default(),

@@ -37,9 +37,8 @@ pub(crate) struct InstallAccess {
 impl InstallAccess {
     /// Separates the credentials from the variables of uv.
     pub(crate) fn new(given: Vec<(String, String)>) -> Self {
-        let upstream = given.iter().map(|(name, value)| (&**name, &**value));
         let mut access = Self {
-            upstream: Upstream::from_variables(upstream),
+            upstream: Upstream::from_variables(&given),
             variables: Vec::new(),
             proxies: Vec::new(),
             endpoints: Vec::new(),

@@ -38,6 +38,8 @@ pub(crate) struct LaunchRequest {
     pub(crate) log: PathBuf,
     /// Current length of the log, in bytes.
     pub(crate) logged: u64,
+    /// File through which the process joins its control group, if it has one.
+    pub(crate) cgroup: Option<PathBuf>,
     /// Account of the process, if the supervisor runs as root.
     pub(crate) account: Option<LaunchAccount>,
     pub(crate) network: Network,

@@ -24,6 +24,8 @@
 mod accounts;
 mod blocking;
 #[cfg(target_os = "linux")]
+mod cgroups;
+#[cfg(target_os = "linux")]
 mod descriptors;
 mod directories;
 mod error;

@@ -85,10 +85,12 @@ impl Gateway {
         let is_restricted = request.is_restricted();
         let in_namespace = is_restricted && request.isolation == Isolation::Namespaces;
         let mut direct = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let mut platform = None;
         if is_restricted {
-            launch.namespace.hosts = "127.0.0.1 localhost\n".to_owned();
-            let platform = request.settings.platform.as_ref();
-            if let Some((url, endpoint)) = platform.and_then(|it| Some((it, Endpoint::of(it)?))) {
+            launch.namespace.hosts.push_str("127.0.0.1 localhost\n");
+            let url = request.settings.platform.as_ref();
+            if let Some((url, endpoint)) = url.and_then(|it| Some((it, Endpoint::of(it)?))) {
+                platform = Some(endpoint.clone());
                 direct.push(endpoint.host.clone());
                 launch.ports.push(endpoint.port);
                 if in_namespace {
@@ -100,7 +102,7 @@ impl Gateway {
             }
         }
         let Reach {
-            endpoints,
+            mut endpoints,
             upstream,
             mirrored,
         } = request.reach;
@@ -112,6 +114,8 @@ impl Gateway {
             !endpoints.is_empty() && upstream.has_credentials()
         };
         if needs_proxy {
+            // Some clients ask the proxy for every address.
+            endpoints.extend(platform);
             let service = Service::Proxy(Arc::new(ProxyPolicy {
                 has_internet,
                 allow: request.settings.allow.clone(),

@@ -19,7 +19,7 @@ use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 use super::request_head::RequestHead;
 
 /// Time limit of a request's head, and of the index's answer until its body begins.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Maximum length of a page of an index, in bytes.
 const MAX_PAGE_BYTES: usize = 64 << 20;

@@ -85,7 +85,7 @@ impl ProxyPolicy {
             return answer(&mut client, "400 Bad Request", "this is an HTTP proxy").await;
         };
         match self.dial(&endpoint, is_tunnel).await {
-            Ok(Dialed { mut server, proxy }) => {
+            Ok(Dialed { mut server, side }) => {
                 if is_tunnel {
                     client
                         .write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -94,12 +94,16 @@ impl ProxyPolicy {
                 } else {
                     // One request per connection: the next one may be for another host.
                     let mut added = vec![("Connection", "close")];
-                    let target = if let Some(credentials) = &proxy {
-                        added.extend(credentials.as_deref().map(|it| ("Proxy-Authorization", it)));
-                        url.as_str().to_owned()
-                    } else {
-                        let query = url.query().map(|query| format!("?{query}"));
-                        format!("{}{}", url.path(), query.unwrap_or_default())
+                    let target = match &side {
+                        OtherSide::Proxy(credentials) => {
+                            let credentials = credentials.as_deref();
+                            added.extend(credentials.map(|it| ("Proxy-Authorization", it)));
+                            url.as_str().to_owned()
+                        }
+                        OtherSide::Endpoint => {
+                            let query = url.query().map(|query| format!("?{query}"));
+                            format!("{}{}", url.path(), query.unwrap_or_default())
+                        }
                     };
                     server.write_all(&head.to_bytes(&target, &added)).await?;
                 }
@@ -148,7 +152,11 @@ impl ProxyPolicy {
                     .map_err(io::Error::from)
                     .flatten()
                     .map_err(unreachable)?,
-                proxy: (!is_tunnel).then(|| proxy.authorization.clone()),
+                side: if is_tunnel {
+                    OtherSide::Endpoint
+                } else {
+                    OtherSide::Proxy(proxy.authorization.clone())
+                },
             });
         }
         let server = timeout(PATIENCE, TcpStream::connect(&*permitted));
@@ -164,7 +172,7 @@ impl ProxyPolicy {
         }
         Ok(Dialed {
             server,
-            proxy: None,
+            side: OtherSide::Endpoint,
         })
     }
 
@@ -180,8 +188,15 @@ impl ProxyPolicy {
 /// Connection for a request.
 struct Dialed {
     server: TcpStream,
-    /// Credentials of the proxy that is to be asked, if it is one, and needs them.
-    proxy: Option<Option<String>>,
+    side: OtherSide,
+}
+
+/// Other side of a connection.
+enum OtherSide {
+    /// The endpoint of the request.
+    Endpoint,
+    /// A proxy, which must be asked for the endpoint with these credentials.
+    Proxy(Option<String>),
 }
 
 async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {

@@ -47,23 +47,21 @@ impl Upstream {
         let variables: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        Self::from_variables(variables.iter().map(|(name, value)| (&**name, &**value)))
+        Self::from_variables(&variables)
     }
 
     /// Reads the variables that programs use. Of several for the same purpose the first counts.
-    pub(crate) fn from_variables<'a>(
-        variables: impl Iterator<Item = (&'a str, &'a str)> + Clone,
-    ) -> Self {
+    pub(crate) fn from_variables(variables: &[(String, String)]) -> Self {
         let find = |names: [&str; 3]| {
             names.into_iter().find_map(|wanted| {
-                let mut matching = variables.clone().filter(|(name, _)| *name == wanted);
+                let mut matching = variables.iter().filter(|(name, _)| *name == wanted);
                 matching.find_map(|(_, value)| UpstreamProxy::parse(value))
             })
         };
         let direct = variables
-            .clone()
+            .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case("no_proxy"))
-            .map(|(_, value)| value);
+            .map(|(_, value)| &**value);
         Self {
             http: find(["http_proxy", "HTTP_PROXY", "ALL_PROXY"]),
             https: find(["https_proxy", "HTTPS_PROXY", "ALL_PROXY"]),
@@ -180,7 +178,8 @@ mod tests {
             ("HTTPS_PROXY", "http://ada:s%40fe@proxy.lab:3128"),
             ("NO_PROXY", "localhost, .lab"),
         ];
-        let upstream = Upstream::from_variables(variables.into_iter());
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let upstream = Upstream::from_variables(&variables);
         let proxy = upstream.for_host("example.org", true).unwrap();
         assert_eq!(
             (&*proxy.endpoint.host, proxy.endpoint.port),

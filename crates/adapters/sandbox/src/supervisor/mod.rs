@@ -78,6 +78,12 @@ fn supervised() -> Result<ExitCode, String> {
     let request = read_request().map_err(|error| format!("no launch request: {error}"))?;
     // Held by both processes of the supervisor until none of the run is left.
     let _account = request.account.as_ref().map(hold_account).transpose()?;
+    // Opened here: in namespaces the file does not exist.
+    let cgroup = request.cgroup.as_ref().map(|file| {
+        let opened = File::options().write(true).open(file);
+        opened.map_err(|error| format!("{}: {error}", file.display()))
+    });
+    let cgroup = cgroup.transpose()?;
     let log = log_segments::Writer::open(&request.log, request.logged)
         .map_err(|error| format!("the log cannot be written: {error}"))?;
     #[cfg(target_os = "linux")]
@@ -93,7 +99,7 @@ fn supervised() -> Result<ExitCode, String> {
                 _ => return Ok(ExitCode::FAILURE),
             }
         },
-        Forked::Child => inner(&request, log),
+        Forked::Child => inner(&request, cgroup, log),
     }
 }
 
@@ -118,13 +124,17 @@ fn hold_account(account: &LaunchAccount) -> Result<File, String> {
 }
 
 /// Runs the inner process.
-fn inner(request: &LaunchRequest, log: log_segments::Writer) -> Result<ExitCode, String> {
+fn inner(
+    request: &LaunchRequest,
+    cgroup: Option<File>,
+    log: log_segments::Writer,
+) -> Result<ExitCode, String> {
     processes::bind_to_parent();
     #[cfg(target_os = "linux")]
     if request.isolation == Isolation::Namespaces {
         namespaces::build_root(request)?;
     }
-    let (program, pipes) = program::start(request)?;
+    let (program, pipes) = program::start(request, cgroup)?;
     match monitor::run_to_end(request, program, pipes, log) {
         Some(outcome) => {
             Event::Ended(outcome).send();

@@ -1,6 +1,7 @@
 //! Start of the program, after all privileges were dropped.
 
 use std::{
+    fs::File,
     io::PipeReader,
     os::unix::process::CommandExt,
     process::{Command, Stdio},
@@ -20,8 +21,8 @@ pub(super) struct Pipes {
     pub(super) error: PipeReader,
 }
 
-/// Starts the program as a child of this process.
-pub(super) fn start(request: &LaunchRequest) -> Result<(Pid, Pipes), String> {
+/// Starts the program as a child of this process, in the control group that has this file.
+pub(super) fn start(request: &LaunchRequest, cgroup: Option<File>) -> Result<(Pid, Pipes), String> {
     let pipe = || std::io::pipe().map_err(|error| format!("pipe: {error}"));
     let ((output, output_end), (error, error_end)) = (pipe()?, pipe()?);
     // The child reports errors here; the descriptor closes when the program is executed.
@@ -39,7 +40,7 @@ pub(super) fn start(request: &LaunchRequest) -> Result<(Pid, Pipes), String> {
             }
         }
         Forked::Child => {
-            let reason = become_program(request, output_end.into(), error_end.into());
+            let reason = become_program(request, cgroup, output_end.into(), error_end.into());
             let mut report_end = report_end;
             let _ = std::io::Write::write_all(&mut report_end, reason.as_bytes());
             drop(report_end);
@@ -49,8 +50,18 @@ pub(super) fn start(request: &LaunchRequest) -> Result<(Pid, Pipes), String> {
 }
 
 /// Executes the program. Returns only on failure, with the reason.
-fn become_program(request: &LaunchRequest, output: Stdio, error: Stdio) -> String {
+fn become_program(
+    request: &LaunchRequest,
+    cgroup: Option<File>,
+    output: Stdio,
+    error: Stdio,
+) -> String {
     let prepare = || -> Result<(), String> {
+        if let Some(mut members) = cgroup {
+            // This process.
+            std::io::Write::write_all(&mut members, b"0")
+                .map_err(|error| format!("the control group: {error}"))?;
+        }
         setsid().map_err(|error| format!("setsid: {error}"))?;
         resource_limits::apply(&request.limits)?;
         if let Some(account) = &request.account {

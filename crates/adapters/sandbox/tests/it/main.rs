@@ -1,7 +1,6 @@
 //! Tests of the sandbox without a runner. Isolation, limits and cleanup are tested through the local
 //! runner, in its crate.
 #![expect(
-    clippy::indexing_slicing,
     clippy::unwrap_used,
     clippy::print_stderr,
     reason = "tests fail by panicking, and report what the machine does not allow"

@@ -195,7 +195,9 @@ async fn a_platform_with_a_name_or_another_address_is_reached_in_namespaces() {
     let Some(lab) = lab_with_network(Namespaces, Network::Platform, &name, &[]).await else {
         return;
     };
-    let (_, log) = lab.run(&probe(&[name.clone()]), Network::Platform).await;
+    let (_, log) = lab
+        .run(&probe(std::slice::from_ref(&name)), Network::Platform)
+        .await;
     assert_eq!(
         log,
         format!("proxy {name} platform\ndirect {name} platform\n")
