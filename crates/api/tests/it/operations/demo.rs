@@ -35,14 +35,14 @@ fn the_demo_tells_every_step_and_leaves_nothing_behind() {
 fn the_demo_says_what_is_missing_where_no_script_can_run() {
     let directory = directory();
     let output = run(labdata(directory.path(), &["demo", "--exit"])
-        .env("LABDATA_PYTHON", "/nowhere/python3")
+        .env("LABDATA_PYTHON", "/bin/false")
         // Scripts of the standard library alone do not need it.
-        .env("LABDATA_UV", "/nowhere/uv"));
+        .env("LABDATA_UV", "/bin/false"));
     let (told, log) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{told}{log}");
     assert!(
         told.contains("No job can run on this machine")
-            && told.contains("`/nowhere/python3` does not run")
+            && told.contains("`/bin/false` does not work")
             && told.contains("LABDATA_PYTHON"),
         "{told}"
     );
