@@ -1,8 +1,10 @@
 //! The state that all handlers share.
 
+use std::sync::Arc;
+
 use labdata_application::Ports;
 
-use crate::http::{metrics::Metrics, public_url::PublicUrl};
+use crate::http::{metrics::Metrics, public_url::PublicUrl, result_slots::ResultSlots};
 
 /// State of one server, shared by all HTTP workers.
 #[derive(Clone)]
@@ -13,6 +15,8 @@ pub struct App {
     pub public_url: PublicUrl,
     /// Metrics for Prometheus.
     pub metrics: Metrics,
+    /// Limits on results in memory.
+    pub(crate) result_slots: Arc<ResultSlots>,
 }
 
 impl App {
@@ -25,6 +29,7 @@ impl App {
             ports,
             public_url,
             metrics: Metrics::new()?,
+            result_slots: Arc::default(),
         })
     }
 }

@@ -19,7 +19,8 @@ use labdata_postgres::{
     Database, DatabaseSettings, FileSearch, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
     PgJobRepository, PgNotificationRepository, PgPeriodicTaskStore, PgQueryRunner, PgRunLogStore,
-    PgRunQueue, PgStoreHealth, PgTenancyRepository, PgTriggerStore, migrate, prepare_file_search,
+    PgRunQueue, PgStoreHealth, PgTenancyRepository, PgTriggerStore, check_database_url, migrate,
+    prepare_file_search,
 };
 use labdata_ray_runner::{RayRunner, Settings as RaySettings};
 use labdata_sandbox::{
@@ -31,6 +32,12 @@ use crate::{
     settings::{Backend, JobNetwork, NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
 };
+
+/// Number of connections for authentication.
+const AUTHENTICATION_CONNECTIONS: usize = 4;
+
+/// Time that an external database is waited for at start (contract §1).
+const DATABASE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Name of the secret that signs URLs.
 const URL_SIGNING: &str = "url-signing";
@@ -55,6 +62,14 @@ pub fn check_storage_url(url: &str, direct: bool) -> Result<(), String> {
         Ok(_) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Checks the database's URL.
+///
+/// # Errors
+/// The reason, in one line, without the password.
+pub fn check_database(url: &str) -> Result<(), String> {
+    check_database_url(url).map_err(|error| error.to_string())
 }
 
 /// Checks the address of a Ray cluster's job API.
@@ -114,6 +129,8 @@ fn signer(
 pub struct DatabaseServer {
     embedded: Option<EmbeddedPostgres>,
     database: Database,
+    /// Connections of authentication, which no other work can use up.
+    authentication: Database,
 }
 
 impl DatabaseServer {
@@ -135,7 +152,19 @@ impl DatabaseServer {
             (Some(embedded), url)
         };
         let database = Database::new(&url, DatabaseSettings::default())?;
-        let server = Self { embedded, database };
+        if embedded.is_none() {
+            let reached = database.wait_until_reachable(DATABASE_PATIENCE).await;
+            reached.map_err(anyhow::Error::msg)?;
+        }
+        let authentication = DatabaseSettings {
+            max_connections: AUTHENTICATION_CONNECTIONS,
+            ..DatabaseSettings::default()
+        };
+        let server = Self {
+            authentication: Database::new(&url, authentication)?,
+            embedded,
+            database,
+        };
         let applied = migrate(&server.database).await.context("the database")?;
         if !applied.is_empty() {
             tracing::info!(
@@ -157,7 +186,7 @@ impl DatabaseServer {
     /// # Errors
     /// When it does not stop.
     pub async fn close(self) -> anyhow::Result<()> {
-        drop(self.database);
+        drop((self.database, self.authentication));
         if let Some(embedded) = self.embedded {
             embedded.stop().await?;
         }
@@ -180,13 +209,13 @@ impl DatabaseServer {
         let tenancy = PgTenancyRepository::new(self.database.clone());
         let secret = ensure_secret(&tenancy, &*ids, URL_SIGNING).await?;
         let roles_secret = ensure_secret(&tenancy, &*ids, QUERY_ROLES).await?;
-        let queries = PgQueryRunner::new(self.database.clone(), &roles_secret)?;
+        let queries = PgQueryRunner::new(self.database.clone(), &roles_secret);
         queries.prepare().await?;
         let gateway = GatewaySigner::new(public_url, &secret);
         let signer = signer(settings, &location, &storage, gateway, &clock)?;
         let catalog = Arc::new(PgCatalogStore::new(self.database.clone()));
         Ok(Ports {
-            api_keys: Arc::new(PgApiKeyRepository::new(self.database.clone())),
+            api_keys: Arc::new(PgApiKeyRepository::new(self.authentication.clone())),
             tenancy: Arc::new(tenancy),
             instruments: Arc::new(PgInstrumentRepository::new(self.database.clone())),
             jobs: Arc::new(PgJobRepository::new(self.database.clone())),

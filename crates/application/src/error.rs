@@ -39,6 +39,12 @@ pub enum Error {
         /// When to try again.
         retry_after_seconds: u32,
     },
+    /// The platform, or the organization's share of it, is fully in use; nothing was changed.
+    #[error("everything is in use at the moment: try again in {retry_after_seconds} s")]
+    Exhausted {
+        /// When to try again.
+        retry_after_seconds: u32,
+    },
     /// As many notifications as may be were delivered; nothing was sent.
     #[error(transparent)]
     Capped(CapReached),
@@ -68,6 +74,9 @@ impl From<PortError> for Error {
             PortError::NotFound(what) => Self::NotFound(what),
             PortError::Conflict(conflict) => Self::Conflict(conflict),
             PortError::Busy(_) => Self::Busy {
+                retry_after_seconds: 1,
+            },
+            PortError::Exhausted(_) => Self::Exhausted {
                 retry_after_seconds: 1,
             },
             PortError::Unavailable(text) => Self::Unavailable(text),

@@ -14,6 +14,9 @@ pub enum PortError {
     /// Others hold what is needed; nothing was changed, and a later try may succeed.
     #[error("busy: {0}")]
     Busy(String),
+    /// Everything that could do the work stays in use; nothing was changed, and a later try may succeed.
+    #[error("exhausted: {0}")]
+    Exhausted(String),
     /// The service behind the port does not answer; nothing was changed.
     #[error("unavailable: {0}")]
     Unavailable(String),

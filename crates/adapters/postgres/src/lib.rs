@@ -24,6 +24,7 @@ pub use data::query::PgQueryRunner;
 pub use database::idempotency::PgIdempotency;
 pub use database::migrate::{MIGRATIONS, migrate, revert_all_migrations};
 pub use database::pool::{Database, DatabaseSettings};
+pub use database::server::{InvalidDatabaseUrl, check_database_url};
 pub use executions::PgExecutionRepository;
 pub use files::PgFileRepository;
 pub use files::list::SearchLimits;

@@ -157,7 +157,7 @@ impl ResponseError for ApiError {
                 Error::Conflict(_) => StatusCode::CONFLICT,
                 Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
                 Error::Busy { .. } | Error::Capped(_) => StatusCode::TOO_MANY_REQUESTS,
-                Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+                Error::Exhausted { .. } | Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
                 Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
             Self::Shape(_) => StatusCode::UNPROCESSABLE_ENTITY,
@@ -182,9 +182,14 @@ impl ResponseError for ApiError {
             Self::UseCase(Error::Unauthenticated(_)) => {
                 answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
             }
-            Self::UseCase(Error::Busy {
-                retry_after_seconds,
-            }) => {
+            Self::UseCase(
+                Error::Busy {
+                    retry_after_seconds,
+                }
+                | Error::Exhausted {
+                    retry_after_seconds,
+                },
+            ) => {
                 answer.insert_header((header::RETRY_AFTER, *retry_after_seconds));
             }
             Self::UseCase(Error::Capped(reached)) => {
@@ -237,10 +242,24 @@ mod tests {
 
     #[test]
     fn a_busy_platform_says_when_to_try_again() {
-        let answer = ApiError::from(Error::Busy {
-            retry_after_seconds: 7,
-        })
-        .error_response();
-        assert_eq!(answer.headers().get("retry-after").unwrap(), "7");
+        let retry_after_seconds = 7;
+        for (error, status) in [
+            (
+                Error::Busy {
+                    retry_after_seconds,
+                },
+                429,
+            ),
+            (
+                Error::Exhausted {
+                    retry_after_seconds,
+                },
+                503,
+            ),
+        ] {
+            let answer = ApiError::from(error).error_response();
+            assert_eq!(answer.status().as_u16(), status);
+            assert_eq!(answer.headers().get("retry-after").unwrap(), "7");
+        }
     }
 }

@@ -22,6 +22,7 @@ impl Settings {
         read::settings(
             &source::gather(environment, config, &flags.0)?,
             &read::Checks {
+                database_url: compose::check_database,
                 storage_url: compose::check_storage_url,
                 cluster_url: compose::check_cluster_url,
                 mail_server: compose::check_mail_server,
@@ -71,6 +72,12 @@ mod tests {
             ("LABDATA_BIND", "8080"),
             ("LABDATA_BIND", "example.org:80"),
             ("DATABASE_URL", "mysql://host/db"),
+            ("DATABASE_URL", "postgresql://host/db?sslmode=perhaps"),
+            (
+                "DATABASE_URL",
+                "postgresql://host/db?sslmode=verify-full&sslrootcert=/nowhere",
+            ),
+            ("DATABASE_URL", "postgresql://host/db?nonsense=1"),
             ("LABDATA_STORAGE_URL", "s3://bucket/../prefix"),
             ("LABDATA_STORAGE_URL", "/objects"),
             ("LABDATA_UPLOAD_MODE", "sideways"),

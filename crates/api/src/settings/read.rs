@@ -119,6 +119,8 @@ impl Values<'_> {
 
 /// Checks of values that adapters use; an error is the reason in one line, without secrets.
 pub(super) struct Checks {
+    /// The database's URL.
+    pub(super) database_url: fn(&str) -> Result<(), String>,
     /// A storage URL, given whether clients upload directly.
     pub(super) storage_url: fn(&str, bool) -> Result<(), String>,
     /// The address of a Ray cluster.
@@ -149,15 +151,7 @@ pub(super) fn settings(
             None => std::path::absolute(".labdata")
                 .map_err(|error| SettingsError(format!("no working directory: {error}")))?,
         },
-        database_url: values.secret(
-            "database_url",
-            "postgresql://user:password@host/database",
-            |value| {
-                let (scheme, rest) = value.split_once("://")?;
-                (matches!(scheme, "postgres" | "postgresql") && !rest.is_empty())
-                    .then(|| Secret::new(value.to_owned()))
-            },
-        )?,
+        database_url: database_url(&values, checks)?,
         pg_bin_dir: values.existing("pg_bin_dir", "a directory that exists", |path| {
             path.is_dir()
         })?,
@@ -217,6 +211,22 @@ fn http_url(value: &str) -> Option<Url> {
     let url = Url::parse(value).ok()?;
     let plain = url.query().is_none() && url.fragment().is_none();
     (matches!(url.scheme(), "http" | "https") && url.has_host() && plain).then_some(url)
+}
+
+fn database_url(values: &Values<'_>, checks: &Checks) -> Result<Option<Secret>, SettingsError> {
+    let url = values.secret(
+        "database_url",
+        "postgresql://user:password@host/database",
+        |value| {
+            let (scheme, rest) = value.split_once("://")?;
+            (matches!(scheme, "postgres" | "postgresql") && !rest.is_empty())
+                .then(|| Secret::new(value.to_owned()))
+        },
+    )?;
+    if let Some(url) = &url {
+        values.check("database_url", url.reveal(), checks.database_url)?;
+    }
+    Ok(url)
 }
 
 fn storage_url(values: &Values<'_>, checks: &Checks) -> Result<Option<String>, SettingsError> {

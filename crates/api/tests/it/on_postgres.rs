@@ -47,7 +47,7 @@ impl OnPostgres {
             files: Arc::new(PgFileRepository::new(database.clone())),
             notifications: Arc::new(PgNotificationRepository::new(database.clone())),
             idempotency: Arc::new(PgIdempotency::new(database.clone())),
-            queries: Arc::new(PgQueryRunner::new(database.clone(), &[1; 32]).unwrap()),
+            queries: Arc::new(PgQueryRunner::new(database.clone(), &[1; 32])),
             data: Arc::new(PgDataStore::new(database, Arc::clone(&catalog))),
             catalog,
             ..in_memory(shown)
@@ -105,6 +105,22 @@ impl OnPostgres {
         reply.json(200);
     }
 
+    /// A connection past the platform.
+    pub(crate) async fn behind(&self) -> tokio_postgres::Client {
+        let connected = tokio_postgres::connect(self.own.url(), tokio_postgres::NoTls).await;
+        let (client, connection) = connected.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    /// Waits until a statement of the platform waits for a lock.
+    pub(crate) async fn until_a_statement_waits(&self) {
+        let behind = self.behind().await;
+        while waiting_statements(&behind).await == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
+
     /// Writes.
     pub(crate) async fn write(&self, body: Value) -> Reply {
         self.client.post(WRITE, &body).await
@@ -157,4 +173,16 @@ pub(crate) fn paths(reply: &Reply) -> Vec<Value> {
     let errors = &reply.json(400)["errors"];
     let errors = errors.as_array().unwrap_or_else(|| panic!("{errors}"));
     errors.iter().map(|error| error["path"].clone()).collect()
+}
+
+/// The number of the platform's statements in this database that wait for a lock.
+pub(crate) async fn waiting_statements(behind: &tokio_postgres::Client) -> i64 {
+    let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+         AND application_name LIKE 'labdata%' AND wait_event_type = 'Lock'";
+    // Within a transaction the view would show the same over and over.
+    behind
+        .batch_execute("SELECT pg_stat_clear_snapshot()")
+        .await
+        .unwrap();
+    behind.query_one(query, &[]).await.unwrap().get(0)
 }

@@ -102,6 +102,11 @@ impl Program {
         Self::start(command, environment)
     }
 
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     fn start(mut command: Command, environment: &[(&str, &str)]) -> Self {
         let mut child = command
             .env("LABDATA_LOG", "warn")

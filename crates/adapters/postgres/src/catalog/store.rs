@@ -136,7 +136,7 @@ impl PgCatalogStore {
         organization: OrganizationId,
         change: Change<'_>,
     ) -> Result<Arc<Catalog>, DefineError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         transaction::begin(&mut connection)
             .await
             .map_err(port_error)?;
@@ -158,7 +158,7 @@ impl PgCatalogStore {
 #[async_trait]
 impl CatalogStore for PgCatalogStore {
     async fn snapshot(&self, organization: OrganizationId) -> Result<Arc<Catalog>, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         self.snapshot_on(&mut connection, organization).await
     }
 

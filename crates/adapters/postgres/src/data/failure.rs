@@ -66,7 +66,9 @@ impl From<DieselError> for Failure {
     fn from(error: DieselError) -> Self {
         match kind_of(&error) {
             Kind::Clash => Self::Clash(error.to_string()),
-            Kind::LockTimeout | Kind::Broken => Self::Refused(port_error(error).into()),
+            Kind::LockTimeout | Kind::TooSlow | Kind::Broken => {
+                Self::Refused(port_error(error).into())
+            }
             Kind::Other => match violation_of(&error) {
                 Some(violation) => Self::Problems(vec![violation.into()]),
                 None => Self::Refused(port_error(error).into()),

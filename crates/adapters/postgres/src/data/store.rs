@@ -83,7 +83,8 @@ impl PgDataStore {
         plan: &WritePlan,
         attribution: &Attribution,
     ) -> Result<WriteOutcome, Failure> {
-        let mut connection = self.database.connection().await?;
+        let database = self.database.of(context.organization);
+        let mut connection = database.connection().await?;
         let lock = catalog_lock(context.organization);
         transaction::begin_with(&mut connection, &lock).await?;
         match apply::apply(&mut connection, context, plan, attribution, &self.jobs).await {
@@ -141,7 +142,7 @@ impl PgDataStore {
         execution: ExecutionId,
         now: OffsetDateTime,
     ) -> Result<RevertReport, RevertFailure> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         transaction::begin_with(&mut connection, &catalog_lock(organization)).await?;
         let result = async {
             // The lock keeps definitions from changing, so this snapshot stays current.
@@ -191,7 +192,7 @@ impl DataStore for PgDataStore {
         if questions.is_empty() {
             return Ok(Answers::default());
         }
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         answer::answer(&mut connection, organization, questions)
             .await
             .map_err(|error| {
@@ -251,7 +252,7 @@ impl DataStore for PgDataStore {
     ) -> Result<RowPage, PortError> {
         let (database, plan) = (self.database.clone(), plan.clone());
         let reading = async move {
-            let mut connection = database.connection().await?;
+            let mut connection = database.of(organization).connection().await?;
             read::read(&mut connection, organization, &plan)
                 .await
                 .map_err(port_error)
@@ -265,7 +266,7 @@ impl DataStore for PgDataStore {
         plan: &SeriesPlan,
         limits: SeriesLimits,
     ) -> Result<SeriesColumns, ReadSeriesError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         read_series::read_series(&mut connection, organization, plan, limits).await
     }
 
@@ -274,7 +275,7 @@ impl DataStore for PgDataStore {
         organization: OrganizationId,
         catalog: &Catalog,
     ) -> Result<Vec<u64>, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         row_counts::row_counts(&mut connection, organization, catalog)
             .await
             .map_err(port_error)

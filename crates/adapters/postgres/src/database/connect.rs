@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use diesel::ConnectionError;
-use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use labdata_ports::PortError;
+use tokio::time::Instant;
 
-use crate::database::errors::{NO_ANSWER, port_error};
+use crate::database::{
+    errors::{NO_ANSWER, port_error},
+    server::{CONNECT, Server},
+};
 
-/// Timeout of connecting.
-pub(crate) const CONNECT: Duration = Duration::from_secs(5);
-
-/// Settings of every connection, besides the lock timeout. Messages are in English where the role may
+/// Settings of every connection, besides the time limits. Messages are in English where the role may
 /// choose, because the driver distinguishes some errors by their text only. Names are never looked up
 /// in a schema that is not named. Statements are short: compiling one takes longer than running it.
 const SETUP: &str = "SET application_name = 'labdata'; \
@@ -23,13 +24,32 @@ const SETUP: &str = "SET application_name = 'labdata'; \
      SET client_min_messages = warning; \
      DO $$ BEGIN SET lc_messages = 'C'; EXCEPTION WHEN insufficient_privilege THEN NULL; END $$";
 
-/// Connects and applies the settings. A lock timeout of zero is none.
+/// Pause between attempts to reach a server that does not answer yet.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Time limits of the statements of a connection; zero is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    /// Time that a statement waits for locked rows.
+    pub(crate) lock: Duration,
+    /// Time that a statement takes.
+    pub(crate) statement: Duration,
+}
+
+/// Connects and applies the settings.
 pub(crate) async fn connect(
-    url: &str,
-    lock_timeout: Duration,
+    server: &Server,
+    limits: Limits,
 ) -> Result<AsyncPgConnection, ConnectionError> {
-    let mut connection = AsyncPgConnection::establish(url).await?;
-    let setup = format!("SET lock_timeout = {}; {SETUP}", lock_timeout.as_millis());
+    let connected = server.config.connect(server.connector.clone()).await;
+    let (client, driver) =
+        connected.map_err(|error| ConnectionError::BadConnection(with_causes(&error)))?;
+    let mut connection = AsyncPgConnection::try_from_client_and_connection(client, driver).await?;
+    let setup = format!(
+        "SET lock_timeout = {}; SET statement_timeout = {}; {SETUP}",
+        limits.lock.as_millis(),
+        limits.statement.as_millis()
+    );
     connection
         .batch_execute(&setup)
         .await
@@ -37,12 +57,54 @@ pub(crate) async fn connect(
     Ok(connection)
 }
 
-/// A connection outside of any pool, without a lock timeout.
+/// Waits until the server answers, for as long as `patience`.
+///
+/// # Errors
+/// The cause, in one line with the server's address: of the last attempt, or of the first that the
+/// server refused (a wrong password, an unknown database), which waiting does not change.
+pub(crate) async fn wait_for(server: &Server, patience: Duration) -> Result<(), String> {
+    let until = Instant::now() + patience;
+    loop {
+        let attempt = server.config.connect(server.connector.clone());
+        let (cause, is_final) = match tokio::time::timeout(CONNECT, attempt).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => (with_causes(&error), is_refusal(&error)),
+            Err(_) => (format!("no answer within {} s", CONNECT.as_secs()), false),
+        };
+        if is_final || Instant::now() + RETRY >= until {
+            let server = server.shown();
+            return Err(format!("the database at {server} cannot be used: {cause}"));
+        }
+        tracing::debug!(cause, "the database does not answer yet");
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+/// True if the server answered and will answer the same again.
+fn is_refusal(error: &tokio_postgres::Error) -> bool {
+    error.code().is_some_and(|code| {
+        // It starts, stops or has no connection left (classes 57 and 53).
+        !code.code().starts_with("57") && !code.code().starts_with("53")
+    })
+}
+
+/// An error with its causes, in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text.replace('\n', " ")
+}
+
+/// A connection outside of any pool, without time limits.
 ///
 /// # Errors
 /// [`PortError::Unavailable`].
-pub(crate) async fn dedicated(url: &str) -> Result<AsyncPgConnection, PortError> {
-    let connected = tokio::time::timeout(CONNECT, connect(url, Duration::ZERO)).await;
+pub(crate) async fn dedicated(server: &Server) -> Result<AsyncPgConnection, PortError> {
+    let connected = tokio::time::timeout(CONNECT, connect(server, Limits::default())).await;
     let mut connection = match connected {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) => return Err(connection_error(&error)),
@@ -60,7 +122,7 @@ pub(crate) fn connection_error(error: &ConnectionError) -> PortError {
     let text = error.to_string();
     tracing::warn!(error = text, "no connection to the database");
     if text.contains("too many clients") || text.contains("remaining connection slots") {
-        PortError::Busy("the database has no free connection".to_owned())
+        PortError::Exhausted("the database has no free connection".to_owned())
     } else {
         PortError::Unavailable(NO_ANSWER.to_owned())
     }

@@ -88,6 +88,8 @@ pub(crate) enum Kind {
     Clash,
     /// Another transaction kept a lock for too long.
     LockTimeout,
+    /// The statement was cancelled at its time limit.
+    TooSlow,
     /// The connection broke, or the server goes down or comes up.
     Broken,
     /// Anything else.
@@ -126,6 +128,9 @@ fn kind_of_answer(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInform
         }
         DatabaseErrorKind::Unknown if message == "deadlock detected" => Kind::Clash,
         DatabaseErrorKind::Unknown if message.ends_with("due to lock timeout") => Kind::LockTimeout,
+        DatabaseErrorKind::Unknown if message.ends_with("due to statement timeout") => {
+            Kind::TooSlow
+        }
         DatabaseErrorKind::Unknown if BROKEN.iter().any(|text| message.starts_with(text)) => {
             Kind::Broken
         }
@@ -143,6 +148,10 @@ pub(crate) fn port_error(error: DieselError) -> PortError {
         Kind::Clash => PortError::Busy("others keep changing the same rows".to_owned()),
         Kind::LockTimeout => {
             PortError::Busy("waited too long for rows that others hold".to_owned())
+        }
+        Kind::TooSlow => {
+            tracing::warn!(%error, "a statement took too long and was cancelled");
+            PortError::Exhausted("a statement took too long".to_owned())
         }
         Kind::Broken => {
             tracing::warn!(%error, "the connection to the database broke");

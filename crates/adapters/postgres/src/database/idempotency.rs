@@ -1,5 +1,7 @@
 //! Effects that happen once per request, in one transaction with their stored response.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use diesel::{
     QueryableByName,
@@ -18,6 +20,7 @@ use labdata_ports::{
 use time::OffsetDateTime;
 
 use crate::database::{
+    duplicates::Duplicates,
     errors::{corrupt, port_error},
     pool::{Connection, Database},
     transaction,
@@ -27,13 +30,17 @@ use crate::database::{
 #[derive(Clone, Debug)]
 pub struct PgIdempotency {
     database: Database,
+    duplicates: Arc<Duplicates>,
 }
 
 impl PgIdempotency {
     /// The keys in that database.
     #[must_use]
     pub fn new(database: Database) -> Self {
-        Self { database }
+        Self {
+            database,
+            duplicates: Arc::default(),
+        }
     }
 }
 
@@ -76,7 +83,9 @@ impl Idempotency for PgIdempotency {
         request: &IdempotentRequest,
         effect: LocalBoxFuture<'_, Option<StoredResponse>>,
     ) -> Result<Once, OnceError> {
-        let mut connection = self.database.connection().await?;
+        let _turn = self.duplicates.wait(request).await?;
+        let database = self.database.of(request.organization);
+        let mut connection = database.connection().await?;
         transaction::begin(&mut connection)
             .await
             .map_err(port_error)?;

@@ -18,6 +18,7 @@ use tokio::{sync::watch, task::JoinHandle, time::sleep};
 use crate::database::{
     connect::dedicated,
     errors::{Fault, port_error},
+    server::Server,
 };
 
 /// Wait before a listener connects again.
@@ -91,7 +92,7 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Subscribes, and starts the task unless it runs.
-    pub(crate) fn subscribe(&self, url: &str, channel: Channel) -> watch::Receiver<u64> {
+    pub(crate) fn subscribe(&self, server: &Server, channel: Channel) -> watch::Receiver<u64> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((news, task)) = &*running
             && !task.is_finished()
@@ -100,7 +101,8 @@ impl Listener {
         }
         let news = std::sync::Arc::new(News::default());
         let receiver = receiver(&news, channel);
-        let task = tokio::spawn(keep_listening(url.to_owned(), std::sync::Arc::clone(&news)));
+        let listening = keep_listening(server.clone(), std::sync::Arc::clone(&news));
+        let task = tokio::spawn(listening);
         *running = Some((news, task));
         receiver
     }
@@ -128,9 +130,9 @@ fn announce(sender: &watch::Sender<u64>) {
     sender.send_modify(|count| *count = count.wrapping_add(1));
 }
 
-async fn keep_listening(url: String, news: std::sync::Arc<News>) {
+async fn keep_listening(server: Server, news: std::sync::Arc<News>) {
     loop {
-        if let Err(error) = listen(&url, &news).await {
+        if let Err(error) = listen(&server, &news).await {
             tracing::warn!(%error, "cannot listen to notifications of the database");
         }
         sleep(RECONNECT).await;
@@ -138,8 +140,8 @@ async fn keep_listening(url: String, news: std::sync::Arc<News>) {
 }
 
 /// Listens until the connection breaks.
-async fn listen(url: &str, news: &News) -> Result<(), PortError> {
-    let mut connection = dedicated(url).await?;
+async fn listen(server: &Server, news: &News) -> Result<(), PortError> {
+    let mut connection = dedicated(server).await?;
     for channel in Channel::ALL {
         let listen = format!("LISTEN {}", channel.name());
         connection

@@ -2,13 +2,19 @@
 
 pub(crate) mod combine;
 pub(crate) mod connect;
+pub(crate) mod duplicates;
 pub(crate) mod errors;
 pub(crate) mod idempotency;
 pub(crate) mod listen;
+pub(crate) mod loan;
 pub(crate) mod migrate;
 pub(crate) mod paging;
+pub(crate) mod password_guard;
 pub(crate) mod pool;
 pub(crate) mod prepared;
+pub(crate) mod server;
+pub(crate) mod shares;
 pub(crate) mod sql;
+pub(crate) mod tls;
 pub(crate) mod transaction;
 pub(crate) mod violation;

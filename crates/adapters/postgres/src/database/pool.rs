@@ -1,7 +1,4 @@
 //! Connections to the database.
-//!
-//! Connections of a `DATABASE_URL` are not encrypted: `sslmode=require` is refused by the driver.
-//! Put the database on the same host or in a trusted network, or a TLS tunnel between.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -10,42 +7,39 @@ use std::{
     time::Duration,
 };
 
-use deadpool::managed::{
-    Hook, HookError, Metrics, Object, PoolError, QueueMode, TimeoutType, Timeouts,
-};
-use diesel::ConnectionError;
+use deadpool::managed::{Hook, HookError, Metrics, PoolError, QueueMode, TimeoutType, Timeouts};
 use diesel_async::{
-    AsyncPgConnection, SimpleAsyncConnection,
-    pooled_connection::{
-        AsyncDieselConnectionManager, ManagerConfig, PoolError as ManagerError, RecyclingMethod,
-    },
+    AsyncPgConnection, SimpleAsyncConnection, pooled_connection::PoolError as ManagerError,
 };
 use futures::{FutureExt, StreamExt};
+use labdata_domain::ids::OrganizationId;
 use labdata_ports::{PortError, operations::ConnectionCounts};
 use tokio::{
     runtime::Handle,
     sync::{Mutex, OwnedMutexGuard, watch},
-    task::{JoinError, JoinSet},
+    task::JoinSet,
     task_local,
 };
 use tracing::Instrument as _;
 
 use crate::database::{
-    connect::{self, CONNECT, connection_error},
+    connect::{self, Limits, connection_error},
     errors::{NO_ANSWER, port_error},
     listen::{Channel, Listener},
+    loan::{Loan, Manager, PooledConnection},
+    server::{CONNECT, InvalidDatabaseUrl, Server},
+    shares::Shares,
 };
 
-type Manager = AsyncDieselConnectionManager<AsyncPgConnection>;
 type Pool = deadpool::managed::Pool<Manager>;
 
 /// A connection, outside of any transaction or in that of the unit of work which the task is part
 /// of.
 pub(crate) enum Connection {
     /// Lent by the pool.
-    Pooled(Box<Object<Manager>>),
+    Pooled(Box<Loan>),
     /// Connection of the unit of work, while the caller holds it.
-    Shared(OwnedMutexGuard<Object<Manager>>),
+    Shared(OwnedMutexGuard<Loan>),
 }
 
 impl Deref for Connection {
@@ -70,7 +64,7 @@ impl DerefMut for Connection {
 
 task_local! {
     /// The connection that all of a task's work goes through, and the URL of its database.
-    static UNIT_OF_WORK: (Arc<Mutex<Object<Manager>>>, String);
+    static UNIT_OF_WORK: (Arc<Mutex<Loan>>, String);
 }
 
 /// A connection that rested this long is asked for a sign of life before it is lent again.
@@ -95,6 +89,8 @@ pub struct DatabaseSettings {
     pub wait: Duration,
     /// Time that a statement waits for locked rows (contract §3); at least 1 ms.
     pub lock_timeout: Duration,
+    /// Time that a statement takes; at least 1 ms.
+    pub statement_timeout: Duration,
 }
 
 impl Default for DatabaseSettings {
@@ -103,6 +99,7 @@ impl Default for DatabaseSettings {
             max_connections: 16,
             wait: Duration::from_secs(10),
             lock_timeout: Duration::from_secs(10),
+            statement_timeout: Duration::from_secs(120),
         }
     }
 }
@@ -112,6 +109,8 @@ impl Default for DatabaseSettings {
 pub struct Database {
     pool: Pool,
     url: String,
+    server: Arc<Server>,
+    shares: Arc<Shares>,
     listener: Arc<Listener>,
     /// Runtime that serves the connections, independent of the caller's runtime.
     runtime: Handle,
@@ -137,22 +136,19 @@ impl Database {
     /// Outside of a runtime.
     ///
     /// # Errors
-    /// [`PortError::Internal`] when the pool cannot be built.
-    pub fn new(url: &str, settings: DatabaseSettings) -> Result<Self, PortError> {
-        let mut config = ManagerConfig::default();
-        config.recycling_method = RecyclingMethod::Fast;
-        let lock_timeout = settings.lock_timeout;
+    /// [`InvalidDatabaseUrl`].
+    pub fn new(url: &str, settings: DatabaseSettings) -> Result<Self, InvalidDatabaseUrl> {
+        let server = Arc::new(Server::parse(url)?);
         let runtime = Handle::current();
-        let connecting = runtime.clone();
-        config.custom_setup = Box::new(move |url| {
-            let url = url.to_owned();
-            let connected =
-                connecting.spawn(async move { connect::connect(&url, lock_timeout).await });
-            connected
-                .map(|connected| connected.unwrap_or_else(|error| Err(gone(&error))))
-                .boxed()
-        });
-        let pool = Pool::builder(Manager::new_with_config(url, config))
+        let manager = Manager {
+            server: Arc::clone(&server),
+            limits: Limits {
+                lock: settings.lock_timeout,
+                statement: settings.statement_timeout,
+            },
+            runtime: runtime.clone(),
+        };
+        let pool = Pool::builder(manager)
             .max_size(settings.max_connections)
             .timeouts(Timeouts {
                 wait: Some(settings.wait),
@@ -167,26 +163,52 @@ impl Database {
             }))
             .runtime(deadpool::Runtime::Tokio1)
             .build()
-            .map_err(|error| PortError::Internal(error.to_string()))?;
+            .map_err(|error| InvalidDatabaseUrl::of_pool(&error))?;
         Ok(Self {
             pool,
             url: url.to_owned(),
+            server,
+            shares: Arc::new(Shares::new(settings.max_connections, settings.wait)),
             listener: Arc::default(),
             runtime,
         })
     }
 
-    /// A connection that was alive a moment ago; within [`Self::unit_of_work`] that of the unit.
-    /// A caller that holds one MUST NOT ask for another.
+    /// Waits until the server answers, for as long as `patience`.
     ///
     /// # Errors
-    /// [`PortError::Busy`] when all stay in use; [`PortError::Unavailable`] when none can be made.
+    /// The cause, in one line with the server's address.
+    pub async fn wait_until_reachable(&self, patience: Duration) -> Result<(), String> {
+        connect::wait_for(&self.server, patience).await
+    }
+
+    /// The database as that organization may use it: it cannot hold all connections.
+    pub(crate) fn of(&self, organization: OrganizationId) -> TenantDatabase<'_> {
+        TenantDatabase {
+            database: self,
+            organization,
+        }
+    }
+
+    /// A connection for the platform's own work; within [`Self::unit_of_work`] that of the unit. It was
+    /// alive a moment ago. A caller that holds one MUST NOT ask for another.
+    ///
+    /// # Errors
+    /// [`PortError::Exhausted`] when all stay in use; [`PortError::Unavailable`] when none can be made.
     pub(crate) async fn connection(&self) -> Result<Connection, PortError> {
+        self.lend(None).await
+    }
+
+    async fn lend(&self, organization: Option<OrganizationId>) -> Result<Connection, PortError> {
         let shared = UNIT_OF_WORK
             .try_with(|(connection, url)| (*url == self.url).then(|| Arc::clone(connection)));
         let Some(shared) = shared.ok().flatten() else {
+            let permit = match organization {
+                Some(organization) => Some(self.shares.enter(organization).await?),
+                None => None,
+            };
             let pooled = self.pool.get().await.map_err(pool_error)?;
-            return Ok(Connection::Pooled(Box::new(pooled)));
+            return Ok(Connection::Pooled(Box::new(Loan::new(pooled, permit))));
         };
         let wait = self.pool.timeouts().wait.unwrap_or(CONNECT);
         match tokio::time::timeout(wait, shared.lock_owned()).await {
@@ -268,34 +290,43 @@ impl Database {
         }
     }
 
-    /// Connection parameters, including the password.
-    pub(crate) fn url(&self) -> &str {
-        &self.url
+    /// The server behind it.
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
     }
 
     /// Subscribes to the channel's notifications from now on.
     pub(crate) fn listen(&self, channel: Channel) -> watch::Receiver<u64> {
-        self.listener.subscribe(&self.url, channel)
+        self.listener.subscribe(&self.server, channel)
     }
 
-    /// Opens a connection outside the pool, without a limit on lock waits.
+    /// Opens a connection outside the pool, without time limits.
     ///
     /// # Errors
     /// [`PortError::Unavailable`].
     pub(crate) async fn dedicated(&self) -> Result<AsyncPgConnection, PortError> {
-        connect::dedicated(&self.url).await
+        connect::dedicated(&self.server).await
     }
 }
 
-/// The task that connects has panicked, or its runtime is gone.
-fn gone(error: &JoinError) -> ConnectionError {
-    ConnectionError::BadConnection(error.to_string())
+/// The database as one organization may use it.
+#[derive(Clone, Copy)]
+pub(crate) struct TenantDatabase<'d> {
+    database: &'d Database,
+    organization: OrganizationId,
+}
+
+impl TenantDatabase<'_> {
+    /// A connection of the organization's share, as [`Database::connection`].
+    pub(crate) async fn connection(self) -> Result<Connection, PortError> {
+        self.database.lend(Some(self.organization)).await
+    }
 }
 
 /// Refuses a connection that has died: costs nothing for one in steady use, and one round trip for
 /// one that has rested.
 async fn check(
-    connection: &mut AsyncPgConnection,
+    connection: &mut PooledConnection,
     metrics: &Metrics,
 ) -> Result<(), HookError<ManagerError>> {
     if is_closed(connection) {
@@ -336,7 +367,7 @@ async fn ping(connection: &mut AsyncPgConnection) -> Result<(), diesel::result::
 fn pool_error(error: PoolError<ManagerError>) -> PortError {
     match error {
         PoolError::Timeout(TimeoutType::Wait) => {
-            PortError::Busy("all database connections are in use".to_owned())
+            PortError::Exhausted("all database connections are in use".to_owned())
         }
         PoolError::Backend(ManagerError::QueryError(error)) => port_error(error),
         PoolError::Backend(ManagerError::ConnectionError(error)) => connection_error(&error),
@@ -391,6 +422,7 @@ mod tests {
             ("standard_conforming_strings", "on"),
             ("search_path", "pg_catalog"),
             ("lock_timeout", "10s"),
+            ("statement_timeout", "2min"),
             ("idle_in_transaction_session_timeout", "1min"),
             ("lc_messages", "C"),
         ] {
@@ -410,7 +442,7 @@ mod tests {
         let database = pool(&own, 1, Duration::from_millis(50));
         let held = database.connection().await.expect("the only connection");
         let error = database.connection().await.map(drop);
-        assert!(matches!(error, Err(PortError::Busy(_))), "{error:?}");
+        assert!(matches!(error, Err(PortError::Exhausted(_))), "{error:?}");
         drop(held);
         assert!(database.connection().await.is_ok());
     }

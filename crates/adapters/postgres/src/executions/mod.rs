@@ -129,7 +129,7 @@ impl ExecutionRepository for PgExecutionRepository {
         execution: &Execution,
         started_by: UserId,
     ) -> Result<(), PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         insert(&mut connection, organization, execution, started_by, None).await?;
         Ok(())
     }
@@ -139,7 +139,7 @@ impl ExecutionRepository for PgExecutionRepository {
         organization: OrganizationId,
         id: ExecutionId,
     ) -> Result<Execution, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         Ok(load(&mut connection, organization, id).await?)
     }
 
@@ -149,7 +149,7 @@ impl ExecutionRepository for PgExecutionRepository {
         filter: &ExecutionFilter,
         page: PageRequest,
     ) -> Result<Page<Execution>, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let mut query = job_execution::table
             .inner_join(job::table)
             .filter(job_execution::organization_id.eq(organization.as_uuid()))
@@ -188,7 +188,7 @@ impl ExecutionRepository for PgExecutionRepository {
         now: OffsetDateTime,
     ) -> Result<Execution, CloseExecutionError> {
         let closed = transacted!(
-            self.database,
+            self.database.of(organization),
             connection => close(connection, organization, id, status, now)
         );
         Ok(closed.map_err(PortError::from)??)

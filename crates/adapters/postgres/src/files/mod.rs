@@ -68,7 +68,7 @@ impl PgFileRepository {
         file: &File,
         now: OffsetDateTime,
     ) -> Result<Result<Recorded, AddFileError>, Fault> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         transaction::begin(&mut connection).await?;
         let outcome = add(&mut connection, organization, file, now).await;
         end(&mut connection, outcome).await
@@ -80,7 +80,7 @@ impl PgFileRepository {
         id: FileId,
         confirmed: FileState,
     ) -> Result<Result<(File, bool), ConfirmFileError>, Fault> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         transaction::begin(&mut connection).await?;
         let outcome = confirm(&mut connection, organization, id, confirmed).await;
         end(&mut connection, outcome).await
@@ -295,7 +295,7 @@ impl FileRepository for PgFileRepository {
     }
 
     async fn get(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let row: Option<FileRow> = file::table
             .filter(file::id.eq(id.as_uuid()))
             .filter(file::organization_id.eq(organization.as_uuid()))
@@ -316,7 +316,7 @@ impl FileRepository for PgFileRepository {
         let (database, limits) = (self.database.clone(), self.limits);
         let filter = filter.clone();
         let reading = async move {
-            let mut connection = database.connection().await?;
+            let mut connection = database.of(organization).connection().await?;
             let rows = read_page(&mut connection, limits, organization, &filter, page);
             Ok::<_, PortError>(rows.await?)
         };
@@ -359,7 +359,7 @@ impl FileRepository for PgFileRepository {
         object: ObjectKey,
         bytes: StoredBytes,
     ) -> Result<(), PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         diesel::update(
             file::table
                 .filter(file::organization_id.eq(organization.as_uuid()))
@@ -382,7 +382,7 @@ impl FileRepository for PgFileRepository {
         id: FileId,
         object: ObjectKey,
     ) -> Result<(), ConfirmFileError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let removed = diesel::delete(
             file::table
                 .filter(file::id.eq(id.as_uuid()))
@@ -417,7 +417,7 @@ impl FileRepository for PgFileRepository {
     }
 
     async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let row: Option<FileRow> = diesel::delete(
             file::table
                 .filter(file::id.eq(id.as_uuid()))

@@ -64,7 +64,7 @@ impl InstrumentRepository for PgInstrumentRepository {
         organization: OrganizationId,
         instrument: &Instrument,
     ) -> Result<(), PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         diesel::insert_into(instrument::table)
             .values((
                 instrument::id.eq(instrument.id.as_uuid()),
@@ -93,7 +93,7 @@ impl InstrumentRepository for PgInstrumentRepository {
         organization: OrganizationId,
         page: PageRequest,
     ) -> Result<Page<Instrument>, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let query = instrument::table
             .filter(instrument::organization_id.eq(organization.as_uuid()))
             .select(InstrumentRow::as_select())
@@ -119,7 +119,7 @@ impl InstrumentRepository for PgInstrumentRepository {
         organization: OrganizationId,
         id: InstrumentId,
     ) -> Result<Instrument, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let row = instrument::table
             .find(id.as_uuid())
             .filter(instrument::organization_id.eq(organization.as_uuid()))

@@ -203,7 +203,7 @@ impl JobRepository for PgJobRepository {
         filter: &JobFilter,
         page: PageRequest,
     ) -> Result<Page<Job>, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let mut query = job::table
             .left_join(job_trigger::table)
             .filter(job::organization_id.eq(organization.as_uuid()))
@@ -230,7 +230,7 @@ impl JobRepository for PgJobRepository {
     }
 
     async fn get(&self, organization: OrganizationId, id: JobId) -> Result<Job, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let row = job::table
             .left_join(job_trigger::table)
             .filter(job::id.eq(id.as_uuid()))
@@ -248,7 +248,7 @@ impl JobRepository for PgJobRepository {
         organization: OrganizationId,
         candidate: &Job,
     ) -> Result<Job, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         if let Some(found) = job_named(&mut connection, organization, &candidate.name).await? {
             return Ok(found);
         }
@@ -282,7 +282,9 @@ impl JobRepository for PgJobRepository {
         job: &Job,
         script: &ScriptVersion,
     ) -> Result<(), PortError> {
-        Ok(transacted!(self.database, connection => add(connection, organization, job, script))?)
+        Ok(
+            transacted!(self.database.of(organization), connection => add(connection, organization, job, script))?,
+        )
     }
 
     async fn update(
@@ -293,7 +295,7 @@ impl JobRepository for PgJobRepository {
         script: Option<&ScriptVersion>,
     ) -> Result<bool, PortError> {
         Ok(transacted!(
-            self.database,
+            self.database.of(organization),
             connection => update(connection, organization, revision, job, script)
         )?)
     }
@@ -304,7 +306,7 @@ impl JobRepository for PgJobRepository {
         id: JobId,
         page: PageRequest,
     ) -> Result<Page<VersionSummary>, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         require(&mut connection, organization, id).await?;
         let mut query = job_version::table
             .inner_join(job::table)
@@ -352,7 +354,7 @@ impl JobRepository for PgJobRepository {
         id: JobId,
         number: u32,
     ) -> Result<ScriptVersion, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         require(&mut connection, organization, id).await?;
         let row: Option<VersionRow> = job_version::table
             .filter(job_version::organization_id.eq(organization.as_uuid()))

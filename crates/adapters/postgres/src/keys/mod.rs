@@ -162,7 +162,7 @@ impl ApiKeyRepository for PgApiKeyRepository {
     }
 
     async fn list(&self, organization: OrganizationId) -> Result<Vec<ApiKey>, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let rows: Vec<ApiKeyRow> = api_key::table
             .filter(api_key::organization_id.eq(organization.as_uuid()))
             .filter(api_key::execution_id.is_null())
@@ -180,7 +180,7 @@ impl ApiKeyRepository for PgApiKeyRepository {
         id: ApiKeyId,
         at: OffsetDateTime,
     ) -> Result<(), PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let known = diesel::sql_query(
             "UPDATE labdata.api_key SET revoked_at = coalesce(revoked_at, $3) \
              WHERE id = $1 AND organization_id = $2",

@@ -80,7 +80,7 @@ impl NotificationRepository for PgNotificationRepository {
         unread: bool,
         page: PageRequest,
     ) -> Result<Page<Notification>, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let mut query = notification::table
             .filter(notification::organization_id.eq(organization.as_uuid()))
             .filter(notification::user_id.eq(user.as_uuid()))
@@ -113,7 +113,7 @@ impl NotificationRepository for PgNotificationRepository {
         organization: OrganizationId,
         user: UserId,
     ) -> Result<u64, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let unread: i64 = notification::table
             .filter(notification::organization_id.eq(organization.as_uuid()))
             .filter(notification::user_id.eq(user.as_uuid()))
@@ -133,7 +133,7 @@ impl NotificationRepository for PgNotificationRepository {
         read_at: Option<OffsetDateTime>,
     ) -> Result<Notification, PortError> {
         Ok(transacted!(
-            self.database,
+            self.database.of(organization),
             connection => mark(connection, organization, user, id, read_at)
         )?)
     }
@@ -143,7 +143,7 @@ impl NotificationRepository for PgNotificationRepository {
         organization: OrganizationId,
         user: UserId,
     ) -> Result<Preferences, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let row: Option<(bool, bool)> = notification_preference::table
             .find((organization.as_uuid(), user.as_uuid()))
             .select((
@@ -164,7 +164,7 @@ impl NotificationRepository for PgNotificationRepository {
         change: ChannelChange,
     ) -> Result<Preferences, PortError> {
         Ok(transacted!(
-            self.database,
+            self.database.of(organization),
             connection => change_preferences(connection, organization, user, change)
         )?)
     }

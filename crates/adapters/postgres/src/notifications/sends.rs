@@ -110,7 +110,8 @@ impl Sends {
     }
 
     async fn send_alone(&self, send: &Send) -> Result<Answer, Fault> {
-        let mut connection = self.database.connection().await?;
+        let database = self.database.of(send.organization);
+        let mut connection = database.connection().await?;
         let answers = deliver(&mut connection, std::slice::from_ref(send)).await;
         let answers = answers.map_err(|error| {
             Fault::from(error)

@@ -98,7 +98,7 @@ impl RunLogStore for PgRunLogStore {
         execution: ExecutionId,
         offset: u64,
     ) -> Result<LogRead, PortError> {
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         // Starts with the chunk that contains the offset, or else with the next one.
         let rows: Vec<ChunkRow> = diesel::sql_query(
             "SELECT start, bytes FROM labdata.run_log_chunk \

@@ -300,7 +300,7 @@ impl RunQueue for PgRunQueue {
         organization: OrganizationId,
         run: &NewRun,
     ) -> Result<Execution, PortError> {
-        let queued = transacted!(self.database, connection => async {
+        let queued = transacted!(self.database.of(organization), connection => async {
             enqueue(connection, organization, run).await?;
             load(connection, organization, run.id).await
         });
@@ -397,8 +397,7 @@ impl RunQueue for PgRunQueue {
         id: ExecutionId,
         now: OffsetDateTime,
     ) -> Result<Execution, CancelExecutionError> {
-        let cancelled =
-            transacted!(self.database, connection => cancel(connection, organization, id, now));
+        let cancelled = transacted!(self.database.of(organization), connection => cancel(connection, organization, id, now));
         Ok(cancelled.map_err(PortError::from)??)
     }
 

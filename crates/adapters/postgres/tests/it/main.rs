@@ -23,6 +23,7 @@ mod random;
 mod restarts;
 mod rows;
 mod schema_facts;
+mod tls;
 
 /// A connection past the adapter, to look behind it.
 async fn look_behind(url: &str) -> tokio_postgres::Client {

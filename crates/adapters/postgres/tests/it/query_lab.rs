@@ -30,7 +30,7 @@ pub(crate) struct QueryLab {
     /// Past the adapter, as a superuser.
     pub(crate) behind: Client,
     /// The server and the database, as the end of a URL.
-    role_host: String,
+    pub(crate) role_host: String,
     pub(crate) database: Database,
     // Dropped last: it closes all remaining connections.
     _own: Option<TestDatabase>,
@@ -79,7 +79,7 @@ impl QueryLab {
         let (ours, theirs) = (organization("ours").await, organization("theirs").await);
         let role_host = behind.split_once('@').expect("a role's name").1.to_owned();
         let behind = look_behind(behind).await;
-        let runner = PgQueryRunner::new(database.clone(), &[7; 32]).expect("a runner");
+        let runner = PgQueryRunner::new(database.clone(), &[7; 32]);
         let lab = Self {
             runner,
             ours,
@@ -217,7 +217,7 @@ impl QueryLab {
 
     /// The same lab after a restart of the platform.
     pub(crate) fn restarted(self) -> Self {
-        let runner = PgQueryRunner::new(self.database.clone(), &[7; 32]).expect("a runner");
+        let runner = PgQueryRunner::new(self.database.clone(), &[7; 32]);
         Self { runner, ..self }
     }
 

@@ -81,7 +81,7 @@ async fn connections_that_wait_go_with_their_runner() {
     let mut lab = QueryLab::new().await;
     lab.rows("select 1").await;
     let spare = lab.spare().await;
-    lab.runner = PgQueryRunner::new(lab.database.clone(), &[7; 32]).expect("a runner");
+    lab.runner = PgQueryRunner::new(lab.database.clone(), &[7; 32]);
     until_gone(&lab, spare).await;
 }
 

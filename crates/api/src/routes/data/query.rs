@@ -90,6 +90,7 @@ fn json_pieces(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, Form
         (status = 400, description = "The query is wrong, or takes too much: the detail says what", body = ErrorBody),
         (status = 406, description = "The result has no form that `Accept` allows", body = ErrorBody),
         (status = 429, description = "Too many queries are running", body = ErrorBody),
+        (status = 503, description = "Earlier results of the organization are still being sent", body = ErrorBody),
     )
 )]
 pub async fn handle(call: Call<Read, JsonBody<QueryBody>>) -> Answer<Written> {
@@ -99,6 +100,7 @@ pub async fn handle(call: Call<Read, JsonBody<QueryBody>>) -> Answer<Written> {
         sql: body.query,
         params: body.params,
     };
+    let slot = call.app.result_slots.enter(call.actor.organization).await?;
     let result = query_data(call.ports(), &call.actor, command).await?;
-    Written::by(form, move || written(result, form)).await
+    Written::by(form, slot, move || written(result, form)).await
 }

@@ -157,9 +157,10 @@ pub async fn handle(call: Call<Read, NoBody, SeriesQuery, SeriesPath>) -> Answer
         parent: call.query.parent.clone(),
         parent_column: call.query.parent_column.clone(),
     };
+    let slot = call.app.result_slots.enter(call.actor.organization).await?;
     let turn = turn().await?;
     let series = read_series(call.ports(), &call.actor, query).await?;
-    Written::by(form, move || {
+    Written::by(form, slot, move || {
         let body = written(series, form);
         drop(turn);
         body

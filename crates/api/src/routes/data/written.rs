@@ -3,6 +3,11 @@
 //! Every failure is known before the first chunk, so it is an answer with a status and never a body
 //! that ends early.
 
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
 use actix_web::{
     HttpRequest, HttpResponse, Responder,
     body::BoxBody,
@@ -12,9 +17,12 @@ use actix_web::{
 use futures::{Stream, TryStreamExt, stream};
 use labdata_application::Error;
 use labdata_table_formats::FormatError;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::sleep,
+};
 
-use crate::http::{ApiError, accept::ResultForm};
+use crate::http::{ApiError, accept::ResultForm, result_slots::ResultSlot};
 
 /// Number of results read and encoded concurrently. Each takes memory and a processor; further ones wait.
 static WRITERS: Semaphore = Semaphore::const_new(4);
@@ -56,12 +64,15 @@ pub struct Written {
     first: Bytes,
     /// None when the first piece is all.
     rest: Option<Pieces>,
+    /// Counts the result until it is sent.
+    slot: ResultSlot,
 }
 
 impl Written {
     /// Writes a result's beginning where that does not keep other requests waiting.
     pub(super) async fn by(
         form: ResultForm,
+        slot: ResultSlot,
         begin: impl FnOnce() -> Result<Pieces, FormatError> + Send + 'static,
     ) -> Result<Self, ApiError> {
         let beginning = move || {
@@ -83,23 +94,74 @@ impl Written {
             form,
             first: first.into(),
             rest,
+            slot,
         })
     }
 }
 
+/// Time that a client may read nothing of a result before it is thrown away.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What is left of a result, while the client reads it.
+struct Remainder {
+    pieces: Pieces,
+    /// Number of pieces that were sent.
+    sent: usize,
+    _slot: ResultSlot,
+}
+
+/// `None` while a piece is written, and once the remainder was thrown away.
+type SharedRemainder = Arc<Mutex<Option<Remainder>>>;
+
+fn lock(remainder: &SharedRemainder) -> MutexGuard<'_, Option<Remainder>> {
+    remainder.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The pieces in turn, each written where that does not keep other requests waiting.
-fn streamed(pieces: Pieces) -> impl Stream<Item = Result<Bytes, FormatError>> {
-    let next = async |mut pieces: Pieces| {
-        let writing = tokio::task::spawn_blocking(move || (pieces.next(), pieces));
-        let (piece, pieces) = writing
+fn streamed(pieces: Pieces, slot: ResultSlot) -> impl Stream<Item = Result<Bytes, FormatError>> {
+    let remainder = Arc::new(Mutex::new(Some(Remainder {
+        pieces,
+        sent: 0,
+        _slot: slot,
+    })));
+    tokio::spawn(throw_away_unread(Arc::downgrade(&remainder)));
+    let next = async |remainder: SharedRemainder| {
+        let taken = lock(&remainder).take();
+        let Some(mut left) = taken else {
+            return Err(FormatError::Failed("the client did not read it".to_owned()));
+        };
+        let writing = tokio::task::spawn_blocking(move || (left.pieces.next(), left));
+        let (piece, mut left) = writing
             .await
             .map_err(|error| FormatError::Failed(error.to_string()))?;
-        let piece = piece.transpose()?;
-        Ok(piece.map(|piece| (Bytes::from(piece), pieces)))
+        let Some(piece) = piece.transpose()? else {
+            return Ok(None);
+        };
+        left.sent += 1;
+        *lock(&remainder) = Some(left);
+        Ok(Some((Bytes::from(piece), remainder)))
     };
-    stream::try_unfold(pieces, next).inspect_err(|error| {
+    stream::try_unfold(remainder, next).inspect_err(|error| {
         tracing::error!(%error, "a result could not be written to its end");
     })
+}
+
+/// Frees the memory of a result that its client does not read.
+async fn throw_away_unread(remainder: Weak<Mutex<Option<Remainder>>>) {
+    let mut seen = None;
+    loop {
+        sleep(SEND_TIMEOUT).await;
+        let Some(remainder) = remainder.upgrade() else {
+            return;
+        };
+        let mut left = lock(&remainder);
+        let sent = left.as_ref().map(|left| left.sent);
+        if sent.is_some() && sent == seen {
+            *left = None;
+            return;
+        }
+        seen = sent;
+    }
 }
 
 impl Responder for Written {
@@ -114,7 +176,8 @@ impl Responder for Written {
             None => answer.body(self.first),
             Some(rest) => {
                 let first = stream::iter([Ok(self.first)]);
-                answer.streaming(futures::StreamExt::chain(first, streamed(rest)))
+                let rest = streamed(rest, self.slot);
+                answer.streaming(futures::StreamExt::chain(first, rest))
             }
         }
     }

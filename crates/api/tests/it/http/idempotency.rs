@@ -264,3 +264,36 @@ fn every_post_that_creates_honors_an_idempotency_key() {
         );
     }
 }
+
+#[tokio::test]
+async fn forty_equal_keys_at_once_hold_one_connection_and_nobody_else_waits() {
+    let settings = DatabaseSettings {
+        max_connections: 4,
+        ..DatabaseSettings::default()
+    };
+    let lab = OnPostgres::with_tables(settings).await;
+    // The first request waits for this lock, and the others for the first.
+    let behind = lab.behind().await;
+    let lock = "SELECT pg_advisory_lock(hashtextextended('x', 0)); \
+         BEGIN; LOCK TABLE labdata.instrument IN EXCLUSIVE MODE";
+    behind.batch_execute(lock).await.unwrap();
+    let body = json!({ "name": "flooded" });
+    let flood = (0..40).map(|_| lab.post_once("/api/v1/instruments", "key", &body));
+    let others = async {
+        // All of the flood has arrived once its first request waits for the lock.
+        lab.until_a_statement_waits().await;
+        for number in 0..8 {
+            let begun = std::time::Instant::now();
+            lab.write(one_row(&format!("beside {number}")))
+                .await
+                .json(200);
+            assert!(begun.elapsed().as_secs() < 2);
+        }
+        behind.batch_execute("COMMIT").await.unwrap();
+    };
+    let (replies, ()) = futures::join!(join_all(flood), others);
+    for reply in &replies {
+        reply.json(200);
+        assert_eq!(reply.text, replies[0].text);
+    }
+}

@@ -4,3 +4,4 @@ mod framework;
 mod headers;
 mod hostile;
 mod idempotency;
+mod starvation;

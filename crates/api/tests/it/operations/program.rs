@@ -180,14 +180,9 @@ fn commands_that_cannot_be_carried_out_end_with_1_and_one_line() {
     ];
     let busy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = busy.local_addr().unwrap().to_string();
-    let url = "postgresql://nobody@127.0.0.1:1/none";
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 3] = [
         (&create, "it takes any of read, write, admin"),
         (&["serve", "--bind", &taken], "cannot listen on"),
-        (
-            &["migrate", "--database-url", url],
-            "the database does not answer",
-        ),
         (
             &["demo", "--exit", "--file", "missing.txt"],
             "cannot read missing.txt",
@@ -272,4 +267,36 @@ async fn a_client_of_another_machine_gets_urls_that_it_can_reach() {
     let (status, rest) = program.end("TERM");
     assert_eq!(status.code(), Some(0));
     assert!(rest.contains("LABDATA_PUBLIC_URL"), "{rest}");
+}
+
+/// Runs `labdata migrate` on the database, which it cannot use; returns its one line.
+#[track_caller]
+fn cannot_use(url: &str) -> String {
+    let directory = directory();
+    let mut command = labdata(directory.path(), &["migrate", "--database-url", url]);
+    let output = run(&mut command);
+    let line = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{line}");
+    assert_eq!(line.lines().count(), 1, "{line}");
+    assert!(!line.contains("hunter2"), "{line}");
+    line
+}
+
+#[test]
+fn a_database_that_does_not_answer_is_tried_for_30_s_and_named_with_the_cause_in_one_line() {
+    let begun = std::time::Instant::now();
+    let line = cannot_use("postgresql://lab:hunter2@127.0.0.1:1/lab");
+    assert!((28..40).contains(&begun.elapsed().as_secs()));
+    assert!(line.contains("127.0.0.1:1"), "{line}");
+    assert!(line.contains("Connection refused"), "{line}");
+}
+
+#[tokio::test]
+async fn a_database_that_refuses_is_not_waited_for() {
+    let own = labdata_test_database::TestDatabase::new().await;
+    let (server, _) = own.url().rsplit_once('/').unwrap();
+    let begun = std::time::Instant::now();
+    let line = cannot_use(&format!("{server}/unknown_database"));
+    assert!(begun.elapsed().as_secs() < 20);
+    assert!(line.contains("unknown_database"), "{line}");
 }

@@ -15,7 +15,7 @@ use std::{
     collections::HashSet,
     fmt::Write as _,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -31,12 +31,12 @@ use labdata_ports::{
 use sha2::Sha256;
 use tokio::sync::OnceCell;
 
-use crate::database::{errors::NO_ANSWER, pool::Database};
+use crate::database::{errors::NO_ANSWER, pool::Database, server::Server};
 use gate::Gate;
 pub(crate) use role::drop_platform_views;
 use run::Failure;
 use spares::{Entrance, SparePool};
-use wire::{Address, Wire, WireError};
+use wire::{Wire, WireError};
 
 /// Message for the operator if the platform may not create roles.
 const ONLY_KNOWN_ROLES: &str = "the platform's own role may not create roles (grant it CREATEROLE): \
@@ -45,8 +45,7 @@ const ONLY_KNOWN_ROLES: &str = "the platform's own role may not create roles (gr
 /// Runs queries in PostgreSQL.
 pub struct PgQueryRunner {
     database: Database,
-    address: Address,
-    database_name: String,
+    server: Arc<Server>,
     secret: [u8; 32],
     /// Organizations whose roles this process has set up or checked.
     ready: Mutex<HashSet<OrganizationId>>,
@@ -67,21 +66,10 @@ impl std::fmt::Debug for PgQueryRunner {
 impl PgQueryRunner {
     /// A runner over that database. Passwords of roles are derived from the secret, which all
     /// servers of the platform share.
-    ///
-    /// # Errors
-    /// [`PortError::Internal`] when the database's URL does not say where it is.
-    pub fn new(database: Database, secret: &[u8; 32]) -> Result<Self, PortError> {
-        let unclear = || PortError::Internal("the database's URL names no host".to_owned());
-        let config: tokio_postgres::Config = database.url().parse().map_err(|_| unclear())?;
-        let host = config.get_hosts().first().cloned().ok_or_else(unclear)?;
-        let port = config.get_ports().first().copied().unwrap_or(5432);
-        let database_name = config
-            .get_dbname()
-            .or(config.get_user())
-            .ok_or_else(unclear)?;
-        Ok(Self {
-            address: Address { host, port },
-            database_name: database_name.to_owned(),
+    #[must_use]
+    pub fn new(database: Database, secret: &[u8; 32]) -> Self {
+        Self {
+            server: Arc::new(database.server().clone()),
             database,
             secret: *secret,
             ready: Mutex::default(),
@@ -90,7 +78,7 @@ impl PgQueryRunner {
             spares: SparePool::default(),
             spares_wait: spares::PATIENCE,
             count: AtomicU64::new(0),
-        })
+        }
     }
 
     /// The same, with another time that spare connections wait for a query (30 s by default).
@@ -163,7 +151,7 @@ impl PgQueryRunner {
             return Ok(());
         }
         let rights = self.rights().await?;
-        let mut connection = self.database.connection().await?;
+        let mut connection = self.database.of(organization).connection().await?;
         let password = self.password(organization);
         // The server's hash of the password, so that no log of statements holds the password.
         let verifier = || postgres_protocol::password::scram_sha_256(password.as_bytes());
@@ -182,8 +170,8 @@ impl PgQueryRunner {
 
     fn entrance(&self, organization: OrganizationId) -> Entrance {
         Entrance {
-            address: self.address.clone(),
-            database: self.database_name.clone(),
+            server: Arc::clone(&self.server),
+            database: self.server.database.clone(),
             user: role::role_name(organization),
             password: self.password(organization),
         }

@@ -12,7 +12,8 @@ use std::{
 use labdata_domain::ids::OrganizationId;
 use tokio::task::JoinHandle;
 
-use super::wire::{Address, Login, Wire, WireError};
+use super::wire::{Login, Wire, WireError};
+use crate::database::server::Server;
 
 /// Maximum number of spares of all organizations together, in this process.
 const MAX_SPARES: usize = 8;
@@ -20,10 +21,10 @@ const MAX_SPARES: usize = 8;
 /// Default time that a spare waits for a query; the server closes it after 60 s.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Address and credentials for a login.
+/// Server and credentials for a login.
 #[derive(Clone)]
 pub(super) struct Entrance {
-    pub(super) address: Address,
+    pub(super) server: Arc<Server>,
     pub(super) database: String,
     pub(super) user: String,
     pub(super) password: String,
@@ -36,7 +37,7 @@ impl Entrance {
             user: &self.user,
             password: &self.password,
         };
-        Wire::open(&self.address, &login).await
+        Wire::open(&self.server, &login).await
     }
 }
 

@@ -4,15 +4,12 @@
 //! the role of a query may not read. This client supports the few messages that a query needs, with
 //! values and results as text, and reads no message above a limit.
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::{
-    authentication::{
-        md5_hash,
-        sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256},
-    },
+    authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256},
     message::{
         backend::{ErrorResponseBody, Header, Message},
         frontend,
@@ -23,6 +20,8 @@ use tokio::{
     net::{TcpStream, UnixStream},
 };
 use tokio_postgres::config::Host;
+
+use crate::database::server::{Address, Server};
 
 /// Timeout for connecting.
 const REACH: Duration = Duration::from_secs(5);
@@ -63,44 +62,41 @@ impl From<io::Error> for WireError {
     }
 }
 
-/// Address of a server.
-#[derive(Clone, Debug)]
-pub(super) struct Address {
-    pub(super) host: Host,
-    pub(super) port: u16,
+/// Connects to one address, and encrypts the connection as the server's URL demands.
+async fn reach(server: &Server, address: &Address) -> io::Result<Box<dyn Stream>> {
+    let connecting = async {
+        let stream: Box<dyn Stream> = match &address.host {
+            Host::Tcp(host) => {
+                let stream = match address.ip {
+                    Some(ip) => TcpStream::connect((ip, address.port)).await?,
+                    None => TcpStream::connect((host.as_str(), address.port)).await?,
+                };
+                stream.set_nodelay(true)?;
+                Box::new(server.connector.encrypt(stream, host).await?)
+            }
+            Host::Unix(directory) => {
+                let socket = directory.join(format!(".s.PGSQL.{}", address.port));
+                let stream = UnixStream::connect(socket).await?;
+                Box::new(server.connector.encrypt(stream, "").await?)
+            }
+        };
+        Ok(stream)
+    };
+    tokio::time::timeout(REACH, connecting).await?
 }
 
-impl Address {
-    async fn connect(&self) -> io::Result<Box<dyn Stream>> {
-        let connecting = async {
-            let stream: Box<dyn Stream> = match &self.host {
-                Host::Tcp(host) => {
-                    let stream = TcpStream::connect((host.as_str(), self.port)).await?;
-                    stream.set_nodelay(true)?;
-                    Box::new(stream)
-                }
-                Host::Unix(directory) => {
-                    let socket = directory.join(format!(".s.PGSQL.{}", self.port));
-                    Box::new(UnixStream::connect(socket).await?)
-                }
-            };
-            Ok(stream)
-        };
-        tokio::time::timeout(REACH, connecting).await?
-    }
-
-    /// Asks the server to cancel the query of a connection.
-    async fn cancel(&self, (process, key): (i32, i32)) -> io::Result<()> {
-        let mut stream = self.connect().await?;
-        let mut out = BytesMut::new();
-        frontend::cancel_request(process, key, &mut out);
-        stream.write_all(&out).await?;
-        // The server closes the connection once it has received the request.
-        tokio::time::timeout(REACH, stream.read_u8())
-            .await
-            .map(drop)
-            .or(Ok(()))
-    }
+/// Asks the server to cancel the query of a connection.
+async fn cancel(server: &Server, address: &Address, (process, key): (i32, i32)) -> io::Result<()> {
+    let mut stream = reach(server, address).await?;
+    let mut out = BytesMut::new();
+    frontend::cancel_request(process, key, &mut out);
+    stream.write_all(&out).await?;
+    stream.flush().await?;
+    // The server closes the connection once it has received the request.
+    tokio::time::timeout(REACH, stream.read_u8())
+        .await
+        .map(drop)
+        .or(Ok(()))
 }
 
 /// Credentials and database of a connection.
@@ -115,6 +111,7 @@ const WAITING: &str = "labdata spare";
 
 /// A connection. Dropping it before [`Wire::close`] cancels its query.
 pub(super) struct Wire {
+    server: Arc<Server>,
     address: Address,
     stream: Option<Box<dyn Stream>>,
     inbox: BytesMut,
@@ -127,22 +124,63 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Connects and logs in.
-    pub(super) async fn open(address: &Address, login: &Login<'_>) -> Result<Self, WireError> {
+    /// Connects to the first address that takes the connection, and logs in.
+    pub(super) async fn open(server: &Arc<Server>, login: &Login<'_>) -> Result<Self, WireError> {
+        let mut failure = WireError::Broken(io::ErrorKind::AddrNotAvailable.into());
+        for address in &server.addresses {
+            match Self::open_at(server, address, login).await {
+                Ok(wire) => return Ok(wire),
+                // This server has answered for all of them, unless it starts or stops.
+                Err(WireError::Server(error)) if !error.code.starts_with("57") => {
+                    return Err(WireError::Server(error));
+                }
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+
+    async fn open_at(
+        server: &Arc<Server>,
+        address: &Address,
+        login: &Login<'_>,
+    ) -> Result<Self, WireError> {
         let mut wire = Self {
+            server: Arc::clone(server),
             address: address.clone(),
-            stream: Some(address.connect().await?),
+            stream: Some(reach(server, address).await?),
             inbox: BytesMut::new(),
             outbox: BytesMut::new(),
             key: (0, 0),
             longest: LONGEST_MESSAGE,
             at_work: false,
         };
-        let login = wire.log_in(login);
-        tokio::time::timeout(REACH, login)
+        let logging_in = async {
+            wire.log_in(login).await?;
+            if server.needs_primary() && wire.is_standby().await? {
+                return Err(io::Error::other("the server takes no writes").into());
+            }
+            Ok::<_, WireError>(())
+        };
+        tokio::time::timeout(REACH, logging_in)
             .await
             .map_err(io::Error::from)??;
         Ok(wire)
+    }
+
+    /// Asks whether the server only follows another one. The role itself never writes.
+    async fn is_standby(&mut self) -> Result<bool, WireError> {
+        frontend::query("SHOW in_hot_standby", &mut self.outbox)?;
+        self.send().await?;
+        let mut is_standby = false;
+        loop {
+            match self.receive().await? {
+                Message::DataRow(body) => is_standby = body.buffer().ends_with(b"on"),
+                Message::ErrorResponse(body) => return Err(server_error(&body)?),
+                Message::ReadyForQuery(_) => return Ok(is_standby),
+                _ => {}
+            }
+        }
     }
 
     async fn log_in(&mut self, login: &Login<'_>) -> Result<(), WireError> {
@@ -158,14 +196,6 @@ impl Wire {
             self.send().await?;
             match self.receive().await? {
                 Message::AuthenticationOk => {}
-                Message::AuthenticationCleartextPassword => {
-                    frontend::password_message(login.password.as_bytes(), &mut self.outbox)?;
-                }
-                Message::AuthenticationMd5Password(body) => {
-                    let (user, password) = (login.user.as_bytes(), login.password.as_bytes());
-                    let hash = md5_hash(user, password, body.salt());
-                    frontend::password_message(hash.as_bytes(), &mut self.outbox)?;
-                }
                 Message::AuthenticationSasl(_) => {
                     let password = login.password.as_bytes();
                     let begun = ScramSha256::new(password, ChannelBinding::unsupported());
@@ -205,6 +235,8 @@ impl Wire {
     pub(super) async fn send(&mut self) -> Result<(), WireError> {
         let stream = self.stream.as_mut().ok_or_else(unexpected)?;
         stream.write_all_buf(&mut self.outbox).await?;
+        // TLS holds bytes back until then.
+        stream.flush().await?;
         Ok(())
     }
 
@@ -244,6 +276,7 @@ impl Wire {
         let going = async {
             goodbye?;
             stream.write_all(&self.outbox).await?;
+            stream.flush().await?;
             tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
         };
         // Otherwise the connection ends when the stream is dropped.
@@ -261,10 +294,10 @@ impl Drop for Wire {
         if !self.at_work {
             return;
         }
-        let (address, key) = (self.address.clone(), self.key);
+        let (server, address, key) = (Arc::clone(&self.server), self.address.clone(), self.key);
         runtime.spawn(async move {
             // The connection stays open until then, so that its process id is not reused.
-            if let Err(error) = address.cancel(key).await {
+            if let Err(error) = cancel(&server, &address, key).await {
                 tracing::warn!(%error, "a query that nobody waits for could not be cancelled");
             }
             drop(stream);

@@ -84,7 +84,7 @@ impl From<PortError> for Refusal {
                 "NoSuchKey",
                 "The specified key does not exist.",
             ),
-            PortError::Unavailable(_) | PortError::Busy(_) => {
+            PortError::Unavailable(_) | PortError::Busy(_) | PortError::Exhausted(_) => {
                 tracing::error!(%error, "a signed URL was not served");
                 let message = "The storage does not answer; try again later.";
                 Self::new(

@@ -1,0 +1,186 @@
+//! Connections on loan from the pool. One that is given back in the middle of its work, because its
+//! request was dropped, has its statement cancelled and is closed: the next request never waits for it.
+
+use std::{
+    ops::{Deref, DerefMut},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use deadpool::managed::{self, Metrics, Object, RecycleError, RecycleResult};
+use diesel::{
+    ConnectionError,
+    connection::{Instrumentation, InstrumentationEvent},
+};
+use diesel_async::{
+    AsyncConnection, AsyncPgConnection,
+    pooled_connection::{PoolError, PoolableConnection},
+};
+use tokio::{runtime::Handle, task::JoinError, time::timeout};
+
+use crate::database::{
+    connect::{self, Limits},
+    server::Server,
+    shares::Permit,
+};
+
+/// Time limit of a request to cancel a statement.
+const CANCELLING: Duration = Duration::from_secs(5);
+
+/// Makes the pool's connections.
+#[derive(Debug)]
+pub(crate) struct Manager {
+    pub(crate) server: Arc<Server>,
+    pub(crate) limits: Limits,
+    /// Runtime that serves the connections.
+    pub(crate) runtime: Handle,
+}
+
+/// A connection of the pool.
+pub(crate) struct PooledConnection {
+    connection: AsyncPgConnection,
+    /// Number of statements that were begun and not finished.
+    unfinished: Arc<AtomicUsize>,
+    /// True once it was given back in the middle of its work.
+    is_abandoned: AtomicBool,
+}
+
+/// Counts the statements of a connection. A statement whose future is dropped never finishes.
+struct StatementCounter(Arc<AtomicUsize>);
+
+impl Instrumentation for StatementCounter {
+    fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
+        match event {
+            InstrumentationEvent::StartQuery { .. } => {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+            InstrumentationEvent::FinishQuery { .. } => {
+                let less = |count: usize| Some(count.saturating_sub(1));
+                let _ = self
+                    .0
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl PooledConnection {
+    fn new(mut connection: AsyncPgConnection) -> Self {
+        let unfinished = Arc::<AtomicUsize>::default();
+        connection.set_instrumentation(StatementCounter(Arc::clone(&unfinished)));
+        Self {
+            connection,
+            unfinished,
+            is_abandoned: AtomicBool::new(false),
+        }
+    }
+
+    /// True between statements and outside of any transaction.
+    fn is_idle(&mut self) -> bool {
+        self.unfinished.load(Ordering::Relaxed) == 0 && !self.connection.is_broken()
+    }
+}
+
+impl Deref for PooledConnection {
+    type Target = AsyncPgConnection;
+
+    fn deref(&self) -> &AsyncPgConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for PooledConnection {
+    fn deref_mut(&mut self) -> &mut AsyncPgConnection {
+        &mut self.connection
+    }
+}
+
+impl managed::Manager for Manager {
+    type Type = PooledConnection;
+    type Error = PoolError;
+
+    async fn create(&self) -> Result<PooledConnection, PoolError> {
+        let (server, limits) = (Arc::clone(&self.server), self.limits);
+        let connecting = async move { connect::connect(&server, limits).await };
+        let connected = self.runtime.spawn(connecting).await;
+        let connected = connected.unwrap_or_else(|error| Err(gone(&error)));
+        connected
+            .map(PooledConnection::new)
+            .map_err(PoolError::ConnectionError)
+    }
+
+    async fn recycle(
+        &self,
+        connection: &mut PooledConnection,
+        _: &Metrics,
+    ) -> RecycleResult<PoolError> {
+        if std::thread::panicking() || !connection.is_idle() {
+            return Err(RecycleError::message("the connection is at work"));
+        }
+        Ok(())
+    }
+}
+
+/// The task that connects has panicked, or its runtime is gone.
+fn gone(error: &JoinError) -> ConnectionError {
+    ConnectionError::BadConnection(error.to_string())
+}
+
+/// A connection on loan, given back when dropped.
+pub(crate) struct Loan {
+    connection: Object<Manager>,
+    /// The organization's permit to hold it.
+    permit: Option<Permit>,
+}
+
+impl Loan {
+    pub(crate) fn new(connection: Object<Manager>, permit: Option<Permit>) -> Self {
+        Self { connection, permit }
+    }
+}
+
+impl Deref for Loan {
+    type Target = AsyncPgConnection;
+
+    fn deref(&self) -> &AsyncPgConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Loan {
+    fn deref_mut(&mut self) -> &mut AsyncPgConnection {
+        &mut self.connection
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        if self.connection.is_idle() {
+            return;
+        }
+        self.connection.is_abandoned.store(true, Ordering::Relaxed);
+        let (token, permit) = (self.connection.cancel_token(), self.permit.take());
+        let Some(pool) = Object::pool(&self.connection) else {
+            return;
+        };
+        let manager = pool.manager();
+        let (server, runtime) = (Arc::clone(&manager.server), manager.runtime.clone());
+        runtime.spawn(async move {
+            let cancelling = token.cancel_query(server.connector.clone());
+            match timeout(CANCELLING, cancelling).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "a statement without a caller could not be cancelled");
+                }
+                Err(_) => tracing::warn!("a statement without a caller could not be cancelled"),
+            }
+            // Closes the connection, which rolls its transaction back, unless the pool did already.
+            pool.retain(|connection, _| !connection.is_abandoned.load(Ordering::Relaxed));
+            drop(permit);
+        });
+    }
+}

@@ -1,0 +1,250 @@
+//! The database server: its addresses, and how connections to it are encrypted, from its URL.
+//!
+//! Every connection of the platform is made from one [`Server`], so they all follow the same hosts and
+//! the same `sslmode`.
+
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use tokio_postgres::{
+    Config,
+    config::{Host, SslMode, SslNegotiation, TargetSessionAttrs},
+};
+
+use crate::database::tls::{Connector, Encryption};
+
+/// Timeout of connecting.
+pub(crate) const CONNECT: Duration = Duration::from_secs(5);
+
+/// Names of the parameters that this module reads itself.
+const SSL_MODE: &str = "sslmode";
+const SSL_ROOT_CERT: &str = "sslrootcert";
+
+/// A database URL that cannot be used: one line for the operator, without the password.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidDatabaseUrl(String);
+
+impl InvalidDatabaseUrl {
+    /// A pool that cannot be built, which no URL causes.
+    pub(crate) fn of_pool(error: &dyn std::fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// One address of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    /// Name or socket directory; the name on the server's certificate.
+    pub(crate) host: Host,
+    /// IP address to connect to, if the URL gives one besides the name.
+    pub(crate) ip: Option<std::net::IpAddr>,
+    pub(crate) port: u16,
+}
+
+/// A database server.
+#[derive(Clone)]
+pub(crate) struct Server {
+    /// Connection parameters for the driver.
+    pub(crate) config: Config,
+    pub(crate) connector: Connector,
+    /// Addresses, in the order in which they are tried.
+    pub(crate) addresses: Vec<Address>,
+    pub(crate) database: String,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Never the password.
+        f.debug_struct("Server")
+            .field("addresses", &self.addresses)
+            .field("database", &self.database)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Reads a URL as libpq does: several hosts with ports, `target_session_attrs`, `sslmode` and
+    /// `sslrootcert`.
+    ///
+    /// # Errors
+    /// [`InvalidDatabaseUrl`].
+    pub(crate) fn parse(url: &str) -> Result<Self, InvalidDatabaseUrl> {
+        let (rest, mode, root) = take_ssl_parameters(url);
+        let mut config: Config = rest.parse().map_err(|error: tokio_postgres::Error| {
+            let cause = std::error::Error::source(&error);
+            InvalidDatabaseUrl(cause.map_or_else(|| error.to_string(), ToString::to_string))
+        })?;
+        let addresses = addresses(&config)?;
+        let database = config.get_dbname().or(config.get_user());
+        let database = database
+            .ok_or_else(|| wrong("it names no database"))?
+            .to_owned();
+        let sockets = addresses
+            .iter()
+            .filter(|address| matches!(address.host, Host::Unix(_)))
+            .count();
+        let encryption =
+            Encryption::parse(mode.as_deref(), root.as_deref()).map_err(InvalidDatabaseUrl)?;
+        let encryption = match sockets {
+            0 => encryption,
+            _ if sockets == addresses.len() => Encryption::Disabled,
+            _ => {
+                return Err(wrong(
+                    "its hosts are either all sockets or all on the network",
+                ));
+            }
+        };
+        if sockets == 0 {
+            // The connector itself asks the server for TLS, where it is wanted.
+            config.ssl_mode(SslMode::Require);
+            config.ssl_negotiation(SslNegotiation::Direct);
+        } else {
+            config.ssl_mode(SslMode::Disable);
+        }
+        if addresses.len() > 1 && config.get_connect_timeout().is_none() {
+            let each = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+            // A host that does not answer leaves time for the next one.
+            config.connect_timeout((CONNECT / each).max(Duration::from_millis(500)));
+        }
+        if config.get_hosts().is_empty() {
+            for address in &addresses {
+                if let Host::Tcp(ip) = &address.host {
+                    config.host(ip);
+                }
+            }
+        }
+        Ok(Self {
+            connector: Connector::new(encryption),
+            config,
+            addresses,
+            database,
+        })
+    }
+
+    /// True if connections must lead to a server that takes writes.
+    pub(crate) fn needs_primary(&self) -> bool {
+        self.config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite
+    }
+
+    /// Hosts and ports, for the operator.
+    pub(crate) fn shown(&self) -> String {
+        let shown = self.addresses.iter().map(|address| match &address.host {
+            Host::Tcp(name) if name.contains(':') => format!("[{name}]:{}", address.port),
+            Host::Tcp(name) => format!("{name}:{}", address.port),
+            Host::Unix(directory) => directory.display().to_string(),
+        });
+        shown.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Checks a database URL without connecting.
+///
+/// # Errors
+/// [`InvalidDatabaseUrl`].
+pub fn check_database_url(url: &str) -> Result<(), InvalidDatabaseUrl> {
+    Server::parse(url).map(drop)
+}
+
+fn wrong(reason: &str) -> InvalidDatabaseUrl {
+    InvalidDatabaseUrl(reason.to_owned())
+}
+
+/// Removes the parameters that the driver does not read; returns the rest of the URL and their values.
+fn take_ssl_parameters(url: &str) -> (String, Option<String>, Option<String>) {
+    let Some((base, query)) = url.split_once('?') else {
+        return (url.to_owned(), None, None);
+    };
+    let (mut mode, mut root, mut others) = (None, None, Vec::new());
+    for parameter in query.split('&') {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        let value = || Some(percent_decode_str(value).decode_utf8_lossy().into_owned());
+        match name {
+            SSL_MODE => mode = value(),
+            SSL_ROOT_CERT => root = value(),
+            _ => others.push(parameter),
+        }
+    }
+    let rest = if others.is_empty() {
+        base.to_owned()
+    } else {
+        format!("{base}?{}", others.join("&"))
+    };
+    (rest, mode, root)
+}
+
+fn addresses(config: &Config) -> Result<Vec<Address>, InvalidDatabaseUrl> {
+    let (hosts, ips, ports) = (
+        config.get_hosts(),
+        config.get_hostaddrs(),
+        config.get_ports(),
+    );
+    let count = hosts.len().max(ips.len());
+    if count == 0 {
+        return Err(wrong("it names no host"));
+    }
+    if !hosts.is_empty() && !ips.is_empty() && hosts.len() != ips.len() {
+        return Err(wrong("it has not one hostaddr for each host"));
+    }
+    if ports.len() > 1 && ports.len() != count {
+        return Err(wrong("it has not one port for each host"));
+    }
+    let address = |index: usize| {
+        let ip = ips.get(index).copied();
+        let host = hosts.get(index).cloned();
+        Some(Address {
+            host: host.or_else(|| ip.map(|ip| Host::Tcp(ip.to_string())))?,
+            ip,
+            port: *ports.get(index).or(ports.first()).unwrap_or(&5432),
+        })
+    };
+    (0..count)
+        .map(address)
+        .collect::<Option<_>>()
+        .ok_or_else(|| wrong("it names no host"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str) -> String {
+        Server::parse(url).expect_err(url).to_string()
+    }
+
+    #[tokio::test]
+    async fn a_url_may_name_several_hosts() {
+        let server = Server::parse(
+            "postgresql://u:p@a:1,b:2/lab?target_session_attrs=read-write&sslmode=require",
+        );
+        let server = server.expect("a server");
+        assert_eq!(server.shown(), "a:1, b:2");
+        assert!(server.needs_primary());
+        let server = Server::parse("postgresql://u@a,b/lab").expect("a server");
+        assert_eq!(server.shown(), "a:5432, b:5432");
+        let server = Server::parse("postgresql://u@%2Ftmp%2Fx/lab").expect("a server");
+        assert_eq!(server.shown(), "/tmp/x");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_used_is_one_line_without_the_password() {
+        for (url, part) in [
+            ("postgresql://u:hunter2@a/lab?sslmode=allow", "sslmode"),
+            (
+                "postgresql://u:hunter2@a/lab?sslrootcert=/nowhere&sslmode=verify-full",
+                "sslrootcert",
+            ),
+            ("postgresql://u:hunter2@a/lab?nonsense=1", "nonsense"),
+            ("postgresql://u:hunter2@a:1,b:2,c/lab?port=1", ""),
+            ("postgresql://u:hunter2@a,%2Ftmp/lab", "sockets"),
+            (
+                "postgresql://u:hunter2@a/lab?target_session_attrs=fast",
+                "target_session_attrs",
+            ),
+        ] {
+            let line = refused(url);
+            assert!(line.contains(part), "{line}");
+            assert!(!line.contains("hunter2") && !line.contains('\n'), "{line}");
+        }
+    }
+}
