@@ -99,7 +99,7 @@ impl Default for DatabaseSettings {
             max_connections: 16,
             wait: Duration::from_secs(10),
             lock_timeout: Duration::from_secs(10),
-            statement_timeout: Duration::from_secs(120),
+            statement_timeout: Duration::from_mins(2),
         }
     }
 }
