@@ -1,4 +1,4 @@
-//! Contract of [`TriggerStore`].
+//! Contract of [`TriggerStore`](labdata_ports::triggers::TriggerStore).
 
 pub mod events;
 pub mod lab;

@@ -1,4 +1,4 @@
-//! Contract of [`TriggerStore`]: schedules.
+//! Contract of [`TriggerStore`](labdata_ports::triggers::TriggerStore): schedules.
 
 use std::collections::BTreeSet;
 
