@@ -16,7 +16,7 @@ use utoipa::{
     openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, schema::Type},
 };
 
-use super::{ApiError, public_url::url_of_path};
+use super::{ApiError, request_url::url_of_path};
 
 /// Result of a handler: a response, or an error that [`super::error`] maps to one.
 pub type Answer<T> = Result<T, ApiError>;

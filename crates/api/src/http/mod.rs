@@ -17,6 +17,7 @@ pub mod openapi;
 mod operation;
 pub mod page;
 pub mod public_url;
+pub mod request_url;
 pub(crate) mod result_slots;
 pub mod scope;
 mod secret;

@@ -3,11 +3,8 @@
 use actix_web::{
     HttpRequest,
     http::header::{HOST, HeaderMap},
-    web::Data,
 };
 use url::Url;
-
-use crate::app::App;
 
 /// Base of the platform's URLs in answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +34,7 @@ impl PublicUrl {
     }
 
     /// The base of the URLs that answer a request with these headers, without a trailing slash.
-    fn base_for(&self, headers: &HeaderMap) -> String {
+    pub(super) fn base_for(&self, headers: &HeaderMap) -> String {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         match host.filter(|_| self.follows_host).and_then(http_origin) {
             Some(origin) => origin,
@@ -55,17 +52,6 @@ impl PublicUrl {
             }
             _ => url,
         }
-    }
-}
-
-/// The URL of the request's path as its client reaches it. Forwarded headers are ignored: any client
-/// can send them.
-#[must_use]
-pub fn url_of_path(request: &HttpRequest) -> String {
-    let path = request.path();
-    match request.app_data::<Data<App>>() {
-        Some(app) => format!("{}{path}", app.public_url.base_for(request.headers())),
-        None => path.to_owned(),
     }
 }
 

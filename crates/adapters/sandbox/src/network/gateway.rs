@@ -11,8 +11,9 @@ use url::{Host, Url};
 
 use super::{
     NetworkSettings,
+    endpoint::Endpoint,
     mirror::{Mirror, MirroredServer},
-    proxy::{Endpoint, ProxyPolicy},
+    proxy::ProxyPolicy,
     services::{Service, serve},
     upstream::Upstream,
 };

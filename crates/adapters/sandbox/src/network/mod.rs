@@ -6,6 +6,7 @@
 //! this machine's loopback interface, and the kernel permits TCP to their ports only.
 
 mod addresses;
+mod endpoint;
 mod gateway;
 mod mirror;
 mod proxy;
@@ -18,9 +19,9 @@ use url::Url;
 
 use crate::spec::Network;
 
+pub(crate) use endpoint::Endpoint;
 pub(crate) use gateway::{Gateway, GatewayRequest, Reach};
 pub(crate) use mirror::MirroredServer;
-pub(crate) use proxy::Endpoint;
 pub(crate) use upstream::{Upstream, authorization};
 
 /// Network settings of a sandbox.

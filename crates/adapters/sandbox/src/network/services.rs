@@ -9,10 +9,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{
-    mirror::Mirror,
-    proxy::{Endpoint, ProxyPolicy},
-};
+use super::{endpoint::Endpoint, mirror::Mirror, proxy::ProxyPolicy};
 
 /// Maximum number of connections of a process to one service at a time; more wait.
 const MAX_CONNECTIONS: usize = 256;

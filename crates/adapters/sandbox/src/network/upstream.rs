@@ -10,7 +10,7 @@ use tokio::{
 };
 use url::Url;
 
-use super::proxy::Endpoint;
+use super::endpoint::Endpoint;
 
 /// Maximum length of the answer to `CONNECT`, in bytes.
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
