@@ -2,9 +2,17 @@
 
 use std::sync::Arc;
 
-use labdata_application::Ports;
+use labdata_application::{Error, Ports};
+use labdata_domain::ids::OrganizationId;
+use labdata_fair_slots::{FairSlots, Slot};
 
-use crate::http::{metrics::Metrics, public_url::PublicUrl, result_slots::ResultSlots};
+use crate::http::{metrics::Metrics, public_url::PublicUrl};
+
+/// Maximum number of results of one organization in memory.
+const RESULTS_OF_ONE: usize = 4;
+
+/// Maximum number of results of all organizations in memory.
+const RESULTS_OF_ALL: usize = 16;
 
 /// State of one server, shared by all HTTP workers.
 #[derive(Clone)]
@@ -15,8 +23,8 @@ pub struct App {
     pub public_url: PublicUrl,
     /// Metrics for Prometheus.
     pub metrics: Metrics,
-    /// Limits on results in memory.
-    pub(crate) result_slots: Arc<ResultSlots>,
+    /// Limits results in memory: each counts until its last byte is sent.
+    results: Arc<FairSlots<OrganizationId>>,
 }
 
 impl App {
@@ -29,7 +37,18 @@ impl App {
             ports,
             public_url,
             metrics: Metrics::new()?,
-            result_slots: Arc::default(),
+            results: Arc::new(FairSlots::new(RESULTS_OF_ONE, RESULTS_OF_ALL)),
+        })
+    }
+
+    /// Waits for permission to hold a result of that organization.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] if too many are held for 10 s.
+    pub(crate) async fn result_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
+        let slot = self.results.enter(organization).await;
+        slot.ok_or(Error::Exhausted {
+            retry_after_seconds: 1,
         })
     }
 }

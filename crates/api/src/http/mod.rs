@@ -18,7 +18,6 @@ mod operation;
 pub mod page;
 pub mod public_url;
 pub mod request_url;
-pub(crate) mod result_slots;
 pub mod scope;
 mod secret;
 mod security_headers;

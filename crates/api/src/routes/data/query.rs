@@ -100,7 +100,7 @@ pub async fn handle(call: Call<Read, JsonBody<QueryBody>>) -> Answer<Written> {
         sql: body.query,
         params: body.params,
     };
-    let slot = call.app.result_slots.enter(call.actor.organization).await?;
+    let slot = call.app.result_slot(call.actor.organization).await?;
     let result = query_data(call.ports(), &call.actor, command).await?;
     Written::by(form, slot, move || written(result, form)).await
 }

@@ -157,7 +157,7 @@ pub async fn handle(call: Call<Read, NoBody, SeriesQuery, SeriesPath>) -> Answer
         parent: call.query.parent.clone(),
         parent_column: call.query.parent_column.clone(),
     };
-    let slot = call.app.result_slots.enter(call.actor.organization).await?;
+    let slot = call.app.result_slot(call.actor.organization).await?;
     let turn = turn().await?;
     let series = read_series(call.ports(), &call.actor, query).await?;
     Written::by(form, slot, move || {

@@ -16,13 +16,14 @@ use actix_web::{
 };
 use futures::{Stream, TryStreamExt, stream};
 use labdata_application::Error;
+use labdata_fair_slots::Slot;
 use labdata_table_formats::FormatError;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::sleep,
 };
 
-use crate::http::{ApiError, accept::ResultForm, result_slots::ResultSlot};
+use crate::http::{ApiError, accept::ResultForm};
 
 /// Number of results read and encoded concurrently. Each takes memory and a processor; further ones wait.
 static WRITERS: Semaphore = Semaphore::const_new(4);
@@ -65,14 +66,14 @@ pub struct Written {
     /// None when the first piece is all.
     rest: Option<Pieces>,
     /// Counts the result until it is sent.
-    slot: ResultSlot,
+    slot: Slot,
 }
 
 impl Written {
     /// Writes a result's beginning where that does not keep other requests waiting.
     pub(super) async fn by(
         form: ResultForm,
-        slot: ResultSlot,
+        slot: Slot,
         begin: impl FnOnce() -> Result<Pieces, FormatError> + Send + 'static,
     ) -> Result<Self, ApiError> {
         let beginning = move || {
@@ -107,7 +108,7 @@ struct Remainder {
     pieces: Pieces,
     /// Number of pieces that were sent.
     sent: usize,
-    _slot: ResultSlot,
+    _slot: Slot,
 }
 
 /// `None` while a piece is written, and once the remainder was thrown away.
@@ -118,7 +119,7 @@ fn lock(remainder: &SharedRemainder) -> MutexGuard<'_, Option<Remainder>> {
 }
 
 /// The pieces in turn, each written where that does not keep other requests waiting.
-fn streamed(pieces: Pieces, slot: ResultSlot) -> impl Stream<Item = Result<Bytes, FormatError>> {
+fn streamed(pieces: Pieces, slot: Slot) -> impl Stream<Item = Result<Bytes, FormatError>> {
     let remainder = Arc::new(Mutex::new(Some(Remainder {
         pieces,
         sent: 0,

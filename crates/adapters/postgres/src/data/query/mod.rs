@@ -3,7 +3,6 @@
 //! Each query has its own connection, as a role that may read its organization's schema and nothing
 //! else, in a transaction that is rolled back; the connection is closed after it.
 
-mod gate;
 mod harden;
 mod render;
 mod role;
@@ -24,6 +23,7 @@ use std::{
 use async_trait::async_trait;
 use hmac::{Hmac, KeyInit, Mac};
 use labdata_domain::{data::query::QueryFailure, ids::OrganizationId};
+use labdata_fair_slots::FairSlots;
 use labdata_ports::{
     PortError,
     data::query::{Query, QueryError, QueryResult, QueryRunner},
@@ -32,11 +32,16 @@ use sha2::Sha256;
 use tokio::sync::OnceCell;
 
 use crate::database::{errors::NO_ANSWER, pool::Database, server::Server};
-use gate::Gate;
 pub(crate) use role::drop_platform_views;
 use run::Failure;
 use spares::{Entrance, SparePool};
 use wire::{Wire, WireError};
+
+/// Maximum number of concurrent queries of one organization, in this process.
+const OF_ONE: usize = 4;
+
+/// Maximum number of concurrent queries of all organizations.
+const OF_ALL: usize = 16;
 
 /// Message for the operator if the platform may not create roles.
 const ONLY_KNOWN_ROLES: &str = "the platform's own role may not create roles (grant it CREATEROLE): \
@@ -50,7 +55,8 @@ pub struct PgQueryRunner {
     /// Organizations whose roles this process has set up or checked.
     ready: Mutex<HashSet<OrganizationId>>,
     prepared: OnceCell<role::Rights>,
-    gate: Gate,
+    /// Limits concurrent queries.
+    slots: FairSlots<OrganizationId>,
     spares: SparePool,
     spares_wait: Duration,
     count: AtomicU64,
@@ -74,7 +80,7 @@ impl PgQueryRunner {
             secret: *secret,
             ready: Mutex::default(),
             prepared: OnceCell::new(),
-            gate: Gate::default(),
+            slots: FairSlots::new(OF_ONE, OF_ALL),
             spares: SparePool::default(),
             spares_wait: spares::PATIENCE,
             count: AtomicU64::new(0),
@@ -253,12 +259,16 @@ fn query_error(failure: Failure) -> QueryError {
     }
 }
 
+fn too_many() -> PortError {
+    PortError::Busy("too many queries are running".to_owned())
+}
+
 /// The failure to connect. The reason goes to the log: callers learn neither hosts nor roles.
 fn no_connection(error: &WireError) -> QueryError {
     if let WireError::Server(error) = error
         && error.code == "53300"
     {
-        return PortError::Busy("too many queries are running".to_owned()).into();
+        return too_many().into();
     }
     tracing::warn!(?error, "no connection for a query");
     PortError::Unavailable(NO_ANSWER.to_owned()).into()
@@ -271,7 +281,7 @@ impl QueryRunner for PgQueryRunner {
         organization: OrganizationId,
         query: &Query,
     ) -> Result<QueryResult, QueryError> {
-        let pass = self.gate.enter(organization).await?;
+        let slot = self.slots.enter(organization).await.ok_or_else(too_many)?;
         let alias = self.alias(query);
         let (mut wire, mut outcome) = self.attempt(organization, query, &alias).await?;
         if matches!(outcome, Err(Failure::Denied(_))) {
@@ -292,7 +302,7 @@ impl QueryRunner for PgQueryRunner {
         // The next query waits until the server has closed the connection; the answer does not.
         tokio::spawn(async move {
             wire.close().await;
-            drop(pass);
+            drop(slot);
         });
         match outcome {
             Ok(result) => Ok(result),
