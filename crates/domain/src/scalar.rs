@@ -1,11 +1,15 @@
 //! Types and values of cells, and columns of values.
 
-use std::fmt;
+mod number;
+
+use std::{cmp::Ordering, fmt};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::{Date, OffsetDateTime};
 use uuid::Uuid;
+
+pub use number::write_float;
 
 use crate::timestamp;
 
@@ -135,12 +139,28 @@ impl Scalar {
         match self {
             Self::Text(text) => Value::from(text.as_str()),
             Self::Integer(number) => Value::from(*number),
-            Self::Float(number) => Value::from(*number),
+            Self::Float(number) => number::to_json(*number),
             Self::Boolean(flag) => Value::from(*flag),
             Self::Datetime(at) => Value::from(timestamp::render(*at)),
             Self::Date(date) => Value::from(timestamp::render_date(*date)),
             Self::Uuid(id) => Value::from(id.to_string()),
             Self::Json(value) => value.clone(),
+        }
+    }
+
+    /// Compares two values of one type, texts by their bytes. `None` for JSON, which has no order, and
+    /// for values of two types.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Text(left), Self::Text(right)) => Some(left.cmp(right)),
+            (Self::Integer(left), Self::Integer(right)) => Some(left.cmp(right)),
+            (Self::Float(left), Self::Float(right)) => left.partial_cmp(right),
+            (Self::Boolean(left), Self::Boolean(right)) => Some(left.cmp(right)),
+            (Self::Datetime(left), Self::Datetime(right)) => Some(left.cmp(right)),
+            (Self::Date(left), Self::Date(right)) => Some(left.cmp(right)),
+            (Self::Uuid(left), Self::Uuid(right)) => Some(left.cmp(right)),
+            _ => None,
         }
     }
 

@@ -6,7 +6,7 @@ use labdata_domain::{
     conflict::Conflict,
     files::{
         Attribution, ContentType, File, FilePath, FileRefusal, FileState, MAX_FILE_BYTES,
-        ObjectKey,
+        ObjectKey, Recorded,
         executable::{Verdict, inspect_file},
     },
     ids::{ExecutionId, FileId, InstrumentId},
@@ -14,7 +14,7 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    files::{AddFileError, Recorded, blob::PutBlobError},
+    files::{AddFileError, blob::PutBlobError},
 };
 
 use crate::{Error, Ports};

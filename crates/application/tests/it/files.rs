@@ -19,7 +19,8 @@ use labdata_application::{
 use labdata_domain::{
     executions::{Execution, ExecutionState, Origin},
     files::{
-        Crc32c, File, FileFilter, FilePath, MAX_FILE_BYTES, ObjectKey, SourceType, StoredBytes,
+        Crc32c, File, FileFilter, FilePath, MAX_FILE_BYTES, ObjectKey, Recorded, SourceType,
+        StoredBytes,
     },
     ids::{FileId, InstrumentId, OrganizationId},
     instruments::Instrument,
@@ -30,7 +31,7 @@ use labdata_domain::{
 use labdata_ports::{
     PortError,
     files::{
-        AddFileError, ConfirmFileError, FileRepository, Recorded,
+        AddFileError, ConfirmFileError, FileRepository,
         blob::{BlobBody, BlobStore, ByteStream, PutBlobError, SignedRequest},
     },
 };

@@ -10,6 +10,7 @@ pub mod executable;
 pub mod filter;
 pub mod path;
 pub mod preview;
+mod record;
 mod refusal;
 
 use std::{fmt, str::FromStr};
@@ -21,6 +22,7 @@ pub use content_type::ContentType;
 pub use crc32c::Crc32c;
 pub use filter::{ExtensionFilter, FileFilter, NameQuery};
 pub use path::{FilePath, InvalidFilePath};
+pub use record::{Recorded, UploadState};
 pub use refusal::FileRefusal;
 
 use crate::{

@@ -1,19 +1,19 @@
 //! Contract of [`RunQueue`]: queued and running runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use labdata_domain::{
     executions::{CloseError, Execution, ExecutionState, FinalStatus, Origin},
     ids::{ExecutionId, FileId, JobId, OrganizationId, UserId},
-    runs::{FreeSlots, NewRun, PlatformRun},
+    runs::{FreeSlots, NewRun, PlatformRun, RunEnd, WaitingRun, next_runs},
 };
 use labdata_ports::{
     data::{DataStore, WriteError},
     executions::{CloseExecutionError, ExecutionRepository},
     jobs::JobRepository,
     keys::ApiKeyRepository,
-    runs::{ClaimedRun, RunNews, RunQueue},
+    runs::{ClaimedRun, RunClaim, RunNews, RunQueue},
     triggers::TriggerStore,
 };
 use serde_json::json;
@@ -36,6 +36,7 @@ macro_rules! run_queue_contract {
             a_run_needs_a_job_a_user_and_a_source_of_its_organization,
             the_oldest_runs_are_claimed_first,
             organizations_take_turns,
+            claims_take_the_runs_that_the_domain_names,
             long_runs_of_one_organization_leave_a_slot_to_others,
             an_organization_alone_uses_every_slot,
             a_claimed_run_is_running_within_its_timeout,
@@ -264,6 +265,69 @@ pub async fn organizations_take_turns<H: Runs>(harness: &H) {
     // No other organization has queued runs.
     assert_eq!(turn(90).await.len(), 86);
     assert_eq!(turn(1).await, []);
+}
+
+/// Whatever waits and runs, a claim takes the runs that [`next_runs`] names, in its order.
+pub async fn claims_take_the_runs_that_the_domain_names<H: Runs>(harness: &H) {
+    let mut organizations = Vec::new();
+    for name in ["first", "second", "third"] {
+        organizations.push(harness.organization(name).await.id);
+    }
+    let (mut waiting, mut running) = (Vec::new(), Vec::new());
+    let mut numbers = pseudo_random(7);
+    for round in 0..24 {
+        for _ in 0..numbers.next().unwrap() % 4 {
+            let organization = organizations[numbers.next().unwrap() % 3];
+            // Some are queued at the same time: their ids decide.
+            let run = queued(harness, organization, at(round / 2)).await;
+            waiting.push(WaitingRun {
+                organization,
+                id: run.id,
+                queued_at: run.created_at,
+            });
+        }
+        let concurrency = u32::try_from(numbers.next().unwrap() % 4).unwrap();
+        let slots = FreeSlots::of_worker(concurrency, 0);
+        let mut held = BTreeMap::new();
+        for claim in &running {
+            let claim: &RunClaim = claim;
+            *held.entry(claim.organization).or_default() += 1;
+        }
+        let expected = next_runs(waiting.clone(), &held, true, slots);
+        let claimed = claim_for(harness, at(100), slots).await;
+        let claims: Vec<RunClaim> = claimed.into_iter().map(|run| run.claim).collect();
+        let named = |run: &WaitingRun| (run.organization, run.id);
+        assert_eq!(
+            claims
+                .iter()
+                .map(|claim| (claim.organization, claim.execution))
+                .collect::<Vec<_>>(),
+            expected.iter().map(named).collect::<Vec<_>>(),
+            "round {round}: {slots:?} for {waiting:?} beside {held:?}"
+        );
+        waiting.retain(|run| !expected.contains(run));
+        running.extend(claims);
+        let end = RunEnd {
+            exit_code: Some(0),
+            error: None,
+        };
+        while !running.is_empty() && numbers.next().unwrap().is_multiple_of(3) {
+            let claim = running.swap_remove(numbers.next().unwrap() % running.len());
+            let finished = harness.queue().finish(claim, &end, at(101)).await;
+            assert!(finished.unwrap().is_some());
+        }
+    }
+}
+
+/// Numbers that look random and are the same for the same seed (Knuth's MMIX generator).
+fn pseudo_random(seed: u64) -> impl Iterator<Item = usize> {
+    let step = |state: &u64| {
+        let next = state.wrapping_mul(6_364_136_223_846_793_005);
+        Some(next.wrapping_add(1_442_695_040_888_963_407))
+    };
+    std::iter::successors(Some(seed), step)
+        .skip(1)
+        .map(|state| usize::try_from(state >> 33).unwrap())
 }
 
 /// A claimed run starts at the time of the claim, and its deadline is the end of its timeout.

@@ -21,6 +21,7 @@ macro_rules! schedules_contract {
             a_schedule_fires_at_its_tick_and_moves_on,
             missed_ticks_fire_once,
             of_racing_workers_one_fires_a_tick,
+            the_longest_due_fire_first_up_to_the_limit,
             a_change_of_the_job_does_not_move_its_schedule,
         }
     };
@@ -83,6 +84,23 @@ pub async fn of_racing_workers_one_fires_a_tick<H: Triggers>(harness: &H) {
     }
     assert_eq!(runs, 5);
     assert_eq!(lab.claim().await.len(), 5);
+}
+
+/// Of more due schedules than the limit, those with the earliest ticks fire.
+pub async fn the_longest_due_fire_first_up_to_the_limit<H: Triggers>(harness: &H) {
+    let lab = Lab::new(harness).await;
+    let mut jobs = Vec::new();
+    for hour in [10, 8, 9] {
+        let name = format!("daily at {hour}");
+        jobs.push(lab.job(&name, Category::Schedule, daily(hour)).await.id);
+    }
+    let due = datetime!(2026-01-01 12:00 UTC);
+    let decide = |candidate: &Candidate| tick(candidate, due);
+    for (handled, fired) in [(2, vec![jobs[1], jobs[2]]), (1, vec![jobs[0]])] {
+        let look = lab.triggers.fire_schedules(due, 2, &decide).await.unwrap();
+        assert_eq!((look.handled, look.runs), (handled, handled));
+        assert_eq!(jobs_of(&lab.claim().await), BTreeSet::from_iter(fired));
+    }
 }
 
 /// Renaming a job neither repeats nor loses a tick; setting the trigger again restarts it from that

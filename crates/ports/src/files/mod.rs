@@ -4,7 +4,7 @@ pub mod blob;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    files::{File, FileFilter, ObjectKey, StoredBytes},
+    files::{File, FileFilter, ObjectKey, Recorded, StoredBytes},
     ids::{FileId, OrganizationId},
     page::{Page, PageRequest},
 };
@@ -44,16 +44,6 @@ pub enum ConfirmFileError {
     /// The port failed.
     #[error(transparent)]
     Port(#[from] PortError),
-}
-
-/// A file's record as it was stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
-    /// The record. Its id is that of an earlier record where one was taken over.
-    pub file: File,
-    /// An object that the earlier record awaited and that nothing refers to any more. Its upload
-    /// URL may still work until that time.
-    pub abandoned: Option<(ObjectKey, OffsetDateTime)>,
 }
 
 /// Repository of file records.

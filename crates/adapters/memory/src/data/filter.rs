@@ -1,12 +1,6 @@
 //! Conditions of reads.
 
-use std::cmp::Ordering;
-
-use labdata_domain::{
-    catalog::Table,
-    data::read::{Condition, Test},
-    scalar::Scalar,
-};
+use labdata_domain::{catalog::Table, data::read::Condition, scalar::Scalar};
 
 use crate::data::tables::{Row, Tables};
 
@@ -57,41 +51,9 @@ pub(super) fn meets(tables: &Tables, named: &Named, condition: &Condition) -> bo
         );
     }
     let value = value_of(arrived.as_ref().unwrap_or(named), &condition.field.sql_name);
-    match (&condition.test, value) {
-        (Test::IsNull(wanted), value) => value.is_none() == *wanted,
-        // Null meets nothing else, and only texts contain something.
-        (_, None) => false,
-        (Test::Equals(wanted), Some(value)) => value == wanted,
-        (Test::In(list), Some(value)) => {
-            (0..list.len()).any(|index| list.get(index).as_ref() == Some(value))
-        }
-        (Test::Greater(limit), Some(value)) => compare(value, limit) == Some(Ordering::Greater),
-        (Test::GreaterOrEqual(limit), Some(value)) => {
-            compare(value, limit).is_some_and(Ordering::is_ge)
-        }
-        (Test::Less(limit), Some(value)) => compare(value, limit) == Some(Ordering::Less),
-        (Test::LessOrEqual(limit), Some(value)) => {
-            compare(value, limit).is_some_and(Ordering::is_le)
-        }
-        (Test::Contains(part), Some(value)) => {
-            matches!(value, Scalar::Text(text) if text.to_lowercase().contains(&part.to_lowercase()))
-        }
-    }
+    condition.test.accepts(value)
 }
 
 fn value_of<'n>(named: &'n Named, name: &str) -> Option<&'n Scalar> {
     named.iter().find(|(given, _)| given == name)?.1.as_ref()
-}
-
-fn compare(left: &Scalar, right: &Scalar) -> Option<Ordering> {
-    match (left, right) {
-        (Scalar::Text(left), Scalar::Text(right)) => Some(left.cmp(right)),
-        (Scalar::Integer(left), Scalar::Integer(right)) => Some(left.cmp(right)),
-        (Scalar::Float(left), Scalar::Float(right)) => left.partial_cmp(right),
-        (Scalar::Boolean(left), Scalar::Boolean(right)) => Some(left.cmp(right)),
-        (Scalar::Datetime(left), Scalar::Datetime(right)) => Some(left.cmp(right)),
-        (Scalar::Date(left), Scalar::Date(right)) => Some(left.cmp(right)),
-        (Scalar::Uuid(left), Scalar::Uuid(right)) => Some(left.cmp(right)),
-        _ => None,
-    }
 }

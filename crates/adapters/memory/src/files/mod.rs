@@ -5,14 +5,14 @@ pub(crate) mod signer;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    files::{File, FileFilter, FileState, ObjectKey, StoredBytes},
+    files::{File, FileFilter, FileState, ObjectKey, Recorded, StoredBytes, UploadState},
     ids::{FileId, OrganizationId},
     page::{Cursor, Page, PageRequest},
     triggers::event::EventKind,
 };
 use labdata_ports::{
     PortError,
-    files::{AddFileError, ConfirmFileError, FileRepository, Recorded},
+    files::{AddFileError, ConfirmFileError, FileRepository},
 };
 use time::OffsetDateTime;
 
@@ -93,40 +93,26 @@ impl FileRepository for InMemoryFileRepository {
                 && earlier.attribution.instrument() == instrument
                 && earlier.path == file.path
         });
-        match earlier {
+        let recorded = match earlier {
             None => {
                 state.files.push(Owned {
                     organization,
                     thing: file.clone(),
                 });
-                state.record_upload(organization, file);
-                Ok(Recorded {
+                Recorded {
                     file: file.clone(),
                     abandoned: None,
-                })
+                }
             }
-            Some(File {
-                state: FileState::Confirmed { .. },
-                ..
-            }) => Err(AddFileError::PathTaken),
             Some(earlier) => {
-                let abandoned = match earlier.state {
-                    FileState::AwaitingBytes {
-                        object, expires_at, ..
-                    } => Some((object, expires_at)),
-                    FileState::Confirmed { .. } => None,
-                };
-                let (id, created_at) = (earlier.id, earlier.created_at);
-                *earlier = File {
-                    id,
-                    created_at,
-                    ..file.clone()
-                };
-                let file = earlier.clone();
-                state.record_upload(organization, &file);
-                Ok(Recorded { file, abandoned })
+                let recorded = file.clone().take_over(earlier);
+                let recorded = recorded.ok_or(AddFileError::PathTaken)?;
+                earlier.clone_from(&recorded.file);
+                recorded
             }
-        }
+        };
+        state.record_upload(organization, &recorded.file);
+        Ok(recorded)
     }
 
     async fn get(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
@@ -168,12 +154,10 @@ impl FileRepository for InMemoryFileRepository {
             .find(|file| file.id == id)
             .ok_or(PortError::NotFound("file"))?
             .clone();
-        match file.state {
-            FileState::Confirmed { .. } => return Ok((file, false)),
-            FileState::AwaitingBytes {
-                object: awaited, ..
-            } if awaited != object => return Err(ConfirmFileError::Superseded),
-            FileState::AwaitingBytes { .. } => {}
+        match file.state.upload(object) {
+            UploadState::Confirmed => return Ok((file, false)),
+            UploadState::Superseded => return Err(ConfirmFileError::Superseded),
+            UploadState::Awaited => {}
         }
         if let Some(execution) = file.attribution.execution()
             && !state
@@ -226,17 +210,14 @@ impl FileRepository for InMemoryFileRepository {
     ) -> Result<(), ConfirmFileError> {
         let mut state = self.memory.lock();
         let found = owned(&state.files, organization).find(|file| file.id == id);
-        match found.ok_or(PortError::NotFound("file"))?.state {
-            FileState::AwaitingBytes {
-                object: awaited, ..
-            } if awaited == object => {
-                state
-                    .files
-                    .retain(|file| file.organization != organization || file.thing.id != id);
-                Ok(())
-            }
-            _ => Err(ConfirmFileError::Superseded),
+        let found = found.ok_or(PortError::NotFound("file"))?;
+        if found.state.upload(object) != UploadState::Awaited {
+            return Err(ConfirmFileError::Superseded);
         }
+        state
+            .files
+            .retain(|file| file.organization != organization || file.thing.id != id);
+        Ok(())
     }
 
     async fn take_expired(

@@ -10,7 +10,7 @@ use diesel::{
     row::{Field, NamedRow, Row},
     sql_types::{BigInt, Bool, Date, Double, Integer, Nullable, Timestamptz, Uuid as SqlUuid},
 };
-use labdata_domain::timestamp;
+use labdata_domain::{scalar::write_float, timestamp};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -88,7 +88,7 @@ fn push(json: &mut Vec<u8>, value: PgValue<'_>) -> Read<()> {
         oid::SMALLER_INTEGER => {
             write!(json, "{}", <i32 as FromSql<Integer, Pg>>::from_sql(value)?)?;
         }
-        oid::FLOAT => push_float(json, FromSql::<Double, Pg>::from_sql(value)?)?,
+        oid::FLOAT => write_float(json, FromSql::<Double, Pg>::from_sql(value)?),
         oid::BOOLEAN => write!(json, "{}", <bool as FromSql<Bool, Pg>>::from_sql(value)?)?,
         oid::DATETIME => {
             let at: OffsetDateTime = FromSql::<Timestamptz, Pg>::from_sql(value)?;
@@ -110,48 +110,4 @@ fn push(json: &mut Vec<u8>, value: PgValue<'_>) -> Read<()> {
         other => return Err(format!("a row holds the type {other}").into()),
     }
     Ok(())
-}
-
-/// The shortest digits that read back as the number; whole ones without a point, as PostgreSQL has
-/// it and `tools/query` with it.
-fn push_float(json: &mut Vec<u8>, number: f64) -> Read<()> {
-    // Infinity and NaN, which JSON lacks, become `null`.
-    serde_json::to_writer(&mut *json, &number)?;
-    if json.ends_with(b".0") {
-        json.truncate(json.len() - 2);
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pushed(number: f64) -> String {
-        let mut json = Vec::new();
-        push_float(&mut json, number).expect("a number");
-        String::from_utf8(json).expect("digits")
-    }
-
-    #[test]
-    fn whole_numbers_have_no_point_and_what_is_no_number_is_null() {
-        for (number, written) in [
-            (0.0, "0"),
-            (10.0, "10"),
-            (-1.5, "-1.5"),
-            (0.1, "0.1"),
-            (f64::NAN, "null"),
-            (f64::INFINITY, "null"),
-        ] {
-            assert_eq!(pushed(number), written);
-        }
-    }
-
-    #[test]
-    fn numbers_of_any_size_read_back_as_they_were() {
-        for number in [1e-5, 1e16, 1e300, 5e-324, f64::MAX, 0.1 + 0.2, -1.0 / 3.0] {
-            let read: f64 = serde_json::from_str(&pushed(number)).expect("JSON");
-            assert_eq!(read.to_bits(), number.to_bits(), "{}", pushed(number));
-        }
-    }
 }

@@ -11,13 +11,13 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     executions::ExecutionState,
-    files::{File, FileFilter, FileState, ObjectKey, StoredBytes},
+    files::{File, FileFilter, FileState, ObjectKey, Recorded, StoredBytes, UploadState},
     ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
     PortError,
-    files::{AddFileError, ConfirmFileError, FileRepository, Recorded},
+    files::{AddFileError, ConfirmFileError, FileRepository},
 };
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -206,26 +206,15 @@ async fn take_over(
     earlier: File,
     file: &File,
 ) -> Result<Result<Recorded, AddFileError>, Fault> {
-    let FileState::AwaitingBytes {
-        object, expires_at, ..
-    } = earlier.state
-    else {
+    let Some(recorded) = file.clone().take_over(&earlier) else {
         return Ok(Err(AddFileError::PathTaken));
     };
     diesel::update(file::table.find(earlier.id.as_uuid()))
         .set(UploadRow::of(file)?)
         .execute(connection)
         .await?;
-    let recorded = File {
-        id: earlier.id,
-        created_at: earlier.created_at,
-        ..file.clone()
-    };
-    record_upload(connection, organization, &recorded).await?;
-    Ok(Ok(Recorded {
-        file: recorded,
-        abandoned: (object != file.state.object()).then_some((object, expires_at)),
-    }))
+    record_upload(connection, organization, &recorded.file).await?;
+    Ok(Ok(recorded))
 }
 
 /// Stores the event of the file if it is confirmed.
@@ -255,11 +244,10 @@ async fn confirm(
         .await
         .optional()?;
     let file = File::try_from(row.ok_or(PortError::NotFound("file"))?)?;
-    if let FileState::Confirmed { .. } = file.state {
-        return Ok(Ok((file, false)));
-    }
-    if file.state.object() != confirmed.object() {
-        return Ok(Err(ConfirmFileError::Superseded));
+    match file.state.upload(confirmed.object()) {
+        UploadState::Confirmed => return Ok(Ok((file, false))),
+        UploadState::Superseded => return Ok(Err(ConfirmFileError::Superseded)),
+        UploadState::Awaited => {}
     }
     if let Some(execution) = file.attribution.execution()
         && let Some(now) = confirmed.uploaded_at()

@@ -1,7 +1,7 @@
 //! Filters: `column`, `reference__column`, with `__in`, `__gt`, `__gte`, `__lt`, `__lte`,
 //! `__isnull` or `__contains` at the end.
 
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 use serde_json::Value;
 
@@ -52,6 +52,30 @@ pub enum Test {
     IsNull(bool),
     /// A text that contains this one, without regard to case.
     Contains(String),
+}
+
+impl Test {
+    /// Returns whether a column's value passes the test. Null passes [`Self::IsNull`] only, and only
+    /// texts contain something. Texts are ordered by their bytes.
+    #[must_use]
+    pub fn accepts(&self, value: Option<&Scalar>) -> bool {
+        let order = |limit| value.and_then(|value| value.compare(limit));
+        match self {
+            Self::IsNull(wanted) => value.is_none() == *wanted,
+            Self::Equals(wanted) => value == Some(wanted),
+            Self::In(list) => {
+                value.is_some() && (0..list.len()).any(|index| list.get(index).as_ref() == value)
+            }
+            Self::Greater(limit) => order(limit).is_some_and(Ordering::is_gt),
+            Self::GreaterOrEqual(limit) => order(limit).is_some_and(Ordering::is_ge),
+            Self::Less(limit) => order(limit).is_some_and(Ordering::is_lt),
+            Self::LessOrEqual(limit) => order(limit).is_some_and(Ordering::is_le),
+            Self::Contains(part) => matches!(
+                value,
+                Some(Scalar::Text(text)) if text.to_lowercase().contains(&part.to_lowercase())
+            ),
+        }
+    }
 }
 
 /// Condition of a read.

@@ -1,7 +1,7 @@
 //! The rules of reads, each as a sentence.
 
 use serde_json::json;
-use time::macros::datetime;
+use time::macros::{date, datetime};
 
 use super::*;
 use crate::{
@@ -358,4 +358,70 @@ fn the_parent_of_a_series_may_have_a_key_of_any_kind() {
             assert_eq!(missing, SeriesRefusal::NoParent);
         }
     }
+}
+
+#[test]
+fn null_passes_no_test_but_the_one_for_null() {
+    let text = Scalar::Text("a".to_owned());
+    let list = Values::repeat(DataType::String, &text, 1);
+    let tests = [
+        Test::Equals(text.clone()),
+        Test::In(list),
+        Test::Greater(text.clone()),
+        Test::GreaterOrEqual(text.clone()),
+        Test::Less(text.clone()),
+        Test::LessOrEqual(text.clone()),
+        Test::Contains(String::new()),
+    ];
+    for test in tests {
+        assert!(!test.accepts(None), "{test:?}");
+    }
+    assert!(Test::IsNull(true).accepts(None));
+    assert!(!Test::IsNull(true).accepts(Some(&text)));
+    assert!(Test::IsNull(false).accepts(Some(&text)));
+    assert!(!Test::IsNull(false).accepts(None));
+}
+
+#[test]
+fn limits_divide_values_of_every_ordered_type() {
+    let ordered = [
+        (Scalar::Text("Z".to_owned()), Scalar::Text("a".to_owned())),
+        (Scalar::Integer(-1), Scalar::Integer(1)),
+        (Scalar::Float(-0.5), Scalar::Float(0.5)),
+        (Scalar::Boolean(false), Scalar::Boolean(true)),
+        (
+            Scalar::Datetime(datetime!(2026-01-01 00:00 UTC)),
+            Scalar::Datetime(datetime!(2026-01-01 00:00:00.000001 UTC)),
+        ),
+        (
+            Scalar::Date(date!(2026 - 01 - 01)),
+            Scalar::Date(date!(2026 - 01 - 02)),
+        ),
+        (
+            Scalar::Uuid(Uuid::from_u128(1)),
+            Scalar::Uuid(Uuid::from_u128(2)),
+        ),
+    ];
+    for (low, high) in ordered {
+        let accepted = |test: fn(Scalar) -> Test, limit: &Scalar| {
+            [&low, &high].map(|value| test(limit.clone()).accepts(Some(value)))
+        };
+        assert_eq!(accepted(Test::Greater, &low), [false, true], "{low:?}");
+        assert_eq!(accepted(Test::GreaterOrEqual, &low), [true, true]);
+        assert_eq!(accepted(Test::GreaterOrEqual, &high), [false, true]);
+        assert_eq!(accepted(Test::Less, &high), [true, false]);
+        assert_eq!(accepted(Test::LessOrEqual, &high), [true, true]);
+        assert_eq!(accepted(Test::LessOrEqual, &low), [true, false]);
+        assert_eq!(accepted(Test::Equals, &low), [true, false]);
+    }
+    let (text, number) = (Scalar::Text("1".to_owned()), Scalar::Integer(1));
+    assert!(!Test::LessOrEqual(text).accepts(Some(&number)));
+}
+
+#[test]
+fn a_part_of_a_text_is_found_without_regard_to_case() {
+    let part = Test::Contains("SÜD".to_owned());
+    assert!(part.accepts(Some(&Scalar::Text("im Südwesten".to_owned()))));
+    assert!(!part.accepts(Some(&Scalar::Text("im Norden".to_owned()))));
+    assert!(!Test::Contains("1".to_owned()).accepts(Some(&Scalar::Integer(1))));
 }
