@@ -29,6 +29,15 @@ pub(crate) struct FileConditions {
     after: Option<Cursor>,
 }
 
+/// Owners of the files in the search index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexOwners {
+    /// There is no other organization.
+    One,
+    /// The index also has the files of other organizations.
+    Several,
+}
+
 impl FileConditions {
     pub(crate) fn new(
         organization: OrganizationId,
@@ -126,15 +135,26 @@ impl FileConditions {
         self.push_suffixes(query);
     }
 
-    /// Adds the conditions that `labdata.file_search_idx` answers, and the one on suffixes.
-    pub(crate) fn push_indexed<'q, Row>(&'q self, query: &mut Prepared<'q, Row>) {
+    /// Adds the conditions that `labdata.file_search_idx` answers, and the one on suffixes. A condition
+    /// that all files meet would take a third of the time.
+    pub(crate) fn push_indexed<'q, Row>(
+        &'q self,
+        owners: IndexOwners,
+        query: &mut Prepared<'q, Row>,
+    ) {
         query.sql("uploaded_at IS NOT NULL");
         if let Some(pattern) = &self.indexed {
             query.sql(" AND path_folded LIKE ").text(pattern);
         }
-        query.sql(" AND ARRAY[organization_id, instrument_id] @> ");
-        let ids = [Some(self.organization), self.instrument];
-        query.uuids(ids.into_iter().flatten().collect());
+        let organization = (owners == IndexOwners::Several).then_some(self.organization);
+        let ids: Vec<Uuid> = [organization, self.instrument]
+            .into_iter()
+            .flatten()
+            .collect();
+        if !ids.is_empty() {
+            query.sql(" AND ARRAY[organization_id, instrument_id] @> ");
+            query.uuids(ids);
+        }
         if let Some(extensions) = &self.extensions {
             query.sql(" AND ARRAY[extension] && ");
             query.texts(extensions.clone());

@@ -14,7 +14,11 @@ use labdata_domain::{files::FileFilter, ids::OrganizationId, page::PageRequest};
 
 use crate::{
     database::{errors::Fault, paging::overfetched, pool::Connection, prepared::Prepared},
-    files::{conditions::FileConditions, rows::FileRow, search_index::MONTH},
+    files::{
+        conditions::{FileConditions, IndexOwners},
+        rows::FileRow,
+        search_index::MONTH,
+    },
 };
 
 /// The columns of [`FileRow`], in its order.
@@ -83,12 +87,15 @@ async fn search(
     if i64::try_from(newest.len()).is_ok_and(|found| found >= wanted) {
         return Ok(newest);
     }
-    let mut is_indexed = Prepared::<Bool>::new();
-    is_indexed.sql("SELECT to_regclass('labdata.file_search_idx') IS NOT NULL");
-    let query = if is_indexed.get_result(connection).await? {
-        search_by_index(limits, conditions, wanted)
-    } else {
-        walk(conditions, wanted)
+    let mut index = Prepared::<(Bool, Bool)>::new();
+    index.sql(
+        "SELECT to_regclass('labdata.file_search_idx') IS NOT NULL, \
+         (SELECT count(*) FROM (SELECT FROM labdata.organization LIMIT 2) o) < 2",
+    );
+    let query = match index.get_result(connection).await? {
+        (true, true) => search_by_index(limits, conditions, IndexOwners::One, wanted),
+        (true, false) => search_by_index(limits, conditions, IndexOwners::Several, wanted),
+        (false, _) => walk(conditions, wanted),
     };
     Ok(query.load(connection).await?)
 }
@@ -154,10 +161,15 @@ fn walk(conditions: &FileConditions, wanted: i64) -> Rows<'_> {
 /// walk that begins at the end of the newest month in which the index has a match.
 ///
 /// `older` has the end of that month, null if the matches are few.
-fn search_by_index(limits: SearchLimits, conditions: &FileConditions, wanted: i64) -> Rows<'_> {
+fn search_by_index(
+    limits: SearchLimits,
+    conditions: &FileConditions,
+    owners: IndexOwners,
+    wanted: i64,
+) -> Rows<'_> {
     let mut query = Rows::new();
     query.sql("WITH found AS MATERIALIZED (SELECT id, uploaded_at FROM labdata.file WHERE ");
-    conditions.push_indexed(&mut query);
+    conditions.push_indexed(owners, &mut query);
     query.sql("), few AS MATERIALIZED (SELECT id, uploaded_at FROM found WHERE true");
     conditions.push_cursor(&mut query);
     query.limit(limits.found + 1);
@@ -171,7 +183,7 @@ fn search_by_index(limits: SearchLimits, conditions: &FileConditions, wanted: i6
         .count(limits.walked - 1);
     query.sql(") THEN 'infinity' WHEN (SELECT count(*) FROM few) > ");
     query.count(limits.found).sql(" THEN (");
-    push_end_of_newest_month(conditions, &mut query);
+    push_end_of_newest_month(conditions, owners, &mut query);
     query.sql(") END AS than) SELECT ").sql(COLUMNS);
     query.sql(" FROM ((SELECT * FROM labdata.file WHERE organization_id = ");
     query.uuid(conditions.organization);
@@ -189,7 +201,11 @@ fn search_by_index(limits: SearchLimits, conditions: &FileConditions, wanted: i6
 }
 
 /// Adds the query for the end of the newest month of the list in which the index has a match.
-fn push_end_of_newest_month<'q>(conditions: &'q FileConditions, query: &mut Rows<'q>) {
+fn push_end_of_newest_month<'q>(
+    conditions: &'q FileConditions,
+    owners: IndexOwners,
+    query: &mut Rows<'q>,
+) {
     query.sql("SELECT (month + interval '1 month') AT TIME ZONE 'UTC' FROM (");
     query.sql("SELECT date_trunc('month', min(uploaded_at) AT TIME ZONE 'UTC') AS oldest, ");
     query.sql("date_trunc('month', max(uploaded_at) AT TIME ZONE 'UTC') AS newest ");
@@ -199,7 +215,7 @@ fn push_end_of_newest_month<'q>(conditions: &'q FileConditions, query: &mut Rows
     query.sql("generate_series(newest, oldest, interval '-1 month') m (month) WHERE EXISTS (");
     // Planned apart from EXISTS, which the planner takes for one quick row of a table scan.
     query.sql("WITH matches AS MATERIALIZED (SELECT FROM labdata.file WHERE ");
-    conditions.push_indexed(query);
+    conditions.push_indexed(owners, query);
     query.sql(" AND ARRAY[").sql(MONTH);
     query.sql("] @> ARRAY[month]) SELECT FROM matches) LIMIT 1");
 }

@@ -220,11 +220,15 @@ async fn parts_of_many_files_are_found_among_the_oldest() {
         let names = paths.map(|path| path.split('-').next().unwrap_or_default().to_owned());
         names.collect::<Vec<_>>()
     };
-    assert_eq!(names("x").await, ["18999x", "18997x", "18995x"]);
-    assert_eq!(names("xy").await, ["99xy", "97xy", "95xy"]);
-    assert_eq!(names("yx").await, [""; 0]);
-    // All files have its trigrams, and one has it.
-    assert_eq!(names("abcd").await, ["7"]);
+    for organizations in 1..3 {
+        assert_eq!(names("x").await, ["18999x", "18997x", "18995x"]);
+        assert_eq!(names("xy").await, ["99xy", "97xy", "95xy"]);
+        assert_eq!(names("yx").await, [""; 0]);
+        // All files have its trigrams, and one has it.
+        assert_eq!(names("abcd").await, ["7"], "{organizations}");
+        // The index is asked for the organization only if there are several.
+        postgres.organization("another lab").await;
+    }
 }
 
 /// Lists that are read while others confirm and delete files, earlier ones among them, always show
