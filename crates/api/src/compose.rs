@@ -1,6 +1,10 @@
 //! The composition root: the only module that names adapters.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context;
 use labdata_application::{Ports, operations::ensure_secret::ensure_secret};
@@ -22,7 +26,9 @@ use labdata_postgres::{
     PgRunQueue, PgStoreHealth, PgTenancyRepository, PgTriggerStore, check_database_url, migrate,
     prepare_file_search,
 };
-use labdata_ray_runner::{RayRunner, Settings as RaySettings};
+use labdata_ray_runner::{
+    Access, RayRunner, Settings as RaySettings, check_address, check_authorities,
+};
 use labdata_sandbox::{
     Isolation as SandboxIsolation, Network, NetworkSettings, Sandbox, Settings as SandboxSettings,
 };
@@ -77,12 +83,15 @@ pub fn check_database(url: &str) -> Result<(), String> {
 /// # Errors
 /// The reason, in one line.
 pub fn check_cluster_url(url: &str) -> Result<(), String> {
-    let checked = RayRunner::new(RaySettings {
-        address: url.to_owned(),
-        token: None,
-        namespace: String::new(),
-    });
-    checked.map(drop).map_err(|error| error.to_string())
+    check_address(url).map_err(|error| error.to_string())
+}
+
+/// Checks the file of certificate authorities of a Ray cluster.
+///
+/// # Errors
+/// The reason, in one line.
+pub fn check_cluster_authorities(path: &str) -> Result<(), String> {
+    check_authorities(Path::new(path)).map_err(|error| error.to_string())
 }
 
 /// Checks the mail server's URL.
@@ -283,14 +292,25 @@ pub fn job_runner(settings: &Settings, public_url: &str) -> anyhow::Result<Arc<d
             };
             Ok(local_runner(settings, program, public_url))
         }
-        Backend::Ray(address) => Ok(Arc::new(RayRunner::new(RaySettings {
-            address: address.clone(),
-            token: settings
-                .ray_token
-                .as_ref()
-                .map(|token| token.reveal().to_owned()),
-            namespace: "labdata".to_owned(),
-        })?)),
+        Backend::Ray(address) => {
+            let token = settings.ray_token.as_ref();
+            let runner = RayRunner::new(RaySettings {
+                access: Access {
+                    address: address.clone(),
+                    token: token.map(|token| token.reveal().to_owned()),
+                    ca_file: settings.ray_ca_file.clone(),
+                },
+                namespace: "labdata".to_owned(),
+            })?;
+            if runner.sends_in_clear() {
+                tracing::warn!(
+                    address,
+                    "scripts and the token reach the Ray cluster without encryption: use ray+https:// in \
+                     LABDATA_JOB_BACKEND"
+                );
+            }
+            Ok(Arc::new(runner))
+        }
     }
 }
 

@@ -16,6 +16,8 @@
     reason = "a test without its cluster can only fail"
 )]
 
+mod tls;
+
 use std::{
     env, fs,
     net::TcpListener,
@@ -25,8 +27,10 @@ use std::{
     time::Duration,
 };
 
-use labdata_ray_client::{JobRequest, RayClient, RayError, RuntimeEnvironment};
+use labdata_ray_client::{Access, JobRequest, RayClient, RayError, RuntimeEnvironment};
 use labdata_sandbox::{Python, Uv};
+
+pub use tls::TlsProxy;
 
 /// Ray, and the uv that its nodes need.
 const REQUIREMENTS: &str = include_str!("../requirements.txt");
@@ -169,7 +173,11 @@ impl Cluster {
     /// Waits until the cluster has accepted a job. An answer alone is not enough: Ray rejects jobs
     /// until its node's agent has registered. The error is Ray's log, if Ray has ended.
     async fn ready(&self, token: Option<&str>) -> Result<(), String> {
-        let client = RayClient::new(&self.address, token.map(str::to_owned));
+        let client = RayClient::new(&Access {
+            address: self.address.clone(),
+            token: token.map(str::to_owned),
+            ca_file: None,
+        });
         let client = client.expect("an HTTP client");
         let probe = JobRequest {
             submission_id: PROBE.to_owned(),

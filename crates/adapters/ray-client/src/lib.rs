@@ -1,13 +1,28 @@
-//! Client of the job API of a Ray cluster, over HTTP.
+//! Client of the job API of a Ray cluster, over HTTP or HTTPS.
 //!
 //! **Invariants.** No port, no domain, no state. Answers and errors are facts: a job that Ray does not
 //! know is `None`, and a duplicate submission is [`Submission::AlreadyExists`].
 
-use std::{fmt, time::Duration};
+mod tls;
 
-use reqwest::{Client, Method, Response, StatusCode};
+use std::{error::Error, fmt, net::IpAddr, path::PathBuf, time::Duration};
+
+use bytes::Bytes;
+use http::{
+    Method, Request, StatusCode, Uri,
+    header::{AUTHORIZATION, CONTENT_TYPE},
+};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper_rustls::HttpsConnector;
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+pub use tls::{InvalidAuthorities, check_authorities};
 
 /// Timeout of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -18,12 +33,34 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length of an answer, in bytes: a whole log with every character escaped.
 const MAX_ANSWER_BYTES: usize = 80 << 20;
 
+/// Address of a cluster, and what it takes to call it.
+#[derive(Clone, Default)]
+pub struct Access {
+    /// Address of the job API, `http://host:8265` or `https://host:8265`.
+    pub address: String,
+    /// Bearer token, if the cluster requires one.
+    pub token: Option<String>,
+    /// PEM file of the certificate authorities that are trusted instead of the machine's.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl fmt::Debug for Access {
+    /// Omits the token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access")
+            .field("address", &self.address)
+            .field("ca_file", &self.ca_file)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Client of one cluster.
 #[derive(Clone)]
 pub struct RayClient {
-    http: Client,
+    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     base: String,
     token: Option<String>,
+    sends_in_clear: bool,
 }
 
 impl fmt::Debug for RayClient {
@@ -39,12 +76,31 @@ impl fmt::Debug for RayClient {
 #[derive(Debug, thiserror::Error)]
 pub enum RayError {
     /// The cluster cannot be reached, or the connection broke.
-    #[error("the Ray cluster at {base} does not answer: {source}")]
+    #[error("the Ray cluster at {base} does not answer: {cause}")]
     Unreachable {
         /// Address of the job API.
         base: String,
-        /// Cause.
-        source: reqwest::Error,
+        /// Cause, in one line.
+        cause: String,
+    },
+    /// The server's certificate is not trusted, or is not valid for the address.
+    #[error(
+        "the certificate of the Ray cluster at {base} is not trusted: {cause}; set \
+         LABDATA_RAY_CA_FILE to the certificate of the authority that issued it"
+    )]
+    Untrusted {
+        /// Address of the job API.
+        base: String,
+        /// Cause, in one line.
+        cause: String,
+    },
+    /// The request cannot be sent.
+    #[error("the request to the Ray cluster at {base} is invalid: {cause}")]
+    InvalidRequest {
+        /// Address of the job API.
+        base: String,
+        /// Cause, in one line.
+        cause: String,
     },
     /// The cluster rejected the token.
     #[error(
@@ -84,14 +140,12 @@ pub enum RayError {
 /// Address at which no cluster can be called.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidAddress {
-    /// The address has another scheme than `http`.
-    #[error(
-        "only http:// addresses are supported; use a private network or a tunnel to the cluster"
-    )]
-    Scheme,
-    /// The HTTP client could not be created.
-    #[error("{0}")]
-    Client(reqwest::Error),
+    /// The address is no URL of HTTP or HTTPS.
+    #[error("the address takes the form http://host:8265 or https://host:8265")]
+    Form,
+    /// There are no certificates that could be trusted.
+    #[error(transparent)]
+    Authorities(#[from] InvalidAuthorities),
 }
 
 /// Job to submit.
@@ -181,25 +235,31 @@ enum Answer {
 }
 
 impl RayClient {
-    /// Creates a client for the job API at that address (`http://host:8265`), with a bearer token if
-    /// the cluster requires one. The cluster need not be reachable yet.
+    /// Creates a client. The cluster need not be reachable yet.
     ///
     /// # Errors
     /// [`InvalidAddress`].
-    pub fn new(address: &str, token: Option<String>) -> Result<Self, InvalidAddress> {
-        if !address.starts_with("http://") {
-            return Err(InvalidAddress::Scheme);
-        }
+    pub fn new(access: &Access) -> Result<Self, InvalidAddress> {
+        let address = Address::parse(&access.address)?;
+        let connector = tls::connector(
+            address.is_encrypted,
+            access.ca_file.as_deref(),
+            CONNECT_TIMEOUT,
+        )?;
         Ok(Self {
-            http: Client::builder()
-                .timeout(REQUEST_TIMEOUT)
-                .connect_timeout(CONNECT_TIMEOUT)
-                .no_proxy()
-                .build()
-                .map_err(InvalidAddress::Client)?,
-            base: format!("{}/api/jobs/", address.trim_end_matches('/')),
-            token,
+            http: Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .build(connector),
+            base: address.base,
+            token: access.token.clone(),
+            sends_in_clear: !address.is_encrypted && !address.is_this_machine,
         })
+    }
+
+    /// Returns true if scripts and the token cross a network without encryption.
+    #[must_use]
+    pub const fn sends_in_clear(&self) -> bool {
+        self.sends_in_clear
     }
 
     /// Submits a job.
@@ -271,19 +331,24 @@ impl RayClient {
         path: &str,
         job: Option<&JobRequest>,
     ) -> Result<Answer, RayError> {
-        let mut request = self.http.request(method, format!("{}{path}", self.base));
-        if let Some(token) = &self.token {
-            request = request.bearer_auth(token);
-        }
-        if let Some(job) = job {
-            request = request.json(job);
-        }
-        let response = request
-            .send()
-            .await
-            .map_err(|error| self.unreachable(error))?;
-        let status = response.status();
-        let body = self.body(response).await?;
+        let request = self.request(method, path, job).map_err(|cause| {
+            let base = self.base.clone();
+            RayError::InvalidRequest { base, cause }
+        })?;
+        let exchange = async {
+            let response = self.http.request(request).await;
+            let response = response.map_err(|error| self.failed(&error))?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect();
+            let body = body.await.map_err(|error| self.failed(&*error))?;
+            Ok((status, body.to_bytes().into()))
+        };
+        let answer = timeout(REQUEST_TIMEOUT, exchange).await;
+        let (status, body): (StatusCode, Vec<u8>) = answer.map_err(|_| {
+            let cause = format!("no answer within {} s", REQUEST_TIMEOUT.as_secs());
+            let base = self.base.clone();
+            RayError::Unreachable { base, cause }
+        })??;
         Ok(if status.is_success() {
             Answer::Success(body)
         } else {
@@ -291,22 +356,46 @@ impl RayClient {
         })
     }
 
-    async fn body(&self, mut response: Response) -> Result<Vec<u8>, RayError> {
-        let mut body = Vec::new();
-        loop {
-            match response.chunk().await {
-                Ok(Some(piece)) if body.len() + piece.len() <= MAX_ANSWER_BYTES => {
-                    body.extend(piece);
-                }
-                Ok(None) => return Ok(body),
-                Ok(Some(_)) => {
-                    return Err(RayError::TooLong {
-                        base: self.base.clone(),
-                    });
-                }
-                Err(error) => return Err(self.unreachable(error)),
-            }
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        job: Option<&JobRequest>,
+    ) -> Result<Request<Full<Bytes>>, String> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
+        let body = match job {
+            Some(job) => {
+                request = request.header(CONTENT_TYPE, "application/json");
+                serde_json::to_vec(job).map_err(|error| error.to_string())?
+            }
+            None => Vec::new(),
+        };
+        let request = request.body(Full::new(Bytes::from(body)));
+        request.map_err(|error| error.to_string())
+    }
+
+    /// Returns the error of a call that got no answer, or not all of one.
+    fn failed(&self, error: &(dyn Error + 'static)) -> RayError {
+        let base = self.base.clone();
+        if error.is::<LengthLimitError>() {
+            return RayError::TooLong { base };
+        }
+        let mut causes = Vec::new();
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if let Some(cause) = tls::certificate_problem(error) {
+                return RayError::Untrusted { base, cause };
+            }
+            causes.push(error.to_string());
+            next = error.source();
+        }
+        let cause = causes.join(": ");
+        RayError::Unreachable { base, cause }
     }
 
     fn parsed<'a, T: Deserialize<'a>>(&self, body: &'a [u8]) -> Result<T, RayError> {
@@ -314,13 +403,6 @@ impl RayClient {
             base: self.base.clone(),
             source,
         })
-    }
-
-    fn unreachable(&self, source: reqwest::Error) -> RayError {
-        RayError::Unreachable {
-            base: self.base.clone(),
-            source,
-        }
     }
 
     fn unexpected(&self, status: StatusCode, text: &str) -> RayError {
@@ -334,5 +416,98 @@ impl RayClient {
             status,
             message: last.chars().take(300).collect(),
         }
+    }
+}
+
+/// Checks the form of a cluster's address.
+///
+/// # Errors
+/// [`InvalidAddress`].
+pub fn check_address(address: &str) -> Result<(), InvalidAddress> {
+    Address::parse(address).map(drop)
+}
+
+/// Parsed address of a cluster.
+struct Address {
+    /// URL of the job API, with a slash at the end.
+    base: String,
+    is_encrypted: bool,
+    is_this_machine: bool,
+}
+
+impl Address {
+    fn parse(text: &str) -> Result<Self, InvalidAddress> {
+        let text = text.trim_end_matches('/');
+        let uri: Uri = text.parse().map_err(|_| InvalidAddress::Form)?;
+        let is_encrypted = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(InvalidAddress::Form),
+        };
+        let authority = uri.authority().ok_or(InvalidAddress::Form)?;
+        // A password would stand in logs and messages.
+        if authority.as_str().contains('@') {
+            return Err(InvalidAddress::Form);
+        }
+        let host = authority.host();
+        let address = host.trim_start_matches('[').trim_end_matches(']');
+        let address = address.parse::<IpAddr>();
+        Ok(Self {
+            base: format!("{text}/api/jobs/"),
+            is_encrypted,
+            is_this_machine: host == "localhost"
+                || address.is_ok_and(|address| address.is_loopback()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(address: &str) -> RayClient {
+        RayClient::new(&Access {
+            address: address.to_owned(),
+            ..Access::default()
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn only_plain_http_to_another_machine_sends_in_clear() {
+        for (address, in_clear) in [
+            ("http://ray.lab:8265", true),
+            ("http://10.0.0.7:8265/", true),
+            ("http://localhost:8265", false),
+            ("http://127.0.0.2:8265", false),
+            ("http://[::1]:8265", false),
+        ] {
+            assert_eq!(client(address).sends_in_clear(), in_clear);
+        }
+    }
+
+    #[test]
+    fn other_addresses_than_of_http_are_refused_and_so_are_passwords_in_them() {
+        for address in [
+            "ftp://ray.lab",
+            "ray.lab:8265",
+            "/api",
+            "http://",
+            "https://user:password@ray.lab",
+        ] {
+            let refused = check_address(address);
+            assert!(matches!(refused, Err(InvalidAddress::Form)), "{address}");
+        }
+    }
+
+    #[test]
+    fn debug_omits_the_token() {
+        let access = Access {
+            address: "http://localhost:8265".to_owned(),
+            token: Some("hunter2".to_owned()),
+            ca_file: None,
+        };
+        let shown = format!("{access:?} {:?}", RayClient::new(&access).unwrap());
+        assert!(!shown.contains("hunter2"), "{shown}");
     }
 }

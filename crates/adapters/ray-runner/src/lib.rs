@@ -13,4 +13,5 @@ mod job;
 mod log;
 mod runner;
 
+pub use labdata_ray_client::{Access, check_address, check_authorities};
 pub use runner::{InvalidSettings, RayRunner, Settings};

@@ -12,7 +12,7 @@ use labdata_ports::runs::runner::{
     EndReason, JobRunner, LogPiece, RunId, RunSpec, RunStatus, RunView, RunnerError, ScriptEnd,
     WAIT_AT_MOST,
 };
-use labdata_ray_client::{InvalidAddress, Job, JobStatus, RayClient, RayError, Submission};
+use labdata_ray_client::{Access, InvalidAddress, Job, JobStatus, RayClient, RayError, Submission};
 use tokio::time::{Instant, sleep};
 
 use crate::{job::job_request, log::Log};
@@ -27,12 +27,10 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_secs(2);
 const REAP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Connection to a cluster.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Settings {
-    /// Address of its job API, `http://host:8265`.
-    pub address: String,
-    /// Bearer token, if the cluster requires one.
-    pub token: Option<String>,
+    /// Address, token and certificates of the cluster.
+    pub access: Access,
     /// Prefix of job ids, unique among the platforms of a cluster.
     pub namespace: String,
 }
@@ -61,11 +59,17 @@ impl RayRunner {
     /// [`InvalidSettings`].
     pub fn new(settings: Settings) -> Result<Self, InvalidSettings> {
         Ok(Self {
-            client: RayClient::new(&settings.address, settings.token)?,
+            client: RayClient::new(&settings.access)?,
             namespace: settings.namespace,
             cancelled: Mutex::default(),
             reaped: Mutex::default(),
         })
+    }
+
+    /// Returns true if scripts and the token cross a network without encryption.
+    #[must_use]
+    pub const fn sends_in_clear(&self) -> bool {
+        self.client.sends_in_clear()
     }
 
     /// Returns the submission id of a run's job.

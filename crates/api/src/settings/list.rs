@@ -49,11 +49,13 @@ settings! {
     bootstrap_key "LABDATA_BOOTSTRAP_KEY" "bootstrap-key" "KEY", "unset: made and printed once",
         "The admin key that the very first start stores, ldk_<8 characters>_<secret>";
     job_backend "LABDATA_JOB_BACKEND" "job-backend" "BACKEND", "local",
-        "Backend that runs job scripts: `local` or ray+http://host:8265";
+        "Backend that runs job scripts: `local` or ray+https://host:8265 (or ray+http://)";
     ml_backend "LABDATA_ML_BACKEND" "ml-backend" "BACKEND", "local",
-        "Backend that trains models: `local` or ray+http://host:8265";
+        "Backend that trains models: `local` or ray+https://host:8265 (or ray+http://)";
     ray_token "LABDATA_RAY_TOKEN" "ray-token" "TOKEN", "unset",
         "The Ray cluster's bearer token, its RAY_AUTH_TOKEN";
+    ray_ca_file "LABDATA_RAY_CA_FILE" "ray-ca-file" "FILE", "unset: this machine's authorities",
+        "PEM file of the certificate authorities of a Ray cluster at ray+https://";
     python "LABDATA_PYTHON" "python" "PATH", "python3 of the path",
         "The Python that runs scripts of the local job backend";
     uv "LABDATA_UV" "uv" "PATH", "unset: searched, else fetched",

@@ -51,7 +51,7 @@ pub struct LogSettings {
 pub enum Backend {
     /// Processes on this machine.
     Local,
-    /// A Ray cluster's job API at this HTTP URL.
+    /// A Ray cluster's job API at this HTTP or HTTPS URL.
     Ray(String),
 }
 
@@ -139,6 +139,8 @@ pub struct Settings {
     pub ml_backend: Backend,
     /// Bearer token of the Ray cluster.
     pub ray_token: Option<Secret>,
+    /// Certificate authorities of the Ray cluster; `None` for those of the machine.
+    pub ray_ca_file: Option<PathBuf>,
     /// Python interpreter of scripts that run on this machine.
     pub python: Option<PathBuf>,
     /// Path of uv, which installs their dependencies.

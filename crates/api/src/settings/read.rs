@@ -125,6 +125,8 @@ pub(super) struct Checks {
     pub(super) storage_url: fn(&str, bool) -> Result<(), String>,
     /// The address of a Ray cluster.
     pub(super) cluster_url: fn(&str) -> Result<(), String>,
+    /// The file of certificate authorities of a Ray cluster.
+    pub(super) cluster_authorities: fn(&str) -> Result<(), String>,
     /// The mail server's URL.
     pub(super) mail_server: fn(&str) -> Result<(), String>,
     /// The sender's e-mail address.
@@ -168,6 +170,7 @@ pub(super) fn settings(
         ray_token: values.secret("ray_token", "a token", |value| {
             (!value.trim().is_empty()).then(|| Secret::new(value.to_owned()))
         })?,
+        ray_ca_file: ray_ca_file(&values, checks)?,
         python: values.existing("python", PROGRAM, is_program)?,
         uv: values.existing("uv", PROGRAM, is_program)?,
         job_isolation: values.parsed(
@@ -261,7 +264,7 @@ fn direct_uploads(values: &Values<'_>, checks: &Checks) -> Result<Option<bool>, 
 }
 
 fn backend(values: &Values<'_>, key: &str, checks: &Checks) -> Result<Backend, SettingsError> {
-    let parsed = values.parsed(key, "`local` or ray+http://host:8265", |value| {
+    let parsed = values.parsed(key, "`local` or ray+https://host:8265", |value| {
         if value == "local" {
             return Some(Backend::Local);
         }
@@ -272,6 +275,15 @@ fn backend(values: &Values<'_>, key: &str, checks: &Checks) -> Result<Backend, S
         values.check(key, url, checks.cluster_url)?;
     }
     Ok(parsed.unwrap_or(Backend::Local))
+}
+
+fn ray_ca_file(values: &Values<'_>, checks: &Checks) -> Result<Option<PathBuf>, SettingsError> {
+    let path = values.path("ray_ca_file", "the path of a PEM file")?;
+    if let Some(path) = &path {
+        let path = path.to_string_lossy();
+        values.check("ray_ca_file", &path, checks.cluster_authorities)?;
+    }
+    Ok(path)
 }
 
 fn job_network(values: &Values<'_>) -> Result<JobNetwork, SettingsError> {

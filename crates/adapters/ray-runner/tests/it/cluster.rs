@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use labdata_ray_runner::{RayRunner, Settings};
+use labdata_ray_runner::{Access, RayRunner, Settings};
 use labdata_test_ray::Cluster;
 use tokio::sync::OnceCell;
 
@@ -13,11 +13,19 @@ use tokio::sync::OnceCell;
 pub(crate) fn runner(cluster: &Cluster, token: Option<&str>) -> RayRunner {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     RayRunner::new(Settings {
-        address: cluster.address().to_owned(),
-        token: token.map(str::to_owned),
+        access: access(cluster.address(), token),
         namespace: format!("test{}", NEXT.fetch_add(1, Ordering::Relaxed)),
     })
     .unwrap()
+}
+
+/// Returns the access to a cluster without encryption.
+pub(crate) fn access(address: &str, token: Option<&str>) -> Access {
+    Access {
+        address: address.to_owned(),
+        token: token.map(str::to_owned),
+        ca_file: None,
+    }
 }
 
 /// Returns the cluster that most tests share. It ends with this process.

@@ -3,7 +3,7 @@
 use labdata_port_contracts::runs::{end_of, log_from, spec, until};
 use labdata_ports::runs::runner::{EndReason, JobRunner, RETAINED_LOG_BYTES, RunExit, RunStatus};
 
-use crate::cluster::{processes_with, runner, shared, shared_runner};
+use crate::cluster::{access, processes_with, runner, shared, shared_runner};
 
 #[tokio::test]
 async fn a_script_that_does_not_listen_is_killed_with_all_its_sessions() {
@@ -110,8 +110,7 @@ async fn another_worker_finds_the_run() {
     let namespace = format!("{runner:?}");
     let namespace = namespace.split("namespace: \"").nth(1).unwrap();
     let other = labdata_ray_runner::RayRunner::new(labdata_ray_runner::Settings {
-        address: cluster.address().to_owned(),
-        token: None,
+        access: access(cluster.address(), None),
         namespace: namespace.split('"').next().unwrap().to_owned(),
     })
     .unwrap();

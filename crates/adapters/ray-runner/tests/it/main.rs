@@ -5,5 +5,6 @@
 
 mod cluster;
 mod contracts;
+mod encryption;
 mod ends;
 mod refusals;

@@ -52,8 +52,7 @@ async fn runs_that_wait_are_cancelled_tokens_are_checked_and_a_lost_cluster_is_u
 #[tokio::test]
 async fn a_script_that_is_too_long_for_the_way_is_refused() {
     let nobody = RayRunner::new(Settings {
-        address: "http://127.0.0.1:1".to_owned(),
-        token: None,
+        access: cluster::access("http://127.0.0.1:1", None),
         namespace: "test".to_owned(),
     })
     .unwrap();
