@@ -7,8 +7,13 @@ use std::{
 };
 
 use anyhow::Context;
-use labdata_application::{Ports, operations::ensure_secret::ensure_secret};
-use labdata_domain::{notifications::Caps, runs::Isolation};
+use labdata_application::{
+    Ports, operations::ensure_secret::ensure_secret, runs::begin_run::RunContext,
+};
+use labdata_domain::{
+    notifications::Caps,
+    runs::{BackendPolicy, Isolation},
+};
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
 use labdata_local_runner::LocalRunner;
 use labdata_mail::SmtpMailer;
@@ -265,16 +270,31 @@ pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<
     let runs = RunWorkerSettings {
         runner: job_runner(settings, &public_url)?,
         concurrency: settings.job_concurrency,
-        limits: RunLimits {
-            wall_clock: Duration::from_secs(60 * u64::from(settings.job_timeout_minutes)),
-            ..RunLimits::default()
+        context: RunContext {
+            limits: RunLimits {
+                wall_clock: Duration::from_secs(60 * u64::from(settings.job_timeout_minutes)),
+                ..RunLimits::default()
+            },
+            base_url: public_url.clone(),
+            policy: backend_policy(settings),
         },
-        base_url: public_url.clone(),
         patience: PATIENCE,
     };
     let mailer = mailer(&settings.notifications)?;
     let mail = mailer.map(|mailer| MailSettings { mailer, public_url });
     Ok(WorkerSettings { runs, mail })
+}
+
+/// Rules for the configured job backend.
+#[must_use]
+pub const fn backend_policy(settings: &Settings) -> BackendPolicy {
+    BackendPolicy {
+        visibility: match settings.job_backend {
+            Backend::Local => LocalRunner::VISIBILITY,
+            Backend::Ray(_) => RayRunner::VISIBILITY,
+        },
+        allows_sharing: settings.job_ray_shared,
+    }
 }
 
 /// Creates the configured job backend, whose scripts reach the platform at `public_url`.

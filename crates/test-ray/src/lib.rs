@@ -166,6 +166,12 @@ impl Cluster {
         &self.address
     }
 
+    /// Returns the directory of everything that Ray stores.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
     fn guard(&self) -> MutexGuard<'_, Child> {
         self.guard.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -106,7 +106,10 @@ mod tests {
     use async_trait::async_trait;
     use labdata_application::{
         jobs::create_job::{CreateJob, create_job},
-        runs::run_job::{RunJob, run_job},
+        runs::{
+            begin_run::RunContext,
+            run_job::{RunJob, run_job},
+        },
     };
     use labdata_domain::{
         ids::{ApiKeyId, NotificationId},
@@ -116,6 +119,7 @@ mod tests {
             tenancy::{Organization, User},
         },
         notifications::{ChannelChange, Draft},
+        runs::BackendPolicy,
         triggers::TriggerChange,
     };
     use labdata_ports::{
@@ -206,8 +210,11 @@ mod tests {
                 runs: RunWorkerSettings {
                     runner: runner.clone(),
                     concurrency: 1,
-                    limits: RunLimits::default(),
-                    base_url: "http://lab.example.org".to_owned(),
+                    context: RunContext {
+                        limits: RunLimits::default(),
+                        base_url: "http://lab.example.org".to_owned(),
+                        policy: BackendPolicy::default(),
+                    },
                     patience: PATIENCE,
                 },
                 mail: Some(MailSettings {

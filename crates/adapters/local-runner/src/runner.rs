@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use labdata_domain::runs::{InsufficientIsolation, Isolation};
+use labdata_domain::runs::{InsufficientIsolation, Isolation, RunVisibility};
 use labdata_ports::runs::runner::{
     JobRunner, LOG_PIECE, LogPiece, RunId, RunSpec, RunStatus, RunView, RunnerError, WAIT_AT_MOST,
 };
@@ -37,6 +37,9 @@ struct SubmittedRun {
 }
 
 impl LocalRunner {
+    /// Visibility of its runs: no program but the worker's sees them.
+    pub const VISIBILITY: RunVisibility = RunVisibility::Platform;
+
     /// Creates a runner that uses the sandbox.
     #[must_use]
     pub fn new(sandbox: Arc<Sandbox>) -> Self {
@@ -83,6 +86,12 @@ impl JobRunner for LocalRunner {
                     "no process can have an environment variable {name:?}"
                 )));
             }
+        }
+        if spec.key_exchange.is_some() {
+            return Err(RunnerError::Refused(
+                "the local backend passes keys in the environment and exchanges no nonce"
+                    .to_owned(),
+            ));
         }
         let host = self.host().await?;
         if let Entry::Vacant(entry) = self.runs().entry(spec.run) {

@@ -132,6 +132,19 @@ diesel::table! {
 }
 
 diesel::table! {
+    labdata.run_nonce (execution_id) {
+        execution_id -> Uuid,
+        organization_id -> Uuid,
+        attempt -> BigInt,
+        user_id -> Uuid,
+        hash -> Bytea,
+        expires_at -> Timestamptz,
+        key_expires_at -> Nullable<Timestamptz>,
+        used_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
     labdata.api_key (id) {
         id -> Uuid,
         organization_id -> Uuid,

@@ -1,5 +1,6 @@
 """Entry point of a run's job on a Ray cluster: prepares the script, runs it, enforces its limits, and
-cleans up. The environment contains its order.
+cleans up. The environment contains its order. As others can read it, it contains a one-time nonce in place of
+the run's key.
 
 Ray ends a job with TERM to all its processes and KILL some seconds later, and does not reach processes
 whose parent has ended. So the first process here only forwards TERM. A guardian in a separate session
@@ -14,9 +15,11 @@ import base64
 import codecs
 import collections
 import ctypes
+import http.client
 import json
 import os
 import resource
+import select
 import selectors
 import shutil
 import signal
@@ -24,11 +27,16 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 import zlib
 
 GRACE = 5
 TAIL = 4096
 CHECK_INTERVAL = 0.25
+KEY_PATIENCE = 30
+KEY_TIMEOUT = 15
+KEY_RETRY_AFTER = 1
 
 # Signals received by the guardian. Ray's TERM also reaches the script, which may end of it first.
 received_signals = []
@@ -202,6 +210,50 @@ class Step:
         return bool(data)
 
 
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect would carry the nonce to another host."""
+
+    def redirect_request(self, *_):
+        return None
+
+
+def fetch_key(exchange, control):
+    """Exchanges the nonce for the key of the run. Returns the key, or None and the end of the run.
+
+    A request that the platform may have received is not repeated: it would count as a theft. The run is
+    then lost, and the platform tries it again with another nonce.
+    """
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirects)
+    request = urllib.request.Request(
+        exchange["url"], data=b"", method="POST",
+        headers={"Authorization": "Bearer " + exchange["nonce"], "Content-Type": "application/json"},
+    )
+    end = time.monotonic() + KEY_PATIENCE
+    while True:
+        is_temporary = False
+        try:
+            with opener.open(request, timeout=KEY_TIMEOUT) as answer:
+                return json.load(answer)["key"], None
+        except urllib.error.HTTPError as error:
+            is_temporary = error.code in (429, 503)
+            try:
+                problem = json.load(error)["detail"]
+            except (OSError, ValueError, TypeError, KeyError, http.client.HTTPException):
+                problem = error.reason
+            problem = f"{error.code} {problem}"
+        except urllib.error.URLError as error:
+            is_temporary, problem = True, str(error.reason)
+        except (ValueError, TypeError, KeyError):
+            problem = "the answer contains no key"
+        except (OSError, http.client.HTTPException):
+            return None, {"reason": "lost", "exit": None, "tail": ""}
+        if not is_temporary or time.monotonic() >= end:
+            tail = f"POST {exchange['url']}: {problem}"
+            return None, {"reason": "key_not_received", "exit": None, "tail": tail}
+        if select.select([control], [], [], KEY_RETRY_AFTER)[0]:
+            return None, {"reason": "cancelled", "exit": None, "tail": ""}
+
+
 def find_uv():
     beside = os.path.join(os.path.dirname(sys.executable), "uv")
     return shutil.which("uv") or (beside if os.path.exists(beside) else None)
@@ -224,6 +276,13 @@ def run_guardian(control):
         script = os.path.join(workspace, "script.py")
         with open(script, "w", encoding="utf-8", newline="") as file:
             file.write(order["script"])
+        exchange = order["key_exchange"]
+        if exchange is not None:
+            key, failure = fetch_key(exchange, control)
+            if failure is not None:
+                end = failure
+                return
+            order["environment"][exchange["variable"]] = key
         step = Step(order, log, control)
         path = os.path.dirname(python) + ":/usr/local/bin:/usr/bin:/bin"
         if order["has_dependencies"]:

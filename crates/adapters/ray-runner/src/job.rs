@@ -35,12 +35,20 @@ pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, Runner
         .iter()
         .map(|(name, value)| (name.clone(), Value::from(value.clone())))
         .collect();
+    let key_exchange = spec.key_exchange.as_ref().map(|exchange| {
+        json!({
+            "url": exchange.url,
+            "nonce": exchange.nonce,
+            "variable": exchange.variable,
+        })
+    });
     let limits = &spec.limits;
     let order = json!({
         "name": id,
         "script": spec.script,
         "has_dependencies": has_dependencies(&spec.script),
         "environment": environment,
+        "key_exchange": key_exchange,
         "log_kept": RETAINED_LOG_BYTES,
         "limits": {
             "preparation": limits.preparation.as_secs_f64(),

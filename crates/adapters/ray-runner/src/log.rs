@@ -35,6 +35,7 @@ struct Ended {
 enum Reason {
     Exited,
     PreparationFailed,
+    KeyNotReceived,
     TimedOut,
     Memory,
     Cancelled,
@@ -126,6 +127,7 @@ impl From<Ended> for ScriptEnd {
             reason: match ended.reason {
                 Reason::Exited => EndReason::Exited,
                 Reason::PreparationFailed => EndReason::PreparationFailed,
+                Reason::KeyNotReceived => EndReason::KeyNotReceived,
                 Reason::TimedOut => EndReason::TimedOut,
                 Reason::Memory => EndReason::Memory,
                 Reason::Cancelled => EndReason::Cancelled,

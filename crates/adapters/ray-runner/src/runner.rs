@@ -9,8 +9,8 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use labdata_ports::runs::runner::{
-    EndReason, JobRunner, LogPiece, RunId, RunSpec, RunStatus, RunView, RunnerError, ScriptEnd,
-    WAIT_AT_MOST,
+    EndReason, JobRunner, LogPiece, RunId, RunSpec, RunStatus, RunView, RunVisibility, RunnerError,
+    ScriptEnd, WAIT_AT_MOST,
 };
 use labdata_ray_client::{Access, InvalidAddress, Job, JobStatus, RayClient, RayError, Submission};
 use tokio::time::{Instant, sleep};
@@ -53,6 +53,9 @@ pub struct RayRunner {
 }
 
 impl RayRunner {
+    /// Visibility of its runs: Ray shows every job to everyone who may call its job API.
+    pub const VISIBILITY: RunVisibility = RunVisibility::BackendUsers;
+
     /// Creates a runner for that cluster, which need not be reachable yet.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use labdata_domain::{
         scope::{Scope, Scopes},
         tenancy::Organization,
     },
+    runs::BackendPolicy,
     timestamp,
 };
 use serde_json::{Value, json};
@@ -20,7 +21,10 @@ use super::{
     arguments::{ApiKeyCommand, CreateKey},
     output::say,
 };
-use crate::{compose::DatabaseServer, settings::Settings};
+use crate::{
+    compose::{DatabaseServer, backend_policy},
+    settings::Settings,
+};
 
 /// Runs one of the commands on the configured database, which a server may be using.
 pub(super) async fn api_key(settings: &Settings, command: ApiKeyCommand) -> anyhow::Result<()> {
@@ -44,7 +48,9 @@ async fn run(
         .ports(settings, &settings.public_url(settings.bind))
         .await?;
     match command {
-        ApiKeyCommand::Create(arguments) => create(&ports, arguments).await,
+        ApiKeyCommand::Create(arguments) => {
+            create(&ports, backend_policy(settings), arguments).await
+        }
         ApiKeyCommand::List(arguments) => {
             let keys = operator_keys::list(&ports).await?;
             Ok(if arguments.json {
@@ -64,7 +70,11 @@ async fn run(
     }
 }
 
-async fn create(ports: &Ports, arguments: CreateKey) -> anyhow::Result<String> {
+async fn create(
+    ports: &Ports,
+    policy: BackendPolicy,
+    arguments: CreateKey,
+) -> anyhow::Result<String> {
     let days = arguments
         .expires_in_days
         .map(|days| Duration::days(days.into()));
@@ -74,7 +84,7 @@ async fn create(ports: &Ports, arguments: CreateKey) -> anyhow::Result<String> {
         lifetime: days,
     };
     let (organization, user) = (&arguments.organization, &arguments.user);
-    let (key, plain) = operator_keys::issue(ports, organization, user, command).await?;
+    let (key, plain) = operator_keys::issue(ports, policy, organization, user, command).await?;
     if !arguments.json {
         return Ok(plain.reveal().to_owned());
     }

@@ -44,7 +44,7 @@ impl From<SettingsError> for Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        Self::Other(error)
+        error.downcast().map_or_else(Self::Other, Self::Settings)
     }
 }
 

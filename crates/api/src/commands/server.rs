@@ -9,16 +9,20 @@ use std::{
 
 use actix_web::dev::ServerHandle;
 use anyhow::Context;
-use labdata_application::keys::first_start::first_start;
+use labdata_application::{
+    Ports,
+    keys::first_start::first_start,
+    runs::check_backend::{CheckBackendError, check_backend},
+};
 use labdata_domain::keys::PlainApiKey;
-use labdata_worker::{Background, TaskObserver};
+use labdata_worker::{Background, TaskObserver, WorkerSettings};
 use tokio::task::JoinHandle;
 
 use crate::{
     app::App,
-    compose::{DatabaseServer, worker_settings},
+    compose::{DatabaseServer, backend_policy, worker_settings},
     http::{self, public_url::PublicUrl, server::DRAIN_TIMEOUT},
-    settings::{Settings, url_of},
+    settings::{Settings, SettingsError, url_of},
 };
 
 /// A server that accepts requests.
@@ -78,7 +82,7 @@ impl RunningServer {
         let ports = database.ports(settings, &public_url).await?;
         let first_key = first_start(&ports, settings.bootstrap_key.clone()).await?;
         let worker = if with_worker {
-            Some(worker_settings(settings, &public_url)?)
+            Some(checked_worker_settings(&ports, settings, &public_url).await?)
         } else {
             None
         };
@@ -111,6 +115,19 @@ type Started = (
     JoinHandle<io::Result<()>>,
     Background,
 );
+
+/// Creates the settings of a worker, whose job backend must fit the organizations that exist.
+pub(super) async fn checked_worker_settings(
+    ports: &Ports,
+    settings: &Settings,
+    public_url: &str,
+) -> anyhow::Result<WorkerSettings> {
+    match check_backend(ports, backend_policy(settings)).await {
+        Ok(()) => worker_settings(settings, public_url),
+        Err(CheckBackendError::Shared(refusal)) => Err(SettingsError::from(refusal).into()),
+        Err(CheckBackendError::Failed(error)) => Err(error.into()),
+    }
+}
 
 /// Opens the listener; returns it with its address, which holds the actual port.
 fn listen(bind: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {

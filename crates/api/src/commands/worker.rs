@@ -4,12 +4,8 @@ use std::sync::Arc;
 
 use labdata_worker::{Background, NoObserver, TaskObserver};
 
-use super::{output::say, signals::Signals};
-use crate::{
-    compose::{DatabaseServer, worker_settings},
-    http::server::DRAIN_TIMEOUT,
-    settings::Settings,
-};
+use super::{output::say, server::checked_worker_settings, signals::Signals};
+use crate::{compose::DatabaseServer, http::server::DRAIN_TIMEOUT, settings::Settings};
 
 /// Runs the background worker until SIGTERM or SIGINT arrives.
 pub(super) async fn worker(settings: &Settings) -> anyhow::Result<()> {
@@ -30,7 +26,7 @@ async fn work(
 ) -> anyhow::Result<()> {
     let public_url = settings.public_url(settings.bind);
     let ports = database.ports(settings, &public_url).await?;
-    let worker = worker_settings(settings, &public_url)?;
+    let worker = checked_worker_settings(&ports, settings, &public_url).await?;
     // Without an HTTP server there is no `/metrics`.
     let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
     let background = Background::start(&ports, Some(worker), &observer);

@@ -76,6 +76,7 @@ pub fn all() -> Vec<Endpoint> {
     endpoints.extend(operations::docs::endpoints());
     endpoints.extend(files::storage::endpoints());
     endpoints.extend(notifications::unsubscribe::endpoints());
+    endpoints.extend(runs::key::endpoints());
     endpoints
 }
 

@@ -50,6 +50,8 @@ settings! {
         "The admin key that the very first start stores, ldk_<8 characters>_<secret>";
     job_backend "LABDATA_JOB_BACKEND" "job-backend" "BACKEND", "local",
         "Backend that runs job scripts: `local` or ray+https://host:8265 (or ray+http://)";
+    job_ray_shared "LABDATA_JOB_RAY_SHARED" "job-ray-shared" "BOOLEAN", "false",
+        "true lets several organizations share a Ray cluster, whose users see all their runs";
     ml_backend "LABDATA_ML_BACKEND" "ml-backend" "BACKEND", "local",
         "Backend that trains models: `local` or ray+https://host:8265 (or ray+http://)";
     ray_token "LABDATA_RAY_TOKEN" "ray-token" "TOKEN", "unset",

@@ -88,6 +88,7 @@ mod tests {
             ("LABDATA_JOB_BACKEND", "ray"),
             ("LABDATA_JOB_BACKEND", "ray+https://host:0x"),
             ("LABDATA_JOB_BACKEND", "ray+ftp://host"),
+            ("LABDATA_JOB_RAY_SHARED", "perhaps"),
             ("LABDATA_RAY_CA_FILE", "/nowhere/ca.pem"),
             ("LABDATA_RAY_CA_FILE", "/dev/null"),
             ("LABDATA_PYTHON", "/nowhere/python3"),

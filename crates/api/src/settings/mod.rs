@@ -17,7 +17,10 @@ use std::{
 };
 
 use ipnet::IpNet;
-use labdata_domain::{keys::PlainApiKey, runs::Isolation};
+use labdata_domain::{
+    keys::PlainApiKey,
+    runs::{Isolation, SharedBackend},
+};
 
 pub use flags::Flags;
 pub use secret::Secret;
@@ -26,6 +29,12 @@ pub use secret::Secret;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SettingsError(pub String);
+
+impl From<SharedBackend> for SettingsError {
+    fn from(refusal: SharedBackend) -> Self {
+        Self(refusal.to_string())
+    }
+}
 
 /// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -135,6 +144,8 @@ pub struct Settings {
     pub bootstrap_key: Option<PlainApiKey>,
     /// Backend that runs job scripts.
     pub job_backend: Backend,
+    /// True if several organizations may share a Ray cluster.
+    pub job_ray_shared: bool,
     /// Backend that trains models.
     pub ml_backend: Backend,
     /// Bearer token of the Ray cluster.

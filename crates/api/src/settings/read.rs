@@ -166,6 +166,11 @@ pub(super) fn settings(
             PlainApiKey::parse,
         )?,
         job_backend: backend(&values, "job_backend", checks)?,
+        job_ray_shared: values
+            .parsed("job_ray_shared", "true or false", |value| {
+                value.parse().ok()
+            })?
+            .unwrap_or_default(),
         ml_backend: backend(&values, "ml_backend", checks)?,
         ray_token: values.secret("ray_token", "a token", |value| {
             (!value.trim().is_empty()).then(|| Secret::new(value.to_owned()))

@@ -11,6 +11,7 @@ use labdata_domain::{
         scope::Scopes,
         tenancy::{Organization, User, check_email, check_organization_name},
     },
+    runs::BackendPolicy,
 };
 use time::Duration;
 use uuid::Uuid;
@@ -31,12 +32,15 @@ pub struct IssueKey {
     pub lifetime: Option<Duration>,
 }
 
-/// Makes a key for that user of that organization; both are created when missing.
+/// Makes a key for that user of that organization; both are created when missing. An organization is not
+/// created if the job backend would then be refused.
 ///
 /// # Errors
-/// [`Error::Invalid`] when a name is blank or the key would be expired already.
+/// [`Error::Invalid`] when a name is blank, the key would be expired already, or the job backend does not
+/// permit another organization.
 pub async fn issue(
     ports: &Ports,
+    policy: BackendPolicy,
     organization: &str,
     email: &str,
     command: IssueKey,
@@ -45,6 +49,7 @@ pub async fn issue(
     check_organization_name(organization)
         .and_then(|()| check_email(email))
         .map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    check_new_organization(ports, policy, organization).await?;
     let candidate = Organization {
         id: OrganizationId::new(ports.ids.next_id()),
         name: organization.to_owned(),
@@ -73,6 +78,20 @@ pub async fn issue(
             .map(|lifetime| ports.clock.now() + lifetime),
     };
     create_api_key(ports, &operator, command).await
+}
+
+/// Refuses to create an organization with which the job backend would be refused.
+async fn check_new_organization(
+    ports: &Ports,
+    policy: BackendPolicy,
+    name: &str,
+) -> Result<(), Error> {
+    let organizations = ports.tenancy.organizations().await?;
+    if organizations.iter().any(|known| known.name == name) {
+        return Ok(());
+    }
+    let refused = policy.check(organizations.len() + 1);
+    refused.map_err(|refusal| Error::Invalid(format!("with organization {name:?}, {refusal}")))
 }
 
 /// Every organization's keys, the oldest organization and the newest key first.

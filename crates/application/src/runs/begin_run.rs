@@ -1,28 +1,31 @@
 //! Makes of a claimed run what a runner needs.
 
 use labdata_domain::{
-    ids::ApiKeyId,
     keys::{
-        ApiKey,
-        scope::{Scope, Scopes},
+        PlainApiKey,
+        run_nonce::{PlainRunNonce, RunNonce},
     },
-    runs::PlatformRun,
+    runs::{BackendPolicy, PlatformRun, SharedBackend},
 };
 use labdata_ports::{
     PortError,
     runs::{
         ClaimedRun, RunClaim,
-        runner::{RunId, RunLimits, RunSpec},
+        runner::{KeyExchange, RunId, RunLimits, RunSpec},
     },
 };
 
-use crate::{Error, Ports, keys::create_api_key::random_key};
+use super::{
+    check_backend::{CheckBackendError, check_backend},
+    run_key::{ATTEMPTS, run_key},
+};
+use crate::{Error, Ports};
 
-/// The name of keys that runs are given.
-const KEY_NAME: &str = "job run";
+/// Path at which runs exchange their nonces for their keys, below the platform's URL.
+pub const KEY_PATH: &str = "/run-key";
 
-/// Largest number of keys made until one has a free prefix.
-const ATTEMPTS: usize = 5;
+/// Environment variable of the run's key.
+const KEY_VARIABLE: &str = "LABDATA_API_KEY";
 
 /// The run of a claim, as runners call it.
 #[must_use]
@@ -33,20 +36,45 @@ pub const fn run_id(claim: RunClaim) -> RunId {
     }
 }
 
-/// Reads the script, issues the run's own key, and puts the script's environment together; `None`
-/// if the worker has lost the run. The key acts for this run only
-/// ([`labdata_domain::keys::run_key`]): it reads, and what it writes is recorded under the execution.
-/// It is revoked when the run ends or the worker loses it, and expires at the execution's deadline.
-/// The URL is the platform's, without a slash at the end.
+/// What a worker passes to all its runs.
+#[derive(Clone, Debug)]
+pub struct RunContext {
+    /// URL at which scripts reach the platform, without a trailing slash.
+    pub base_url: String,
+    /// Limits of each run.
+    pub limits: RunLimits,
+    /// Rules for the backend.
+    pub policy: BackendPolicy,
+}
+
+/// Outcome of the preparation of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BegunRun {
+    /// It can be submitted.
+    Ready(Box<RunSpec>),
+    /// The worker has lost it.
+    Lost,
+    /// Scripts do not run on this backend.
+    Refused(SharedBackend),
+}
+
+/// Reads the script, issues the run's own key, and puts the script's environment together. The key acts
+/// for this run only ([`labdata_domain::keys::run_key`]): it reads, and what it writes is recorded under
+/// the execution. It is revoked when the run ends or the worker loses it, and expires at the execution's
+/// deadline. On a backend whose runs others see, a nonce takes the place of the key.
 ///
 /// # Errors
 /// What the ports answer.
 pub async fn begin_run(
     ports: &Ports,
     claimed: &ClaimedRun,
-    base_url: &str,
-    limits: RunLimits,
-) -> Result<Option<RunSpec>, Error> {
+    context: &RunContext,
+) -> Result<BegunRun, Error> {
+    match check_backend(ports, context.policy).await {
+        Ok(()) => {}
+        Err(CheckBackendError::Shared(refusal)) => return Ok(BegunRun::Refused(refusal)),
+        Err(CheckBackendError::Failed(error)) => return Err(error),
+    }
     let claim = claimed.claim;
     let Some(run) = claimed.execution.origin.run() else {
         return Err(Error::Internal(format!("{} is no run", claim.execution)));
@@ -56,16 +84,31 @@ pub async fn begin_run(
         .jobs
         .version(claim.organization, job, run.script_version);
     let script = version.await?.code;
-    let Some(key) = issue_key(ports, claimed).await? else {
-        return Ok(None);
+    let base_url = &context.base_url;
+    let (key, key_exchange) = if context.policy.hides_keys() {
+        let Some(nonce) = issue_nonce(ports, claimed).await? else {
+            return Ok(BegunRun::Lost);
+        };
+        let exchange = KeyExchange {
+            url: format!("{base_url}{KEY_PATH}"),
+            nonce: nonce.reveal().to_owned(),
+            variable: KEY_VARIABLE.to_owned(),
+        };
+        (None, Some(exchange))
+    } else {
+        let Some(key) = issue_key(ports, claimed).await? else {
+            return Ok(BegunRun::Lost);
+        };
+        (Some(key), None)
     };
-    Ok(Some(RunSpec {
+    Ok(BegunRun::Ready(Box::new(RunSpec {
         organization: claim.organization,
         run: run_id(claim),
         script,
-        environment: environment(claim, run, base_url, &key)?,
-        limits,
-    }))
+        environment: environment(claim, run, base_url, key.as_ref())?,
+        key_exchange,
+        limits: context.limits,
+    })))
 }
 
 /// Environment of the script. It holds nothing else of the server's.
@@ -73,19 +116,19 @@ fn environment(
     claim: RunClaim,
     run: &PlatformRun,
     base_url: &str,
-    key: &str,
+    key: Option<&PlainApiKey>,
 ) -> Result<Vec<(String, String)>, Error> {
     let parameters = serde_json::to_string(&run.parameters)
         .map_err(|error| Error::Internal(format!("parameters: {error}")))?;
     // Empty where there is no file: a script may ask for it without fear of a KeyError.
     let file = run.trigger_file.map(|file| file.to_string());
-    let mut environment = vec![
-        ("LABDATA_BASE_URL", base_url.to_owned()),
-        ("LABDATA_API_KEY", key.to_owned()),
+    let mut environment = vec![("LABDATA_BASE_URL", base_url.to_owned())];
+    environment.extend(key.map(|key| (KEY_VARIABLE, key.reveal().to_owned())));
+    environment.extend([
         ("LABDATA_JOB_EXECUTION_ID", claim.execution.to_string()),
         ("LABDATA_FILE_ID", file.unwrap_or_default()),
         ("LABDATA_PARAMETERS", parameters),
-    ];
+    ]);
     if let Some(source) = run.source {
         environment.push(("LABDATA_SOURCE_JOB_EXECUTION_ID", source.to_string()));
     }
@@ -95,25 +138,13 @@ fn environment(
         .collect())
 }
 
-async fn issue_key(ports: &Ports, claimed: &ClaimedRun) -> Result<Option<String>, Error> {
+/// Stores a key of the run; `None` if the worker has lost the run.
+async fn issue_key(ports: &Ports, claimed: &ClaimedRun) -> Result<Option<PlainApiKey>, Error> {
+    let deadline = claimed.execution.state.deadline();
     for _ in 0..ATTEMPTS {
-        let plain = random_key(ports);
-        let key = ApiKey {
-            id: ApiKeyId::new(ports.ids.next_id()),
-            organization: claimed.claim.organization,
-            user: claimed.started_by,
-            name: KEY_NAME.to_owned(),
-            prefix: plain.prefix().to_owned(),
-            hash: plain.hash(),
-            scopes: [Scope::Read, Scope::Write].into_iter().collect::<Scopes>(),
-            execution: Some(claimed.claim.execution),
-            created_at: ports.clock.now(),
-            expires_at: claimed.execution.state.deadline(),
-            last_used_at: None,
-            revoked_at: None,
-        };
+        let (key, plain) = run_key(ports, claimed.claim, claimed.started_by, deadline);
         match ports.runs.issue_key(claimed.claim, &key).await {
-            Ok(true) => return Ok(Some(plain.reveal().to_owned())),
+            Ok(true) => return Ok(Some(plain)),
             Ok(false) => return Ok(None),
             Err(PortError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
@@ -122,4 +153,25 @@ async fn issue_key(ports: &Ports, claimed: &ClaimedRun) -> Result<Option<String>
     Err(Error::Internal(
         "every random key prefix is taken".to_owned(),
     ))
+}
+
+/// Stores a nonce that the run exchanges for its key; `None` if the worker has lost the run.
+async fn issue_nonce(ports: &Ports, claimed: &ClaimedRun) -> Result<Option<PlainRunNonce>, Error> {
+    let claim = claimed.claim;
+    let mut secret = [0; 32];
+    ports.ids.fill_random(&mut secret);
+    let plain = PlainRunNonce::from_random(claim.execution, claim.attempt, secret);
+    let key_expires_at = claimed.execution.state.deadline();
+    let nonce = RunNonce {
+        organization: claim.organization,
+        execution: claim.execution,
+        attempt: claim.attempt,
+        user: claimed.started_by,
+        hash: plain.hash(),
+        expires_at: RunNonce::expiry(ports.clock.now(), key_expires_at),
+        key_expires_at,
+        used_at: None,
+    };
+    let stored = ports.runs.store_nonce(&nonce).await?;
+    Ok(stored.then_some(plain))
 }

@@ -13,10 +13,11 @@ use labdata_application::{
 };
 use labdata_domain::{
     conflict::Conflict,
-    ids::{ApiKeyId, OrganizationId},
+    ids::{ApiKeyId, ExecutionId, OrganizationId},
     keys::{
         ApiKey, PlainApiKey,
         actor::Actor,
+        run_nonce::RunNonce,
         scope::{Scope, Scopes},
     },
 };
@@ -33,6 +34,11 @@ mock! {
     impl ApiKeyRepository for Keys {
         async fn add(&self, key: &ApiKey) -> Result<(), PortError>;
         async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError>;
+        async fn find_run_nonce(
+            &self,
+            execution: ExecutionId,
+            attempt: u32,
+        ) -> Result<Option<RunNonce>, PortError>;
         async fn list(&self, organization: OrganizationId) -> Result<Vec<ApiKey>, PortError>;
         async fn revoke(
             &self,

@@ -1,6 +1,10 @@
 //! The use cases on in-memory ports; failures on ports that fail.
 
-#![expect(clippy::unwrap_used, reason = "a test that goes wrong ends there")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that goes wrong ends there"
+)]
 
 mod executions;
 mod files;

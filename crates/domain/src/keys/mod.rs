@@ -2,6 +2,7 @@
 
 pub mod actor;
 pub mod run_key;
+pub mod run_nonce;
 pub mod scope;
 pub mod tenancy;
 

@@ -58,6 +58,8 @@ pub enum EndReason {
     Exited,
     /// Its dependencies could not be installed; it never started.
     PreparationFailed,
+    /// It did not receive its key from the platform; it never started.
+    KeyNotReceived,
     /// It, or its preparation, took longer than its limit.
     TimedOut,
     /// It used more memory than its limit.
@@ -132,6 +134,13 @@ impl ScriptEnd {
                 self.with_tail(
                     "preparing failed, so the script was not started; its dependencies cannot be \
                  installed"
+                        .to_owned(),
+                ),
+            ),
+            (EndReason::KeyNotReceived, _) => RunEnd::failed(
+                self.with_tail(
+                    "the script was not started: its node did not receive the run's key from the \
+                     platform at LABDATA_PUBLIC_URL"
                         .to_owned(),
                 ),
             ),
@@ -232,6 +241,7 @@ mod tests {
         for reason in [
             EndReason::Exited,
             EndReason::PreparationFailed,
+            EndReason::KeyNotReceived,
             EndReason::TimedOut,
             EndReason::Memory,
             EndReason::Processes,
@@ -249,6 +259,15 @@ mod tests {
         );
         let done = end(EndReason::Exited, Some(RunExit::Code(0)), "a warning").unwrap();
         assert_eq!((done.exit_code, done.error), (Some(0), None));
+    }
+
+    #[test]
+    fn a_run_without_its_key_names_the_setting_and_the_cause() {
+        let tail = "POST http://127.0.0.1:8080/run-key: Connection refused";
+        let end = end(EndReason::KeyNotReceived, None, tail).unwrap();
+        let error = end.error.unwrap();
+        assert!(error.contains("LABDATA_PUBLIC_URL"), "{error}");
+        assert!(error.ends_with(tail), "{error}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Runs of job scripts on the platform: the queue, leases and how runs end.
 
+mod backend;
 mod exit;
 mod isolation;
 mod lease;
@@ -11,6 +12,7 @@ use time::{Duration, OffsetDateTime};
 
 use crate::ids::{ApiKeyId, ExecutionId, FileId, JobId, UserId};
 
+pub use backend::{BackendPolicy, RunVisibility, SharedBackend};
 pub use exit::{EndReason, RunExit, RunLimits, ScriptEnd};
 pub use isolation::{InsufficientIsolation, Isolation};
 pub use lease::{Lease, LostWorker, after_lost_worker};

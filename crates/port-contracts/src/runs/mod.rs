@@ -5,6 +5,7 @@
 //! `time.sleep(…)`, which in these scripts means "until it is ended from outside".
 
 pub mod logs;
+pub mod nonces;
 pub mod queue;
 pub mod queue_ends;
 
@@ -55,6 +56,7 @@ pub fn spec(script: &str) -> RunSpec {
         },
         script: script.to_owned(),
         environment: vec![("LABDATA_BASE_URL".to_owned(), "http://lab".to_owned())],
+        key_exchange: None,
         limits: RunLimits::default(),
     }
 }

@@ -27,7 +27,8 @@ use crate::{
     given::{self, at},
 };
 
-/// Makes one test of each clause of [`crate::runs`] and [`crate::runs::queue_ends`].
+/// Makes one test of each clause of [`crate::runs::queue`], [`crate::runs::queue_ends`] and
+/// [`crate::runs::nonces`].
 #[macro_export]
 macro_rules! run_queue_contract {
     ($harness:ty $(, $test:meta)?) => {
@@ -48,6 +49,7 @@ macro_rules! run_queue_contract {
             subscribers_are_signaled_when_a_run_ends,
         }
         $crate::run_queue_ends_contract!($harness $(, $test)?);
+        $crate::run_nonces_contract!($harness $(, $test)?);
     };
 }
 

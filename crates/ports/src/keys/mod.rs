@@ -4,8 +4,8 @@ pub mod tenancy;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    ids::{ApiKeyId, OrganizationId},
-    keys::ApiKey,
+    ids::{ApiKeyId, ExecutionId, OrganizationId},
+    keys::{ApiKey, run_nonce::RunNonce},
 };
 use time::OffsetDateTime;
 
@@ -23,6 +23,14 @@ pub trait ApiKeyRepository: Send + Sync {
     /// The key with that prefix in any organization: the organization follows from the key.
     /// Revoked and expired keys are returned as well.
     async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError>;
+
+    /// The nonce of that attempt at an execution of any organization: the organization follows from the
+    /// nonce. Used and expired nonces are returned as well.
+    async fn find_run_nonce(
+        &self,
+        execution: ExecutionId,
+        attempt: u32,
+    ) -> Result<Option<RunNonce>, PortError>;
 
     /// The organization's keys, newest first, ephemeral ones left out.
     async fn list(&self, organization: OrganizationId) -> Result<Vec<ApiKey>, PortError>;

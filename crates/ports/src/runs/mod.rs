@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     executions::{CancelError, Execution},
     ids::{ExecutionId, OrganizationId, UserId},
-    keys::ApiKey,
+    keys::{ApiKey, run_nonce::RunNonce},
     runs::{FreeSlots, NewRun, RunEnd},
 };
 use time::{Duration, OffsetDateTime};
@@ -57,6 +57,17 @@ pub enum CancelExecutionError {
     Port(#[from] PortError),
 }
 
+/// Outcome of the use of a nonce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NonceUse {
+    /// It was used for the first time; the key is stored.
+    First,
+    /// It was used before; the run's keys are revoked.
+    Repeated,
+    /// The run was taken from the holder, and the nonce with it.
+    RunLost,
+}
+
 /// Signals that a subscriber may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunNews {
@@ -81,7 +92,7 @@ pub trait Wakeups: Send {
 /// be refused once it has lost the run: it ended, was cancelled or released, or the
 /// lease ended and [`RunQueue::expire`] came by.
 ///
-/// Whenever an execution stops running, its API keys MUST be revoked in the same step. If it ended,
+/// Whenever an execution stops running, its API keys MUST be revoked and its nonce removed in the same step. If it ended,
 /// its event MUST be recorded in that step, as [`crate::triggers::TriggerStore`] says.
 #[async_trait]
 pub trait RunQueue: Send + Sync {
@@ -114,6 +125,17 @@ pub trait RunQueue: Send + Sync {
     /// Stores a key of that run, unless the run was taken from the holder; tells whether it did.
     /// A key that is stored after that would never be revoked.
     async fn issue_key(&self, claim: RunClaim, key: &ApiKey) -> Result<bool, PortError>;
+
+    /// Stores the nonce of a run, unless the run was taken from the holder; tells whether it did. It replaces
+    /// an earlier nonce of the run.
+    async fn store_nonce(&self, nonce: &RunNonce) -> Result<bool, PortError>;
+
+    /// Marks the nonce of a claim as used at the key's creation time and stores the key, in one step. Of
+    /// racing calls, from all servers, one MUST be the first. Every other MUST revoke the run's keys.
+    ///
+    /// # Errors
+    /// [`PortError::Conflict`] when the key's prefix is taken; the nonce is then not used.
+    async fn redeem_nonce(&self, claim: RunClaim, key: &ApiKey) -> Result<NonceUse, PortError>;
 
     /// Holds the run until then; tells whether it still is the holder's. It MUST NOT wait for
     /// writes that are recorded under the execution.

@@ -7,7 +7,9 @@ use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-pub use labdata_domain::runs::{EndReason, RETAINED_LOG_BYTES, RunExit, RunLimits, ScriptEnd};
+pub use labdata_domain::runs::{
+    EndReason, RETAINED_LOG_BYTES, RunExit, RunLimits, RunVisibility, ScriptEnd,
+};
 use labdata_domain::{
     ids::{ExecutionId, OrganizationId},
     runs::InsufficientIsolation,
@@ -41,6 +43,8 @@ pub struct RunSpec {
     /// Names and values. The script's environment is these, and constants of the backend's
     /// (`PATH`, `HOME` and `TMPDIR`, which are its scratch directory, and the like).
     pub environment: Vec<(String, String)>,
+    /// Exchange that adds the run's key to the environment. A backend whose runs others see gets one.
+    pub key_exchange: Option<KeyExchange>,
     /// Its limits.
     pub limits: RunLimits,
 }
@@ -54,8 +58,32 @@ impl fmt::Debug for RunSpec {
             .field("run", &self.run)
             .field("script", &format_args!("{} bytes", self.script.len()))
             .field("environment", &names)
+            .field("key_exchange", &self.key_exchange)
             .field("limits", &self.limits)
             .finish()
+    }
+}
+
+/// Exchange of a one-time nonce for the key of a run: `POST` to the URL with the nonce as bearer token; the
+/// answer is a JSON object with the field `key`. It MUST happen once, before the script starts, and the key
+/// MUST be passed to the script only. A run that does not get its key ends as
+/// [`EndReason::KeyNotReceived`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeyExchange {
+    /// URL of the platform.
+    pub url: String,
+    /// The nonce.
+    pub nonce: String,
+    /// Environment variable of the script for the key.
+    pub variable: String,
+}
+
+impl fmt::Debug for KeyExchange {
+    /// Omits the nonce.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyExchange")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
     }
 }
 

@@ -11,10 +11,10 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use labdata_application::{
     Ports,
-    runs::{claim_runs::claim_runs, watch_runs::watch_queued_runs},
+    runs::{begin_run::RunContext, claim_runs::claim_runs, watch_runs::watch_queued_runs},
 };
 use labdata_domain::runs::FreeSlots;
-use labdata_ports::runs::runner::{JobRunner, RunLimits};
+use labdata_ports::runs::runner::JobRunner;
 use tokio::{
     sync::watch,
     task::{JoinError, JoinSet},
@@ -34,10 +34,8 @@ pub struct RunWorkerSettings {
     pub runner: Arc<dyn JobRunner>,
     /// Maximum number of concurrent runs.
     pub concurrency: u32,
-    /// Limits of each run.
-    pub limits: RunLimits,
-    /// URL at which scripts reach the platform, without a trailing slash.
-    pub base_url: String,
+    /// Limits of runs, URL of the platform, and rules for the backend.
+    pub context: RunContext,
     /// Time for which the backend may be unavailable. After it, a run that has not begun fails, and
     /// one that has begun is lost and tried once more.
     pub patience: Duration,
@@ -50,8 +48,7 @@ impl fmt::Debug for RunWorkerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunWorkerSettings")
             .field("concurrency", &self.concurrency)
-            .field("limits", &self.limits)
-            .field("base_url", &self.base_url)
+            .field("context", &self.context)
             .field("patience", &self.patience)
             .finish_non_exhaustive()
     }
@@ -72,7 +69,7 @@ pub(crate) async fn work(
         let slots = FreeSlots::of_worker(settings.concurrency, held);
         let mut pause = POLL_INTERVAL;
         if slots.free > 0 {
-            match claim_runs(&ports, settings.limits, slots).await {
+            match claim_runs(&ports, settings.context.limits, slots).await {
                 Ok(claimed) => {
                     for run in claimed {
                         running.spawn(one_run::run(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use labdata_application::{
     Error, Ports,
     runs::{
-        begin_run::{begin_run, run_id},
+        begin_run::{BegunRun, begin_run, run_id},
         end_run::{end_run, release_run},
         observe_run::observe_run,
         reap_run::{reap_earlier_attempts, reap_run},
@@ -110,8 +110,11 @@ async fn work(
         log.append_notice(ports, &text).await;
     }
     let spec = match begin(ports, settings, claimed).await {
-        Ok(Some(spec)) => spec,
-        Ok(None) => return RunOutcome::LostByWorker,
+        Ok(BegunRun::Ready(spec)) => spec,
+        Ok(BegunRun::Lost) => return RunOutcome::LostByWorker,
+        Ok(BegunRun::Refused(refusal)) => {
+            return RunOutcome::Ended(RunEnd::refused(&refusal.to_string()));
+        }
         Err(error) => {
             tracing::error!(execution = %claimed.claim.execution, %error, "could not begin a run");
             return RunOutcome::Ended(RunEnd::not_assembled());
@@ -132,21 +135,21 @@ async fn work(
     };
     let (end, prepared) = follow(ports, &backend, log).await;
     log.finish(ports, runner).await;
-    match end.interpret(settings.limits, prepared) {
+    match end.interpret(settings.context.limits, prepared) {
         Some(end) => RunOutcome::Ended(end),
         None => RunOutcome::LostByBackend,
     }
 }
 
-/// Prepares the run; retries while the queue is unavailable. `None` if the worker lost the run.
+/// Prepares the run; retries while the queue is unavailable.
 async fn begin(
     ports: &Ports,
     settings: &RunWorkerSettings,
     claimed: &ClaimedRun,
-) -> Result<Option<RunSpec>, Error> {
+) -> Result<BegunRun, Error> {
     let until = Instant::now() + settings.patience;
     loop {
-        match begin_run(ports, claimed, &settings.base_url, settings.limits).await {
+        match begin_run(ports, claimed, &settings.context).await {
             Err(Error::Busy { .. } | Error::Unavailable(_)) if Instant::now() < until => {
                 sleep(RETRY_AFTER).await;
             }

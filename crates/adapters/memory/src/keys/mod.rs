@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    ids::{ApiKeyId, OrganizationId},
-    keys::ApiKey,
+    ids::{ApiKeyId, ExecutionId, OrganizationId},
+    keys::{ApiKey, run_nonce::RunNonce},
 };
 use labdata_ports::{PortError, keys::ApiKeyRepository};
 use time::OffsetDateTime;
@@ -56,6 +56,16 @@ impl ApiKeyRepository for InMemoryApiKeyRepository {
             .iter()
             .find(|key| key.prefix == prefix)
             .cloned())
+    }
+
+    async fn find_run_nonce(
+        &self,
+        execution: ExecutionId,
+        attempt: u32,
+    ) -> Result<Option<RunNonce>, PortError> {
+        let state = self.memory.lock();
+        let nonce = state.runs.get(&execution).and_then(|row| row.nonce.clone());
+        Ok(nonce.filter(|nonce| nonce.attempt == attempt))
     }
 
     async fn list(&self, organization: OrganizationId) -> Result<Vec<ApiKey>, PortError> {

@@ -12,14 +12,17 @@ use futures::channel::mpsc;
 use labdata_domain::{
     executions::{Execution, ExecutionState},
     ids::{ExecutionId, OrganizationId},
-    keys::ApiKey,
+    keys::{ApiKey, run_nonce::RunNonce},
     notifications::has_failure_notice,
     runs::{FreeSlots, LostWorker, NewRun, RunEnd, WaitingRun, next_runs},
 };
 use labdata_ports::{
     PortError,
     executions::OverdueExecution,
-    runs::{CancelExecutionError, ClaimedRun, ExpiredRuns, RunClaim, RunNews, RunQueue, Wakeups},
+    runs::{
+        CancelExecutionError, ClaimedRun, ExpiredRuns, NonceUse, RunClaim, RunNews, RunQueue,
+        Wakeups,
+    },
 };
 use time::{Duration, OffsetDateTime};
 
@@ -95,12 +98,16 @@ impl State {
         if let Some(row) = self.runs.get_mut(&id) {
             row.release();
         }
+        self.revoke_run_keys(id, now);
+        self.signal(RunNews::Ended);
+    }
+
+    fn revoke_run_keys(&mut self, id: ExecutionId, now: OffsetDateTime) {
         for key in &mut self.api_keys {
             if key.execution == Some(id) {
                 key.revoke(now);
             }
         }
-        self.signal(RunNews::Ended);
     }
 
     /// Stores the end of an execution: its state, lease, keys, event and notice.
@@ -206,6 +213,40 @@ impl RunQueue for InMemoryRunQueue {
         }
         state.add_api_key(key)?;
         Ok(true)
+    }
+
+    async fn store_nonce(&self, nonce: &RunNonce) -> Result<bool, PortError> {
+        let mut state = self.memory.lock();
+        state.require_user(nonce.organization, nonce.user)?;
+        let held = state.runs.get_mut(&nonce.execution);
+        let Some(row) = held.filter(|row| row.is_held_by(nonce.attempt)) else {
+            return Ok(false);
+        };
+        row.nonce = Some(nonce.clone());
+        Ok(true)
+    }
+
+    async fn redeem_nonce(&self, claim: RunClaim, key: &ApiKey) -> Result<NonceUse, PortError> {
+        let mut state = self.memory.lock();
+        let held = state.runs.get_mut(&claim.execution);
+        let held = held.filter(|row| row.is_held_by(claim.attempt));
+        let nonce = held.and_then(|row| row.nonce.as_ref());
+        let own = nonce.filter(|nonce| nonce.organization == claim.organization);
+        match own {
+            None => Ok(NonceUse::RunLost),
+            Some(nonce) if nonce.used_at.is_some() => {
+                state.revoke_run_keys(claim.execution, key.created_at);
+                Ok(NonceUse::Repeated)
+            }
+            Some(_) => {
+                state.add_api_key(key)?;
+                let row = state.runs.get_mut(&claim.execution);
+                if let Some(nonce) = row.and_then(|row| row.nonce.as_mut()) {
+                    nonce.used_at = Some(key.created_at);
+                }
+                Ok(NonceUse::First)
+            }
+        }
     }
 
     async fn renew(&self, claim: RunClaim, until: OffsetDateTime) -> Result<bool, PortError> {

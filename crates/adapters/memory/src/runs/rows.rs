@@ -1,6 +1,9 @@
 //! Records of queued and running runs in memory.
 
-use labdata_domain::runs::{Lease, LostWorker, after_lost_worker};
+use labdata_domain::{
+    keys::run_nonce::RunNonce,
+    runs::{Lease, LostWorker, after_lost_worker},
+};
 use time::OffsetDateTime;
 
 /// A run's record in the queue, besides its execution.
@@ -11,6 +14,8 @@ pub(crate) struct RunRow {
     /// Number of workers that were lost.
     lost_workers: u32,
     lease: Option<Lease>,
+    /// Nonce that the run exchanges for its key.
+    pub(crate) nonce: Option<RunNonce>,
 }
 
 impl RunRow {
@@ -36,6 +41,11 @@ impl RunRow {
             .filter(|lease| lease.is_held_by(attempt))
     }
 
+    /// Returns true if the claim with that number holds the run.
+    pub(crate) fn is_held_by(&self, attempt: u32) -> bool {
+        self.lease.is_some_and(|lease| lease.is_held_by(attempt))
+    }
+
     pub(crate) const fn is_held(&self) -> bool {
         self.lease.is_some()
     }
@@ -45,9 +55,10 @@ impl RunRow {
         self.lease.is_some_and(|lease| lease.has_expired(now))
     }
 
-    /// Ends the lease.
+    /// Ends the lease and removes the nonce.
     pub(crate) fn release(&mut self) {
         self.lease = None;
+        self.nonce = None;
     }
 
     /// Counts the loss of its worker.

@@ -12,6 +12,7 @@ use labdata_domain::{
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
     keys::{
         ApiKey, ApiKeyHash,
+        run_nonce::RunNonce,
         scope::{Scope, Scopes},
     },
 };
@@ -24,6 +25,7 @@ use crate::{
         errors::{Fault, corrupt, port_error, retried},
         pool::{Connection, Database},
     },
+    runs::nonces,
     schema::api_key,
 };
 
@@ -159,6 +161,15 @@ impl ApiKeyRepository for PgApiKeyRepository {
             .optional()
             .map_err(port_error)?;
         row.map(ApiKey::try_from).transpose()
+    }
+
+    async fn find_run_nonce(
+        &self,
+        execution: ExecutionId,
+        attempt: u32,
+    ) -> Result<Option<RunNonce>, PortError> {
+        let mut connection = self.database.connection().await?;
+        Ok(nonces::find(&mut connection, execution, attempt).await?)
     }
 
     async fn list(&self, organization: OrganizationId) -> Result<Vec<ApiKey>, PortError> {

@@ -19,7 +19,7 @@ use crate::{
         listen::{Channel, notify},
         pool::Connection,
     },
-    schema::{api_key, run_lease},
+    schema::{api_key, run_lease, run_nonce},
 };
 
 /// Lock on a lease until the transaction ends.
@@ -57,7 +57,7 @@ pub(crate) async fn lock(
     Ok(lease.transpose()?)
 }
 
-/// Ends leases and revokes the keys of the runs.
+/// Ends leases, removes nonces, and revokes the keys of the runs.
 pub(crate) async fn release(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -67,6 +67,20 @@ pub(crate) async fn release(
     diesel::delete(run_lease::table.filter(run_lease::execution_id.eq_any(executions)))
         .execute(connection)
         .await?;
+    diesel::delete(run_nonce::table.filter(run_nonce::execution_id.eq_any(executions)))
+        .execute(connection)
+        .await?;
+    revoke_keys(connection, organization, executions, now).await?;
+    notify(connection, Channel::RunEnded).await
+}
+
+/// Revokes the keys of runs.
+pub(crate) async fn revoke_keys(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    executions: &[Uuid],
+    now: OffsetDateTime,
+) -> Result<(), Fault> {
     let keys = api_key::table
         .filter(api_key::organization_id.eq(organization.as_uuid()))
         .filter(api_key::execution_id.eq_any(executions.iter().copied().map(Some)))
@@ -75,5 +89,5 @@ pub(crate) async fn release(
         .set(api_key::revoked_at.eq(Some(now)))
         .execute(connection)
         .await?;
-    notify(connection, Channel::RunEnded).await
+    Ok(())
 }

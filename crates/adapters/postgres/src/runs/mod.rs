@@ -2,6 +2,7 @@
 
 pub(crate) mod leases;
 pub(crate) mod logs;
+pub(crate) mod nonces;
 
 use async_trait::async_trait;
 use diesel::{
@@ -12,13 +13,16 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     executions::{CancelError, Execution},
     ids::{ExecutionId, OrganizationId, UserId},
-    keys::ApiKey,
+    keys::{ApiKey, run_nonce::RunNonce},
     runs::{FreeSlots, LostWorker, NewRun, RunEnd, after_lost_worker},
 };
 use labdata_ports::{
     PortError,
     executions::OverdueExecution,
-    runs::{CancelExecutionError, ClaimedRun, ExpiredRuns, RunClaim, RunNews, RunQueue, Wakeups},
+    runs::{
+        CancelExecutionError, ClaimedRun, ExpiredRuns, NonceUse, RunClaim, RunNews, RunQueue,
+        Wakeups,
+    },
 };
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
@@ -293,6 +297,30 @@ async fn issue_key(
     Ok(true)
 }
 
+async fn store_nonce(connection: &mut Connection, nonce: &RunNonce) -> Result<bool, Fault> {
+    let claim = RunClaim {
+        organization: nonce.organization,
+        execution: nonce.execution,
+        attempt: nonce.attempt,
+    };
+    if !holds(connection, claim, LeaseLock::Shared).await? {
+        return Ok(false);
+    }
+    nonces::store(connection, nonce).await?;
+    Ok(true)
+}
+
+async fn redeem_nonce(
+    connection: &mut Connection,
+    claim: RunClaim,
+    key: &ApiKey,
+) -> Result<NonceUse, Fault> {
+    if !holds(connection, claim, LeaseLock::Shared).await? {
+        return Ok(NonceUse::RunLost);
+    }
+    nonces::redeem(connection, claim, key).await
+}
+
 #[async_trait]
 impl RunQueue for PgRunQueue {
     async fn enqueue(
@@ -332,6 +360,14 @@ impl RunQueue for PgRunQueue {
 
     async fn issue_key(&self, claim: RunClaim, key: &ApiKey) -> Result<bool, PortError> {
         Ok(transacted!(self.database, connection => issue_key(connection, claim, key))?)
+    }
+
+    async fn store_nonce(&self, nonce: &RunNonce) -> Result<bool, PortError> {
+        Ok(transacted!(self.database, connection => store_nonce(connection, nonce))?)
+    }
+
+    async fn redeem_nonce(&self, claim: RunClaim, key: &ApiKey) -> Result<NonceUse, PortError> {
+        Ok(transacted!(self.database, connection => redeem_nonce(connection, claim, key))?)
     }
 
     async fn renew(&self, claim: RunClaim, until: OffsetDateTime) -> Result<bool, PortError> {

@@ -7,4 +7,5 @@ mod cluster;
 mod contracts;
 mod encryption;
 mod ends;
+mod keys;
 mod refusals;

@@ -1,4 +1,5 @@
 //! Platform runs: queue, logs, runner.
 
+pub mod key;
 pub mod logs;
 pub mod run_job;

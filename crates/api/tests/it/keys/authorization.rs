@@ -13,8 +13,8 @@ use crate::server::{Client, Reply, TestServer, send};
 const OPEN: &[&str] = &["/api/v1/openapi.json", "/healthz", "/metrics", "/readyz"];
 
 /// Parts of the path that no document shows and that ask for no key, for a reason of their own:
-/// the interactive reference, and URLs that carry a signature.
-const HIDDEN: &[&str] = &["/docs", "/storage", "/unsubscribe"];
+/// the interactive reference, URLs that carry a signature, and the exchange of a run's nonce.
+const HIDDEN: &[&str] = &["/docs", "/run-key", "/storage", "/unsubscribe"];
 
 fn guarded() -> Vec<(Endpoint, Scope)> {
     routes::all()

@@ -2,10 +2,14 @@
 
 mod followed_logs;
 mod job_runs;
+mod nonces;
 #[cfg(target_os = "linux")]
 mod on_ray;
 #[cfg(target_os = "linux")]
+mod on_ray_attacks;
+#[cfg(target_os = "linux")]
 mod platform_runs;
 mod run_lab;
+mod shared_backend;
 #[cfg(target_os = "linux")]
 mod timeouts;

@@ -84,7 +84,13 @@ impl Lab {
         }
     }
 
-    async fn ask(
+    /// Its base URL.
+    pub(crate) fn url(&self) -> &str {
+        &self.server.url
+    }
+
+    /// The answer to a request with that key.
+    pub(crate) async fn ask(
         &self,
         key: &str,
         method: Method,

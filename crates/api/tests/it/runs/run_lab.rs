@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use labdata_application::runs::begin_run::RunContext;
+use labdata_domain::runs::BackendPolicy;
 use labdata_memory::InMemoryJobRunner;
 use labdata_ports::runs::runner::{RunLimits, RunSpec};
 use labdata_worker::{Background, NoObserver, RunWorkerSettings, TaskObserver, WorkerSettings};
@@ -17,6 +19,7 @@ pub(super) struct Lab {
     pub(super) client: Client,
     pub(super) runner: InMemoryJobRunner,
     pub(super) worker: Option<Background>,
+    pub(super) policy: BackendPolicy,
 }
 
 impl Lab {
@@ -28,6 +31,7 @@ impl Lab {
             client,
             runner: InMemoryJobRunner::new(),
             worker: None,
+            policy: BackendPolicy::default(),
         }
     }
 
@@ -42,8 +46,11 @@ impl Lab {
         let settings = RunWorkerSettings {
             runner: Arc::new(self.runner.clone()),
             concurrency: 2,
-            limits: RunLimits::default(),
-            base_url: base_url.clone(),
+            context: RunContext {
+                limits: RunLimits::default(),
+                base_url,
+                policy: self.policy,
+            },
             patience: Duration::from_millis(200),
         };
         let worker = WorkerSettings {

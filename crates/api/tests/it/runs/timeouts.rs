@@ -3,6 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use labdata_api::http::server::DRAIN_TIMEOUT;
+use labdata_application::runs::begin_run::RunContext;
+use labdata_domain::runs::BackendPolicy;
 use labdata_local_runner::LocalRunner;
 use labdata_ports::runs::runner::RunLimits;
 use labdata_sandbox::{Sandbox, Settings};
@@ -36,11 +38,14 @@ async fn a_real_script_over_its_time_fails_and_takes_its_key_and_its_children_wi
             supervisor,
         ))))),
         concurrency: 1,
-        limits: RunLimits {
-            wall_clock: Duration::from_secs(3),
-            ..RunLimits::default()
+        context: RunContext {
+            limits: RunLimits {
+                wall_clock: Duration::from_secs(3),
+                ..RunLimits::default()
+            },
+            base_url,
+            policy: BackendPolicy::default(),
         },
-        base_url: base_url.clone(),
         patience: PATIENCE,
     };
     let worker = WorkerSettings {
