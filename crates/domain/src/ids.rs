@@ -91,6 +91,14 @@ id!(
     EventId
 );
 id!(
+    /// A dataset: an immutable snapshot of rows.
+    DatasetId
+);
+id!(
+    /// A model, the same for all its versions.
+    ModelId
+);
+id!(
     /// A trigger, which starts a job on an event or a schedule.
     TriggerId
 );

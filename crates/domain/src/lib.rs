@@ -15,6 +15,7 @@ pub mod ids;
 pub mod instruments;
 pub mod jobs;
 pub mod keys;
+pub mod models;
 pub mod notifications;
 mod numbers;
 pub mod page;
