@@ -1,5 +1,5 @@
 //! Encoding of results as CSV, Arrow IPC streams and Parquet, which pandas, polars and other Arrow
-//! tools read directly.
+//! tools read directly, and reading of tables from files ([`read`]).
 //!
 //! A [`Frame`] is a table of typed columns, encoded in pieces. The crate sets no limit on its size:
 //! the caller limits the result.
@@ -7,6 +7,7 @@
 mod columns;
 mod encode;
 mod frame;
+pub mod read;
 mod rows;
 
 pub use encode::{Format, Pieces};
