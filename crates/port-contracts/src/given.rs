@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use labdata_domain::{
     executions::{Execution, ExecutionState, Origin},
-    ids::{ApiKeyId, ExecutionId, InstrumentId, JobId, OrganizationId, TriggerId, UserId},
+    files::ObjectKey,
+    ids::{
+        ApiKeyId, DatasetId, ExecutionId, InstrumentId, JobId, OrganizationId, TriggerId, UserId,
+    },
     instruments::Instrument,
     jobs::{Job, ParameterDefinition, ScriptVersion, Widget},
     keys::{
@@ -12,6 +15,8 @@ use labdata_domain::{
         scope::Scopes,
         tenancy::{Organization, User},
     },
+    models::{ColumnProfile, Dataset, DatasetColumn, DatasetSource},
+    scalar::DataType,
     triggers::{Category, Trigger},
 };
 use serde_json::{Number, Value};
@@ -85,6 +90,33 @@ pub fn api_key(user: &User) -> ApiKey {
         expires_at: None,
         last_used_at: None,
         revoked_at: None,
+    }
+}
+
+/// A dataset that is not stored yet, with a column of every type.
+#[must_use]
+pub fn dataset(name: &str, created_by: UserId, created_at: OffsetDateTime) -> Dataset {
+    let columns = DataType::ALL.into_iter().zip(0..);
+    Dataset {
+        id: DatasetId::new(uuid()),
+        name: name.to_owned(),
+        description: Some("Weine, \"rot\" und weiß".to_owned()),
+        columns: columns
+            .map(|(data_type, number)| DatasetColumn {
+                name: format!("column of {data_type}"),
+                data_type,
+                profile: ColumnProfile {
+                    nulls: number,
+                    distinct: (number % 2 == 0).then_some(number),
+                },
+            })
+            .collect(),
+        row_count: 178,
+        source: DatasetSource::Query("SELECT * FROM wine".to_owned()),
+        object: ObjectKey::new(uuid()),
+        size: 12_345,
+        created_by,
+        created_at,
     }
 }
 

@@ -17,6 +17,7 @@ pub mod ids;
 pub mod instruments;
 pub mod jobs;
 pub mod keys;
+pub mod models;
 pub mod notifications;
 pub mod operations;
 pub mod runs;

@@ -17,6 +17,7 @@ use labdata_domain::{
         ApiKey,
         tenancy::{Organization, User},
     },
+    models::Dataset,
     notifications::Preferences,
     triggers::event::Event,
 };
@@ -52,6 +53,7 @@ pub(crate) struct State {
     pub(crate) secrets: BTreeMap<String, [u8; 32]>,
     pub(crate) api_keys: Vec<ApiKey>,
     pub(crate) instruments: Vec<Owned<Instrument>>,
+    pub(crate) datasets: Vec<Owned<Dataset>>,
     pub(crate) jobs: Vec<Owned<Job>>,
     /// The versions of each job's script, oldest first.
     pub(crate) scripts: BTreeMap<JobId, Vec<ScriptVersion>>,

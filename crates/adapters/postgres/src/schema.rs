@@ -42,6 +42,23 @@ diesel::table! {
 }
 
 diesel::table! {
+    labdata.dataset (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        name -> Text,
+        description -> Nullable<Text>,
+        column_definitions -> Jsonb,
+        row_count -> BigInt,
+        source_query -> Nullable<Text>,
+        source_file_id -> Nullable<Uuid>,
+        object_key -> Uuid,
+        size_bytes -> BigInt,
+        created_by -> Uuid,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     labdata.job (id) {
         id -> Uuid,
         organization_id -> Uuid,

@@ -135,7 +135,7 @@ impl PlatformTable {
                     ]
                 }
             }
-            // Models and datasets come with training; until then their tables are empty.
+            // Models come with training; until then their table is empty.
             Self::MlModel => {
                 const {
                     &[

@@ -7,7 +7,10 @@ mod dataset;
 mod training;
 mod version;
 
-pub use dataset::{ColumnProfile, Dataset, DatasetColumn, MAX_COUNTED_VALUES};
+pub use dataset::{
+    ColumnProfile, Dataset, DatasetColumn, DatasetSource, MAX_COUNTED_VALUES,
+    MAX_DATASET_DESCRIPTION_LENGTH, MAX_DATASET_NAME_LENGTH,
+};
 pub use training::{InvalidTraining, MAX_INTEGER_CLASSES, TrainingPlan, TrainingRequest};
 pub use version::{ActivateError, NothingInFlight, VersionState, becomes_active};
 

@@ -327,7 +327,11 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{files::ObjectKey, ids::DatasetId, models::ColumnProfile};
+    use crate::{
+        files::ObjectKey,
+        ids::{DatasetId, UserId},
+        models::{ColumnProfile, DatasetSource},
+    };
 
     fn column(name: &str, data_type: DataType, distinct: Option<u64>) -> DatasetColumn {
         DatasetColumn {
@@ -354,8 +358,10 @@ mod tests {
                 column("notes", DataType::Json, None),
             ],
             row_count: 178,
+            source: DatasetSource::Query("SELECT * FROM wine".to_owned()),
             object: ObjectKey::new(Uuid::from_u128(2)),
             size: 9_000,
+            created_by: UserId::new(Uuid::from_u128(3)),
             created_at: OffsetDateTime::UNIX_EPOCH,
         }
     }

@@ -10,6 +10,7 @@ use labdata_domain::{
     instruments::Instrument,
     jobs::Job,
     keys::tenancy::User,
+    models::Dataset,
     scalar::{KeyValue, Scalar},
 };
 use uuid::Uuid;
@@ -39,7 +40,8 @@ pub(super) fn platform_rows(
             .map(member)
             .collect(),
         PlatformTable::File => owned(&state.files, organization).filter_map(file).collect(),
-        PlatformTable::MlModel | PlatformTable::Dataset => Vec::new(),
+        PlatformTable::Dataset => owned(&state.datasets, organization).map(dataset).collect(),
+        PlatformTable::MlModel => Vec::new(),
     };
     rows.sort_by_key(|(key, _)| Reverse(key.clone()));
     let names = || table.columns().iter().map(|column| column.name.to_owned());
@@ -107,6 +109,18 @@ fn instrument(instrument: &Instrument) -> (KeyValue, Vec<Option<Scalar>>) {
         instrument.description.clone().map(Scalar::Text),
         instrument.instrument_type.clone().map(Scalar::Text),
         Some(Scalar::Datetime(instrument.created_at)),
+    ];
+    (key, cells)
+}
+
+fn dataset(dataset: &Dataset) -> (KeyValue, Vec<Option<Scalar>>) {
+    let (key, id) = id(dataset.id.as_uuid());
+    let cells = vec![
+        id,
+        Some(text(&dataset.name)),
+        dataset.description.clone().map(Scalar::Text),
+        i64::try_from(dataset.row_count).ok().map(Scalar::Integer),
+        Some(Scalar::Datetime(dataset.created_at)),
     ];
     (key, cells)
 }

@@ -248,6 +248,7 @@ impl FileRepository for InMemoryFileRepository {
         let state = self.memory.lock();
         let is_referenced = |(organization, object): &(OrganizationId, ObjectKey)| {
             owned(&state.files, *organization).any(|file| file.state.object() == *object)
+                || owned(&state.datasets, *organization).any(|dataset| dataset.object == *object)
         };
         let unreferenced = objects.iter().filter(|object| !is_referenced(object));
         Ok(unreferenced.copied().collect())

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use labdata_memory::{
     InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
-    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
-    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
+    InMemoryDatasetRepository, InMemoryExecutionRepository, InMemoryFileRepository,
+    InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
     InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryRunLogStore,
     InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTriggerStore, Memory,
 };
@@ -19,6 +19,7 @@ use labdata_ports::{
     instruments::InstrumentRepository,
     jobs::JobRepository,
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
+    models::DatasetRepository,
     notifications::NotificationRepository,
     operations::{PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore, runner::JobRunner},
@@ -52,6 +53,7 @@ subjects! {
     TenancyRepository => InMemoryTenancyRepository,
     ApiKeyRepository => InMemoryApiKeyRepository,
     Idempotency => InMemoryIdempotency,
+    DatasetRepository => InMemoryDatasetRepository,
     InstrumentRepository => InMemoryInstrumentRepository,
     JobRepository => InMemoryJobRepository,
     TriggerStore => InMemoryTriggerStore,
@@ -87,6 +89,7 @@ labdata_port_contracts::tenancy_contract!(InMemory);
 labdata_port_contracts::api_keys_contract!(InMemory);
 labdata_port_contracts::idempotency_contract!(InMemory);
 labdata_port_contracts::instruments_contract!(InMemory);
+labdata_port_contracts::datasets_contract!(InMemory);
 labdata_port_contracts::jobs_contract!(InMemory);
 labdata_port_contracts::job_changes_contract!(InMemory);
 labdata_port_contracts::triggers_contract!(InMemory);

@@ -220,8 +220,11 @@ pub(crate) fn platform_source(table: PlatformTable, organization: &str) -> Strin
             "SELECT id, name, description, instrument_type, created_at FROM labdata.instrument"
         }
         PlatformTable::OrganizationMember => "SELECT id, email, name FROM labdata.app_user",
+        PlatformTable::Dataset => {
+            "SELECT id, name, description, row_count, created_at FROM labdata.dataset"
+        }
         // Not implemented yet: empty.
-        PlatformTable::MlModel | PlatformTable::Dataset => {
+        PlatformTable::MlModel => {
             let columns = table.columns().iter();
             let columns: Vec<String> = columns
                 .map(|column| {

@@ -68,7 +68,9 @@ pub(crate) async fn unreferenced(
         "SELECT o.organization_id, o.object_key \
          FROM unnest($1, $2) AS o (organization_id, object_key) \
          WHERE NOT EXISTS (SELECT FROM labdata.file f \
-             WHERE f.object_key = o.object_key AND f.organization_id = o.organization_id)",
+             WHERE f.object_key = o.object_key AND f.organization_id = o.organization_id) \
+         AND NOT EXISTS (SELECT FROM labdata.dataset d \
+             WHERE d.object_key = o.object_key AND d.organization_id = o.organization_id)",
     )
     .bind::<Array<SqlUuid>, _>(organizations)
     .bind::<Array<SqlUuid>, _>(keys)

@@ -12,6 +12,7 @@ use labdata_ports::{
     instruments::InstrumentRepository,
     jobs::JobRepository,
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
+    models::DatasetRepository,
     notifications::NotificationRepository,
     operations::{PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore},
@@ -19,9 +20,9 @@ use labdata_ports::{
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
-    PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunLogStore, PgRunQueue,
-    PgStoreHealth, PgTenancyRepository, PgTriggerStore, SearchLimits,
+    PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
+    PgInstrumentRepository, PgJobRepository, PgNotificationRepository, PgPeriodicTaskStore,
+    PgRunLogStore, PgRunQueue, PgStoreHealth, PgTenancyRepository, PgTriggerStore, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -71,6 +72,7 @@ subjects! {
     TenancyRepository => PgTenancyRepository,
     ApiKeyRepository => PgApiKeyRepository,
     Idempotency => PgIdempotency,
+    DatasetRepository => PgDatasetRepository,
     InstrumentRepository => PgInstrumentRepository,
     JobRepository => PgJobRepository,
     TriggerStore => PgTriggerStore,
@@ -107,6 +109,7 @@ labdata_port_contracts::tenancy_contract!(Postgres);
 labdata_port_contracts::api_keys_contract!(Postgres);
 labdata_port_contracts::idempotency_contract!(Postgres);
 labdata_port_contracts::instruments_contract!(Postgres);
+labdata_port_contracts::datasets_contract!(Postgres);
 labdata_port_contracts::jobs_contract!(Postgres);
 labdata_port_contracts::job_changes_contract!(Postgres);
 labdata_port_contracts::triggers_contract!(Postgres);

@@ -1,0 +1,64 @@
+//! Datasets in memory.
+
+use async_trait::async_trait;
+use labdata_domain::{
+    ids::{DatasetId, OrganizationId},
+    models::Dataset,
+    page::{Cursor, Page, PageRequest},
+};
+use labdata_ports::{PortError, models::DatasetRepository};
+
+use crate::{
+    Memory,
+    memory::{Owned, owned},
+    paging::page,
+};
+
+/// Datasets in memory.
+#[derive(Clone, Debug)]
+pub struct InMemoryDatasetRepository {
+    memory: Memory,
+}
+
+impl InMemoryDatasetRepository {
+    /// The repository over that store.
+    #[must_use]
+    pub fn new(memory: &Memory) -> Self {
+        Self {
+            memory: memory.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl DatasetRepository for InMemoryDatasetRepository {
+    async fn add(&self, organization: OrganizationId, dataset: &Dataset) -> Result<(), PortError> {
+        let mut state = self.memory.lock();
+        state.require_user(organization, dataset.created_by)?;
+        state.datasets.push(Owned {
+            organization,
+            thing: dataset.clone(),
+        });
+        Ok(())
+    }
+
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        request: PageRequest,
+    ) -> Result<Page<Dataset>, PortError> {
+        let state = self.memory.lock();
+        let datasets = owned(&state.datasets, organization).cloned();
+        Ok(page(datasets, request, |dataset| Cursor {
+            at: dataset.created_at,
+            id: dataset.id.as_uuid(),
+        }))
+    }
+
+    async fn get(&self, organization: OrganizationId, id: DatasetId) -> Result<Dataset, PortError> {
+        owned(&self.memory.lock().datasets, organization)
+            .find(|dataset| dataset.id == id)
+            .cloned()
+            .ok_or(PortError::NotFound("dataset"))
+    }
+}
