@@ -5,6 +5,9 @@ set shell := ["bash", "-euo", "pipefail", "-c"]
 # The crates that any team can embed: they build alone, without a runtime, a database or a web server.
 core := "-p labdata-domain -p labdata-ports -p labdata-port-contracts"
 
+trainer := "crates/adapters/training/trainer"
+trainer_environments := env("CARGO_TARGET_DIR", justfile_directory() / "target") / "trainer"
+
 [private]
 default:
     @just --list --unsorted
@@ -31,6 +34,36 @@ doc:
 # All tests and doctests: contract suites, migrations up/down/up and the OpenAPI snapshot are among them
 test:
     cargo test --workspace --locked
+
+# The Python half of the ML models, on wine and diabetes (installs AutoGluon once, 550 MB)
+test-trainer *args: (trainer-environment "tabular")
+    cd {{ trainer }} && PYTHONDONTWRITEBYTECODE=1 \
+        "{{ trainer_environments }}/tabular/bin/python" -m unittest {{ if args == "" { "discover --start-directory tests --top-level-directory ." } else { args } }}
+
+# Needs 15 GB of free disk: 2.8 GB to download, 5.6 GB installed.
+# Models of images, texts and tables, and segmentation, on tiny generated checkpoints
+test-multimodal: (trainer-environment "multimodal")
+    cd {{ trainer }} && PYTHONDONTWRITEBYTECODE=1 \
+        "{{ trainer_environments }}/multimodal/bin/python" -m unittest discover --start-directory tests --top-level-directory . --pattern 'multimodal_*.py'
+
+# The trainer beside AutoGluon alone: seconds of a training, milliseconds of a prediction
+bench-trainer: (trainer-environment "tabular")
+    cd {{ trainer }} && PYTHONDONTWRITEBYTECODE=1 \
+        "{{ trainer_environments }}/tabular/bin/python" -m tests.benchmark
+
+# Install what an entry point of the trainer declares, with a uv of the platform's version
+[private]
+trainer-environment name:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    environments={{ trainer_environments }}
+    python3 -m pip install --quiet --disable-pip-version-check --no-input --no-user --upgrade \
+        --target "$environments/uv" --require-hashes --no-deps --only-binary=:all: \
+        -r {{ trainer }}/tests/requirements.txt
+    UV_SYSTEM_CERTS=1 UV_PYTHON_DOWNLOADS=never UV_CACHE_DIR="$environments/cache" \
+        VIRTUAL_ENV="$environments/{{ name }}" \
+        "$environments/uv/bin/uv" sync --quiet --active --no-config --python python3 \
+        --script {{ trainer }}/{{ name }}.py
 
 # Throw mutated bodies at the readers and the planner of data writes; a new seed tries other bodies
 # (needs cargo-fuzz)

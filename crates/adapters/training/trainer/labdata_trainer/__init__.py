@@ -1,0 +1,1 @@
+"""Trainer and predictor of ML models. Runs in the sandbox; README.md describes its interface."""

@@ -1,0 +1,57 @@
+"""Interface of a model, tabular or multimodal, for training and predicting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from .numbers import label_text, plain
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predictions for a frame. `probabilities` has one row per row and one column per class."""
+
+    values: list[Any]
+    probabilities: np.ndarray | None
+    class_names: list[str]
+
+    def rows(self, start: int, end: int) -> tuple[list[Any], list[dict[str, Any]] | None]:
+        """Returns predictions and probabilities of some rows, as JSON values."""
+        values = [plain(value) for value in self.values[start:end]]
+        if self.probabilities is None:
+            return values, None
+        numbers = self.probabilities[start:end].astype(float)
+        if not np.isfinite(numbers).all():
+            numbers = np.where(np.isfinite(numbers), numbers, None)
+        return values, [dict(zip(self.class_names, row, strict=True)) for row in numbers.tolist()]
+
+
+class Model(Protocol):
+    """Fitted model."""
+
+    def predict(self, frame: pd.DataFrame) -> Prediction:
+        """Predicts the target for a frame of features."""
+
+
+class TrainedModel(Model, Protocol):
+    """Fitted model, as its training has it."""
+
+    def leaderboard(self, test: pd.DataFrame) -> list[dict[str, Any]]:
+        """Returns the models that were tried, best first."""
+
+    def feature_importance(self, test: pd.DataFrame, seed: int) -> list[dict[str, Any]] | None:
+        """Returns the importance of each feature, most important first."""
+
+    def save(self, directory: Path) -> None:
+        """Writes only what predicting needs."""
+
+
+def prediction(values: Any, probabilities: np.ndarray | None, classes: list[Any]) -> Prediction:
+    """Returns a prediction from a pandas series, a numpy array or a list."""
+    values = values.tolist() if hasattr(values, "tolist") else list(values)
+    return Prediction(values, probabilities, [label_text(it) for it in classes])
