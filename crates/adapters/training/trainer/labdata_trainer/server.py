@@ -1,0 +1,145 @@
+"""Answers prediction requests with a loaded model, all waiting ones together."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pandas as pd
+
+from . import columns, frames
+from .columns import Feature
+from .failure import Exit, is_memory_error
+from .model import Model
+from .numbers import finite
+from .prediction_request import MAX_BATCH_ROWS, Request, RequestError, internal, request_id
+from .prediction_request import parse as parse_request
+from .versions import versions
+
+
+class Predictor:
+    """Loaded model with the features that it reads."""
+
+    def __init__(self, manifest: dict[str, Any], model: Model, run_directory: Path) -> None:
+        self.manifest = manifest
+        self.model = model
+        self.images = run_directory / "images"
+        self.features = [Feature(**it) for it in manifest["features"]]
+        self.warm_up()
+
+    def warm_up(self) -> None:
+        """Predicts one row without values, so that the first request finds everything loaded."""
+        if any(it.data_type == "image" for it in self.features):
+            return
+        try:
+            nulls = {it.name: columns.parse(it, [None])[0] for it in self.features}
+            self.model.predict(pd.DataFrame(nulls))
+        except Exception:
+            traceback.print_exc()
+
+    def ready(self) -> dict[str, Any]:
+        """Returns the first message."""
+        names = ("training_id", "task_type", "problem_type", "target_column", "classes", "features")
+        return finite(
+            {
+                "type": "ready",
+                "protocol": 1,
+                **{name: self.manifest[name] for name in names},
+                "versions": versions(),
+                "max_frame_bytes": frames.MAX_FRAME_BYTES,
+                "max_batch_rows": MAX_BATCH_ROWS,
+            }
+        )
+
+    def serve(self, source: BinaryIO, output: BinaryIO) -> Exit:
+        """Answers requests. Those that wait at the same time are predicted together."""
+        inbox = frames.Inbox(source)
+        held: list[Request] = []
+        while True:
+            batch, held = self.next_batch(inbox, held, output)
+            if not batch:
+                return Exit.INTERNAL if inbox.is_truncated else Exit.OK
+            for answer in self.answers(batch):
+                send(output, answer)
+            for request in batch:
+                request.discard_images()
+
+    def next_batch(
+        self, inbox: frames.Inbox, held: list[Request], output: BinaryIO
+    ) -> tuple[list[Request], list[Request]]:
+        """Returns all waiting requests, up to a limit of rows, and a request that exceeds it.
+
+        Answers requests with problems at once. Blocks while there is none.
+        """
+        batch, rows = list(held), sum(len(it.frame) for it in held)
+        while (frame := inbox.take(is_blocking=not batch)) is not None:
+            request = self.accept(frame, output)
+            if request is None:
+                continue
+            if batch and rows + len(request.frame) > MAX_BATCH_ROWS:
+                return batch, [request]
+            batch.append(request)
+            rows += len(request.frame)
+        return batch, []
+
+    def accept(self, frame: bytes | frames.FrameError, output: BinaryIO) -> Request | None:
+        """Returns the request of a frame, or answers with its problems and returns none."""
+        message: Any = None
+        try:
+            if isinstance(frame, frames.FrameError):
+                raise frame
+            message = frames.decode(frame)
+            if request_id(message) is None:
+                raise frames.FrameError("a request needs an `id`, a text or a whole number")
+            return parse_request(message, self.features, self.images)
+        except RequestError as error:
+            answer = error.as_json()
+        except frames.FrameError as error:
+            answer = internal(str(error))
+        except Exception as error:
+            traceback.print_exc()
+            answer = internal(f"the request cannot be read: {type(error).__name__}")
+        send(output, {"id": request_id(message), "error": answer})
+        return None
+
+    def answers(self, batch: list[Request]) -> Iterator[dict[str, Any]]:
+        """Predicts a batch in one call; one by one if that call fails."""
+        try:
+            if len(batch) == 1:
+                predicted = self.model.predict(batch[0].frame)
+            else:
+                predicted = self.model.predict(
+                    pd.concat([it.frame for it in batch], ignore_index=True)
+                )
+        except Exception as error:
+            traceback.print_exc()
+            if len(batch) > 1:
+                for request in batch:
+                    yield from self.answers([request])
+                return
+            yield {"id": batch[0].id, "error": internal(reason(error))}
+            return
+        start = 0
+        for request in batch:
+            end = start + len(request.frame)
+            values, probabilities = predicted.rows(start, end)
+            yield {"id": request.id, "predictions": values, "probabilities": probabilities}
+            start = end
+
+
+def reason(error: Exception) -> str:
+    """Returns the message for a prediction that failed."""
+    if is_memory_error(error):
+        return "the model needs more memory than it may use: send fewer rows at once"
+    return f"the model failed: {type(error).__name__}: {str(error)[:300]}"
+
+
+def send(output: BinaryIO, message: dict[str, Any]) -> None:
+    """Writes an answer. One that is too long becomes an error."""
+    frame = frames.encode(message)
+    if len(frame) - frames.HEADER.size > frames.MAX_FRAME_BYTES:
+        text = f"the answer has more than {frames.MAX_FRAME_BYTES} bytes; send fewer rows at once"
+        frame = frames.encode({"id": message["id"], "error": internal(text)})
+    frames.write_frame(output, frame)
