@@ -15,7 +15,7 @@ use crate::connection_url::NAME;
 use crate::layout::Layout;
 use crate::memory::shared_buffers;
 use crate::process::server_command;
-use crate::{Durability, Error};
+use crate::{Durability, Error, password};
 
 /// Locales in order of preference. `C.UTF-8` sorts by code point and knows the letters of all
 /// languages; where it is missing (macOS, old systems), `C` sorts the same way.
@@ -57,6 +57,15 @@ const THROWAWAY: &[&str] = &[
     "synchronous_commit=off",
     "full_page_writes=off",
     "autovacuum=off",
+];
+
+/// Settings of single-user mode. A statement may contain a password, which must not be logged.
+const SINGLE_USER: &[&str] = &[
+    "log_checkpoints=off",
+    "log_statement=none",
+    "log_min_duration_statement=-1",
+    "log_min_error_statement=panic",
+    "password_encryption=scram-sha-256",
 ];
 
 /// Returns the arguments of `postgres` for the cluster.
@@ -110,7 +119,14 @@ pub(crate) fn create(
         }
     }
     outcome?;
-    create_database(&new, layout.account, binaries, durability)?;
+    let mut statements = format!("CREATE DATABASE {NAME}\n");
+    if durability == Durability::Durable {
+        statements.push_str(&password::statement_for_new_cluster(layout)?);
+    }
+    run_single_user(&new, layout.account, binaries, durability, &statements)?;
+    if durability == Durability::Durable {
+        password::write_rules(&new, layout.account)?;
+    }
     fs::rename(&new, cluster).map_err(Error::io("rename", &new))?;
     if durability == Durability::Durable {
         let parent = cluster.parent().unwrap_or(cluster);
@@ -145,7 +161,7 @@ fn initdb(
         .arg(new)
         .args(["--username", NAME, "--encoding=UTF8", "--no-instructions"])
         .arg(format!("--locale={locale}"))
-        // Everyone who can enter the socket's directory is trusted; TCP is rejected.
+        // A durable cluster asks for a password before its first start; TCP is rejected.
         .args(["--auth-local=trust", "--auth-host=reject"]);
     command.arg(match durability {
         Durability::Durable => "--data-checksums",
@@ -162,22 +178,27 @@ fn initdb(
     }
 }
 
-/// Creates the database in single-user mode, which needs neither socket nor client.
-fn create_database(
-    new: &Path,
+/// Runs statements, one per line, in single-user mode, which needs neither socket nor client, nor a
+/// password. They go through a pipe, so no other process sees them.
+pub(crate) fn run_single_user(
+    cluster: &Path,
     account: Account,
     binaries: &Binaries,
     durability: Durability,
+    statements: &str,
 ) -> Result<(), Error> {
     let program = binaries.program("postgres");
     let mut command = server_command(&program, account, Signal::INT);
-    command.args(["--single", "-c", "log_checkpoints=off"]);
+    command.arg("--single");
+    for setting in SINGLE_USER {
+        command.args(["-c", setting]);
+    }
     if durability == Durability::Throwaway {
         command.args(["-c", "fsync=off"]);
     }
     let mut child = command
         .arg("-D")
-        .arg(new)
+        .arg(cluster)
         .arg("postgres")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -186,7 +207,7 @@ fn create_database(
         .map_err(Error::io("run", &program))?;
     if let Some(mut input) = child.stdin.take() {
         // If this fails, the program fails too and reports the reason.
-        let _ = input.write_all(format!("CREATE DATABASE {NAME}\n").as_bytes());
+        let _ = input.write_all(statements.as_bytes());
     }
     let output = child
         .wait_with_output()

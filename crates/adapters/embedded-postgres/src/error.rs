@@ -109,6 +109,12 @@ pub enum Error {
         /// Last lines of the program's output.
         output: String,
     },
+    /// The superuser of an existing cluster could not be given a password.
+    #[error("PostgreSQL could not be given a password: {output}")]
+    Password {
+        /// Last lines of the program's output.
+        output: String,
+    },
     /// The server ended before it was ready.
     #[error("PostgreSQL ended while starting ({status}); its log is {}:\n{tail}", log.display())]
     StartFailed {

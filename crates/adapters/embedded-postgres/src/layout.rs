@@ -1,11 +1,12 @@
 //! Directories of the server, and access to them for the server's account.
 //!
 //! ```text
-//! <data dir>/postgres          the cluster, or a link to it
-//! <data dir>/postgres.lock     locked by the process that owns the server
-//! <data dir>/postgres.log      log of the server (bounded)
-//! <data dir>/postgres-run/     the socket, in a directory of mode 0700
-//! <data dir>/cache/            the fetched server, if there is one
+//! <data dir>/postgres            the cluster, or a link to it
+//! <data dir>/postgres.lock       locked by the process that owns the server
+//! <data dir>/postgres.log        log of the server (bounded)
+//! <data dir>/postgres-password   password of the superuser, in a file of mode 0600
+//! <data dir>/postgres-run/       the socket, in a directory of mode 0700
+//! <data dir>/cache/              the fetched server, if there is one
 //! ```
 //!
 //! When labdata runs as root, the server runs as another user. If that user cannot reach the data
@@ -226,8 +227,8 @@ fn short_socket_dir(preferred: PathBuf, cluster: &Path) -> PathBuf {
     Path::new("/tmp").join(format!("labdata-{digest:.16}"))
 }
 
-/// Creates the directory, which only the server's account (and root) may enter. The server trusts
-/// every client that can enter.
+/// Creates the directory, which only the server's account (and root) may enter. A throwaway server
+/// trusts every client that can enter.
 fn make_socket_dir(path: &Path, account: Account) -> Result<(), Error> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => return account.own(path),

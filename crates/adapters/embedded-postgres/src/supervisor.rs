@@ -19,7 +19,7 @@ use crate::layout::{self, Layout, SOCKET_NAME};
 use crate::log::LogPump;
 use crate::postmaster_pid::PostmasterPid;
 use crate::process::{server_command, signal};
-use crate::{Durability, Error, Settings, cluster, leftovers, pinned_wheel};
+use crate::{Durability, Error, Settings, cluster, leftovers, password, pinned_wheel};
 
 /// Time limit of a start; recovery after a crash may read 2 GB of log.
 const START_LIMIT: Duration = Duration::from_mins(5);
@@ -128,17 +128,24 @@ impl Control {
     }
 }
 
-/// Body of the thread. It reports the directory of the socket once connections are accepted, or the
-/// error.
+/// Access to the server, for the role and the database [`NAME`](crate::connection_url::NAME).
+pub(crate) struct Access {
+    /// Directory of the socket.
+    pub(crate) socket_dir: PathBuf,
+    /// Password of the superuser, unless the server trusts everyone.
+    pub(crate) password: Option<String>,
+}
+
+/// Body of the thread. It reports how to connect once connections are accepted, or the error.
 pub(crate) fn run(
     settings: &Settings,
     control: &Control,
-    report: oneshot::Sender<Result<PathBuf, Error>>,
+    report: oneshot::Sender<Result<Access, Error>>,
 ) {
     let _finish = Finish(control);
     match begin(settings, control) {
-        Ok((role, socket_dir)) => {
-            if report.send(Ok(socket_dir)).is_err() {
+        Ok((role, access)) => {
+            if report.send(Ok(access)).is_err() {
                 control.request_stop();
             }
             match role {
@@ -172,15 +179,18 @@ enum Role {
 }
 
 /// Starts the server, or attaches to that of another process.
-fn begin(settings: &Settings, control: &Control) -> Result<(Role, PathBuf), Error> {
+fn begin(settings: &Settings, control: &Control) -> Result<(Role, Access), Error> {
     let data_dir = layout::open_data_dir(&settings.data_dir)?;
     let begin = Instant::now();
     loop {
         if let Some(lock) = layout::try_lock(&data_dir)? {
             let mut owner = Owner::prepare(lock, &data_dir, settings, true)?;
+            let access = Access {
+                socket_dir: owner.layout.socket_dir.clone(),
+                password: password::read(&data_dir)?,
+            };
             let running = owner.launch(control)?;
-            let socket_dir = owner.layout.socket_dir.clone();
-            return Ok((Role::Owner(Server { owner, running }), socket_dir));
+            return Ok((Role::Owner(Server { owner, running }), access));
         }
         let cluster = layout::cluster_of(&data_dir);
         if let Some(file) = PostmasterPid::read(&cluster)
@@ -188,7 +198,11 @@ fn begin(settings: &Settings, control: &Control) -> Result<(Role, PathBuf), Erro
         {
             control.update(|state| state.attached = true);
             tracing::info!(data_dir = %data_dir.display(), "attached to a running PostgreSQL");
-            return Ok((Role::Attached(data_dir), file.socket_dir));
+            let access = Access {
+                socket_dir: file.socket_dir,
+                password: password::read(&data_dir)?,
+            };
+            return Ok((Role::Attached(data_dir), access));
         }
         if begin.elapsed() > START_LIMIT {
             return Err(Error::StartTimeout {
@@ -257,16 +271,17 @@ struct Server {
 }
 
 impl Owner {
-    /// Finds the programs, cleans up after an earlier owner, and creates the cluster if allowed.
+    /// Finds the programs. At a start, as opposed to a takeover, creates the cluster if it is missing,
+    /// and makes it ask for a password.
     fn prepare(
         lock: File,
         data_dir: &Path,
         settings: &Settings,
-        may_create: bool,
+        is_start: bool,
     ) -> Result<Self, Error> {
         let layout = Layout::prepare(data_dir)?;
         let major = cluster::major(&layout.cluster);
-        if major.is_none() && !may_create {
+        if major.is_none() && !is_start {
             return Err(Error::NotACluster {
                 path: layout.cluster,
             });
@@ -291,6 +306,10 @@ impl Owner {
                 "making a new PostgreSQL cluster",
             );
             cluster::create(&layout, &binaries, settings.durability)?;
+        }
+        // Of a process that takes over, the clients know the password that the cluster had.
+        if settings.durability == Durability::Durable && is_start {
+            password::require(&layout, &binaries)?;
         }
         Ok(Self {
             layout,

@@ -11,5 +11,6 @@ mod crashes;
 mod fetched;
 mod lifecycle;
 mod ordinary_user;
+mod passwords;
 mod support;
 mod throwaway;
