@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Newest requested rules; an older kernel enforces those that it knows.
-const NEWEST: ABI = ABI::V6;
+const NEWEST: ABI = ABI::V9;
 
 /// Devices that every program needs.
 pub(super) const DEVICES: [&str; 5] = [
@@ -24,9 +24,9 @@ pub(super) const DEVICES: [&str; 5] = [
     "/dev/urandom",
 ];
 
-/// Restricts this process and its descendants: files to those of the request, signals and abstract
-/// sockets to each other, no inspection of other processes, and TCP to the ports of the request if the
-/// network is not that of the machine.
+/// Restricts this process and its descendants: files to those of the request, signals and sockets with
+/// a path or a name to each other, no inspection of other processes, and TCP to the ports of the request
+/// if the network is not that of the machine.
 pub(super) fn restrict(request: &LaunchRequest) -> Result<(), String> {
     let has_own_root = request.isolation == Isolation::Namespaces;
     let mut readable: Vec<&Path> = request.readable.iter().map(|path| &**path).collect();

@@ -2,7 +2,10 @@
 
 use std::{
     fs,
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    os::unix::{
+        fs::{MetadataExt, PermissionsExt},
+        net::UnixListener,
+    },
     path::Path,
     time::Duration,
 };
@@ -11,6 +14,7 @@ use labdata_sandbox::{
     Isolation::{Landlock, Namespaces, Nothing},
     Network, Sandbox, SandboxError, Settings,
 };
+use landlock::{AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
 
 use crate::support::{Lab, data_directory, settings};
 
@@ -136,6 +140,41 @@ async fn directories_of_private_keys_are_not_seen() {
             format!("/etc/ssl/private False\n/etc/ssl False\n/etc/pki False\n{certificates}\n"),
             "{isolation:?}"
         );
+    }
+}
+
+/// Returns whether this kernel limits connections to sockets with a path (Linux 7.1).
+fn kernel_limits_sockets() -> bool {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::ResolveUnix)
+        .and_then(Ruleset::create)
+        .is_ok()
+}
+
+#[tokio::test]
+async fn under_landlock_a_socket_of_the_machine_is_not_reached_and_own_sockets_work() {
+    let Some(lab) = Lab::isolated(Landlock).await else {
+        return;
+    };
+    // Accessible to every account.
+    let place = data_directory();
+    let path = place.path().join("service");
+    let _service = UnixListener::bind(&path).unwrap();
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o777)).unwrap();
+    let script = format!(
+        "import socket\nown = socket.socket(socket.AF_UNIX)\nown.bind('own')\nown.listen()\n\
+         for path in ['own', '{}']:\n    try:\n        \
+         socket.socket(socket.AF_UNIX).connect(path)\n        print('connected')\n    \
+         except PermissionError:\n        print('denied')\n",
+        path.display()
+    );
+    let (_, log) = lab.run(&script, Network::Host).await;
+    if kernel_limits_sockets() {
+        assert_eq!(log, "connected\ndenied\n");
+    } else {
+        eprintln!("NOT TESTED: this kernel does not limit sockets with a path");
+        assert!(log.starts_with("connected\n"), "{log}");
     }
 }
 
