@@ -14,6 +14,9 @@
 //! - **One owner**: the process that holds the lock of the data directory runs the server and
 //!   restarts it if it ends. Other processes attach; when the owner stops, its server stops, and one of
 //!   them starts it again within a second, at the same URL. Connections break in between.
+//! - **Memory**: on Linux each process of the server has a limit, so that a statement that needs too much
+//!   fails alone. Where this process may, the postmaster is protected from the kernel's choice of a
+//!   process to kill.
 //! - **No orphans**: on Linux the server shuts down when its owner dies, even by `kill -9`.
 //!   Elsewhere the next start stops the orphan first.
 //!
@@ -37,6 +40,7 @@ mod layout;
 mod leftovers;
 mod log;
 mod memory;
+mod oom_protection;
 mod password;
 pub mod pinned_wheel;
 mod postmaster_pid;

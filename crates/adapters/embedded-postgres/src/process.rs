@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use rustix::process::{Pid, Signal};
+#[cfg(target_os = "linux")]
+use rustix::process::{Resource, Rlimit};
 
 use crate::account::Account;
 
@@ -53,6 +55,35 @@ fn die_with_parent(command: &mut Command, signal: Signal) {
         command.pre_exec(arm);
     }
 }
+
+/// Limits the memory of the command's process and of each descendant, in bytes, without the memory that
+/// they share. An allocation beyond it fails, which PostgreSQL reports to the client.
+#[cfg(target_os = "linux")]
+pub(crate) fn limit_private_memory(command: &mut Command, bytes: u64) {
+    let limit_self = move || {
+        let earlier = rustix::process::getrlimit(Resource::Data);
+        // Only root could raise the limit of this process.
+        let bytes = earlier.maximum.map_or(bytes, |maximum| maximum.min(bytes));
+        let limit = Rlimit {
+            current: Some(bytes),
+            maximum: Some(bytes),
+        };
+        rustix::process::setrlimit(Resource::Data, limit)?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes two system calls; it neither allocates nor locks.
+    #[expect(
+        unsafe_code,
+        reason = "the limit must be set between fork and exec, to apply to the server only"
+    )]
+    unsafe {
+        command.pre_exec(limit_self);
+    }
+}
+
+/// Other systems do not limit what PostgreSQL allocates.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn limit_private_memory(_command: &mut Command, _bytes: u64) {}
 
 /// Without `PR_SET_PDEATHSIG` the next start stops the orphan (see `leftovers`).
 #[cfg(not(target_os = "linux"))]

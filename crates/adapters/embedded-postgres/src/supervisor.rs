@@ -18,8 +18,10 @@ use crate::binaries::{self, Binaries};
 use crate::layout::{self, Layout, SOCKET_NAME};
 use crate::log::LogPump;
 use crate::postmaster_pid::PostmasterPid;
-use crate::process::{server_command, signal};
-use crate::{Durability, Error, Settings, cluster, leftovers, password, pinned_wheel};
+use crate::process::{limit_private_memory, server_command, signal};
+use crate::{
+    Durability, Error, Settings, cluster, leftovers, memory, oom_protection, password, pinned_wheel,
+};
 
 /// Time limit of a start; recovery after a crash may read 2 GB of log.
 const START_LIMIT: Duration = Duration::from_mins(5);
@@ -323,7 +325,10 @@ impl Owner {
     fn launch(&mut self, control: &Control) -> Result<Running, Error> {
         leftovers::clear(&self.layout.cluster, &self.layout.socket_dir)?;
         let program = self.binaries.program("postgres");
-        let mut child = server_command(&program, self.layout.account, Signal::INT)
+        let mut command = server_command(&program, self.layout.account, Signal::INT);
+        limit_private_memory(&mut command, memory::process_limit());
+        oom_protection::reset_in_children(&mut command);
+        let mut child = command
             .args(cluster::server_arguments(&self.layout, self.durability))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -332,6 +337,7 @@ impl Owner {
             .map_err(Error::io("run", &program))?;
         let pid = Pid::from_child(&child);
         control.register(pid);
+        oom_protection::protect(pid);
         let path = self.layout.log();
         let outcome = match child.stderr.take() {
             Some(stderr) => LogPump::start(stderr, &path)

@@ -10,6 +10,7 @@
 mod crashes;
 mod fetched;
 mod lifecycle;
+mod memory;
 mod ordinary_user;
 mod passwords;
 mod support;
