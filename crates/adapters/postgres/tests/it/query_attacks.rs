@@ -171,7 +171,7 @@ async fn assert_healthy(lab: &QueryLab, before: &[String], started: &str) {
     assert!(!Path::new("/tmp/labdata-attack").exists());
 }
 
-async fn start_of_server(lab: &QueryLab) -> String {
+pub(crate) async fn start_of_server(lab: &QueryLab) -> String {
     // A crash of any backend restarts the checkpointer, not the postmaster.
     let query = "SELECT string_agg(pid::text || backend_start::text, ',' ORDER BY pid) \
                  FROM pg_stat_activity WHERE backend_type = 'checkpointer'";

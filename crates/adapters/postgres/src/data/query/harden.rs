@@ -1,6 +1,6 @@
 //! Revokes from PUBLIC, in the platform's database, everything that no query needs: a second line
 //! of defense behind the rights of the role. Only if the platform's role is a superuser, so that the
-//! server is its own.
+//! server is its own. Done at every start, and when the server has another version by now.
 
 use diesel::{QueryableByName, sql_types::Bool};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
@@ -16,28 +16,41 @@ struct Found {
     found: bool,
 }
 
-/// The catalogs go as a whole: PostgreSQL itself looks things up in them without asking for rights,
-/// superusers (`pg_dump` among them) need none, and to everyone else they name other tenants.
-/// So do functions that read other roles' objects, wait, signal, or change what outlives a rollback.
-const REVOKE: &str = r"
-SELECT pg_advisory_xact_lock(7810758472110137394);
+/// Advisory lock of transactions that change the rights on the database: PostgreSQL refuses concurrent
+/// changes of one entry of a catalog.
+pub(super) const LOCK: i64 = 7_810_758_472_110_137_394;
+
+/// Selects functions that everyone may execute and no query needs: they read other roles' objects,
+/// wait, signal, or change what outlives a rollback.
+const OPEN_FUNCTIONS: &str = r"
+SELECT oid FROM pg_catalog.pg_proc
+WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind IN ('f', 'w')
+AND (proname ~ '^(pg_|lo_|has_.*_privilege$|to_reg|reg.*out$|txid_|inet_|brin_|acl|binary_upgrade_|ts_rewrite)'
+    OR proname ~ '_to_xml'
+    OR proname IN ('set_config', 'loread', 'lowrite', 'ts_stat', 'makeaclitem', 'format_type',
+        'obj_description', 'col_description', 'shobj_description', 'oidvectortypes',
+        'currtid2', 'nextval', 'currval', 'setval', 'lastval'))
+AND proname NOT IN ('pg_typeof', 'pg_size_pretty', 'pg_size_bytes')
+AND has_function_privilege('public', oid, 'EXECUTE')";
+
+/// Selects whether anything else is open: the catalogs, schemas, languages, the database. The catalogs
+/// go as a whole: PostgreSQL itself looks things up in them without asking for rights, superusers
+/// (`pg_dump` among them) need none, and to everyone else they name other tenants.
+const OPEN_REST: &str = r"
+EXISTS (SELECT FROM pg_catalog.pg_class
+    WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind IN ('r', 'v')
+    AND (has_table_privilege('public', oid, 'SELECT') OR has_any_column_privilege('public', oid, 'SELECT')))
+OR EXISTS (SELECT FROM pg_catalog.pg_namespace
+    WHERE nspname IN ('information_schema', 'public') AND has_schema_privilege('public', oid, 'USAGE'))
+OR EXISTS (SELECT FROM pg_catalog.pg_language
+    WHERE lanname IN ('plpgsql', 'sql') AND has_language_privilege('public', oid, 'USAGE'))
+OR has_database_privilege('public', current_database(), 'CONNECT')
+OR has_database_privilege('public', current_database(), 'TEMPORARY')";
+
+/// Revokes everything else.
+const REVOKE_REST: &str = r"
 DO $harden$
-DECLARE
-    f regprocedure;
 BEGIN
-    FOR f IN
-        SELECT oid::regprocedure FROM pg_proc
-        WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind IN ('f', 'w')
-        AND has_function_privilege('public', oid, 'EXECUTE')
-        AND (proname ~ '^(pg_|lo_|has_.*_privilege$|to_reg|reg.*out$|txid_|inet_|brin_|acl|binary_upgrade_|ts_rewrite)'
-            OR proname ~ '_to_xml'
-            OR proname IN ('set_config', 'loread', 'lowrite', 'ts_stat', 'makeaclitem', 'format_type',
-                'obj_description', 'col_description', 'shobj_description', 'oidvectortypes',
-                'currtid2', 'nextval', 'currval', 'setval', 'lastval'))
-        AND proname NOT IN ('pg_typeof', 'pg_size_pretty', 'pg_size_bytes')
-    LOOP
-        EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', f);
-    END LOOP;
     EXECUTE format('REVOKE CONNECT, TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
     IF to_regnamespace('public') IS NOT NULL THEN
         REVOKE ALL ON SCHEMA public FROM PUBLIC;
@@ -46,21 +59,47 @@ END
 $harden$;
 REVOKE ALL ON ALL TABLES IN SCHEMA pg_catalog FROM PUBLIC;
 REVOKE USAGE ON SCHEMA information_schema FROM PUBLIC;
-REVOKE USAGE ON LANGUAGE plpgsql, sql FROM PUBLIC;
-";
+REVOKE USAGE ON LANGUAGE plpgsql, sql FROM PUBLIC";
 
-/// Revokes the rights unless that was done already.
+/// Revokes the rights that this program knows of, unless none is left. The rights themselves are
+/// checked rather than a record of earlier runs: another version of PostgreSQL brings functions, another
+/// version of the program a longer list, and a restored dump perhaps neither.
 pub(super) async fn harden(connection: &mut AsyncPgConnection) -> Result<(), Fault> {
-    let open: Found = diesel::sql_query(
-        "SELECT has_function_privilege('public', 'pg_catalog.set_config(text,text,boolean)', 'EXECUTE') \
-         OR has_table_privilege('public', 'pg_catalog.pg_class', 'SELECT') AS found",
-    )
-    .get_result(connection)
-    .await?;
-    if !open.found {
+    if !is_open(connection).await? {
         return Ok(());
     }
+    tracing::info!("revoking rights of everyone that queries do not need");
     transaction::begin(connection).await?;
-    let outcome = connection.batch_execute(REVOKE).await.map_err(Fault::from);
+    let outcome = connection
+        .batch_execute(&revoke())
+        .await
+        .map_err(Fault::from);
     end(connection, outcome).await
+}
+
+async fn is_open(connection: &mut AsyncPgConnection) -> Result<bool, Fault> {
+    let open: Found = diesel::sql_query(format!(
+        "SELECT EXISTS ({OPEN_FUNCTIONS}) OR {OPEN_REST} AS found"
+    ))
+    .get_result(connection)
+    .await?;
+    Ok(open.found)
+}
+
+/// Returns the statements that revoke the rights. Concurrent servers wait for each other.
+fn revoke() -> String {
+    format!(
+        r"SELECT pg_advisory_xact_lock({LOCK});
+DO $harden$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN {OPEN_FUNCTIONS}
+    LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', f);
+    END LOOP;
+END
+$harden$;
+{REVOKE_REST}"
+    )
 }

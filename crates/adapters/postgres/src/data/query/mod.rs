@@ -8,27 +8,26 @@ mod render;
 mod role;
 mod run;
 mod spares;
+mod verifier;
 mod wire;
 
 use std::{
     collections::HashSet,
     fmt::Write as _,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use async_trait::async_trait;
-use hmac::{Hmac, KeyInit, Mac};
 use labdata_domain::{data::query::QueryFailure, ids::OrganizationId};
 use labdata_fair_slots::FairSlots;
 use labdata_ports::{
     PortError,
     data::query::{Query, QueryError, QueryResult, QueryRunner},
 };
-use sha2::Sha256;
 use tokio::sync::OnceCell;
 
 use crate::database::{errors::NO_ANSWER, pool::Database, server::Server};
@@ -52,14 +51,29 @@ pub struct PgQueryRunner {
     database: Database,
     server: Arc<Server>,
     secret: [u8; 32],
-    /// Organizations whose roles this process has set up or checked.
-    ready: Mutex<HashSet<OrganizationId>>,
-    prepared: OnceCell<role::Rights>,
+    hardening: Mutex<Arc<Hardening>>,
     /// Limits concurrent queries.
     slots: FairSlots<OrganizationId>,
     spares: SparePool,
     spares_wait: Duration,
     count: AtomicU64,
+}
+
+/// Checks that this process has made on one version of PostgreSQL.
+#[derive(Default)]
+struct Hardening {
+    /// Version that connections of queries report.
+    version: OnceLock<String>,
+    /// The platform's rights, once the revokes are done.
+    rights: OnceCell<role::Rights>,
+    /// Organizations whose roles are set up or checked.
+    ready: Mutex<HashSet<OrganizationId>>,
+}
+
+impl Hardening {
+    fn with_ready<T>(&self, work: impl FnOnce(&mut HashSet<OrganizationId>) -> T) -> T {
+        work(&mut self.ready.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl std::fmt::Debug for PgQueryRunner {
@@ -78,8 +92,7 @@ impl PgQueryRunner {
             server: Arc::new(database.server().clone()),
             database,
             secret: *secret,
-            ready: Mutex::default(),
-            prepared: OnceCell::new(),
+            hardening: Mutex::default(),
             slots: FairSlots::new(OF_ONE, OF_ALL),
             spares: SparePool::default(),
             spares_wait: spares::PATIENCE,
@@ -95,16 +108,43 @@ impl PgQueryRunner {
     }
 
     /// Revokes what the server grants to everyone, if the server is the platform's own, and logs the
-    /// basis of isolation. The first query does it unless it was done before.
+    /// basis of isolation. The first query does it unless it was done before, and so does the first
+    /// query after an upgrade of the server.
     ///
     /// # Errors
     /// As for every use of the database.
     pub async fn prepare(&self) -> Result<(), PortError> {
-        self.rights().await.map(drop)
+        self.rights(&self.hardening()).await.map(drop)
     }
 
-    async fn rights(&self) -> Result<role::Rights, PortError> {
-        let rights = self.prepared.get_or_try_init(|| async {
+    fn hardening(&self) -> Arc<Hardening> {
+        let hardening = self.hardening.lock();
+        Arc::clone(&hardening.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns true if the connection's server has the version that was hardened. Forgets all checks
+    /// if not.
+    fn is_hardened_for(&self, hardening: &Arc<Hardening>, wire: &Wire) -> bool {
+        let found = wire.server_version();
+        if hardening.version.get_or_init(|| found.to_owned()) == found {
+            return true;
+        }
+        let mut current = self
+            .hardening
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&current, hardening) {
+            tracing::info!(version = found, "PostgreSQL has another version by now");
+            *current = Arc::new(Hardening {
+                version: OnceLock::from(found.to_owned()),
+                ..Hardening::default()
+            });
+        }
+        false
+    }
+
+    async fn rights(&self, hardening: &Hardening) -> Result<role::Rights, PortError> {
+        let rights = hardening.rights.get_or_try_init(|| async {
             let mut connection = self.database.connection().await?;
             let rights = role::rights(&mut connection).await?;
             if rights.superuser {
@@ -126,51 +166,48 @@ impl PgQueryRunner {
 
     /// The password of an organization's role.
     fn password(&self, organization: OrganizationId) -> String {
-        self.derive(organization.as_uuid().as_bytes())
+        hex(&self.derive(organization.as_uuid().as_bytes()))
+    }
+
+    /// The server's hash of the password, so that no log of statements contains the password.
+    fn verifier(&self, organization: OrganizationId) -> String {
+        let of = format!("salt of {}", organization.as_uuid());
+        let salt = self.derive(of.as_bytes());
+        verifier::scram_sha_256(&self.password(organization), &salt)
     }
 
     /// Random to everyone who does not know the secret.
-    fn derive(&self, of: &[u8]) -> String {
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.secret) else {
-            return String::new();
-        };
-        mac.update(of);
-        hex(&mac.finalize().into_bytes())
+    fn derive(&self, of: &[u8]) -> [u8; 32] {
+        verifier::keyed_hash(&self.secret, &[of])
     }
 
     /// A name that the query's text cannot know.
     fn alias(&self, query: &Query) -> String {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         let of = format!("{count} {}", query.text.as_str());
-        let mut alias = self.derive(of.as_bytes());
-        alias.truncate(24);
-        format!("q_{alias}")
+        let alias = self.derive(of.as_bytes());
+        format!("q_{}", hex(alias.iter().take(12)))
     }
 
     async fn ensure_role(
         &self,
+        hardening: &Hardening,
         organization: OrganizationId,
         repair: bool,
     ) -> Result<(), QueryError> {
-        let known = |ready: &HashSet<OrganizationId>| ready.contains(&organization);
-        if !repair && known(&self.ready.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if !repair && hardening.with_ready(|ready| ready.contains(&organization)) {
             return Ok(());
         }
-        let rights = self.rights().await?;
+        let rights = self.rights(hardening).await?;
         let mut connection = self.database.of(organization).connection().await?;
-        let password = self.password(organization);
-        // The server's hash of the password, so that no log of statements holds the password.
-        let verifier = || postgres_protocol::password::scram_sha_256(password.as_bytes());
+        let verifier = || self.verifier(organization);
         let there = role::ensure(&mut connection, organization, rights, verifier, repair)
             .await
             .map_err(PortError::from)?;
         if !there {
             return Err(QueryFailure::SwitchedOff.into());
         }
-        self.ready
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(organization);
+        hardening.with_ready(|ready| ready.insert(organization));
         Ok(())
     }
 
@@ -189,16 +226,29 @@ impl PgQueryRunner {
         organization: OrganizationId,
         entrance: &Entrance,
     ) -> Result<Wire, QueryError> {
-        self.ensure_role(organization, false).await?;
-        match entrance.open().await {
+        let hardening = self.hardening();
+        self.ensure_role(&hardening, organization, false).await?;
+        let wire = match entrance.open().await {
             Err(WireError::Server(error))
                 if error.code.starts_with("28") || error.code == "42501" =>
             {
-                self.ensure_role(organization, true).await?;
-                entrance.open().await.map_err(|error| no_connection(&error))
+                self.ensure_role(&hardening, organization, true).await?;
+                entrance.open().await
             }
-            other => other.map_err(|error| no_connection(&error)),
+            other => other,
+        };
+        let wire = wire.map_err(|error| no_connection(&error))?;
+        self.hardened(organization, wire).await
+    }
+
+    /// Returns the connection once its server is hardened in the version that it has.
+    async fn hardened(&self, organization: OrganizationId, wire: Wire) -> Result<Wire, QueryError> {
+        let hardening = self.hardening();
+        if !self.is_hardened_for(&hardening, &wire) {
+            self.ensure_role(&self.hardening(), organization, false)
+                .await?;
         }
+        Ok(wire)
     }
 
     /// Runs a query over the organization's spare connection, if it has one, else over a new one,
@@ -213,7 +263,7 @@ impl PgQueryRunner {
         let spare = self.spares.take(organization).await;
         let is_spare = spare.is_some();
         let mut wire = match spare {
-            Some(wire) => wire,
+            Some(wire) => self.hardened(organization, wire).await?,
             None => self.open(organization, &entrance).await?,
         };
         self.spares
@@ -286,10 +336,8 @@ impl QueryRunner for PgQueryRunner {
         let (mut wire, mut outcome) = self.attempt(organization, query, &alias).await?;
         if matches!(outcome, Err(Failure::Denied(_))) {
             // The role may have lost its rights to a restored dump or a migration.
-            self.ready
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(&organization);
+            self.hardening()
+                .with_ready(|ready| ready.remove(&organization));
             self.spares.discard(organization, None).await;
             wire.close().await;
             (wire, outcome) = self.attempt(organization, query, &alias).await?;

@@ -9,7 +9,7 @@ use labdata_domain::{catalog::PlatformTable, ids::OrganizationId};
 use labdata_ports::PortError;
 use sha2::{Digest, Sha256};
 
-use super::hex;
+use super::{harden, hex};
 use crate::{
     catalog::lock_key,
     data::platform_source,
@@ -26,13 +26,15 @@ use crate::{
 const CONNECTIONS: usize = 12;
 
 /// Settings of every session of the role, as far as the platform may set them.
-const SESSION: [(&str, &str); 7] = [
+const SESSION: [(&str, &str); 8] = [
     ("default_transaction_read_only", "on"),
     ("statement_timeout", "60s"),
     ("idle_session_timeout", "60s"),
     // The server checks that its client is still connected.
     ("client_connection_check_interval", "1s"),
     ("jit", "off"),
+    // Its hash tables are in shared memory, which no limit of a process counts.
+    ("enable_parallel_hash", "off"),
     // These two are for superusers to set.
     ("temp_file_limit", "1GB"),
     ("lc_messages", "C"),
@@ -80,9 +82,10 @@ pub(super) async fn rights(connection: &mut AsyncPgConnection) -> Result<Rights,
     Ok(rights.get_result(connection).await?)
 }
 
-/// Makes sure that the role exists and may read what it should, and nothing else. Takes one query if
-/// everything is in place. `repair` sets it up again, password included. Returns false if it does
-/// not exist and the platform may not create it.
+/// Makes sure that the role exists, was set up by this version of the program on this version of
+/// PostgreSQL, and may read what it should and nothing else. Takes one query if everything is in place.
+/// `repair` sets it up again, password included. Returns false if it does not exist and the platform may
+/// not create it.
 pub(super) async fn ensure(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
@@ -105,7 +108,7 @@ struct Role {
     name: String,
     platform: String,
     views: Vec<String>,
-    /// Distinguishes views of this program from those of another version.
+    /// Identifies the setup of this version of the program.
     mark: String,
 }
 
@@ -116,7 +119,12 @@ impl Role {
             .into_iter()
             .map(|table| create_view(&platform, table, organization))
             .collect();
-        let digest = Sha256::digest(views.join(";").as_bytes());
+        let setup = format!(
+            "{} {CONNECTIONS} {SESSION:?} {}",
+            env!("CARGO_PKG_VERSION"),
+            views.join(";")
+        );
+        let digest = Sha256::digest(setup.as_bytes());
         let mark = hex(digest.iter().take(8));
         let (schemas, name) = (Schemas::of(organization), role_name(organization));
         Self {
@@ -137,7 +145,7 @@ impl Role {
              AND NOT EXISTS (SELECT FROM pg_catalog.pg_auth_members m WHERE m.member = r.oid) \
              AND has_schema_privilege(r.oid, t.oid, 'USAGE') AND has_schema_privilege(r.oid, v.oid, 'USAGE') \
              AND has_database_privilege(r.oid, current_database(), 'CONNECT') \
-             AND obj_description(v.oid, 'pg_namespace') = $4 \
+             AND obj_description(v.oid, 'pg_namespace') = $4 || current_setting('server_version_num') \
              AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace IN (t.oid, v.oid) \
                  AND c.relkind IN ('r', 'v') AND NOT has_table_privilege(r.oid, c.oid, 'SELECT')) \
              AND EXISTS (SELECT FROM pg_catalog.pg_default_acl d, pg_catalog.aclexplode(d.defaclacl) a \
@@ -165,6 +173,10 @@ impl Role {
             .bind::<BigInt, _>(lock_key(self.organization))
             .execute(connection)
             .await?;
+        if !repair && self.is_in_place(connection).await? {
+            // Another server has done it in the meantime.
+            return Ok(true);
+        }
         let tables = schema_name(self.organization);
         if !exists(connection, "pg_namespace WHERE nspname = $1", &tables).await? {
             return Err(PortError::NotFound("organization").into());
@@ -175,15 +187,19 @@ impl Role {
             return Ok(false);
         }
         // A role created while the platform was allowed to stays as it is.
-        if (!known || repair) && rights.creates_roles {
+        if rights.creates_roles {
             let verb = if known { "ALTER" } else { "CREATE" };
             // A new role has none of the other attributes.
-            connection
-                .batch_execute(&format!(
-                    "{verb} ROLE {name} LOGIN NOINHERIT CONNECTION LIMIT {CONNECTIONS} PASSWORD {}",
-                    literal(&verifier())
-                ))
-                .await?;
+            let set = format!(
+                "{verb} ROLE {name} LOGIN NOINHERIT CONNECTION LIMIT {CONNECTIONS} PASSWORD {}",
+                literal(&verifier())
+            );
+            if known && !repair {
+                // Refused if another role of the platform has created it.
+                attempt(connection, &set).await?;
+            } else {
+                connection.batch_execute(&set).await?;
+            }
             for (setting, value) in SESSION {
                 let set = format!("ALTER ROLE {name} SET {setting} = {}", literal(value));
                 attempt(connection, &set).await?;
@@ -193,6 +209,10 @@ impl Role {
         let connect = format!("GRANT CONNECT ON DATABASE {{}} TO {name}");
         let database: Name = diesel::sql_query("SELECT current_database()::text AS name")
             .get_result(connection)
+            .await?;
+        diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
+            .bind::<BigInt, _>(harden::LOCK)
+            .execute(connection)
             .await?;
         // If another role owns the database, the platform cannot grant this; everyone may connect then.
         attempt(connection, &connect.replace("{}", &ident(&database.name))).await?;
@@ -209,13 +229,17 @@ impl Role {
 
     async fn make_views(&self, connection: &mut AsyncPgConnection) -> Result<(), Fault> {
         let (schema, name) = (ident(&self.platform), ident(&self.name));
+        let version: Name =
+            diesel::sql_query("SELECT current_setting('server_version_num') AS name")
+                .get_result(connection)
+                .await?;
         let statements = format!(
             "DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema}; {views}; \
              COMMENT ON SCHEMA {schema} IS {mark}; \
              GRANT USAGE ON SCHEMA {schema} TO {name}; \
              GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {name}",
             views = self.views.join("; "),
-            mark = literal(&self.mark),
+            mark = literal(&format!("{}{}", self.mark, version.name)),
         );
         connection.batch_execute(&statements).await?;
         Ok(())
@@ -294,7 +318,8 @@ async fn attempt(connection: &mut AsyncPgConnection, statement: &str) -> Result<
                 .await?;
         }
         Err(error) => {
-            tracing::debug!(%error, statement, "not allowed to the platform");
+            // Not the statement, which may contain a verifier.
+            tracing::debug!(%error, "not allowed to the platform");
             connection
                 .batch_execute("ROLLBACK TO SAVEPOINT attempt")
                 .await?;

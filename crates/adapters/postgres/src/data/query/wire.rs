@@ -121,6 +121,8 @@ pub(super) struct Wire {
     longest: usize,
     /// True once something was sent that may have to be cancelled.
     at_work: bool,
+    /// Version that the server reported at the login.
+    server_version: String,
 }
 
 impl Wire {
@@ -154,6 +156,7 @@ impl Wire {
             key: (0, 0),
             longest: LONGEST_MESSAGE,
             at_work: false,
+            server_version: String::new(),
         };
         let logging_in = async {
             wire.log_in(login).await?;
@@ -221,6 +224,11 @@ impl Wire {
         }
     }
 
+    /// Returns the version that the server reported at the login.
+    pub(super) fn server_version(&self) -> &str {
+        &self.server_version
+    }
+
     /// Marks the connection as having something to cancel.
     pub(super) fn begin(&mut self) {
         self.at_work = true;
@@ -248,11 +256,13 @@ impl Wire {
                     return Err(WireError::TooLong);
                 }
                 match Message::parse(&mut self.inbox)? {
-                    Some(
-                        Message::NoticeResponse(_)
-                        | Message::ParameterStatus(_)
-                        | Message::NotificationResponse(_),
-                    ) => continue,
+                    Some(Message::ParameterStatus(body)) => {
+                        if body.name()? == "server_version" {
+                            body.value()?.clone_into(&mut self.server_version);
+                        }
+                        continue;
+                    }
+                    Some(Message::NoticeResponse(_) | Message::NotificationResponse(_)) => continue,
                     Some(message) => return Ok(message),
                     None => {}
                 }
