@@ -1,5 +1,8 @@
 //! The list of settings: name, accepted value, default and help text of each.
 
+/// Placeholder of a setting that is true or false.
+pub(crate) const BOOLEAN: &str = "BOOLEAN";
+
 /// A setting's names in the environment, in `labdata.toml` and on the command line.
 #[derive(Debug)]
 pub(crate) struct Setting {

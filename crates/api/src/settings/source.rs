@@ -91,6 +91,7 @@ fn read_file(path: &Path) -> Result<Vec<(&'static str, String)>, SettingsError> 
         let value = match value {
             toml::Value::String(text) => text,
             toml::Value::Integer(number) => number.to_string(),
+            toml::Value::Boolean(choice) if setting.value == list::BOOLEAN => choice.to_string(),
             toml::Value::Array(items) => {
                 let texts: Option<Vec<&str>> = items.iter().map(toml::Value::as_str).collect();
                 texts

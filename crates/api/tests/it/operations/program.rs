@@ -1,6 +1,11 @@
 //! The program from its first start to `kill -9`.
 
-use std::{os::unix::process::ExitStatusExt, path::Path};
+use std::{
+    io::{BufRead, BufReader},
+    os::unix::process::ExitStatusExt,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
@@ -299,4 +304,29 @@ async fn a_database_that_refuses_is_not_waited_for() {
     let line = cannot_use(&format!("{server}/unknown_database"));
     assert!(begun.elapsed().as_secs() < 20);
     assert!(line.contains("unknown_database"), "{line}");
+}
+
+#[test]
+fn plain_http_to_a_cluster_on_another_machine_is_one_warning_at_start() {
+    let directory = directory();
+    let warnings = |cluster: &str| {
+        let mut child = labdata(directory.path(), &["worker"])
+            .env("LABDATA_LOG", "warn")
+            .env("LABDATA_JOB_BACKEND", format!("ray+{cluster}"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        assert_ne!(lines.read_line(&mut line).unwrap(), 0, "it did not start");
+        let kill = format!("kill -TERM {}", child.id());
+        let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
+        assert!(sent.success());
+        let output = child.wait_with_output().unwrap();
+        text(&output.stderr).matches("without encryption").count()
+    };
+    assert_eq!(warnings("http://198.51.100.7:8265"), 1);
+    assert_eq!(warnings("http://127.0.0.1:8265"), 0);
+    assert_eq!(warnings("https://198.51.100.7:8265"), 0);
 }

@@ -1,5 +1,7 @@
 //! Several organizations on a backend whose users see the runs of all of them.
 
+use std::fs;
+
 use labdata_domain::runs::{BackendPolicy, RunVisibility};
 use serde_json::Value;
 
@@ -62,7 +64,6 @@ async fn two_organizations_and_a_ray_cluster_do_not_start_without_the_opt_in() {
         run(command.envs(settings.iter().copied()))
     };
     let ray = ("LABDATA_JOB_BACKEND", "ray+http://127.0.0.1:1");
-    let shared = ("LABDATA_JOB_RAY_SHARED", "true");
     assert!(create("one", &[ray]).status.success());
     assert!(create("one", &[ray]).status.success(), "it exists already");
     let refused = create("two", &[ray]);
@@ -82,6 +83,11 @@ async fn two_organizations_and_a_ray_cluster_do_not_start_without_the_opt_in() {
     }
     let program = Program::serve_with(directory.path(), &["--no-worker"], &[ray]);
     assert_eq!(program.end("TERM").0.code(), Some(0));
-    let program = Program::serve(directory.path(), &[ray, shared]);
+    fs::write(
+        directory.path().join("labdata.toml"),
+        "job_ray_shared = true",
+    )
+    .unwrap();
+    let program = Program::serve(directory.path(), &[ray]);
     assert_eq!(program.end("TERM").0.code(), Some(0));
 }
