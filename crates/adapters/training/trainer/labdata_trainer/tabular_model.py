@@ -13,7 +13,15 @@ from autogluon.tabular import TabularPredictor
 
 from . import evaluation, events
 from .dataset import Dataset
-from .failure import MEMORY_ERRORS, TIME_ERRORS, Exit, Failure, out_of_memory, time_limit_too_short
+from .failure import (
+    MEMORY_ERRORS,
+    MEMORY_SIGNS,
+    TIME_ERRORS,
+    Exit,
+    Failure,
+    out_of_memory,
+    time_limit_too_short,
+)
 from .model import Prediction, prediction
 from .numbers import plain
 from .run_directory import Manifest
@@ -90,9 +98,12 @@ class TabularModel:
         if not self.predictor.can_predict_proba:
             return prediction(self.predictor.predict(frame, as_pandas=False), None, [])
         probabilities = self.predictor.predict_proba(frame, as_pandas=False)
-        values = self.predictor.predict_from_proba(
-            pd.DataFrame(probabilities, columns=self.classes, copy=False)
-        )
+        threshold = self.predictor.decision_threshold
+        if len(self.classes) == 2 and threshold is not None:
+            codes = (probabilities[:, 1] > threshold).astype(int)
+        else:
+            codes = probabilities.argmax(axis=1)
+        values = [self.classes[code] for code in codes.tolist()]
         return prediction(values, probabilities, self.classes)
 
     def leaderboard(self, test: pd.DataFrame) -> list[dict[str, Any]]:
@@ -175,7 +186,7 @@ def fit(dataset: Dataset, train: pd.DataFrame, manifest: Manifest, directory: Pa
     if not predictor.model_names():
         raise no_model(predictor, manifest)
     # Evaluation reads each model many times.
-    predictor.persist()
+    predictor.persist(max_memory=None)
     return TabularModel(predictor)
 
 
@@ -183,7 +194,8 @@ def no_model(predictor: TabularPredictor, manifest: Manifest) -> Failure:
     """Returns the reason why no model could be fitted."""
     failures = predictor.model_failures()
     kinds = set(failures["exc_type"]) if len(failures) else set()
-    if kinds & MEMORY_ERRORS:
+    texts = " ".join(map(str, failures["exc_str"])) if kinds else ""
+    if kinds & MEMORY_ERRORS or any(sign in texts for sign in MEMORY_SIGNS):
         return out_of_memory()
     if not kinds or kinds & TIME_ERRORS:
         return time_limit_too_short(manifest.time_limit_seconds)

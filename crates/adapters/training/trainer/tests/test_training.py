@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import pickle
-import resource
 import signal
 import subprocess
 import sys
@@ -14,13 +14,16 @@ import tarfile
 import time
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from labdata_trainer import artifact
-from labdata_trainer.failure import Exit
+from labdata_trainer.failure import Exit, explain
 from labdata_trainer.processes import descendants
+from labdata_trainer.run_directory import parse_manifest
 from tests import support
 from tests.test_artifact import Poison
 
@@ -200,23 +203,41 @@ class Failures(unittest.TestCase):
         )
         self.assertIn("memory", message)
 
-    def test_a_process_that_may_not_allocate_more_memory_says_so(self) -> None:
-        directory = support.run_directory(support.wine_table())
-        limit = 400 * 1024**2
+    def test_without_any_model_the_first_cause_counts(self) -> None:
+        from labdata_trainer import tabular_model
 
-        def restrict() -> None:
-            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        order = parse_manifest(support.manifest())
+        for code, failures in (
+            ("out_of_memory", [("TypeError", "x"), ("LightGBMError", "std::bad_alloc")]),
+            ("out_of_memory", [("TimeLimitExceeded", ""), ("NotEnoughMemoryError", "")]),
+            ("time_limit_too_short", [("TypeError", "x"), ("TimeLimitExceeded", "")]),
+            ("time_limit_too_short", []),
+            ("no_model", [("TypeError", "x"), ("ValueError", "y")]),
+        ):
+            with self.subTest(failures):
+                table = pd.DataFrame(failures, columns=["exc_type", "exc_str"])
+                predictor = SimpleNamespace(model_failures=lambda table=table: table)
+                self.assertEqual(tabular_model.no_model(predictor, order).code, code)
 
-        process = support.start(
-            "train",
-            directory,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            preexec_fn=restrict,
-        )
-        self.assertEqual(process.wait(timeout=200), Exit.MEMORY)
-        error = json.loads((directory / "error.json").read_text())
-        self.assertEqual(error["code"], "out_of_memory")
+    def test_errors_of_libraries_are_explained(self) -> None:
+        def caused() -> Exception:
+            error = RuntimeError("fit failed")
+            error.__cause__ = MemoryError()
+            return error
+
+        for code, error in (
+            ("out_of_memory", MemoryError()),
+            ("out_of_memory", pa.ArrowMemoryError("malloc of size 64 failed")),
+            ("out_of_memory", ImportError("x.so: failed to map segment from shared object")),
+            ("out_of_memory", OSError(errno.ENOMEM, "Cannot allocate memory")),
+            ("out_of_memory", caused()),
+            ("time_limit_too_short", AssertionError("Not enough time left to train models")),
+            ("dependency_missing", ModuleNotFoundError("No module named 'autogluon'")),
+            ("disk_full", OSError(errno.ENOSPC, "No space left on device")),
+            ("internal", KeyError("x")),
+        ):
+            with self.subTest(repr(error)):
+                self.assertEqual(explain(error, 60).code, code)
 
     def test_an_environment_without_autogluon_says_so(self) -> None:
         directory = support.run_directory(support.wine_table())
