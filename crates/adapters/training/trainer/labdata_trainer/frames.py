@@ -1,4 +1,4 @@
-"""Frames of the prediction protocol: a length (u32, big-endian), then that many bytes of JSON."""
+"""Frames of the prediction protocol: a length (u32, big-endian), then that many bytes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,11 @@ def decode(body: bytes) -> Any:
 
 def encode(message: dict[str, Any]) -> bytes:
     """Returns a frame with that message."""
-    body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
+    return pack(json.dumps(message, allow_nan=False, separators=(",", ":")).encode())
+
+
+def pack(body: bytes) -> bytes:
+    """Returns a frame with that body."""
     return HEADER.pack(len(body)) + body
 
 

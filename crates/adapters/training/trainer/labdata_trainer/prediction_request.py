@@ -33,11 +33,12 @@ class RequestError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """Checked request. `images` holds its fetched files, if any."""
+    """Checked request. `images` holds its fetched files, if any. Answers have its format."""
 
     id: Any
     frame: pd.DataFrame
     images: Path | None = None
+    is_arrow: bool = False
 
     def discard_images(self) -> None:
         """Deletes the fetched files."""
@@ -66,11 +67,7 @@ def parse(message: dict[str, Any], features: list[Feature], images: Path) -> Req
     given = message.get("columns")
     if not isinstance(given, dict):
         raise wrong_column(None, "`columns` must be an object of lists")
-    missing = [
-        Problem(None, it.name, f'the column "{it.name}" is missing')
-        for it in features
-        if it.name not in given
-    ]
+    missing = missing_columns(set(given), features)
     not_lists = [
         Problem(None, it.name, f'the column "{it.name}" must be a list of values')
         for it in features
@@ -99,13 +96,27 @@ def parse(message: dict[str, Any], features: list[Feature], images: Path) -> Req
         raise
 
 
-def check_lengths(given: dict[str, list[Any]], features: list[Feature]) -> int:
-    """Returns the number of rows, which all columns have."""
-    rows = len(given[features[0].name])
+def missing_columns(given: set[str], features: list[Feature]) -> list[Problem]:
+    """Returns a problem for each feature that a request lacks."""
+    return [
+        Problem(None, it.name, f'the column "{it.name}" is missing')
+        for it in features
+        if it.name not in given
+    ]
+
+
+def check_rows(rows: int, features: list[Feature]) -> None:
+    """Rejects requests without rows, and those with too many."""
     if rows == 0 or rows > MAX_BATCH_ROWS:
         raise wrong_column(
             features[0].name, f"a request has between 1 and {MAX_BATCH_ROWS} rows, not {rows}"
         )
+
+
+def check_lengths(given: dict[str, list[Any]], features: list[Feature]) -> int:
+    """Returns the number of rows, which all columns have."""
+    rows = len(given[features[0].name])
+    check_rows(rows, features)
     for feature in features:
         if len(given[feature.name]) != rows:
             raise wrong_column(

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import pandas as pd
 
-from . import columns, frames
+from . import arrow_messages, columns, frames
 from .columns import Feature
 from .failure import Exit, is_memory_error
 from .model import Model
@@ -62,7 +62,7 @@ class Predictor:
             if not batch:
                 return Exit.INTERNAL if inbox.is_truncated else Exit.OK
             for answer in self.answers(batch):
-                send(output, answer)
+                frames.write_frame(output, answer)
             for request in batch:
                 request.discard_images()
 
@@ -86,13 +86,19 @@ class Predictor:
 
     def accept(self, frame: bytes | frames.FrameError, output: BinaryIO) -> Request | None:
         """Returns the request of a frame, or answers with its problems and returns none."""
-        message: Any = None
+        identifier: Any = None
         try:
             if isinstance(frame, frames.FrameError):
                 raise frame
-            message = frames.decode(frame)
-            if request_id(message) is None:
+            if arrow_messages.is_arrow(frame):
+                identifier, message = arrow_messages.decode(frame)
+            else:
+                message = frames.decode(frame)
+                identifier = request_id(message)
+            if identifier is None:
                 raise frames.FrameError("a request needs an `id`, a text or a whole number")
+            if arrow_messages.is_arrow(frame):
+                return arrow_messages.parse(identifier, message, self.features)
             return parse_request(message, self.features, self.images)
         except RequestError as error:
             answer = error.as_json()
@@ -101,10 +107,10 @@ class Predictor:
         except Exception as error:
             traceback.print_exc()
             answer = internal(f"the request cannot be read: {type(error).__name__}")
-        send(output, {"id": request_id(message), "error": answer})
+        frames.write_frame(output, frame_of({"id": identifier, "error": answer}))
         return None
 
-    def answers(self, batch: list[Request]) -> Iterator[dict[str, Any]]:
+    def answers(self, batch: list[Request]) -> Iterator[bytes]:
         """Predicts a batch in one call; one by one if that call fails."""
         try:
             if len(batch) == 1:
@@ -119,13 +125,19 @@ class Predictor:
                 for request in batch:
                     yield from self.answers([request])
                 return
-            yield {"id": batch[0].id, "error": internal(reason(error))}
+            yield frame_of({"id": batch[0].id, "error": internal(reason(error))})
             return
         start = 0
         for request in batch:
             end = start + len(request.frame)
-            values, probabilities = predicted.rows(start, end)
-            yield {"id": request.id, "predictions": values, "probabilities": probabilities}
+            if request.is_arrow:
+                body = arrow_messages.encode(request.id, predicted, start, end)
+                yield limited(request.id, frames.pack(body))
+            else:
+                values, probabilities = predicted.rows(start, end)
+                yield frame_of(
+                    {"id": request.id, "predictions": values, "probabilities": probabilities}
+                )
             start = end
 
 
@@ -136,10 +148,14 @@ def reason(error: Exception) -> str:
     return f"the model failed: {type(error).__name__}: {str(error)[:300]}"
 
 
-def send(output: BinaryIO, message: dict[str, Any]) -> None:
-    """Writes an answer. One that is too long becomes an error."""
-    frame = frames.encode(message)
-    if len(frame) - frames.HEADER.size > frames.MAX_FRAME_BYTES:
-        text = f"the answer has more than {frames.MAX_FRAME_BYTES} bytes; send fewer rows at once"
-        frame = frames.encode({"id": message["id"], "error": internal(text)})
-    frames.write_frame(output, frame)
+def frame_of(message: dict[str, Any]) -> bytes:
+    """Returns the frame of an answer in JSON."""
+    return limited(message["id"], frames.encode(message))
+
+
+def limited(identifier: Any, frame: bytes) -> bytes:
+    """Returns the frame of an answer. One that is too long becomes an error."""
+    if len(frame) - frames.HEADER.size <= frames.MAX_FRAME_BYTES:
+        return frame
+    text = f"the answer has more than {frames.MAX_FRAME_BYTES} bytes; send fewer rows at once"
+    return frames.encode({"id": identifier, "error": internal(text)})

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from labdata_trainer import frames
 from labdata_trainer.failure import Exit
@@ -71,8 +72,8 @@ def messages(data: bytes) -> list[Any]:
     return found
 
 
-class Protocol(unittest.TestCase):
-    """Answers of a predictor."""
+class ServerTest(unittest.TestCase):
+    """Test with a predictor whose model records its calls."""
 
     def setUp(self) -> None:
         self.model = Recorder()
@@ -86,6 +87,10 @@ class Protocol(unittest.TestCase):
         output = io.BytesIO()
         self.code = self.predictor.serve(io.BytesIO(data), output)
         return messages(output.getvalue())
+
+
+class Protocol(ServerTest):
+    """Answers of a predictor."""
 
     def test_a_request_is_answered_with_classes_and_probabilities(self) -> None:
         self.assertEqual(
@@ -193,6 +198,70 @@ class Protocol(unittest.TestCase):
         self.assertEqual(ready["features"], FEATURES)
         self.assertEqual(ready["classes"], [False, True])
         self.assertIn("numpy", ready["versions"])
+
+
+def arrow_request(identifier: Any, columns: dict[str, Any]) -> bytes:
+    """Returns the frame of a request as an Arrow stream."""
+    table = pa.table(columns).replace_schema_metadata({"id": json.dumps(identifier)})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return frame(sink.getvalue())
+
+
+class ArrowProtocol(ServerTest):
+    """Answers to Arrow streams."""
+
+    def streams(self, data: bytes) -> list[pa.Table]:
+        output = io.BytesIO()
+        self.predictor.serve(io.BytesIO(data), output)
+        data, found = output.getvalue(), []
+        while data:
+            (size,) = struct.unpack(">I", data[:4])
+            found.append(pa.ipc.open_stream(data[4 : 4 + size]).read_all())
+            data = data[4 + size :]
+        return found
+
+    def test_a_table_is_answered_with_a_table(self) -> None:
+        columns = {"x": [1.0, -1.0, 9.0], "site": pa.array(["A", None, "B"]), "other": [1, 2, 3]}
+        (answer,) = self.streams(arrow_request("a", columns))
+        self.assertEqual(answer.schema.metadata[b"id"], b'"a"')
+        self.assertEqual(
+            answer.to_pydict(),
+            {
+                "prediction": [True, False, True],
+                "probability.0": [0.0, 1.0, 0.0],
+                "probability.1": [1.0, 0.0, None],
+            },
+        )
+
+    def test_both_formats_share_a_batch_and_get_the_same_values(self) -> None:
+        data = arrow_request(1, {"x": [1, -1], "site": pa.nulls(2)}) + request(2, [1, -1])
+        output = io.BytesIO()
+        self.predictor.serve(io.BytesIO(data), output)
+        size = struct.unpack(">I", output.getvalue()[:4])[0]
+        first = pa.ipc.open_stream(output.getvalue()[4 : 4 + size]).read_all()
+        (second,) = messages(output.getvalue()[4 + size :])
+        self.assertEqual(first["prediction"].to_pylist(), second["predictions"])
+
+    def test_columns_of_other_types_and_missing_ones_are_named(self) -> None:
+        for columns, column in (
+            ({"x": ["1"], "site": ["A"]}, "x"),
+            ({"x": [1.0], "site": [7]}, "site"),
+            ({"x": [1.0]}, "site"),
+            ({"x": pa.array([], pa.float64()), "site": pa.array([], pa.string())}, "x"),
+        ):
+            with self.subTest(str(columns)):
+                (answer,) = self.serve(arrow_request(1, columns))
+                error = answer["error"]
+                self.assertEqual((error["kind"], error["column"]), ("column", column))
+
+    def test_a_stream_that_is_cut_or_lacks_an_id_is_answered(self) -> None:
+        whole = arrow_request(1, {"x": [1.0], "site": ["A"]})[4:]
+        for body in (whole[:-100], b"\xff\xff\xff\xff", arrow_request([], {"x": [1.0]})[4:]):
+            first, second = self.serve(frame(body) + request(2, [1]))
+            self.assertEqual((first["id"], first["error"]["kind"]), (None, "internal"))
+            self.assertEqual(second["predictions"], [True])
 
 
 class Backpressure(unittest.TestCase):
