@@ -24,6 +24,7 @@ macro_rules! data_pages_contract {
             rows_with_generated_keys_come_newest_first,
             rows_come_by_descending_key_page_by_page,
             points_come_series_by_series_page_by_page,
+            a_page_ends_with_the_row_that_fills_it,
             pages_lose_and_repeat_nothing_while_others_write,
             filters_hold_on_every_page,
             core_tables_are_read_like_defined_ones,
@@ -82,6 +83,30 @@ pub async fn rows_with_generated_keys_come_newest_first<H: DataHarness>(harness:
         values(&lab.find("sample", json!({})).await, "name"),
         ["3", "2", "1"]
     );
+}
+
+/// A page ends with the row that brings it to its greatest size, and the next one continues behind it.
+pub async fn a_page_ends_with_the_row_that_fills_it<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    let note = "n".repeat(10_000);
+    let rows = ["1", "2", "3", "4", "5"].map(|name| json!({ "name": name, "note": note }));
+    lab.insert("sample", json!(rows)).await;
+    let mut plan = lab.read_plan("sample", json!({}), 4).await;
+    // More than two rows, less than three.
+    plan.max_bytes = 25_000;
+    let mut sizes = Vec::new();
+    loop {
+        let page = lab.read(&plan).await;
+        sizes.push(page.rows.len());
+        plan.after = page.next;
+        if plan.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(sizes, [3, 2]);
+    // Never a page without a row.
+    (plan.max_bytes, plan.limit) = (0, 1);
+    assert_eq!(lab.read(&plan).await.rows.len(), 1);
 }
 
 /// With any page size, all rows are read once, by descending key.

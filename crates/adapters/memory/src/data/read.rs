@@ -40,7 +40,7 @@ pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan)
         ReadTarget::Table(table) if table.is_raw() => points(tables, table),
         ReadTarget::Table(table) => rows(tables, table),
     };
-    let mut rest = placed
+    let rest = placed
         .into_iter()
         .filter(|row| {
             plan.after
@@ -52,20 +52,23 @@ pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan)
                 .iter()
                 .all(|condition| meets(tables, &row.named, condition))
         });
-    let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
-    let page: Vec<Placed> = rest.by_ref().take(limit).collect();
-    let next = page
-        .last()
-        .map(|row| row.position.clone())
-        .filter(|_| rest.next().is_some());
-    let render_named = |row: Placed| match &plan.target {
-        ReadTarget::Table(table) => render(&read_names(table, row.named)),
-        ReadTarget::Platform(_) => render(&row.named),
+    let render_named = |named: Named| match &plan.target {
+        ReadTarget::Table(table) => render(&read_names(table, named)),
+        ReadTarget::Platform(_) => render(&named),
     };
-    RowPage {
-        rows: page.into_iter().map(render_named).collect(),
-        next,
+    let mut page = RowPage::default();
+    let (mut bytes, mut last) = (0, None);
+    for row in rest {
+        if plan.is_full(page.rows.len(), bytes) {
+            page.next = last;
+            break;
+        }
+        last = Some(row.position);
+        let row = render_named(row.named);
+        bytes += row.as_str().len();
+        page.rows.push(row);
     }
+    page
 }
 
 /// Keys descend, points ascend.

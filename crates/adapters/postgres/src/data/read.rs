@@ -1,7 +1,10 @@
 //! Reads pages of rows.
 
+use std::pin::pin;
+
 use diesel::sql_types::Uuid as SqlUuid;
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use diesel_async::RunQueryDsl;
+use futures::TryStreamExt;
 use labdata_domain::{
     catalog::{PlatformTable, SYSTEM_COLUMNS, Table},
     data::read::{Condition, Position, ReadPlan, ReadTarget, RowJson, RowPage, Test},
@@ -14,8 +17,12 @@ use serde_json::{Map, Value};
 use super::read_row::{Rendered, position_columns};
 use crate::{
     catalog::ddl::{point_expression, points_from},
-    database::sql::{
-        Schemas, bind_scalar, bind_values, ident, key_from_text, primary_key, sql_type, statement,
+    database::{
+        pool::Connection,
+        sql::{
+            Schemas, bind_scalar, bind_values, ident, key_from_text, primary_key, sql_type,
+            statement,
+        },
     },
 };
 
@@ -38,7 +45,7 @@ impl Query {
 }
 
 pub(crate) async fn read(
-    connection: &mut AsyncPgConnection,
+    connection: &mut Connection,
     organization: OrganizationId,
     plan: &ReadPlan,
 ) -> Result<RowPage, diesel::result::Error> {
@@ -56,11 +63,26 @@ pub(crate) async fn read(
             Bound::Organization => prepared.bind::<SqlUuid, _>(organization.as_uuid()),
         };
     }
-    let mut found: Vec<Rendered> = prepared.load(connection).await?;
-    let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next = if more {
+    connection.begin_rows();
+    let mut found = Vec::new();
+    let (is_full, is_whole) = {
+        let mut stream = pin!(prepared.load_stream::<Rendered>(connection).await?);
+        let (mut bytes, mut is_full) = (0, false);
+        while let Some(row) = stream.try_next().await? {
+            is_full = plan.is_full(found.len(), bytes);
+            if is_full {
+                break;
+            }
+            bytes += row.json.len();
+            found.push(row);
+        }
+        // The row over the limit is the statement's last one.
+        (is_full, !is_full || stream.try_next().await?.is_none())
+    };
+    if is_whole {
+        connection.end_rows();
+    }
+    let next = if is_full {
         found.last().and_then(|last| position(&plan.target, last))
     } else {
         None

@@ -23,6 +23,7 @@ use labdata_ports::{PortError, data::ReadSeriesError};
 
 use crate::database::{
     errors::port_error,
+    pool::Connection,
     sql::{Schemas, bind_scalar, ident, primary_key, statement},
 };
 
@@ -120,7 +121,7 @@ fn stored(value: PgValue<'_>) -> Read<Stored> {
 }
 
 pub(super) async fn read_series(
-    connection: &mut AsyncPgConnection,
+    connection: &mut Connection,
     organization: OrganizationId,
     plan: &SeriesPlan,
     limits: SeriesLimits,
@@ -139,8 +140,9 @@ pub(super) async fn read_series(
         .collect();
     let parent = Scalar::from(plan.parent.clone());
     let query = bind_scalar(statement(chunks(&schemas, plan)), &parent);
+    connection.begin_rows();
     let mut chunks = query
-        .load_stream::<Chunk>(connection)
+        .load_stream::<Chunk>(&mut *connection)
         .await
         .map_err(port_error)?;
     let (mut points, mut bytes) = (0_usize, 0_usize);
@@ -163,6 +165,8 @@ pub(super) async fn read_series(
             }
         }
     }
+    drop(chunks);
+    connection.end_rows();
     let names = columns.iter().map(|(_, column)| column.name.clone());
     Ok(SeriesColumns {
         columns: names.zip(found).collect(),

@@ -163,8 +163,9 @@ async fn write_batch(
     form: &Form,
     batch: &[SmallInsert],
 ) -> BatchOutcome<Written> {
-    let Ok(mut connection) = database.connection().await else {
-        return BatchOutcome::RunSeparately;
+    let mut connection = match database.of(form.organization).connection().await {
+        Ok(connection) => connection,
+        Err(error) => return BatchOutcome::without_connection(error),
     };
     let Some(gathered) = Batch::of(batch) else {
         return BatchOutcome::RunSeparately;

@@ -221,6 +221,7 @@ impl DataStore for PgDataStore {
                 BatchOutcome::Done(Written::CatalogChanged) => {
                     return Err(WriteError::CatalogChanged);
                 }
+                BatchOutcome::Exhausted(why) => return Err(PortError::Exhausted(why).into()),
                 BatchOutcome::Unknown(why) => return Err(PortError::Unavailable(why).into()),
                 BatchOutcome::RunSeparately => {}
             }

@@ -10,6 +10,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use labdata_ports::PortError;
 use tokio::sync::oneshot;
 
 /// Maximum number of requests per batch.
@@ -35,8 +36,20 @@ pub(crate) enum BatchOutcome<T> {
     /// The batch was rolled back. The request is run separately, which reports its own error or
     /// succeeds.
     RunSeparately,
+    /// No connection became free; nothing was changed.
+    Exhausted(String),
     /// The connection broke while the batch was committed.
     Unknown(String),
+}
+
+impl<T> BatchOutcome<T> {
+    /// Outcome of a batch that got no connection.
+    pub(crate) fn without_connection(error: PortError) -> Self {
+        match error {
+            PortError::Exhausted(why) => Self::Exhausted(why),
+            _ => Self::RunSeparately,
+        }
+    }
 }
 
 /// Requests by key, with a limited number of batches under way per key.

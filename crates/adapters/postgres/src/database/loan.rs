@@ -54,18 +54,21 @@ struct StatementCounter(Arc<AtomicUsize>);
 impl Instrumentation for StatementCounter {
     fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
         match event {
-            InstrumentationEvent::StartQuery { .. } => {
-                self.0.fetch_add(1, Ordering::Relaxed);
-            }
-            InstrumentationEvent::FinishQuery { .. } => {
-                let less = |count: usize| Some(count.saturating_sub(1));
-                let _ = self
-                    .0
-                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-            }
+            InstrumentationEvent::StartQuery { .. } => begin(&self.0),
+            // Comes with the first rows, however many follow.
+            InstrumentationEvent::FinishQuery { .. } => end(&self.0),
             _ => {}
         }
     }
+}
+
+fn begin(unfinished: &AtomicUsize) {
+    unfinished.fetch_add(1, Ordering::Relaxed);
+}
+
+fn end(unfinished: &AtomicUsize) {
+    let less = |count: usize| Some(count.saturating_sub(1));
+    let _ = unfinished.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
 }
 
 impl PooledConnection {
@@ -140,6 +143,15 @@ pub(crate) struct Loan {
 impl Loan {
     pub(crate) fn new(connection: Object<Manager>, permit: Option<Permit>) -> Self {
         Self { connection, permit }
+    }
+
+    /// Counts rows on their way as an unfinished statement, until [`Self::end_rows`].
+    pub(crate) fn begin_rows(&self) {
+        begin(&self.connection.unfinished);
+    }
+
+    pub(crate) fn end_rows(&self) {
+        end(&self.connection.unfinished);
     }
 }
 

@@ -42,6 +42,27 @@ pub(crate) enum Connection {
     Shared(OwnedMutexGuard<Loan>),
 }
 
+impl Connection {
+    fn loan(&self) -> &Loan {
+        match self {
+            Self::Pooled(connection) => connection,
+            Self::Shared(connection) => connection,
+        }
+    }
+
+    /// Begins to read rows while the server finds them. If [`Self::end_rows`] does not follow, because
+    /// the request was dropped or has read enough, the statement is cancelled when the connection is
+    /// given back.
+    pub(crate) fn begin_rows(&self) {
+        self.loan().begin_rows();
+    }
+
+    /// All rows were read.
+    pub(crate) fn end_rows(&self) {
+        self.loan().end_rows();
+    }
+}
+
 impl Deref for Connection {
     type Target = AsyncPgConnection;
 

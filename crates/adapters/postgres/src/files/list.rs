@@ -59,6 +59,7 @@ pub(crate) async fn read_page(
 ) -> Result<Vec<FileRow>, Fault> {
     let conditions = FileConditions::new(organization, filter, page);
     let wanted = overfetched(page);
+    connection.begin_rows();
     let mut rows: Vec<FileRow> = if !conditions.compare_paths() {
         let mut query = Rows::new();
         query.sql("SELECT ").sql(COLUMNS).sql(" FROM ");
@@ -69,6 +70,7 @@ pub(crate) async fn read_page(
     } else {
         walk(&conditions, wanted).load(connection).await?
     };
+    connection.end_rows();
     // The statements ask for a round number of rows.
     rows.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
     Ok(rows)

@@ -94,14 +94,17 @@ impl Sends {
     async fn answer(&self, send: Send) -> Result<Answer, PortError> {
         if !self.database.is_in_unit_of_work() {
             let database = self.database.clone();
-            let outcome = self
-                .combiner
-                .submit(send.organization, send.clone(), move |_, batch| {
+            let outcome = self.combiner.submit(
+                send.organization,
+                send.clone(),
+                move |organization, batch| {
                     let database = database.clone();
-                    async move { send_batch(&database, &batch).await }
-                });
+                    async move { send_batch(&database, organization, &batch).await }
+                },
+            );
             match outcome.await {
                 BatchOutcome::Done(answer) => return Ok(answer),
+                BatchOutcome::Exhausted(why) => return Err(PortError::Exhausted(why)),
                 BatchOutcome::Unknown(why) => return Err(PortError::Unavailable(why)),
                 BatchOutcome::RunSeparately => {}
             }
@@ -122,11 +125,16 @@ impl Sends {
     }
 }
 
-/// Sends a batch in one transaction.
-async fn send_batch(database: &Database, batch: &[Send]) -> Vec<BatchOutcome<Answer>> {
+/// Sends a batch of one organization in one transaction.
+async fn send_batch(
+    database: &Database,
+    organization: OrganizationId,
+    batch: &[Send],
+) -> Vec<BatchOutcome<Answer>> {
     let all = |outcome: BatchOutcome<Answer>| vec![outcome; batch.len()];
-    let Ok(mut connection) = database.connection().await else {
-        return all(BatchOutcome::RunSeparately);
+    let mut connection = match database.of(organization).connection().await {
+        Ok(connection) => connection,
+        Err(error) => return all(BatchOutcome::without_connection(error)),
     };
     match deliver(&mut connection, batch).await {
         Ok(answers) => answers.into_iter().map(BatchOutcome::Done).collect(),

@@ -38,20 +38,25 @@ impl Postgres {
     pub(crate) fn url(&self) -> &str {
         self.own.url()
     }
+
+    /// A fresh database, used with these settings.
+    pub(crate) async fn with(settings: DatabaseSettings) -> Self {
+        let own = TestDatabase::new().await;
+        Self {
+            database: Database::new(own.url(), settings).expect("a pool"),
+            own,
+        }
+    }
 }
 
 #[async_trait]
 impl Harness for Postgres {
     async fn fresh() -> Self {
-        let own = TestDatabase::new().await;
         let settings = DatabaseSettings {
             max_connections: 8,
             ..DatabaseSettings::default()
         };
-        Self {
-            database: Database::new(own.url(), settings).expect("a pool"),
-            own,
-        }
+        Self::with(settings).await
     }
 }
 

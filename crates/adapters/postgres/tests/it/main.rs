@@ -25,6 +25,7 @@ mod random;
 mod restarts;
 mod rows;
 mod schema_facts;
+mod shares;
 mod tls;
 
 /// A connection past the adapter, to look behind it.

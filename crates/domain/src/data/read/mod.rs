@@ -134,6 +134,9 @@ impl Position {
     }
 }
 
+/// Size of a page's rows, in bytes of JSON, at which it ends although more rows would be allowed.
+pub const MAX_PAGE_BYTES: usize = 8 << 20;
+
 /// Validated read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadPlan {
@@ -145,6 +148,9 @@ pub struct ReadPlan {
     pub after: Option<Position>,
     /// At most this many rows.
     pub limit: u32,
+    /// The page ends with the row that brings it to this size in bytes; [`MAX_PAGE_BYTES`] unless a
+    /// test sets another.
+    pub max_bytes: usize,
 }
 
 /// Page of rows.
@@ -157,6 +163,13 @@ pub struct RowPage {
 }
 
 impl ReadPlan {
+    /// Returns true if a page of that many rows and bytes is full. It has at least one row.
+    #[must_use]
+    pub fn is_full(&self, rows: usize, bytes: usize) -> bool {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        rows >= limit || (rows > 0 && bytes >= self.max_bytes)
+    }
+
     /// Validates filters such as `sample__name` or `value__gte`.
     ///
     /// # Errors
@@ -188,6 +201,7 @@ impl ReadPlan {
                 conditions,
                 after,
                 limit,
+                max_bytes: MAX_PAGE_BYTES,
             })
         } else {
             Err(problems)

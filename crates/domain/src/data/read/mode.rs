@@ -47,7 +47,8 @@ impl ReadMode {
         match (self, page.rows.len()) {
             (Self::Multiple, _) => Ok(page),
             (Self::Single, 0) => Err(SingleReadError::None),
-            (Self::Single, 1) => Ok(RowPage { next: None, ..page }),
+            // A page that is full with one row has a next page if several match.
+            (Self::Single, 1) if page.next.is_none() => Ok(page),
             (Self::Single, _) => Err(SingleReadError::Several),
         }
     }
@@ -66,7 +67,14 @@ mod tests {
     fn page(rows: usize) -> RowPage {
         RowPage {
             rows: vec![RowJson::from_map(&Map::new()); rows],
+            next: None,
+        }
+    }
+
+    fn full_page(rows: usize) -> RowPage {
+        RowPage {
             next: Some(Position::Key(KeyValue::Integer(1))),
+            ..page(rows)
         }
     }
 
@@ -77,12 +85,16 @@ mod tests {
         let one = single.check(page(1)).unwrap();
         assert_eq!((one.rows.len(), one.next), (1, None));
         assert_eq!(single.check(page(2)), Err(SingleReadError::Several));
+        // A large row fills a page, and another one follows.
+        assert_eq!(single.check(full_page(1)), Err(SingleReadError::Several));
     }
 
     #[test]
     fn a_multiple_read_takes_any_number_of_rows() {
         for rows in [0, 1, 2] {
             assert_eq!(ReadMode::Multiple.check(page(rows)), Ok(page(rows)));
+            let full = ReadMode::Multiple.check(full_page(rows));
+            assert_eq!(full, Ok(full_page(rows)));
         }
     }
 
