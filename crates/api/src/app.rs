@@ -14,6 +14,29 @@ const RESULTS_OF_ONE: usize = 4;
 /// Maximum number of results of all organizations in memory.
 const RESULTS_OF_ALL: usize = 16;
 
+/// Maximum number of pages of rows, and of lists, of one organization in memory. More than its share of
+/// the connections: reads that are small wait for connections only.
+const PAGES_OF_ONE: usize = 12;
+
+/// Maximum number of pages of rows, and of lists, of all organizations in memory.
+const PAGES_OF_ALL: usize = 36;
+
+/// Maximum number of series of one organization that are read and encoded at a time. Each takes memory
+/// and a processor.
+const SERIES_OF_ONE: usize = 3;
+
+/// Maximum number of series of all organizations that are read and encoded at a time.
+const SERIES_OF_ALL: usize = 4;
+
+/// Maximum number of logs of one organization that are followed at a time.
+const FOLLOWERS_OF_ONE: usize = 32;
+
+/// Maximum number of logs of all organizations that are followed at a time.
+const FOLLOWERS_OF_ALL: usize = 128;
+
+/// Time after which a refused follower is to try again, in seconds.
+const FOLLOW_LATER: u32 = 10;
+
 /// State of one server, shared by all HTTP workers.
 #[derive(Clone)]
 pub struct App {
@@ -25,6 +48,12 @@ pub struct App {
     pub metrics: Metrics,
     /// Limits results in memory: each counts until its last byte is sent.
     results: Arc<FairSlots<OrganizationId>>,
+    /// Limits pages of rows in the same way.
+    pages: Arc<FairSlots<OrganizationId>>,
+    /// Limits series that are read and encoded.
+    series: Arc<FairSlots<OrganizationId>>,
+    /// Limits logs that are followed.
+    followers: Arc<FairSlots<OrganizationId>>,
 }
 
 impl App {
@@ -38,6 +67,9 @@ impl App {
             public_url,
             metrics: Metrics::new()?,
             results: Arc::new(FairSlots::new(RESULTS_OF_ONE, RESULTS_OF_ALL)),
+            pages: Arc::new(FairSlots::new(PAGES_OF_ONE, PAGES_OF_ALL)),
+            series: Arc::new(FairSlots::new(SERIES_OF_ONE, SERIES_OF_ALL)),
+            followers: Arc::new(FairSlots::new(FOLLOWERS_OF_ONE, FOLLOWERS_OF_ALL)),
         })
     }
 
@@ -46,11 +78,44 @@ impl App {
     /// # Errors
     /// [`Error::Exhausted`] if too many are held for 10 s.
     pub(crate) async fn result_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
-        let slot = self.results.enter(organization).await;
+        enter(&self.results, organization).await
+    }
+
+    /// Waits for permission to hold a page of rows, or of a list, of that organization.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] if too many are held for 10 s.
+    pub(crate) async fn page_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
+        enter(&self.pages, organization).await
+    }
+
+    /// Waits for the organization's turn to read and encode a series.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] if others take 10 s.
+    pub(crate) async fn series_turn(&self, organization: OrganizationId) -> Result<Slot, Error> {
+        enter(&self.series, organization).await
+    }
+
+    /// Permission to follow a log of that organization. Does not wait, as followers stay long.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] if too many are followed.
+    pub(crate) fn follower_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
+        let slot = self.followers.try_enter(organization);
         slot.ok_or(Error::Exhausted {
-            retry_after_seconds: 1,
+            retry_after_seconds: FOLLOW_LATER,
         })
     }
+}
+
+async fn enter(
+    slots: &FairSlots<OrganizationId>,
+    organization: OrganizationId,
+) -> Result<Slot, Error> {
+    slots.enter(organization).await.ok_or(Error::Exhausted {
+        retry_after_seconds: 1,
+    })
 }
 
 impl std::fmt::Debug for App {

@@ -2,6 +2,8 @@
 //!
 //! **Invariants.** Knows no other crate of the platform. A slot is free again when it is dropped.
 
+pub mod sending;
+
 use std::{
     collections::HashMap,
     hash::Hash,
@@ -53,6 +55,15 @@ impl<K: Eq + Hash> FairSlots<K> {
         Arc::clone(semaphore)
     }
 
+    /// Takes a slot that is free for the owner now, if there is one.
+    #[must_use]
+    pub fn try_enter(&self, owner: K) -> Option<Slot> {
+        Some(Slot {
+            _of_one: self.of(owner).try_acquire_owned().ok()?,
+            _of_all: Arc::clone(&self.all).try_acquire_owned().ok()?,
+        })
+    }
+
     /// Waits for a slot. `None` if none was free for the owner within [`PATIENCE`].
     pub async fn enter(&self, owner: K) -> Option<Slot> {
         let of_one = self.of(owner);
@@ -81,7 +92,11 @@ mod tests {
         assert!(slots.enter("busy").await.is_none(), "it has its share");
         let _other = slots.enter("calm").await.expect("a slot of the rest");
         assert!(slots.enter("third").await.is_none(), "all are taken");
+        for owner in ["busy", "third"] {
+            assert!(slots.try_enter(owner).is_none(), "{owner}");
+        }
         drop(first);
         assert!(slots.enter("third").await.is_some());
+        assert!(slots.try_enter("third").is_some());
     }
 }

@@ -64,6 +64,8 @@ pub(crate) struct State {
     pub(crate) runs: BTreeMap<ExecutionId, RunRow>,
     pub(crate) logs: BTreeMap<ExecutionId, Log>,
     pub(crate) subscribers: Vec<Subscriber>,
+    /// Followers of logs, by execution.
+    pub(crate) followers: Vec<(ExecutionId, mpsc::UnboundedSender<()>)>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
     pub(crate) files: Vec<Owned<File>>,
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,

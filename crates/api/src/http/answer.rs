@@ -1,14 +1,19 @@
 //! Response types of endpoints.
 
+use std::convert::Infallible;
+
 use actix_web::{
-    HttpRequest, HttpResponse, Responder,
+    HttpRequest, HttpResponse, HttpResponseBuilder, Responder, ResponseError,
     body::BoxBody,
-    http::header::{HeaderValue, LINK},
+    http::header::{ContentType, HeaderValue, LINK},
+    web::Bytes,
 };
+use labdata_application::Error;
 use labdata_domain::{
     page::{Cursor, Page},
     timestamp,
 };
+use labdata_fair_slots::{Slot, sending::while_read};
 use serde::{Serialize, Serializer};
 use time::OffsetDateTime;
 use utoipa::{
@@ -34,11 +39,16 @@ impl Responder for NoContent {
 }
 
 /// An array of views, with a `Link` header to the next page if there is one.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Listing<V> {
     views: Vec<V>,
     next: Option<Cursor>,
+    /// Counts the list until it is sent.
+    slot: Option<Slot>,
 }
+
+/// Length in bytes from which a list is sent in pieces.
+const LONG: usize = 128 << 10;
 
 impl<V> Listing<V> {
     /// Creates a listing without items.
@@ -47,7 +57,15 @@ impl<V> Listing<V> {
         Self {
             views: Vec::new(),
             next: None,
+            slot: None,
         }
+    }
+
+    /// The same, counted until its last byte is sent: for lists that can be long.
+    #[must_use]
+    pub fn counted(mut self, slot: Slot) -> Self {
+        self.slot = Some(slot);
+        self
     }
 
     /// Converts a page; `view` converts each item.
@@ -55,6 +73,7 @@ impl<V> Listing<V> {
         Self {
             views: page.items.into_iter().map(view).collect(),
             next: page.next,
+            slot: None,
         }
     }
 }
@@ -67,8 +86,29 @@ impl<V: Serialize> Responder for Listing<V> {
         if let Some(link) = self.next.and_then(|next| next_link(request, &next)) {
             answer.insert_header((LINK, link));
         }
-        answer.json(self.views)
+        let Some(slot) = self.slot else {
+            return answer.json(self.views);
+        };
+        match serde_json::to_vec(&self.views) {
+            Ok(body) => {
+                answer.content_type(ContentType::json());
+                send_counted(answer, body.into(), slot)
+            }
+            Err(error) => ApiError::from(Error::Internal(error.to_string())).error_response(),
+        }
     }
+}
+
+/// Sends a body, a long one in pieces that keep the slot.
+fn send_counted(mut answer: HttpResponseBuilder, body: Bytes, slot: Slot) -> HttpResponse {
+    if body.len() <= LONG {
+        return answer.body(body);
+    }
+    let next = async |(mut rest, slot): (Bytes, Slot)| {
+        let piece = rest.split_to(rest.len().min(LONG));
+        Ok::<_, Infallible>((!piece.is_empty()).then_some((piece, (rest, slot))))
+    };
+    answer.streaming(while_read((body, slot), next))
 }
 
 /// Builds the `Link` header of the next page: the path that the client called, below the platform's

@@ -7,7 +7,7 @@ use labdata_domain::{
     keys::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Ports, subscription::Subscription};
 
 /// The log of one execution, to be read piece by piece.
 #[derive(Clone, Debug)]
@@ -43,6 +43,12 @@ pub async fn open_log(ports: &Ports, actor: &Actor, id: ExecutionId) -> Result<L
 }
 
 impl LogReader {
+    /// Subscribes to what follows: appends to the log, and the end of the run.
+    #[must_use]
+    pub fn follow(&self, ports: &Ports) -> Subscription {
+        Subscription::new(ports.run_logs.subscribe(self.execution))
+    }
+
     /// Offset of the next piece.
     #[must_use]
     pub const fn offset(&self) -> u64 {

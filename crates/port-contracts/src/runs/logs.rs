@@ -24,6 +24,8 @@ macro_rules! run_logs_contract {
             a_lost_worker_writes_nothing_more,
             the_last_holder_writes_on_after_a_cancel,
             the_log_of_another_organization_is_empty,
+            followers_are_signaled_when_a_log_grows,
+            followers_are_signaled_when_the_run_ends,
         }
     };
 }
@@ -190,4 +192,30 @@ pub async fn the_log_of_another_organization_is_empty<H: Logs>(harness: &H) {
     assert_eq!(pieces(harness, ours, run.execution, 0).await, []);
     let unknown = ExecutionId::new(given::uuid());
     assert_eq!(pieces(harness, ours, unknown, 0).await, []);
+}
+
+/// A follower is notified of an append, even if the append came before it waited.
+pub async fn followers_are_signaled_when_a_log_grows<H: Logs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let run = claimed(harness, lab, at(0)).await.claim;
+    let mut followed = harness.logs().subscribe(run.execution);
+    let mut also = harness.logs().subscribe(run.execution);
+    append(harness, run, b"plate 1\n").await;
+    followed.next().await;
+    also.next().await;
+    append(harness, run, b"plate 2\n").await;
+    followed.next().await;
+    let expected = [(0, b"plate 1\nplate 2\n".to_vec())];
+    assert_eq!(pieces(harness, lab, run.execution, 0).await, expected);
+}
+
+/// A follower is notified when the run ends, here by a cancel.
+pub async fn followers_are_signaled_when_the_run_ends<H: Logs>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let run = claimed(harness, lab, at(0)).await.claim;
+    append(harness, run, b"begun\n").await;
+    let mut followed = harness.logs().subscribe(run.execution);
+    let queue = Subject::<dyn RunQueue>::subject(harness);
+    queue.cancel(lab, run.execution, at(1)).await.unwrap();
+    followed.next().await;
 }

@@ -6,7 +6,10 @@ use labdata_domain::{
     runs::{LogAppend, LogRead},
 };
 
-use crate::{PortError, runs::RunClaim};
+use crate::{
+    PortError,
+    runs::{RunClaim, Wakeups},
+};
 
 /// Store of the logs of runs, readable from every server while they grow.
 #[async_trait]
@@ -26,4 +29,8 @@ pub trait RunLogStore: Send + Sync {
         execution: ExecutionId,
         offset: u64,
     ) -> Result<LogRead, PortError>;
+
+    /// Subscribes to appends to the log of an execution and to the end of its run, from all servers.
+    /// The end of an execution that never ran need not be signaled.
+    fn subscribe(&self, execution: ExecutionId) -> Box<dyn Wakeups>;
 }

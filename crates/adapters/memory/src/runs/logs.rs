@@ -1,16 +1,21 @@
 //! Logs of runs in memory.
 
 use async_trait::async_trait;
+use futures::channel::mpsc;
 use labdata_domain::{
     ids::{ExecutionId, OrganizationId},
     runs::{LogAppend, LogChunk, LogRead},
 };
 use labdata_ports::{
     PortError,
-    runs::{RunClaim, logs::RunLogStore},
+    runs::{RunClaim, Wakeups, logs::RunLogStore},
 };
 
-use crate::{Memory, runs::rows::RunRow};
+use crate::{
+    Memory,
+    memory::State,
+    runs::{rows::RunRow, subscribers::Subscription},
+};
 
 /// Logs of runs in memory.
 #[derive(Clone, Debug)]
@@ -35,6 +40,14 @@ pub(crate) struct Log {
     chunks: Vec<LogChunk>,
 }
 
+impl State {
+    /// Wakes the followers of an execution's log.
+    pub(crate) fn signal_followers(&mut self, execution: ExecutionId) {
+        self.followers
+            .retain(|(of, sender)| *of != execution || sender.unbounded_send(()).is_ok());
+    }
+}
+
 #[async_trait]
 impl RunLogStore for InMemoryRunLogStore {
     async fn append(&self, claim: RunClaim, append: LogAppend<'_>) -> Result<bool, PortError> {
@@ -51,6 +64,7 @@ impl RunLogStore for InMemoryRunLogStore {
         });
         log.length += append.growth();
         log.chunks.retain(|chunk| chunk.is_retained(log.length));
+        state.signal_followers(claim.execution);
         Ok(true)
     }
 
@@ -65,5 +79,11 @@ impl RunLogStore for InMemoryRunLogStore {
         let log = state.logs.get(&execution).filter(|_| known);
         let chunks = log.into_iter().flat_map(|log| &log.chunks);
         Ok(LogRead::join(offset, chunks.cloned()))
+    }
+
+    fn subscribe(&self, execution: ExecutionId) -> Box<dyn Wakeups> {
+        let (sender, receiver) = mpsc::unbounded();
+        self.memory.lock().followers.push((execution, sender));
+        Box::new(Subscription(receiver))
     }
 }

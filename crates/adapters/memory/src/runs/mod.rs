@@ -100,6 +100,7 @@ impl State {
         }
         self.revoke_run_keys(id, now);
         self.signal(RunNews::Ended);
+        self.signal_followers(id);
     }
 
     fn revoke_run_keys(&mut self, id: ExecutionId, now: OffsetDateTime) {

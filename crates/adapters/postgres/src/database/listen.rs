@@ -1,19 +1,23 @@
 //! Notifications of other servers by NOTIFY: one connection per process listens to all channels.
 
 use std::{
+    collections::HashMap,
     pin::pin,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
+use diesel::sql_types::{Array, Text, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures::StreamExt;
+use labdata_domain::ids::ExecutionId;
 use labdata_ports::{
     PortError,
     runs::{RunNews, Wakeups},
 };
-use tokio::{sync::watch, task::JoinHandle, time::sleep};
+use tokio::{runtime::Handle, sync::watch, task::JoinHandle, time::sleep};
+use uuid::Uuid;
 
 use crate::database::{
     connect::dedicated,
@@ -29,20 +33,23 @@ const RECONNECT: Duration = Duration::from_secs(1);
 pub(crate) enum Channel {
     /// A run was queued.
     RunQueued,
-    /// A run stopped running.
+    /// A run stopped running; the payload is its execution.
     RunEnded,
+    /// The log of a run has grown; the payload is its execution.
+    RunLog,
     /// An event was recorded.
     Event,
 }
 
 impl Channel {
-    const ALL: [Self; 3] = [Self::RunQueued, Self::RunEnded, Self::Event];
+    const ALL: [Self; 4] = [Self::RunQueued, Self::RunEnded, Self::RunLog, Self::Event];
 
     /// The channel's name in PostgreSQL.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::RunQueued => "labdata_run",
             Self::RunEnded => "labdata_run_ended",
+            Self::RunLog => "labdata_run_log",
             Self::Event => "labdata_event",
         }
     }
@@ -59,11 +66,25 @@ pub(crate) async fn notify(
     Ok(())
 }
 
-/// A subscription to the notifications of a channel.
-pub(crate) struct ChannelSubscription(pub(crate) watch::Receiver<u64>);
+/// Notifies the listeners on a channel about these executions when the transaction commits.
+pub(crate) async fn notify_of(
+    connection: &mut AsyncPgConnection,
+    channel: Channel,
+    executions: &[Uuid],
+) -> Result<(), Fault> {
+    diesel::sql_query("SELECT pg_notify($1, id::text) FROM unnest($2) AS u (id)")
+        .bind::<Text, _>(channel.name())
+        .bind::<Array<SqlUuid>, _>(executions)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// A subscription to the notifications of a channel, or about an execution.
+pub(crate) struct Subscription(pub(crate) watch::Receiver<u64>);
 
 #[async_trait]
-impl Wakeups for ChannelSubscription {
+impl Wakeups for Subscription {
     async fn next(&mut self) {
         // The listener lives as long as the database; without it there are no more notifications.
         if self.0.changed().await.is_err() {
@@ -81,30 +102,98 @@ impl From<RunNews> for Channel {
     }
 }
 
-/// Number of notifications by channel.
-type News = [watch::Sender<u64>; Channel::ALL.len()];
+type Sender = watch::Sender<u64>;
+
+/// Numbers of notifications.
+#[derive(Debug, Default)]
+struct News {
+    by_channel: [Sender; Channel::ALL.len()],
+    /// Of the executions that have subscribers.
+    by_execution: Mutex<HashMap<Uuid, Sender>>,
+}
+
+impl News {
+    fn by_execution(&self) -> MutexGuard<'_, HashMap<Uuid, Sender>> {
+        self.by_execution
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn subscribe(&self, channel: Channel) -> watch::Receiver<u64> {
+        let [queued, ended, log, event] = &self.by_channel;
+        match channel {
+            Channel::RunQueued => queued.subscribe(),
+            Channel::RunEnded => ended.subscribe(),
+            Channel::RunLog => log.subscribe(),
+            Channel::Event => event.subscribe(),
+        }
+    }
+
+    fn follow(&self, execution: ExecutionId) -> watch::Receiver<u64> {
+        let mut followed = self.by_execution();
+        followed.retain(|_, sender| sender.receiver_count() > 0);
+        let sender = followed.entry(execution.as_uuid()).or_default();
+        sender.subscribe()
+    }
+
+    /// Announces a notification to its channel, and to the followers of the execution in its payload.
+    fn announce(&self, channel: &str, payload: &str) {
+        for (known, sender) in Channel::ALL.into_iter().zip(&self.by_channel) {
+            if known.name() == channel {
+                announce(sender);
+            }
+        }
+        if let Ok(execution) = payload.parse::<Uuid>()
+            && let Some(sender) = self.by_execution().get(&execution)
+        {
+            announce(sender);
+        }
+    }
+
+    fn announce_all(&self) {
+        self.by_channel.iter().for_each(announce);
+        self.by_execution().values().for_each(announce);
+    }
+}
 
 /// The listening task, started by the first subscription.
 #[derive(Debug, Default)]
 pub(crate) struct Listener {
-    running: Mutex<Option<(std::sync::Arc<News>, JoinHandle<()>)>>,
+    running: Mutex<Option<(Arc<News>, JoinHandle<()>)>>,
 }
 
 impl Listener {
-    /// Subscribes, and starts the task unless it runs.
-    pub(crate) fn subscribe(&self, server: &Server, channel: Channel) -> watch::Receiver<u64> {
+    /// Subscribes to a channel, and starts the task on that runtime unless it runs.
+    pub(crate) fn subscribe(
+        &self,
+        server: &Server,
+        runtime: &Handle,
+        channel: Channel,
+    ) -> watch::Receiver<u64> {
+        self.news(server, runtime).subscribe(channel)
+    }
+
+    /// Subscribes to notifications about an execution.
+    pub(crate) fn follow(
+        &self,
+        server: &Server,
+        runtime: &Handle,
+        execution: ExecutionId,
+    ) -> watch::Receiver<u64> {
+        self.news(server, runtime).follow(execution)
+    }
+
+    fn news(&self, server: &Server, runtime: &Handle) -> Arc<News> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((news, task)) = &*running
             && !task.is_finished()
         {
-            return receiver(news, channel);
+            return Arc::clone(news);
         }
-        let news = std::sync::Arc::new(News::default());
-        let receiver = receiver(&news, channel);
-        let listening = keep_listening(server.clone(), std::sync::Arc::clone(&news));
-        let task = tokio::spawn(listening);
-        *running = Some((news, task));
-        receiver
+        let news = Arc::<News>::default();
+        let listening = keep_listening(server.clone(), Arc::clone(&news));
+        *running = Some((Arc::clone(&news), runtime.spawn(listening)));
+        news
     }
 }
 
@@ -117,20 +206,11 @@ impl Drop for Listener {
     }
 }
 
-fn receiver(news: &News, channel: Channel) -> watch::Receiver<u64> {
-    let [queued, ended, event] = news;
-    match channel {
-        Channel::RunQueued => queued.subscribe(),
-        Channel::RunEnded => ended.subscribe(),
-        Channel::Event => event.subscribe(),
-    }
-}
-
-fn announce(sender: &watch::Sender<u64>) {
+fn announce(sender: &Sender) {
     sender.send_modify(|count| *count = count.wrapping_add(1));
 }
 
-async fn keep_listening(server: Server, news: std::sync::Arc<News>) {
+async fn keep_listening(server: Server, news: Arc<News>) {
     loop {
         if let Err(error) = listen(&server, &news).await {
             tracing::warn!(%error, "cannot listen to notifications of the database");
@@ -150,15 +230,11 @@ async fn listen(server: &Server, news: &News) -> Result<(), PortError> {
             .map_err(port_error)?;
     }
     // Earlier notifications are lost: every subscriber looks once.
-    news.iter().for_each(announce);
+    news.announce_all();
     let mut notifications = pin!(connection.notifications_stream());
     while let Some(notification) = notifications.next().await {
         let notification = notification.map_err(port_error)?;
-        for (channel, sender) in Channel::ALL.into_iter().zip(news) {
-            if notification.channel == channel.name() {
-                announce(sender);
-            }
-        }
+        news.announce(&notification.channel, &notification.payload);
     }
     Ok(())
 }

@@ -12,11 +12,11 @@ use diesel_async::{
     AsyncPgConnection, SimpleAsyncConnection, pooled_connection::PoolError as ManagerError,
 };
 use futures::{FutureExt, StreamExt};
-use labdata_domain::ids::OrganizationId;
+use labdata_domain::ids::{ExecutionId, OrganizationId};
 use labdata_ports::{PortError, operations::ConnectionCounts};
 use tokio::{
     runtime::Handle,
-    sync::{Mutex, OwnedMutexGuard, watch},
+    sync::{Mutex, OwnedMutexGuard},
     task::JoinSet,
     task_local,
 };
@@ -25,7 +25,7 @@ use tracing::Instrument as _;
 use crate::database::{
     connect::{self, Limits, connection_error},
     errors::{NO_ANSWER, port_error},
-    listen::{Channel, Listener},
+    listen::{Channel, Listener, Subscription},
     loan::{Loan, Manager, PooledConnection},
     server::{CONNECT, InvalidDatabaseUrl, Server},
     shares::Shares,
@@ -317,8 +317,15 @@ impl Database {
     }
 
     /// Subscribes to the channel's notifications from now on.
-    pub(crate) fn listen(&self, channel: Channel) -> watch::Receiver<u64> {
-        self.listener.subscribe(&self.server, channel)
+    pub(crate) fn listen(&self, channel: Channel) -> Subscription {
+        let listener = &self.listener;
+        Subscription(listener.subscribe(&self.server, &self.runtime, channel))
+    }
+
+    /// Subscribes to notifications about an execution from now on.
+    pub(crate) fn follow(&self, execution: ExecutionId) -> Subscription {
+        let listener = &self.listener;
+        Subscription(listener.follow(&self.server, &self.runtime, execution))
     }
 
     /// Opens a connection outside the pool, without time limits.

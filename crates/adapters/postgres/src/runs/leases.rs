@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::{
     database::{
         errors::{Fault, corrupt},
-        listen::{Channel, notify},
+        listen::{Channel, notify_of},
         pool::Connection,
     },
     schema::{api_key, run_lease, run_nonce},
@@ -71,7 +71,7 @@ pub(crate) async fn release(
         .execute(connection)
         .await?;
     revoke_keys(connection, organization, executions, now).await?;
-    notify(connection, Channel::RunEnded).await
+    notify_of(connection, Channel::RunEnded, executions).await
 }
 
 /// Revokes the keys of runs.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use diesel::{
     prelude::*,
-    sql_types::{BigInt, Binary, Bytea, Uuid as SqlUuid},
+    sql_types::{BigInt, Binary, Bytea, Text, Uuid as SqlUuid},
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
@@ -12,16 +12,20 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    runs::{RunClaim, logs::RunLogStore},
+    runs::{RunClaim, Wakeups, logs::RunLogStore},
 };
 
 use crate::database::{
     errors::{Fault, port_error, retried},
+    listen::Channel,
     pool::Database,
 };
 
 /// Number of chunks per read.
 const CHUNKS: i64 = 64;
+
+/// Size in bytes at which a read ends with fewer chunks.
+const BYTES: i64 = 256 << 10;
 
 /// Logs in PostgreSQL.
 #[derive(Clone, Debug)]
@@ -55,7 +59,7 @@ impl PgRunLogStore {
                  WHERE c.organization_id = $2 AND c.execution_id = $1 \
                  AND c.start >= $6 AND c.start < log.length - $6 \
                  AND c.start + octet_length(c.bytes) <= log.length - $6) \
-             SELECT length FROM log",
+             SELECT pg_notify($7, $1::text) FROM log",
         )
         .bind::<SqlUuid, _>(claim.execution.as_uuid())
         .bind::<SqlUuid, _>(claim.organization.as_uuid())
@@ -63,6 +67,7 @@ impl PgRunLogStore {
         .bind::<BigInt, _>(i64::try_from(append.growth()).unwrap_or(i64::MAX))
         .bind::<Binary, _>(append.bytes())
         .bind::<BigInt, _>(i64::try_from(RETAINED_LOG_BYTES).unwrap_or(i64::MAX))
+        .bind::<Text, _>(Channel::RunLog.name())
         .execute(&mut connection)
         .await?;
         Ok(grown == 1)
@@ -101,20 +106,29 @@ impl RunLogStore for PgRunLogStore {
         let mut connection = self.database.of(organization).connection().await?;
         // Starts with the chunk that contains the offset, or else with the next one.
         let rows: Vec<ChunkRow> = diesel::sql_query(
-            "SELECT start, bytes FROM labdata.run_log_chunk \
-             WHERE organization_id = $1 AND execution_id = $2 AND start >= coalesce( \
-                 (SELECT max(start) FROM labdata.run_log_chunk \
-                  WHERE organization_id = $1 AND execution_id = $2 AND start <= $3), 0) \
-             AND start + octet_length(bytes) > $3 \
-             ORDER BY start LIMIT $4",
+            "SELECT start, bytes FROM ( \
+                 SELECT start, bytes, \
+                     sum(octet_length(bytes)) OVER (ORDER BY start) - octet_length(bytes) AS before \
+                 FROM (SELECT start, bytes FROM labdata.run_log_chunk \
+                 WHERE organization_id = $1 AND execution_id = $2 AND start >= coalesce( \
+                     (SELECT max(start) FROM labdata.run_log_chunk \
+                      WHERE organization_id = $1 AND execution_id = $2 AND start <= $3), 0) \
+                 AND start + octet_length(bytes) > $3 \
+                 ORDER BY start LIMIT $4) next) piece \
+             WHERE before < $5 ORDER BY start",
         )
         .bind::<SqlUuid, _>(organization.as_uuid())
         .bind::<SqlUuid, _>(execution.as_uuid())
         .bind::<BigInt, _>(i64::try_from(offset).unwrap_or(i64::MAX))
         .bind::<BigInt, _>(CHUNKS)
+        .bind::<BigInt, _>(BYTES)
         .load(&mut connection)
         .await
         .map_err(port_error)?;
         Ok(LogRead::join(offset, rows.into_iter().map(LogChunk::from)))
+    }
+
+    fn subscribe(&self, execution: ExecutionId) -> Box<dyn Wakeups> {
+        Box::new(self.database.follow(execution))
     }
 }

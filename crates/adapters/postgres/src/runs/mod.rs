@@ -30,7 +30,7 @@ use uuid::Uuid;
 use crate::{
     database::{
         errors::{Fault, corrupt, retried, transacted},
-        listen::{Channel, ChannelSubscription, notify},
+        listen::{Channel, notify},
         pool::{Connection, Database},
     },
     executions::{
@@ -438,6 +438,6 @@ impl RunQueue for PgRunQueue {
     }
 
     fn subscribe(&self, news: RunNews) -> Box<dyn Wakeups> {
-        Box::new(ChannelSubscription(self.database.listen(news.into())))
+        Box::new(self.database.listen(news.into()))
     }
 }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::{
     database::{
         errors::{Fault, transacted},
-        listen::{Channel, ChannelSubscription},
+        listen::Channel,
         pool::{Connection, Database},
     },
     runs::enqueue,
@@ -121,6 +121,6 @@ impl TriggerStore for PgTriggerStore {
     }
 
     fn subscribe(&self) -> Box<dyn Wakeups> {
-        Box::new(ChannelSubscription(self.database.listen(Channel::Event)))
+        Box::new(self.database.listen(Channel::Event))
     }
 }

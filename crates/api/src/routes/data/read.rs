@@ -1,7 +1,10 @@
 //! `POST /api/v1/tools/read`
 
 use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::header::LINK};
-use labdata_application::data::read_rows::{ReadRows, TargetType, read_rows};
+use labdata_application::{
+    Error,
+    data::read_rows::{ReadRows, TargetType, read_rows},
+};
 use labdata_domain::{
     data::read::{Position, ReadMode, RowJson, RowPage},
     page::{DEFAULT_LIMIT, MAX_LIMIT},
@@ -11,9 +14,11 @@ use labdata_request_body::{
     readers::{choice, cursor_of, object, text, unsigned},
     shape,
 };
+use labdata_table_formats::FormatError;
 use serde_json::{Map, Value, json};
 
-use crate::http::{Answer, Call, JsonBody, Read, answer::next_page};
+use super::written::{Begun, LONG_ENOUGH};
+use crate::http::{Answer, Call, JsonBody, Read, answer::next_page, error::ErrorBody};
 
 shape! {
     /// The rows to read.
@@ -46,53 +51,64 @@ shape! {
 }
 
 /// Rows, rendered by the database already.
-#[derive(Debug)]
-pub struct Rows(RowPage);
+pub struct Rows {
+    begun: Begun,
+    next: Option<Position>,
+}
 
 impl Responder for Rows {
     type Body = BoxBody;
 
     fn respond_to(self, request: &HttpRequest) -> HttpResponse {
         let mut answer = HttpResponse::Ok();
-        if let Some(link) = self
-            .0
-            .next
-            .and_then(|next| next_page(request, &next.encode()))
-        {
+        let next = self.next;
+        if let Some(link) = next.and_then(|next| next_page(request, &next.encode())) {
             answer.insert_header((LINK, link));
         }
-        answer
-            .content_type("application/json")
-            .body(json_array(&self.0.rows))
+        answer.content_type("application/json");
+        self.begun.send(answer)
     }
 }
 
-/// The rows as the text of a JSON array.
-fn json_array(rows: &[RowJson]) -> String {
-    let length: usize = rows.iter().map(|row| row.as_str().len() + 1).sum();
-    let mut text = String::with_capacity(length + 2);
-    text.push('[');
-    for (index, row) in rows.iter().enumerate() {
-        if index > 0 {
-            text.push(',');
+/// The rows as the text of a JSON array, in long pieces.
+fn json_pieces(rows: Vec<RowJson>) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
+    let mut length: usize = rows.iter().map(|row| row.as_str().len() + 1).sum();
+    let mut rows = rows.into_iter();
+    let mut before = Some(b'[');
+    std::iter::from_fn(move || {
+        let mut piece = Vec::with_capacity(length.min(LONG_ENOUGH) + 2);
+        piece.push(before.take()?);
+        while let Some(row) = rows.next() {
+            if piece.len() > 1 {
+                piece.push(b',');
+            }
+            length = length.saturating_sub(row.as_str().len() + 1);
+            piece.extend_from_slice(row.as_str().as_bytes());
+            if piece.len() >= LONG_ENOUGH && rows.len() > 0 {
+                before = Some(b',');
+                return Some(Ok(piece));
+            }
         }
-        text.push_str(row.as_str());
-    }
-    text.push(']');
-    text
+        piece.push(b']');
+        Some(Ok(piece))
+    })
 }
 
 /// Read rows
 ///
 /// Always an array, of one row in single mode. Rows come by descending primary key (newest first
 /// for generated ids), points of raw tables series by series in order. The next page is in the
-/// `Link` header: the same body to that URL.
+/// `Link` header: the same body to that URL. A page ends before its limit with the row that brings it
+/// to 8 MiB.
 #[utoipa::path(
     post,
     path = "/api/v1/tools/read",
     tag = "tools",
     operation_id = "read_rows",
-    responses((status = 200, description = "The rows", body = [Object]))
+    responses(
+        (status = 200, description = "The rows", body = [Object]),
+        (status = 503, description = "Earlier pages of the organization are still being sent", body = ErrorBody),
+    )
 )]
 pub async fn handle(call: Call<Read, JsonBody<ReadRowsBody>, ReadRowsQuery>) -> Answer<Rows> {
     let JsonBody(body) = call.body.clone();
@@ -104,5 +120,9 @@ pub async fn handle(call: Call<Read, JsonBody<ReadRowsBody>, ReadRowsQuery>) -> 
         limit: Some(body.limit),
         after: body.cursor.or_else(|| call.query.cursor.clone()),
     };
-    Ok(Rows(read_rows(call.ports(), &call.actor, query).await?))
+    let slot = call.app.page_slot(call.actor.organization).await?;
+    let RowPage { rows, next } = read_rows(call.ports(), &call.actor, query).await?;
+    let begun = Begun::of(Box::new(json_pieces(rows)), slot)
+        .map_err(|error| Error::Internal(error.to_string()))?;
+    Ok(Rows { begun, next })
 }

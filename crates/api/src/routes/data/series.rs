@@ -18,7 +18,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::written::{Pieces, Written, joined, turn};
+use super::written::{Pieces, Written, joined};
 use crate::http::{Answer, Call, NoBody, Read, accept::ResultForm, error::ErrorBody};
 
 shape! {
@@ -158,7 +158,7 @@ pub async fn handle(call: Call<Read, NoBody, SeriesQuery, SeriesPath>) -> Answer
         parent_column: call.query.parent_column.clone(),
     };
     let slot = call.app.result_slot(call.actor.organization).await?;
-    let turn = turn().await?;
+    let turn = call.app.series_turn(call.actor.organization).await?;
     let series = read_series(call.ports(), &call.actor, query).await?;
     Written::by(form, slot, move || {
         let body = written(series, form);

@@ -50,6 +50,7 @@ pub async fn handle(
         job,
         status: query.status.map(str::to_owned),
     };
+    let slot = call.app.page_slot(call.actor.organization).await?;
     let page = list_executions(call.ports(), &call.actor, &filter, query.page).await?;
-    Ok(Listing::of(page, ExecutionView::from))
+    Ok(Listing::of(page, ExecutionView::from).counted(slot))
 }

@@ -56,6 +56,7 @@ impl ListFilesQuery {
     responses((status = 200, description = "The files", body = Vec<FileView>))
 )]
 pub async fn handle(call: Call<Read, NoBody, ListFilesQuery>) -> Answer<Listing<FileView>> {
+    let slot = call.app.page_slot(call.actor.organization).await?;
     let page = match call.query.filter() {
         Some(filter) => list_files(call.ports(), &call.actor, &filter, call.query.page).await?,
         None => Page {
@@ -63,5 +64,5 @@ pub async fn handle(call: Call<Read, NoBody, ListFilesQuery>) -> Answer<Listing<
             next: None,
         },
     };
-    Ok(Listing::of(page, Into::into))
+    Ok(Listing::of(page, Into::into).counted(slot))
 }

@@ -39,6 +39,7 @@ pub async fn handle(call: Call<Read, NoBody, ListJobsQuery>) -> Answer<Listing<J
         name: call.query.name.clone(),
         include_archived: call.query.archived,
     };
+    let slot = call.app.page_slot(call.actor.organization).await?;
     let page = list_jobs(call.ports(), &call.actor, &filter, call.query.page).await?;
-    Ok(Listing::of(page, Into::into))
+    Ok(Listing::of(page, Into::into).counted(slot))
 }

@@ -33,6 +33,7 @@ pub async fn handle(
     call: Call<Read, NoBody, ListNotificationsQuery>,
 ) -> Answer<Listing<NotificationView>> {
     let ListNotificationsQuery { unread, page } = call.query;
+    let slot = call.app.page_slot(call.actor.organization).await?;
     let page = list_notifications(call.ports(), &call.actor, unread, page).await?;
-    Ok(Listing::of(page, NotificationView::from))
+    Ok(Listing::of(page, NotificationView::from).counted(slot))
 }

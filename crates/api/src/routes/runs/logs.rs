@@ -8,20 +8,29 @@ use actix_web::{
     http::header::{ACCEPT, CACHE_CONTROL},
 };
 use bytes::{Bytes, BytesMut};
-use futures::{Stream, stream};
+use futures::Stream;
 use labdata_application::{
     Error, Ports,
     runs::read_log::{LogReader, NextOfLog, open_log},
+    subscription::Subscription,
+};
+use labdata_fair_slots::{
+    Slot,
+    sending::{Interrupted, while_read},
 };
 use labdata_request_body::{fields::or, readers::boolean, shape};
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
+use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 use crate::routes::executions::ExecutionPath;
 
-/// Poll interval of a followed log.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Shortest time between two looks at a followed log: notifications that come together are one look.
+const LOOK_AFTER: Duration = Duration::from_millis(250);
+
+/// Longest time between two looks at a followed log; covers missed notifications, and executions off
+/// the platform, whose ends are not notified.
+const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 
 /// Interval of keep-alive comments to followers of events.
 const PING_EVERY: Duration = Duration::from_secs(5);
@@ -41,25 +50,37 @@ shape! {
 /// says what is left out between. The log of a script that ran elsewhere is empty.
 ///
 /// With `Accept: text/event-stream`: events `log` with `{"text": "…"}`, and at last `end` with
-/// `{"status": "…"}` of the execution.
+/// `{"status": "…"}` of the execution. At most 32 logs of an organization are followed at a time.
 #[utoipa::path(
     get,
     path = "/api/v1/job-executions/{execution_id}/logs",
     operation_id = "get_job_execution_logs",
     tag = "job-executions",
-    responses((status = 200, description = "The log", body = String, content_type = "text/plain"))
+    responses(
+        (status = 200, description = "The log", body = String, content_type = "text/plain"),
+        (status = 503, description = "Too many logs of the organization are followed or sent", body = ErrorBody),
+    )
 )]
 pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> Answer<Log> {
     let id = call.path.execution_id.or_not_found("job execution")?;
+    let organization = call.actor.organization;
+    let slot = if call.query.follow {
+        call.app.follower_slot(organization)?
+    } else {
+        call.app.result_slot(organization).await?
+    };
     let reader = open_log(call.ports(), &call.actor, id).await?;
+    let news = call.query.follow.then(|| reader.follow(call.ports()));
     Ok(Log {
         ports: call.ports().clone(),
         reader,
-        follow: call.query.follow,
+        news,
         events: None,
         waiting: VecDeque::new(),
         over: false,
+        looked_at: None,
         told_at: Instant::now(),
+        _slot: slot,
     })
 }
 
@@ -92,22 +113,27 @@ fn wants_events(request: &HttpRequest) -> bool {
 pub struct Log {
     ports: Ports,
     reader: LogReader,
-    follow: bool,
+    /// Wakes a follower.
+    news: Option<Subscription>,
     events: Option<Events>,
     /// Pieces of the answer that are ready.
     waiting: VecDeque<Bytes>,
     over: bool,
+    /// Time of the last look, if it found nothing.
+    looked_at: Option<Instant>,
     /// When the client last heard something.
     told_at: Instant,
+    /// Counts the log until it is sent.
+    _slot: Slot,
 }
 
 impl Log {
-    fn stream(self) -> impl Stream<Item = Result<Bytes, Error>> {
-        stream::try_unfold(self, |mut log| async move {
+    fn stream(self) -> impl Stream<Item = Result<Bytes, Interrupted>> {
+        while_read(self, async |mut log: Self| {
             let piece = log.next().await.inspect_err(|error| {
                 tracing::warn!(%error, "a log broke off");
             })?;
-            Ok(piece.map(|piece| (piece, log)))
+            Ok::<_, Error>(piece.map(|piece| (piece, log)))
         })
     }
 
@@ -121,13 +147,35 @@ impl Log {
             if self.over {
                 return Ok(None);
             }
+            if let Some(looked_at) = self.looked_at
+                && !self.is_time_to_look(looked_at).await
+            {
+                self.waiting.push_back(Bytes::from_static(b": ping\n\n"));
+                continue;
+            }
+            self.looked_at = None;
             match self.reader.next(&self.ports).await? {
                 NextOfLog::Piece(bytes) => self.tell(bytes),
-                NextOfLog::NothingYet if self.follow => self.pause().await,
+                NextOfLog::NothingYet if self.news.is_some() => {
+                    self.looked_at = Some(Instant::now());
+                }
                 NextOfLog::NothingYet => self.end(None),
                 NextOfLog::End(status) => self.end(Some(status)),
             }
         }
+    }
+
+    /// Waits until there may be more, and returns true, or until a follower of events needs a sign of
+    /// life.
+    async fn is_time_to_look(&mut self, looked_at: Instant) -> bool {
+        let Some(news) = &mut self.news else {
+            return true;
+        };
+        sleep_until(looked_at + LOOK_AFTER).await;
+        let look_at = looked_at + LOOK_AT_LEAST_EVERY;
+        let ping_at = self.events.as_ref().map(|_| self.told_at + PING_EVERY);
+        let until = ping_at.map_or(look_at, |ping_at| ping_at.min(look_at));
+        timeout_at(until, news.next()).await.is_ok() || until == look_at
     }
 
     fn tell(&mut self, bytes: Bytes) {
@@ -135,13 +183,6 @@ impl Log {
         match &mut self.events {
             None => self.waiting.push_back(bytes),
             Some(events) => self.waiting.extend(events.text(&bytes, id)),
-        }
-    }
-
-    async fn pause(&mut self) {
-        sleep(LOOK_EVERY).await;
-        if self.events.is_some() && self.told_at.elapsed() >= PING_EVERY {
-            self.waiting.push_back(Bytes::from_static(b": ping\n\n"));
         }
     }
 

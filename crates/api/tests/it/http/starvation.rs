@@ -6,13 +6,15 @@ use std::{
 };
 
 use futures::future::join_all;
+use labdata_postgres::DatabaseSettings;
 use labdata_test_database::TestDatabase;
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
 use tokio_postgres::NoTls;
 
 use crate::{
-    on_postgres::waiting_statements,
+    on_postgres::{OnPostgres, waiting_statements},
     process::{Program, directory, labdata, run, text},
 };
 
@@ -182,6 +184,32 @@ async fn statements_of_clients_that_left_are_cancelled_and_their_connections_not
     }
 }
 
+#[tokio::test]
+async fn a_request_that_gets_no_connection_is_told_when_to_try_again() {
+    let lab = OnPostgres::empty(DatabaseSettings {
+        max_connections: 1,
+        wait: Duration::from_millis(200),
+        ..DatabaseSettings::default()
+    })
+    .await;
+    let list = async |path: &str| lab.client.get(path).await;
+    // The key is known from now on.
+    list("/api/v1/jobs").await.json(200);
+    let behind = lab.behind().await;
+    let lock = "BEGIN; LOCK TABLE labdata.instrument IN ACCESS EXCLUSIVE MODE";
+    behind.batch_execute(lock).await.unwrap();
+    let others = async {
+        lab.until_a_statement_waits().await;
+        let refused = list("/api/v1/jobs").await;
+        refused.detail(503);
+        assert_eq!(refused.header("retry-after"), Some("1"));
+        behind.batch_execute("COMMIT").await.unwrap();
+    };
+    let (slow, ()) = futures::join!(list("/api/v1/instruments"), others);
+    slow.json(200);
+    list("/api/v1/jobs").await.json(200);
+}
+
 /// The memory that a process holds, in bytes.
 fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -193,29 +221,21 @@ fn resident(pid: u32) -> u64 {
     kilobytes * 1024
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_unread_answers_of_8_mb_do_not_fill_the_memory() {
-    use tokio::{io::AsyncWriteExt, net::TcpStream};
-    let lab = Lab::start().await;
+/// Sends a request 200 times without reading an answer. Returns the connections, and the most by which
+/// the server's memory grew, in MiB.
+async fn leave_unread(lab: &Lab, path: &str, body: &Value) -> (Vec<TcpStream>, u64) {
     let address = lab.program.url.trim_start_matches("http://").to_owned();
-    // The role of the queries exists from now on.
-    let query = |sql: &str| {
-        let request = lab.request(Method::POST, "tools/query", GREEDY);
-        request.json(&json!({ "query": sql }))
-    };
-    assert_eq!(query("SELECT 1").send().await.unwrap().status(), 200);
-    let before = resident(lab.program.pid());
-    let sql = "SELECT repeat('x', 8000) FROM generate_series(1, 1000)";
-    let body = json!({ "query": sql }).to_string();
-    let head = format!(
-        "POST /api/v1/tools/query HTTP/1.1\r\nHost: lab\r\nAuthorization: Bearer {GREEDY}\r\n\
+    let body = body.to_string();
+    let request = format!(
+        "POST /api/v1/{path} HTTP/1.1\r\nHost: lab\r\nAuthorization: Bearer {GREEDY}\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
+    let before = resident(lab.program.pid());
     let mut unread = Vec::new();
     for _ in 0..200 {
         let mut client = TcpStream::connect(&address).await.unwrap();
-        client.write_all(head.as_bytes()).await.unwrap();
+        client.write_all(request.as_bytes()).await.unwrap();
         unread.push(client);
     }
     let mut most = before;
@@ -224,14 +244,57 @@ async fn two_hundred_unread_answers_of_8_mb_do_not_fill_the_memory() {
         most = most.max(resident(lab.program.pid()));
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let grown = (most - before) >> 20;
+    (unread, (most - before) >> 20)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_unread_answers_of_8_mb_do_not_fill_the_memory() {
+    let lab = Lab::start().await;
+    // The role of the queries exists from now on.
+    let query = |sql: &str| {
+        let request = lab.request(Method::POST, "tools/query", GREEDY);
+        request.json(&json!({ "query": sql }))
+    };
+    assert_eq!(query("SELECT 1").send().await.unwrap().status(), 200);
+    let sql = "SELECT repeat('x', 8000) FROM generate_series(1, 1000)";
+    let body = json!({ "query": sql });
+    let (unread, grown) = leave_unread(&lab, "tools/query", &body).await;
     assert!(grown < 200, "the server grew by {grown} MiB");
     // Another organization has its own.
     let request = lab.request(Method::POST, "tools/query", &lab.key);
-    let other = request.json(&json!({ "query": sql })).send().await.unwrap();
+    let other = request.json(&body).send().await.unwrap();
     assert_eq!(other.status(), 200);
     assert!(other.bytes().await.unwrap().len() > 8_000_000);
     drop(unread);
     let request = query("SELECT 1").send().await.unwrap();
     assert_eq!(request.status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_unread_pages_of_8_mb_do_not_fill_the_memory() {
+    let lab = Lab::start().await;
+    let description = "x".repeat(80_000);
+    for write in 0..3 {
+        let row = |row| json!({ "name": format!("{write} {row}"), "description": description });
+        let rows: Vec<Value> = (0..40).map(row).collect();
+        let body = json!({ "tables": [{ "table": "experiment", "rows": rows }] });
+        let request = lab.request(Method::POST, "data/write", GREEDY);
+        assert_eq!(request.json(&body).send().await.unwrap().status(), 200);
+    }
+    // A page is shorter than its limit where its rows are large, and the next one has the rest.
+    let body = json!({ "target_name": "experiment", "target_type": "core-table", "limit": 1000 });
+    let request = lab.request(Method::POST, "tools/read", GREEDY).json(&body);
+    let page = request.send().await.unwrap();
+    assert!(page.headers().contains_key("link"));
+    let page = page.bytes().await.unwrap();
+    assert!((8 << 20..9 << 20).contains(&page.len()), "{}", page.len());
+    let rows: Vec<Value> = serde_json::from_slice(&page).unwrap();
+    assert_eq!(rows.len(), 105);
+
+    let (unread, grown) = leave_unread(&lab, "tools/read", &body).await;
+    assert!(grown < 200, "the server grew by {grown} MiB");
+    let others = lab.read(&lab.key).send().await.unwrap();
+    assert_eq!(others.status(), 200);
+    drop(unread);
+    assert_eq!(lab.read(GREEDY).send().await.unwrap().status(), 200);
 }

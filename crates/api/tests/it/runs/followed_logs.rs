@@ -1,10 +1,31 @@
 //! Logs of runs, read while the script writes.
 
-use labdata_domain::keys::scope::Scope;
-use reqwest::Method;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use labdata_application::Ports;
+use labdata_domain::{
+    ids::{ExecutionId, OrganizationId},
+    keys::scope::Scope,
+    runs::{LogAppend, LogRead},
+};
+use labdata_memory::FixedClock;
+use labdata_ports::{
+    Clock, PortError,
+    runs::{RunClaim, Wakeups, logs::RunLogStore},
+};
+use reqwest::{Method, Response};
 use serde_json::json;
 
-use super::run_lab::{EXECUTIONS, Lab, id_of};
+use super::run_lab::{EXECUTIONS, Lab, id_of, pause};
+use crate::server::{Client, TestServer, in_memory};
 
 #[tokio::test]
 async fn a_log_is_followed_while_the_script_writes() {
@@ -63,4 +84,104 @@ async fn logs_are_their_organizations_alone() {
     assert_eq!(writer.get(&path).await.status, 403);
     let elsewhere = lab.client.post(EXECUTIONS, &json!({})).await.json(200);
     assert_eq!(lab.logs(&id_of(&elsewhere)).await, "");
+}
+
+/// A store of logs that counts how often it is read.
+struct Counted {
+    store: Arc<dyn RunLogStore>,
+    reads: AtomicUsize,
+}
+
+#[async_trait]
+impl RunLogStore for Counted {
+    async fn append(&self, claim: RunClaim, append: LogAppend<'_>) -> Result<bool, PortError> {
+        self.store.append(claim, append).await
+    }
+
+    async fn read(
+        &self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+        offset: u64,
+    ) -> Result<LogRead, PortError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.store.read(organization, execution, offset).await
+    }
+
+    fn subscribe(&self, execution: ExecutionId) -> Box<dyn Wakeups> {
+        self.store.subscribe(execution)
+    }
+}
+
+#[tokio::test]
+async fn followers_of_a_silent_run_ask_the_database_for_nothing() {
+    let clock = Arc::new(FixedClock::default());
+    let shown: Arc<dyn Clock> = clock.clone();
+    let ports = in_memory(shown);
+    let counted = Arc::new(Counted {
+        store: Arc::clone(&ports.run_logs),
+        reads: AtomicUsize::new(0),
+    });
+    let ports = Ports {
+        run_logs: counted.clone(),
+        ..ports
+    };
+    let mut lab = Lab::on(TestServer::start_on(ports, clock).await).await;
+    lab.start_worker();
+    let id = lab.queue("print(\"begins\")\ntime.sleep(600)").await;
+    let path = format!("{EXECUTIONS}/{id}/logs?follow=true");
+    let request = lab.client.request(Method::GET, &path);
+    let request = request.header("accept", "text/event-stream");
+    let mut followed = request.send().await.unwrap();
+    let mut heard = String::new();
+    let mut hear = async |until: &str| {
+        while !heard.contains(until) {
+            let piece = followed.chunk().await.unwrap().unwrap();
+            heard.push_str(std::str::from_utf8(&piece).unwrap());
+        }
+        std::mem::take(&mut heard)
+    };
+    hear("begins").await;
+    let before = counted.reads.load(Ordering::Relaxed);
+    // It comes 5 s after the last piece.
+    hear(": ping").await;
+    let reads = counted.reads.load(Ordering::Relaxed) - before;
+    assert!(reads <= 2, "{reads} reads of a log that did not grow");
+}
+
+async fn follow(client: &Client, id: &str, accept: &str) -> Response {
+    let path = format!("{EXECUTIONS}/{id}/logs?follow=true");
+    let request = client.request(Method::GET, &path).header("accept", accept);
+    request.send().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_flood_of_followers_leaves_room_to_others_and_frees_it_when_it_leaves() {
+    for accept in ["text/plain", "text/event-stream"] {
+        let lab = Lab::without_worker().await;
+        let open = lab.client.post(EXECUTIONS, &json!({})).await.json(200);
+        let id = id_of(&open);
+        let followers = (0..40).map(|_| follow(&lab.client, &id, accept));
+        let (followers, refused): (Vec<_>, Vec<_>) = join_all(followers)
+            .await
+            .into_iter()
+            .partition(|reply| reply.status() == 200);
+        assert_eq!((followers.len(), refused.len()), (32, 8), "{accept}");
+        for reply in refused {
+            assert_eq!(reply.status(), 503);
+            assert_eq!(reply.headers()["retry-after"], "10");
+        }
+        // The log can be read, and others follow theirs.
+        assert_eq!(lab.logs(&id).await, "");
+        let stranger = lab.server.stranger().await;
+        let theirs = stranger.post(EXECUTIONS, &json!({})).await.json(200);
+        let theirs = follow(&stranger, &id_of(&theirs), accept).await;
+        assert_eq!(theirs.status(), 200);
+        drop((followers, theirs));
+        let until = Instant::now() + Duration::from_secs(20);
+        while follow(&lab.client, &id, accept).await.status() != 200 {
+            assert!(Instant::now() < until, "{accept}: no place became free");
+            pause().await;
+        }
+    }
 }

@@ -24,7 +24,11 @@ pub(super) struct Lab {
 
 impl Lab {
     pub(super) async fn without_worker() -> Self {
-        let server = TestServer::start().await;
+        Self::on(TestServer::start().await).await
+    }
+
+    /// That server, without a worker.
+    pub(super) async fn on(server: TestServer) -> Self {
         let client = server.admin().await;
         Self {
             server,
