@@ -105,7 +105,10 @@ async fn drain(mut tasks: JoinSet<()>, deadline: Instant, what: &str) {
 mod tests {
     use async_trait::async_trait;
     use labdata_application::{
-        jobs::create_job::{CreateJob, create_job},
+        jobs::{
+            check_script::CheckedScript,
+            create_job::{CreateJob, create_job},
+        },
         runs::{
             begin_run::RunContext,
             run_job::{RunJob, run_job},
@@ -291,7 +294,7 @@ mod tests {
     async fn queue_run(ports: &Ports, actor: &Actor) {
         let job = CreateJob {
             name: "stuck".to_owned(),
-            code: "print(1)".to_owned(),
+            script: CheckedScript::check("print(1)".to_owned()).await,
             description: None,
             parameters: Vec::new(),
             trigger: TriggerChange::default(),

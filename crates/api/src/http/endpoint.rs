@@ -1,6 +1,8 @@
 //! An endpoint: its route, its scope, its documentation, from one source.
 
-use actix_web::{FromRequest, Handler, HttpRequest, Responder, Route, http::Method, web};
+use actix_web::{
+    FromRequest, Handler, HttpRequest, HttpResponse, Responder, Route, http::Method, web,
+};
 use labdata_domain::keys::scope::Scope;
 use labdata_request_body::{Definitions, Shape};
 use utoipa::{
@@ -82,14 +84,53 @@ impl Endpoint {
         H: Handler<(Call<S, B, Q, P>,)>,
         H::Output: Responder + 'static,
     {
-        let once = move |request: HttpRequest, call: Call<S, B, Q, P>| {
-            once::answer(request, call, handler.clone())
-        };
+        Self::once::<D, _, _, S, B, Q, P>(move |request, call| {
+            let handler = handler.clone();
+            once::answer(request, call, async move |call| handler.call((call,)).await)
+        })
+    }
+
+    /// As [`Self::creating`], with work on the body that is done before the effect begins, while no
+    /// connection to the database is held. The handler gets its outcome.
+    pub fn prepared<D, F, T, H, S, B, Q, P>(prepare: F, handler: H) -> Self
+    where
+        D: Path + SchemaReferences,
+        F: AsyncFn(&B) -> T + Clone + 'static,
+        T: 'static,
+        S: RequiredScope,
+        B: Body,
+        Q: Shape + 'static,
+        P: Shape + 'static,
+        H: Handler<(Call<S, B, Q, P>, T)>,
+        H::Output: Responder + 'static,
+    {
+        Self::once::<D, _, _, S, B, Q, P>(move |request, call| {
+            let (prepare, handler) = (prepare.clone(), handler.clone());
+            async move {
+                let prepared = prepare(&call.body).await;
+                let effect =
+                    async move |call: Call<S, B, Q, P>| handler.call((call, prepared)).await;
+                once::answer(request, call, effect).await
+            }
+        })
+    }
+
+    /// An endpoint that honors `Idempotency-Key`.
+    fn once<D, F, R, S, B, Q, P>(answer: F) -> Self
+    where
+        D: Path + SchemaReferences,
+        F: Fn(HttpRequest, Call<S, B, Q, P>) -> R + Clone + 'static,
+        R: Future<Output = HttpResponse> + 'static,
+        S: RequiredScope,
+        B: Body,
+        Q: Shape + 'static,
+        P: Shape + 'static,
+    {
         Self {
             scope: Some(S::SCOPE),
             takes_json: B::IS_JSON,
             is_idempotent: true,
-            ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(once).reading::<B, Q, P>()
+            ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(answer).reading::<B, Q, P>()
         }
     }
 
@@ -200,8 +241,8 @@ fn standard(method: &HttpMethod) -> Method {
 
 /// The endpoint of a module that has a documented `handle`: `endpoint!(api_keys::create)`, or
 /// `endpoint!(open health)` for one that asks for no key, or `endpoint!(creating jobs::create)` for a
-/// POST that honors `Idempotency-Key`, or `endpoint!(secret api_keys::create)` for an answer that holds
-/// a secret.
+/// POST that honors `Idempotency-Key`, or `endpoint!(prepared jobs::create)` for one whose module has a
+/// `prepare` besides, or `endpoint!(secret api_keys::create)` for an answer that holds a secret.
 #[macro_export]
 macro_rules! endpoint {
     (open $($module:ident)::+) => {
@@ -211,6 +252,14 @@ macro_rules! endpoint {
     };
     (creating $($module:ident)::+) => {
         $crate::http::endpoint::Endpoint::creating::<$($module)::+::__path_handle, _, _, _, _, _>(
+            $($module)::+::handle,
+        )
+    };
+    (prepared $($module:ident)::+) => {
+        $crate::http::endpoint::Endpoint::prepared::<
+            $($module)::+::__path_handle, _, _, _, _, _, _, _,
+        >(
+            $($module)::+::prepare,
             $($module)::+::handle,
         )
     };

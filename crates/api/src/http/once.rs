@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use actix_web::{
-    Handler, HttpRequest, HttpResponse, Responder, ResponseError,
+    HttpRequest, HttpResponse, Responder, ResponseError,
     body::{BoxBody, to_bytes},
     http::header::{CONTENT_TYPE, HeaderName, HeaderValue},
 };
@@ -29,17 +29,13 @@ pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-
 const MAX_KEY_LENGTH: usize = 255;
 
 /// Calls the handler, or replays the response to an earlier request with the same key.
-pub(super) async fn answer<H, S, B, Q, P>(
+pub(super) async fn answer<R: Responder, S, B, Q, P>(
     request: HttpRequest,
     call: Call<S, B, Q, P>,
-    handler: H,
-) -> HttpResponse
-where
-    H: Handler<(Call<S, B, Q, P>,)>,
-    H::Output: Responder,
-{
+    handler: impl AsyncFnOnce(Call<S, B, Q, P>) -> R,
+) -> HttpResponse {
     let Some(body_sha256) = call.body_sha256 else {
-        let output = handler.call((call,)).await;
+        let output = handler(call).await;
         return output.respond_to(&request).map_into_boxed_body();
     };
     let key = match key_of(&request) {
@@ -54,7 +50,7 @@ where
     };
     let answered = RefCell::new(None);
     let effect = async {
-        let output = handler.call((call,)).await;
+        let output = handler(call).await;
         let response = output.respond_to(&request).map_into_boxed_body();
         let (response, kept) = keep(response).await;
         answered.replace(Some(response));

@@ -43,7 +43,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(executions::cancel),
         endpoint!(runs::logs),
         endpoint!(jobs::list),
-        endpoint!(creating jobs::create),
+        endpoint!(prepared jobs::create),
         endpoint!(jobs::get),
         endpoint!(jobs::update),
         endpoint!(jobs::versions),

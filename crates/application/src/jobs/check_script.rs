@@ -57,11 +57,51 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// Refuses a script that is not Python 3, or whose PEP 723 block is not TOML.
+/// A script, and the outcome of its check: Python 3, and a PEP 723 block that is TOML.
 ///
-/// # Errors
-/// [`Error::Invalid`], naming line and column.
-pub(crate) async fn check_script(code: &str) -> Result<(), Error> {
+/// A check takes a while and waits for others. It belongs before the work that holds something which
+/// others wait for, such as the connection of a unit of work.
+#[derive(Clone, Debug)]
+pub struct CheckedScript {
+    code: String,
+    refusal: Option<Refusal>,
+}
+
+/// Why a script was not accepted.
+#[derive(Clone, Debug)]
+enum Refusal {
+    Flaw(Flaw),
+    /// The check failed; for the log.
+    Broken(String),
+}
+
+impl CheckedScript {
+    /// Checks a script.
+    pub async fn check(code: String) -> Self {
+        let refusal = match flaw_of(&code).await {
+            Ok(flaw) => flaw.map(Refusal::Flaw),
+            Err(cause) => Some(Refusal::Broken(cause)),
+        };
+        Self { code, refusal }
+    }
+
+    /// The code, if it was accepted.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], naming line and column.
+    pub(crate) fn accepted(self) -> Result<String, Error> {
+        match self.refusal {
+            None => Ok(self.code),
+            Some(Refusal::Flaw(flaw)) => {
+                Err(Error::Invalid(format!("the code is refused: {flaw}")))
+            }
+            Some(Refusal::Broken(cause)) => Err(Error::Internal(cause)),
+        }
+    }
+}
+
+/// Looks for a flaw on a thread with a large stack.
+async fn flaw_of(code: &str) -> Result<Option<Flaw>, String> {
     let _turn = PARSING.lock().await;
     let (answer, answered) = oneshot::channel();
     let code = code.to_owned();
@@ -73,11 +113,10 @@ pub(crate) async fn check_script(code: &str) -> Result<(), Error> {
             // The receiver is gone if the request was abandoned.
             let _ = answer.send(outcome);
         })
-        .map_err(|error| Error::Internal(format!("no thread to check a script: {error}")))?;
+        .map_err(|error| format!("no thread to check a script: {error}"))?;
     match answered.await {
-        Ok(Ok(None)) => Ok(()),
-        Ok(Ok(Some(flaw))) => Err(Error::Invalid(format!("the code is refused: {flaw}"))),
-        Ok(Err(_)) | Err(_) => Err(Error::Internal("the check of a script broke".to_owned())),
+        Ok(Ok(flaw)) => Ok(flaw),
+        Ok(Err(_)) | Err(_) => Err("the check of a script broke".to_owned()),
     }
 }
 
@@ -248,6 +287,11 @@ fn not_toml(code: &str) -> Option<Flaw> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    async fn check_script(code: &str) -> Result<(), Error> {
+        let checked = CheckedScript::check(code.to_owned()).await;
+        checked.accepted().map(drop)
+    }
 
     fn found(code: &str) -> (usize, usize) {
         let flaw = find_flaw(code).unwrap_or_else(|| panic!("nothing wrong with {code:?}"));

@@ -8,7 +8,7 @@ use labdata_domain::{
 };
 use labdata_ports::PortError;
 
-use crate::{Error, Ports, jobs::check_script::check_script};
+use crate::{Error, Ports, jobs::check_script::CheckedScript};
 
 /// The job to create.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct CreateJob {
     /// Its name, unique within the organization.
     pub name: String,
     /// Python source.
-    pub code: String,
+    pub script: CheckedScript,
     /// Description.
     pub description: Option<String>,
     /// Definitions of its parameters.
@@ -38,12 +38,12 @@ pub async fn create_job(ports: &Ports, actor: &Actor, command: CreateJob) -> Res
     check_parameters(&command.parameters).map_err(|error| Error::Invalid(error.to_string()))?;
     let id = JobId::new(ports.ids.next_id());
     let trigger = change_trigger(ports, actor, id, None, &command.trigger).await?;
-    check_script(&command.code).await?;
+    let code = command.script.accepted()?;
     let now = ports.clock.now();
     let named = Job::new(id, name, now);
     let script = ScriptVersion {
         number: named.next_version(),
-        code: command.code,
+        code,
         created_at: now,
         created_by: actor.user,
     };

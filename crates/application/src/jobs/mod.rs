@@ -1,6 +1,6 @@
 //! Jobs, their scripts and parameters.
 
-pub(crate) mod check_script;
+pub mod check_script;
 pub mod create_job;
 pub mod get_job;
 pub mod list_jobs;

@@ -12,7 +12,7 @@ use labdata_domain::{
 use crate::{
     Error, Ports,
     jobs::{
-        check_script::check_script,
+        check_script::CheckedScript,
         create_job::{change_trigger, parse_name},
         get_job::with_script,
     },
@@ -84,8 +84,8 @@ pub async fn update_job(
         if let Some(script) = &script
             && checked.as_ref() != Some(&script.code)
         {
-            check_script(&script.code).await?;
-            checked = Some(script.code.clone());
+            let script = CheckedScript::check(script.code.clone()).await;
+            checked = Some(script.accepted()?);
         }
         let saved = ports
             .jobs

@@ -2,7 +2,10 @@
 
 use labdata_application::{
     Error,
-    jobs::create_job::{CreateJob, create_job},
+    jobs::{
+        check_script::CheckedScript,
+        create_job::{CreateJob, create_job},
+    },
     keys::{
         authenticate::authenticate,
         operator_keys::{IssueKey, issue},
@@ -41,7 +44,7 @@ async fn claimed(lab: &Lab) -> ClaimedRun {
     let actor = lab.actor(&[Scope::Read, Scope::Write]);
     let job = CreateJob {
         name: "job".to_owned(),
-        code: "print()".to_owned(),
+        script: CheckedScript::check("print()".to_owned()).await,
         description: None,
         parameters: Vec::new(),
         trigger: TriggerChange::default(),

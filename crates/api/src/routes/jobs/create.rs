@@ -1,7 +1,10 @@
 //! `POST /api/v1/jobs`
 
 use actix_web::web::Json;
-use labdata_application::jobs::create_job::{CreateJob, create_job};
+use labdata_application::jobs::{
+    check_script::CheckedScript,
+    create_job::{CreateJob, create_job},
+};
 use labdata_domain::jobs::{
     MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, ParameterDefinition,
 };
@@ -31,6 +34,12 @@ shape! {
     }
 }
 
+/// Checks the script.
+pub async fn prepare(body: &JsonBody<CreateJobBody>) -> CheckedScript {
+    let JsonBody(body) = body;
+    CheckedScript::check(body.code.clone()).await
+}
+
 /// Creates a job
 ///
 /// Its code is the first version of its script.
@@ -44,11 +53,14 @@ shape! {
         (status = 409, description = "The organization has a job of this name", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Write, JsonBody<CreateJobBody>>) -> Answer<Json<JobView>> {
+pub async fn handle(
+    call: Call<Write, JsonBody<CreateJobBody>>,
+    script: CheckedScript,
+) -> Answer<Json<JobView>> {
     let JsonBody(body) = call.body.clone();
     let command = CreateJob {
         name: body.name,
-        code: body.code,
+        script,
         description: body.description,
         parameters: body.parameter_definitions,
         trigger: body.trigger.change()?,

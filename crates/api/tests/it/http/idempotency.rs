@@ -297,3 +297,47 @@ async fn forty_equal_keys_at_once_hold_one_connection_and_nobody_else_waits() {
         assert_eq!(reply.text, replies[0].text);
     }
 }
+
+/// The thread that checks a script at the moment.
+fn checking_thread() -> Option<std::path::PathBuf> {
+    let mut tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    tasks.find_map(|task| {
+        let task = task.ok()?.path();
+        let name = std::fs::read_to_string(task.join("comm")).ok()?;
+        (name.trim() == "check-script").then_some(task)
+    })
+}
+
+#[tokio::test]
+async fn a_script_that_takes_long_to_check_holds_no_connection() {
+    let lab = OnPostgres::empty(DatabaseSettings::default()).await;
+    let behind = lab.behind().await;
+    let units = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+         AND state LIKE 'idle in transaction%'";
+    let code = "value = [1, (2), {3: 4}]\n".repeat(10_000);
+    let body = json!({ "name": "long", "code": code });
+    let answered = std::cell::Cell::new(false);
+    let watched = async {
+        // Short scripts of other tests are checked within a sample or two.
+        let (mut thread, mut samples) = (None, 0);
+        while samples < 8 && !answered.get() {
+            let open: i64 = behind.query_one(units, &[]).await.unwrap().get(0);
+            let checking = checking_thread();
+            if checking.is_none() || checking != thread {
+                (thread, samples) = (checking, 0);
+                continue;
+            }
+            samples += 1;
+            assert_eq!(open, 0, "the unit of work has begun");
+        }
+        samples
+    };
+    let posted = async {
+        let reply = lab.post_once("/api/v1/jobs", "key", &body).await;
+        answered.set(true);
+        reply
+    };
+    let (reply, samples) = futures::join!(posted, watched);
+    reply.json(200);
+    assert_eq!(samples, 8, "the check was too short to be watched");
+}
