@@ -34,6 +34,7 @@ use labdata_postgres::{
 use labdata_ray_runner::{
     Access, RayRunner, Settings as RaySettings, check_address, check_authorities,
 };
+use labdata_redacted::shown_url;
 use labdata_sandbox::{
     Isolation as SandboxIsolation, Network, NetworkSettings, Sandbox, Settings as SandboxSettings,
 };
@@ -316,7 +317,7 @@ pub fn job_runner(settings: &Settings, public_url: &str) -> anyhow::Result<Arc<d
             let token = settings.ray_token.as_ref();
             let runner = RayRunner::new(RaySettings {
                 access: Access {
-                    address: address.clone(),
+                    address: address.reveal().to_owned(),
                     token: token.map(|token| token.reveal().to_owned()),
                     ca_file: settings.ray_ca_file.clone(),
                 },
@@ -324,7 +325,7 @@ pub fn job_runner(settings: &Settings, public_url: &str) -> anyhow::Result<Arc<d
             })?;
             if runner.sends_in_clear() {
                 tracing::warn!(
-                    address,
+                    address = shown_url(address.reveal()),
                     "scripts and the token reach the Ray cluster without encryption: use ray+https:// in \
                      LABDATA_JOB_BACKEND"
                 );

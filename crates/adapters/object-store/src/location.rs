@@ -2,6 +2,7 @@
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
+use labdata_redacted::shown_url;
 use percent_encoding::percent_decode_str;
 
 /// The provider of a bucket.
@@ -83,7 +84,8 @@ impl FromStr for Location {
     /// `s3://`, `gs://` or `az://` with a bucket and an optional prefix. Parts of a prefix have only
     /// letters, digits, `-`, `_` and `.`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let invalid = || InvalidLocation(text.to_owned());
+        // Someone may have written credentials before the bucket.
+        let invalid = || InvalidLocation(shown_url(text));
         let (scheme, rest) = text.split_once("://").ok_or_else(invalid)?;
         let scheme = scheme.to_ascii_lowercase();
         if scheme == "file" {

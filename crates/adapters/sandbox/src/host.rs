@@ -251,7 +251,7 @@ impl HostCapabilities {
         request.ports = launch.ports;
         request.environment.extend(launch.environment);
         if let Some(mirror) = launch.mirror {
-            name_mirror(&mut request.environment, &mirror);
+            name_mirror(&mut request.environment, mirror.reveal());
         }
         #[cfg(target_os = "linux")]
         let cgroup = self.cgroup(&request.limits);

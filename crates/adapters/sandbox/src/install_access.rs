@@ -1,5 +1,6 @@
 //! What an installation reaches: package indexes, without their credentials.
 
+use labdata_redacted::Variables;
 use url::Url;
 
 use crate::network::{Endpoint, MirroredServer, Upstream, authorization};
@@ -23,9 +24,9 @@ const MIRROR: &str = "http://mirror.invalid";
 #[derive(Debug)]
 pub(crate) struct InstallAccess {
     /// Variables without credentials and proxies.
-    pub(crate) variables: Vec<(String, String)>,
+    pub(crate) variables: Variables,
     /// Variables that name the lab's proxy, perhaps with credentials.
-    pub(crate) proxies: Vec<(String, String)>,
+    pub(crate) proxies: Variables,
     /// Proxy of the lab's network.
     pub(crate) upstream: Upstream,
     /// Servers of the indexes.
@@ -39,8 +40,8 @@ impl InstallAccess {
     pub(crate) fn new(given: Vec<(String, String)>) -> Self {
         let mut access = Self {
             upstream: Upstream::from_variables(&given),
-            variables: Vec::new(),
-            proxies: Vec::new(),
+            variables: Variables::new(),
+            proxies: Variables::new(),
             endpoints: Vec::new(),
             mirrored: Vec::new(),
         };
@@ -135,7 +136,7 @@ mod tests {
             ("UV_OFFLINE", "0"),
         ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(access.variables, expected);
+        assert_eq!(*access.variables, expected);
         let [index, own] = &*access.mirrored else {
             panic!("two servers need credentials");
         };

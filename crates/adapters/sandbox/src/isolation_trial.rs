@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use labdata_redacted::Variables;
+
 use crate::{
     host::HostCapabilities,
     network::Reach,
@@ -64,7 +66,7 @@ impl HostCapabilities {
         let spec = ProcessSpec {
             arguments: ["-I", "-c", "pass"].map(str::to_owned).into(),
             packages: None,
-            environment: Vec::new(),
+            environment: Variables::new(),
             network: self.settings.network.access,
             limits: LIMITS,
             logged: 0,

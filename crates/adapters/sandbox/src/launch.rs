@@ -6,6 +6,7 @@ use std::{
     path::PathBuf,
 };
 
+use labdata_redacted::Variables;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -21,7 +22,7 @@ pub(crate) struct LaunchRequest {
     /// Program and arguments.
     pub(crate) command: Vec<String>,
     /// Complete environment.
-    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) environment: Variables,
     /// Working directory.
     pub(crate) directory: PathBuf,
     /// Paths that may be read and executed. Missing ones are skipped.

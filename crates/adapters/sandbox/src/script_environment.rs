@@ -2,6 +2,8 @@
 
 use std::{fs, path::PathBuf};
 
+use labdata_redacted::Variables;
+
 use crate::{
     accounts::Account,
     blocking::blocking,
@@ -124,7 +126,7 @@ impl HostCapabilities {
         let spec = ProcessSpec {
             arguments: Vec::new(),
             packages: None,
-            environment: Vec::new(),
+            environment: Variables::new(),
             network: self.settings.network.access,
             limits: installation.limits,
             logged: 0,

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use labdata_redacted::Variables;
 use serde::{Deserialize, Serialize};
 
 /// Degree of isolation from the rest of the machine, weakest first.
@@ -69,7 +70,7 @@ pub struct ProcessSpec {
     /// Installed packages; none means the standard library only.
     pub packages: Option<ScriptEnvironment>,
     /// Environment variables, added to `PATH`, `HOME`, `TMPDIR`, `LANG` and `PYTHONUNBUFFERED`.
-    pub environment: Vec<(String, String)>,
+    pub environment: Variables,
     /// Network access.
     pub network: Network,
     /// Resource limits.

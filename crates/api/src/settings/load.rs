@@ -125,13 +125,22 @@ mod tests {
 
     #[test]
     fn secrets_show_neither_in_errors_nor_in_debug() {
-        let line = load(&[("LABDATA_BOOTSTRAP_KEY", "ldk_hunter2")]).unwrap_err();
-        assert!(!line.contains("hunter2"), "{line}");
-        let line = load(&[("DATABASE_URL", "mysql://u:hunter2@host/db")]).unwrap_err();
-        assert!(!line.contains("hunter2"), "{line}");
+        for (name, value) in [
+            ("LABDATA_BOOTSTRAP_KEY", "ldk_hunter2"),
+            ("DATABASE_URL", "mysql://u:hunter2@host/db"),
+            ("LABDATA_STORAGE_URL", "s3://key:hunter2@bucket"),
+            ("LABDATA_JOB_BACKEND", "ray+ftp://u:hunter2@host"),
+            ("LABDATA_JOB_BACKEND", "ray+http://u:hunter2@host:8265"),
+            ("LABDATA_LLM_BASE_URL", "ftp://u:hunter2@host"),
+            ("LABDATA_PUBLIC_URL", "https://u:hunter2@host?query"),
+        ] {
+            let line = load(&[(name, value)]).expect_err(name);
+            assert!(!line.contains("hunter2"), "{line}");
+        }
         let settings = load(&[
             ("DATABASE_URL", "postgres://u:hunter2@host/db"),
             ("LABDATA_LLM_API_KEY", "hunter2"),
+            ("LABDATA_LLM_BASE_URL", "https://u:hunter2@host/v1"),
             ("LABDATA_RAY_TOKEN", "hunter2"),
             ("LABDATA_SMTP_URL", "smtp://u:hunter2@host"),
             (

@@ -8,7 +8,6 @@ mod flags;
 mod list;
 mod load;
 mod read;
-mod secret;
 mod source;
 
 use std::{
@@ -23,7 +22,7 @@ use labdata_domain::{
 };
 
 pub use flags::Flags;
-pub use secret::Secret;
+pub use labdata_redacted::Secret;
 
 /// A wrong setting: one line for the person who set it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +60,7 @@ pub enum Backend {
     /// Processes on this machine.
     Local,
     /// A Ray cluster's job API at this HTTP or HTTPS URL.
-    Ray(String),
+    Ray(Secret),
 }
 
 /// Network of scripts.
@@ -95,7 +94,7 @@ pub struct LlmSettings {
     /// API; `None` disables agent runs.
     pub provider: Option<LlmProvider>,
     /// Base URL; `None` for the provider's default.
-    pub base_url: Option<String>,
+    pub base_url: Option<Secret>,
     /// API key.
     pub api_key: Option<Secret>,
     /// Model of runs that name none.

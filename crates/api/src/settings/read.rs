@@ -7,6 +7,7 @@ use std::{
 };
 
 use labdata_domain::{keys::PlainApiKey, runs::Isolation};
+use labdata_redacted::shown_url;
 use tracing_subscriber::filter::LevelFilter;
 use url::Url;
 
@@ -30,12 +31,17 @@ impl Values<'_> {
         let Some(Given { name, value }) = self.0.get(key) else {
             return Ok(None);
         };
-        match parse(value) {
-            Some(parsed) => Ok(Some(parsed)),
-            None => Err(SettingsError(format!(
-                "{name} is {value:?}; it takes {takes}"
-            ))),
+        if let Some(parsed) = parse(value) {
+            return Ok(Some(parsed));
         }
+        let shown = if value.contains("://") {
+            shown_url(value)
+        } else {
+            value.clone()
+        };
+        Err(SettingsError(format!(
+            "{name} is {shown:?}; it takes {takes}"
+        )))
     }
 
     /// Like [`Self::parsed`], for values that may hold a secret: the error does not repeat them.
@@ -274,10 +280,11 @@ fn backend(values: &Values<'_>, key: &str, checks: &Checks) -> Result<Backend, S
             return Some(Backend::Local);
         }
         let url = value.strip_prefix("ray+")?;
-        http_url(url).map(|_| Backend::Ray(url.trim_end_matches('/').to_owned()))
+        let address = url.trim_end_matches('/').to_owned();
+        http_url(url).map(|_| Backend::Ray(Secret::new(address)))
     })?;
     if let Some(Backend::Ray(url)) = &parsed {
-        values.check(key, url, checks.cluster_url)?;
+        values.check(key, url.reveal(), checks.cluster_url)?;
     }
     Ok(parsed.unwrap_or(Backend::Local))
 }
@@ -329,7 +336,7 @@ fn llm(values: &Values<'_>) -> Result<LlmSettings, SettingsError> {
     )?;
     Ok(LlmSettings {
         provider,
-        base_url: values.http_url("llm_base_url")?,
+        base_url: values.http_url("llm_base_url")?.map(Secret::new),
         api_key: values.secret("llm_api_key", "a key", |value| {
             (!value.trim().is_empty()).then(|| Secret::new(value.to_owned()))
         })?,

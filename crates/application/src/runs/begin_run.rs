@@ -14,6 +14,7 @@ use labdata_ports::{
         runner::{KeyExchange, RunId, RunLimits, RunSpec},
     },
 };
+use labdata_redacted::Variables;
 
 use super::{
     check_backend::{CheckBackendError, check_backend},
@@ -117,7 +118,7 @@ fn environment(
     run: &PlatformRun,
     base_url: &str,
     key: Option<&PlainApiKey>,
-) -> Result<Vec<(String, String)>, Error> {
+) -> Result<Variables, Error> {
     let parameters = serde_json::to_string(&run.parameters)
         .map_err(|error| Error::Internal(format!("parameters: {error}")))?;
     // Empty where there is no file: a script may ask for it without fear of a KeyError.

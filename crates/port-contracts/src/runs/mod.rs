@@ -55,7 +55,7 @@ pub fn spec(script: &str) -> RunSpec {
             attempt: 1,
         },
         script: script.to_owned(),
-        environment: vec![("LABDATA_BASE_URL".to_owned(), "http://lab".to_owned())],
+        environment: vec![("LABDATA_BASE_URL".to_owned(), "http://lab".to_owned())].into(),
         key_exchange: None,
         limits: RunLimits::default(),
     }

@@ -9,6 +9,7 @@ use labdata_domain::{
     files::{ContentType, FilePath, ObjectKey, StoredBytes},
     ids::OrganizationId,
 };
+use labdata_redacted::shown_url;
 use time::OffsetDateTime;
 
 use crate::PortError;
@@ -164,16 +165,15 @@ pub struct SignedUpload {
 impl fmt::Debug for SignedUpload {
     /// Without the signature, which is a permission.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unsigned = self.url.split('?').next().unwrap_or_default();
         f.debug_struct("SignedUpload")
-            .field("url", &format_args!("{unsigned}?…"))
+            .field("url", &shown_url(&self.url))
             .field("headers", &self.headers)
             .finish()
     }
 }
 
 /// A request to a signed URL of the platform's own, as it came in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct SignedRequest<'a> {
     /// The method, upper-case.
     pub method: &'a str,
@@ -183,6 +183,16 @@ pub struct SignedRequest<'a> {
     pub query: &'a str,
     /// The headers: names lower-case.
     pub headers: &'a [(String, String)],
+}
+
+impl fmt::Debug for SignedRequest<'_> {
+    /// Without the query, which holds the signature, and the headers.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignedRequest")
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Permission of a request with a valid signature, and its organization.

@@ -14,6 +14,7 @@ use labdata_domain::{
     ids::{ExecutionId, OrganizationId},
     runs::InsufficientIsolation,
 };
+use labdata_redacted::Variables;
 
 /// Id of a run: one attempt at an execution. Another attempt is another run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +43,7 @@ pub struct RunSpec {
     pub script: String,
     /// Names and values. The script's environment is these, and constants of the backend's
     /// (`PATH`, `HOME` and `TMPDIR`, which are its scratch directory, and the like).
-    pub environment: Vec<(String, String)>,
+    pub environment: Variables,
     /// Exchange that adds the run's key to the environment. A backend whose runs others see gets one.
     pub key_exchange: Option<KeyExchange>,
     /// Its limits.
@@ -50,14 +51,13 @@ pub struct RunSpec {
 }
 
 impl fmt::Debug for RunSpec {
-    /// Without the values of the environment: one is a key.
+    /// Without the script, which is long.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.environment.iter().map(|(name, _)| &**name).collect();
         f.debug_struct("RunSpec")
             .field("organization", &self.organization)
             .field("run", &self.run)
             .field("script", &format_args!("{} bytes", self.script.len()))
-            .field("environment", &names)
+            .field("environment", &self.environment)
             .field("key_exchange", &self.key_exchange)
             .field("limits", &self.limits)
             .finish()

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use labdata_redacted::{Secret, Variables};
 use tokio::{net::TcpListener, task::JoinSet};
 use url::{Host, Url};
 
@@ -74,9 +75,9 @@ pub(crate) struct GatewayLaunch {
     /// TCP ports that Landlock permits.
     pub(crate) ports: Vec<u16>,
     /// Variables that name the proxy.
-    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) environment: Variables,
     /// URL of the mirrored indexes, if any.
-    pub(crate) mirror: Option<String>,
+    pub(crate) mirror: Option<Secret>,
 }
 
 impl Gateway {
@@ -136,7 +137,7 @@ impl Gateway {
             let mirror = Arc::new(Mirror::new(mirrored, in_namespace)?);
             let service = Service::Mirror(Arc::clone(&mirror));
             let port = gateway.open(service, in_namespace, &mut launch).await?;
-            launch.mirror = Some(mirror.url(port));
+            launch.mirror = Some(Secret::new(mirror.url(port)));
         }
         Ok((gateway, launch))
     }

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use labdata_redacted::Variables;
 use labdata_sandbox::{
     ActiveWorkspace, HostCapabilities, Isolation, Limits, Network, ProcessOutcome, ProcessSpec,
     Sandbox, Settings, stop_channel,
@@ -94,7 +95,7 @@ pub(crate) fn process(active: &ActiveWorkspace, network: Network) -> ProcessSpec
     ProcessSpec {
         arguments: vec![active.script_path().to_str().unwrap().to_owned()],
         packages: None,
-        environment: Vec::new(),
+        environment: Variables::new(),
         network,
         limits: Limits {
             wall_clock: Duration::from_mins(1),

@@ -17,6 +17,7 @@ use std::{
 };
 
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings};
+use labdata_redacted::Variables;
 use labdata_sandbox::{
     Isolation, Limits, Network, ProcessSpec, Sandbox, Settings as SandboxSettings, stop_channel,
 };
@@ -180,7 +181,7 @@ async fn run_under_landlock(data: &Path, script: &str) -> Option<Vec<String>> {
     let spec = ProcessSpec {
         arguments: vec![active.script_path().to_str().unwrap().to_owned()],
         packages: None,
-        environment: Vec::new(),
+        environment: Variables::new(),
         network: Network::Host,
         limits: Limits {
             wall_clock: Duration::from_mins(2),
