@@ -1,5 +1,7 @@
 //! The composition root: the only module that names adapters.
 
+mod disk_reserve;
+
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -14,7 +16,9 @@ use labdata_domain::{
     notifications::Caps,
     runs::{BackendPolicy, Isolation},
 };
-use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
+use labdata_embedded_postgres::{
+    DiskReserve as ReserveFile, Durability, EmbeddedPostgres, Settings as PostgresSettings,
+};
 use labdata_local_runner::LocalRunner;
 use labdata_mail::SmtpMailer;
 use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, UploadMode};
@@ -40,6 +44,7 @@ use labdata_sandbox::{
 };
 use labdata_worker::{MailSettings, PATIENCE, RunWorkerSettings, WorkerSettings};
 
+use self::disk_reserve::LocalDiskReserve;
 use crate::{
     settings::{Backend, JobNetwork, NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
@@ -228,6 +233,11 @@ impl DatabaseServer {
         queries.prepare().await?;
         let gateway = GatewaySigner::new(public_url, &secret);
         let signer = signer(settings, &location, &storage, gateway, &clock)?;
+        let disk_reserve = if self.embedded.is_some() {
+            LocalDiskReserve::open(ReserveFile::beside_cluster(&settings.data_dir)).await
+        } else {
+            LocalDiskReserve::none()
+        };
         let catalog = Arc::new(PgCatalogStore::new(self.database.clone()));
         Ok(Ports {
             api_keys: Arc::new(PgApiKeyRepository::new(self.authentication.clone())),
@@ -246,6 +256,8 @@ impl DatabaseServer {
             triggers: Arc::new(PgTriggerStore::new(self.database.clone())),
             files: Arc::new(PgFileRepository::new(self.database.clone())),
             blobs: storage.blobs,
+            storage_quota: settings.storage_quota,
+            ongoing_uploads: Arc::default(),
             signer,
             notifications: Arc::new(PgNotificationRepository::new(self.database.clone())),
             notification_caps: Caps {
@@ -257,6 +269,7 @@ impl DatabaseServer {
             ids,
             key_cache: Arc::default(),
             health: Arc::new(PgStoreHealth::new(self.database.clone())),
+            disk_reserve: Arc::new(disk_reserve),
             periodic_tasks: Arc::new(PgPeriodicTaskStore::new(self.database.clone())),
         })
     }

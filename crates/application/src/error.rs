@@ -5,6 +5,7 @@ use labdata_domain::{
     data::write::Problem,
     keys::{actor::MissingScope, run_key::NotForRuns},
     notifications::CapReached,
+    storage::InsufficientStorage,
 };
 use labdata_ports::PortError;
 
@@ -48,6 +49,9 @@ pub enum Error {
     /// As many notifications as may be were delivered; nothing was sent.
     #[error(transparent)]
     Capped(CapReached),
+    /// There is no room for it; nothing was stored.
+    #[error(transparent)]
+    InsufficientStorage(InsufficientStorage),
     /// A service behind the platform does not answer.
     #[error("unavailable: {0}")]
     Unavailable(String),
@@ -68,6 +72,12 @@ impl From<NotForRuns> for Error {
     }
 }
 
+impl From<InsufficientStorage> for Error {
+    fn from(refusal: InsufficientStorage) -> Self {
+        Self::InsufficientStorage(refusal)
+    }
+}
+
 impl From<PortError> for Error {
     fn from(error: PortError) -> Self {
         match error {
@@ -79,6 +89,7 @@ impl From<PortError> for Error {
             PortError::Exhausted(_) => Self::Exhausted {
                 retry_after_seconds: 1,
             },
+            PortError::DiskFull(_) => Self::InsufficientStorage(InsufficientStorage::DiskFull),
             PortError::Unavailable(text) => Self::Unavailable(text),
             PortError::Corrupt(text) | PortError::Internal(text) => Self::Internal(text),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use labdata_domain::notifications::Caps;
+use labdata_domain::{notifications::Caps, storage::StorageQuota};
 use labdata_ports::{
     Clock, IdSource,
     catalog::CatalogStore,
@@ -17,12 +17,12 @@ use labdata_ports::{
     jobs::JobRepository,
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
     notifications::NotificationRepository,
-    operations::{PeriodicTaskStore, StoreHealth},
+    operations::{DiskReserve, PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore},
     triggers::TriggerStore,
 };
 
-use crate::keys::key_cache::KeyCache;
+use crate::{files::ongoing_uploads::OngoingUploads, keys::key_cache::KeyCache};
 
 /// The ports, injected once by the composition root. Every use case takes it by reference, first.
 #[derive(Clone)]
@@ -53,6 +53,10 @@ pub struct Ports {
     pub files: Arc<dyn FileRepository>,
     /// Bytes of files.
     pub blobs: Arc<dyn BlobStore>,
+    /// Quota of files per organization, from the settings.
+    pub storage_quota: StorageQuota,
+    /// Uploads under way; `Arc::default()`, shared by all of one process.
+    pub ongoing_uploads: Arc<OngoingUploads>,
     /// URLs that carry their own permission.
     pub signer: Arc<dyn UrlSigner>,
     /// Inboxes, preferences, and the outbox of e-mails.
@@ -63,6 +67,8 @@ pub struct Ports {
     pub idempotency: Arc<dyn Idempotency>,
     /// Health and figures of the store.
     pub health: Arc<dyn StoreHealth>,
+    /// Reserve of disk space.
+    pub disk_reserve: Arc<dyn DiskReserve>,
     /// Schedule of periodic tasks.
     pub periodic_tasks: Arc<dyn PeriodicTaskStore>,
     /// The time.

@@ -21,5 +21,6 @@ mod numbers;
 pub mod page;
 pub mod runs;
 pub mod scalar;
+pub mod storage;
 pub mod timestamp;
 pub mod triggers;

@@ -17,6 +17,9 @@ pub enum PortError {
     /// Everything that could do the work stays in use; nothing was changed, and a later try may succeed.
     #[error("exhausted: {0}")]
     Exhausted(String),
+    /// The disk behind the port is full; nothing was changed, and a later try may succeed.
+    #[error("disk full: {0}")]
+    DiskFull(String),
     /// The service behind the port does not answer; nothing was changed.
     #[error("unavailable: {0}")]
     Unavailable(String),

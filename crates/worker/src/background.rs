@@ -104,26 +104,12 @@ async fn drain(mut tasks: JoinSet<()>, deadline: Instant, what: &str) {
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
-    use labdata_application::{
-        jobs::{
-            check_script::CheckedScript,
-            create_job::{CreateJob, create_job},
-        },
-        runs::{
-            begin_run::RunContext,
-            run_job::{RunJob, run_job},
-        },
-    };
+    use labdata_application::runs::begin_run::RunContext;
     use labdata_domain::{
-        ids::{ApiKeyId, NotificationId},
-        keys::{
-            actor::Actor,
-            scope::Scope,
-            tenancy::{Organization, User},
-        },
+        ids::NotificationId,
+        keys::actor::Actor,
         notifications::{ChannelChange, Draft},
         runs::BackendPolicy,
-        triggers::TriggerChange,
     };
     use labdata_ports::{
         notifications::{
@@ -137,7 +123,10 @@ mod tests {
     use tokio::sync::Notify;
 
     use super::*;
-    use crate::{NoObserver, PATIENCE, testing::in_memory};
+    use crate::{
+        NoObserver, PATIENCE,
+        testing::{actor, in_memory, queue_run},
+    };
 
     /// A mailer that signals each call, and sends once it is told to.
     #[derive(Default)]
@@ -236,33 +225,6 @@ mod tests {
         }
     }
 
-    async fn actor(ports: &Ports) -> Actor {
-        let organization = Organization {
-            id: ports.ids.next_id().into(),
-            name: "lab".to_owned(),
-            created_at: ports.clock.now(),
-        };
-        let user = User {
-            id: ports.ids.next_id().into(),
-            organization: organization.id,
-            email: "ada@example.org".to_owned(),
-            name: "Ada".to_owned(),
-        };
-        ports
-            .tenancy
-            .ensure_organization(&organization)
-            .await
-            .unwrap();
-        ports.tenancy.ensure_user(&user).await.unwrap();
-        Actor {
-            organization: organization.id,
-            user: user.id,
-            api_key: ApiKeyId::new(ports.ids.next_id()),
-            scopes: Scope::ALL.into_iter().collect(),
-            execution: None,
-        }
-    }
-
     async fn queue_email(ports: &Ports, actor: &Actor) {
         let (organization, user) = (actor.organization, actor.user);
         let wanted = ChannelChange {
@@ -287,20 +249,6 @@ mod tests {
         let caps = ports.notification_caps;
         notifications
             .send(organization, user, &notification, caps)
-            .await
-            .unwrap();
-    }
-
-    async fn queue_run(ports: &Ports, actor: &Actor) {
-        let job = CreateJob {
-            name: "stuck".to_owned(),
-            script: CheckedScript::check("print(1)".to_owned()).await,
-            description: None,
-            parameters: Vec::new(),
-            trigger: TriggerChange::default(),
-        };
-        let job = create_job(ports, actor, job).await.unwrap();
-        run_job(ports, actor, job.id, RunJob::default())
             .await
             .unwrap();
     }

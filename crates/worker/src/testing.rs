@@ -1,16 +1,33 @@
-//! In-memory ports for the tests of this crate.
+//! In-memory ports, and what is in them, for the tests of this crate.
 
 use std::sync::Arc;
 
-use labdata_application::Ports;
-use labdata_domain::notifications::Caps;
+use labdata_application::{
+    Ports,
+    jobs::{
+        check_script::CheckedScript,
+        create_job::{CreateJob, create_job},
+    },
+    runs::run_job::{RunJob, run_job},
+};
+use labdata_domain::{
+    ids::ApiKeyId,
+    keys::{
+        actor::Actor,
+        scope::Scope,
+        tenancy::{Organization, User},
+    },
+    notifications::Caps,
+    storage::StorageQuota,
+    triggers::TriggerChange,
+};
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
-    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryPeriodicTaskStore, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTriggerStore, InMemoryUrlSigner, Memory, NoQueryRunner,
-    SequentialIds,
+    InMemoryDataStore, InMemoryDiskReserve, InMemoryExecutionRepository, InMemoryFileRepository,
+    InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryJobRepository,
+    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryRunLogStore,
+    InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTriggerStore,
+    InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
 };
 
 /// Ports over an empty store, with a clock that stands still.
@@ -30,6 +47,8 @@ pub(crate) fn in_memory() -> Ports {
         triggers: Arc::new(InMemoryTriggerStore::new(&memory)),
         files: Arc::new(InMemoryFileRepository::new(&memory)),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
+        storage_quota: StorageQuota::UNLIMITED,
+        ongoing_uploads: Arc::default(),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),
         notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
         notification_caps: Caps::default(),
@@ -38,6 +57,50 @@ pub(crate) fn in_memory() -> Ports {
         ids: Arc::new(SequentialIds::default()),
         key_cache: Arc::default(),
         health: Arc::new(InMemoryStoreHealth::new(&memory)),
+        disk_reserve: Arc::new(InMemoryDiskReserve::default()),
         periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
     }
+}
+
+/// A person of a new organization.
+pub(crate) async fn actor(ports: &Ports) -> Actor {
+    let organization = Organization {
+        id: ports.ids.next_id().into(),
+        name: "lab".to_owned(),
+        created_at: ports.clock.now(),
+    };
+    let user = User {
+        id: ports.ids.next_id().into(),
+        organization: organization.id,
+        email: "ada@example.org".to_owned(),
+        name: "Ada".to_owned(),
+    };
+    ports
+        .tenancy
+        .ensure_organization(&organization)
+        .await
+        .unwrap();
+    ports.tenancy.ensure_user(&user).await.unwrap();
+    Actor {
+        organization: organization.id,
+        user: user.id,
+        api_key: ApiKeyId::new(ports.ids.next_id()),
+        scopes: Scope::ALL.into_iter().collect(),
+        execution: None,
+    }
+}
+
+/// Queues a run of a new job.
+pub(crate) async fn queue_run(ports: &Ports, actor: &Actor) {
+    let job = CreateJob {
+        name: "stuck".to_owned(),
+        script: CheckedScript::check("print(1)".to_owned()).await,
+        description: None,
+        parameters: Vec::new(),
+        trigger: TriggerChange::default(),
+    };
+    let job = create_job(ports, actor, job).await.unwrap();
+    run_job(ports, actor, job.id, RunJob::default())
+        .await
+        .unwrap();
 }

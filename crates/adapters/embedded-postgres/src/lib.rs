@@ -35,6 +35,7 @@ mod account;
 mod binaries;
 mod cluster;
 mod connection_url;
+mod disk_reserve;
 mod error;
 mod layout;
 mod leftovers;
@@ -49,6 +50,7 @@ mod sha256;
 mod supervisor;
 pub mod throwaway;
 
+pub use crate::disk_reserve::{DiskReserve, DiskReserveState};
 pub use crate::error::Error;
 
 /// Durability of acknowledged commits.

@@ -66,6 +66,7 @@ pub use keys::tenancy::InMemoryTenancyRepository;
 pub use memory::Memory;
 pub use models::InMemoryDatasetRepository;
 pub use notifications::InMemoryNotificationRepository;
+pub use operations::disk_reserve::InMemoryDiskReserve;
 pub use operations::{InMemoryPeriodicTaskStore, InMemoryStoreHealth};
 pub use runs::InMemoryRunQueue;
 pub use runs::logs::InMemoryRunLogStore;

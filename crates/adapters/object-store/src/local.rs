@@ -20,6 +20,7 @@ use futures::{
 use labdata_domain::{
     files::{ObjectKey, StoredBytes},
     ids::OrganizationId,
+    storage::DiskSpace,
 };
 use labdata_ports::{
     PortError,
@@ -207,6 +208,18 @@ impl BlobStore for LocalBlobStore {
         reading::objects(&*self.files, &ObjectPath::default())
     }
 
+    async fn disk_space(&self) -> Result<Option<DiskSpace>, PortError> {
+        let root = self.root.clone();
+        let measure = move || {
+            let found = rustix::fs::statvfs(&root)?;
+            Ok(DiskSpace {
+                total: found.f_blocks.saturating_mul(found.f_frsize),
+                available: found.f_bavail.saturating_mul(found.f_frsize),
+            })
+        };
+        blocking(measure).await.map(Some).map_err(port_error)
+    }
+
     async fn probe(&self) -> Result<(), PortError> {
         let create = self.incoming("probe");
         let probe = move || create()?.probe();
@@ -250,11 +263,23 @@ async fn joined<T>(task: tokio::task::JoinHandle<io::Result<T>>) -> Result<T, Pu
     match task.await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) if error.kind() == io::ErrorKind::AlreadyExists => Err(PutBlobError::Exists),
+        Ok(Err(error)) if is_disk_full(&error) => {
+            tracing::error!(%error, "the disk of the file storage is full");
+            let text = "the disk of the file storage is full";
+            Err(PutBlobError::Port(PortError::DiskFull(text.to_owned())))
+        }
         Ok(Err(error)) => Err(PutBlobError::Port(PortError::Unavailable(format!(
             "the file storage does not take bytes: {error}"
         )))),
         Err(error) => Err(PutBlobError::Port(PortError::Internal(error.to_string()))),
     }
+}
+
+fn is_disk_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 fn port_error(error: PutBlobError) -> PortError {

@@ -158,6 +158,7 @@ impl ResponseError for ApiError {
                 Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
                 Error::Busy { .. } | Error::Capped(_) => StatusCode::TOO_MANY_REQUESTS,
                 Error::Exhausted { .. } | Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+                Error::InsufficientStorage(_) => StatusCode::INSUFFICIENT_STORAGE,
                 Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
             Self::Shape(_) => StatusCode::UNPROCESSABLE_ENTITY,
@@ -213,7 +214,7 @@ impl ResponseError for ApiError {
 
 #[cfg(test)]
 mod tests {
-    use labdata_domain::conflict::Conflict;
+    use labdata_domain::{conflict::Conflict, storage::InsufficientStorage};
 
     use super::*;
 
@@ -237,6 +238,7 @@ mod tests {
             429
         );
         assert_eq!(status(Error::Unavailable("x".to_owned())), 503);
+        assert_eq!(status(InsufficientStorage::DiskFull.into()), 507);
         assert_eq!(status(Error::Internal("x".to_owned())), 500);
     }
 

@@ -125,6 +125,11 @@ fn complete(operation: &mut Operation, scope: Scope, takes_json: bool) {
         "ShapeErrorBody",
     );
     answer("500", "The platform failed", "InternalErrorBody");
+    answer(
+        "507",
+        "The disk of the platform is full; nothing was stored",
+        "ErrorBody",
+    );
     if takes_json {
         answer("413", "The body has 4,718,592 bytes or more", "ErrorBody");
         answer(

@@ -47,6 +47,8 @@ settings! {
         "Storage of file contents: file://, s3://, gs:// or az:// with bucket and prefix";
     upload_mode "LABDATA_UPLOAD_MODE" "upload-mode" "MODE", "direct on gs://, else gateway",
         "Receiver of signed uploads: `direct` (the cloud) or `gateway` (this server)";
+    storage_quota "LABDATA_STORAGE_QUOTA" "storage-quota" "BYTES", "unset: no limit",
+        "Most bytes of files per organization";
     public_url "LABDATA_PUBLIC_URL" "public-url" "URL", "http://<bind>",
         "Base of signed URLs and of the URL given to jobs";
     bootstrap_key "LABDATA_BOOTSTRAP_KEY" "bootstrap-key" "KEY", "unset: made and printed once",

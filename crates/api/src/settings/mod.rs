@@ -19,6 +19,7 @@ use ipnet::IpNet;
 use labdata_domain::{
     keys::PlainApiKey,
     runs::{Isolation, SharedBackend},
+    storage::StorageQuota,
 };
 
 pub use flags::Flags;
@@ -137,6 +138,8 @@ pub struct Settings {
     pub storage_url: Option<String>,
     /// True if clients upload directly to the cloud; `None` for the storage's default.
     pub direct_uploads: Option<bool>,
+    /// Quota of files per organization.
+    pub storage_quota: StorageQuota,
     /// Base of signed URLs; `None` for the listening address.
     pub public_url: Option<String>,
     /// Admin key to store at the first start; `None` to create one.

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use labdata_domain::{keys::PlainApiKey, runs::Isolation};
+use labdata_domain::{keys::PlainApiKey, runs::Isolation, storage::StorageQuota};
 use labdata_redacted::shown_url;
 use tracing_subscriber::filter::LevelFilter;
 use url::Url;
@@ -74,6 +74,11 @@ impl Values<'_> {
         Ok(self
             .parsed(key, "a whole number from 1 to 4294967295", parse)?
             .unwrap_or(default))
+    }
+
+    fn bytes(&self, key: &str) -> Result<Option<u64>, SettingsError> {
+        let parse = |value: &str| value.trim().parse().ok().filter(|bytes| *bytes >= 1);
+        self.parsed(key, "a number of bytes, at least 1", parse)
     }
 
     /// Applies an adapter's check to a value that was given.
@@ -165,6 +170,9 @@ pub(super) fn settings(
         })?,
         storage_url: storage_url(&values, checks)?,
         direct_uploads,
+        storage_quota: values
+            .bytes("storage_quota")?
+            .map_or(StorageQuota::UNLIMITED, StorageQuota::of_bytes),
         public_url: values.http_url("public_url")?,
         bootstrap_key: values.secret(
             "bootstrap_key",

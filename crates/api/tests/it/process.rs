@@ -4,7 +4,7 @@ use std::{
     fs::Permissions,
     io::{BufRead, BufReader, Read},
     os::unix::fs::PermissionsExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio},
 };
 
@@ -32,6 +32,33 @@ pub(crate) fn labdata(directory: &Path, arguments: &[&str]) -> Command {
         .args(arguments)
         .current_dir(directory)
         .stdin(Stdio::null());
+    command
+}
+
+#[expect(clippy::print_stderr, reason = "says what is not tested, and why")]
+fn not_tested(why: &str) {
+    eprintln!("NOT TESTED: {why}");
+}
+
+/// Begins a command line that runs a program with a file system of that size at that directory.
+fn on_small_disk(directory: &Path, megabytes: u32, before: &str) -> Command {
+    use std::os::unix::fs::MetadataExt;
+    let own = std::fs::metadata("/proc/self").unwrap();
+    let mut command = Command::new("unshare");
+    // An ordinary user is root in a first namespace, which may mount, and itself in a second one.
+    let back = if own.uid() == 0 {
+        command.arg("--mount");
+        String::new()
+    } else {
+        command.args(["--user", "--map-root-user", "--mount"]);
+        let (user, group) = (own.uid(), own.gid());
+        format!("unshare --user --map-user={user} --map-group={group} ")
+    };
+    let mount = format!(
+        "mount -t tmpfs -o size={megabytes}m,mode=0755 tmpfs \"$0\" && \
+         exec {back}sh -c '{before} exec \"$@\"' sh \"$@\""
+    );
+    command.args(["sh", "-c", &mount]).arg(directory);
     command
 }
 
@@ -100,6 +127,42 @@ impl Program {
             }
         }
         Self::start(command, environment)
+    }
+
+    /// Starts it with its data directory on a small file system in memory, which only it sees, after the
+    /// shell commands of `before`, in which `$1` is the program. `None` where the machine allows no
+    /// mounts.
+    pub(crate) fn serve_on_small_disk(
+        directory: &Path,
+        environment: &[(&str, &str)],
+        megabytes: u32,
+        before: &str,
+    ) -> Option<Self> {
+        let data = directory.join(".labdata");
+        std::fs::create_dir(&data).unwrap();
+        let plain = labdata(directory, &[]);
+        let mut command = on_small_disk(&data, megabytes, before);
+        command
+            .arg(plain.get_program())
+            .args(["serve", "--bind", "127.0.0.1:0"])
+            .current_dir(directory)
+            .stdin(Stdio::null());
+        for (name, value) in plain.get_envs() {
+            if value.is_none() {
+                command.env_remove(name);
+            }
+        }
+        let mut probe = on_small_disk(&data, megabytes, "");
+        if !run(probe.arg("true")).status.success() {
+            not_tested("this machine allows no mounts");
+            return None;
+        }
+        Some(Self::start(command, environment))
+    }
+
+    /// The path of a file as another process reaches it, where the program has mounts of its own.
+    pub(crate) fn path_from_outside(&self, path: &Path) -> PathBuf {
+        Path::new(&format!("/proc/{}/root", self.pid())).join(path.strip_prefix("/").unwrap())
     }
 
     /// Its process id.

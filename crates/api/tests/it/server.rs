@@ -24,13 +24,15 @@ use labdata_domain::{
         tenancy::{Organization, User},
     },
     notifications::Caps,
+    storage::StorageQuota,
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
-    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryNotificationRepository,
-    InMemoryPeriodicTaskStore, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTriggerStore, InMemoryUrlSigner, Memory, NoQueryRunner,
+    InMemoryDataStore, InMemoryDiskReserve, InMemoryExecutionRepository, InMemoryFileRepository,
+    InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryJobRepository,
+    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryRunLogStore,
+    InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTriggerStore,
+    InMemoryUrlSigner, Memory, NoQueryRunner,
 };
 use labdata_ports::{
     Clock, PortError,
@@ -248,10 +250,13 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         triggers: Arc::new(InMemoryTriggerStore::new(&memory)),
         files: Arc::new(InMemoryFileRepository::new(&memory)),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
+        storage_quota: StorageQuota::UNLIMITED,
+        ongoing_uploads: Arc::default(),
         queries: Arc::new(NoQueryRunner),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),
         idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
         health: Arc::new(InMemoryStoreHealth::new(&memory)),
+        disk_reserve: Arc::new(InMemoryDiskReserve::default()),
         periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
         clock,
         ids: Arc::new(SystemIds::default()),

@@ -8,7 +8,7 @@ use labdata_domain::{
 };
 use labdata_ports::catalog::DefineError;
 
-use crate::{Error, Ports};
+use crate::{Error, Ports, operations::disk_reserve::require_reserve};
 
 /// A defined table, with the catalog that its references point into.
 #[derive(Clone, Debug)]
@@ -30,6 +30,7 @@ pub async fn define_table(
     definition: &TableDefinition,
 ) -> Result<DefinedTable, Error> {
     actor.require(Scope::Admin)?;
+    require_reserve(ports)?;
     let table = ports
         .catalog
         .define(actor.organization, definition)

@@ -13,7 +13,7 @@ use labdata_ports::{
     data::{Attribution, WriteError, WriteTarget},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Ports, operations::disk_reserve::require_reserve};
 
 /// Maximum number of plans of a write whose tables keep changing.
 const MAX_PLANS: usize = 10;
@@ -41,6 +41,7 @@ pub async fn write_data(
     command: WriteData,
 ) -> Result<WriteOutcome, Error> {
     actor.require(Scope::Write)?;
+    require_reserve(ports)?;
     let WriteData {
         request,
         job_execution_id,

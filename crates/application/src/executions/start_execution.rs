@@ -7,7 +7,7 @@ use labdata_domain::{
     keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Ports, operations::disk_reserve::require_reserve};
 
 /// The execution to open.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,7 @@ pub async fn start_execution(
     command: StartExecution,
 ) -> Result<Execution, Error> {
     actor.require(Scope::Write)?;
+    require_reserve(ports)?;
     actor.may(GuardedAction::OpenExecution)?;
     let job = match command.job_id {
         Some(id) => {

@@ -12,7 +12,10 @@ use time::OffsetDateTime;
 
 use crate::{
     Error, Ports,
-    files::upload_file::{attribute, keep, not_recorded},
+    files::{
+        upload_file::{attribute, keep, not_recorded},
+        upload_room::check_room,
+    },
 };
 
 /// The file to be uploaded.
@@ -45,7 +48,8 @@ pub struct UploadBegun {
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when execution or instrument
 /// is not the organization's; [`Error::Invalid`] when the execution is closed;
-/// [`Error::Conflict`] when the instrument has a confirmed file of that path.
+/// [`Error::Conflict`] when the instrument has a confirmed file of that path;
+/// [`Error::InsufficientStorage`] when there is no room for any file.
 pub async fn begin_upload(
     ports: &Ports,
     actor: &Actor,
@@ -59,6 +63,7 @@ pub async fn begin_upload(
         instrument,
     } = command;
     let attribution = attribute(ports, actor, instrument, execution).await?;
+    check_room(ports, actor.organization).await?;
     let now = ports.clock.now();
     let object = ObjectKey::new(ports.ids.next_id());
     let expires_at = now + UPLOAD_URL_LIFETIME;
@@ -78,7 +83,7 @@ pub async fn begin_upload(
     };
     let recorded = ports
         .files
-        .add(actor.organization, &file, now)
+        .add(actor.organization, &file, ports.storage_quota, now)
         .await
         .map_err(not_recorded)?;
     let file = keep(ports, actor, recorded).await;

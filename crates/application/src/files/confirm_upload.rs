@@ -24,7 +24,8 @@ use crate::{
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when the
 /// bytes are not there yet (the record keeps waiting), or are too many or a native executable
 /// (the file is discarded), when another upload of the path came first, or when the file's execution
-/// is closed.
+/// is closed; [`Error::InsufficientStorage`] when other files have used the quota up in the meantime (the
+/// file is discarded).
 pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<File, Error> {
     actor.require(Scope::Write)?;
     let file = ports.files.get(actor.organization, id).await?;
@@ -58,10 +59,20 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
     let now = ports.clock.now();
     match ports
         .files
-        .confirm(actor.organization, id, object, bytes, now)
+        .confirm(
+            actor.organization,
+            id,
+            object,
+            bytes,
+            ports.storage_quota,
+            now,
+        )
         .await
     {
         Ok((file, _newly)) => Ok(file),
+        Err(ConfirmFileError::InsufficientStorage(refusal)) => {
+            Err(discard(ports, actor, id, object, refusal.into()).await)
+        }
         Err(error) => Err(not_confirmed(error)),
     }
 }
@@ -72,6 +83,7 @@ fn not_confirmed(error: ConfirmFileError) -> Error {
         ConfirmFileError::ExecutionClosed => {
             Error::Invalid(FileRefusal::ExecutionClosed.to_string())
         }
+        ConfirmFileError::InsufficientStorage(refusal) => refusal.into(),
         ConfirmFileError::Port(error) => error.into(),
     }
 }

@@ -1,12 +1,21 @@
 //! Serves a signed upload URL.
 
-use labdata_domain::{files::StoredBytes, ids::OrganizationId};
+use std::sync::Arc;
+
+use labdata_domain::{files::StoredBytes, ids::OrganizationId, storage::InsufficientStorage};
 use labdata_ports::{
     PortError,
     files::blob::{ByteStream, Granted, PutBlobError, SignatureError, SignedRequest, UploadGrant},
 };
 
-use crate::{Ports, files::open_download::SignedUrlError};
+use crate::{
+    Ports,
+    files::{
+        ongoing_uploads::OngoingUpload,
+        open_download::SignedUrlError,
+        upload_room::{NoRoom, checked, reserve},
+    },
+};
 
 /// An object that may be created.
 #[derive(Clone, Debug)]
@@ -43,21 +52,82 @@ pub async fn open_upload(
     }
 }
 
-/// Stores the body, and keeps what is known of it for the confirmation.
+/// Upload that no other one of its object is under way beside, and that there is room for.
+#[derive(Debug)]
+pub struct AdmittedUpload {
+    grant: UploadGrant,
+    is_announced: bool,
+    ongoing: Arc<OngoingUpload>,
+}
+
+/// Why nothing was stored.
+#[derive(Debug, thiserror::Error)]
+pub enum UploadError {
+    /// Another upload of the same object is under way.
+    #[error("another upload of the same object is under way")]
+    UnderWay,
+    /// There is no room for it.
+    #[error(transparent)]
+    InsufficientStorage(InsufficientStorage),
+    /// The bytes were not stored.
+    #[error(transparent)]
+    Blob(#[from] PutBlobError),
+}
+
+impl From<NoRoom> for UploadError {
+    fn from(refusal: NoRoom) -> Self {
+        match refusal {
+            NoRoom::Insufficient(refusal) => Self::InsufficientStorage(refusal),
+            NoRoom::Port(error) => Self::Blob(error.into()),
+        }
+    }
+}
+
+/// Admits an upload before its first byte is read. Its length is counted where it is announced.
 ///
 /// # Errors
-/// [`PutBlobError`].
-pub async fn receive_upload(
+/// [`UploadError`].
+pub async fn admit_upload(
     ports: &Ports,
     upload: &Upload,
-    body: ByteStream,
-) -> Result<StoredBytes, PutBlobError> {
+    announced: Option<u64>,
+) -> Result<AdmittedUpload, UploadError> {
     let UploadGrant { object, limit, .. } = upload.grant;
-    let organization = upload.organization;
+    if announced.is_some_and(|length| length > limit) {
+        return Err(PutBlobError::TooLarge { limit }.into());
+    }
+    let ongoing = ports.ongoing_uploads.begin(upload.organization, object);
+    let ongoing = ongoing.ok_or(UploadError::UnderWay)?;
+    reserve(ports, &ongoing, announced.unwrap_or(0)).await?;
+    Ok(AdmittedUpload {
+        grant: upload.grant.clone(),
+        is_announced: announced.is_some(),
+        ongoing: Arc::new(ongoing),
+    })
+}
+
+/// Stores the body, and keeps what is known of it for the confirmation. Stops reading when there is no
+/// room for more.
+///
+/// # Errors
+/// [`UploadError`].
+pub async fn receive_upload(
+    ports: &Ports,
+    upload: &AdmittedUpload,
+    body: ByteStream,
+) -> Result<StoredBytes, UploadError> {
+    let UploadGrant { object, limit, .. } = upload.grant;
+    let organization = upload.ongoing.organization();
+    let (body, cut_off) = checked(ports, &upload.ongoing, upload.is_announced, body);
     let stored = ports
         .blobs
         .put_new(organization, object, body, limit)
-        .await?;
+        .await
+        .map_err(|error| {
+            cut_off
+                .reason()
+                .map_or_else(|| error.into(), UploadError::from)
+        })?;
     let noted = ports.files.note_received(organization, object, stored);
     if let Err(error) = noted.await {
         tracing::warn!(%object, %error, "the confirmation will have to read what was uploaded");

@@ -5,7 +5,7 @@ use futures::TryStreamExt;
 use labdata_domain::{files::ObjectKey, ids::OrganizationId};
 use time::Duration;
 
-use crate::{Error, Ports};
+use crate::{Error, Ports, operations::disk_reserve::freeing_space};
 
 /// An upload that has written nothing for so long is dead: the server waits half a minute for the
 /// next piece of a body.
@@ -45,7 +45,8 @@ pub async fn sweep_uploads(ports: &Ports) -> Result<Swept, Error> {
     };
     loop {
         let expired = now - UNCONFIRMED_AFTER;
-        let objects = ports.files.take_expired(expired, BATCH).await?;
+        let take = || ports.files.take_expired(expired, BATCH);
+        let objects = freeing_space(ports, take).await?;
         swept.unconfirmed += count(&objects);
         for (organization, object) in &objects {
             ports.blobs.delete(*organization, *object).await?;

@@ -17,7 +17,7 @@ use labdata_ports::{
     files::{AddFileError, blob::PutBlobError},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Ports, files::upload_room::reserve};
 
 /// The file to upload.
 #[derive(Clone, Debug)]
@@ -43,7 +43,8 @@ pub struct UploadFile {
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when execution or instrument
 /// is not the organization's; [`Error::Invalid`] when the execution is closed, or the file is a
-/// native executable; [`Error::Conflict`] when the instrument has a file of that path.
+/// native executable; [`Error::Conflict`] when the instrument has a file of that path;
+/// [`Error::InsufficientStorage`] when there is no room for it.
 pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> Result<File, Error> {
     actor.require(Scope::Write)?;
     let UploadFile {
@@ -58,6 +59,10 @@ pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> R
         return Err(native_executable(format));
     }
     let object = ObjectKey::new(ports.ids.next_id());
+    let upload = ports.ongoing_uploads.begin(actor.organization, object);
+    let upload = upload.ok_or_else(|| Error::Internal("an id was made twice".to_owned()))?;
+    let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    reserve(ports, &upload, length).await?;
     let body = stream::iter([Ok(bytes)]).boxed();
     let bytes = ports
         .blobs
@@ -79,7 +84,11 @@ pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> R
             uploaded_at: now,
         },
     };
-    match ports.files.add(actor.organization, &file, now).await {
+    let added = ports
+        .files
+        .add(actor.organization, &file, ports.storage_quota, now)
+        .await;
+    match added {
         Ok(recorded) => Ok(keep(ports, actor, recorded).await),
         Err(AddFileError::Port(error)) => {
             // It may have been recorded all the same: the bytes stay.
@@ -143,6 +152,7 @@ pub(crate) fn not_recorded(refused: AddFileError) -> Error {
         AddFileError::UnknownInstrument => Error::NotFound("instrument"),
         AddFileError::ExecutionClosed => Error::Invalid(FileRefusal::ExecutionClosed.to_string()),
         AddFileError::PathTaken => Error::Conflict(Conflict::FilePath),
+        AddFileError::InsufficientStorage(refusal) => refusal.into(),
         AddFileError::Port(error) => error.into(),
     }
 }

@@ -6,7 +6,7 @@ use labdata_domain::{
     keys::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Ports, operations::disk_reserve::require_reserve};
 
 /// The instrument to register.
 #[derive(Clone, Debug)]
@@ -29,6 +29,7 @@ pub async fn create_instrument(
     command: CreateInstrument,
 ) -> Result<Instrument, Error> {
     actor.require(Scope::Admin)?;
+    require_reserve(ports)?;
     check_name(&command.name).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
     let instrument = Instrument {
         id: InstrumentId::new(ports.ids.next_id()),

@@ -8,7 +8,9 @@ use labdata_domain::{
 };
 use labdata_ports::PortError;
 
-use crate::{Error, Ports, jobs::check_script::CheckedScript};
+use crate::{
+    Error, Ports, jobs::check_script::CheckedScript, operations::disk_reserve::require_reserve,
+};
 
 /// The job to create.
 #[derive(Clone, Debug)]
@@ -33,6 +35,7 @@ pub struct CreateJob {
 /// unknown instrument; [`Error::Conflict`] when another job bears the name.
 pub async fn create_job(ports: &Ports, actor: &Actor, command: CreateJob) -> Result<Job, Error> {
     actor.require(Scope::Write)?;
+    require_reserve(ports)?;
     actor.may(GuardedAction::ChangeJob)?;
     let name = parse_name(&command.name)?;
     check_parameters(&command.parameters).map_err(|error| Error::Invalid(error.to_string()))?;

@@ -16,6 +16,7 @@ use crate::{
         create_job::{change_trigger, parse_name},
         get_job::with_script,
     },
+    operations::disk_reserve::require_reserve,
 };
 
 /// Largest number of attempts at a change that races with others. One of them is stored in each
@@ -62,6 +63,7 @@ pub async fn update_job(
     command: UpdateJob,
 ) -> Result<Job, Error> {
     actor.require(Scope::Write)?;
+    require_reserve(ports)?;
     actor.may(GuardedAction::ChangeJob)?;
     let mut checked = None;
     for _ in 0..MAX_ATTEMPTS {

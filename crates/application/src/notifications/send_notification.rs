@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 use labdata_ports::notifications::{NewNotification, SendError};
 
-use crate::{Error, Ports};
+use crate::{Error, Ports, operations::disk_reserve::require_reserve};
 
 /// Sends a notification to the caller's own inbox, and by e-mail where the caller wants that.
 ///
@@ -16,6 +16,7 @@ use crate::{Error, Ports};
 /// [`Error::Capped`] when as many as may be were delivered.
 pub async fn send_notification(ports: &Ports, actor: &Actor, draft: Draft) -> Result<Sent, Error> {
     actor.require(Scope::Write)?;
+    require_reserve(ports)?;
     draft
         .check()
         .map_err(|error| Error::Invalid(error.to_string()))?;

@@ -1,6 +1,7 @@
-//! Operation of the platform: health, figures, secrets, periodic tasks.
+//! Operation of the platform: health, figures, secrets, periodic tasks, disk space.
 
 pub mod check_health;
+pub mod disk_reserve;
 pub mod ensure_secret;
 pub mod measure_platform;
 pub mod new_request_id;

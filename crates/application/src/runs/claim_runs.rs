@@ -7,10 +7,11 @@ use labdata_ports::runs::{
 };
 use time::Duration;
 
-use crate::{Error, Ports};
+use crate::{Error, Ports, operations::disk_reserve::require_reserve};
 
 /// Claims queued runs of all organizations for free slots, each for [`RUN_LEASE`]. Their executions
-/// time out after the limits of preparation and script, plus the time that it takes to stop both.
+/// time out after the limits of preparation and script, plus the time that it takes to stop both. On a
+/// full disk all runs stay queued.
 ///
 /// # Errors
 /// Errors of the queue.
@@ -19,6 +20,9 @@ pub async fn claim_runs(
     limits: RunLimits,
     slots: FreeSlots,
 ) -> Result<Vec<ClaimedRun>, Error> {
+    if require_reserve(ports).is_err() {
+        return Ok(Vec::new());
+    }
     let timeout = limits.preparation + limits.wall_clock + 2 * GRACE;
     let timeout = Duration::try_from(timeout).unwrap_or(Duration::MAX);
     let now = ports.clock.now();

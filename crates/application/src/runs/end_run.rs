@@ -3,16 +3,21 @@
 use labdata_domain::{notifications::has_failure_notice, runs::RunEnd};
 use labdata_ports::runs::{ClaimedRun, RunClaim};
 
-use crate::{Error, Ports, notifications::deliver_failure_notices::deliver_soon};
+use crate::{
+    Error, Ports, notifications::deliver_failure_notices::deliver_soon,
+    operations::disk_reserve::freeing_space,
+};
 
 /// Records the end of a run and revokes its key; returns false, and changes nothing, if the worker has
-/// lost the run. A failure is recorded with the end, and its notice delivered.
+/// lost the run. A failure is recorded with the end, and its notice delivered. A full disk gives up its
+/// reserve for it.
 ///
 /// # Errors
 /// What the queue answers; the run then is still the worker's, who may try again.
 pub async fn end_run(ports: &Ports, claimed: &ClaimedRun, end: &RunEnd) -> Result<bool, Error> {
     let claim = claimed.claim;
-    let ended = ports.runs.finish(claim, end, ports.clock.now()).await?;
+    let finish = || ports.runs.finish(claim, end, ports.clock.now());
+    let ended = freeing_space(ports, finish).await?;
     ports.key_cache.evict_execution(claim.execution);
     if ended.as_ref().is_some_and(has_failure_notice) {
         deliver_soon(ports).await;
@@ -25,7 +30,8 @@ pub async fn end_run(ports: &Ports, claimed: &ClaimedRun, end: &RunEnd) -> Resul
 /// # Errors
 /// What the queue answers.
 pub async fn release_run(ports: &Ports, claim: RunClaim) -> Result<bool, Error> {
-    let released = ports.runs.release(claim, ports.clock.now()).await?;
+    let release = || ports.runs.release(claim, ports.clock.now());
+    let released = freeing_space(ports, release).await?;
     ports.key_cache.evict_execution(claim.execution);
     Ok(released)
 }

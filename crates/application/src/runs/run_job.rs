@@ -10,7 +10,7 @@ use labdata_domain::{
 };
 use serde_json::{Map, Value};
 
-use crate::{Error, Ports};
+use crate::{Error, Ports, operations::disk_reserve::require_reserve};
 
 /// Input of a run.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +34,7 @@ pub async fn run_job(
     command: RunJob,
 ) -> Result<Execution, Error> {
     actor.require(Scope::Write)?;
+    require_reserve(ports)?;
     let job = ports.jobs.get(actor.organization, id).await?;
     let script_version = job
         .runnable_version()

@@ -8,19 +8,23 @@ use labdata_domain::{
 use labdata_ports::{IdSource, triggers::TickDecision};
 use time::OffsetDateTime;
 
-use crate::{Error, Ports};
+use crate::{Error, Ports, operations::disk_reserve::require_reserve};
 
 /// Largest number of events or schedules that one transaction handles.
 const BATCH: u32 = 50;
 
 /// Handles all events and schedules that are due, and queues the runs that follow from them.
 /// Returns the number of runs. No caller requests it: it is the platform's own work for all
-/// organizations. Several servers may do it at once; each event and each tick is handled once.
+/// organizations. Several servers may do it at once; each event and each tick is handled once. On a full
+/// disk all of them wait.
 ///
 /// # Errors
 /// Errors of the store. Unhandled events and ticks stay for the next call.
 pub async fn fire_triggers(ports: &Ports) -> Result<u32, Error> {
     let mut runs = 0_u32;
+    if require_reserve(ports).is_err() {
+        return Ok(runs);
+    }
     loop {
         let now = ports.clock.now();
         let ids = &*ports.ids;

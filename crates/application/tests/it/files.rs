@@ -10,11 +10,13 @@ use labdata_application::{
     files::{
         begin_upload::{BeginUpload, begin_upload},
         confirm_upload::confirm_upload,
+        delete_file::delete_file,
         list_files::list_files,
-        receive_upload::{open_upload, receive_upload},
+        receive_upload::{admit_upload, open_upload, receive_upload},
         sweep_uploads::{Swept, sweep_objects, sweep_uploads},
         upload_file::{UploadFile, upload_file},
     },
+    operations::disk_reserve::keep_reserve,
 };
 use labdata_domain::{
     executions::{Execution, ExecutionState, Origin},
@@ -27,13 +29,16 @@ use labdata_domain::{
     jobs::{Job, JobName},
     keys::scope::Scope,
     page::{Page, PageRequest},
+    storage::{DiskSpace, InsufficientStorage, ReserveState, StorageQuota},
 };
+use labdata_memory::InMemoryDiskReserve;
 use labdata_ports::{
     PortError,
     files::{
         AddFileError, ConfirmFileError, FileRepository,
         blob::{BlobBody, BlobStore, ByteStream, PutBlobError, SignedRequest},
     },
+    operations::DiskReserve,
 };
 use mockall::predicate::eq;
 use time::OffsetDateTime;
@@ -45,10 +50,11 @@ mockall::mock! {
 
     #[async_trait]
     impl FileRepository for Records {
-        async fn add(&self, organization: OrganizationId, file: &File, now: OffsetDateTime) -> Result<Recorded, AddFileError>;
+        async fn add(&self, organization: OrganizationId, file: &File, quota: StorageQuota, now: OffsetDateTime) -> Result<Recorded, AddFileError>;
         async fn get(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError>;
         async fn list(&self, organization: OrganizationId, filter: &FileFilter, page: PageRequest) -> Result<Page<File>, PortError>;
-        async fn confirm(&self, organization: OrganizationId, id: FileId, object: ObjectKey, bytes: StoredBytes, now: OffsetDateTime) -> Result<(File, bool), ConfirmFileError>;
+        async fn confirm(&self, organization: OrganizationId, id: FileId, object: ObjectKey, bytes: StoredBytes, quota: StorageQuota, now: OffsetDateTime) -> Result<(File, bool), ConfirmFileError>;
+        async fn used_bytes(&self, organization: OrganizationId) -> Result<u64, PortError>;
         async fn note_received(&self, organization: OrganizationId, object: ObjectKey, bytes: StoredBytes) -> Result<(), PortError>;
         async fn discard(&self, organization: OrganizationId, id: FileId, object: ObjectKey) -> Result<(), ConfirmFileError>;
         async fn take_expired(&self, before: OffsetDateTime, limit: u32) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
@@ -69,8 +75,16 @@ mockall::mock! {
         async fn delete(&self, organization: OrganizationId, object: ObjectKey) -> Result<(), PortError>;
         async fn sweep_unfinished(&self, begun_before: OffsetDateTime) -> Result<u64, PortError>;
         fn objects(&self) -> BoxStream<'static, Result<(OrganizationId, ObjectKey), PortError>>;
+        async fn disk_space(&self) -> Result<Option<DiskSpace>, PortError>;
         async fn probe(&self) -> Result<(), PortError>;
     }
+}
+
+/// A storage as large as needed.
+fn mock_blobs() -> MockBlobs {
+    let mut blobs = MockBlobs::new();
+    blobs.expect_disk_space().returning(|| Ok(None));
+    blobs
 }
 
 const BYTES: StoredBytes = StoredBytes {
@@ -113,7 +127,7 @@ fn upload(instrument: InstrumentId) -> UploadFile {
 async fn bytes_stay_where_it_is_unknown_whether_they_were_recorded() {
     let lab = Lab::new().await;
     let instrument = instrument(&lab).await;
-    let (mut records, mut blobs) = (MockRecords::new(), MockBlobs::new());
+    let (mut records, mut blobs) = (MockRecords::new(), mock_blobs());
     blobs
         .expect_put_new()
         .once()
@@ -123,7 +137,7 @@ async fn bytes_stay_where_it_is_unknown_whether_they_were_recorded() {
     records
         .expect_add()
         .once()
-        .returning(move |_, _, _| Err(down()));
+        .returning(move |_, _, _, _| Err(down()));
     let ports = Ports {
         files: Arc::new(records),
         blobs: Arc::new(blobs),
@@ -143,7 +157,7 @@ async fn bytes_of_a_refused_file_are_removed() {
         || AddFileError::UnknownInstrument,
     ];
     for refusal in refusals {
-        let (mut records, mut blobs) = (MockRecords::new(), MockBlobs::new());
+        let (mut records, mut blobs) = (MockRecords::new(), mock_blobs());
         blobs
             .expect_put_new()
             .once()
@@ -152,7 +166,7 @@ async fn bytes_of_a_refused_file_are_removed() {
         records
             .expect_add()
             .once()
-            .returning(move |_, _, _| Err(refusal()));
+            .returning(move |_, _, _, _| Err(refusal()));
         let ports = Ports {
             files: Arc::new(records),
             blobs: Arc::new(blobs),
@@ -173,8 +187,8 @@ async fn bytes_of_a_refused_file_are_removed() {
 async fn nothing_is_recorded_without_its_bytes() {
     let lab = Lab::new().await;
     let instrument = instrument(&lab).await;
-    let (mut records, mut blobs) = (MockRecords::new(), MockBlobs::new());
-    let full = || PutBlobError::Port(PortError::Unavailable("disk full".to_owned()));
+    let (mut records, mut blobs) = (MockRecords::new(), mock_blobs());
+    let full = || PutBlobError::Port(PortError::DiskFull("disk full".to_owned()));
     blobs
         .expect_put_new()
         .once()
@@ -186,7 +200,11 @@ async fn nothing_is_recorded_without_its_bytes() {
         ..lab.ports.clone()
     };
     let failed = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
-    assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
+    let full = InsufficientStorage::DiskFull;
+    assert!(
+        matches!(failed, Err(Error::InsufficientStorage(refusal)) if refusal == full),
+        "{failed:?}"
+    );
 }
 
 #[tokio::test]
@@ -258,10 +276,11 @@ async fn an_upload_that_was_superseded_while_it_was_checked_is_not_confirmed() {
             eq(id),
             eq(object),
             mockall::predicate::always(),
+            eq(StorageQuota::UNLIMITED),
             mockall::predicate::always(),
         )
         .once()
-        .returning(|_, _, _, _, _| Err(ConfirmFileError::Superseded));
+        .returning(|_, _, _, _, _, _| Err(ConfirmFileError::Superseded));
     let ports = Ports {
         files: Arc::new(records),
         ..lab.ports.clone()
@@ -273,7 +292,7 @@ async fn an_upload_that_was_superseded_while_it_was_checked_is_not_confirmed() {
 #[tokio::test]
 async fn the_sweeper_spares_uploads_of_the_last_hour() {
     let lab = Lab::new().await;
-    let mut blobs = MockBlobs::new();
+    let mut blobs = mock_blobs();
     let limit = lab.ports.clock.now() - time::Duration::hours(1);
     blobs
         .expect_sweep_unfinished()
@@ -372,9 +391,10 @@ async fn what_the_gateway_received_is_not_read_again_by_the_confirmation() {
     let body: ByteStream = Box::pin(futures::stream::iter([Ok(Bytes::from_static(
         b"123456789",
     ))]));
-    let stored = receive_upload(&lab.ports, &upload, body).await.unwrap();
+    let admitted = admit_upload(&lab.ports, &upload, Some(9)).await.unwrap();
+    let stored = receive_upload(&lab.ports, &admitted, body).await.unwrap();
     // A storage that can do no more than show the beginning.
-    let mut blobs = MockBlobs::new();
+    let mut blobs = mock_blobs();
     blobs
         .expect_read()
         .withf(|_, _, range| range.as_ref().is_some_and(|range| range.end < 100_000))
@@ -404,7 +424,7 @@ async fn what_a_cloud_took_beyond_the_limit_is_discarded_with_its_record() {
     };
     let begun = begin_upload(&lab.ports, &actor, wanted).await.unwrap();
     // The cloud alone knows how long it is.
-    let mut blobs = MockBlobs::new();
+    let mut blobs = mock_blobs();
     blobs
         .expect_size()
         .once()
@@ -425,4 +445,73 @@ async fn what_a_cloud_took_beyond_the_limit_is_discarded_with_its_record() {
     assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
     let gone = confirm_upload(&ports, &actor, begun.file.id).await;
     assert!(matches!(gone, Err(Error::NotFound(_))), "{gone:?}");
+}
+
+#[tokio::test]
+async fn a_full_disk_gives_its_reserve_up_to_remove_expired_uploads() {
+    let lab = Lab::new().await;
+    let reserve = Arc::new(InMemoryDiskReserve::new(ReserveState {
+        size: 64,
+        held: true,
+        available: 0,
+    }));
+    let mut records = MockRecords::new();
+    let mut answers = vec![Ok(Vec::new()), Err("full")];
+    records
+        .expect_take_expired()
+        .times(2)
+        .returning(move |_, _| {
+            let answer = answers.pop().unwrap();
+            answer.map_err(|text| PortError::DiskFull(text.to_owned()))
+        });
+    let ports = Ports {
+        files: Arc::new(records),
+        disk_reserve: reserve.clone(),
+        ..lab.ports.clone()
+    };
+    sweep_uploads(&ports).await.unwrap();
+    assert!(!reserve.is_held());
+}
+
+#[tokio::test]
+async fn while_the_reserve_is_given_up_only_removals_are_accepted() {
+    let lab = Lab::new().await;
+    let instrument = instrument(&lab).await;
+    let reserve = Arc::new(InMemoryDiskReserve::new(ReserveState {
+        size: 64,
+        held: true,
+        available: 200,
+    }));
+    let ports = Ports {
+        disk_reserve: reserve.clone(),
+        ..lab.ports.clone()
+    };
+    let actor = lab.actor(&[Scope::Read, Scope::Write]);
+    keep_reserve(&ports).await.unwrap();
+    let stored = upload_file(&ports, &actor, upload(instrument))
+        .await
+        .unwrap();
+
+    reserve.set_available(31);
+    keep_reserve(&ports).await.unwrap();
+    assert!(!reserve.is_held());
+    let mut other = upload(instrument);
+    other.path = FilePath::parse("other.csv").unwrap();
+    for _ in 0..2 {
+        let refused = upload_file(&ports, &actor, other.clone()).await;
+        assert!(
+            matches!(refused, Err(Error::InsufficientStorage(_))),
+            "{refused:?}"
+        );
+        // What was given up is not taken again at once.
+        keep_reserve(&ports).await.unwrap();
+    }
+    let all = list_files(&ports, &actor, &FileFilter::default(), ALL).await;
+    assert_eq!(all.unwrap().items.len(), 1);
+    delete_file(&ports, &actor, stored.id).await.unwrap();
+
+    reserve.set_available(128);
+    keep_reserve(&ports).await.unwrap();
+    assert!(reserve.is_held());
+    upload_file(&ports, &actor, other).await.unwrap();
 }

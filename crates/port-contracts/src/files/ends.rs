@@ -5,6 +5,7 @@ use futures::future::join_all;
 use labdata_domain::{
     executions::FinalStatus,
     files::{Crc32c, File, FileFilter, FileState, StoredBytes},
+    storage::StorageQuota,
 };
 use labdata_ports::{executions::ExecutionRepository, files::ConfirmFileError};
 
@@ -26,12 +27,15 @@ pub async fn confirming_records_size_checksum_and_time<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let files = files(harness);
     let file = awaiting("a.csv", reader(harness, lab).await, at(0));
-    files.add(lab, &file, at(0)).await.unwrap();
+    files
+        .add(lab, &file, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
     let listed = files.list(lab, &FileFilter::default(), ALL).await.unwrap();
     assert_eq!(listed.items, []);
     let object = file.state.object();
     let (found, newly) = files
-        .confirm(lab, file.id, object, BYTES, at(9))
+        .confirm(lab, file.id, object, BYTES, StorageQuota::UNLIMITED, at(9))
         .await
         .unwrap();
     let state = FileState::Confirmed {
@@ -51,15 +55,25 @@ pub async fn confirming_again_changes_nothing<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let files = files(harness);
     let file = awaiting("a.csv", reader(harness, lab).await, at(0));
-    files.add(lab, &file, at(0)).await.unwrap();
+    files
+        .add(lab, &file, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
     let first = files
-        .confirm(lab, file.id, file.state.object(), BYTES, at(1))
+        .confirm(
+            lab,
+            file.id,
+            file.state.object(),
+            BYTES,
+            StorageQuota::UNLIMITED,
+            at(1),
+        )
         .await
         .unwrap();
     let other = StoredBytes { size: 1, ..BYTES };
     for object in [file.state.object(), object()] {
         let again = files
-            .confirm(lab, file.id, object, other, at(2))
+            .confirm(lab, file.id, object, other, StorageQuota::UNLIMITED, at(2))
             .await
             .unwrap();
         assert_eq!(again, (first.0.clone(), false));
@@ -71,14 +85,34 @@ pub async fn an_object_that_was_superseded_is_not_confirmed<H: Files>(harness: &
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
     let (first, second) = (awaiting("a.csv", of, at(0)), awaiting("a.csv", of, at(1)));
-    files.add(lab, &first, at(0)).await.unwrap();
-    files.add(lab, &second, at(1)).await.unwrap();
+    files
+        .add(lab, &first, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
+    files
+        .add(lab, &second, StorageQuota::UNLIMITED, at(1))
+        .await
+        .unwrap();
     let late = files
-        .confirm(lab, first.id, first.state.object(), BYTES, at(2))
+        .confirm(
+            lab,
+            first.id,
+            first.state.object(),
+            BYTES,
+            StorageQuota::UNLIMITED,
+            at(2),
+        )
         .await;
     assert_refused!(late, ConfirmFileError::Superseded);
     let (_, newly) = files
-        .confirm(lab, first.id, second.state.object(), BYTES, at(2))
+        .confirm(
+            lab,
+            first.id,
+            second.state.object(),
+            BYTES,
+            StorageQuota::UNLIMITED,
+            at(2),
+        )
         .await
         .unwrap();
     assert!(newly);
@@ -99,10 +133,20 @@ where
         let of = |path| awaiting(path, attribution(None, Some(execution)), at(0));
         let (early, late) = (of("early.csv"), of("late.csv"));
         for file in [&early, &late] {
-            files.add(lab, file, at(0)).await.unwrap();
+            files
+                .add(lab, file, StorageQuota::UNLIMITED, at(0))
+                .await
+                .unwrap();
         }
         let confirm = |file: &File, second| {
-            files.confirm(lab, file.id, file.state.object(), BYTES, at(second))
+            files.confirm(
+                lab,
+                file.id,
+                file.state.object(),
+                BYTES,
+                StorageQuota::UNLIMITED,
+                at(second),
+            )
         };
         let (_, newly) = confirm(&early, 1).await.unwrap();
         assert!(newly);
@@ -124,9 +168,21 @@ pub async fn of_racing_confirmations_one_confirms<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let files = files(harness);
     let file = awaiting("a.csv", reader(harness, lab).await, at(0));
-    files.add(lab, &file, at(0)).await.unwrap();
+    files
+        .add(lab, &file, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
     let object = file.state.object();
-    let calls = (1..7).map(|second| files.confirm(lab, file.id, object, BYTES, at(second)));
+    let calls = (1..7).map(|second| {
+        files.confirm(
+            lab,
+            file.id,
+            object,
+            BYTES,
+            StorageQuota::UNLIMITED,
+            at(second),
+        )
+    });
     let results: Vec<_> = join_all(calls)
         .await
         .into_iter()
@@ -144,9 +200,19 @@ pub async fn only_its_own_organization_confirms_a_file<H: Files>(harness: &H) {
     let (ours, theirs) = harness.two_organizations().await;
     let files = files(harness);
     let file = awaiting("a.csv", reader(harness, theirs).await, at(0));
-    files.add(theirs, &file, at(0)).await.unwrap();
+    files
+        .add(theirs, &file, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
     match files
-        .confirm(ours, file.id, file.state.object(), BYTES, at(1))
+        .confirm(
+            ours,
+            file.id,
+            file.state.object(),
+            BYTES,
+            StorageQuota::UNLIMITED,
+            at(1),
+        )
         .await
     {
         Err(ConfirmFileError::Port(error)) => assert_not_found::<()>(Err(error)),
@@ -160,7 +226,10 @@ pub async fn a_deleted_file_is_gone_and_its_path_free<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
     for file in [confirmed("a.csv", of, at(0)), awaiting("a.csv", of, at(1))] {
-        files.add(lab, &file, at(1)).await.unwrap();
+        files
+            .add(lab, &file, StorageQuota::UNLIMITED, at(1))
+            .await
+            .unwrap();
         assert_eq!(files.delete(lab, file.id).await.unwrap(), file);
         assert_not_found(files.get(lab, file.id).await);
         assert_not_found(files.delete(lab, file.id).await);
@@ -174,7 +243,14 @@ pub async fn a_deleted_file_is_gone_and_its_path_free<H: Files>(harness: &H) {
         );
     }
     let again = confirmed("a.csv", of, at(2));
-    assert_eq!(files.add(lab, &again, at(2)).await.unwrap().file, again);
+    assert_eq!(
+        files
+            .add(lab, &again, StorageQuota::UNLIMITED, at(2))
+            .await
+            .unwrap()
+            .file,
+        again
+    );
 }
 
 /// Another organization deletes nothing.
@@ -182,7 +258,10 @@ pub async fn only_its_own_organization_deletes_a_file<H: Files>(harness: &H) {
     let (ours, theirs) = harness.two_organizations().await;
     let files = files(harness);
     let file = confirmed("a.csv", reader(harness, theirs).await, at(0));
-    files.add(theirs, &file, at(0)).await.unwrap();
+    files
+        .add(theirs, &file, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
     assert_not_found(files.delete(ours, file.id).await);
     assert_eq!(files.get(theirs, file.id).await.unwrap(), file);
 }

@@ -5,6 +5,7 @@ use std::{cmp::Reverse, sync::Arc};
 use labdata_domain::{
     files::{ExtensionFilter, File, FileFilter, NameQuery},
     ids::OrganizationId,
+    storage::StorageQuota,
 };
 use labdata_ports::files::FileRepository;
 
@@ -52,7 +53,10 @@ async fn uploaded<H: Files>(
     let mut stored = Vec::new();
     for (second, path) in (0..).zip(paths) {
         let file = confirmed(path, on, at(second));
-        files.add(organization, &file, at(second)).await.unwrap();
+        files
+            .add(organization, &file, StorageQuota::UNLIMITED, at(second))
+            .await
+            .unwrap();
         stored.insert(0, file);
     }
     stored
@@ -109,7 +113,10 @@ pub async fn the_list_is_newest_first_and_total<H: Files>(harness: &H) {
     let mut expected = Vec::new();
     for (number, second) in [20, 10, 30, 10, 20, 10, 10].into_iter().enumerate() {
         let file = confirmed(&format!("{number}.csv"), on, at(second));
-        files.add(lab, &file, at(second)).await.unwrap();
+        files
+            .add(lab, &file, StorageQuota::UNLIMITED, at(second))
+            .await
+            .unwrap();
         expected.push(file);
     }
     expected.sort_by_key(|file| Reverse((file.state.uploaded_at(), file.id)));
@@ -156,7 +163,10 @@ pub async fn pages_lose_and_repeat_nothing_while_others_upload<H: Files>(harness
     let items = read_to_the_end(2, async |number, request| {
         let page = files.list(lab, &everything, request).await?;
         let newer = confirmed(&format!("new {number}"), on, at(60));
-        files.add(lab, &newer, at(60)).await.unwrap();
+        files
+            .add(lab, &newer, StorageQuota::UNLIMITED, at(60))
+            .await
+            .unwrap();
         Ok(page)
     })
     .await;
@@ -285,7 +295,10 @@ pub async fn searches_find_files_that_come_late_and_none_that_were_deleted<H: Fi
             let second = (round / 2) * 20 + number * 2 + round % 2;
             let name = ["plate", "blot"][usize::from(number % 3 == 2)];
             let file = confirmed(&format!("{name} {round}-{number}"), on, at(second));
-            files.add(lab, &file, at(second)).await.unwrap();
+            files
+                .add(lab, &file, StorageQuota::UNLIMITED, at(second))
+                .await
+                .unwrap();
             stored.push(file);
         }
         let deleted = stored.swap_remove(usize::try_from(round).unwrap() * 3);

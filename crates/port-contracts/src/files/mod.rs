@@ -4,6 +4,7 @@
 pub mod blob;
 pub mod ends;
 pub mod lists;
+pub mod quota;
 pub mod sweeps;
 
 use futures::future::join_all;
@@ -14,6 +15,7 @@ use labdata_domain::{
         SourceType, StoredBytes,
     },
     ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
+    storage::StorageQuota,
 };
 use labdata_ports::{
     executions::ExecutionRepository,
@@ -58,6 +60,11 @@ macro_rules! files_contract {
             only_its_own_organization_confirms_a_file,
             a_deleted_file_is_gone_and_its_path_free,
             only_its_own_organization_deletes_a_file,
+        }
+        $crate::clauses! { [$($test)?] $harness, file_quota in files::quota:
+            usage_counts_confirmed_and_received_bytes,
+            confirmed_files_take_no_more_than_the_quota,
+            of_racing_files_as_many_are_confirmed_as_fit,
         }
         $crate::clauses! { [$($test)?] $harness, file_sweeps in files::sweeps:
             received_bytes_are_noted_until_the_object_is_superseded,
@@ -172,7 +179,10 @@ pub async fn a_file_reads_back_as_it_was_added<H: Files>(harness: &H) {
         awaiting(&"é".repeat(1024), of(None, Some(execution)), at(1)),
     ];
     for file in added {
-        let recorded = files.add(lab, &file, at(1)).await.unwrap();
+        let recorded = files
+            .add(lab, &file, StorageQuota::UNLIMITED, at(1))
+            .await
+            .unwrap();
         assert_eq!((&recorded.file, recorded.abandoned), (&file, None));
         assert_eq!(files.get(lab, file.id).await.unwrap(), file);
     }
@@ -190,7 +200,10 @@ pub async fn an_unknown_file_is_not_found<H: Files>(harness: &H) {
 pub async fn a_file_of_another_organization_is_not_found<H: Files>(harness: &H) {
     let (ours, theirs) = harness.two_organizations().await;
     let file = confirmed("a.csv", reader(harness, theirs).await, at(0));
-    files(harness).add(theirs, &file, at(0)).await.unwrap();
+    files(harness)
+        .add(theirs, &file, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
     assert_not_found(files(harness).get(ours, file.id).await);
 }
 
@@ -202,7 +215,7 @@ pub async fn an_execution_that_is_not_the_organizations_is_unknown<H: Files>(har
     for execution in [foreign, ExecutionId::new(given::uuid())] {
         let file = confirmed("a.csv", of(None, Some(execution)), at(1));
         assert_refused!(
-            files.add(ours, &file, at(1)).await,
+            files.add(ours, &file, StorageQuota::UNLIMITED, at(1)).await,
             AddFileError::UnknownExecution
         );
         assert_not_found(files.get(ours, file.id).await);
@@ -217,7 +230,7 @@ pub async fn an_instrument_that_is_not_the_organizations_is_unknown<H: Files>(ha
     for instrument in [foreign, InstrumentId::new(given::uuid())] {
         let file = confirmed("a.csv", of(Some(instrument), None), at(1));
         assert_refused!(
-            files.add(ours, &file, at(1)).await,
+            files.add(ours, &file, StorageQuota::UNLIMITED, at(1)).await,
             AddFileError::UnknownInstrument
         );
         assert_not_found(files.get(ours, file.id).await);
@@ -241,14 +254,17 @@ where
     for execution in [ended, overdue] {
         let file = confirmed("a.csv", of(None, Some(execution)), at(60));
         assert_refused!(
-            files.add(lab, &file, at(60)).await,
+            files.add(lab, &file, StorageQuota::UNLIMITED, at(60)).await,
             AddFileError::ExecutionClosed
         );
         assert_not_found(files.get(lab, file.id).await);
     }
     let in_time = harness.execution(lab, at(0), Some(1)).await.id;
     let file = confirmed("a.csv", of(None, Some(in_time)), at(59));
-    files.add(lab, &file, at(59)).await.unwrap();
+    files
+        .add(lab, &file, StorageQuota::UNLIMITED, at(59))
+        .await
+        .unwrap();
 }
 
 /// The path of an instrument's confirmed file is taken, for records of either state.
@@ -256,10 +272,15 @@ pub async fn a_confirmed_path_of_an_instrument_is_taken<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
     let first = confirmed("a.csv", of, at(0));
-    files.add(lab, &first, at(0)).await.unwrap();
+    files
+        .add(lab, &first, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
     for second in [confirmed("a.csv", of, at(1)), awaiting("a.csv", of, at(1))] {
         assert_refused!(
-            files.add(lab, &second, at(1)).await,
+            files
+                .add(lab, &second, StorageQuota::UNLIMITED, at(1))
+                .await,
             AddFileError::PathTaken
         );
         assert_not_found(files.get(lab, second.id).await);
@@ -282,7 +303,12 @@ pub async fn paths_differ_by_every_character<H: Files>(harness: &H) {
         "a\u{301}.csv",
     ] {
         files
-            .add(lab, &confirmed(path, of, at(0)), at(0))
+            .add(
+                lab,
+                &confirmed(path, of, at(0)),
+                StorageQuota::UNLIMITED,
+                at(0),
+            )
             .await
             .unwrap();
     }
@@ -302,13 +328,23 @@ pub async fn paths_of_other_instruments_and_of_none_may_repeat<H: Files>(harness
     ];
     for attribution in here {
         files
-            .add(ours, &confirmed("a.csv", attribution, at(0)), at(0))
+            .add(
+                ours,
+                &confirmed("a.csv", attribution, at(0)),
+                StorageQuota::UNLIMITED,
+                at(0),
+            )
             .await
             .unwrap();
     }
     let there = reader(harness, theirs).await;
     files
-        .add(theirs, &confirmed("a.csv", there, at(0)), at(0))
+        .add(
+            theirs,
+            &confirmed("a.csv", there, at(0)),
+            StorageQuota::UNLIMITED,
+            at(0),
+        )
         .await
         .unwrap();
 }
@@ -320,12 +356,18 @@ pub async fn an_awaiting_record_gives_way_to_the_next_of_its_path<H: Files>(harn
     let (files, on_reader) = (files(harness), reader(harness, lab).await);
     let execution = harness.execution(lab, at(0), None).await.id;
     let first = awaiting("a.csv", on_reader, at(0));
-    files.add(lab, &first, at(0)).await.unwrap();
+    files
+        .add(lab, &first, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
     let second = File {
         content_type: ContentType::default(),
         ..awaiting("a.csv", of(on_reader.instrument(), Some(execution)), at(5))
     };
-    let recorded = files.add(lab, &second, at(5)).await.unwrap();
+    let recorded = files
+        .add(lab, &second, StorageQuota::UNLIMITED, at(5))
+        .await
+        .unwrap();
     let expected = File {
         id: first.id,
         created_at: first.created_at,
@@ -348,9 +390,15 @@ pub async fn a_confirmed_upload_takes_an_awaiting_record_over<H: Files>(harness:
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
     let first = awaiting("a.csv", of, at(0));
-    files.add(lab, &first, at(0)).await.unwrap();
+    files
+        .add(lab, &first, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
     let second = confirmed("a.csv", of, at(5));
-    let recorded = files.add(lab, &second, at(5)).await.unwrap();
+    let recorded = files
+        .add(lab, &second, StorageQuota::UNLIMITED, at(5))
+        .await
+        .unwrap();
     let expected = File {
         id: first.id,
         created_at: first.created_at,
@@ -372,12 +420,22 @@ pub async fn of_racing_confirmed_files_of_a_path_one_is_recorded<H: Files>(harne
     for path in ["new.csv", "awaited.csv"] {
         if path == "awaited.csv" {
             files
-                .add(lab, &awaiting(path, of, at(0)), at(0))
+                .add(
+                    lab,
+                    &awaiting(path, of, at(0)),
+                    StorageQuota::UNLIMITED,
+                    at(0),
+                )
                 .await
                 .unwrap();
         }
         let candidates: Vec<File> = (0..6).map(|_| confirmed(path, of, at(1))).collect();
-        let results = join_all(candidates.iter().map(|file| files.add(lab, file, at(1)))).await;
+        let results = join_all(
+            candidates
+                .iter()
+                .map(|file| files.add(lab, file, StorageQuota::UNLIMITED, at(1))),
+        )
+        .await;
         assert_eq!(
             results.iter().filter(|result| result.is_ok()).count(),
             1,
@@ -396,7 +454,12 @@ pub async fn racing_awaiting_files_of_a_path_share_one_record<H: Files>(harness:
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
     let candidates: Vec<File> = (0..6).map(|_| awaiting("a.csv", of, at(1))).collect();
-    let results = join_all(candidates.iter().map(|file| files.add(lab, file, at(1)))).await;
+    let results = join_all(
+        candidates
+            .iter()
+            .map(|file| files.add(lab, file, StorageQuota::UNLIMITED, at(1))),
+    )
+    .await;
     let recorded: Vec<_> = results.into_iter().map(Result::unwrap).collect();
     let ids: std::collections::BTreeSet<FileId> = recorded.iter().map(|r| r.file.id).collect();
     assert_eq!(ids.len(), 1, "one record");
@@ -425,7 +488,11 @@ where
     let candidates: Vec<File> = (0..6)
         .map(|n| confirmed(&format!("{n}.csv"), of(None, Some(execution)), at(1)))
         .collect();
-    let adds = join_all(candidates.iter().map(|file| files.add(lab, file, at(1))));
+    let adds = join_all(
+        candidates
+            .iter()
+            .map(|file| files.add(lab, file, StorageQuota::UNLIMITED, at(1))),
+    );
     let close = executions.close(lab, execution, FinalStatus::Completed, at(1));
     let (added, closed) = futures::join!(adds, close);
     closed.unwrap();
@@ -438,7 +505,7 @@ where
     }
     let late = confirmed("late.csv", of(None, Some(execution)), at(2));
     assert_refused!(
-        files.add(lab, &late, at(2)).await,
+        files.add(lab, &late, StorageQuota::UNLIMITED, at(2)).await,
         AddFileError::ExecutionClosed
     );
 }

@@ -7,6 +7,7 @@ use futures::future::join_all;
 use labdata_domain::{
     files::{Crc32c, File, FileState, ObjectKey, StoredBytes},
     ids::OrganizationId,
+    storage::StorageQuota,
 };
 use labdata_ports::files::ConfirmFileError;
 
@@ -33,14 +34,22 @@ pub async fn received_bytes_are_noted_until_the_object_is_superseded<H: Files>(h
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
     let file = awaiting("a.csv", of, at(0));
-    files.add(lab, &file, at(0)).await.unwrap();
+    files
+        .add(lab, &file, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
     assert_eq!(received(&files.get(lab, file.id).await.unwrap()), None);
     let object = file.state.object();
     files.note_received(lab, object, BYTES).await.unwrap();
     let found = files.get(lab, file.id).await.unwrap();
     assert_eq!(received(&found), Some(BYTES));
     files
-        .add(lab, &awaiting("a.csv", of, at(1)), at(1))
+        .add(
+            lab,
+            &awaiting("a.csv", of, at(1)),
+            StorageQuota::UNLIMITED,
+            at(1),
+        )
         .await
         .unwrap();
     assert_eq!(received(&files.get(lab, file.id).await.unwrap()), None);
@@ -53,7 +62,10 @@ pub async fn bytes_that_no_file_awaits_are_not_noted<H: Files>(harness: &H) {
     let waiting = awaiting("a.csv", of, at(0));
     let done = confirmed("b.csv", of, at(0));
     for file in [&waiting, &done] {
-        files.add(lab, file, at(0)).await.unwrap();
+        files
+            .add(lab, file, StorageQuota::UNLIMITED, at(0))
+            .await
+            .unwrap();
     }
     files.note_received(lab, object(), BYTES).await.unwrap();
     files
@@ -76,7 +88,10 @@ pub async fn a_record_is_discarded_only_with_the_object_that_it_awaits<H: Files>
     let (files, of) = (files(harness), reader(harness, lab).await);
     let (waiting, done) = (awaiting("a.csv", of, at(0)), confirmed("b.csv", of, at(0)));
     for file in [&waiting, &done] {
-        files.add(lab, file, at(0)).await.unwrap();
+        files
+            .add(lab, file, StorageQuota::UNLIMITED, at(0))
+            .await
+            .unwrap();
     }
     let awaited = waiting.state.object();
     assert_refused!(
@@ -106,11 +121,14 @@ pub async fn of_a_discard_and_a_confirmation_one_wins<H: Files>(harness: &H) {
     let (files, of) = (files(harness), reader(harness, lab).await);
     for number in 0..8 {
         let file = awaiting(&format!("{number}.csv"), of, at(0));
-        files.add(lab, &file, at(0)).await.unwrap();
+        files
+            .add(lab, &file, StorageQuota::UNLIMITED, at(0))
+            .await
+            .unwrap();
         let object = file.state.object();
         let (discarded, confirmed) = futures::join!(
             files.discard(lab, file.id, object),
-            files.confirm(lab, file.id, object, BYTES, at(1)),
+            files.confirm(lab, file.id, object, BYTES, StorageQuota::UNLIMITED, at(1)),
         );
         assert_ne!(
             discarded.is_ok(),
@@ -140,7 +158,10 @@ pub async fn records_are_taken_when_their_url_expired_before<H: Files>(harness: 
         (ours, &late),
         (ours, &done),
     ] {
-        files.add(organization, file, at(0)).await.unwrap();
+        files
+            .add(organization, file, StorageQuota::UNLIMITED, at(0))
+            .await
+            .unwrap();
     }
     let quarter = 15 * 60;
     assert_eq!(files.take_expired(at(quarter), 10).await.unwrap(), []);
@@ -168,7 +189,10 @@ pub async fn of_racing_sweepers_one_takes_each_record<H: Files>(harness: &H) {
     let mut stored: BTreeSet<(OrganizationId, ObjectKey)> = BTreeSet::new();
     for number in 0..12 {
         let file = awaiting(&format!("{number}.csv"), of, at(0));
-        files.add(lab, &file, at(0)).await.unwrap();
+        files
+            .add(lab, &file, StorageQuota::UNLIMITED, at(0))
+            .await
+            .unwrap();
         stored.insert((lab, file.state.object()));
     }
     let mut taken = Vec::new();
@@ -191,7 +215,10 @@ pub async fn objects_without_a_record_are_unreferenced<H: Files>(harness: &H) {
     let (files, of) = (files(harness), reader(harness, lab).await);
     let (waiting, done) = (awaiting("a.csv", of, at(0)), confirmed("b.csv", of, at(0)));
     for file in [&waiting, &done] {
-        files.add(lab, file, at(0)).await.unwrap();
+        files
+            .add(lab, file, StorageQuota::UNLIMITED, at(0))
+            .await
+            .unwrap();
     }
     let unknown = object();
     let objects = [

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use labdata_domain::{notifications::EmailOutcome, runs::RunEnd};
+use labdata_domain::{notifications::EmailOutcome, runs::RunEnd, storage::StorageQuota};
 use labdata_ports::{
     notifications::NotificationRepository,
     operations::{PassClaim, PassResult, PeriodicTaskStore, StoreFigures, StoreHealth},
@@ -196,7 +196,10 @@ where
     let reader = reader(harness, lab).await;
     for (path, seconds) in [("b.csv", 7), ("a.csv", 5)] {
         let file = confirmed(path, reader, at(seconds));
-        files(harness).add(lab, &file, at(seconds)).await.unwrap();
+        files(harness)
+            .add(lab, &file, StorageQuota::UNLIMITED, at(seconds))
+            .await
+            .unwrap();
     }
     assert_eq!(figures(harness).await.oldest_event_at, Some(at(5)));
 }

@@ -7,6 +7,7 @@ use labdata_domain::{
     files::{Crc32c, File, StoredBytes},
     ids::{FileId, OrganizationId},
     runs::NewRun,
+    storage::StorageQuota,
     triggers::{
         TriggerEvent,
         event::{Event, EventKind},
@@ -67,8 +68,20 @@ pub async fn a_confirmation_is_recorded_once<H: Events>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let files = files(harness);
     let file = awaiting("a.csv", reader(harness, lab).await, at(0));
-    files.add(lab, &file, at(0)).await.unwrap();
-    let confirm = || files.confirm(lab, file.id, file.state.object(), BYTES, at(9));
+    files
+        .add(lab, &file, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
+    let confirm = || {
+        files.confirm(
+            lab,
+            file.id,
+            file.state.object(),
+            BYTES,
+            StorageQuota::UNLIMITED,
+            at(9),
+        )
+    };
     confirm().await.unwrap();
     confirm().await.unwrap();
     let expected = (lab, EventKind::FileUploaded(file.id), at(9));
@@ -83,8 +96,18 @@ pub async fn a_file_that_is_added_with_its_bytes_is_recorded_once<H: Events>(har
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
     let file = confirmed("a.csv", of, at(3));
-    files.add(lab, &file, at(3)).await.unwrap();
-    let taken = files.add(lab, &confirmed("a.csv", of, at(4)), at(4)).await;
+    files
+        .add(lab, &file, StorageQuota::UNLIMITED, at(3))
+        .await
+        .unwrap();
+    let taken = files
+        .add(
+            lab,
+            &confirmed("a.csv", of, at(4)),
+            StorageQuota::UNLIMITED,
+            at(4),
+        )
+        .await;
     assert!(taken.is_err(), "{taken:?}");
     let expected = (lab, EventKind::FileUploaded(file.id), at(3));
     assert_eq!(told(harness).await, [expected]);
@@ -97,9 +120,15 @@ pub async fn a_file_that_takes_over_an_awaiting_record_is_recorded_by_its_id<H: 
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
     let first = awaiting("a.csv", of, at(0));
-    files.add(lab, &first, at(0)).await.unwrap();
+    files
+        .add(lab, &first, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
     let second = confirmed("a.csv", of, at(5));
-    files.add(lab, &second, at(5)).await.unwrap();
+    files
+        .add(lab, &second, StorageQuota::UNLIMITED, at(5))
+        .await
+        .unwrap();
     let expected = (lab, EventKind::FileUploaded(first.id), at(5));
     assert_eq!(told(harness).await, [expected]);
 }
@@ -109,11 +138,32 @@ pub async fn a_file_without_bytes_or_refused_is_not_recorded<H: Events>(harness:
     let (lab, theirs) = harness.two_organizations().await;
     let files = files(harness);
     let file = awaiting("a.csv", reader(harness, lab).await, at(0));
-    files.add(lab, &file, at(0)).await.unwrap();
-    let superseded = files.confirm(lab, file.id, object(), BYTES, at(1)).await;
+    files
+        .add(lab, &file, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
+    let superseded = files
+        .confirm(
+            lab,
+            file.id,
+            object(),
+            BYTES,
+            StorageQuota::UNLIMITED,
+            at(1),
+        )
+        .await;
     assert!(superseded.is_err(), "{superseded:?}");
     let object = file.state.object();
-    let foreign = files.confirm(theirs, file.id, object, BYTES, at(1)).await;
+    let foreign = files
+        .confirm(
+            theirs,
+            file.id,
+            object,
+            BYTES,
+            StorageQuota::UNLIMITED,
+            at(1),
+        )
+        .await;
     assert!(foreign.is_err(), "{foreign:?}");
     assert_eq!(told(harness).await, []);
 }
@@ -123,9 +173,21 @@ pub async fn of_racing_confirmations_one_event_is_stored<H: Events>(harness: &H)
     let lab = harness.organization("lab").await.id;
     let files = files(harness);
     let file = awaiting("a.csv", reader(harness, lab).await, at(0));
-    files.add(lab, &file, at(0)).await.unwrap();
+    files
+        .add(lab, &file, StorageQuota::UNLIMITED, at(0))
+        .await
+        .unwrap();
     let object = file.state.object();
-    let calls = (1..9).map(|second| files.confirm(lab, file.id, object, BYTES, at(second)));
+    let calls = (1..9).map(|second| {
+        files.confirm(
+            lab,
+            file.id,
+            object,
+            BYTES,
+            StorageQuota::UNLIMITED,
+            at(second),
+        )
+    });
     for result in join_all(calls).await {
         result.unwrap();
     }
@@ -139,7 +201,12 @@ pub async fn of_racing_uploads_of_a_path_one_event_is_stored<H: Events>(harness:
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
     let candidates: Vec<File> = (0..6).map(|_| confirmed("a.csv", of, at(1))).collect();
-    let results = join_all(candidates.iter().map(|file| files.add(lab, file, at(1)))).await;
+    let results = join_all(
+        candidates
+            .iter()
+            .map(|file| files.add(lab, file, StorageQuota::UNLIMITED, at(1))),
+    )
+    .await;
     let winner = results.into_iter().find_map(Result::ok).unwrap().file.id;
     let expected = (lab, EventKind::FileUploaded(winner), at(1));
     assert_eq!(told(harness).await, [expected]);
@@ -151,7 +218,10 @@ pub async fn the_event_of_a_deleted_file_goes_with_it<H: Events>(harness: &H) {
     let (files, of) = (files(harness), reader(harness, lab).await);
     let (gone, stays) = (confirmed("a.csv", of, at(1)), confirmed("b.csv", of, at(2)));
     for file in [&gone, &stays] {
-        files.add(lab, file, at(2)).await.unwrap();
+        files
+            .add(lab, file, StorageQuota::UNLIMITED, at(2))
+            .await
+            .unwrap();
     }
     files.delete(lab, gone.id).await.unwrap();
     let expected = (lab, EventKind::FileUploaded(stays.id), at(2));
@@ -170,7 +240,10 @@ pub async fn the_oldest_events_are_taken_first_up_to_the_limit<H: Events>(harnes
         (ours, of_ours, 2),
     ] {
         let file = confirmed(&format!("{second}.csv"), of, at(second));
-        files.add(organization, &file, at(3)).await.unwrap();
+        files
+            .add(organization, &file, StorageQuota::UNLIMITED, at(3))
+            .await
+            .unwrap();
         expected.push((at(second), organization, file.id));
     }
     expected.sort_unstable();
@@ -193,7 +266,10 @@ pub async fn of_racing_takers_one_gets_each_event<H: Events>(harness: &H) {
     let mut stored: BTreeSet<FileId> = BTreeSet::new();
     for number in 0..12 {
         let file = confirmed(&format!("{number}.csv"), of, at(number));
-        files.add(lab, &file, at(20)).await.unwrap();
+        files
+            .add(lab, &file, StorageQuota::UNLIMITED, at(20))
+            .await
+            .unwrap();
         stored.insert(file.id);
     }
     let job = harness.job(lab, "some job").await.id;

@@ -9,6 +9,7 @@ use labdata_domain::{
     jobs::Job,
     keys::tenancy::User,
     runs::{FreeSlots, NewRun, PlatformRun, RunEnd},
+    storage::StorageQuota,
     triggers::{Candidate, Category, Response, Trigger, TriggerEvent},
 };
 use labdata_ports::{
@@ -137,7 +138,10 @@ impl<'a, H: Triggers> Lab<'a, H> {
     }
 
     pub(crate) async fn store(&self, file: &File) {
-        let added = self.files.add(self.user.organization, file, at(1)).await;
+        let added = self
+            .files
+            .add(self.user.organization, file, StorageQuota::UNLIMITED, at(1))
+            .await;
         added.unwrap();
     }
 

@@ -8,6 +8,7 @@ use futures::stream::BoxStream;
 use labdata_domain::{
     files::{ContentType, FilePath, ObjectKey, StoredBytes},
     ids::OrganizationId,
+    storage::DiskSpace,
 };
 use labdata_redacted::shown_url;
 use time::OffsetDateTime;
@@ -37,7 +38,7 @@ pub enum PutBlobError {
     /// The body broke off.
     #[error(transparent)]
     Body(#[from] BodyBroken),
-    /// The port failed; [`PortError::Unavailable`] also when the storage is full.
+    /// The port failed; [`PortError::DiskFull`] when the storage is full.
     #[error(transparent)]
     Port(#[from] PortError),
 }
@@ -119,6 +120,11 @@ pub trait BlobStore: Send + Sync {
     /// Lists every object of every organization, in any order. One created or removed during the listing
     /// may be among them. What was not made by this platform is left out.
     fn objects(&self) -> BoxStream<'_, Result<(OrganizationId, ObjectKey), PortError>>;
+
+    /// Measures the disk that the objects are on. `None` if the storage is as large as needed.
+    async fn disk_space(&self) -> Result<Option<DiskSpace>, PortError> {
+        Ok(None)
+    }
 
     /// Makes sure that the storage answers and takes bytes.
     ///

@@ -7,6 +7,7 @@ use labdata_domain::{
     files::{File, FileFilter, ObjectKey, Recorded, StoredBytes},
     ids::{FileId, OrganizationId},
     page::{Page, PageRequest},
+    storage::{InsufficientStorage, StorageQuota},
 };
 use time::OffsetDateTime;
 
@@ -27,6 +28,9 @@ pub enum AddFileError {
     /// The instrument has a confirmed file of that path.
     #[error("the instrument has a file of that path")]
     PathTaken,
+    /// The organization's confirmed files would take more than its quota.
+    #[error(transparent)]
+    InsufficientStorage(InsufficientStorage),
     /// The port failed.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -41,6 +45,9 @@ pub enum ConfirmFileError {
     /// The execution that it belongs to has ended, or its deadline has passed.
     #[error("the job execution is closed")]
     ExecutionClosed,
+    /// The organization's confirmed files would take more than its quota.
+    #[error(transparent)]
+    InsufficientStorage(InsufficientStorage),
     /// The port failed.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -62,14 +69,17 @@ pub trait FileRepository: Send + Sync {
     /// organization's and open at `now`
     /// ([`labdata_domain::executions::ExecutionState::is_open`]), and stay so until the record is
     /// stored; an instrument that is named MUST be the organization's; of racing calls for one
-    /// path of an instrument exactly one may end confirmed, and none makes a second record.
+    /// path of an instrument exactly one may end confirmed, and none makes a second record; of
+    /// racing files that are confirmed, those MUST succeed together that
+    /// [`StorageQuota::check`] accepts beside all other confirmed files of the organization.
     ///
     /// # Errors
-    /// See [`AddFileError`]. Where several hold: execution first, then instrument, then path.
+    /// See [`AddFileError`]. Where several hold: execution first, then instrument, path, quota.
     async fn add(
         &self,
         organization: OrganizationId,
         file: &File,
+        quota: StorageQuota,
         now: OffsetDateTime,
     ) -> Result<Recorded, AddFileError>;
 
@@ -97,19 +107,24 @@ pub trait FileRepository: Send + Sync {
     /// already is returned as it is; the second value tells whether this call confirmed it, which
     /// of racing calls exactly one does; it emits the event in the same step
     /// ([`crate::triggers::TriggerStore`]). An execution that the file belongs to MUST be open at
-    /// `now`, and stay so until the confirmation is stored.
+    /// `now`, and stay so until the confirmation is stored. The quota holds as for [`Self::add`].
     ///
     /// # Errors
     /// [`PortError::NotFound`], or see [`ConfirmFileError`]; where several hold, a superseded object
-    /// comes first.
+    /// comes first, the quota last.
     async fn confirm(
         &self,
         organization: OrganizationId,
         id: FileId,
         object: ObjectKey,
         bytes: StoredBytes,
+        quota: StorageQuota,
         now: OffsetDateTime,
     ) -> Result<(File, bool), ConfirmFileError>;
+
+    /// Counts the bytes of the organization's files: of confirmed ones, and of those received that
+    /// await their confirmation.
+    async fn used_bytes(&self, organization: OrganizationId) -> Result<u64, PortError>;
 
     /// Keeps what is known of the bytes of an object that a file awaits, for its confirmation.
     /// Where no file awaits that object (any more) nothing happens.

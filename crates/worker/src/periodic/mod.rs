@@ -21,6 +21,8 @@ pub(crate) struct PeriodicTask {
     name: &'static str,
     /// Pause between the end of a pass and the next one.
     period: Duration,
+    /// Pause after a pass that failed, of a task that every server runs.
+    after_failure: Duration,
     /// Pause between the start of the server and its first pass.
     first_after: Duration,
     /// Servers that run the task: one at a time, or every one.
@@ -65,6 +67,7 @@ impl PeriodicTask {
         Self {
             name,
             period,
+            after_failure: period,
             first_after: Duration::ZERO,
             guard: Guard::EveryServer,
             on_stop: OnStop::Abort,

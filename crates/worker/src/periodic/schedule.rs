@@ -107,6 +107,7 @@ async fn run_pass(
         Some(Err(_)) => Err(PassFailure::Failed("it panicked".to_owned())),
         None => Err(PassFailure::Interrupted),
     };
+    let has_failed = result.is_err();
     let finished_at = finish_pass(ports, task.name, task.period, task.guard, &result).await;
     match result {
         Ok(PassOutcome::Idle) => observer.succeeded(task.name, finished_at, took),
@@ -121,6 +122,7 @@ async fn run_pass(
         Err(PassFailure::Interrupted) => {}
     }
     match task.guard {
+        Guard::EveryServer if has_failed => task.after_failure,
         Guard::EveryServer => task.period,
         // The next claim says when the task is due.
         Guard::OneServer => Duration::ZERO,
@@ -228,6 +230,22 @@ mod tests {
             }
         });
         (task, begun, finish)
+    }
+
+    #[tokio::test]
+    async fn the_pause_after_a_failure_is_not_the_period() {
+        let (task, _) = counting(HOUR, |number| match number {
+            0 => Err(Error::Unavailable("the store".to_owned())),
+            _ => Ok(PassOutcome::Idle),
+        });
+        let task = PeriodicTask {
+            after_failure: Duration::from_millis(1),
+            ..task
+        };
+        let mut server = Server::start(&in_memory(), task);
+        assert_eq!(server.report().await, Report::Failed);
+        assert_eq!(server.report().await, Report::Succeeded);
+        server.stop().await;
     }
 
     #[tokio::test]

@@ -8,9 +8,11 @@ use labdata_application::{
     files::sweep_uploads::{sweep_objects, sweep_uploads},
     idempotency::sweep_answers::sweep_answers,
     notifications::{deliver_failure_notices::deliver_failure_notices, send_emails::send_emails},
+    operations::disk_reserve::keep_reserve,
     runs::sweep_runs::{SweptRuns, sweep_runs},
     triggers::{fire_triggers::fire_triggers, watch_events::watch_events},
 };
+use labdata_domain::runs::RUN_HEARTBEAT;
 
 use super::{OnStop, PassOutcome, PeriodicTask};
 use crate::MailSettings;
@@ -30,7 +32,17 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
             Duration::from_secs(1),
             deliver_notices,
         ),
-        PeriodicTask::new("expire_runs", Duration::from_secs(2), expire_runs),
+        PeriodicTask::new(
+            "keep_disk_reserve",
+            Duration::from_millis(500),
+            keep_disk_reserve,
+        ),
+        PeriodicTask {
+            // Workers that could not renew or record an end, as this server could not expire them,
+            // come first.
+            after_failure: Duration::try_from(RUN_HEARTBEAT).unwrap_or_default(),
+            ..PeriodicTask::new("expire_runs", Duration::from_secs(2), expire_runs)
+        },
         PeriodicTask::new(
             "remove_unconfirmed_uploads",
             Duration::from_mins(10),
@@ -105,6 +117,11 @@ async fn expire_runs(ports: Ports) -> Result<PassOutcome, Error> {
     if swept != SweptRuns::default() {
         tracing::warn!(?swept, "requeued or failed runs that lost their worker");
     }
+    Ok(PassOutcome::Idle)
+}
+
+async fn keep_disk_reserve(ports: Ports) -> Result<PassOutcome, Error> {
+    keep_reserve(&ports).await?;
     Ok(PassOutcome::Idle)
 }
 

@@ -150,7 +150,9 @@ async fn begin(
     let until = Instant::now() + settings.patience;
     loop {
         match begin_run(ports, claimed, &settings.context).await {
-            Err(Error::Busy { .. } | Error::Unavailable(_)) if Instant::now() < until => {
+            Err(Error::Busy { .. } | Error::Unavailable(_) | Error::InsufficientStorage(_))
+                if Instant::now() < until =>
+            {
                 sleep(RETRY_AFTER).await;
             }
             answer => return answer,
@@ -281,13 +283,17 @@ async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut RunLo
 
 /// Records the end; retries until the worker loses the run.
 async fn record(ports: &Ports, claimed: &ClaimedRun, end: &RunEnd) {
+    let mut logged = false;
     loop {
         let error = match end_run(ports, claimed, end).await {
             Ok(true) => return,
             Ok(false) => break,
             Err(error) => error,
         };
-        tracing::warn!(execution = %claimed.claim.execution, %error, "could not record the end of a run");
+        if !logged {
+            tracing::warn!(execution = %claimed.claim.execution, %error, "could not record the end of a run yet");
+            logged = true;
+        }
         sleep(RETRY_AFTER).await;
         if let Ok(false) = RunLease::new(ports, claimed.claim).renew(ports).await {
             break;
@@ -312,5 +318,130 @@ async fn release(ports: &Ports, claimed: &ClaimedRun) {
         Err(error) => {
             tracing::warn!(execution = %claimed.claim.execution, %error, "could not put a run back into the queue");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    };
+
+    use async_trait::async_trait;
+    use labdata_application::runs::claim_runs::claim_runs;
+    use labdata_domain::{
+        executions::{Execution, ExecutionState},
+        ids::{ExecutionId, OrganizationId},
+        keys::{ApiKey, run_nonce::RunNonce},
+        runs::{FreeSlots, NewRun},
+    };
+    use labdata_ports::{
+        PortError,
+        runs::{
+            CancelExecutionError, ExpiredRuns, NonceUse, RunClaim, RunNews, RunQueue, Wakeups,
+            runner::RunLimits,
+        },
+    };
+    use time::{Duration as Span, OffsetDateTime};
+
+    use super::*;
+    use crate::testing::{actor, in_memory, queue_run};
+
+    /// A queue whose disk is full for some attempts to record an end.
+    struct FullDisk {
+        runs: Arc<dyn RunQueue>,
+        refusals: AtomicU32,
+    }
+
+    #[async_trait]
+    impl RunQueue for FullDisk {
+        async fn finish(
+            &self,
+            claim: RunClaim,
+            end: &RunEnd,
+            now: OffsetDateTime,
+        ) -> Result<Option<Execution>, PortError> {
+            let left = |left: u32| left.checked_sub(1);
+            let refused = self
+                .refusals
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
+            match refused {
+                Ok(_) => Err(PortError::DiskFull("the test's".to_owned())),
+                Err(_) => self.runs.finish(claim, end, now).await,
+            }
+        }
+
+        async fn enqueue(&self, of: OrganizationId, run: &NewRun) -> Result<Execution, PortError> {
+            self.runs.enqueue(of, run).await
+        }
+
+        async fn claim(
+            &self,
+            now: OffsetDateTime,
+            lease: Span,
+            timeout: Span,
+            slots: FreeSlots,
+        ) -> Result<Vec<ClaimedRun>, PortError> {
+            self.runs.claim(now, lease, timeout, slots).await
+        }
+
+        async fn issue_key(&self, claim: RunClaim, key: &ApiKey) -> Result<bool, PortError> {
+            self.runs.issue_key(claim, key).await
+        }
+
+        async fn store_nonce(&self, nonce: &RunNonce) -> Result<bool, PortError> {
+            self.runs.store_nonce(nonce).await
+        }
+
+        async fn redeem_nonce(&self, claim: RunClaim, key: &ApiKey) -> Result<NonceUse, PortError> {
+            self.runs.redeem_nonce(claim, key).await
+        }
+
+        async fn renew(&self, claim: RunClaim, until: OffsetDateTime) -> Result<bool, PortError> {
+            self.runs.renew(claim, until).await
+        }
+
+        async fn release(&self, claim: RunClaim, now: OffsetDateTime) -> Result<bool, PortError> {
+            self.runs.release(claim, now).await
+        }
+
+        async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredRuns, PortError> {
+            self.runs.expire(now, limit).await
+        }
+
+        async fn cancel(
+            &self,
+            of: OrganizationId,
+            id: ExecutionId,
+            now: OffsetDateTime,
+        ) -> Result<Execution, CancelExecutionError> {
+            self.runs.cancel(of, id, now).await
+        }
+
+        fn subscribe(&self, news: RunNews) -> Box<dyn Wakeups> {
+            self.runs.subscribe(news)
+        }
+    }
+
+    #[tokio::test]
+    async fn an_end_that_a_full_disk_does_not_take_is_recorded_once_there_is_room() {
+        let mut ports = in_memory();
+        let actor = actor(&ports).await;
+        queue_run(&ports, &actor).await;
+        let slots = FreeSlots::for_any(1);
+        let claimed = claim_runs(&ports, RunLimits::default(), slots).await;
+        let claimed = claimed.unwrap().remove(0);
+        let disk = Arc::new(FullDisk {
+            runs: ports.runs.clone(),
+            refusals: AtomicU32::new(2),
+        });
+        ports.runs = disk.clone();
+        record(&ports, &claimed, &RunEnd::not_assembled()).await;
+        assert_eq!(disk.refusals.load(Ordering::Relaxed), 0);
+        let id = claimed.claim.execution;
+        let ended = ports.executions.get(actor.organization, id).await.unwrap();
+        let failed = matches!(ended.state, ExecutionState::Failed { .. });
+        assert!(failed, "{ended:?}");
     }
 }

@@ -8,6 +8,7 @@ use labdata_domain::{
     files::{File, FileFilter, FileState, ObjectKey, Recorded, StoredBytes, UploadState},
     ids::{FileId, OrganizationId},
     page::{Cursor, Page, PageRequest},
+    storage::{InsufficientStorage, StorageQuota},
     triggers::event::EventKind,
 };
 use labdata_ports::{
@@ -60,6 +61,20 @@ impl State {
         Ok(())
     }
 
+    /// Checks that a file that is confirmed now fits into the quota.
+    fn check_quota(
+        &self,
+        organization: OrganizationId,
+        quota: StorageQuota,
+        confirmed: &FileState,
+    ) -> Result<(), InsufficientStorage> {
+        let Some(bytes) = confirmed.bytes() else {
+            return Ok(());
+        };
+        let stored = owned(&self.files, organization).filter_map(|file| file.state.bytes());
+        quota.check(stored.map(|bytes| bytes.size).sum(), bytes.size)
+    }
+
     /// Stores the event of a file that is confirmed now.
     fn record_upload(&mut self, organization: OrganizationId, file: &File) {
         if let Some(at) = file.state.uploaded_at() {
@@ -82,11 +97,14 @@ impl FileRepository for InMemoryFileRepository {
         &self,
         organization: OrganizationId,
         file: &File,
+        quota: StorageQuota,
         now: OffsetDateTime,
     ) -> Result<Recorded, AddFileError> {
         let mut state = self.memory.lock();
         state.require_organization(organization)?;
         state.require_attribution(organization, file, now)?;
+        let room = state.check_quota(organization, quota, &file.state);
+        let room = room.map_err(AddFileError::InsufficientStorage);
         let instrument = file.attribution.instrument();
         let earlier = state.files_mut(organization).find(|earlier| {
             instrument.is_some()
@@ -95,6 +113,7 @@ impl FileRepository for InMemoryFileRepository {
         });
         let recorded = match earlier {
             None => {
+                room?;
                 state.files.push(Owned {
                     organization,
                     thing: file.clone(),
@@ -107,6 +126,7 @@ impl FileRepository for InMemoryFileRepository {
             Some(earlier) => {
                 let recorded = file.clone().take_over(earlier);
                 let recorded = recorded.ok_or(AddFileError::PathTaken)?;
+                room?;
                 earlier.clone_from(&recorded.file);
                 recorded
             }
@@ -147,6 +167,7 @@ impl FileRepository for InMemoryFileRepository {
         id: FileId,
         object: ObjectKey,
         bytes: StoredBytes,
+        quota: StorageQuota,
         now: OffsetDateTime,
     ) -> Result<(File, bool), ConfirmFileError> {
         let mut state = self.memory.lock();
@@ -167,12 +188,16 @@ impl FileRepository for InMemoryFileRepository {
         {
             return Err(ConfirmFileError::ExecutionClosed);
         }
+        let confirmed = FileState::Confirmed {
+            object,
+            bytes,
+            uploaded_at: now,
+        };
+        state
+            .check_quota(organization, quota, &confirmed)
+            .map_err(ConfirmFileError::InsufficientStorage)?;
         let file = File {
-            state: FileState::Confirmed {
-                object,
-                bytes,
-                uploaded_at: now,
-            },
+            state: confirmed,
             ..file
         };
         if let Some(stored) = state.files_mut(organization).find(|file| file.id == id) {
@@ -180,6 +205,15 @@ impl FileRepository for InMemoryFileRepository {
         }
         state.record_upload(organization, &file);
         Ok((file, true))
+    }
+
+    async fn used_bytes(&self, organization: OrganizationId) -> Result<u64, PortError> {
+        let state = self.memory.lock();
+        let sizes = owned(&state.files, organization).filter_map(|file| match file.state {
+            FileState::Confirmed { bytes, .. } => Some(bytes.size),
+            FileState::AwaitingBytes { received, .. } => received.map(|bytes| bytes.size),
+        });
+        Ok(sizes.sum())
     }
 
     async fn note_received(

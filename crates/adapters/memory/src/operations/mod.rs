@@ -1,4 +1,6 @@
-//! Operation of the platform in memory: health, figures, periodic tasks.
+//! Operation of the platform in memory: health, figures, periodic tasks, disk reserve.
+
+pub(crate) mod disk_reserve;
 
 use async_trait::async_trait;
 use labdata_domain::executions::{ExecutionState, Origin};

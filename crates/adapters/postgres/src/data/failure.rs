@@ -66,7 +66,7 @@ impl From<DieselError> for Failure {
     fn from(error: DieselError) -> Self {
         match kind_of(&error) {
             Kind::Clash => Self::Clash(error.to_string()),
-            Kind::LockTimeout | Kind::TooSlow | Kind::Broken => {
+            Kind::LockTimeout | Kind::TooSlow | Kind::DiskFull | Kind::Broken => {
                 Self::Refused(port_error(error).into())
             }
             Kind::Other => match violation_of(&error) {

@@ -90,6 +90,8 @@ pub(crate) enum Kind {
     LockTimeout,
     /// The statement was cancelled at its time limit.
     TooSlow,
+    /// The server has no disk space for what it would store.
+    DiskFull,
     /// The connection broke, or the server goes down or comes up.
     Broken,
     /// Anything else.
@@ -112,7 +114,7 @@ pub(crate) fn is_refusal(error: &DieselError) -> bool {
 }
 
 fn kind_of_answer(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInformation) -> Kind {
-    // The driver tells these apart only by their text.
+    // The driver tells these apart only by their text: it keeps no SQLSTATE.
     const BROKEN: [&str; 5] = [
         "terminating connection",
         "the database system is starting up",
@@ -120,6 +122,7 @@ fn kind_of_answer(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInform
         "the database system is in recovery mode",
         "the database system is not yet accepting connections",
     ];
+    const DISK_FULL: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
     let message = information.message();
     match kind {
         DatabaseErrorKind::SerializationFailure => Kind::Clash,
@@ -130,6 +133,12 @@ fn kind_of_answer(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInform
         DatabaseErrorKind::Unknown if message.ends_with("due to lock timeout") => Kind::LockTimeout,
         DatabaseErrorKind::Unknown if message.ends_with("due to statement timeout") => {
             Kind::TooSlow
+        }
+        DatabaseErrorKind::Unknown
+            if DISK_FULL.iter().any(|text| message.contains(text))
+                || information.hint() == Some("Check free disk space.") =>
+        {
+            Kind::DiskFull
         }
         DatabaseErrorKind::Unknown if BROKEN.iter().any(|text| message.starts_with(text)) => {
             Kind::Broken
@@ -152,6 +161,10 @@ pub(crate) fn port_error(error: DieselError) -> PortError {
         Kind::TooSlow => {
             tracing::warn!(%error, "a statement took too long and was cancelled");
             PortError::Exhausted("a statement took too long".to_owned())
+        }
+        Kind::DiskFull => {
+            tracing::error!(%error, "the disk of the database is full");
+            PortError::DiskFull("the disk of the database is full".to_owned())
         }
         Kind::Broken => {
             tracing::warn!(%error, "the connection to the database broke");
@@ -284,6 +297,58 @@ mod tests {
             assert!(
                 matches!(error, PortError::Unavailable(_)),
                 "{message}: {error}"
+            );
+        }
+    }
+
+    /// An error with a hint, as PostgreSQL adds one to some.
+    struct Hinted(&'static str);
+
+    impl DatabaseErrorInformation for Hinted {
+        fn message(&self) -> &'static str {
+            self.0
+        }
+        fn details(&self) -> Option<&str> {
+            None
+        }
+        fn hint(&self) -> Option<&str> {
+            Some("Check free disk space.")
+        }
+        fn table_name(&self) -> Option<&str> {
+            None
+        }
+        fn column_name(&self) -> Option<&str> {
+            None
+        }
+        fn constraint_name(&self) -> Option<&str> {
+            None
+        }
+        fn statement_position(&self) -> Option<i32> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_full_disk_of_the_database_is_told_apart_by_its_text() {
+        use DatabaseErrorKind::Unknown;
+        let short = Hinted("could not extend file \"base/1/2\": wrote only 4096 of 8192 bytes");
+        let errors = [
+            database_error(
+                Unknown,
+                "could not extend file \"base/5/16384\": No space left on device",
+            ),
+            database_error(
+                Unknown,
+                "could not write to file \"base/pgsql_tmp/1\": Disk quota exceeded",
+            ),
+            DieselError::DatabaseError(Unknown, Box::new(short)),
+        ];
+        for error in errors {
+            let shown = error.to_string();
+            let mapped = port_error(error);
+            assert!(
+                matches!(mapped, PortError::DiskFull(_)),
+                "{shown}: {mapped}"
             );
         }
     }

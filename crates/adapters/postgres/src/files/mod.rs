@@ -5,6 +5,7 @@ pub(crate) mod list;
 pub(crate) mod rows;
 pub(crate) mod search_index;
 pub(crate) mod sweep;
+pub(crate) mod usage;
 
 use async_trait::async_trait;
 use diesel::prelude::*;
@@ -14,6 +15,7 @@ use labdata_domain::{
     files::{File, FileFilter, FileState, ObjectKey, Recorded, StoredBytes, UploadState},
     ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
     page::{Cursor, Page, PageRequest},
+    storage::{InsufficientStorage, StorageQuota},
 };
 use labdata_ports::{
     PortError,
@@ -31,6 +33,7 @@ use crate::{
     files::{
         list::{SearchLimits, read_page},
         rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash, size_column},
+        usage::{Counted, check_quota, lock_usage, used_bytes},
     },
     schema::{file, instrument, job_execution},
     triggers::outbox,
@@ -66,11 +69,12 @@ impl PgFileRepository {
         &self,
         organization: OrganizationId,
         file: &File,
+        quota: StorageQuota,
         now: OffsetDateTime,
     ) -> Result<Result<Recorded, AddFileError>, Fault> {
         let mut connection = self.database.of(organization).connection().await?;
         transaction::begin(&mut connection).await?;
-        let outcome = add(&mut connection, organization, file, now).await;
+        let outcome = add(&mut connection, organization, file, quota, now).await;
         end(&mut connection, outcome).await
     }
 
@@ -79,10 +83,11 @@ impl PgFileRepository {
         organization: OrganizationId,
         id: FileId,
         confirmed: FileState,
+        quota: StorageQuota,
     ) -> Result<Result<(File, bool), ConfirmFileError>, Fault> {
         let mut connection = self.database.of(organization).connection().await?;
         transaction::begin(&mut connection).await?;
-        let outcome = confirm(&mut connection, organization, id, confirmed).await;
+        let outcome = confirm(&mut connection, organization, id, confirmed, quota).await;
         end(&mut connection, outcome).await
     }
 }
@@ -171,14 +176,21 @@ async fn add(
     connection: &mut Connection,
     organization: OrganizationId,
     file: &File,
+    quota: StorageQuota,
     now: OffsetDateTime,
 ) -> Result<Result<Recorded, AddFileError>, Fault> {
+    if quota.is_limited() && file.state.bytes().is_some() {
+        lock_usage(connection, organization).await?;
+    }
     if let Some(refusal) = check_attribution(connection, organization, file, now).await? {
         return Ok(Err(refusal));
     }
     for _ in 0..MAX_ROUNDS {
         if let Some(earlier) = record_of_path(connection, organization, file).await? {
-            return take_over(connection, organization, earlier, file).await;
+            return take_over(connection, organization, earlier, file, quota).await;
+        }
+        if let Err(refusal) = check_size(connection, organization, quota, file).await? {
+            return Ok(Err(AddFileError::InsufficientStorage(refusal)));
         }
         // Waits for a racing insertion of the same path; the next round finds its record.
         let stored = diesel::insert_into(file::table)
@@ -199,16 +211,33 @@ async fn add(
     Err(PortError::Busy("other requests keep changing the same file".to_owned()).into())
 }
 
+/// Checks that a file that is confirmed fits into the quota.
+async fn check_size(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    quota: StorageQuota,
+    file: &File,
+) -> Result<Result<(), InsufficientStorage>, Fault> {
+    match file.state.bytes() {
+        Some(bytes) => check_quota(connection, organization, quota, bytes.size).await,
+        None => Ok(Ok(())),
+    }
+}
+
 /// Replaces a record that awaits its bytes by the new one. Refuses if it is confirmed.
 async fn take_over(
     connection: &mut Connection,
     organization: OrganizationId,
     earlier: File,
     file: &File,
+    quota: StorageQuota,
 ) -> Result<Result<Recorded, AddFileError>, Fault> {
     let Some(recorded) = file.clone().take_over(&earlier) else {
         return Ok(Err(AddFileError::PathTaken));
     };
+    if let Err(refusal) = check_size(connection, organization, quota, file).await? {
+        return Ok(Err(AddFileError::InsufficientStorage(refusal)));
+    }
     diesel::update(file::table.find(earlier.id.as_uuid()))
         .set(UploadRow::of(file)?)
         .execute(connection)
@@ -234,7 +263,11 @@ async fn confirm(
     organization: OrganizationId,
     id: FileId,
     confirmed: FileState,
+    quota: StorageQuota,
 ) -> Result<Result<(File, bool), ConfirmFileError>, Fault> {
+    if quota.is_limited() {
+        lock_usage(connection, organization).await?;
+    }
     let row: Option<FileRow> = file::table
         .filter(file::id.eq(id.as_uuid()))
         .filter(file::organization_id.eq(organization.as_uuid()))
@@ -254,6 +287,11 @@ async fn confirm(
         && execution_is_open(connection, organization, execution, now).await? != Some(true)
     {
         return Ok(Err(ConfirmFileError::ExecutionClosed));
+    }
+    if let Some(bytes) = confirmed.bytes()
+        && let Err(refusal) = check_quota(connection, organization, quota, bytes.size).await?
+    {
+        return Ok(Err(ConfirmFileError::InsufficientStorage(refusal)));
     }
     diesel::update(file::table.find(id.as_uuid()))
         .set((
@@ -276,9 +314,10 @@ impl FileRepository for PgFileRepository {
         &self,
         organization: OrganizationId,
         file: &File,
+        quota: StorageQuota,
         now: OffsetDateTime,
     ) -> Result<Recorded, AddFileError> {
-        let added = retried!(self.add_once(organization, file, now));
+        let added = retried!(self.add_once(organization, file, quota, now));
         added.map_err(PortError::from)?
     }
 
@@ -330,6 +369,7 @@ impl FileRepository for PgFileRepository {
         id: FileId,
         object: ObjectKey,
         bytes: StoredBytes,
+        quota: StorageQuota,
         now: OffsetDateTime,
     ) -> Result<(File, bool), ConfirmFileError> {
         let confirmed = FileState::Confirmed {
@@ -337,8 +377,13 @@ impl FileRepository for PgFileRepository {
             bytes,
             uploaded_at: now,
         };
-        let outcome = retried!(self.confirm_once(organization, id, confirmed));
+        let outcome = retried!(self.confirm_once(organization, id, confirmed, quota));
         outcome.map_err(PortError::from)?
+    }
+
+    async fn used_bytes(&self, organization: OrganizationId) -> Result<u64, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        Ok(used_bytes(&mut connection, organization, Counted::Received).await?)
     }
 
     async fn note_received(

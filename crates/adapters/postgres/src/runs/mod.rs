@@ -417,9 +417,12 @@ impl RunQueue for PgRunQueue {
                 Ok(Expired::Nothing) => {}
                 Ok(Expired::Requeued) => expired.requeued += 1,
                 Ok(Expired::Failed(failed)) => expired.failed.push(*failed),
-                // One that is locked must not delay the remaining ones.
                 Err(fault) => {
                     let error = PortError::from(fault);
+                    if matches!(error, PortError::DiskFull(_) | PortError::Unavailable(_)) {
+                        return Err(error);
+                    }
+                    // One that is locked must not delay the remaining ones.
                     tracing::warn!(execution = %lease.execution_id, %error, "a lost run stays for the next sweep");
                 }
             }

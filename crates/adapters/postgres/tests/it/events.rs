@@ -1,6 +1,7 @@
 //! Those who wait for events are woken.
 
 use futures::{StreamExt, stream};
+use labdata_domain::storage::StorageQuota;
 use labdata_port_contracts::{
     Harness, Subject,
     files::{confirmed, of},
@@ -35,6 +36,9 @@ async fn a_confirmed_file_wakes_those_who_listen() {
     let instrument = postgres.instrument(lab, "reader").await.id;
     let files = Subject::<dyn FileRepository>::subject(&postgres);
     let file = confirmed("a.csv", of(Some(instrument), None), at(0));
-    files.add(lab, &file, at(0)).await.expect("recorded");
+    files
+        .add(lab, &file, StorageQuota::UNLIMITED, at(0))
+        .await
+        .expect("recorded");
     assert_eq!(heard.recv().await.as_deref(), Some("labdata_event"));
 }

@@ -8,6 +8,7 @@ use labdata_domain::{
     },
     ids::FileId,
     page::PageRequest,
+    storage::StorageQuota,
 };
 use labdata_port_contracts::{
     Harness, Subject,
@@ -133,11 +134,23 @@ async fn the_longest_paths_and_extensions_are_kept_found_and_told_apart() {
     let (first, second) = (format!("x.{}", noise(1)), format!("x.{}{}", noise(1), "y"));
     for path in [&first, &second] {
         files
-            .add(lab, &upload(path, attribution), at(0))
+            .add(
+                lab,
+                &upload(path, attribution),
+                StorageQuota::UNLIMITED,
+                at(0),
+            )
             .await
             .expect("a long path");
     }
-    let again = files.add(lab, &upload(&first, attribution), at(0)).await;
+    let again = files
+        .add(
+            lab,
+            &upload(&first, attribution),
+            StorageQuota::UNLIMITED,
+            at(0),
+        )
+        .await;
     assert!(matches!(again, Err(AddFileError::PathTaken)), "{again:?}");
 
     let all = PageRequest {

@@ -34,6 +34,12 @@ shape! {
                 discarded",
             body = ErrorBody
         ),
+        (
+            status = 507,
+            description = "The disk is full; or other files have used up the quota of the organization, and \
+                the file was discarded",
+            body = ErrorBody
+        ),
     )
 )]
 pub async fn handle(call: Call<Write, NoBody, (), ConfirmPath>) -> Answer<Json<FileUploadView>> {

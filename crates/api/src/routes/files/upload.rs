@@ -22,6 +22,7 @@ use crate::http::{Answer, Call, Write, error::ErrorBody};
         (status = 409, description = "The instrument has a file of this name", body = ErrorBody),
         (status = 413, description = "The body has 4,718,592 bytes or more", body = ErrorBody),
         (status = 415, description = "The body is not multipart/form-data", body = ErrorBody),
+        (status = 507, description = "The disk is full, or the quota of the organization; nothing was stored", body = ErrorBody),
     )
 )]
 pub async fn handle(call: Call<Write, UploadForm>) -> Answer<Json<FileUploadView>> {

@@ -80,6 +80,7 @@ impl From<UploadBegun> for UploadUrlView {
         (status = 200, description = "Where to send the bytes", body = UploadUrlView),
         (status = 400, description = "The execution is closed", body = ErrorBody),
         (status = 409, description = "The instrument has a file of this name", body = ErrorBody),
+        (status = 507, description = "The disk is full, or the quota of the organization; nothing was stored", body = ErrorBody),
     )
 )]
 pub async fn handle(call: Call<Write, JsonBody<UploadUrlBody>>) -> Answer<Json<UploadUrlView>> {

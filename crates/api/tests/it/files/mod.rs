@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use labdata_application::Ports;
+use labdata_domain::storage::StorageQuota;
 use labdata_memory::FixedClock;
 use labdata_object_store::{GatewaySigner, LocalBlobStore};
 use labdata_ports::Clock;
@@ -19,6 +20,7 @@ mod bucket;
 mod content;
 mod faults;
 mod list;
+mod quota;
 mod signed_download;
 mod signed_upload;
 mod upload;
@@ -39,12 +41,18 @@ struct Lab {
 
 impl Lab {
     async fn start() -> Self {
+        Self::with_quota(StorageQuota::UNLIMITED).await
+    }
+
+    /// With that quota of files per organization.
+    async fn with_quota(storage_quota: StorageQuota) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(FixedClock::default());
         let time: Arc<dyn Clock> = clock.clone();
         let ports = Ports {
             blobs: Arc::new(LocalBlobStore::open(directory.path()).await.unwrap()),
             signer: Arc::new(GatewaySigner::new(SIGNED, &[9; 32])),
+            storage_quota,
             ..in_memory(time)
         };
         let server = TestServer::start_on(ports, clock).await;

@@ -30,6 +30,10 @@ fn a_wrong_variable_is_refused_by_its_name() {
     let line = refused(serve(directory.path()).env("LABDATA_STORAGE_URL", "ftp://bucket"));
     assert!(line.contains("LABDATA_STORAGE_URL"), "{line}");
     assert!(line.contains("it takes file://"), "{line}");
+    assert_eq!(
+        refused(serve(directory.path()).env("LABDATA_STORAGE_QUOTA", "5 GB")),
+        "labdata: LABDATA_STORAGE_QUOTA is \"5 GB\"; it takes a number of bytes, at least 1"
+    );
     let line = refused(serve(directory.path()).env("LABDATA_UPLOAD_MODE", "direct"));
     assert!(line.contains("LABDATA_UPLOAD_MODE"), "{line}");
     assert!(line.contains("a cloud"), "{line}");

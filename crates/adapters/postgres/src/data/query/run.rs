@@ -285,6 +285,9 @@ impl Running<'_> {
                 "others hold what the query needs".to_owned(),
             )),
             (_, "54001") => Failure::Refused(QueryFailure::TooDeep),
+            (_, "53100") => Failure::Port(PortError::DiskFull(
+                "the disk of the database is full".to_owned(),
+            )),
             (_, "53200") => Failure::Refused(QueryFailure::TooMuchMemory),
             (_, "53400") => Failure::Refused(QueryFailure::TooMuchTemporarySpace),
             ("57" | "58" | "53" | "08", _) => WireError::Server(error).into(),

@@ -7,7 +7,8 @@ use actix_web::{
         header::{CONTENT_RANGE, ContentType},
     },
 };
-use labdata_application::files::open_download::SignedUrlError;
+use labdata_application::files::{open_download::SignedUrlError, receive_upload::UploadError};
+use labdata_domain::storage::InsufficientStorage;
 use labdata_ports::{
     PortError,
     files::blob::{PutBlobError, SignatureError},
@@ -76,6 +77,16 @@ impl From<SignatureError> for Refusal {
     }
 }
 
+impl From<InsufficientStorage> for Refusal {
+    fn from(refusal: InsufficientStorage) -> Self {
+        Self::new(
+            StatusCode::INSUFFICIENT_STORAGE,
+            "InsufficientStorage",
+            refusal.to_string(),
+        )
+    }
+}
+
 impl From<PortError> for Refusal {
     fn from(error: PortError) -> Self {
         match error {
@@ -84,6 +95,7 @@ impl From<PortError> for Refusal {
                 "NoSuchKey",
                 "The specified key does not exist.",
             ),
+            PortError::DiskFull(_) => InsufficientStorage::DiskFull.into(),
             PortError::Unavailable(_) | PortError::Busy(_) | PortError::Exhausted(_) => {
                 tracing::error!(%error, "a signed URL was not served");
                 let message = "The storage does not answer; try again later.";
@@ -107,6 +119,20 @@ impl From<SignedUrlError> for Refusal {
         match error {
             SignedUrlError::Refused(error) => error.into(),
             SignedUrlError::Port(error) => error.into(),
+        }
+    }
+}
+
+impl From<UploadError> for Refusal {
+    fn from(error: UploadError) -> Self {
+        match error {
+            UploadError::UnderWay => Self::new(
+                StatusCode::CONFLICT,
+                "ConditionalRequestConflict",
+                "Another upload to this URL is under way: wait for its end, or request a fresh URL.",
+            ),
+            UploadError::InsufficientStorage(refusal) => refusal.into(),
+            UploadError::Blob(error) => error.into(),
         }
     }
 }

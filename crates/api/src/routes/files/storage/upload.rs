@@ -10,15 +10,24 @@ use actix_web::{
 };
 use bytes::Bytes;
 use futures::{StreamExt, future::LocalBoxFuture, stream};
-use labdata_application::files::receive_upload::{open_upload, receive_upload};
+use labdata_application::files::receive_upload::{
+    AdmittedUpload, Upload, UploadError, admit_upload, open_upload, receive_upload,
+};
 use labdata_ports::files::blob::{BodyBroken, ByteStream};
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep, timeout},
+};
 
 use super::{headers, refusal::Refusal, signed};
 use crate::{app::App, http::body::drain};
 
 /// Time limit for the next chunk of a body.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Time that an upload waits for the end of another one of the same object.
+const TURN: Duration = Duration::from_secs(3);
+/// Interval between two checks for that end.
+const TURN_INTERVAL: Duration = Duration::from_millis(20);
 /// Number of chunks that wait for the storage. With the batch being gathered, this is all of a body in memory.
 const WAITING: usize = 4;
 
@@ -67,22 +76,12 @@ async fn receive(
 ) -> Result<HttpResponse, Refusal> {
     let headers = headers(request);
     let upload = open_upload(&app.ports, &signed(request, &headers)).await?;
-    let announced = request
-        .headers()
-        .get(CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok());
-    let limit = upload.grant.limit;
-    if announced
-        .and_then(|value| value.parse().ok())
-        .is_some_and(|length: u64| length > limit)
-    {
-        return Err(Refusal::too_large(limit));
-    }
+    let admitted = admit(app, &upload, announced(request)).await?;
     // The payload belongs to this thread, the storage may read on any.
     let (sender, receiver) = mpsc::channel(WAITING);
     let ((), stored) = tokio::join!(
         forward(payload, sender),
-        receive_upload(&app.ports, &upload, body(receiver)),
+        receive_upload(&app.ports, &admitted, body(receiver)),
     );
     let stored = stored?;
     Ok(HttpResponse::Ok()
@@ -93,6 +92,22 @@ async fn receive(
         ))
         .insert_header(("x-goog-stored-content-length", stored.size.to_string()))
         .finish())
+}
+
+/// Admits an upload. Waits a little while another one of the same object is under way: a client that
+/// lost its connection tries again before the first one is seen to have ended.
+async fn admit(
+    app: &App,
+    upload: &Upload,
+    announced: Option<u64>,
+) -> Result<AdmittedUpload, UploadError> {
+    let until = Instant::now() + TURN;
+    loop {
+        match admit_upload(&app.ports, upload, announced).await {
+            Err(UploadError::UnderWay) if Instant::now() < until => sleep(TURN_INTERVAL).await,
+            answer => return answer,
+        }
+    }
 }
 
 /// The body's length as the client announces it.

@@ -1,0 +1,201 @@
+//! Room for an upload: the disk's floor and the organization's quota, checked before the first byte
+//! and while bytes arrive.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use labdata_domain::{ids::OrganizationId, storage::InsufficientStorage};
+use labdata_ports::{
+    PortError,
+    files::blob::{BodyBroken, ByteStream},
+};
+
+use super::ongoing_uploads::OngoingUpload;
+use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+
+/// Bytes between two checks of the disk.
+const DISK_INTERVAL: u64 = 8 << 20;
+
+/// Bytes of an upload of unknown length before usage is read again; from then on whenever the upload
+/// has doubled.
+const USAGE_INTERVAL: u64 = 1 << 20;
+
+/// Why an upload has no room.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRoom {
+    /// Disk or quota are used up.
+    #[error(transparent)]
+    Insufficient(#[from] InsufficientStorage),
+    /// A port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
+impl From<NoRoom> for Error {
+    fn from(refusal: NoRoom) -> Self {
+        match refusal {
+            NoRoom::Insufficient(refusal) => refusal.into(),
+            NoRoom::Port(error) => error.into(),
+        }
+    }
+}
+
+/// Checks that the disk has room for `more` bytes.
+async fn check_disk(ports: &Ports, more: u64) -> Result<(), NoRoom> {
+    require_reserve(ports)?;
+    if let Some(space) = ports.blobs.disk_space().await? {
+        space.check(more)?;
+    }
+    Ok(())
+}
+
+/// Checks that there is room for some upload of the organization.
+pub(super) async fn check_room(ports: &Ports, organization: OrganizationId) -> Result<(), NoRoom> {
+    check_disk(ports, 0).await?;
+    if ports.storage_quota.is_limited() {
+        let used = ports.files.used_bytes(organization).await?;
+        ports.storage_quota.check(used, 1)?;
+    }
+    Ok(())
+}
+
+/// Counts `bytes` for the upload, and checks that they fit on the disk and into the quota.
+pub(super) async fn reserve(
+    ports: &Ports,
+    upload: &OngoingUpload,
+    bytes: u64,
+) -> Result<(), NoRoom> {
+    check_disk(ports, bytes).await?;
+    if ports.storage_quota.is_limited() {
+        Usage::default().check(ports, upload, bytes).await?;
+    }
+    Ok(())
+}
+
+/// The reason for which a body was cut off, if it was.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CutOff(Arc<Mutex<Option<NoRoom>>>);
+
+impl CutOff {
+    pub(super) fn reason(&self) -> Option<NoRoom> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn set(&self, reason: NoRoom) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+    }
+}
+
+/// Returns a body that breaks off as soon as there is no room for it, and then the reason. With an
+/// announced length, which [`reserve`] has counted, only the disk is checked.
+pub(super) fn checked(
+    ports: &Ports,
+    upload: &Arc<OngoingUpload>,
+    is_announced: bool,
+    body: ByteStream,
+) -> (ByteStream, CutOff) {
+    let cut_off = CutOff::default();
+    let checked = CheckedBody {
+        ports: ports.clone(),
+        upload: Arc::clone(upload),
+        body,
+        size: 0,
+        disk_due: DISK_INTERVAL,
+        usage: (!is_announced && ports.storage_quota.is_limited()).then(Usage::default),
+        cut_off: cut_off.clone(),
+    };
+    let stream = stream::unfold(checked, |mut checked| async move {
+        let piece = checked.next().await?;
+        Some((piece, checked))
+    });
+    (stream.boxed(), cut_off)
+}
+
+struct CheckedBody {
+    ports: Ports,
+    upload: Arc<OngoingUpload>,
+    body: ByteStream,
+    size: u64,
+    /// Size from which the disk is checked again.
+    disk_due: u64,
+    /// Present if the quota is checked.
+    usage: Option<Usage>,
+    cut_off: CutOff,
+}
+
+/// Bytes that were stored when they were last counted.
+#[derive(Default)]
+struct Usage {
+    stored: u64,
+    /// Number of uploads that had ended by then; `None` before the first count.
+    ended: Option<u64>,
+    /// Size of the upload from which they are counted again.
+    due: u64,
+}
+
+impl Usage {
+    /// Counts the upload as that many bytes, and checks them beside those stored and under way. An
+    /// upload that ends at the same time may count twice, so a refusal is checked again.
+    async fn check(
+        &mut self,
+        ports: &Ports,
+        upload: &OngoingUpload,
+        bytes: u64,
+    ) -> Result<(), NoRoom> {
+        if self.fits(ports, upload, bytes).await?.is_ok() {
+            return Ok(());
+        }
+        self.ended = None;
+        Ok(self.fits(ports, upload, bytes).await??)
+    }
+
+    async fn fits(
+        &mut self,
+        ports: &Ports,
+        upload: &OngoingUpload,
+        bytes: u64,
+    ) -> Result<Result<(), InsufficientStorage>, PortError> {
+        // First the uploads under way, then the stored bytes: one that ends in between is in both.
+        let ongoing = upload.grow_to(bytes);
+        if self.ended != Some(ongoing.ended) || bytes >= self.due {
+            self.stored = ports.files.used_bytes(upload.organization()).await?;
+            self.ended = Some(ongoing.ended);
+            self.due = bytes.saturating_mul(2).max(USAGE_INTERVAL);
+        }
+        let others = ongoing.bytes.saturating_sub(bytes);
+        Ok(ports
+            .storage_quota
+            .check(self.stored.saturating_add(others), bytes))
+    }
+}
+
+impl CheckedBody {
+    async fn next(&mut self) -> Option<Result<Bytes, BodyBroken>> {
+        let piece = match self.body.next().await? {
+            Ok(piece) => piece,
+            broken @ Err(_) => return Some(broken),
+        };
+        let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        self.size = self.size.saturating_add(length);
+        Some(match self.check().await {
+            Ok(()) => Ok(piece),
+            Err(reason) => {
+                let text = reason.to_string();
+                self.cut_off.set(reason);
+                Err(BodyBroken(text))
+            }
+        })
+    }
+
+    async fn check(&mut self) -> Result<(), NoRoom> {
+        if self.size >= self.disk_due {
+            self.disk_due = self.size.saturating_add(DISK_INTERVAL);
+            check_disk(&self.ports, 0).await?;
+        }
+        if let Some(usage) = &mut self.usage {
+            usage.check(&self.ports, &self.upload, self.size).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! Room for what the platform stores: the disk, its floor and its reserve, and quotas of files.
+
+/// Free space that uploads leave on a disk, in bytes, however large the disk is.
+const MAX_FLOOR: u64 = 1 << 30;
+
+/// Why a request stored nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InsufficientStorage {
+    /// The disk is full, or the rest of it is left to the database.
+    #[error(
+        "the platform's disk is full, and nothing was stored; reading works, and so does storing \
+         once there is room"
+    )]
+    DiskFull,
+    /// The organization's files would take more than its quota.
+    #[error(
+        "the files of this organization take {used} of {quota} bytes, and {more} more do not fit \
+         (LABDATA_STORAGE_QUOTA); delete files, or ask your operator"
+    )]
+    QuotaExceeded {
+        /// Most bytes.
+        quota: u64,
+        /// Bytes in use, with those of uploads under way.
+        used: u64,
+        /// Bytes of the refused file, as far as they are known.
+        more: u64,
+    },
+}
+
+/// Most bytes that the files of an organization take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StorageQuota(Option<u64>);
+
+impl StorageQuota {
+    /// No limit.
+    pub const UNLIMITED: Self = Self(None);
+
+    /// A limit in bytes.
+    #[must_use]
+    pub const fn of_bytes(bytes: u64) -> Self {
+        Self(Some(bytes))
+    }
+
+    /// Returns true if there is a limit, so that usage has to be known.
+    #[must_use]
+    pub const fn is_limited(self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Checks that `more` bytes fit beside the `used` ones.
+    ///
+    /// # Errors
+    /// [`InsufficientStorage::QuotaExceeded`].
+    pub const fn check(self, used: u64, more: u64) -> Result<(), InsufficientStorage> {
+        match self.0 {
+            Some(quota) if used.saturating_add(more) > quota => {
+                Err(InsufficientStorage::QuotaExceeded { quota, used, more })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Size and free space of the disk that holds the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// Size in bytes.
+    pub total: u64,
+    /// Free bytes.
+    pub available: u64,
+}
+
+impl DiskSpace {
+    /// Checks that a file of `more` bytes leaves the floor free: a twentieth of the disk, at most
+    /// 1 GiB. The floor is room for the database.
+    ///
+    /// # Errors
+    /// [`InsufficientStorage::DiskFull`].
+    pub const fn check(self, more: u64) -> Result<(), InsufficientStorage> {
+        let twentieth = self.total / 20;
+        let floor = if twentieth < MAX_FLOOR {
+            twentieth
+        } else {
+            MAX_FLOOR
+        };
+        if self.available.saturating_sub(more) < floor {
+            Err(InsufficientStorage::DiskFull)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Reserve on the disk of the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReserveState {
+    /// Size in bytes.
+    pub size: u64,
+    /// True if its space is taken.
+    pub held: bool,
+    /// Free bytes of the disk, without those of the reserve.
+    pub available: u64,
+}
+
+/// Change of the reserve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReserveAction {
+    /// It stays as it is.
+    None,
+    /// It is given up.
+    GiveUp,
+    /// It is made again.
+    Hold,
+}
+
+impl ReserveState {
+    /// Decides what to do with the reserve: it is given up while less than half its size is free
+    /// beside it, and made again when its size stays free.
+    #[must_use]
+    pub const fn action(self) -> ReserveAction {
+        if self.held {
+            if self.available < self.size / 2 {
+                ReserveAction::GiveUp
+            } else {
+                ReserveAction::None
+            }
+        } else if self.available / 2 >= self.size {
+            ReserveAction::Hold
+        } else {
+            ReserveAction::None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn files_may_take_the_whole_quota_and_no_byte_more() {
+        let quota = StorageQuota::of_bytes(100);
+        assert_eq!(quota.check(60, 40), Ok(()));
+        let refused = quota.check(60, 41).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the files of this organization take 60 of 100 bytes, and 41 more do not fit \
+             (LABDATA_STORAGE_QUOTA); delete files, or ask your operator"
+        );
+        assert!(quota.check(u64::MAX, 1).is_err());
+        assert_eq!(StorageQuota::UNLIMITED.check(u64::MAX, 1), Ok(()));
+        assert!(quota.is_limited() && !StorageQuota::default().is_limited());
+    }
+
+    #[test]
+    fn a_file_leaves_a_twentieth_of_a_small_disk_and_a_gigabyte_of_a_large_one() {
+        let space = |total, available| DiskSpace { total, available };
+        assert_eq!(space(100, 15).check(10), Ok(()));
+        assert_eq!(space(100, 15).check(11), Err(InsufficientStorage::DiskFull));
+        assert_eq!(space(1000 * GIB, 3 * GIB).check(2 * GIB), Ok(()));
+        assert_eq!(
+            space(1000 * GIB, 3 * GIB).check(2 * GIB + 1),
+            Err(InsufficientStorage::DiskFull)
+        );
+        assert!(space(100, 4).check(0).is_err());
+    }
+
+    #[test]
+    fn the_reserve_is_given_up_on_a_full_disk_and_made_again_with_room_to_spare() {
+        let action = |held, available| {
+            let state = ReserveState {
+                size: 64,
+                held,
+                available,
+            };
+            state.action()
+        };
+        assert_eq!(action(true, 31), ReserveAction::GiveUp);
+        assert_eq!(action(true, 32), ReserveAction::None);
+        // Giving it up does not make it again at once, nor the other way round.
+        assert_eq!(action(false, 31 + 64), ReserveAction::None);
+        assert_eq!(action(false, 127), ReserveAction::None);
+        assert_eq!(action(false, 128), ReserveAction::Hold);
+        assert_eq!(action(true, 64), ReserveAction::None);
+    }
+}

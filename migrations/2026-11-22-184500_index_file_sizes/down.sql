@@ -1,0 +1,1 @@
+DROP INDEX labdata.file_size_idx;
