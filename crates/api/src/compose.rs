@@ -366,6 +366,7 @@ pub fn local_runner(settings: &Settings, program: PathBuf, public_url: &str) -> 
             Isolation::Namespaces => SandboxIsolation::Namespaces,
         },
         hidden: storage,
+        cache_quota: settings.job_cache_quota,
         network: NetworkSettings {
             access: match settings.job_network {
                 JobNetwork::Internet => Network::Internet,

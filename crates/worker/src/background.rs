@@ -12,7 +12,9 @@ use tokio::{
 
 use crate::{
     RunWorkerSettings,
-    periodic::{TaskObserver, firing_triggers, housekeeping, keep_running, sending_emails},
+    periodic::{
+        TaskObserver, firing_triggers, housekeeping, keep_running, sending_emails, trimming_caches,
+    },
     runs,
 };
 
@@ -63,6 +65,7 @@ impl Background {
         let (mut table, mut runs) = (housekeeping(), JoinSet::new());
         if let Some(WorkerSettings { runs: own, mail }) = worker {
             table.push(firing_triggers());
+            table.push(trimming_caches(own.runner.clone()));
             table.extend(mail.map(sending_emails));
             runs.spawn(runs::work(ports.clone(), own, stopping.subscribe()));
         }

@@ -167,6 +167,11 @@ impl JobRunner for LocalRunner {
         Ok(())
     }
 
+    async fn trim_caches(&self) -> Result<(), RunnerError> {
+        let trimmed = self.sandbox.evict_dependencies().await;
+        trimmed.map_err(unavailable)
+    }
+
     async fn reap(&self, run: RunId) -> Result<(), RunnerError> {
         let Some(run) = self.runs().remove(&run) else {
             return Ok(());

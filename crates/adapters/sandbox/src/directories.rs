@@ -10,6 +10,7 @@ use std::{
 use crate::{
     accounts::{Account, AccountRegistry},
     blocking::blocking,
+    dependency_cache::DependencyCache,
     error::SandboxError,
     log_segments,
 };
@@ -186,13 +187,30 @@ impl RunDirectories {
         Ok((cache, Some(account)))
     }
 
-    /// Returns the file that marks an environment as complete. No sandboxed process can write it.
-    pub(crate) fn ready(&self, scope: &str, name: &str) -> io::Result<PathBuf> {
+    /// Returns the dependencies in the cache of that scope.
+    pub(crate) fn dependencies(&self, scope: &str) -> io::Result<DependencyCache> {
         let ready = self.jobs.join("ready");
         create_directory(&ready, 0o700)?;
         let own = ready.join(scope);
         create_directory(&own, 0o700)?;
-        Ok(own.join(name))
+        let lock = ready.join(format!("{scope}.lock"));
+        let cache = self.jobs.join("cache").join(scope);
+        Ok(DependencyCache::new(cache, own, lock))
+    }
+
+    /// Returns the dependencies of all scopes.
+    pub(crate) fn all_dependencies(&self) -> io::Result<Vec<DependencyCache>> {
+        let all = self.jobs.join("cache");
+        if !all.is_dir() {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        for entry in fs::read_dir(all)? {
+            if let Some(scope) = entry?.file_name().to_str() {
+                found.push(self.dependencies(scope)?);
+            }
+        }
+        Ok(found)
     }
 
     /// Creates an environment of that Python with only the standard library. Packages installed for
@@ -304,7 +322,7 @@ fn create_directory(directory: &Path, mode: u32) -> io::Result<bool> {
     }
 }
 
-fn lock_file(path: &Path) -> io::Result<File> {
+pub(crate) fn lock_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .create(true)
         .truncate(false)

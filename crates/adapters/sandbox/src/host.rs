@@ -194,13 +194,27 @@ impl HostCapabilities {
         Ok(())
     }
 
-    /// Returns the cache of a scope, and its account.
-    pub(crate) async fn cache(&self, scope: &str) -> Result<(PathBuf, Option<Account>), String> {
+    /// Creates the cache of a scope if it is missing, and returns its account.
+    pub(crate) async fn cache(&self, scope: &str) -> Result<Option<Account>, String> {
         let accounts = self.accounts_at(self.isolation).cloned();
         let (directories, scope) = (Arc::clone(&self.directories), scope.to_owned());
         blocking(move || {
             directories
                 .cache(&scope, accounts.as_deref())
+                .map(|(_, account)| account)
+                .map_err(|error| format!("the cache of dependencies: {error}"))
+        })
+        .await
+    }
+
+    /// Removes dependencies that were not used for the longest time from caches that are close to
+    /// [`Settings::cache_quota`].
+    pub(crate) async fn evict_dependencies(&self) -> Result<(), String> {
+        let (directories, quota) = (Arc::clone(&self.directories), self.settings.cache_quota);
+        blocking(move || {
+            let caches = directories.all_dependencies();
+            caches
+                .and_then(|caches| caches.iter().try_for_each(|cache| cache.evict(quota)))
                 .map_err(|error| format!("the cache of dependencies: {error}"))
         })
         .await

@@ -25,6 +25,7 @@ mod accounts;
 mod blocking;
 #[cfg(target_os = "linux")]
 mod cgroups;
+mod dependency_cache;
 #[cfg(target_os = "linux")]
 mod descriptors;
 mod directories;

@@ -89,6 +89,28 @@ impl Sandbox {
         Ok(found)
     }
 
+    /// Keeps the caches of dependencies below [`Settings::cache_quota`]. Does nothing before the first
+    /// process.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] if the file system fails.
+    pub async fn evict_dependencies(&self) -> Result<(), SandboxError> {
+        let host = self
+            .state
+            .lock()
+            .await
+            .host
+            .as_ref()
+            .map(|tried| Arc::clone(&tried.host));
+        match host {
+            Some(host) => host
+                .evict_dependencies()
+                .await
+                .map_err(SandboxError::Unavailable),
+            None => Ok(()),
+        }
+    }
+
     async fn try_all(&self, host: &HostCapabilities) -> Result<WorkingIsolation, SandboxError> {
         let Settings {
             isolation, minimum, ..

@@ -1,12 +1,16 @@
 //! Installation of the dependencies that a script declares.
 
-use std::{fs, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use labdata_redacted::Variables;
 
 use crate::{
     accounts::Account,
     blocking::blocking,
+    dependency_cache::DependencyCache,
     directories::{ActiveWorkspace, create_for_account},
     error::SandboxError,
     host::{HostCapabilities, text},
@@ -31,14 +35,14 @@ pub struct EnvironmentRequest<'a> {
 }
 
 /// Result of a request for an environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum EnvironmentOutcome {
     /// The script declares no dependencies.
     NotNeeded,
     /// The dependencies are installed.
     Installed(ScriptEnvironment),
-    /// The metadata is invalid, excludes this Python, or uv is missing. The reason is for the
-    /// script's author.
+    /// The metadata is invalid, excludes this Python, or uv is missing; or the packages are too large.
+    /// The reason is for the script's author.
     Rejected(String),
     /// The installation failed.
     Failed(ProcessOutcome),
@@ -76,35 +80,49 @@ impl HostCapabilities {
             Ok(Some(name)) => name,
             Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
         };
-        let (cache, account) = self.cache(request.scope).await?;
-        let ready = self
+        let account = self.cache(request.scope).await?;
+        let cache = self
             .directories
-            .ready(request.scope, &name)
+            .dependencies(request.scope)
             .map_err(|error| error.to_string())?;
-        let environment = ScriptEnvironment {
-            directory: cache.join("envs").join(&name),
-            cache,
+        let environment = |in_use| ScriptEnvironment {
+            cache: cache.directory().to_owned(),
+            directory: cache.environment(&name),
+            _in_use: in_use,
         };
-        if ready.exists() && environment.directory.is_dir() {
-            return Ok(EnvironmentOutcome::Installed(environment));
+        if let Some(in_use) = in_cache(&cache, &name, DependencyCache::use_environment).await? {
+            return Ok(EnvironmentOutcome::Installed(environment(in_use)));
         }
         let uv = match self.uv().await {
             Ok(uv) => uv,
             Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
         };
+        let quota = self.settings.cache_quota;
+        let lock = in_cache(&cache, &name, move |cache, _| {
+            cache.evict(quota)?;
+            cache.begin_installation()
+        })
+        .await?;
         let installation = Installation {
             workspace,
             limits: request.limits,
             account: account.as_ref(),
-            environment: &environment,
+            cache: cache.directory(),
+            directory: &cache.environment(&name),
             uv,
         };
         let outcome = self.install(installation, stop, &mut on_output).await?;
         // The log of the script continues after that of the installation.
         on_output(outcome.logged);
         if outcome.cause == EndCause::Exited && outcome.exit == Exit::Code(0) {
-            blocking(move || fs::write(ready, "").map_err(|error| error.to_string())).await?;
-            Ok(EnvironmentOutcome::Installed(environment))
+            let complete = move |cache: &DependencyCache, name: &str| cache.complete(name, lock);
+            let in_use = in_cache(&cache, &name, complete).await?;
+            Ok(EnvironmentOutcome::Installed(environment(in_use)))
+        } else if outcome.cause == EndCause::Scratch {
+            Ok(EnvironmentOutcome::Rejected(format!(
+                "the installed dependencies of the organization would take more than {quota} bytes \
+                 (LABDATA_JOB_CACHE_QUOTA)"
+            )))
         } else {
             Ok(EnvironmentOutcome::Failed(outcome))
         }
@@ -119,7 +137,8 @@ impl HostCapabilities {
         let Installation {
             workspace: active,
             account,
-            environment,
+            cache,
+            directory,
             uv,
             ..
         } = installation;
@@ -151,8 +170,8 @@ impl HostCapabilities {
         let home = active.workspace.installation();
         request.environment.extend(
             [
-                ("UV_CACHE_DIR", environment.cache.join("uv")),
-                ("VIRTUAL_ENV", environment.directory.clone()),
+                ("UV_CACHE_DIR", cache.join("uv")),
+                ("VIRTUAL_ENV", directory.to_owned()),
                 ("HOME", home.clone()),
                 ("TMPDIR", home.clone()),
             ]
@@ -180,9 +199,9 @@ impl HostCapabilities {
         request.readable.push(uv.program.clone());
         request.directory.clone_from(&home);
         request.temporary.clone_from(&home);
-        request.writable = vec![environment.cache.clone(), home.clone()];
-        // The cache outlives the run and belongs to many.
-        request.measured = vec![home.clone()];
+        request.writable = vec![cache.to_owned(), home.clone()];
+        request.measured = vec![cache.to_owned(), home.clone()];
+        request.limits.scratch = self.settings.cache_quota;
         create_for_account(&home, account).map_err(|error| error.to_string())?;
         let reach = Reach {
             endpoints: access.endpoints,
@@ -193,11 +212,27 @@ impl HostCapabilities {
     }
 }
 
+/// Does work on the cache, on a thread that may block.
+async fn in_cache<T: Send + 'static>(
+    cache: &DependencyCache,
+    name: &str,
+    work: impl FnOnce(&DependencyCache, &str) -> io::Result<T> + Send + 'static,
+) -> Result<T, String> {
+    let (cache, name) = (cache.clone(), name.to_owned());
+    blocking(move || {
+        work(&cache, &name).map_err(|error| format!("the cache of dependencies: {error}"))
+    })
+    .await
+}
+
 /// Parameters of one run of uv.
 struct Installation<'a> {
     workspace: &'a ActiveWorkspace,
     limits: Limits,
     account: Option<&'a Account>,
-    environment: &'a ScriptEnvironment,
+    /// Directory that the installation may write.
+    cache: &'a Path,
+    /// Directory of the environment.
+    directory: &'a Path,
     uv: &'a Uv,
 }

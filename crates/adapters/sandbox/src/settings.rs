@@ -25,6 +25,8 @@ pub struct Settings {
     pub retrial: Duration,
     /// Files and directories that processes must not read, even below a path that they may read.
     pub hidden: Vec<PathBuf>,
+    /// Maximum size of the installed dependencies of one scope, in bytes.
+    pub cache_quota: u64,
     /// Network of scripts and installations.
     pub network: NetworkSettings,
 }
@@ -42,6 +44,7 @@ impl Settings {
             minimum: Isolation::Landlock,
             retrial: Duration::from_mins(1),
             hidden: Vec::new(),
+            cache_quota: 20 << 30,
             network: NetworkSettings::default(),
         }
     }

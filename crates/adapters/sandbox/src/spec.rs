@@ -5,6 +5,8 @@ use std::{path::PathBuf, time::Duration};
 use labdata_redacted::Variables;
 use serde::{Deserialize, Serialize};
 
+use crate::dependency_cache::EnvironmentUse;
+
 /// Degree of isolation from the rest of the machine, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Isolation {
@@ -54,12 +56,14 @@ pub enum Network {
 }
 
 /// Installed packages.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ScriptEnvironment {
     /// Parent directory. Sandboxed processes cannot replace it by a link.
     pub(crate) cache: PathBuf,
     /// Directory of the virtual environment.
     pub(crate) directory: PathBuf,
+    /// Keeps the packages installed.
+    pub(crate) _in_use: EnvironmentUse,
 }
 
 /// Python process to run in a [`Workspace`](crate::Workspace).

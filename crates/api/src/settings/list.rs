@@ -73,6 +73,8 @@ settings! {
         "Network of scripts: internet (public addresses), platform (it only) or all (this machine's)";
     job_network_allow "LABDATA_JOB_NETWORK_ALLOW" "job-network-allow" "CIDR,…", "unset",
         "Private networks that scripts reach nevertheless, such as 10.20.0.0/16";
+    job_cache_quota "LABDATA_JOB_CACHE_QUOTA" "job-cache-quota" "BYTES", "21474836480: 20 GiB",
+        "Most bytes of installed dependencies per organization; the least recently used are removed";
     job_concurrency "LABDATA_JOB_CONCURRENCY" "job-concurrency" "NUMBER", "2",
         "Number of job runs that the worker runs at a time";
     job_timeout_minutes "LABDATA_JOB_TIMEOUT_MINUTES" "job-timeout-minutes" "NUMBER", "60",

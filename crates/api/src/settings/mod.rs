@@ -164,6 +164,8 @@ pub struct Settings {
     pub job_network: JobNetwork,
     /// Private networks that scripts reach nevertheless.
     pub job_network_allow: Vec<IpNet>,
+    /// Maximum size of installed dependencies per organization, in bytes.
+    pub job_cache_quota: u64,
     /// Maximum number of concurrent runs.
     pub job_concurrency: u32,
     /// Time limit of a script, in minutes.

@@ -205,6 +205,7 @@ pub(super) fn settings(
                 |value| value.split(',').map(|it| it.trim().parse().ok()).collect(),
             )?
             .unwrap_or_default(),
+        job_cache_quota: values.bytes("job_cache_quota")?.unwrap_or(JOB_CACHE_BYTES),
         job_concurrency: values.number("job_concurrency", 2)?,
         job_timeout_minutes: values.number("job_timeout_minutes", 60)?,
         llm: llm(&values)?,
@@ -212,6 +213,9 @@ pub(super) fn settings(
         log: log(&values)?,
     })
 }
+
+/// Default of [`Settings::job_cache_quota`].
+const JOB_CACHE_BYTES: u64 = 20 << 30;
 
 /// Description of the values that [`is_program`] accepts.
 const PROGRAM: &str = "the path of a program that can be executed";

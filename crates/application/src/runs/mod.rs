@@ -15,4 +15,5 @@ mod run_key;
 pub mod stop_run;
 pub mod submit_run;
 pub mod sweep_runs;
+pub mod trim_caches;
 pub mod watch_runs;

@@ -203,6 +203,15 @@ pub trait JobRunner: Send + Sync {
     /// [`RunnerError::Unavailable`].
     async fn cancel(&self, run: RunId) -> Result<(), RunnerError>;
 
+    /// Removes dependencies that no run uses from caches that are too large. A backend that has no
+    /// caches of its own has nothing to do.
+    ///
+    /// # Errors
+    /// [`RunnerError::Unavailable`].
+    async fn trim_caches(&self) -> Result<(), RunnerError> {
+        Ok(())
+    }
+
     /// Removes everything of a run: processes that are still there (without grace), its scratch
     /// directory, its log. From then on it is not known. Repeats without harm.
     ///

@@ -6,7 +6,7 @@ mod table;
 
 pub use observer::{NoObserver, TaskObserver};
 pub(crate) use schedule::keep_running;
-pub(crate) use table::{firing_triggers, housekeeping, sending_emails};
+pub(crate) use table::{firing_triggers, housekeeping, sending_emails, trimming_caches};
 
 use std::time::Duration;
 

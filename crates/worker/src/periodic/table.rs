@@ -9,10 +9,14 @@ use labdata_application::{
     idempotency::sweep_answers::sweep_answers,
     notifications::{deliver_failure_notices::deliver_failure_notices, send_emails::send_emails},
     operations::disk_reserve::keep_reserve,
-    runs::sweep_runs::{SweptRuns, sweep_runs},
+    runs::{
+        sweep_runs::{SweptRuns, sweep_runs},
+        trim_caches::trim_caches,
+    },
     triggers::{fire_triggers::fire_triggers, watch_events::watch_events},
 };
 use labdata_domain::runs::RUN_HEARTBEAT;
+use labdata_ports::runs::runner::JobRunner;
 
 use super::{OnStop, PassOutcome, PeriodicTask};
 use crate::MailSettings;
@@ -73,6 +77,18 @@ pub(crate) fn firing_triggers() -> PeriodicTask {
         wakeups: Some(watch_events),
         ..PeriodicTask::new("fire_triggers", Duration::from_secs(1), fire)
     }
+}
+
+/// Removes dependencies that were not used for the longest time, where they take too much space.
+pub(crate) fn trimming_caches(runner: Arc<dyn JobRunner>) -> PeriodicTask {
+    let trim = move |_| {
+        let runner = Arc::clone(&runner);
+        async move {
+            trim_caches(&*runner).await?;
+            Ok(PassOutcome::Idle)
+        }
+    };
+    PeriodicTask::new("trim_job_caches", Duration::from_mins(10), trim)
 }
 
 /// Sends the e-mails that are due. A stop waits for the pass: an e-mail that is cut off may have

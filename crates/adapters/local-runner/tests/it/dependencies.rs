@@ -1,12 +1,12 @@
 //! Installation of declared dependencies. Some of these tests need a package index.
 
-use std::sync::Arc;
+use std::{process::Command, sync::Arc};
 
 use labdata_local_runner::LocalRunner;
 use labdata_port_contracts::runs::{end_of, spec};
 use labdata_ports::runs::runner::{EndReason, JobRunner, RunnerError};
 use labdata_sandbox::{
-    Isolation::{Landlock, Namespaces},
+    Isolation::{Landlock, Namespaces, Nothing},
     Sandbox, Settings,
 };
 
@@ -117,4 +117,105 @@ async fn without_uv_only_scripts_that_declare_something_fail_and_say_why() {
     let plain = spec("print('done')\n");
     runner.submit(&plain).await.unwrap();
     assert!(end_of(&runner, plain.run).await.succeeded());
+}
+
+/// Environment variable of the process that installs a hoarder: the level of isolation.
+const HOARDS: &str = "LABDATA_TEST_HOARDS";
+
+/// Writes the source of a package whose build fills the cache.
+const HOARDER: &str = r#"
+import io, sys, tarfile
+backend = r"""
+import os, time
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    for number in range(100):
+        with open(os.path.join(os.environ["UV_CACHE_DIR"], str(number)), "wb") as file:
+            file.write(bytes([1]) * (1 << 20))
+    time.sleep(600)
+"""
+project = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+[project]
+name = "hoarder"
+version = "1.0"
+"""
+metadata = "Metadata-Version: 2.1\nName: hoarder\nVersion: 1.0\n"
+with tarfile.open(sys.argv[1], "w:gz") as archive:
+    for name, text in [("backend.py", backend), ("pyproject.toml", project), ("PKG-INFO", metadata)]:
+        entry = tarfile.TarInfo("hoarder-1.0/" + name)
+        entry.size = len(text)
+        archive.addfile(entry, io.BytesIO(text.encode()))
+"#;
+
+/// Installs in the child process; not a test.
+#[tokio::test]
+async fn an_installation_that_hoards() {
+    let Ok(level) = std::env::var(HOARDS) else {
+        return;
+    };
+    let isolation = match &*level {
+        "Namespaces" => Namespaces,
+        "Landlock" => Landlock,
+        _ => Nothing,
+    };
+    let data = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(
+        data.path(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let lab_runner = runner(Settings {
+        cache_quota: 64 << 20,
+        ..settings(data.path(), isolation)
+    });
+    let run = spec("# /// script\n# dependencies = [\"hoarder==1.0\"]\n# ///\nprint('ran')\n");
+    lab_runner.submit(&run).await.unwrap();
+    let end = end_of(&lab_runner, run.run).await;
+    assert_eq!(end.reason, EndReason::PreparationFailed, "{end:?}");
+    assert!(
+        end.error_tail.contains("LABDATA_JOB_CACHE_QUOTA"),
+        "{end:?}"
+    );
+    // The next installation or the periodic task makes room.
+    lab_runner.reap(run.run).await.unwrap();
+    lab_runner.trim_caches().await.unwrap();
+    let cache = data
+        .path()
+        .join(format!("jobs/cache/{}/uv", run.organization));
+    assert!(!cache.exists());
+    println!("the hoarder was ended");
+}
+
+#[test]
+fn a_build_script_that_fills_the_cache_is_ended() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(
+        place.path(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let made = Command::new("python3")
+        .args(["-c", HOARDER])
+        .arg(place.path().join("hoarder-1.0.tar.gz"))
+        .status();
+    assert!(made.unwrap().success());
+    for level in ["Namespaces", "Landlock", "Nothing"] {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "dependencies::an_installation_that_hoards"])
+            .arg("--nocapture")
+            .env(HOARDS, level)
+            .env("UV_OFFLINE", "1")
+            .env("UV_FIND_LINKS", place.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            text.contains("the hoarder was ended"),
+            "{level}: {text}\n{errors}"
+        );
+    }
 }

@@ -1,0 +1,315 @@
+//! Installed dependencies of one scope, whose size is bounded by eviction.
+//!
+//! An environment is complete when a marker file says so, which no sandboxed process can write. A
+//! shared lock on the marker means that a script uses the environment; the marker's time is that of
+//! the last use. A lock of the scope is shared by installations and exclusive to eviction.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File, TryLockError},
+    io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use nix::sys::{stat::futimens, time::TimeSpec};
+
+use crate::directories::{lock_file, remove};
+
+/// Name of the directory of environments in a cache. Everything else there is uv's.
+const ENVIRONMENTS: &str = "envs";
+
+/// Installed dependencies of one scope. All functions block.
+#[derive(Clone, Debug)]
+pub(crate) struct DependencyCache {
+    /// Directory that installations of the scope may write.
+    cache: PathBuf,
+    /// Directory of the markers.
+    ready: PathBuf,
+    lock: PathBuf,
+}
+
+/// Use of an environment, which is not evicted while this value or a clone exists.
+#[derive(Clone, Debug)]
+pub(crate) struct EnvironmentUse {
+    _marker: Arc<File>,
+}
+
+/// Installation under way: nothing of its scope is evicted.
+#[derive(Debug)]
+pub(crate) struct InstallationLock {
+    _lock: File,
+}
+
+impl DependencyCache {
+    /// The cache in that directory, with existing directories for markers and locks.
+    pub(crate) const fn new(cache: PathBuf, ready: PathBuf, lock: PathBuf) -> Self {
+        Self { cache, ready, lock }
+    }
+
+    /// Returns the directory that installations may write.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.cache
+    }
+
+    /// Returns the directory of an environment, which need not exist.
+    pub(crate) fn environment(&self, name: &str) -> PathBuf {
+        self.cache.join(ENVIRONMENTS).join(name)
+    }
+
+    /// Begins to use an environment. `None` if it is not complete.
+    pub(crate) fn use_environment(&self, name: &str) -> io::Result<Option<EnvironmentUse>> {
+        // Eviction does not take the environment between the check and the lock.
+        let _scope = self.begin_installation()?;
+        let marker = self.ready.join(name);
+        if !marker.is_file() || !self.environment(name).is_dir() {
+            return Ok(None);
+        }
+        hold(&marker).map(Some)
+    }
+
+    /// Waits for the end of an eviction.
+    pub(crate) fn begin_installation(&self) -> io::Result<InstallationLock> {
+        let lock = lock_file(&self.lock)?;
+        lock.lock_shared()?;
+        Ok(InstallationLock { _lock: lock })
+    }
+
+    /// Marks an environment as complete and begins to use it.
+    pub(crate) fn complete(
+        &self,
+        name: &str,
+        _installation: InstallationLock,
+    ) -> io::Result<EnvironmentUse> {
+        hold(&self.ready.join(name))
+    }
+
+    /// Keeps the cache below `quota` bytes: one of more than three quarters is reduced to a half. What uv
+    /// can fetch again goes first, then the environments that were not used for the longest time.
+    /// Spares environments in use, and does nothing during an installation.
+    pub(crate) fn evict(&self, quota: u64) -> io::Result<()> {
+        let lock = lock_file(&self.lock)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let before = size_of(&self.cache);
+        if before <= quota / 4 * 3 {
+            return Ok(());
+        }
+        let environments = self.cache.join(ENVIRONMENTS);
+        for entry in fs::read_dir(&self.cache)? {
+            let path = entry?.path();
+            // An installation may have left anything, also a link in place of a directory.
+            if path != environments || !is_directory(&path) {
+                remove_any(&path)?;
+            }
+        }
+        let mut size = size_of(&self.cache);
+        for name in self.least_recently_used()? {
+            if size <= quota / 2 {
+                break;
+            }
+            if self.remove_environment(&name)? {
+                size = size_of(&self.cache);
+            }
+        }
+        tracing::info!(
+            cache = %self.cache.display(),
+            before,
+            after = size,
+            "removed dependencies of scripts"
+        );
+        Ok(())
+    }
+
+    /// Lists the environments, incomplete ones first.
+    fn least_recently_used(&self) -> io::Result<Vec<PathBuf>> {
+        let environments = self.cache.join(ENVIRONMENTS);
+        if !environments.is_dir() {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        for entry in fs::read_dir(environments)? {
+            let name = PathBuf::from(entry?.file_name());
+            let marker = fs::metadata(self.ready.join(&name));
+            let used_at = marker.and_then(|marker| marker.modified());
+            found.push((used_at.unwrap_or(SystemTime::UNIX_EPOCH), name));
+        }
+        found.sort_unstable();
+        Ok(found.into_iter().map(|(_, name)| name).collect())
+    }
+
+    /// Removes an environment. Returns false if it is in use.
+    fn remove_environment(&self, name: &Path) -> io::Result<bool> {
+        let marker = self.ready.join(name);
+        if let Ok(file) = File::open(&marker) {
+            match file.try_lock() {
+                Ok(()) => fs::remove_file(&marker)?,
+                Err(TryLockError::WouldBlock) => return Ok(false),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        remove_any(&self.cache.join(ENVIRONMENTS).join(name))?;
+        Ok(true)
+    }
+}
+
+/// Notes the use of an environment and locks its marker.
+fn hold(marker: &Path) -> io::Result<EnvironmentUse> {
+    let file = lock_file(marker)?;
+    file.lock_shared()?;
+    futimens(&file, &TimeSpec::UTIME_NOW, &TimeSpec::UTIME_NOW)?;
+    Ok(EnvironmentUse {
+        _marker: Arc::new(file),
+    })
+}
+
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// Removes a file, a link, or a directory tree.
+fn remove_any(path: &Path) -> io::Result<()> {
+    if is_directory(path) {
+        remove(path)
+    } else {
+        fs::remove_file(path)
+    }
+}
+
+/// Returns the space of a directory tree in bytes. Files with several names count once.
+fn size_of(directory: &Path) -> u64 {
+    let mut pending = vec![directory.to_owned()];
+    let mut counted = BTreeSet::new();
+    let mut total = 0_u64;
+    while let Some(path) = pending.pop() {
+        let Ok(found) = fs::symlink_metadata(&path) else {
+            continue;
+        };
+        if found.nlink() == 1 || found.is_dir() || counted.insert((found.dev(), found.ino())) {
+            total = total.saturating_add(found.blocks() * 512);
+        }
+        if found.is_dir() {
+            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+            pending.extend(entries.map(|entry| entry.path()));
+        }
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{os::unix::fs::symlink, time::Duration};
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    struct Scope {
+        place: tempfile::TempDir,
+        cache: DependencyCache,
+    }
+
+    impl Scope {
+        fn new() -> Self {
+            let place = tempfile::tempdir().unwrap();
+            let [cache, ready] = ["cache", "ready"].map(|name| {
+                let directory = place.path().join(name);
+                fs::create_dir(&directory).unwrap();
+                directory
+            });
+            let cache = DependencyCache::new(cache, ready, place.path().join("lock"));
+            Self { place, cache }
+        }
+
+        /// Installs an environment of that size, last used that many hours ago.
+        fn install(&self, name: &str, mebibytes: u64, hours: u64) {
+            let installation = self.cache.begin_installation().unwrap();
+            self.write(&format!("envs/{name}/module"), mebibytes);
+            drop(self.cache.complete(name, installation).unwrap());
+            let used_at = SystemTime::UNIX_EPOCH + Duration::from_hours(1000 - hours);
+            let marker = File::options()
+                .write(true)
+                .open(self.cache.ready.join(name))
+                .unwrap();
+            marker.set_modified(used_at).unwrap();
+        }
+
+        fn write(&self, path: &str, mebibytes: u64) {
+            let path = self.cache.cache.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let length = usize::try_from(mebibytes * MIB).unwrap();
+            fs::write(path, vec![1; length]).unwrap();
+        }
+
+        fn is_ready(&self, name: &str) -> bool {
+            self.cache.use_environment(name).unwrap().is_some()
+        }
+    }
+
+    #[test]
+    fn a_hoard_of_dependencies_is_evicted_least_recently_used_first() {
+        let scope = Scope::new();
+        scope.install("old", 3, 3);
+        scope.install("older", 3, 4);
+        scope.install("new", 3, 1);
+        scope.write("uv/wheel", 3);
+        scope.cache.evict(17 * MIB).unwrap();
+        assert!(scope.cache.cache.join("uv/wheel").exists(), "it fits");
+
+        // Twelve of fifteen: down to half. uv's files go first, then one environment.
+        scope.cache.evict(15 * MIB).unwrap();
+        assert!(!scope.cache.cache.join("uv").exists());
+        assert!(!scope.is_ready("older") && !scope.cache.environment("older").exists());
+        assert!(scope.is_ready("old") && scope.is_ready("new"));
+    }
+
+    #[test]
+    fn an_environment_in_use_and_a_cache_during_an_installation_are_spared() {
+        let scope = Scope::new();
+        scope.install("used", 3, 9);
+        scope.install("idle", 3, 1);
+        let used = scope.cache.use_environment("used").unwrap().unwrap();
+        let installation = scope.cache.begin_installation().unwrap();
+        scope.cache.evict(MIB).unwrap();
+        assert!(scope.is_ready("idle"));
+        drop(installation);
+        scope.cache.evict(MIB).unwrap();
+        assert!(scope.is_ready("used") && !scope.is_ready("idle"));
+        drop(used);
+        scope.cache.evict(MIB).unwrap();
+        assert!(!scope.is_ready("used"));
+    }
+
+    #[test]
+    fn a_link_that_an_installation_left_is_removed_and_not_followed() {
+        let scope = Scope::new();
+        let outside = scope.place.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("precious"), "").unwrap();
+        symlink(&outside, scope.cache.cache.join("envs")).unwrap();
+        symlink(&outside, scope.cache.cache.join("uv")).unwrap();
+        scope.write("junk", 2);
+        scope.cache.evict(MIB).unwrap();
+        assert_eq!(fs::read_dir(&scope.cache.cache).unwrap().count(), 0);
+        assert!(outside.join("precious").exists());
+    }
+
+    #[test]
+    fn files_with_several_names_count_once() {
+        let scope = Scope::new();
+        scope.write("uv/wheel", 3);
+        scope.install("one", 0, 0);
+        let (wheel, linked) = (
+            scope.cache.cache.join("uv/wheel"),
+            scope.cache.environment("one").join("linked"),
+        );
+        fs::hard_link(wheel, linked).unwrap();
+        let size = size_of(&scope.cache.cache);
+        assert!((3 * MIB..4 * MIB).contains(&size), "{size}");
+    }
+}
