@@ -85,8 +85,11 @@ TIME_ERRORS = {"TimeLimitExceeded", "InsufficientTime"}
 def names(error: BaseException) -> set[str]:
     """Returns the class names of an error, of its base classes and of its causes."""
     found: set[str] = set()
+    seen: set[int] = set()
     current: BaseException | None = error
-    while current is not None:
+    # An error can be its own cause.
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
         found.update(base.__name__ for base in type(current).__mro__)
         current = current.__cause__ or current.__context__
     return found

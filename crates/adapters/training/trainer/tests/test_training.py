@@ -225,7 +225,10 @@ class Failures(unittest.TestCase):
             error.__cause__ = MemoryError()
             return error
 
+        circular = ValueError("x")
+        circular.__cause__ = circular
         for code, error in (
+            ("internal", circular),
             ("out_of_memory", MemoryError()),
             ("out_of_memory", pa.ArrowMemoryError("malloc of size 64 failed")),
             ("out_of_memory", ImportError("x.so: failed to map segment from shared object")),
