@@ -134,11 +134,15 @@ def fit(
             presets=None if is_segmentation else PRESETS[manifest.quality_preset],
             time_limit=max(1, int(manifest.time_limit_seconds)),
             hyperparameters=hyperparameters(manifest),
-            column_types=column_types(dataset),
+            # AutoGluon has other types for the images of a segmentation.
+            column_types=None if is_segmentation else column_types(dataset),
             seed=manifest.seed % 2**32,
         )
     except Exception as error:
-        raise explained(error, manifest, time.monotonic() - started) from error
+        failure = explained(error, manifest, time.monotonic() - started)
+        if failure is None:
+            raise
+        raise failure from error
     model = MultimodalModel(predictor, dataset.problem_type)
     model.fit_seconds = time.monotonic() - started
     events.emit(
@@ -180,8 +184,8 @@ def column_types(dataset: Dataset) -> dict[str, str]:
     }
 
 
-def explained(error: Exception, manifest: Manifest, seconds: float) -> Exception:
-    """Returns the failure that an error of a fit means, or the error itself."""
+def explained(error: Exception, manifest: Manifest, seconds: float) -> Failure | None:
+    """Returns the failure that an error of a fit means; none if it has no special meaning."""
     text = f"{type(error).__name__}: {error}"
     if any(sign in f"{text} {names(error)}" for sign in CHECKPOINT_ERRORS):
         return Failure(
@@ -193,7 +197,7 @@ def explained(error: Exception, manifest: Manifest, seconds: float) -> Exception
     if isinstance(error, FileNotFoundError) and seconds >= manifest.time_limit_seconds:
         # No checkpoint was written before the time limit.
         return time_limit_too_short(manifest.time_limit_seconds)
-    return error
+    return None
 
 
 def load(directory: Path, problem_type: str) -> MultimodalModel:
