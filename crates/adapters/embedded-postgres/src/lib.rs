@@ -47,6 +47,7 @@ pub mod pinned_wheel;
 mod postmaster_pid;
 mod process;
 mod sha256;
+mod single_user;
 mod supervisor;
 pub mod throwaway;
 

@@ -16,9 +16,9 @@ use std::path::Path;
 
 use crate::account::Account;
 use crate::binaries::Binaries;
-use crate::cluster::run_single_user;
 use crate::connection_url::NAME;
 use crate::layout::Layout;
+use crate::single_user::run_single_user;
 use crate::{Durability, Error, leftovers};
 
 /// Name of the file, in the data directory.

@@ -29,7 +29,10 @@ use crate::{
     idempotency,
     notifications::rows::{FailureRow, NotificationRow},
     operations::TaskSchedule,
-    runs::{logs::Log, rows::RunRow, subscribers::Subscriber},
+    runs::{
+        rows::{Log, RunRow},
+        subscribers::Subscriber,
+    },
 };
 
 /// A store in memory. Clones are the same store.

@@ -16,7 +16,7 @@ use std::{
 
 use nix::sys::{stat::futimens, time::TimeSpec};
 
-use crate::directories::{lock_file, remove};
+use crate::file_system::{lock_file, remove};
 
 /// Name of the directory of environments in a cache. Everything else there is uv's.
 const ENVIRONMENTS: &str = "envs";

@@ -30,6 +30,7 @@ mod dependency_cache;
 mod descriptors;
 mod directories;
 mod error;
+mod file_system;
 mod host;
 mod install_access;
 mod isolation_trial;

@@ -2,9 +2,10 @@
 //! and leftovers are removed, and made again once there is room.
 
 use labdata_domain::storage::{InsufficientStorage, ReserveAction};
-use labdata_ports::PortError;
 
-use crate::{Error, Ports, files::sweep_uploads::sweep_uploads};
+use crate::{
+    Error, Ports, files::sweep_uploads::sweep_uploads, operations::freeing_space::give_up_reserve,
+};
 
 /// Checks that the reserve is in place. Work that stores more than it removes calls this first, so
 /// that a reserve which was given up stays for the rest.
@@ -40,37 +41,4 @@ pub async fn keep_reserve(ports: &Ports) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Does work that must succeed on a full disk: where it fails for lack of space, the reserve is given
-/// up, and the work is done again.
-pub(crate) async fn freeing_space<T, W>(ports: &Ports, work: impl Fn() -> W) -> Result<T, PortError>
-where
-    W: Future<Output = Result<T, PortError>>,
-{
-    match work().await {
-        Err(error @ PortError::DiskFull(_)) => {
-            if give_up_reserve(ports).await? {
-                work().await
-            } else {
-                Err(error)
-            }
-        }
-        answer => answer,
-    }
-}
-
-/// Gives the reserve up. Returns false if it was given up before.
-///
-/// # Errors
-/// What the port answers.
-async fn give_up_reserve(ports: &Ports) -> Result<bool, PortError> {
-    let given_up = ports.disk_reserve.give_up().await?;
-    if given_up {
-        tracing::error!(
-            "the disk of the database is full: only reads, deletions and ends of executions are \
-             accepted until there is room"
-        );
-    }
-    Ok(given_up)
 }

@@ -3,6 +3,7 @@
 pub mod check_health;
 pub mod disk_reserve;
 pub mod ensure_secret;
+pub(crate) mod freeing_space;
 pub mod measure_platform;
 pub mod new_request_id;
 pub mod periodic_pass;

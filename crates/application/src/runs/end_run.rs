@@ -5,7 +5,7 @@ use labdata_ports::runs::{ClaimedRun, RunClaim};
 
 use crate::{
     Error, Ports, notifications::deliver_failure_notices::deliver_soon,
-    operations::disk_reserve::freeing_space,
+    operations::freeing_space::freeing_space,
 };
 
 /// Records the end of a run and revokes its key; returns false, and changes nothing, if the worker has

@@ -33,13 +33,6 @@ impl InMemoryRunLogStore {
     }
 }
 
-/// The retained part of a run's log.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Log {
-    length: u64,
-    chunks: Vec<LogChunk>,
-}
-
 impl State {
     /// Wakes the followers of an execution's log.
     pub(crate) fn signal_followers(&mut self, execution: ExecutionId) {

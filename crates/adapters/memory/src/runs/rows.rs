@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     keys::run_nonce::RunNonce,
-    runs::{Lease, LostWorker, after_lost_worker},
+    runs::{Lease, LogChunk, LostWorker, after_lost_worker},
 };
 use time::OffsetDateTime;
 
@@ -66,4 +66,11 @@ impl RunRow {
         self.lost_workers += 1;
         after_lost_worker(self.lost_workers)
     }
+}
+
+/// The retained part of a run's log.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) length: u64,
+    pub(crate) chunks: Vec<LogChunk>,
 }

@@ -37,7 +37,7 @@ use crate::{
         ends::store_ends,
         rows::{ExecutionRow, insert, load, lock},
     },
-    keys,
+    keys::rows as key_rows,
     runs::leases::LeaseLock,
     schema::{job_execution, run_lease},
 };
@@ -293,7 +293,7 @@ async fn issue_key(
     if !holds(connection, claim, LeaseLock::Shared).await? {
         return Ok(false);
     }
-    keys::insert(connection, key).await?;
+    key_rows::insert(connection, key).await?;
     Ok(true)
 }
 

@@ -21,7 +21,7 @@ use crate::{
         errors::{Fault, corrupt},
         pool::Connection,
     },
-    keys,
+    keys::rows as key_rows,
     runs::leases,
     schema::run_nonce,
 };
@@ -135,7 +135,7 @@ pub(crate) async fn redeem(
                 .set(run_nonce::used_at.eq(Some(key.created_at)))
                 .execute(connection)
                 .await?;
-            keys::insert(connection, key).await?;
+            key_rows::insert(connection, key).await?;
             Ok(NonceUse::First)
         }
         Some(Some(_)) => {

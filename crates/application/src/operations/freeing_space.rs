@@ -1,0 +1,38 @@
+//! Work that frees space, which must succeed on a full disk.
+
+use labdata_ports::PortError;
+
+use crate::Ports;
+
+/// Does work that must succeed on a full disk: where it fails for lack of space, the reserve is given
+/// up, and the work is done again.
+pub(crate) async fn freeing_space<T, W>(ports: &Ports, work: impl Fn() -> W) -> Result<T, PortError>
+where
+    W: Future<Output = Result<T, PortError>>,
+{
+    match work().await {
+        Err(error @ PortError::DiskFull(_)) => {
+            if give_up_reserve(ports).await? {
+                work().await
+            } else {
+                Err(error)
+            }
+        }
+        answer => answer,
+    }
+}
+
+/// Gives the reserve up. Returns false if it was given up before.
+///
+/// # Errors
+/// What the port answers.
+pub(crate) async fn give_up_reserve(ports: &Ports) -> Result<bool, PortError> {
+    let given_up = ports.disk_reserve.give_up().await?;
+    if given_up {
+        tracing::error!(
+            "the disk of the database is full: only reads, deletions and ends of executions are \
+             accepted until there is room"
+        );
+    }
+    Ok(given_up)
+}
