@@ -40,6 +40,21 @@ fn not_tested(why: &str) {
     eprintln!("NOT TESTED: {why}");
 }
 
+/// Ends a command line with `serve` in that directory, in the environment of [`labdata`].
+fn add_serve(command: &mut Command, directory: &Path) {
+    let plain = labdata(directory, &["serve", "--bind", "127.0.0.1:0"]);
+    command
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .current_dir(directory)
+        .stdin(Stdio::null());
+    for (name, value) in plain.get_envs() {
+        if value.is_none() {
+            command.env_remove(name);
+        }
+    }
+}
+
 /// Begins a command line that runs a program with a file system of that size at that directory.
 fn on_small_disk(directory: &Path, megabytes: u32, before: &str) -> Command {
     use std::os::unix::fs::MetadataExt;
@@ -111,21 +126,11 @@ impl Program {
         environment: &[(&str, &str)],
         kilobytes: u32,
     ) -> Self {
-        let plain = labdata(directory, &[]);
         // Of the shells some count in blocks of 512 bytes, but bash in kilobytes.
         let limited = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$@\"");
         let mut command = Command::new("bash");
-        command
-            .args(["-c", &limited, "bash"])
-            .arg(plain.get_program())
-            .args(["serve", "--bind", "127.0.0.1:0"])
-            .current_dir(directory)
-            .stdin(Stdio::null());
-        for (name, value) in plain.get_envs() {
-            if value.is_none() {
-                command.env_remove(name);
-            }
-        }
+        command.args(["-c", &limited, "bash"]);
+        add_serve(&mut command, directory);
         Self::start(command, environment)
     }
 
@@ -140,18 +145,8 @@ impl Program {
     ) -> Option<Self> {
         let data = directory.join(".labdata");
         std::fs::create_dir(&data).unwrap();
-        let plain = labdata(directory, &[]);
         let mut command = on_small_disk(&data, megabytes, before);
-        command
-            .arg(plain.get_program())
-            .args(["serve", "--bind", "127.0.0.1:0"])
-            .current_dir(directory)
-            .stdin(Stdio::null());
-        for (name, value) in plain.get_envs() {
-            if value.is_none() {
-                command.env_remove(name);
-            }
-        }
+        add_serve(&mut command, directory);
         let mut probe = on_small_disk(&data, megabytes, "");
         if !run(probe.arg("true")).status.success() {
             not_tested("this machine allows no mounts");

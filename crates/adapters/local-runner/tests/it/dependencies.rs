@@ -6,11 +6,14 @@ use labdata_local_runner::LocalRunner;
 use labdata_port_contracts::runs::{end_of, spec};
 use labdata_ports::runs::runner::{EndReason, JobRunner, RunnerError};
 use labdata_sandbox::{
-    Isolation::{Landlock, Namespaces, Nothing},
+    Isolation::{Landlock, Namespaces},
     Sandbox, Settings,
 };
 
-use crate::support::{Lab, settings};
+use crate::{
+    packages::{isolation_of, open_directory, write_package},
+    support::{Lab, settings},
+};
 
 const SCRIPT: &str = "# /// script\n# dependencies = [\"six==1.16.0\"]\n# ///\nimport six, sys\n\
 print(six.__version__)\ntry:\n    open(six.__file__, 'a')\n    print('CAN write')\nexcept OSError:\n    pass\n";
@@ -122,32 +125,14 @@ async fn without_uv_only_scripts_that_declare_something_fail_and_say_why() {
 /// Environment variable of the process that installs a hoarder: the level of isolation.
 const HOARDS: &str = "LABDATA_TEST_HOARDS";
 
-/// Writes the source of a package whose build fills the cache.
+/// Build backend of a package whose build fills the cache.
 const HOARDER: &str = r#"
-import io, sys, tarfile
-backend = r"""
 import os, time
 def build_wheel(directory, config_settings=None, metadata_directory=None):
     for number in range(100):
         with open(os.path.join(os.environ["UV_CACHE_DIR"], str(number)), "wb") as file:
             file.write(bytes([1]) * (1 << 20))
     time.sleep(600)
-"""
-project = """
-[build-system]
-requires = []
-build-backend = "backend"
-backend-path = ["."]
-[project]
-name = "hoarder"
-version = "1.0"
-"""
-metadata = "Metadata-Version: 2.1\nName: hoarder\nVersion: 1.0\n"
-with tarfile.open(sys.argv[1], "w:gz") as archive:
-    for name, text in [("backend.py", backend), ("pyproject.toml", project), ("PKG-INFO", metadata)]:
-        entry = tarfile.TarInfo("hoarder-1.0/" + name)
-        entry.size = len(text)
-        archive.addfile(entry, io.BytesIO(text.encode()))
 "#;
 
 /// Installs in the child process; not a test.
@@ -156,17 +141,8 @@ async fn an_installation_that_hoards() {
     let Ok(level) = std::env::var(HOARDS) else {
         return;
     };
-    let isolation = match &*level {
-        "Namespaces" => Namespaces,
-        "Landlock" => Landlock,
-        _ => Nothing,
-    };
-    let data = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(
-        data.path(),
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
+    let isolation = isolation_of(&level);
+    let data = open_directory();
     let lab_runner = runner(Settings {
         cache_quota: 64 << 20,
         ..settings(data.path(), isolation)
@@ -191,17 +167,8 @@ async fn an_installation_that_hoards() {
 
 #[test]
 fn a_build_script_that_fills_the_cache_is_ended() {
-    let place = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(
-        place.path(),
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
-    let made = Command::new("python3")
-        .args(["-c", HOARDER])
-        .arg(place.path().join("hoarder-1.0.tar.gz"))
-        .status();
-    assert!(made.unwrap().success());
+    let place = open_directory();
+    write_package(place.path(), "hoarder", HOARDER);
     for level in ["Namespaces", "Landlock", "Nothing"] {
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "dependencies::an_installation_that_hoards"])

@@ -13,5 +13,6 @@ mod isolation;
 mod leftovers;
 mod limits;
 mod ordinary_user;
+mod packages;
 mod private_index;
 mod support;

@@ -11,12 +11,12 @@ use std::{
 use labdata_local_runner::LocalRunner;
 use labdata_port_contracts::runs::{end_of, log_from, spec};
 use labdata_ports::runs::runner::JobRunner;
-use labdata_sandbox::{
-    Isolation::{Landlock, Namespaces, Nothing},
-    Network, NetworkSettings, Sandbox, Settings,
-};
+use labdata_sandbox::{Network, NetworkSettings, Sandbox, Settings};
 
-use crate::support::settings;
+use crate::{
+    packages::{isolation_of, open_directory, write_package},
+    support::settings,
+};
 
 /// Environment variable of the process that installs from the index.
 const INSTALLS: &str = "LABDATA_TEST_INSTALLS_FROM_INDEX";
@@ -28,10 +28,8 @@ const AUTHORIZATION: &str = "authorization: basic ywrhomh1bnrlcji=";
 const SCRIPT: &str = "# /// script\n# dependencies = [\"leaky==1.0\"]\n# ///\n\
 import leaky, os\nprint(leaky.ENVIRONMENT)\nprint(dict(os.environ))\nprint('installed')\n";
 
-/// Writes the source of a package that contains the environment of its build.
-const PACKAGE: &str = r#"
-import io, sys, tarfile
-backend = r"""
+/// Build backend of a package that contains the environment of its build.
+const BACKEND: &str = r#"
 import os, zipfile
 def build_wheel(directory, config_settings=None, metadata_directory=None):
     name = "leaky-1.0-py3-none-any.whl"
@@ -41,42 +39,17 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
         wheel.writestr("leaky-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr("leaky-1.0.dist-info/RECORD", "")
     return name
-"""
-project = """
-[build-system]
-requires = []
-build-backend = "backend"
-backend-path = ["."]
-[project]
-name = "leaky"
-version = "1.0"
-"""
-metadata = "Metadata-Version: 2.1\nName: leaky\nVersion: 1.0\n"
-with tarfile.open(sys.argv[1], "w:gz") as archive:
-    for name, text in [("backend.py", backend), ("pyproject.toml", project), ("PKG-INFO", metadata)]:
-        entry = tarfile.TarInfo("leaky-1.0/" + name)
-        entry.size = len(text)
-        archive.addfile(entry, io.BytesIO(text.encode()))
 "#;
 
 /// Installs in the child process; not a test.
 #[tokio::test]
 async fn an_installation_from_a_private_index() {
-    let Ok(arguments) = std::env::var(INSTALLS) else {
+    let Ok(level) = std::env::var(INSTALLS) else {
         return;
     };
-    let isolation = match &*arguments {
-        "Namespaces" => Namespaces,
-        "Landlock" => Landlock,
-        _ => Nothing,
-    };
+    let isolation = isolation_of(&level);
     for access in [Network::Internet, Network::Platform, Network::Host] {
-        let data = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(
-            data.path(),
-            std::os::unix::fs::PermissionsExt::from_mode(0o755),
-        )
-        .unwrap();
+        let data = open_directory();
         let sandbox = Sandbox::new(Settings {
             network: NetworkSettings {
                 access,
@@ -98,12 +71,7 @@ async fn an_installation_from_a_private_index() {
 #[test]
 fn credentials_of_the_package_index_do_not_reach_build_scripts() {
     let place = tempfile::tempdir().unwrap();
-    let archive = place.path().join("leaky-1.0.tar.gz");
-    let made = Command::new("python3")
-        .args(["-c", PACKAGE])
-        .arg(&archive)
-        .status();
-    assert!(made.unwrap().success());
+    let archive = write_package(place.path(), "leaky", BACKEND);
     let port = serve_index(&archive);
     for isolation in ["Namespaces", "Landlock", "Nothing"] {
         let output = Command::new(std::env::current_exe().unwrap())

@@ -22,7 +22,6 @@ from .run_directory import Manifest
 
 MIN_ROWS = 10
 MIN_ROWS_PER_CLASS = 5
-MAX_CLASSES_OF_INTEGERS = 20
 TEST_FRACTION = 0.2
 MAX_TEST_ROWS = 50_000
 
@@ -170,7 +169,7 @@ def check_target(
             f"Every row has the same value, {quoted(distinct[0])}, in the target column {name}. "
             "A model needs at least two different values.",
         )
-    problem_type = manifest.problem_type or infer_problem_type(kind, len(distinct))
+    problem_type = manifest.problem_type
     if problem_type == "regression":
         if kind not in columns.NUMERIC:
             raise bad_data(
@@ -189,15 +188,6 @@ def check_target(
         )
     check_class_sizes(values, name)
     return problem_type, sorted(map(plain, distinct)), values
-
-
-def infer_problem_type(kind: str, distinct: int) -> str:
-    """Returns the problem type of a target, by its type and its number of different values."""
-    if kind == "boolean" or distinct == 2:
-        return "binary"
-    if kind == "string" or (kind == "integer" and distinct <= MAX_CLASSES_OF_INTEGERS):
-        return "multiclass"
-    return "regression"
 
 
 def check_class_sizes(values: pd.Series, name: str) -> None:

@@ -32,7 +32,7 @@ class Manifest:
     attempt: int
     task_type: str
     quality_preset: str
-    problem_type: str | None
+    problem_type: str
     target_column: str
     feature_columns: list[str] | None
     image_columns: list[str]
@@ -71,7 +71,7 @@ def parse_manifest(raw: dict[str, Any]) -> Manifest:
         attempt=int(raw["attempt"]),
         task_type=raw["task_type"],
         quality_preset=raw["quality_preset"],
-        problem_type=raw.get("problem_type"),
+        problem_type=raw["problem_type"],
         target_column=str(raw["target_column"]),
         feature_columns=raw.get("feature_columns"),
         image_columns=list(raw.get("image_columns") or []),
@@ -96,7 +96,7 @@ def check_combination(manifest: Manifest) -> None:
     for name, value, allowed in (
         ("task_type", manifest.task_type, TASK_TYPES),
         ("quality_preset", manifest.quality_preset, PRESETS),
-        ("problem_type", manifest.problem_type, (None, *PROBLEM_TYPES)),
+        ("problem_type", manifest.problem_type, PROBLEM_TYPES),
     ):
         if value not in allowed:
             raise unsupported(f"unknown_{name}", f"{name} {value!r} is not supported.")
@@ -107,7 +107,7 @@ def check_combination(manifest: Manifest) -> None:
             "problem_type semantic_segmentation needs task_type segmentation, "
             f"not {manifest.task_type}.",
         )
-    if is_segmentation and manifest.problem_type not in (None, "semantic_segmentation"):
+    if is_segmentation and manifest.problem_type != "semantic_segmentation":
         raise unsupported(
             "problem_type_not_supported",
             "task_type segmentation supports only problem_type semantic_segmentation, "

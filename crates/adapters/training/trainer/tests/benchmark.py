@@ -69,13 +69,13 @@ def alone(program: str, *arguments: Any) -> str:
     return output.splitlines()[-1]
 
 
-def bench_training(name: str, table: pa.Table) -> support.Outcome:
+def bench_training(name: str, table: pa.Table, problem_type: str) -> support.Outcome:
     """Prints the seconds of a training and of AutoGluon alone."""
     directory = support.run_directory(table)
     line = alone(FIT_ALONE, directory / "data.parquet", directory / "alone")
     imported, fitted = map(float, line.split())
     started = time.monotonic()
-    outcome = support.train(table)
+    outcome = support.train(table, problem_type=problem_type)
     whole = time.monotonic() - started
     assert outcome.code == 0, outcome.log
     print(
@@ -139,11 +139,11 @@ def median_of_requests(client: support.Client, request: bytes) -> float:
 
 def main() -> None:
     """Prints all figures."""
-    for name, table in (
-        ("wine", support.wine_table()),
-        ("diabetes", support.diabetes_table()),
+    for name, table, problem_type in (
+        ("wine", support.wine_table(), "multiclass"),
+        ("diabetes", support.diabetes_table(), "regression"),
     ):
-        bench_predictions(name, table, bench_training(name, table))
+        bench_predictions(name, table, bench_training(name, table, problem_type))
 
 
 if __name__ == "__main__":

@@ -157,6 +157,7 @@ def order(**changes: Any) -> dict[str, Any]:
     """Returns the changes of a manifest for a model of images."""
     return {
         "task_type": "multimodal",
+        "problem_type": "binary",
         "image_columns": ["picture"],
         "inputs": {"dataset": "data.parquet", "images": images()},
         "checkpoints": checkpoints(),
@@ -182,7 +183,8 @@ def segmented() -> support.Outcome:
             "target": [f"mask-{row}" for row in range(ROWS)],
         }
     )
-    return support.train(table, MULTIMODAL, **order(task_type="segmentation"))
+    task = {"task_type": "segmentation", "problem_type": "semantic_segmentation"}
+    return support.train(table, MULTIMODAL, **order(**task))
 
 
 class Multimodal(unittest.TestCase):

@@ -36,7 +36,7 @@ def manifest(**changes: Any) -> dict[str, Any]:
         "attempt": 1,
         "task_type": "tabular",
         "quality_preset": "medium_quality",
-        "problem_type": None,
+        "problem_type": "multiclass",
         "target_column": "target",
         "feature_columns": None,
         "image_columns": None,
@@ -146,7 +146,7 @@ def wine() -> Outcome:
 @functools.cache
 def diabetes() -> Outcome:
     """Trains on diabetes, once for all tests."""
-    return train(diabetes_table())
+    return train(diabetes_table(), problem_type="regression")
 
 
 class Client:

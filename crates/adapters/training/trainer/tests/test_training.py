@@ -112,7 +112,7 @@ class Success(unittest.TestCase):
         self.assertFalse(outcome.directory.joinpath("error.json").exists())
 
     def test_a_training_repeats_with_its_seed(self) -> None:
-        again = support.train(support.diabetes_table())
+        again = support.train(support.diabetes_table(), problem_type="regression")
         self.assertEqual(again.code, Exit.OK, again.log[-3000:])
         self.assertEqual(again.result["metrics"], support.diabetes().result["metrics"])
 
@@ -130,7 +130,7 @@ class Success(unittest.TestCase):
                 "target": [it % 2 == 0 for it in range(count)],
             }
         )
-        outcome = support.train(table)
+        outcome = support.train(table, problem_type="binary")
         self.assertEqual(outcome.code, Exit.OK, outcome.log[-3000:])
         result = outcome.result
         self.assertEqual((result["problem_type"], result["classes"]), ("binary", [False, True]))
@@ -150,6 +150,7 @@ class Success(unittest.TestCase):
                 None,
                 inputs={"dataset": f"{server.url}/data?signature=secret"},
                 outputs=outputs,
+                problem_type="regression",
                 feature_columns=["bmi", "s5"],
             )
             self.assertEqual(outcome.code, Exit.OK, outcome.log[-3000:])
@@ -260,6 +261,7 @@ class Failures(unittest.TestCase):
                 Exit.INTERNAL,
                 support.diabetes_table(),
                 outputs=outputs,
+                problem_type="regression",
                 feature_columns=["bmi"],
             )
             self.assertIn("/e", server.stored)
@@ -269,7 +271,9 @@ class Processes(unittest.TestCase):
     """Ends from outside, and files that others left."""
 
     def start(self, **changes: Any) -> tuple[Path, subprocess.Popen]:
-        directory = support.run_directory(support.diabetes_table(), **changes)
+        directory = support.run_directory(
+            support.diabetes_table(), problem_type="regression", **changes
+        )
         log = (directory / "log").open("wb")
         self.addCleanup(log.close)
         process = support.start("train", directory, stdout=log, stderr=log)
@@ -341,7 +345,9 @@ class Processes(unittest.TestCase):
         self.assertGreaterEqual(beat["elapsed_seconds"], 5)
 
     def test_a_poisoned_artifact_is_not_loaded_by_a_training(self) -> None:
-        directory = support.run_directory(support.diabetes_table(), feature_columns=["bmi"])
+        directory = support.run_directory(
+            support.diabetes_table(), problem_type="regression", feature_columns=["bmi"]
+        )
         marker = directory / "poisoned"
         poison = directory / "poison"
         poison.mkdir()

@@ -21,6 +21,7 @@ mod content;
 mod faults;
 mod list;
 mod quota;
+mod racing_puts;
 mod signed_download;
 mod signed_upload;
 mod upload;
