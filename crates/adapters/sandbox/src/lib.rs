@@ -57,7 +57,7 @@ pub use network::NetworkSettings;
 pub use process::{StopHandle, StopRequest, StopSignal, stop_channel};
 pub use python::Python;
 pub use sandbox::Sandbox;
-pub use script_environment::{EnvironmentOutcome, EnvironmentRequest};
+pub use script_environment::{EnvironmentOutcome, EnvironmentRequest, PLATFORM_SCOPE};
 pub use script_metadata::INSTALL_VARIABLES;
 pub use settings::Settings;
 pub use spec::{

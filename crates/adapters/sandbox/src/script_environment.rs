@@ -23,6 +23,10 @@ use crate::{
     uv::Uv,
 };
 
+/// Scope of the environments of the platform's own scripts, such as the trainer of ML models. Differs
+/// from every organization's id.
+pub const PLATFORM_SCOPE: &str = "platform";
+
 /// Request for the environment of a script.
 #[derive(Clone, Copy, Debug)]
 pub struct EnvironmentRequest<'a> {

@@ -15,6 +15,7 @@ USAGE = "usage: tabular.py|multimodal.py train|predict RUN_DIRECTORY"
 
 def main(arguments: list[str]) -> NoReturn:
     """Runs a command and ends the process with its exit code."""
+    arguments = arguments or arguments_of_environment()
     if len(arguments) != 2 or arguments[0] not in ("train", "predict"):
         print(USAGE, file=sys.stderr)
         sys.exit(2)
@@ -22,6 +23,10 @@ def main(arguments: list[str]) -> NoReturn:
     command, directory = arguments[0], Path(arguments[1]).resolve()
     # Libraries create files in the working directory.
     os.chdir(directory)
+    # Contains secrets, which descendants need not inherit.
+    manifest = os.environ.pop("LABDATA_TRAINER_MANIFEST", None)
+    if manifest is not None:
+        (directory / "manifest.json").write_text(manifest, encoding="utf-8")
     status: int = Exit.INTERNAL
     if command == "train":
         from . import train
@@ -35,3 +40,10 @@ def main(arguments: list[str]) -> NoReturn:
     sys.stderr.flush()
     # Without waiting for threads of libraries.
     os._exit(status)
+
+
+def arguments_of_environment() -> list[str]:
+    """Returns the arguments for a backend that passes none, from environment variables."""
+    command = os.environ.get("LABDATA_TRAINER_COMMAND")
+    directory = os.environ.get("LABDATA_TRAINER_DIRECTORY", ".")
+    return [command, directory] if command else []
