@@ -43,12 +43,13 @@ pub fn script(entry: EntryPoint) -> String {
         EntryPoint::Tabular => include_str!("../trainer/tabular.py"),
         EntryPoint::Multimodal => include_str!("../trainer/multimodal.py"),
     };
-    let modules: String = MODULES
+    let modules = MODULES
         .iter()
-        .map(|(name, text)| format!("    {}: {},\n", literal(name), literal(text)))
-        .collect();
+        .map(|(name, text)| format!("    {}: {},", literal(name), literal(text)))
+        .collect::<Vec<_>>()
+        .join("\n");
     format!(
-        "{}\nSOURCES = {{\n{modules}}}\n\n{IMPORTER}",
+        "{}\nSOURCES = {{\n{modules}\n}}\n\n{IMPORTER}",
         metadata(source)
     )
 }
