@@ -30,10 +30,10 @@ use labdata_ports::{
 };
 use labdata_postgres::{
     Database, DatabaseSettings, FileSearch, PgApiKeyRepository, PgCatalogStore, PgDataStore,
-    PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgNotificationRepository, PgPeriodicTaskStore, PgQueryRunner, PgRunLogStore,
-    PgRunQueue, PgStoreHealth, PgTenancyRepository, PgTriggerStore, check_database_url, migrate,
-    prepare_file_search,
+    PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
+    PgInstrumentRepository, PgJobRepository, PgNotificationRepository, PgPeriodicTaskStore,
+    PgQueryRunner, PgRunLogStore, PgRunQueue, PgStoreHealth, PgTenancyRepository, PgTriggerStore,
+    check_database_url, migrate, prepare_file_search,
 };
 use labdata_ray_runner::{
     Access, RayRunner, Settings as RaySettings, check_address, check_authorities,
@@ -255,6 +255,7 @@ impl DatabaseServer {
             run_logs: Arc::new(PgRunLogStore::new(self.database.clone())),
             triggers: Arc::new(PgTriggerStore::new(self.database.clone())),
             files: Arc::new(PgFileRepository::new(self.database.clone())),
+            datasets: Arc::new(PgDatasetRepository::new(self.database.clone())),
             blobs: storage.blobs,
             storage_quota: settings.storage_quota,
             ongoing_uploads: Arc::default(),

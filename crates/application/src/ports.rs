@@ -16,6 +16,7 @@ use labdata_ports::{
     instruments::InstrumentRepository,
     jobs::JobRepository,
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
+    models::DatasetRepository,
     notifications::NotificationRepository,
     operations::{DiskReserve, PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore},
@@ -51,7 +52,9 @@ pub struct Ports {
     pub triggers: Arc<dyn TriggerStore>,
     /// Records of files.
     pub files: Arc<dyn FileRepository>,
-    /// Bytes of files.
+    /// Records of datasets.
+    pub datasets: Arc<dyn DatasetRepository>,
+    /// Bytes of files and datasets.
     pub blobs: Arc<dyn BlobStore>,
     /// Quota of files per organization, from the settings.
     pub storage_quota: StorageQuota,

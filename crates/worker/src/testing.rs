@@ -23,11 +23,11 @@ use labdata_domain::{
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryDiskReserve, InMemoryExecutionRepository, InMemoryFileRepository,
-    InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryJobRepository,
-    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryRunLogStore,
-    InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTriggerStore,
-    InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
+    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryExecutionRepository,
+    InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
+    InMemoryJobRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
+    InMemoryTriggerStore, InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
 };
 
 /// Ports over an empty store, with a clock that stands still.
@@ -46,6 +46,7 @@ pub(crate) fn in_memory() -> Ports {
         run_logs: Arc::new(InMemoryRunLogStore::new(&memory)),
         triggers: Arc::new(InMemoryTriggerStore::new(&memory)),
         files: Arc::new(InMemoryFileRepository::new(&memory)),
+        datasets: Arc::new(InMemoryDatasetRepository::new(&memory)),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         storage_quota: StorageQuota::UNLIMITED,
         ongoing_uploads: Arc::default(),

@@ -28,11 +28,11 @@ use labdata_domain::{
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryDiskReserve, InMemoryExecutionRepository, InMemoryFileRepository,
-    InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryJobRepository,
-    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryRunLogStore,
-    InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTriggerStore,
-    InMemoryUrlSigner, Memory, NoQueryRunner,
+    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryExecutionRepository,
+    InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
+    InMemoryJobRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
+    InMemoryTriggerStore, InMemoryUrlSigner, Memory, NoQueryRunner,
 };
 use labdata_ports::{
     Clock, PortError,
@@ -249,6 +249,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         notification_caps: Caps::default(),
         triggers: Arc::new(InMemoryTriggerStore::new(&memory)),
         files: Arc::new(InMemoryFileRepository::new(&memory)),
+        datasets: Arc::new(InMemoryDatasetRepository::new(&memory)),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         storage_quota: StorageQuota::UNLIMITED,
         ongoing_uploads: Arc::default(),
