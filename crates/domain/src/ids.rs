@@ -99,6 +99,10 @@ id!(
     ModelId
 );
 id!(
+    /// One version of a model, the result of one training.
+    ModelVersionId
+);
+id!(
     /// A trigger, which starts a job on an event or a schedule.
     TriggerId
 );

@@ -3,13 +3,31 @@
 //! A [`Dataset`] is an immutable snapshot. A model has numbered versions, each the result of one
 //! training; at most one version is active and answers predictions.
 
+mod backend;
 mod dataset;
+mod record;
+mod report;
+mod report_token;
+mod result;
 mod training;
 mod version;
 
+use serde::{Deserialize, Serialize};
+
+pub use backend::{NoTrainingBackend, TRAINING_BACKEND_LIFETIME, TrainingBackend, check_backends};
 pub use dataset::{
     ColumnProfile, Dataset, DatasetColumn, DatasetSource, MAX_COUNTED_VALUES,
     MAX_DATASET_DESCRIPTION_LENGTH, MAX_DATASET_NAME_LENGTH,
+};
+pub use record::{
+    Artifact, MAX_MODEL_DESCRIPTION_LENGTH, MAX_MODEL_NAME_LENGTH, Metric, ModelArchived,
+    ModelVersion, NameTaken, NewModel, NewVersion, NotReadyYet, Progress, Score, TrainingPhase,
+};
+pub use report::{TrainingEnd, TrainingError, TrainingReport};
+pub use report_token::{PlainReportToken, ReportTokenHash};
+pub use result::{
+    Class, ConfusionMatrix, FeatureImportance, FeatureType, InvalidResult, LeaderboardEntry,
+    MAX_RESIDUALS, ModelFeature, ReportedArtifact, Residual, RowCounts, TrainingResult,
 };
 pub use training::{InvalidTraining, MAX_INTEGER_CLASSES, TrainingPlan, TrainingRequest};
 pub use version::{ActivateError, NothingInFlight, VersionState, becomes_active};
@@ -81,7 +99,8 @@ impl QualityPreset {
 }
 
 /// Kind of value that a model predicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ProblemType {
     /// One of two classes.
     Binary,

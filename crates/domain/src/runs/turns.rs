@@ -6,13 +6,13 @@ use time::OffsetDateTime;
 
 use crate::ids::{ExecutionId, OrganizationId};
 
-/// A run that waits for a worker.
+/// A run that waits for a worker: of a job, or a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WaitingRun {
+pub struct WaitingRun<Id = ExecutionId> {
     /// The organization that queued it.
     pub organization: OrganizationId,
-    /// The run's execution.
-    pub id: ExecutionId,
+    /// The run's execution, or the version of a model that is trained.
+    pub id: Id,
     /// When it was queued.
     pub queued_at: OffsetDateTime,
 }
@@ -60,16 +60,16 @@ impl FreeSlots {
 /// Organizations take turns: the next run belongs to the organization with the fewest running, and
 /// among those it is the oldest. `running` counts the running runs of each organization.
 #[must_use]
-pub fn next_runs(
-    mut waiting: Vec<WaitingRun>,
+pub fn next_runs<Id: Copy + Ord>(
+    mut waiting: Vec<WaitingRun<Id>>,
     running: &BTreeMap<OrganizationId, u64>,
     has_several_organizations: bool,
     slots: FreeSlots,
-) -> Vec<WaitingRun> {
-    let age = |run: &WaitingRun| (run.queued_at, run.id);
+) -> Vec<WaitingRun<Id>> {
+    let age = |run: &WaitingRun<Id>| (run.queued_at, run.id);
     waiting.sort_by_key(age);
     let mut turns = running.clone();
-    let mut in_turns: Vec<(u64, WaitingRun)> = waiting
+    let mut in_turns: Vec<(u64, WaitingRun<Id>)> = waiting
         .into_iter()
         .map(|run| {
             let turn = turns.entry(run.organization).or_default();
@@ -80,7 +80,7 @@ pub fn next_runs(
     // The sort is stable: within a turn the oldest run is first.
     in_turns.sort_by_key(|(turn, _)| *turn);
     let for_running = slots.for_running(has_several_organizations);
-    let mut next: Vec<WaitingRun> = (0..slots.free)
+    let mut next: Vec<WaitingRun<Id>> = (0..slots.free)
         .zip(in_turns)
         .filter(|(slot, (turn, _))| *turn == 1 || *slot < for_running)
         .map(|(_, (_, run))| run)

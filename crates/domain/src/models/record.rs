@@ -1,0 +1,320 @@
+//! Records of models: one per version.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+
+use super::{ActivateError, TrainingEnd, TrainingPlan, VersionState};
+use crate::{
+    files::ObjectKey,
+    ids::{DatasetId, ModelId, ModelVersionId, UserId},
+};
+
+/// Maximum number of characters of a model's name.
+pub const MAX_MODEL_NAME_LENGTH: usize = 200;
+
+/// Maximum number of characters of a version's description.
+pub const MAX_MODEL_DESCRIPTION_LENGTH: usize = 2_000;
+
+/// Error message of a version whose workers were lost.
+const WORKERS_LOST: &str = "the worker that trained it was lost, and so was the one that tried again; \
+                            ask the operator whether the machine has enough memory, then retrain it";
+
+/// Maximum number of characters of a metric's name.
+const MAX_METRIC_NAME: usize = 200;
+
+/// Model to be created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewModel {
+    /// Its id.
+    pub id: ModelId,
+    /// Its name, unique among the organization's models that are not archived.
+    pub name: String,
+}
+
+/// Version to be trained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewVersion {
+    /// Its id.
+    pub id: ModelVersionId,
+    /// Its description.
+    pub description: Option<String>,
+    /// The dataset that it learns from.
+    pub dataset: DatasetId,
+    /// Its training.
+    pub plan: TrainingPlan,
+    /// The user who requests it, and who is notified of its end.
+    pub requested_by: UserId,
+    /// When it is requested. The oldest trainings start first.
+    pub requested_at: OffsetDateTime,
+}
+
+/// One version of a model, with what it shares with the model's other versions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelVersion {
+    /// The model's id.
+    pub model: ModelId,
+    /// Its own id.
+    pub version: ModelVersionId,
+    /// The model's name.
+    pub name: String,
+    /// Its description.
+    pub description: Option<String>,
+    /// True if the model is archived.
+    pub archived: bool,
+    /// Its number, counted from 1 within the model.
+    pub number: u32,
+    /// True if it answers predictions.
+    pub is_active: bool,
+    /// Its state.
+    pub state: VersionState,
+    /// The dataset that it learns from.
+    pub dataset: DatasetId,
+    /// Its training.
+    pub plan: TrainingPlan,
+    /// The user who requested it.
+    pub requested_by: UserId,
+    /// When it was requested.
+    pub requested_at: OffsetDateTime,
+    /// Progress of its last training; `None` before the first report.
+    pub progress: Option<Progress>,
+    /// Its metrics by name, once it is ready.
+    pub metrics: Option<BTreeMap<String, Metric>>,
+    /// Its artifact, once it is ready.
+    pub artifact: Option<Artifact>,
+}
+
+/// Quality of a model, measured on rows that it has not learned from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Value, with the sign that people expect.
+    pub value: f64,
+    /// True if greater values are better.
+    pub higher_is_better: bool,
+}
+
+/// Trained predictor, as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Artifact {
+    /// Its object.
+    pub object: ObjectKey,
+    /// SHA-256 of its bytes.
+    pub sha256: [u8; 32],
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// Phase of a training.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrainingPhase {
+    /// Its process starts.
+    Preparing,
+    /// It reads the dataset.
+    Reading,
+    /// It checks the dataset.
+    Checking,
+    /// It fits models.
+    Fitting,
+    /// It measures the best model.
+    Evaluating,
+    /// It packs and stores the artifact.
+    Packing,
+    /// It has reported its result.
+    Done,
+}
+
+impl TrainingPhase {
+    /// All phases with their names in the API and the database, in their order.
+    pub const ALL: [(&'static str, Self); 7] = [
+        ("preparing", Self::Preparing),
+        ("reading", Self::Reading),
+        ("checking", Self::Checking),
+        ("fitting", Self::Fitting),
+        ("evaluating", Self::Evaluating),
+        ("packing", Self::Packing),
+        ("done", Self::Done),
+    ];
+
+    /// Returns its name in the API and the database.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Preparing => "preparing",
+            Self::Reading => "reading",
+            Self::Checking => "checking",
+            Self::Fitting => "fitting",
+            Self::Evaluating => "evaluating",
+            Self::Packing => "packing",
+            Self::Done => "done",
+        }
+    }
+}
+
+/// Progress of a training.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// Its phase.
+    pub phase: TrainingPhase,
+    /// Number of models that were fitted, with or without success.
+    pub models_tried: u32,
+    /// Score of the best model so far, on validation rows.
+    pub best_score: Option<Score>,
+    /// When it was reported.
+    pub updated_at: OffsetDateTime,
+}
+
+/// Value of a metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Name of the metric.
+    pub metric: String,
+    /// Its value.
+    pub value: f64,
+}
+
+impl Score {
+    /// Makes a score of what a trainer reports; `None` if it cannot be stored.
+    #[must_use]
+    pub fn reported(metric: &str, value: f64) -> Option<Self> {
+        let is_name = !metric.contains('\0') && metric.chars().count() <= MAX_METRIC_NAME;
+        (is_name && value.is_finite()).then(|| Self {
+            metric: metric.to_owned(),
+            value,
+        })
+    }
+}
+
+/// Error: another model of the organization has the name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "another model is named \"{0}\"; retrain it by its ml_model_id, archive it, or choose another \
+     name"
+)]
+pub struct NameTaken(pub String);
+
+/// Error: the model is archived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this model is archived: it can be read, but it is neither trained nor activated")]
+pub struct ModelArchived;
+
+/// Error: a version has nothing to show yet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("version {number} is {state}: only a ready version has {wanted}")]
+pub struct NotReadyYet {
+    /// Number of the version.
+    pub number: u32,
+    /// Name of its state.
+    pub state: &'static str,
+    /// What was requested.
+    pub wanted: &'static str,
+}
+
+impl ModelVersion {
+    /// Makes a version that waits for a worker.
+    #[must_use]
+    pub fn queue(model: &NewModel, number: u32, new: &NewVersion) -> Self {
+        Self {
+            model: model.id,
+            version: new.id,
+            name: model.name.clone(),
+            description: new.description.clone(),
+            archived: false,
+            number,
+            is_active: false,
+            state: VersionState::Pending,
+            dataset: new.dataset,
+            plan: new.plan.clone(),
+            requested_by: new.requested_by,
+            requested_at: new.requested_at,
+            progress: None,
+            metrics: None,
+            artifact: None,
+        }
+    }
+
+    /// Returns the version to the queue; `None` unless it is training.
+    #[must_use]
+    pub fn requeue(self) -> Option<Self> {
+        Some(Self {
+            state: self.state.requeue()?,
+            progress: None,
+            ..self
+        })
+    }
+
+    /// Records the end of the training; `None` unless it runs. The version does not become active by
+    /// that alone ([`super::becomes_active`]).
+    #[must_use]
+    pub fn end(self, end: &TrainingEnd, now: OffsetDateTime) -> Option<Self> {
+        Some(match end {
+            TrainingEnd::Ready(result, artifact) => Self {
+                state: self.state.succeed(now)?,
+                metrics: Some(result.metrics.clone()),
+                artifact: Some(*artifact),
+                ..self
+            },
+            TrainingEnd::Failed(error) => Self {
+                state: self.state.fail(error.clone(), now)?,
+                ..self
+            },
+        })
+    }
+
+    /// Records that two workers were lost; `None` if the version has ended.
+    #[must_use]
+    pub fn lose(self, now: OffsetDateTime) -> Option<Self> {
+        Some(Self {
+            state: self.state.fail(WORKERS_LOST.to_owned(), now)?,
+            ..self
+        })
+    }
+
+    /// Cancels the training; `None` if the version has ended.
+    #[must_use]
+    pub fn cancel(self, now: OffsetDateTime) -> Option<Self> {
+        Some(Self {
+            state: self.state.cancel(now)?,
+            ..self
+        })
+    }
+
+    /// Checks that the version can be activated.
+    ///
+    /// # Errors
+    /// [`ActivateError::NotReady`].
+    pub const fn check_activation(&self) -> Result<(), ActivateError> {
+        self.state.check_activation(self.number)
+    }
+
+    /// Returns the artifact of a ready version.
+    ///
+    /// # Errors
+    /// [`NotReadyYet`].
+    pub fn ready_artifact(&self) -> Result<Artifact, NotReadyYet> {
+        self.artifact.ok_or_else(|| self.not_ready("an artifact"))
+    }
+
+    /// The refusal of a request for something that only a ready version has.
+    #[must_use]
+    pub const fn not_ready(&self, wanted: &'static str) -> NotReadyYet {
+        NotReadyYet {
+            number: self.number,
+            state: self.state.as_str(),
+            wanted,
+        }
+    }
+
+    /// Returns the error message of a failed version.
+    #[must_use]
+    pub fn error(&self) -> Option<&str> {
+        match &self.state {
+            VersionState::Failed { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
