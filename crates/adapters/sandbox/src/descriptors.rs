@@ -1,9 +1,8 @@
-//! Open files that a supervisor sends to the platform.
+//! Open files that the platform and a supervisor send each other.
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
     mem::MaybeUninit,
-    net::TcpListener,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
@@ -18,25 +17,30 @@ use rustix::{
 /// Maximum number of files in a message.
 const MAX_FILES: usize = 8;
 
-/// Sends listeners over a Unix socket.
-pub(crate) fn send(socket: impl AsFd, listeners: &[TcpListener]) -> io::Result<()> {
-    let files: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
+/// Files are received such that programs do not inherit them, where the kernel can do that at once.
+#[cfg(target_os = "linux")]
+const RECEIVING: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+#[cfg(not(target_os = "linux"))]
+const RECEIVING: RecvFlags = RecvFlags::empty();
+
+/// Sends files over a Unix socket.
+pub(crate) fn send(socket: impl AsFd, files: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MAX_FILES))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(&files)) {
-        return Err(io::Error::other("too many listeners"));
+    if !control.push(SendAncillaryMessage::ScmRights(files)) {
+        return Err(io::Error::other("too many files"));
     }
     sendmsg(
         socket,
-        &[IoSlice::new(b"l")],
+        &[IoSlice::new(b"f")],
         &mut control,
         SendFlags::empty(),
     )?;
     Ok(())
 }
 
-/// Receives the listeners of one message; none if the other side has closed the socket.
-pub(crate) fn receive(socket: impl AsFd) -> io::Result<Vec<TcpListener>> {
+/// Receives the files of one message; none if the other side has closed the socket.
+pub(crate) fn receive(socket: impl AsFd) -> io::Result<Vec<OwnedFd>> {
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MAX_FILES))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -44,11 +48,18 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Vec<TcpListener>> {
         socket,
         &mut [IoSliceMut::new(&mut byte)],
         &mut control,
-        RecvFlags::CMSG_CLOEXEC,
+        RECEIVING,
     )?;
-    let files = control.drain().flat_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(files) => files.collect::<Vec<OwnedFd>>(),
-        _ => Vec::new(),
-    });
-    Ok(files.map(TcpListener::from).collect())
+    let files: Vec<OwnedFd> = control
+        .drain()
+        .flat_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(files) => files.collect::<Vec<OwnedFd>>(),
+            _ => Vec::new(),
+        })
+        .collect();
+    #[cfg(not(target_os = "linux"))]
+    for file in &files {
+        rustix::io::fcntl_setfd(file, rustix::io::FdFlags::CLOEXEC)?;
+    }
+    Ok(files)
 }

@@ -16,6 +16,7 @@ use crate::{
     install_access::name_mirror,
     launch::{LaunchRequest, NamespaceNetwork},
     network::{Gateway, GatewayRequest, Reach, Upstream},
+    pipes::ProcessPipes,
     process::{self, StopSignal},
     python::Python,
     readable_paths::readable_paths,
@@ -234,12 +235,43 @@ impl HostCapabilities {
         stop: &mut StopSignal,
         on_output: impl FnMut(u64),
     ) -> Result<ProcessOutcome, SandboxError> {
+        self.run_with(workspace, spec, None, stop, on_output).await
+    }
+
+    /// Runs a process that answers requests to its end. Its standard input and output are the pipes, and
+    /// only its standard error is logged. Dropping the future kills the process.
+    ///
+    /// `on_output` receives the length of the workspace's log whenever it has grown.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] if the process could not be started, or its supervisor was
+    /// killed.
+    pub async fn serve(
+        &self,
+        workspace: &ActiveWorkspace,
+        spec: &ProcessSpec,
+        pipes: ProcessPipes,
+        stop: &mut StopSignal,
+        on_output: impl FnMut(u64),
+    ) -> Result<ProcessOutcome, SandboxError> {
+        self.run_with(workspace, spec, Some(pipes), stop, on_output)
+            .await
+    }
+
+    async fn run_with(
+        &self,
+        workspace: &ActiveWorkspace,
+        spec: &ProcessSpec,
+        pipes: Option<ProcessPipes>,
+        stop: &mut StopSignal,
+        on_output: impl FnMut(u64),
+    ) -> Result<ProcessOutcome, SandboxError> {
         let reach = Reach {
             upstream: Upstream::of_this_process(),
             ..Reach::default()
         };
         let request = self.launch_request(self.isolation, workspace, spec);
-        self.launch(request, reach, stop, on_output)
+        self.launch(request, pipes, reach, stop, on_output)
             .await
             .map_err(SandboxError::Unavailable)
     }
@@ -248,6 +280,7 @@ impl HostCapabilities {
     pub(crate) async fn launch(
         &self,
         mut request: LaunchRequest,
+        pipes: Option<ProcessPipes>,
         reach: Reach,
         stop: &mut StopSignal,
         on_output: impl FnMut(u64),
@@ -261,6 +294,7 @@ impl HostCapabilities {
         let (gateway, launch) = gateway
             .await
             .map_err(|error| format!("the network of a script: {error}"))?;
+        request.has_pipes = pipes.is_some();
         request.namespace = launch.namespace;
         request.ports = launch.ports;
         request.environment.extend(launch.environment);
@@ -274,7 +308,7 @@ impl HostCapabilities {
             request.cgroup = cgroup.as_ref().map(RunCgroup::members);
         }
         let supervisor = &self.settings.supervisor;
-        let outcome = process::run(supervisor, &request, gateway, stop, on_output).await;
+        let outcome = process::run(supervisor, &request, pipes, gateway, stop, on_output).await;
         #[cfg(target_os = "linux")]
         let outcome = outcome.map(|outcome| match (outcome.cause, &cgroup) {
             (EndCause::Exited, Some(cgroup)) if cgroup.exceeded_memory() => ProcessOutcome {
@@ -334,6 +368,7 @@ impl HostCapabilities {
             isolation,
             command: command.collect(),
             environment: environment.collect(),
+            has_pipes: false,
             directory: workspace.scratch(),
             readable,
             writable: vec![workspace.scratch(), workspace.temporary()],

@@ -74,7 +74,7 @@ impl HostCapabilities {
         let request = self.launch_request(level, &active, &spec);
         let (_handle, mut stop) = stop_channel();
         let outcome = self
-            .launch(request, Reach::default(), &mut stop, |_| ())
+            .launch(request, None, Reach::default(), &mut stop, |_| ())
             .await;
         workspace
             .remove()

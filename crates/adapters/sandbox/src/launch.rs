@@ -14,8 +14,9 @@ use crate::{
     spec::{Isolation, Limits, Network, ProcessOutcome},
 };
 
-/// Launch of one process: JSON behind its length, on the supervisor's standard input, a socket. [`CANCEL`]
-/// bytes may follow; the end of the input means "kill everything now".
+/// Launch of one process: JSON behind its length, on the supervisor's standard input, a socket. The files
+/// of [`LaunchRequest::has_pipes`] and [`CANCEL`] bytes may follow; the end of the input means "kill
+/// everything now".
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LaunchRequest {
     pub(crate) isolation: Isolation,
@@ -23,6 +24,9 @@ pub(crate) struct LaunchRequest {
     pub(crate) command: Vec<String>,
     /// Complete environment.
     pub(crate) environment: Variables,
+    /// True if a message with the program's standard input and output follows. Otherwise the input is
+    /// empty, and the output is logged.
+    pub(crate) has_pipes: bool,
     /// Working directory.
     pub(crate) directory: PathBuf,
     /// Paths that may be read and executed. Missing ones are skipped.

@@ -26,7 +26,6 @@ mod blocking;
 #[cfg(target_os = "linux")]
 mod cgroups;
 mod dependency_cache;
-#[cfg(target_os = "linux")]
 mod descriptors;
 mod directories;
 mod error;
@@ -38,6 +37,7 @@ mod launch;
 mod log_segments;
 mod network;
 mod package_index;
+mod pipes;
 mod process;
 mod python;
 mod readable_paths;
@@ -54,6 +54,7 @@ pub use error::SandboxError;
 pub use host::HostCapabilities;
 pub use log_segments::{LOG_SEGMENT_BYTES, LogSlice};
 pub use network::NetworkSettings;
+pub use pipes::{ProcessPipes, Streams, process_pipes};
 pub use process::{StopHandle, StopRequest, StopSignal, stop_channel};
 pub use python::Python;
 pub use sandbox::Sandbox;

@@ -3,15 +3,17 @@
 use std::{ffi::OsString, io, os::fd::OwnedFd, process::Stdio};
 
 use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Interest},
     net::UnixStream,
     process::Command,
     sync::watch,
 };
 
 use crate::{
+    descriptors,
     launch::{CANCEL, Event, LaunchRequest},
     network::Gateway,
+    pipes::ProcessPipes,
     spec::ProcessOutcome,
 };
 
@@ -72,6 +74,7 @@ impl StopSignal {
 pub(crate) async fn run(
     supervisor: &[OsString],
     request: &LaunchRequest,
+    pipes: Option<ProcessPipes>,
     mut gateway: Gateway,
     stop: &mut StopSignal,
     mut on_output: impl FnMut(u64),
@@ -103,6 +106,11 @@ pub(crate) async fn run(
         .write_all(&message)
         .await
         .map_err(|error| format!("the supervisor does not read its request: {error}"))?;
+    if let Some(pipes) = pipes {
+        send_pipes(&control, &pipes)
+            .await
+            .map_err(|error| format!("the pipes of a process: {error}"))?;
+    }
     #[cfg(target_os = "linux")]
     receive_listeners(&control, &mut gateway)
         .await
@@ -132,19 +140,25 @@ pub(crate) async fn run(
     outcome
 }
 
+async fn send_pipes(control: &UnixStream, pipes: &ProcessPipes) -> io::Result<()> {
+    control
+        .async_io(Interest::WRITABLE, || {
+            descriptors::send(control, &pipes.files())
+        })
+        .await
+}
+
 /// Receives the listeners of the namespace, if any, and serves them. If the supervisor fails before it
 /// sends them, there are none.
 #[cfg(target_os = "linux")]
 async fn receive_listeners(control: &UnixStream, gateway: &mut Gateway) -> io::Result<()> {
-    use tokio::io::Interest;
-
     if gateway.awaited() == 0 {
         return Ok(());
     }
-    let listeners = control
-        .async_io(Interest::READABLE, || crate::descriptors::receive(control))
+    let files = control
+        .async_io(Interest::READABLE, || descriptors::receive(control))
         .await?;
-    gateway.serve_received(listeners)
+    gateway.serve_received(files.into_iter().map(Into::into).collect())
 }
 
 /// Waits for the next stop request and forwards it. Write errors are ignored: a broken pipe means

@@ -212,7 +212,7 @@ impl HostCapabilities {
             upstream: access.upstream,
             mirrored: access.mirrored,
         };
-        self.launch(request, reach, stop, on_output).await
+        self.launch(request, None, reach, stop, on_output).await
     }
 }
 

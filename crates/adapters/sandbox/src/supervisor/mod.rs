@@ -44,8 +44,10 @@ use nix::{
 };
 
 use crate::{
+    descriptors,
     launch::{Event, LaunchAccount, LaunchRequest},
     log_segments,
+    pipes::ProcessPipes,
     spec::Isolation,
 };
 
@@ -76,6 +78,7 @@ fn supervised() -> Result<ExitCode, String> {
     // The program's account must be able to read the new root's directories.
     umask(Mode::S_IWGRP | Mode::S_IWOTH);
     let request = read_request().map_err(|error| format!("no launch request: {error}"))?;
+    let pipes = request.has_pipes.then(receive_pipes).transpose()?;
     // Held by both processes of the supervisor until none of the run is left.
     let _account = request.account.as_ref().map(hold_account).transpose()?;
     // Opened here: in namespaces the file does not exist.
@@ -92,14 +95,18 @@ fn supervised() -> Result<ExitCode, String> {
         network::set_up(&request.namespace)?;
     }
     match fork().map_err(|error| format!("fork: {error}"))? {
-        Forked::Parent(child) => loop {
-            match waitpid(child, None) {
-                Err(Errno::EINTR) => {}
-                Ok(WaitStatus::Exited(_, 0)) => return Ok(ExitCode::SUCCESS),
-                _ => return Ok(ExitCode::FAILURE),
+        Forked::Parent(child) => {
+            // Only the program has them open, so they end with it.
+            drop(pipes);
+            loop {
+                match waitpid(child, None) {
+                    Err(Errno::EINTR) => {}
+                    Ok(WaitStatus::Exited(_, 0)) => return Ok(ExitCode::SUCCESS),
+                    _ => return Ok(ExitCode::FAILURE),
+                }
             }
-        },
-        Forked::Child => inner(&request, cgroup, log),
+        }
+        Forked::Child => inner(&request, pipes, cgroup, log),
     }
 }
 
@@ -126,6 +133,7 @@ fn hold_account(account: &LaunchAccount) -> Result<File, String> {
 /// Runs the inner process.
 fn inner(
     request: &LaunchRequest,
+    pipes: Option<ProcessPipes>,
     cgroup: Option<File>,
     log: log_segments::Writer,
 ) -> Result<ExitCode, String> {
@@ -134,14 +142,20 @@ fn inner(
     if request.isolation == Isolation::Namespaces {
         namespaces::build_root(request)?;
     }
-    let (program, pipes) = program::start(request, cgroup)?;
-    match monitor::run_to_end(request, program, pipes, log) {
+    let (program, output) = program::start(request, pipes, cgroup)?;
+    match monitor::run_to_end(request, program, output, log) {
         Some(outcome) => {
             Event::Ended(outcome).send();
             Ok(ExitCode::SUCCESS)
         }
         None => Ok(ExitCode::FAILURE),
     }
+}
+
+/// Receives the program's standard input and output.
+fn receive_pipes() -> Result<ProcessPipes, String> {
+    let files = descriptors::receive(io::stdin()).map_err(|error| format!("pipes: {error}"))?;
+    ProcessPipes::from_files(files).ok_or_else(|| "no pipes".to_owned())
 }
 
 /// Reads the launch request without a buffer: later bytes are for the monitor.

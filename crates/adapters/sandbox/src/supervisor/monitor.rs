@@ -19,7 +19,7 @@ use nix::{
 
 #[cfg(target_os = "linux")]
 use super::usage::Usage;
-use super::{processes, program::Pipes, tail::Tail};
+use super::{processes, program::LoggedOutput, tail::Tail};
 use crate::{
     launch::{CANCEL, Event, LaunchRequest},
     log_segments::Writer,
@@ -55,18 +55,18 @@ struct Monitor<'a> {
 pub(super) fn run_to_end(
     request: &LaunchRequest,
     program: Pid,
-    pipes: Pipes,
+    logged: LoggedOutput,
     log: Writer,
 ) -> Option<ProcessOutcome> {
-    for pipe in [&pipes.output, &pipes.error] {
+    for pipe in logged.output.iter().chain([&logged.error]) {
         // A read must not block.
         let _ = fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
     }
     let mut monitor = Monitor {
         request,
         program,
-        output: Some(pipes.output),
-        error: Some(pipes.error),
+        output: logged.output,
+        error: Some(logged.error),
         reported: log.length(),
         log,
         tail: Tail::default(),

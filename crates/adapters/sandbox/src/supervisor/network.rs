@@ -3,6 +3,7 @@
 use std::{
     io,
     net::{IpAddr, TcpListener},
+    os::fd::{AsFd, BorrowedFd},
 };
 
 use rustix::net::{
@@ -38,7 +39,8 @@ pub(super) fn set_up(network: &NamespaceNetwork) -> Result<(), String> {
         }
         listeners.push(TcpListener::bind(address).map_err(failed)?);
     }
-    descriptors::send(io::stdin(), &listeners).map_err(|error| format!("listeners: {error}"))
+    let files: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
+    descriptors::send(io::stdin(), &files).map_err(|error| format!("listeners: {error}"))
 }
 
 fn start_loopback() -> io::Result<()> {

@@ -13,34 +13,65 @@ use super::{
     fork::{Forked, fork},
     privileges, resource_limits, system_calls,
 };
-use crate::{launch::LaunchRequest, spec::Isolation};
+use crate::{launch::LaunchRequest, pipes::ProcessPipes, spec::Isolation};
 
-/// Standard output and standard error of the program.
-pub(super) struct Pipes {
-    pub(super) output: PipeReader,
+/// Output of the program that is logged.
+pub(super) struct LoggedOutput {
+    /// Standard output, unless the platform reads it.
+    pub(super) output: Option<PipeReader>,
+    /// Standard error.
     pub(super) error: PipeReader,
 }
 
-/// Starts the program as a child of this process, in the control group that has this file.
-pub(super) fn start(request: &LaunchRequest, cgroup: Option<File>) -> Result<(Pid, Pipes), String> {
+/// Standard input, output and error of the program.
+struct Stdios {
+    input: Stdio,
+    output: Stdio,
+    error: Stdio,
+}
+
+/// Starts the program as a child of this process, in the control group that has this file. Its standard
+/// input and output are the pipes, if there are any.
+pub(super) fn start(
+    request: &LaunchRequest,
+    pipes: Option<ProcessPipes>,
+    cgroup: Option<File>,
+) -> Result<(Pid, LoggedOutput), String> {
     let pipe = || std::io::pipe().map_err(|error| format!("pipe: {error}"));
-    let ((output, output_end), (error, error_end)) = (pipe()?, pipe()?);
+    let (error, error_end) = pipe()?;
+    let (output, stdios) = if let Some(pipes) = pipes {
+        let stdios = Stdios {
+            input: pipes.input.into(),
+            output: pipes.output.into(),
+            error: error_end.into(),
+        };
+        (None, stdios)
+    } else {
+        let (output, output_end) = pipe()?;
+        let stdios = Stdios {
+            input: Stdio::null(),
+            output: output_end.into(),
+            error: error_end.into(),
+        };
+        (Some(output), stdios)
+    };
     // The child reports errors here; the descriptor closes when the program is executed.
     let (mut report, report_end) = pipe()?;
     match fork()? {
         Forked::Parent(child) => {
-            drop((output_end, error_end, report_end));
+            // The streams end with the program.
+            drop((stdios, report_end));
             let mut reason = String::new();
             std::io::Read::read_to_string(&mut report, &mut reason)
                 .map_err(|error| format!("the program's start: {error}"))?;
             if reason.is_empty() {
-                Ok((child, Pipes { output, error }))
+                Ok((child, LoggedOutput { output, error }))
             } else {
                 Err(reason)
             }
         }
         Forked::Child => {
-            let reason = become_program(request, cgroup, output_end.into(), error_end.into());
+            let reason = become_program(request, cgroup, stdios);
             let mut report_end = report_end;
             let _ = std::io::Write::write_all(&mut report_end, reason.as_bytes());
             drop(report_end);
@@ -50,12 +81,7 @@ pub(super) fn start(request: &LaunchRequest, cgroup: Option<File>) -> Result<(Pi
 }
 
 /// Executes the program. Returns only on failure, with the reason.
-fn become_program(
-    request: &LaunchRequest,
-    cgroup: Option<File>,
-    output: Stdio,
-    error: Stdio,
-) -> String {
+fn become_program(request: &LaunchRequest, cgroup: Option<File>, stdios: Stdios) -> String {
     let prepare = || -> Result<(), String> {
         if let Some(mut members) = cgroup {
             // This process.
@@ -90,9 +116,9 @@ fn become_program(
                 .map(|(name, value)| (name, value)),
         )
         .current_dir(&request.directory)
-        .stdin(Stdio::null())
-        .stdout(output)
-        .stderr(error)
+        .stdin(stdios.input)
+        .stdout(stdios.output)
+        .stderr(stdios.error)
         .exec();
     format!("{program}: {error}")
 }

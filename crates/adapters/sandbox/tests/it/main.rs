@@ -10,4 +10,5 @@
 mod isolation;
 mod network;
 mod processes;
+mod services;
 mod support;
