@@ -267,11 +267,23 @@ def split(dataset: Dataset, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     return parts[0].reset_index(drop=True), parts[1].reset_index(drop=True)
 
 
-def with_image_paths(dataset: Dataset, paths: dict[str, Path]) -> Dataset:
-    """Replaces file ids in image columns, and in the masks of a segmentation, by local paths."""
+def image_columns(dataset: Dataset) -> list[str]:
+    """Returns the names of the columns of images, masks of a segmentation included."""
     names = [it.name for it in dataset.features if it.data_type == "image"]
     if dataset.problem_type == "semantic_segmentation":
         names.append(dataset.target)
+    return names
+
+
+def image_files(dataset: Dataset) -> list[str]:
+    """Returns the ids of all images, each once."""
+    ids = (dataset.frame[name].unique() for name in image_columns(dataset))
+    return list(dict.fromkeys(str(it) for column in ids for it in column))
+
+
+def with_image_paths(dataset: Dataset, paths: dict[str, Path]) -> Dataset:
+    """Replaces file ids in image columns, and in the masks of a segmentation, by local paths."""
+    names = image_columns(dataset)
     known = {file: str(path) for file, path in paths.items()}
     replaced = {}
     for name in names:

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from .numbers import finite
 HEARTBEAT_SECONDS = 5.0
 
 _file: int | None = None
+_listener: Callable[[dict[str, object]], None] | None = None
 _phase = "preparing"
 _started = time.monotonic()
 
@@ -24,13 +26,21 @@ def open_log(path: Path) -> None:
     _file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
 
+def listen(listener: Callable[[dict[str, object]], None]) -> None:
+    """Passes all later events to a listener, too."""
+    global _listener
+    _listener = listener
+
+
 def emit(kind: str, **fields: object) -> None:
     """Appends one event. A single write, so concurrent events stay whole lines."""
     if _file is None:
         return
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    line = json.dumps(finite({"at": at, "type": kind, **fields}), allow_nan=False)
-    os.write(_file, line.encode() + b"\n")
+    event = {"at": at, "type": kind, **fields}
+    os.write(_file, json.dumps(finite(event), allow_nan=False).encode() + b"\n")
+    if _listener is not None:
+        _listener(event)
 
 
 def begin_phase(name: str) -> None:

@@ -8,20 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .callback import Callback, parse_callback
 from .failure import Exit, Failure, unsupported
 from .numbers import finite
+from .transfer import Upload
 
 TASK_TYPES = ("tabular", "multimodal", "segmentation")
 PRESETS = ("best_quality", "high_quality", "good_quality", "medium_quality")
 PROBLEM_TYPES = ("binary", "multiclass", "regression", "semantic_segmentation")
-
-
-@dataclass(frozen=True)
-class Upload:
-    """Signed URL for one PUT, with the headers that its signature covers."""
-
-    url: str
-    headers: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -43,23 +37,23 @@ class Manifest:
     gpus: int
     dataset: str
     images: dict[str, str]
-    outputs: dict[str, Upload] = field(default_factory=dict)
+    image_locations: Callback | None = None
+    artifact: Upload | None = None
+    report: Callback | None = None
     checkpoints: dict[str, str] = field(default_factory=dict)
 
 
 def read_manifest(run_directory: Path) -> Manifest:
-    """Reads and checks the manifest of a training."""
+    """Reads the manifest of a training."""
     try:
         raw = json.loads((run_directory / "manifest.json").read_text())
-        manifest = parse_manifest(raw)
+        return parse_manifest(raw)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Failure(
             Exit.INTERNAL,
             "manifest_invalid",
             f"The manifest is invalid: {type(error).__name__}: {error}",
         ) from error
-    check_combination(manifest)
-    return manifest
 
 
 def parse_manifest(raw: dict[str, Any]) -> Manifest:
@@ -82,13 +76,16 @@ def parse_manifest(raw: dict[str, Any]) -> Manifest:
         gpus=int(raw.get("gpus") or 0),
         dataset=str(inputs["dataset"]),
         images={str(key): str(value) for key, value in (inputs.get("images") or {}).items()},
-        outputs={
-            name: Upload(str(value["url"]), dict(value.get("headers") or {}))
-            for name, value in outputs.items()
-            if value
-        },
+        image_locations=parse_callback(inputs.get("image_locations")),
+        artifact=parse_upload(outputs.get("artifact")),
+        report=parse_callback(outputs.get("report")),
         checkpoints=dict(raw.get("checkpoints") or {}),
     )
+
+
+def parse_upload(raw: Any) -> Upload | None:
+    """Converts the JSON of a signed URL; none if it is absent."""
+    return Upload(str(raw["url"]), dict(raw.get("headers") or {})) if raw else None
 
 
 def check_combination(manifest: Manifest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,21 @@ from .model import TrainedModel
 from .run_directory import Manifest
 from .versions import versions
 
+# Most images whose locations are asked for at once.
+MAX_LOCATIONS = 500
+
 
 def train(run_directory: Path, manifest: Manifest) -> dict[str, Any]:
     """Reads, checks, fits, evaluates and packs. Returns the content of `result.json`."""
     events.begin_phase("reading")
     path = transfer.fetch(manifest.dataset, run_directory / "dataset.parquet", "The dataset")
     table = datasets.read(path, manifest)
-    images = transfer.fetch_all(manifest.images, run_directory / "images")
     events.begin_phase("checking")
     dataset = datasets.check(table, manifest)
     del table
     if manifest.task_type != "tabular":
+        locations = image_locations(dataset, manifest)
+        images = transfer.fetch_all(locations, run_directory / "images")
         dataset = datasets.with_image_paths(dataset, images)
         check_images(images)
     training, test = datasets.split(dataset, manifest.seed)
@@ -36,6 +41,22 @@ def train(run_directory: Path, manifest: Manifest) -> dict[str, Any]:
     events.begin_phase("packing")
     result["artifact"] = pack(model, result, manifest, run_directory)
     return result
+
+
+def image_locations(dataset: Dataset, manifest: Manifest) -> dict[str, str]:
+    """Returns the locations of the images that the dataset names, as far as they are known."""
+    locations = dict(manifest.images)
+    if manifest.image_locations is None:
+        return locations
+    unknown = [it for it in datasets.image_files(dataset) if it not in locations]
+    for start in range(0, len(unknown), MAX_LOCATIONS):
+        answer = manifest.image_locations.deliver(
+            {"images": unknown[start : start + MAX_LOCATIONS]},
+            "The images cannot be located",
+            "input_unreachable",
+        )
+        locations.update(json.loads(answer)["images"])
+    return locations
 
 
 def check_images(paths: dict[str, Path]) -> None:
@@ -108,5 +129,7 @@ def pack(
     )
     described = {name: result[name] for name in names}
     written = artifact.pack(directory, described, run_directory / artifact.NAME)
-    transfer.send(run_directory, manifest, "artifact", artifact.NAME)
+    if manifest.artifact is not None:
+        path = run_directory / artifact.NAME
+        transfer.store(manifest.artifact, path, "The artifact of the training")
     return written

@@ -5,6 +5,7 @@ Messages never contain a URL: it is a secret.
 
 from __future__ import annotations
 
+import http.client
 import shutil
 import time
 import urllib.error
@@ -12,16 +13,24 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
 from .failure import Exit, Failure
-from .run_directory import Manifest, Upload
 
 TIMEOUT_SECONDS = 60
 ATTEMPTS = 4
 FIRST_DELAY_SECONDS = 0.5
 CONCURRENT_FETCHES = 8
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Signed URL for one PUT, with the headers that its signature covers."""
+
+    url: str
+    headers: dict[str, str]
 
 
 def fetch(location: str, target: Path, what: str) -> Path:
@@ -96,17 +105,10 @@ def retry(action: Callable[[], None], what: str, code: str) -> None:
         except urllib.error.HTTPError as error:
             reason = f"HTTP status {error.code}"
             is_final = error.code < 500 and error.code not in (408, 429)
-        except (OSError, urllib.error.URLError) as error:
+        except (OSError, http.client.HTTPException) as error:
             reason = str(getattr(error, "reason", None) or error)
             is_final = getattr(error, "errno", None) in (28,)  # ENOSPC
         if is_final or attempt == ATTEMPTS:
             raise Failure(Exit.INTERNAL, code, f"{what}: {reason}")
         time.sleep(FIRST_DELAY_SECONDS * 2 ** (attempt - 1))
     return None
-
-
-def send(run_directory: Path, manifest: Manifest, output: str, name: str) -> None:
-    """Sends a file to its signed URL, if the manifest has one."""
-    upload = manifest.outputs.get(output)
-    if upload is not None:
-        store(upload, run_directory / name, f"The {output} of the training")

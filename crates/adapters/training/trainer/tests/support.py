@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -211,13 +211,23 @@ def rows(table: pa.Table, count: int) -> dict[str, list[Any]]:
     return {name: data[name].tolist() for name in data}
 
 
+class Refused(Exception):
+    """Makes a server answer with a status."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
 @dataclass
 class FileServer:
-    """HTTP server with files to GET, and a record of PUTs. `statuses` are answered first."""
+    """HTTP server with files to GET, and a record of PUTs and POSTs. `statuses` are answered first."""
 
     url: str
     files: dict[str, bytes] = field(default_factory=dict)
     stored: dict[str, tuple[bytes, dict[str, str]]] = field(default_factory=dict)
+    posted: list[tuple[str, dict[str, str], Any]] = field(default_factory=list)
+    answers: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
     statuses: list[int] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
@@ -261,6 +271,18 @@ def file_server() -> Iterator[FileServer]:
                     {name.lower(): value for name, value in self.headers.items()},
                 )
                 self.answer(200)
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if not self.is_refused():
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                state.posted.append((self.path, headers, body))
+                try:
+                    answer = state.answers.get(self.path, lambda _: {})(body)
+                except Refused as refused:
+                    self.answer(refused.status)
+                else:
+                    self.answer(200, json.dumps(answer).encode())
 
         def log_message(self, *_: Any) -> None:
             pass

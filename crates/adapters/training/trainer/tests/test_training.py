@@ -143,8 +143,11 @@ class Success(unittest.TestCase):
             source = support.run_directory(support.diabetes_table())
             server.files["/data"] = (source / "data.parquet").read_bytes()
             outputs = {
-                name: {"url": f"{server.url}/{name}?signature=secret", "headers": {"x-test": name}}
-                for name in ("artifact", "result", "error")
+                "artifact": {
+                    "url": f"{server.url}/artifact?signature=secret",
+                    "headers": {"x-test": "artifact"},
+                },
+                "report": {"url": f"{server.url}/report", "token": "secret"},
             }
             outcome = support.train(
                 None,
@@ -154,12 +157,15 @@ class Success(unittest.TestCase):
                 feature_columns=["bmi", "s5"],
             )
             self.assertEqual(outcome.code, Exit.OK, outcome.log[-3000:])
-            body, headers = server.stored["/result"]
-            self.assertEqual(json.loads(body), outcome.result)
-            self.assertEqual(headers["x-test"], "result")
-            stored = hashlib.sha256(server.stored["/artifact"][0]).hexdigest()
+            artifact, headers = server.stored["/artifact"]
+            self.assertEqual(headers["x-test"], "artifact")
+            stored = hashlib.sha256(artifact).hexdigest()
             self.assertEqual(stored, outcome.result["artifact"]["sha256"])
-            self.assertNotIn("/error", server.stored)
+            paths, headers, bodies = zip(*server.posted, strict=True)
+            self.assertEqual(set(paths), {"/report"})
+            self.assertEqual({it["authorization"] for it in headers}, {"Bearer secret"})
+            self.assertEqual(bodies[-1], {"result": outcome.result})
+            self.assertEqual([it for body in bodies[:-1] for it in body["events"]], outcome.events)
             self.assertNotIn("secret", outcome.log)
 
 
@@ -254,8 +260,8 @@ class Failures(unittest.TestCase):
 
     def test_a_result_that_cannot_be_delivered_does_not_count(self) -> None:
         with support.file_server() as server:
-            outputs = {"result": {"url": f"{server.url}/r"}, "error": {"url": f"{server.url}/e"}}
-            server.statuses = [403]
+            outputs = {"report": {"url": f"{server.url}/report", "token": "secret"}}
+            taken = self.refuse_results(server)
             self.failed(
                 "output_unreachable",
                 Exit.INTERNAL,
@@ -264,7 +270,29 @@ class Failures(unittest.TestCase):
                 problem_type="regression",
                 feature_columns=["bmi"],
             )
-            self.assertIn("/e", server.stored)
+            self.assertEqual([it["error"]["code"] for it in taken], ["output_unreachable"])
+
+    @staticmethod
+    def refuse_results(server: support.FileServer) -> list[dict]:
+        """Makes a server refuse results. Returns the errors that it takes from then on."""
+        errors: list[dict] = []
+
+        def answer(body: dict) -> dict:
+            if "error" in body:
+                errors.append(body)
+            if "result" in body:
+                raise support.Refused(403)
+            return {}
+
+        server.answers["/report"] = answer
+        return errors
+
+    def test_a_combination_that_does_not_fit_is_reported(self) -> None:
+        with support.file_server() as server:
+            outputs = {"report": {"url": f"{server.url}/report", "token": "secret"}}
+            outcome = support.train(None, outputs=outputs, quality_preset="worst_quality")
+            self.assertEqual(outcome.code, Exit.UNSUPPORTED)
+            self.assertEqual(server.posted[-1][2], {"error": outcome.error})
 
 
 class Processes(unittest.TestCase):

@@ -10,7 +10,7 @@ from unittest import mock
 
 from labdata_trainer import transfer
 from labdata_trainer.failure import Failure
-from labdata_trainer.run_directory import Upload
+from labdata_trainer.transfer import Upload
 from tests.support import FileServer, file_server
 
 SECRET = "signature=secret"
