@@ -64,7 +64,7 @@ pub use jobs::InMemoryJobRepository;
 pub use keys::InMemoryApiKeyRepository;
 pub use keys::tenancy::InMemoryTenancyRepository;
 pub use memory::Memory;
-pub use models::InMemoryDatasetRepository;
+pub use models::{InMemoryDatasetRepository, InMemoryPredictor};
 pub use notifications::InMemoryNotificationRepository;
 pub use operations::disk_reserve::InMemoryDiskReserve;
 pub use operations::{InMemoryPeriodicTaskStore, InMemoryStoreHealth};

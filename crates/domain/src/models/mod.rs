@@ -5,6 +5,7 @@
 
 mod backend;
 mod dataset;
+mod prediction;
 mod record;
 mod report;
 mod report_token;
@@ -18,6 +19,11 @@ pub use backend::{NoTrainingBackend, TRAINING_BACKEND_LIFETIME, TrainingBackend,
 pub use dataset::{
     ColumnProfile, Dataset, DatasetColumn, DatasetSource, MAX_COUNTED_VALUES,
     MAX_DATASET_DESCRIPTION_LENGTH, MAX_DATASET_NAME_LENGTH,
+};
+pub use prediction::{
+    ClassProbabilities, FeatureColumn, FeatureValues, InvalidRows, MAX_PREDICTION_ROWS,
+    ModelSignature, NoActiveVersion, PredictedValue, PredictionDelay, PredictionInput, Predictions,
+    RawPredictions, RowProblem, UnusablePredictions, check_rows,
 };
 pub use record::{
     Artifact, MAX_MODEL_DESCRIPTION_LENGTH, MAX_MODEL_NAME_LENGTH, Metric, ModelArchived,

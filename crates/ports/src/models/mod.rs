@@ -1,10 +1,12 @@
 //! Models, their trainings, and the datasets that they learn from.
 
 mod datasets;
+mod predictor;
 mod records;
 mod trainings;
 
 pub use datasets::DatasetRepository;
+pub use predictor::{PredictError, PredictionRequest, Predictor, ServedModel};
 pub use records::{ActivateModelError, AddVersionError, CreateModelError, ModelRepository};
 pub use trainings::{
     CancelTrainingError, ClaimedTraining, ExpiredTrainings, FailedTraining, Reported,

@@ -1,4 +1,8 @@
-//! Datasets in memory.
+//! Datasets in memory, and a predictor without models.
+
+mod predictor;
+
+pub use predictor::InMemoryPredictor;
 
 use async_trait::async_trait;
 use labdata_domain::{

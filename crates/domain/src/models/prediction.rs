@@ -1,0 +1,19 @@
+//! Predictions: rows checked against the features of a model, and what the model answers.
+
+mod answer;
+mod refusal;
+mod rows;
+mod signature;
+
+pub use answer::{
+    ClassProbabilities, PredictedValue, Predictions, RawPredictions, UnusablePredictions,
+};
+pub use refusal::{NoActiveVersion, PredictionDelay};
+pub use rows::{
+    FeatureColumn, FeatureValues, InvalidRows, MAX_PREDICTION_ROWS, PredictionInput, RowProblem,
+    check_rows,
+};
+pub use signature::ModelSignature;
+
+#[cfg(test)]
+mod tests;

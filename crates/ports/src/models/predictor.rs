@@ -1,0 +1,98 @@
+//! Predictions of trained models.
+
+use std::{collections::BTreeMap, fmt};
+
+use async_trait::async_trait;
+use labdata_domain::{
+    ids::{FileId, ModelVersionId, OrganizationId},
+    models::{
+        Artifact, InvalidRows, ModelSignature, PredictionDelay, PredictionInput, Predictions,
+        TaskType,
+    },
+};
+
+/// Version of a model that predicts.
+#[derive(Clone)]
+pub struct ServedModel {
+    /// The organization.
+    pub organization: OrganizationId,
+    /// The version.
+    pub version: ModelVersionId,
+    /// Kind of its input.
+    pub task: TaskType,
+    /// What it reads and predicts.
+    pub signature: ModelSignature,
+    /// Its artifact.
+    pub artifact: Artifact,
+    /// Signed URL of the artifact, on the platform. It is used only if the version is not loaded.
+    pub artifact_url: String,
+}
+
+impl fmt::Debug for ServedModel {
+    /// Omits the URL, which is a permission, and the features.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServedModel")
+            .field("organization", &self.organization)
+            .field("version", &self.version)
+            .field("task", &self.task)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Rows to predict.
+#[derive(Clone)]
+pub struct PredictionRequest {
+    /// The rows, checked against the model's features.
+    pub input: PredictionInput,
+    /// Signed URLs of all image files in the rows, on the platform.
+    pub image_urls: BTreeMap<FileId, String>,
+}
+
+impl fmt::Debug for PredictionRequest {
+    /// Omits the values and the URLs, which are permissions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PredictionRequest")
+            .field("rows", &self.input.rows)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there are no predictions.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PredictError {
+    /// A later try may succeed.
+    #[error(transparent)]
+    Delayed(#[from] PredictionDelay),
+    /// The model cannot read the rows.
+    #[error(transparent)]
+    Rejected(#[from] InvalidRows),
+    /// The model cannot predict these rows, for that reason.
+    #[error("the model cannot predict these rows: {0}")]
+    Refused(String),
+}
+
+/// Predicts with trained models.
+///
+/// An artifact is code that the organization made. An implementation MUST load it only in isolation:
+/// without credentials, without access to other organizations and other versions, and with no network
+/// but the platform. It MUST NOT load an artifact whose SHA-256 or size differs from
+/// [`ServedModel::artifact`], and MUST treat everything that the model answers as untrusted.
+#[async_trait]
+pub trait Predictor: Send + Sync {
+    /// Predicts the rows, of which there is at least one.
+    ///
+    /// The first prediction of a version MAY take long. An implementation MUST answer
+    /// [`PredictionDelay::Preparing`] after some seconds, and MUST continue to prepare the version
+    /// although the caller has left.
+    ///
+    /// # Errors
+    /// See [`PredictError`].
+    async fn predict(
+        &self,
+        model: &ServedModel,
+        request: PredictionRequest,
+    ) -> Result<Predictions, PredictError>;
+
+    /// Ends all processes of this implementation. Predictions under way fail.
+    async fn close(&self) {}
+}
