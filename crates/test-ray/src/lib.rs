@@ -189,6 +189,8 @@ impl Cluster {
             submission_id: PROBE.to_owned(),
             entrypoint: "true".to_owned(),
             processors: 0,
+            gpus: 0,
+            memory: None,
             runtime: RuntimeEnvironment::default(),
             metadata: serde_json::Map::new(),
         };

@@ -4,7 +4,8 @@
 //! installed first, then the script runs. This crate translates between the port and the sandbox.
 //!
 //! **Invariants.** No isolation, limit or installation logic: that is the sandbox's. Environments
-//! are shared within an organization only.
+//! are shared within an organization only, except for those whose dependencies the platform declares.
+//! Nothing is reserved: limits alone bound a run.
 
 mod run;
 mod runner;

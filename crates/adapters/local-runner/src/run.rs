@@ -3,12 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use labdata_ports::runs::runner::{
-    ERROR_TAIL, EndReason, GRACE, RETAINED_LOG_BYTES, RunExit, RunLimits, RunSpec, RunStatus,
-    RunView, ScriptEnd,
+    ERROR_TAIL, EndReason, GRACE, PackageOwner, RETAINED_LOG_BYTES, RunExit, RunLimits, RunNetwork,
+    RunSpec, RunStatus, RunView, ScriptEnd,
 };
 use labdata_sandbox::{
     ERROR_TAIL_BYTES, EndCause, EnvironmentOutcome, EnvironmentRequest, Exit, HostCapabilities,
-    LOG_SEGMENT_BYTES, Limits, ProcessOutcome, ProcessSpec, SandboxError, StopSignal, Workspace,
+    LOG_SEGMENT_BYTES, Limits, Network, PLATFORM_SCOPE, ProcessOutcome, ProcessSpec, SandboxError,
+    StopSignal, Workspace,
 };
 use tokio::sync::watch;
 
@@ -50,8 +51,12 @@ async fn run_to_end(
     let active = host.activate(workspace, &spec.script).await?;
     let on_output = |length| view.send_modify(|view| view.logged = length);
 
+    let scope = match spec.packages {
+        PackageOwner::Organization => spec.organization.to_string(),
+        PackageOwner::Platform => PLATFORM_SCOPE.to_owned(),
+    };
     let request = EnvironmentRequest {
-        scope: &spec.organization.to_string(),
+        scope: &scope,
         script: &spec.script,
         limits: limits(&spec.limits, spec.limits.preparation),
     };
@@ -80,7 +85,10 @@ async fn run_to_end(
         arguments: vec![workspace.script_path().to_string_lossy().into_owned()],
         packages,
         environment: spec.environment.clone(),
-        network: host.network(),
+        network: match spec.network {
+            RunNetwork::Configured => host.network(),
+            RunNetwork::Platform => Network::Platform,
+        },
         limits: limits(&spec.limits, spec.limits.wall_clock),
         logged: view.borrow().logged,
     };

@@ -93,6 +93,11 @@ impl JobRunner for LocalRunner {
                     .to_owned(),
             ));
         }
+        if spec.resources.gpus > 0 {
+            return Err(RunnerError::Refused(
+                "the local backend has no GPUs for scripts".to_owned(),
+            ));
+        }
         let host = self.host().await?;
         if let Entry::Vacant(entry) = self.runs().entry(spec.run) {
             let workspace = host.workspace(&spec.run.to_string());

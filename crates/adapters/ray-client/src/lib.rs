@@ -158,11 +158,25 @@ pub struct JobRequest {
     /// Number of processors to reserve.
     #[serde(rename = "entrypoint_num_cpus")]
     pub processors: u32,
+    /// Number of GPUs to reserve.
+    #[serde(rename = "entrypoint_num_gpus", skip_serializing_if = "is_zero")]
+    pub gpus: u32,
+    /// Memory to reserve, in bytes.
+    #[serde(rename = "entrypoint_memory", skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
     /// Environment of the job.
     #[serde(rename = "runtime_env")]
     pub runtime: RuntimeEnvironment,
     /// Labels of the job.
     pub metadata: Map<String, Value>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde expects"
+)]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Runtime environment of a job.

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::ZlibEncoder};
-use labdata_ports::runs::runner::{GRACE, RETAINED_LOG_BYTES, RunSpec, RunnerError};
+use labdata_ports::runs::runner::{GRACE, RETAINED_LOG_BYTES, RunSpec, RunnerError, Work};
 use labdata_ray_client::{JobRequest, RuntimeEnvironment};
 use serde_json::{Map, Value, json};
 
@@ -72,14 +72,20 @@ pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, Runner
     // Ray's grace period exceeds that of the entry point, which needs time to clean up.
     let grace = (GRACE.as_secs() + 3).to_string();
     variables.insert("RAY_JOB_STOP_WAIT_TIME_S".to_owned(), grace.into());
+    let work = match spec.run.work {
+        Work::Execution(_) => "labdata_execution",
+        Work::Training(_) => "labdata_model_version",
+    };
     let metadata = [
         ("labdata_organization", spec.organization.to_string()),
-        ("labdata_execution", spec.run.execution.to_string()),
+        (work, spec.run.work.to_string()),
     ];
     Ok(JobRequest {
         submission_id: id.to_owned(),
         entrypoint: COMMAND.to_owned(),
-        processors: 1,
+        processors: spec.resources.cpus,
+        gpus: spec.resources.gpus,
+        memory: spec.resources.memory,
         runtime: RuntimeEnvironment { variables },
         metadata: metadata
             .map(|(name, value)| (name.to_owned(), value.into()))

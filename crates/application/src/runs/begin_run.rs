@@ -11,7 +11,9 @@ use labdata_ports::{
     PortError,
     runs::{
         ClaimedRun, RunClaim,
-        runner::{KeyExchange, RunId, RunLimits, RunSpec},
+        runner::{
+            KeyExchange, PackageOwner, RunId, RunLimits, RunNetwork, RunResources, RunSpec, Work,
+        },
     },
 };
 use labdata_redacted::Variables;
@@ -32,7 +34,7 @@ const KEY_VARIABLE: &str = "LABDATA_API_KEY";
 #[must_use]
 pub const fn run_id(claim: RunClaim) -> RunId {
     RunId {
-        execution: claim.execution,
+        work: Work::Execution(claim.execution),
         attempt: claim.attempt,
     }
 }
@@ -109,6 +111,9 @@ pub async fn begin_run(
         environment: environment(claim, run, base_url, key.as_ref())?,
         key_exchange,
         limits: context.limits,
+        network: RunNetwork::Configured,
+        packages: PackageOwner::Organization,
+        resources: RunResources::default(),
     })))
 }
 

@@ -24,7 +24,7 @@ pub async fn reap_earlier_attempts(runner: &dyn JobRunner, claim: RunClaim) {
             ..run_id(claim)
         };
         if let Err(error) = runner.reap(earlier).await {
-            tracing::warn!(execution = %earlier.execution, attempt, %error, "could not remove an earlier attempt");
+            tracing::warn!(work = %earlier.work, attempt, %error, "could not remove an earlier attempt");
         }
     }
 }

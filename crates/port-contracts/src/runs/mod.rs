@@ -10,9 +10,10 @@ pub mod queue;
 pub mod queue_ends;
 
 use futures::future::join_all;
-use labdata_domain::ids::{ExecutionId, OrganizationId};
+use labdata_domain::ids::{ExecutionId, ModelVersionId, OrganizationId};
 use labdata_ports::runs::runner::{
-    EndReason, JobRunner, RunExit, RunId, RunLimits, RunSpec, RunStatus, RunView, ScriptEnd,
+    EndReason, JobRunner, PackageOwner, RunExit, RunId, RunLimits, RunNetwork, RunResources,
+    RunSpec, RunStatus, RunView, ScriptEnd, Work,
 };
 
 use crate::{Subject, given};
@@ -28,6 +29,7 @@ macro_rules! runs_contract {
             a_run_that_is_submitted_again_is_the_same_run,
             racing_submissions_start_one_run,
             another_attempt_is_another_run,
+            a_training_is_a_run_like_any_other,
             the_log_is_read_from_any_offset,
             waiting_ends_when_something_changes,
             a_run_that_is_cancelled_ends_as_cancelled,
@@ -51,13 +53,16 @@ pub fn spec(script: &str) -> RunSpec {
     RunSpec {
         organization: OrganizationId::new(given::uuid()),
         run: RunId {
-            execution: ExecutionId::new(given::uuid()),
+            work: Work::Execution(ExecutionId::new(given::uuid())),
             attempt: 1,
         },
         script: script.to_owned(),
         environment: vec![("LABDATA_BASE_URL".to_owned(), "http://lab".to_owned())].into(),
         key_exchange: None,
         limits: RunLimits::default(),
+        network: RunNetwork::default(),
+        packages: PackageOwner::default(),
+        resources: RunResources::default(),
     }
 }
 
@@ -195,6 +200,29 @@ pub async fn another_attempt_is_another_run<H: Subject<dyn JobRunner>>(harness: 
     runner.reap(first.run).await.unwrap();
     assert_eq!(log_from(&*runner, second.run, 0).await, "second\n");
     runner.reap(second.run).await.unwrap();
+}
+
+/// The attempt at a training runs, with the network and the dependencies of the platform, and is known by
+/// its id.
+pub async fn a_training_is_a_run_like_any_other<H: Subject<dyn JobRunner>>(harness: &H) {
+    let runner = harness.subject();
+    let execution = spec("print(\"measured\")\n");
+    let training = RunSpec {
+        run: RunId {
+            work: Work::Training(ModelVersionId::new(given::uuid())),
+            attempt: 1,
+        },
+        script: "print(\"trained\")\n".to_owned(),
+        network: RunNetwork::Platform,
+        packages: PackageOwner::Platform,
+        ..execution.clone()
+    };
+    for (spec, log) in [(&training, "trained\n"), (&execution, "measured\n")] {
+        runner.submit(spec).await.unwrap();
+        assert!(end_of(&*runner, spec.run).await.succeeded());
+        assert_eq!(log_from(&*runner, spec.run, 0).await, log);
+        runner.reap(spec.run).await.unwrap();
+    }
 }
 
 /// A log is readable from any offset up to its end, which the view shows.

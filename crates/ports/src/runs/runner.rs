@@ -1,7 +1,7 @@
 //! Running scripts.
 //!
-//! A *run* is one attempt at one execution. The caller owns what is to be done about it (queue,
-//! retries, the execution's record); a runner knows runs only, and only until they are reaped.
+//! A *run* is one attempt at one execution of a job or at one training of a model. The caller owns the
+//! queue, retries and records of both; a runner knows runs only, and only until they are reaped.
 
 use std::{fmt, time::Duration};
 
@@ -11,23 +11,84 @@ pub use labdata_domain::runs::{
     EndReason, RETAINED_LOG_BYTES, RunExit, RunLimits, RunVisibility, ScriptEnd,
 };
 use labdata_domain::{
-    ids::{ExecutionId, OrganizationId},
+    ids::{ExecutionId, ModelVersionId, OrganizationId},
     runs::InsufficientIsolation,
 };
 use labdata_redacted::Variables;
 
-/// Id of a run: one attempt at an execution. Another attempt is another run.
+/// Work that is done in runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Work {
+    /// An execution of a job's script.
+    Execution(ExecutionId),
+    /// The training of a model's version.
+    Training(ModelVersionId),
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Execution(id) => id.fmt(f),
+            Self::Training(id) => id.fmt(f),
+        }
+    }
+}
+
+/// Id of a run: one attempt at some work. Another attempt is another run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId {
-    /// The execution.
-    pub execution: ExecutionId,
+    /// The work.
+    pub work: Work,
     /// The number of the attempt, from 1.
     pub attempt: u32,
 }
 
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.execution, self.attempt)
+        write!(f, "{}-{}", self.work, self.attempt)
+    }
+}
+
+/// Network of a script. Installations of dependencies always reach the package index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunNetwork {
+    /// The network that the operator configured for scripts.
+    #[default]
+    Configured,
+    /// The platform and nothing else, where the backend can enforce it.
+    Platform,
+}
+
+/// Owner of the installed dependencies of a script.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PackageOwner {
+    /// The organization, which chose them.
+    #[default]
+    Organization,
+    /// The platform. Runs of all organizations share them: only for scripts whose dependencies the
+    /// platform declares.
+    Platform,
+}
+
+/// Resources that a backend with a scheduler reserves for a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunResources {
+    /// Number of processors.
+    pub cpus: u32,
+    /// Number of GPUs.
+    pub gpus: u32,
+    /// Memory in bytes; `None` for the backend's default.
+    pub memory: Option<u64>,
+}
+
+impl Default for RunResources {
+    /// One processor.
+    fn default() -> Self {
+        Self {
+            cpus: 1,
+            gpus: 0,
+            memory: None,
+        }
     }
 }
 
@@ -35,7 +96,7 @@ impl fmt::Display for RunId {
 #[derive(Clone, PartialEq, Eq)]
 pub struct RunSpec {
     /// The organization. Runs of one organization MUST NOT see what runs of another leave behind,
-    /// such as caches of dependencies.
+    /// such as caches of dependencies, except for those of [`PackageOwner::Platform`].
     pub organization: OrganizationId,
     /// Id of the run.
     pub run: RunId,
@@ -48,6 +109,12 @@ pub struct RunSpec {
     pub key_exchange: Option<KeyExchange>,
     /// Its limits.
     pub limits: RunLimits,
+    /// Its network.
+    pub network: RunNetwork,
+    /// Owner of its installed dependencies.
+    pub packages: PackageOwner,
+    /// Resources to reserve.
+    pub resources: RunResources,
 }
 
 impl fmt::Debug for RunSpec {
@@ -60,6 +127,9 @@ impl fmt::Debug for RunSpec {
             .field("environment", &self.environment)
             .field("key_exchange", &self.key_exchange)
             .field("limits", &self.limits)
+            .field("network", &self.network)
+            .field("packages", &self.packages)
+            .field("resources", &self.resources)
             .finish()
     }
 }

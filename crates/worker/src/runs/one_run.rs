@@ -75,7 +75,7 @@ pub(super) async fn run(
         RunOutcome::Ended(end) => record(&ports, &claimed, &end).await,
         RunOutcome::LostByBackend => lose(&ports, &claimed).await,
         RunOutcome::LostByWorker => {
-            tracing::info!(execution = %id.execution, attempt = id.attempt, "stopping a run that was cancelled or lost");
+            tracing::info!(work = %id.work, attempt = id.attempt, "stopping a run that was cancelled or lost");
             stop(&ports, runner, id, &mut log).await;
         }
         RunOutcome::Stopped => {
@@ -86,7 +86,7 @@ pub(super) async fn run(
         }
     }
     if let Err(error) = reap_run(runner, id).await {
-        tracing::warn!(execution = %id.execution, %error, "could not remove a run from its backend");
+        tracing::warn!(work = %id.work, %error, "could not remove a run from its backend");
     }
 }
 
@@ -171,7 +171,7 @@ async fn submit(
         match submit_run(runner, spec).await {
             Err(RunnerError::Unavailable(reason)) if Instant::now() < until => {
                 if !logged {
-                    tracing::warn!(execution = %spec.run.execution, reason, "the job backend is unavailable for a run");
+                    tracing::warn!(work = %spec.run.work, reason, "the job backend is unavailable for a run");
                     logged = true;
                 }
                 sleep(RETRY_AFTER).await;
@@ -242,7 +242,7 @@ impl RunOnBackend<'_> {
                 Err(error) => error,
             };
             let lost_at = *lost_at.get_or_insert_with(|| {
-                tracing::warn!(execution = %self.run.execution, %error, "the job backend does not return the status of a run");
+                tracing::warn!(work = %self.run.work, %error, "the job backend does not return the status of a run");
                 Instant::now() + self.patience
             });
             if Instant::now() >= lost_at {
@@ -256,7 +256,7 @@ impl RunOnBackend<'_> {
 /// Stops the script, first with SIGTERM, and stores the rest of its log.
 async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut RunLog) {
     if let Err(error) = stop_run(runner, run).await {
-        tracing::warn!(execution = %run.execution, %error, "could not stop a run");
+        tracing::warn!(work = %run.work, %error, "could not stop a run");
         return;
     }
     let backend = RunOnBackend {
@@ -276,7 +276,7 @@ async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut RunLo
     };
     // Reaping kills what is left.
     if timeout(GRACE, ended).await.is_err() {
-        tracing::warn!(execution = %run.execution, "a script did not stop in time");
+        tracing::warn!(work = %run.work, "a script did not stop in time");
     }
     log.catch_up(ports, runner).await;
 }

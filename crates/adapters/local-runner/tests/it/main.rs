@@ -16,3 +16,4 @@ mod ordinary_user;
 mod packages;
 mod private_index;
 mod support;
+mod trainings;

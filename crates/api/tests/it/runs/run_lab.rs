@@ -109,7 +109,7 @@ impl Lab {
     /// Submissions to the runner for that execution.
     pub(super) fn specs(&self, id: &str) -> Vec<RunSpec> {
         let mut specs = self.runner.submitted();
-        specs.retain(|spec| spec.run.execution.to_string() == id);
+        specs.retain(|spec| spec.run.work.to_string() == id);
         specs
     }
 
