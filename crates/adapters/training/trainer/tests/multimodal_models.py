@@ -218,7 +218,7 @@ class Multimodal(unittest.TestCase):
 
     def test_a_regression_is_trained(self) -> None:
         table = multimodal_table([row / 3 for row in range(ROWS)])
-        outcome = support.train(table, MULTIMODAL, **order())
+        outcome = support.train(table, MULTIMODAL, **order(problem_type="regression"))
         self.assertEqual(outcome.code, Exit.OK, outcome.log[-5000:])
         self.assertGreater(outcome.result["metrics"]["root_mean_squared_error"]["value"], 0)
         self.assertEqual(len(outcome.result["residuals"]), 8)
