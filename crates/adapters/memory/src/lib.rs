@@ -64,6 +64,8 @@ pub use jobs::InMemoryJobRepository;
 pub use keys::InMemoryApiKeyRepository;
 pub use keys::tenancy::InMemoryTenancyRepository;
 pub use memory::Memory;
+pub use models::records::InMemoryModelRepository;
+pub use models::trainings::InMemoryTrainingQueue;
 pub use models::{InMemoryDatasetRepository, InMemoryPredictor};
 pub use notifications::InMemoryNotificationRepository;
 pub use operations::disk_reserve::InMemoryDiskReserve;

@@ -17,16 +17,18 @@ use labdata_domain::{
         ApiKey,
         tenancy::{Organization, User},
     },
-    models::Dataset,
+    models::{Dataset, TrainingBackend},
     notifications::Preferences,
     triggers::event::Event,
 };
 use labdata_ports::{PortError, files::blob::Granted};
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use crate::{
     data::tables::Tables,
     idempotency,
+    models::rows::VersionRow,
     notifications::rows::{FailureRow, NotificationRow},
     operations::TaskSchedule,
     runs::{
@@ -57,6 +59,9 @@ pub(crate) struct State {
     pub(crate) api_keys: Vec<ApiKey>,
     pub(crate) instruments: Vec<Owned<Instrument>>,
     pub(crate) datasets: Vec<Owned<Dataset>>,
+    /// The versions of models, by number within a model.
+    pub(crate) model_versions: Vec<Owned<VersionRow>>,
+    pub(crate) training_backends: BTreeMap<Uuid, TrainingBackend>,
     pub(crate) jobs: Vec<Owned<Job>>,
     /// The versions of each job's script, oldest first.
     pub(crate) scripts: BTreeMap<JobId, Vec<ScriptVersion>>,
@@ -67,8 +72,9 @@ pub(crate) struct State {
     pub(crate) runs: BTreeMap<ExecutionId, RunRow>,
     pub(crate) logs: BTreeMap<ExecutionId, Log>,
     pub(crate) subscribers: Vec<Subscriber>,
-    /// Followers of logs, by execution.
-    pub(crate) followers: Vec<(ExecutionId, mpsc::UnboundedSender<()>)>,
+    /// Followers of logs, by execution, and of trainings, by version.
+    pub(crate) followers: Vec<(Uuid, mpsc::UnboundedSender<()>)>,
+    pub(crate) training_subscribers: Vec<Subscriber>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
     pub(crate) files: Vec<Owned<File>>,
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,

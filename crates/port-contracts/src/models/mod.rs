@@ -1,4 +1,10 @@
-//! Contract of [`DatasetRepository`].
+//! Contract of [`DatasetRepository`], and those of models and trainings.
+
+pub mod lab;
+pub mod records;
+pub mod reports;
+pub mod training_ends;
+pub mod trainings;
 
 use std::cmp::Reverse;
 

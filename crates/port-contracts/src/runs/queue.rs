@@ -322,7 +322,7 @@ pub async fn claims_take_the_runs_that_the_domain_names<H: Runs>(harness: &H) {
 }
 
 /// Numbers that look random and are the same for the same seed (Knuth's MMIX generator).
-fn pseudo_random(seed: u64) -> impl Iterator<Item = usize> {
+pub(crate) fn pseudo_random(seed: u64) -> impl Iterator<Item = usize> {
     let step = |state: &u64| {
         let next = state.wrapping_mul(6_364_136_223_846_793_005);
         Some(next.wrapping_add(1_442_695_040_888_963_407))

@@ -137,7 +137,7 @@ pub trait TrainingQueue: Send + Sync {
 
     /// Returns the training to the queue, where another worker starts it again; returns whether the claim
     /// still held it. It does not count as the loss of a worker.
-    async fn release(&self, claim: TrainingClaim, now: OffsetDateTime) -> Result<bool, PortError>;
+    async fn release(&self, claim: TrainingClaim) -> Result<bool, PortError>;
 
     /// Takes trainings from holders whose lease has ended, up to `limit` of them: back into the queue, or
     /// failed when they lost [`labdata_domain::runs::MAX_LOST_WORKERS`] workers. MUST be safe to call

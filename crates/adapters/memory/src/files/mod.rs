@@ -283,6 +283,7 @@ impl FileRepository for InMemoryFileRepository {
         let is_referenced = |(organization, object): &(OrganizationId, ObjectKey)| {
             owned(&state.files, *organization).any(|file| file.state.object() == *object)
                 || owned(&state.datasets, *organization).any(|dataset| dataset.object == *object)
+                || owned(&state.model_versions, *organization).any(|row| row.refers_to(*object))
         };
         let unreferenced = objects.iter().filter(|object| !is_referenced(object));
         Ok(unreferenced.copied().collect())

@@ -1,6 +1,9 @@
-//! Datasets in memory, and a predictor without models.
+//! Datasets, models and trainings in memory, and a predictor without models.
 
 mod predictor;
+pub(crate) mod records;
+pub(crate) mod rows;
+pub(crate) mod trainings;
 
 pub use predictor::InMemoryPredictor;
 

@@ -11,11 +11,9 @@ use labdata_ports::{
     runs::{RunClaim, Wakeups, logs::RunLogStore},
 };
 
-use crate::{
-    Memory,
-    memory::State,
-    runs::{rows::RunRow, subscribers::Subscription},
-};
+use uuid::Uuid;
+
+use crate::{Memory, memory::State, runs::subscribers::Subscription};
 
 /// Logs of runs in memory.
 #[derive(Clone, Debug)]
@@ -34,10 +32,17 @@ impl InMemoryRunLogStore {
 }
 
 impl State {
-    /// Wakes the followers of an execution's log.
-    pub(crate) fn signal_followers(&mut self, execution: ExecutionId) {
+    /// Wakes the followers of an execution's log, or of a model's version.
+    pub(crate) fn signal_followers(&mut self, id: Uuid) {
         self.followers
-            .retain(|(of, sender)| *of != execution || sender.unbounded_send(()).is_ok());
+            .retain(|(of, sender)| *of != id || sender.unbounded_send(()).is_ok());
+    }
+
+    /// Follows an execution's log, or a model's version.
+    pub(crate) fn follow(&mut self, id: Uuid) -> Box<dyn Wakeups> {
+        let (sender, receiver) = mpsc::unbounded();
+        self.followers.push((id, sender));
+        Box::new(Subscription(receiver))
     }
 }
 
@@ -47,7 +52,7 @@ impl RunLogStore for InMemoryRunLogStore {
         let mut state = self.memory.lock();
         state.execution_mut(claim.organization, claim.execution)?;
         let row = state.runs.get(&claim.execution);
-        if row.map(RunRow::last_attempt) != Some(claim.attempt) {
+        if row.map(|row| row.claims.last_attempt()) != Some(claim.attempt) {
             return Ok(false);
         }
         let log = state.logs.entry(claim.execution).or_default();
@@ -57,7 +62,7 @@ impl RunLogStore for InMemoryRunLogStore {
         });
         log.length += append.growth();
         log.chunks.retain(|chunk| chunk.is_retained(log.length));
-        state.signal_followers(claim.execution);
+        state.signal_followers(claim.execution.as_uuid());
         Ok(true)
     }
 
@@ -75,8 +80,6 @@ impl RunLogStore for InMemoryRunLogStore {
     }
 
     fn subscribe(&self, execution: ExecutionId) -> Box<dyn Wakeups> {
-        let (sender, receiver) = mpsc::unbounded();
-        self.memory.lock().followers.push((execution, sender));
-        Box::new(Subscription(receiver))
+        self.memory.lock().follow(execution.as_uuid())
     }
 }

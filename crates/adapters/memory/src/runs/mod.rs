@@ -78,15 +78,16 @@ impl State {
     }
 
     fn holds(&mut self, claim: RunClaim) -> bool {
-        let row = self.runs.get_mut(&claim.execution);
-        row.is_some_and(|row| row.lease_mut(claim.attempt).is_some())
+        let row = self.runs.get(&claim.execution);
+        row.is_some_and(|row| row.claims.is_held_by(claim.attempt))
     }
 
     /// Number of running runs of each organization.
     fn running_by_organization(&self) -> BTreeMap<OrganizationId, u64> {
+        let is_held = |row: Option<&RunRow>| row.is_some_and(|row| row.claims.is_held());
         let mut running = BTreeMap::new();
         for owned in &self.executions {
-            if self.runs.get(&owned.thing.id).is_some_and(RunRow::is_held) {
+            if is_held(self.runs.get(&owned.thing.id)) {
                 *running.entry(owned.organization).or_default() += 1;
             }
         }
@@ -100,7 +101,7 @@ impl State {
         }
         self.revoke_run_keys(id, now);
         self.signal(RunNews::Ended);
-        self.signal_followers(id);
+        self.signal_followers(id.as_uuid());
     }
 
     fn revoke_run_keys(&mut self, id: ExecutionId, now: OffsetDateTime) {
@@ -189,7 +190,7 @@ impl RunQueue for InMemoryRunQueue {
         } in next
         {
             let started_by = state.starter(id)?;
-            let attempt = state.runs.entry(id).or_default().claim(now + lease);
+            let attempt = state.runs.entry(id).or_default().claims.claim(now + lease);
             let execution = state.execution_mut(organization, id)?;
             if let Some(running) = execution.clone().claim(now, timeout) {
                 *execution = running;
@@ -220,7 +221,7 @@ impl RunQueue for InMemoryRunQueue {
         let mut state = self.memory.lock();
         state.require_user(nonce.organization, nonce.user)?;
         let held = state.runs.get_mut(&nonce.execution);
-        let Some(row) = held.filter(|row| row.is_held_by(nonce.attempt)) else {
+        let Some(row) = held.filter(|row| row.claims.is_held_by(nonce.attempt)) else {
             return Ok(false);
         };
         row.nonce = Some(nonce.clone());
@@ -230,7 +231,7 @@ impl RunQueue for InMemoryRunQueue {
     async fn redeem_nonce(&self, claim: RunClaim, key: &ApiKey) -> Result<NonceUse, PortError> {
         let mut state = self.memory.lock();
         let held = state.runs.get_mut(&claim.execution);
-        let held = held.filter(|row| row.is_held_by(claim.attempt));
+        let held = held.filter(|row| row.claims.is_held_by(claim.attempt));
         let nonce = held.and_then(|row| row.nonce.as_ref());
         let own = nonce.filter(|nonce| nonce.organization == claim.organization);
         match own {
@@ -253,7 +254,7 @@ impl RunQueue for InMemoryRunQueue {
     async fn renew(&self, claim: RunClaim, until: OffsetDateTime) -> Result<bool, PortError> {
         let mut state = self.memory.lock();
         let row = state.runs.get_mut(&claim.execution);
-        let lease = row.and_then(|row| row.lease_mut(claim.attempt));
+        let lease = row.and_then(|row| row.claims.lease_mut(claim.attempt));
         Ok(lease.map(|lease| lease.expires_at = until).is_some())
     }
 
@@ -291,7 +292,7 @@ impl RunQueue for InMemoryRunQueue {
             .iter()
             .filter(|owned| {
                 let row = state.runs.get(&owned.thing.id);
-                row.is_some_and(|row| row.is_lost(now))
+                row.is_some_and(|row| row.claims.is_lost(now))
             })
             .map(|owned| (owned.organization, owned.thing.clone()))
             .take(limit)
@@ -299,7 +300,7 @@ impl RunQueue for InMemoryRunQueue {
         let mut expired = ExpiredRuns::default();
         for (organization, execution) in lost {
             let id = execution.id;
-            match state.runs.entry(id).or_default().lose_worker() {
+            match state.runs.entry(id).or_default().claims.lose_worker() {
                 LostWorker::Requeue => {
                     state.requeue(organization, id, now)?;
                     expired.requeued += 1;

@@ -1,4 +1,4 @@
-//! Records of queued and running runs in memory.
+//! Records of queued and running runs in memory, of jobs and of trainings.
 
 use labdata_domain::{
     keys::run_nonce::RunNonce,
@@ -9,16 +9,30 @@ use time::OffsetDateTime;
 /// A run's record in the queue, besides its execution.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunRow {
-    /// Number of claims so far.
-    attempts: u32,
-    /// Number of workers that were lost.
-    lost_workers: u32,
-    lease: Option<Lease>,
+    pub(crate) claims: Claims,
     /// Nonce that the run exchanges for its key.
     pub(crate) nonce: Option<RunNonce>,
 }
 
 impl RunRow {
+    /// Ends the lease and removes the nonce.
+    pub(crate) fn release(&mut self) {
+        self.claims.release();
+        self.nonce = None;
+    }
+}
+
+/// Claims of a run by workers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Claims {
+    /// Number of claims so far.
+    attempts: u32,
+    /// Number of workers that were lost.
+    lost_workers: u32,
+    lease: Option<Lease>,
+}
+
+impl Claims {
     /// Number of the last claim.
     pub(crate) const fn last_attempt(&self) -> u32 {
         self.attempts
@@ -55,10 +69,9 @@ impl RunRow {
         self.lease.is_some_and(|lease| lease.has_expired(now))
     }
 
-    /// Ends the lease and removes the nonce.
-    pub(crate) fn release(&mut self) {
+    /// Ends the lease.
+    pub(crate) const fn release(&mut self) {
         self.lease = None;
-        self.nonce = None;
     }
 
     /// Counts the loss of its worker.

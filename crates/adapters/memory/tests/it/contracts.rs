@@ -6,8 +6,9 @@ use labdata_memory::{
     InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
     InMemoryDatasetRepository, InMemoryExecutionRepository, InMemoryFileRepository,
     InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
-    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryRunLogStore,
-    InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTriggerStore, Memory,
+    InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
+    InMemoryTrainingQueue, InMemoryTriggerStore, Memory,
 };
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
@@ -19,7 +20,7 @@ use labdata_ports::{
     instruments::InstrumentRepository,
     jobs::JobRepository,
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
-    models::DatasetRepository,
+    models::{DatasetRepository, ModelRepository, TrainingQueue},
     notifications::NotificationRepository,
     operations::{PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore, runner::JobRunner},
@@ -54,6 +55,8 @@ subjects! {
     ApiKeyRepository => InMemoryApiKeyRepository,
     Idempotency => InMemoryIdempotency,
     DatasetRepository => InMemoryDatasetRepository,
+    ModelRepository => InMemoryModelRepository,
+    TrainingQueue => InMemoryTrainingQueue,
     InstrumentRepository => InMemoryInstrumentRepository,
     JobRepository => InMemoryJobRepository,
     TriggerStore => InMemoryTriggerStore,
@@ -90,6 +93,8 @@ labdata_port_contracts::api_keys_contract!(InMemory);
 labdata_port_contracts::idempotency_contract!(InMemory);
 labdata_port_contracts::instruments_contract!(InMemory);
 labdata_port_contracts::datasets_contract!(InMemory);
+labdata_port_contracts::models_contract!(InMemory);
+labdata_port_contracts::training_queue_contract!(InMemory);
 labdata_port_contracts::jobs_contract!(InMemory);
 labdata_port_contracts::job_changes_contract!(InMemory);
 labdata_port_contracts::triggers_contract!(InMemory);
