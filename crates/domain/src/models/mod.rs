@@ -22,8 +22,8 @@ pub use dataset::{
 };
 pub use prediction::{
     ClassProbabilities, FeatureColumn, FeatureValues, InvalidRows, MAX_PREDICTION_ROWS,
-    ModelSignature, NoActiveVersion, PredictedValue, PredictionDelay, PredictionInput, Predictions,
-    RawPredictions, RowProblem, UnusablePredictions, check_rows,
+    ModelFailure, ModelSignature, NoActiveVersion, PredictedValue, PredictionDelay,
+    PredictionInput, Predictions, RawPredictions, RowProblem, UnusablePredictions, check_rows,
 };
 pub use record::{
     Artifact, MAX_MODEL_DESCRIPTION_LENGTH, MAX_MODEL_NAME_LENGTH, Metric, ModelArchived,

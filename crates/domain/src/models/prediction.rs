@@ -8,7 +8,7 @@ mod signature;
 pub use answer::{
     ClassProbabilities, PredictedValue, Predictions, RawPredictions, UnusablePredictions,
 };
-pub use refusal::{NoActiveVersion, PredictionDelay};
+pub use refusal::{ModelFailure, NoActiveVersion, PredictionDelay};
 pub use rows::{
     FeatureColumn, FeatureValues, InvalidRows, MAX_PREDICTION_ROWS, PredictionInput, RowProblem,
     check_rows,

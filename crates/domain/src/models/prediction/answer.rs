@@ -90,8 +90,9 @@ impl ModelSignature {
     /// Returns the value that the model predicts; `None` if it cannot.
     fn value(&self, value: Class) -> Option<PredictedValue> {
         match (self.problem, value) {
-            (ProblemType::Regression, Class::Float(number)) => {
-                number.is_finite().then_some(PredictedValue::Number(number))
+            (ProblemType::Regression, number) => {
+                let number = number.number().filter(|number| number.is_finite());
+                number.map(PredictedValue::Number)
             }
             (ProblemType::SemanticSegmentation, Class::Text(mask)) => {
                 Some(PredictedValue::Mask(mask))
@@ -101,7 +102,7 @@ impl ModelSignature {
                 let class = classes.find(|class| class.equals(&value))?;
                 Some(PredictedValue::Class(class.clone()))
             }
-            (ProblemType::Regression | ProblemType::SemanticSegmentation, _) => None,
+            (ProblemType::SemanticSegmentation, _) => None,
         }
     }
 }

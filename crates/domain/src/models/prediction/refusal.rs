@@ -23,12 +23,40 @@ pub enum PredictionDelay {
         self.retry_after_seconds()
     )]
     Busy,
-    /// Its process ended.
-    #[error("the model did not answer: {0}")]
-    Failed(String),
-    /// The server cannot run models.
+    /// It failed.
+    #[error("the model does not answer: {0}")]
+    Failed(ModelFailure),
+    /// The packages that models need could not be installed.
+    #[error(
+        "this server cannot run models now: their packages could not be installed; its log says why"
+    )]
+    PackagesNotInstalled,
+    /// The server lacks something else.
     #[error("this server cannot run models now: {0}")]
     Unavailable(String),
+}
+
+/// Failure of a model that predicts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelFailure {
+    /// Its process ended.
+    #[error("its process ended; the next prediction starts another")]
+    Ended,
+    /// Its process needed too much memory.
+    #[error(
+        "it needs more memory than it may use: send fewer rows at once, or train it with a lower \
+         quality preset"
+    )]
+    Memory,
+    /// It did not answer in time.
+    #[error("it took too long; send fewer rows at once")]
+    TooSlow,
+    /// Its answer is none.
+    #[error("its answer is invalid; train it again")]
+    InvalidAnswer,
+    /// It cannot be loaded, as its process reports.
+    #[error("{0}")]
+    Reported(String),
 }
 
 impl PredictionDelay {
@@ -38,7 +66,7 @@ impl PredictionDelay {
         match self {
             Self::Busy => 2,
             Self::Preparing | Self::Failed(_) => 5,
-            Self::Unavailable(_) => 60,
+            Self::PackagesNotInstalled | Self::Unavailable(_) => 60,
         }
     }
 }

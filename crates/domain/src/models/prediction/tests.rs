@@ -159,14 +159,12 @@ fn classes_are_those_of_the_model_with_their_probabilities() {
 fn a_regression_predicts_numbers_without_probabilities() {
     let numbers = signature(ProblemType::Regression, None);
     let raw = RawPredictions {
-        values: vec![Some(Class::Float(1.5)), None],
+        values: vec![Some(Class::Float(1.5)), None, Some(Class::Integer(2))],
         probabilities: None,
     };
-    let predictions = Predictions::check(&numbers, 2, raw).unwrap();
-    assert_eq!(
-        predictions.values,
-        [Some(PredictedValue::Number(1.5)), None]
-    );
+    let predictions = Predictions::check(&numbers, 3, raw).unwrap();
+    let number = |number| Some(PredictedValue::Number(number));
+    assert_eq!(predictions.values, [number(1.5), None, number(2.0)]);
     assert_eq!(predictions.probabilities, None);
 }
 

@@ -1,0 +1,116 @@
+//! Process of a model: its environment, its limits, its end.
+
+use std::{fmt::Write, time::Duration};
+
+use labdata_domain::models::{ModelFailure, PredictionDelay};
+use labdata_ports::models::ServedModel;
+use labdata_redacted::Variables;
+use labdata_sandbox::{
+    ActiveWorkspace, EndCause, EnvironmentOutcome, EnvironmentRequest, HostCapabilities, Limits,
+    Network, PLATFORM_SCOPE, ProcessOutcome, ProcessSpec, SandboxError, StopSignal,
+};
+use serde_json::json;
+
+use crate::settings::PredictorSettings;
+
+/// Variable that holds the manifest: the location of the artifact, its hash, and the processors.
+const MANIFEST: &str = "LABDATA_TRAINER_MANIFEST";
+
+/// Time limit of the installation of packages. Those of multimodal models have some gigabytes.
+const INSTALLATION: Duration = Duration::from_mins(30);
+
+/// Time limit and processor time of a process, which idle times end much earlier.
+const LIFETIME: Duration = Duration::from_hours(24 * 365);
+
+/// Installs the packages of the script, unless that has happened, and returns the process to start.
+///
+/// # Errors
+/// The reason why there is none.
+pub(crate) async fn prepare(
+    host: &HostCapabilities,
+    active: &ActiveWorkspace,
+    model: &ServedModel,
+    settings: &PredictorSettings,
+    stop: &mut StopSignal,
+) -> Result<ProcessSpec, PredictionDelay> {
+    let script = settings.scripts.of(model.task);
+    let request = EnvironmentRequest {
+        scope: PLATFORM_SCOPE,
+        script,
+        limits: Limits {
+            wall_clock: INSTALLATION,
+            cpu_time: INSTALLATION,
+            ..limits(settings)
+        },
+    };
+    let mut logged = 0;
+    let installed = host.script_environment(active, request, stop, |length| logged = length);
+    let packages = match installed.await.map_err(unavailable)? {
+        EnvironmentOutcome::NotNeeded => None,
+        EnvironmentOutcome::Installed(packages) => Some(packages),
+        EnvironmentOutcome::Rejected(reason) => return Err(PredictionDelay::Unavailable(reason)),
+        EnvironmentOutcome::Failed(outcome) => {
+            let errors = outcome.error_tail;
+            tracing::warn!(cause = ?outcome.cause, errors, "the packages of models were not installed");
+            return Err(PredictionDelay::PackagesNotInstalled);
+        }
+    };
+    let script = active.script_path().to_string_lossy().into_owned();
+    Ok(ProcessSpec {
+        arguments: vec![script, "predict".to_owned(), ".".to_owned()],
+        packages,
+        environment: [(MANIFEST.to_owned(), manifest(model, settings))]
+            .into_iter()
+            .collect::<Variables>(),
+        network: Network::Platform,
+        limits: limits(settings),
+        logged,
+    })
+}
+
+fn manifest(model: &ServedModel, settings: &PredictorSettings) -> String {
+    let mut sha256 = String::new();
+    for byte in model.artifact.sha256 {
+        // Writing to a String cannot fail.
+        let _ = write!(sha256, "{byte:02x}");
+    }
+    json!({"artifact": model.artifact_url, "sha256": sha256, "cpus": settings.cpus}).to_string()
+}
+
+const fn limits(settings: &PredictorSettings) -> Limits {
+    Limits {
+        wall_clock: LIFETIME,
+        cpu_time: LIFETIME,
+        memory: settings.memory,
+        file_size: 16 << 30,
+        scratch: 32 << 30,
+        processes: 512,
+        grace: Duration::from_secs(1),
+    }
+}
+
+/// Returns the delay that an error of the sandbox means.
+pub(crate) fn unavailable(error: SandboxError) -> PredictionDelay {
+    match error {
+        SandboxError::NoPython(_) | SandboxError::InsufficientIsolation(_) => {
+            PredictionDelay::Unavailable(error.to_string())
+        }
+        SandboxError::Unavailable(reason) => {
+            tracing::warn!(reason, "a model's process could not be started");
+            PredictionDelay::Failed(ModelFailure::Ended)
+        }
+    }
+}
+
+/// Returns the failure that the end of a process means.
+pub(crate) fn failure(outcome: &ProcessOutcome) -> ModelFailure {
+    match outcome.cause {
+        EndCause::Memory => ModelFailure::Memory,
+        EndCause::Exited
+        | EndCause::Cancelled
+        | EndCause::TimedOut
+        | EndCause::Processes
+        | EndCause::Scratch
+        | EndCause::DiskFull => ModelFailure::Ended,
+    }
+}
