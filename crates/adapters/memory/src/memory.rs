@@ -29,7 +29,7 @@ use crate::{
     data::tables::Tables,
     idempotency,
     models::rows::VersionRow,
-    notifications::rows::{FailureRow, NotificationRow},
+    notifications::rows::{NoticeRow, NotificationRow},
     operations::TaskSchedule,
     runs::{
         rows::{Log, RunRow},
@@ -79,8 +79,8 @@ pub(crate) struct State {
     pub(crate) files: Vec<Owned<File>>,
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,
     pub(crate) notifications: Vec<NotificationRow>,
-    /// Failures whose notices are to be delivered, oldest first.
-    pub(crate) failures: Vec<FailureRow>,
+    /// Ends whose notices are to be delivered, oldest first.
+    pub(crate) notices: Vec<NoticeRow>,
     pub(crate) events: Vec<Event>,
     /// Subscribers to signals of events.
     pub(crate) event_subscribers: Vec<mpsc::UnboundedSender<()>>,

@@ -35,6 +35,8 @@ pub use jobs::PgJobRepository;
 pub use keys::PgApiKeyRepository;
 pub use keys::tenancy::PgTenancyRepository;
 pub use models::PgDatasetRepository;
+pub use models::records::PgModelRepository;
+pub use models::trainings::PgTrainingQueue;
 pub use notifications::PgNotificationRepository;
 pub use operations::{PgPeriodicTaskStore, PgStoreHealth};
 pub use runs::PgRunQueue;

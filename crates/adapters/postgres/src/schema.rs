@@ -234,9 +234,11 @@ diesel::table! {
 }
 
 diesel::table! {
-    labdata.failure_notice (organization_id, job_execution_id) {
+    labdata.notice (id) {
+        id -> Uuid,
         organization_id -> Uuid,
-        job_execution_id -> Uuid,
+        job_execution_id -> Nullable<Uuid>,
+        model_version_id -> Nullable<Uuid>,
         recorded_at -> Timestamptz,
     }
 }
@@ -262,6 +264,72 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    labdata.ml_model (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        name -> Text,
+        archived -> Bool,
+        version_number -> BigInt,
+        active_version_number -> Nullable<BigInt>,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    labdata.ml_model_version (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        model_id -> Uuid,
+        version_number -> BigInt,
+        description -> Nullable<Text>,
+        dataset_id -> Uuid,
+        task_type -> Text,
+        problem_type -> Text,
+        quality_preset -> Text,
+        target_column -> Text,
+        feature_columns -> Array<Text>,
+        image_columns -> Array<Text>,
+        status -> Text,
+        error_message -> Nullable<Text>,
+        requested_by -> Uuid,
+        created_at -> Timestamptz,
+        started_at -> Nullable<Timestamptz>,
+        completed_at -> Nullable<Timestamptz>,
+        progress -> Nullable<Jsonb>,
+        metrics -> Nullable<Jsonb>,
+        result -> Nullable<Jsonb>,
+        artifact_key -> Nullable<Uuid>,
+        artifact_sha256 -> Nullable<Bytea>,
+        artifact_size -> Nullable<BigInt>,
+        attempt -> BigInt,
+        lost_workers -> BigInt,
+    }
+}
+
+diesel::table! {
+    labdata.training_lease (model_version_id) {
+        model_version_id -> Uuid,
+        organization_id -> Uuid,
+        attempt -> BigInt,
+        expires_at -> Timestamptz,
+        token_hash -> Nullable<Bytea>,
+        artifact_key -> Nullable<Uuid>,
+        result -> Nullable<Jsonb>,
+        error -> Nullable<Jsonb>,
+    }
+}
+
+diesel::table! {
+    labdata.training_backend (worker_id) {
+        worker_id -> Uuid,
+        checked_at -> Timestamptz,
+        missing -> Nullable<Text>,
+    }
+}
+
+diesel::joinable!(ml_model_version -> ml_model (model_id));
+diesel::allow_tables_to_appear_in_same_query!(ml_model, ml_model_version);
 diesel::joinable!(job_execution -> job (job_id));
 diesel::joinable!(job_trigger -> job (job_id));
 diesel::joinable!(job_version -> job (job_id));

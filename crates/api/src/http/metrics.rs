@@ -152,7 +152,7 @@ impl Metrics {
             gauge.set(age.as_secs_f64());
         };
         outbox("events", measured.event_outbox_age);
-        outbox("failure_notices", measured.failure_outbox_age);
+        outbox("notices", measured.notice_outbox_age);
         outbox("emails", measured.email_outbox_age);
         let connections = |state, count: usize| {
             let count = i64::try_from(count).unwrap_or(i64::MAX);

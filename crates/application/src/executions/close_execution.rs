@@ -8,7 +8,7 @@ use labdata_domain::{
 };
 use labdata_ports::executions::CloseExecutionError;
 
-use crate::{Error, Ports, notifications::deliver_failure_notices::deliver_soon};
+use crate::{Error, Ports, notifications::deliver_notices::deliver_soon};
 
 /// Closes an execution. The same status again changes nothing.
 ///

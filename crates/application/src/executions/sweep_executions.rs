@@ -1,6 +1,6 @@
 //! Fails executions that were not closed in time.
 
-use crate::{Error, Ports, notifications::deliver_failure_notices::deliver_soon};
+use crate::{Error, Ports, notifications::deliver_notices::deliver_soon};
 
 /// The most executions that are failed in one step, so that no step holds many rows.
 const BATCH: u32 = 500;

@@ -1,6 +1,6 @@
 //! The inbox, e-mails and preferences.
 
-pub mod deliver_failure_notices;
+pub mod deliver_notices;
 pub mod list_notifications;
 pub mod mark_notification;
 pub mod notification_preferences;

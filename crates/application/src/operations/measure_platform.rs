@@ -18,8 +18,8 @@ pub struct Measurements {
     pub run_queue_age: Duration,
     /// Age of the oldest event that no trigger has acted on; zero without one.
     pub event_outbox_age: Duration,
-    /// Age of the oldest failure whose notice is not delivered; zero without one.
-    pub failure_outbox_age: Duration,
+    /// Age of the oldest end whose notice is not delivered; zero without one.
+    pub notice_outbox_age: Duration,
     /// Age of the oldest notification whose e-mail is pending; zero without one.
     pub email_outbox_age: Duration,
     /// Database connections of this server.
@@ -44,7 +44,7 @@ pub async fn measure_platform(ports: &Ports) -> Result<Measurements, Error> {
         running_runs: figures.running_runs,
         run_queue_age: age(figures.oldest_queued_run_at),
         event_outbox_age: age(figures.oldest_event_at),
-        failure_outbox_age: age(figures.oldest_failure_at),
+        notice_outbox_age: age(figures.oldest_notice_at),
         email_outbox_age: age(figures.oldest_email_at),
         connections,
     })

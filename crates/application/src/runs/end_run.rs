@@ -4,7 +4,7 @@ use labdata_domain::{notifications::has_failure_notice, runs::RunEnd};
 use labdata_ports::runs::{ClaimedRun, RunClaim};
 
 use crate::{
-    Error, Ports, notifications::deliver_failure_notices::deliver_soon,
+    Error, Ports, notifications::deliver_notices::deliver_soon,
     operations::freeing_space::freeing_space,
 };
 

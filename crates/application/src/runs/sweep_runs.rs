@@ -1,6 +1,6 @@
 //! Takes runs from workers that gave no sign of life.
 
-use crate::{Error, Ports, notifications::deliver_failure_notices::deliver_soon};
+use crate::{Error, Ports, notifications::deliver_notices::deliver_soon};
 
 /// The most runs that are taken in one step.
 const BATCH: u32 = 100;

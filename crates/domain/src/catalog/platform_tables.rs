@@ -135,14 +135,20 @@ impl PlatformTable {
                     ]
                 }
             }
-            // Models come with training; until then their table is empty.
+            // A row per model, with its newest version.
             Self::MlModel => {
                 const {
                     &[
                         column("id", Uuid),
                         column("name", String),
                         column("task_type", String),
+                        column("problem_type", String),
+                        column("target_column", String),
+                        column("dataset_id", Uuid),
+                        column("version_number", Integer),
+                        column("active_version_number", Integer),
                         column("status", String),
+                        column("archived", Boolean),
                         column("created_at", Datetime),
                     ]
                 }

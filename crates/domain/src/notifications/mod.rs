@@ -21,7 +21,9 @@ pub use draft::{
     RESERVED_DATA_KEYS,
 };
 pub use email::EmailText;
-pub use notices::{failure_notice, has_failure_notice};
+pub use notices::{
+    Ended, failure_notice, has_failure_notice, has_training_notice, training_notice,
+};
 pub use outbox::{EmailOutcome, EmailState, MAX_EMAIL_AGE, MAX_EMAIL_TRIES};
 pub use preferences::{ChannelChange, Channels, Preferences};
 pub use unsubscribe::{read_unsubscribe_token, unsubscribe_token};

@@ -5,8 +5,88 @@ use serde_json::{Map, Value};
 use super::{Draft, MAX_BODY, MAX_TITLE};
 use crate::{
     executions::{Execution, ExecutionState, TIMED_OUT},
+    models::{ModelVersion, VersionState},
     runs::TIMED_OUT_AFTER,
 };
+
+/// Ended work of which a user is notified.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ended {
+    /// An execution.
+    Execution(Box<Execution>),
+    /// The training of a version of a model.
+    Training(Box<ModelVersion>),
+}
+
+impl Ended {
+    /// Makes the notice of the end; `None` if it has none. Its deduplication key is the same every time.
+    #[must_use]
+    pub fn notice(&self) -> Option<Draft> {
+        match self {
+            Self::Execution(execution) => failure_notice(execution),
+            Self::Training(version) => training_notice(version),
+        }
+    }
+}
+
+/// Returns true if the user who requested the training gets a notice of its end: it is ready, or it
+/// has failed.
+#[must_use]
+pub const fn has_training_notice(ended: &ModelVersion) -> bool {
+    matches!(
+        ended.state,
+        VersionState::Ready { .. } | VersionState::Failed { .. }
+    )
+}
+
+/// Makes the notice that a version is ready or that its training has failed; `None` in any other state.
+/// Its deduplication key is the same every time.
+#[must_use]
+pub fn training_notice(version: &ModelVersion) -> Option<Draft> {
+    let (kind, beginning, ending, body) = match &version.state {
+        VersionState::Ready { .. } => ("ready", "Model \"", "\" is ready", metrics(version)),
+        VersionState::Failed { error, .. } => {
+            let body = format!("Version {}: {error}", version.number);
+            ("failed", "Training of \"", "\" failed", body)
+        }
+        _ => return None,
+    };
+    let room = MAX_TITLE.saturating_sub(beginning.chars().count() + ending.chars().count());
+    let name = shortened(&version.name, room);
+    let data = [
+        ("ml_model_id", Value::String(version.model.to_string())),
+        ("ml_model_name", Value::String(version.name.clone())),
+        ("version_number", Value::from(version.number)),
+    ];
+    Some(Draft {
+        title: format!("{beginning}{name}{ending}"),
+        dedupe_key: format!("platform/model-{kind}/{}", version.version),
+        body: shortened(&body, MAX_BODY),
+        action_url: format!("/ml-models/{}", version.model),
+        data: Some(Map::from_iter(
+            data.map(|(name, value)| (name.to_owned(), value)),
+        )),
+    })
+}
+
+/// Describes a ready version: its number, its metrics, and whether it answers predictions.
+fn metrics(version: &ModelVersion) -> String {
+    let metrics = version.metrics.iter().flatten();
+    let metrics: Vec<String> = metrics
+        .map(|(name, metric)| format!("{name} {:.4}", metric.value))
+        .collect();
+    let number = version.number;
+    let activity = if version.is_active {
+        "It answers predictions from now on."
+    } else {
+        "A newer version is active."
+    };
+    if metrics.is_empty() {
+        format!("Version {number} is ready. {activity}")
+    } else {
+        format!("Version {number}: {}. {activity}", metrics.join(", "))
+    }
+}
 
 /// Returns true if the user who started the execution gets a notice of its end: it has failed.
 #[must_use]
@@ -65,6 +145,13 @@ mod tests {
     use crate::{
         executions::Origin,
         ids::{ExecutionId, JobId},
+    };
+
+    use crate::{
+        ids::{DatasetId, ModelId, ModelVersionId, UserId},
+        models::{
+            Metric, NewModel, NewVersion, ProblemType, QualityPreset, TaskType, TrainingPlan,
+        },
     };
 
     const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
@@ -133,5 +220,93 @@ mod tests {
             failure_notice(&execution("parse", ExecutionState::start(NOW, None))),
             None
         );
+    }
+
+    fn version(name: &str, state: VersionState) -> ModelVersion {
+        let model = NewModel {
+            id: ModelId::new(Uuid::from_u128(3)),
+            name: name.to_owned(),
+        };
+        let new = NewVersion {
+            id: ModelVersionId::new(Uuid::from_u128(4)),
+            description: None,
+            dataset: DatasetId::new(Uuid::from_u128(5)),
+            plan: TrainingPlan {
+                target: "cultivar".to_owned(),
+                features: Vec::new(),
+                images: Vec::new(),
+                task: TaskType::Tabular,
+                problem: ProblemType::Multiclass,
+                preset: QualityPreset::Medium,
+            },
+            requested_by: UserId::new(Uuid::from_u128(6)),
+            requested_at: NOW,
+        };
+        let metric = Metric {
+            value: 0.972_22,
+            higher_is_better: true,
+        };
+        ModelVersion {
+            state,
+            is_active: true,
+            metrics: Some([("accuracy".to_owned(), metric)].into()),
+            ..ModelVersion::queue(&model, 2, &new)
+        }
+    }
+
+    const READY: VersionState = VersionState::Ready {
+        started_at: NOW,
+        completed_at: NOW,
+    };
+
+    fn failed(error: &str) -> VersionState {
+        VersionState::Failed {
+            started_at: None,
+            completed_at: NOW,
+            error: error.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_notice_of_a_training_can_always_be_sent() {
+        for state in [READY, failed(&"x".repeat(20_000))] {
+            for name in ["wine".to_owned(), "ü".repeat(5_000)] {
+                let notice = training_notice(&version(&name, state.clone())).unwrap();
+                assert_eq!(notice.check(), Ok(()), "{}", notice.title);
+            }
+        }
+    }
+
+    #[test]
+    fn ready_and_failed_trainings_have_a_notice() {
+        let pending = VersionState::Pending;
+        let training = VersionState::Training { started_at: NOW };
+        let cancelled = training.clone().cancel(NOW).unwrap();
+        for (state, expected) in [
+            (READY, true),
+            (failed("no memory"), true),
+            (pending, false),
+            (training, false),
+            (cancelled, false),
+        ] {
+            let version = version("wine", state);
+            assert_eq!(has_training_notice(&version), expected);
+            let ended = Ended::Training(Box::new(version));
+            assert_eq!(ended.notice().is_some(), expected);
+        }
+    }
+
+    #[test]
+    fn a_notice_of_a_training_has_its_metrics_or_its_error() {
+        let ready = training_notice(&version("wine", READY)).unwrap();
+        assert_eq!(ready.title, "Model \"wine\" is ready");
+        assert_eq!(
+            ready.body,
+            "Version 2: accuracy 0.9722. It answers predictions from now on."
+        );
+        let failed = training_notice(&version("wine", failed("no memory"))).unwrap();
+        assert_eq!(failed.title, "Training of \"wine\" failed");
+        assert_eq!(failed.body, "Version 2: no memory");
+        assert_ne!(ready.dedupe_key, failed.dedupe_key);
     }
 }

@@ -1,6 +1,7 @@
 //! Contract of [`DatasetRepository`], and those of models and trainings.
 
 pub mod lab;
+pub mod notices;
 pub mod records;
 pub mod reports;
 pub mod training_ends;

@@ -4,7 +4,7 @@ use futures::future::join_all;
 use labdata_domain::{
     executions::{Execution, FinalStatus},
     ids::{NotificationId, OrganizationId, UserId},
-    notifications::{Caps, Notification, Sender, Sent, failure_notice},
+    notifications::{Caps, Ended, Notification, Sender, Sent, failure_notice},
     runs::RunEnd,
 };
 use labdata_ports::{
@@ -39,6 +39,23 @@ macro_rules! failure_notices_contract {
     };
 }
 
+/// Delivers up to `limit` notices at that time, as the domain words them.
+pub(crate) async fn deliver(
+    notifications: &dyn NotificationRepository,
+    limit: u32,
+    now: OffsetDateTime,
+) -> u32 {
+    let decide = |ended: &Ended| {
+        Some(NewNotification {
+            id: NotificationId::new(given::uuid()),
+            draft: ended.notice()?,
+            api_key: None,
+            now,
+        })
+    };
+    notifications.deliver_notices(limit, &decide).await.unwrap()
+}
+
 /// A harness in which executions fail and users are notified.
 pub trait Failures: Runs + Subject<dyn NotificationRepository> {
     /// The notifications.
@@ -48,21 +65,6 @@ pub trait Failures: Runs + Subject<dyn NotificationRepository> {
 }
 
 impl<H: Runs + Subject<dyn NotificationRepository>> Failures for H {}
-
-/// Delivers up to `limit` notices at that time, as the domain words them.
-async fn deliver<H: Failures>(harness: &H, limit: u32, now: OffsetDateTime) -> u32 {
-    let decide = |execution: &Execution| {
-        Some(NewNotification {
-            id: NotificationId::new(given::uuid()),
-            draft: failure_notice(execution)?,
-            api_key: None,
-            now,
-        })
-    };
-    let notifications = harness.notifications();
-    let handled = notifications.deliver_failure_notices(limit, &decide).await;
-    handled.unwrap()
-}
 
 /// An execution that this user started and that failed at that time.
 async fn failed<H: Failures>(
@@ -103,11 +105,11 @@ pub async fn the_user_who_started_a_failed_execution_gets_one_notice<H: Failures
     let of_ada = failed(harness, ours, ada, at(1)).await;
     let of_bob = failed(harness, ours, bob, at(2)).await;
     assert_eq!(inbox(&*notifications, ours, ada).await, []);
-    assert_eq!(deliver(harness, 10, at(3)).await, 2);
+    assert_eq!(deliver(&*harness.notifications(), 10, at(3)).await, 2);
     let executions = harness.executions();
     let again = executions.close(ours, of_ada.id, FinalStatus::Failed, at(4));
     again.await.unwrap();
-    assert_eq!(deliver(harness, 10, at(5)).await, 0);
+    assert_eq!(deliver(&*harness.notifications(), 10, at(5)).await, 0);
     for (user, execution) in [(ada, &of_ada), (bob, &of_bob)] {
         let told = inbox(&*notifications, ours, user).await;
         let notice = failure_notice(execution).unwrap();
@@ -149,7 +151,7 @@ pub async fn every_way_to_fail_has_a_notice<H: Failures>(harness: &H) {
     let all = ExecutionFilter::default();
     let listed = executions.list(lab, &all, ALL).await.unwrap();
     let lost = &listed.items[0];
-    assert_eq!(deliver(harness, 10, at(200)).await, 4);
+    assert_eq!(deliver(&*harness.notifications(), 10, at(200)).await, 4);
     let told = opened(&inbox(&*notifications, lab, user).await);
     for execution in [&closed, &late.execution, &ended.unwrap(), lost] {
         assert!(told.contains(&url_of(execution)), "{execution:?}");
@@ -172,7 +174,7 @@ pub async fn an_execution_that_did_not_fail_has_no_notice<H: Failures>(harness: 
     queue.cancel(lab, cancelled.id, at(3)).await.unwrap();
     claimed(harness, lab, at(4)).await;
     queue.expire(at(4) + LEASE, 10).await.unwrap();
-    assert_eq!(deliver(harness, 10, at(100)).await, 0);
+    assert_eq!(deliver(&*harness.notifications(), 10, at(100)).await, 0);
     let notifications = harness.notifications();
     assert_eq!(inbox(&*notifications, lab, user).await, []);
 }
@@ -184,9 +186,9 @@ pub async fn a_muted_user_gets_no_notice_later<H: Failures>(harness: &H) {
     let notifications = harness.notifications();
     prefer(&*notifications, lab, user, Some(false), Some(true)).await;
     failed(harness, lab, user, at(0)).await;
-    assert_eq!(deliver(harness, 10, at(1)).await, 1);
+    assert_eq!(deliver(&*harness.notifications(), 10, at(1)).await, 1);
     prefer(&*notifications, lab, user, Some(true), None).await;
-    assert_eq!(deliver(harness, 10, at(2)).await, 0);
+    assert_eq!(deliver(&*harness.notifications(), 10, at(2)).await, 0);
     assert_eq!(inbox(&*notifications, lab, user).await, []);
     let emails = notifications.claim_emails(at(3), LEASE, 10).await.unwrap();
     assert_eq!(emails, []);
@@ -202,7 +204,7 @@ pub async fn a_notice_goes_out_by_email_if_the_user_wants_it<H: Failures>(harnes
     for user in [ada, bob] {
         failed(harness, lab, user, at(0)).await;
     }
-    assert_eq!(deliver(harness, 10, at(1)).await, 2);
+    assert_eq!(deliver(&*harness.notifications(), 10, at(1)).await, 2);
     let emails = notifications.claim_emails(at(1), LEASE, 10).await.unwrap();
     let to: Vec<&str> = emails.iter().map(|email| email.to.as_str()).collect();
     assert_eq!(to, ["ada@example.org"]);
@@ -220,7 +222,7 @@ pub async fn a_notice_with_a_used_key_is_dropped<H: Failures>(harness: &H) {
     first.draft.dedupe_key = failure_notice(&execution).unwrap().dedupe_key;
     let sent = notifications.send(lab, user, &first, super::PLENTY).await;
     assert_eq!(sent.unwrap(), Sent::Delivered(first.id));
-    assert_eq!(deliver(harness, 10, at(2)).await, 1);
+    assert_eq!(deliver(&*harness.notifications(), 10, at(2)).await, 1);
     assert_eq!(inbox(&*notifications, lab, user).await.len(), 1);
 }
 
@@ -241,10 +243,10 @@ pub async fn notices_take_no_places_of_caps_and_need_none<H: Failures>(harness: 
     for seconds in [0, 1, 2] {
         failed(harness, lab, user, at(seconds)).await;
     }
-    assert_eq!(deliver(harness, 2, at(3)).await, 2);
+    assert_eq!(deliver(&*harness.notifications(), 2, at(3)).await, 2);
     assert!(send("first", 4).await && send("second", 5).await);
     assert!(!send("third", 6).await);
-    assert_eq!(deliver(harness, 2, at(7)).await, 1);
+    assert_eq!(deliver(&*harness.notifications(), 2, at(7)).await, 1);
     assert!(!send("third", 8).await);
     assert_eq!(inbox(&*notifications, lab, user).await.len(), 5);
     // The windows pass to the second, as if no notice had been delivered in between.
@@ -262,12 +264,12 @@ pub async fn notices_are_delivered_oldest_first_up_to_the_limit<H: Failures>(har
     let first = failed(harness, ours, ada, at(1)).await;
     let second = failed(harness, theirs, eve, at(2)).await;
     let third = failed(harness, ours, ada, at(3)).await;
-    assert_eq!(deliver(harness, 2, at(4)).await, 2);
+    assert_eq!(deliver(&*harness.notifications(), 2, at(4)).await, 2);
     let told = opened(&inbox(&*notifications, ours, ada).await);
     assert_eq!(told, [url_of(&first)]);
     let told = opened(&inbox(&*notifications, theirs, eve).await);
     assert_eq!(told, [url_of(&second)]);
-    assert_eq!(deliver(harness, 2, at(5)).await, 1);
+    assert_eq!(deliver(&*harness.notifications(), 2, at(5)).await, 1);
     let told = opened(&inbox(&*notifications, ours, ada).await);
     assert_eq!(told, [url_of(&third), url_of(&first)]);
 }
@@ -279,11 +281,11 @@ pub async fn racing_deliveries_deliver_each_notice_once<H: Failures>(harness: &H
     for seconds in 0..8 {
         failed(harness, lab, user, at(seconds)).await;
     }
-    let deliveries = (0..4).map(|_| deliver(harness, 3, at(20)));
-    let mut handled: u32 = join_all(deliveries).await.iter().sum();
-    handled += deliver(harness, 10, at(21)).await;
-    assert_eq!(handled, 8);
     let notifications = harness.notifications();
+    let deliveries = (0..4).map(|_| deliver(&*notifications, 3, at(20)));
+    let mut handled: u32 = join_all(deliveries).await.iter().sum();
+    handled += deliver(&*harness.notifications(), 10, at(21)).await;
+    assert_eq!(handled, 8);
     let mut told = opened(&inbox(&*notifications, lab, user).await);
     told.sort();
     told.dedup();

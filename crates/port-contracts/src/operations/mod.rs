@@ -217,11 +217,11 @@ where
         .finish(run.claim, &end, at(5))
         .await
         .unwrap();
-    assert_eq!(figures(harness).await.oldest_failure_at, Some(at(5)));
+    assert_eq!(figures(harness).await.oldest_notice_at, Some(at(5)));
     let notifications = Subject::<dyn NotificationRepository>::subject(harness);
-    let handled = notifications.deliver_failure_notices(1, &|_| None).await;
+    let handled = notifications.deliver_notices(1, &|_| None).await;
     assert_eq!(handled.unwrap(), 1);
-    assert_eq!(figures(harness).await.oldest_failure_at, None);
+    assert_eq!(figures(harness).await.oldest_notice_at, None);
 }
 
 /// From the creation of its notification.

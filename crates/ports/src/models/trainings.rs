@@ -87,7 +87,8 @@ pub enum CancelTrainingError {
 ///
 /// Whenever a version becomes ready, it MUST become active by
 /// [`becomes_active`](labdata_domain::models::becomes_active) in the same step, and the notice of its
-/// end be recorded, as of a failure. Of an end, a cancellation and the loss of the worker that race exactly one MUST win.
+/// end be recorded, as of a failure
+/// ([`NotificationRepository::deliver_notices`](crate::notifications::NotificationRepository::deliver_notices)). Of an end, a cancellation and the loss of the worker that race exactly one MUST win.
 #[async_trait]
 pub trait TrainingQueue: Send + Sync {
     /// Takes waiting trainings of all organizations for the free slots of a worker: they are training

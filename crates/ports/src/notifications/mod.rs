@@ -4,10 +4,10 @@ pub mod mailer;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    executions::Execution,
     ids::{ApiKeyId, NotificationId, OrganizationId, UserId},
     notifications::{
-        CapReached, Caps, ChannelChange, Draft, EmailOutcome, Notification, Preferences, Sent,
+        CapReached, Caps, ChannelChange, Draft, EmailOutcome, Ended, Notification, Preferences,
+        Sent,
     },
     page::{Page, PageRequest},
 };
@@ -63,15 +63,16 @@ pub struct EmailClaim {
     pub tries: u32,
 }
 
-/// Decision about a recorded failure: the notification to deliver, if any. It MUST depend on its
+/// Decision about a recorded end: the notification to deliver, if any. It MUST depend on its
 /// argument alone, except for the id and the time of a new notification, because a repository may
-/// call it again for the same execution.
-pub type DecideNotice<'a> = &'a (dyn Fn(&Execution) -> Option<NewNotification> + Send + Sync);
+/// call it again for the same end.
+pub type DecideNotice<'a> = &'a (dyn Fn(&Ended) -> Option<NewNotification> + Send + Sync);
 
 /// Repository of notifications, preferences and outgoing e-mails.
 ///
-/// Repositories of executions record a failure in the transaction that ends an execution, exactly
-/// if it [has a notice](labdata_domain::notifications::has_failure_notice).
+/// Repositories of executions and of models record an end in its transaction, exactly if it has a
+/// notice ([`has_failure_notice`](labdata_domain::notifications::has_failure_notice),
+/// [`has_training_notice`](labdata_domain::notifications::has_training_notice)).
 #[async_trait]
 pub trait NotificationRepository: Send + Sync {
     /// Sends a notification to a user of the organization, as [`Caps::deliver`] decides, in one
@@ -94,20 +95,17 @@ pub trait NotificationRepository: Send + Sync {
         caps: Caps,
     ) -> Result<Sent, SendError>;
 
-    /// Delivers the notices of up to `limit` recorded failures of all organizations, oldest first, to
-    /// the users who started the executions; returns the number of handled failures. Passes each
-    /// execution to `decide`, delivers as
+    /// Delivers the notices of up to `limit` recorded ends of all organizations, oldest first, to the
+    /// users who started the executions and requested the trainings; returns the number of handled
+    /// ends. Passes each to `decide`, delivers as
     /// [`DeliveryFacts::deliver`](labdata_domain::notifications::DeliveryFacts::deliver) decides, and
     /// deletes the record, all in one step. However many servers call it at once, and wherever one
-    /// of them dies, each failure MUST be handled exactly once.
+    /// of them dies, each end MUST be handled exactly once.
     ///
     /// Notices are outside of the caps: no cap holds one back, and none counts in a window of
     /// [`NotificationRepository::send`].
-    async fn deliver_failure_notices(
-        &self,
-        limit: u32,
-        decide: DecideNotice<'_>,
-    ) -> Result<u32, PortError>;
+    async fn deliver_notices(&self, limit: u32, decide: DecideNotice<'_>)
+    -> Result<u32, PortError>;
 
     /// The user's inbox, newest first; unread notifications only if `unread` is set.
     async fn list(

@@ -27,8 +27,8 @@ pub struct StoreFigures {
     pub oldest_queued_run_at: Option<OffsetDateTime>,
     /// Time of the oldest event that no trigger has acted on.
     pub oldest_event_at: Option<OffsetDateTime>,
-    /// Time of the oldest failure of an execution whose notice is not delivered.
-    pub oldest_failure_at: Option<OffsetDateTime>,
+    /// Time of the oldest end of an execution or a training whose notice is not delivered.
+    pub oldest_notice_at: Option<OffsetDateTime>,
     /// Creation of the oldest notification whose e-mail is neither sent nor given up.
     pub oldest_email_at: Option<OffsetDateTime>,
 }

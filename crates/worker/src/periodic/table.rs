@@ -7,7 +7,7 @@ use labdata_application::{
     executions::sweep_executions::sweep_executions,
     files::sweep_uploads::{sweep_objects, sweep_uploads},
     idempotency::sweep_answers::sweep_answers,
-    notifications::{deliver_failure_notices::deliver_failure_notices, send_emails::send_emails},
+    notifications::{deliver_notices::deliver_notices, send_emails::send_emails},
     operations::disk_reserve::keep_reserve,
     runs::{
         sweep_runs::{SweptRuns, sweep_runs},
@@ -30,12 +30,8 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
             Duration::from_secs(2),
             fail_overdue,
         ),
-        // Covers servers that died between the end of an execution and its notice.
-        PeriodicTask::new(
-            "deliver_failure_notices",
-            Duration::from_secs(1),
-            deliver_notices,
-        ),
+        // Covers servers that died between the end of an execution or a training and its notice.
+        PeriodicTask::new("deliver_notices", Duration::from_secs(1), deliver_ended),
         PeriodicTask::new(
             "keep_disk_reserve",
             Duration::from_millis(500),
@@ -120,10 +116,10 @@ async fn fail_overdue(ports: Ports) -> Result<PassOutcome, Error> {
     Ok(PassOutcome::Idle)
 }
 
-async fn deliver_notices(ports: Ports) -> Result<PassOutcome, Error> {
-    let delivered = deliver_failure_notices(&ports).await?;
+async fn deliver_ended(ports: Ports) -> Result<PassOutcome, Error> {
+    let delivered = deliver_notices(&ports).await?;
     if delivered > 0 {
-        tracing::debug!(delivered, "delivered notices of failed executions");
+        tracing::debug!(delivered, "delivered notices");
     }
     Ok(PassOutcome::Idle)
 }

@@ -10,7 +10,7 @@ use labdata_domain::{
     instruments::Instrument,
     jobs::Job,
     keys::tenancy::User,
-    models::Dataset,
+    models::{Dataset, ModelVersion},
     scalar::{KeyValue, Scalar},
 };
 use uuid::Uuid;
@@ -41,7 +41,7 @@ pub(super) fn platform_rows(
             .collect(),
         PlatformTable::File => owned(&state.files, organization).filter_map(file).collect(),
         PlatformTable::Dataset => owned(&state.datasets, organization).map(dataset).collect(),
-        PlatformTable::MlModel => Vec::new(),
+        PlatformTable::MlModel => models(state, organization),
     };
     rows.sort_by_key(|(key, _)| Reverse(key.clone()));
     let names = || table.columns().iter().map(|column| column.name.to_owned());
@@ -123,6 +123,35 @@ fn dataset(dataset: &Dataset) -> (KeyValue, Vec<Option<Scalar>>) {
         Some(Scalar::Datetime(dataset.created_at)),
     ];
     (key, cells)
+}
+
+fn models(state: &State, organization: OrganizationId) -> Vec<(KeyValue, Vec<Option<Scalar>>)> {
+    let versions: Vec<&ModelVersion> = owned(&state.model_versions, organization)
+        .map(|row| &row.version)
+        .collect();
+    let first = versions.iter().filter(|version| version.number == 1);
+    let row = |first: &&ModelVersion| {
+        let of_model = || versions.iter().filter(|it| it.model == first.model);
+        let newest = of_model().max_by_key(|it| it.number)?;
+        let active = of_model().find(|it| it.is_active);
+        let number = |version: &&ModelVersion| Scalar::Integer(version.number.into());
+        let (key, id) = id(first.model.as_uuid());
+        let cells = vec![
+            id,
+            Some(text(&newest.name)),
+            Some(text(newest.plan.task.as_str())),
+            Some(text(newest.plan.problem.as_str())),
+            Some(text(&newest.plan.target)),
+            Some(Scalar::Uuid(newest.dataset.as_uuid())),
+            Some(number(newest)),
+            active.map(number),
+            Some(text(newest.state.as_str())),
+            Some(Scalar::Boolean(newest.archived)),
+            Some(Scalar::Datetime(first.requested_at)),
+        ];
+        Some((key, cells))
+    };
+    first.filter_map(|version| row(version)).collect()
 }
 
 fn member(user: &User) -> (KeyValue, Vec<Option<Scalar>>) {

@@ -11,6 +11,7 @@ use labdata_domain::{
         ModelVersion, NothingInFlight, ReportTokenHash, TrainingBackend, TrainingEnd,
         TrainingReport, VersionState, becomes_active,
     },
+    notifications::has_training_notice,
     runs::{FreeSlots, LostWorker, WaitingRun, next_runs},
 };
 use labdata_ports::{
@@ -27,6 +28,7 @@ use crate::{
     Memory,
     memory::{State, owned},
     models::rows::{Attempt, VersionRow},
+    notifications::rows::{NoticeRow, NoticeSubject},
     runs::subscribers::{Subscriber, Subscription},
 };
 
@@ -83,9 +85,21 @@ impl State {
         self.signal_followers(version.version.as_uuid());
     }
 
-    /// Stores the end of a training.
-    fn store_training_end(&mut self, version: &ModelVersion) {
+    /// Stores the end of a training, with its notice.
+    fn store_training_end(
+        &mut self,
+        organization: OrganizationId,
+        version: &ModelVersion,
+        now: OffsetDateTime,
+    ) {
         self.store_stopped(version);
+        if has_training_notice(version) {
+            self.notices.push(NoticeRow {
+                organization,
+                subject: NoticeSubject::Training(version.version),
+                recorded_at: now,
+            });
+        }
     }
 
     /// Cancels the versions of a model that are in flight; returns how many they were.
@@ -99,7 +113,7 @@ impl State {
         let cancelled = versions.filter_map(|row| row.version.clone().cancel(now));
         let cancelled: Vec<ModelVersion> = cancelled.collect();
         for version in &cancelled {
-            self.store_training_end(version);
+            self.store_training_end(organization, version, now);
         }
         cancelled.len()
     }
@@ -238,7 +252,7 @@ impl TrainingQueue for InMemoryTrainingQueue {
                 state.activate_version(claim.organization, model, number);
             }
         }
-        state.store_training_end(&ended);
+        state.store_training_end(claim.organization, &ended, now);
         Ok(Some(ended))
     }
 
@@ -276,7 +290,7 @@ impl TrainingQueue for InMemoryTrainingQueue {
                 }
                 LostWorker::Fail(_) => {
                     if let Some(version) = version.lose(now) {
-                        state.store_training_end(&version);
+                        state.store_training_end(organization, &version, now);
                         expired.failed.push(FailedTraining {
                             organization,
                             version,

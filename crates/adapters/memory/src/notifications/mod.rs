@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     ids::{NotificationId, OrganizationId, UserId},
     notifications::{
-        Caps, ChannelChange, DAY, Delivery, DeliveryFacts, EmailOutcome, HOUR, Notification,
+        Caps, ChannelChange, DAY, Delivery, DeliveryFacts, EmailOutcome, Ended, HOUR, Notification,
         Preferences, Sender, Sent, full_since,
     },
     page::{Cursor, Page, PageRequest},
@@ -19,7 +19,12 @@ use labdata_ports::{
 };
 use time::{Duration, OffsetDateTime};
 
-use crate::{Memory, memory::State, notifications::rows::NotificationRow, paging::page};
+use crate::{
+    Memory,
+    memory::State,
+    notifications::rows::{NoticeRow, NoticeSubject, NotificationRow},
+    paging::page,
+};
 
 /// Notifications in memory.
 #[derive(Clone, Debug)]
@@ -40,6 +45,22 @@ impl InMemoryNotificationRepository {
 impl State {
     fn preferences_of(&self, user: UserId) -> Preferences {
         self.preferences.get(&user).copied().unwrap_or_default()
+    }
+
+    /// The ended work of a notice, and the user who started it.
+    fn ended(&mut self, notice: &NoticeRow) -> Result<(Ended, UserId), PortError> {
+        match notice.subject {
+            NoticeSubject::Execution(id) => {
+                let execution = self.execution_mut(notice.organization, id)?.clone();
+                Ok((Ended::Execution(Box::new(execution)), self.starter(id)?))
+            }
+            NoticeSubject::Training(id) => {
+                let row = self.version_mut(id).ok_or(PortError::NotFound("version"))?;
+                let version = row.version.clone();
+                let user = version.requested_by;
+                Ok((Ended::Training(Box::new(version)), user))
+            }
+        }
     }
 
     /// Facts about a notification for a user, without those about caps.
@@ -120,24 +141,21 @@ impl NotificationRepository for InMemoryNotificationRepository {
         Ok(Sent::Delivered(new.id))
     }
 
-    async fn deliver_failure_notices(
+    async fn deliver_notices(
         &self,
         limit: u32,
         decide: DecideNotice<'_>,
     ) -> Result<u32, PortError> {
         let mut state = self.memory.lock();
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let taken = limit.min(state.failures.len());
-        let failures: Vec<_> = state.failures.drain(..taken).collect();
+        let taken = limit.min(state.notices.len());
+        let notices: Vec<_> = state.notices.drain(..taken).collect();
         let mut handled = 0;
-        for failure in failures {
+        for notice in notices {
             handled += 1;
-            let organization = failure.organization;
-            let execution = state
-                .execution_mut(organization, failure.execution)?
-                .clone();
-            let user = state.starter(execution.id)?;
-            let Some(new) = decide(&execution) else {
+            let organization = notice.organization;
+            let (ended, user) = state.ended(&notice)?;
+            let Some(new) = decide(&ended) else {
                 continue;
             };
             if let Delivery::Inbox { email } = state.delivery_facts(user, &new).deliver() {

@@ -1,7 +1,7 @@
 //! Records of notifications in memory.
 
 use labdata_domain::{
-    ids::{ExecutionId, OrganizationId, UserId},
+    ids::{ExecutionId, ModelVersionId, OrganizationId, UserId},
     notifications::{EmailState, Notification, Sender},
 };
 use labdata_ports::notifications::NewNotification;
@@ -20,12 +20,19 @@ pub(crate) struct NotificationRow {
     pub(crate) email: Option<EmailState>,
 }
 
-/// A failure whose notice is to be delivered.
+/// An end whose notice is to be delivered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FailureRow {
+pub(crate) struct NoticeRow {
     pub(crate) organization: OrganizationId,
-    pub(crate) execution: ExecutionId,
+    pub(crate) subject: NoticeSubject,
     pub(crate) recorded_at: OffsetDateTime,
+}
+
+/// Subject of a notice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NoticeSubject {
+    Execution(ExecutionId),
+    Training(ModelVersionId),
 }
 
 impl NotificationRow {

@@ -120,8 +120,8 @@ impl StoreHealth for InMemoryStoreHealth {
         for event in &state.events {
             earlier(&mut figures.oldest_event_at, event.created_at);
         }
-        for failure in &state.failures {
-            earlier(&mut figures.oldest_failure_at, failure.recorded_at);
+        for notice in &state.notices {
+            earlier(&mut figures.oldest_notice_at, notice.recorded_at);
         }
         for created_at in state
             .notifications

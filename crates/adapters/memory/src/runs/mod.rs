@@ -29,7 +29,7 @@ use time::{Duration, OffsetDateTime};
 use crate::{
     Memory,
     memory::State,
-    notifications::rows::FailureRow,
+    notifications::rows::{NoticeRow, NoticeSubject},
     runs::{
         rows::RunRow,
         subscribers::{Subscriber, Subscription},
@@ -125,9 +125,9 @@ impl State {
         }
         self.record_end(organization, ended);
         if has_failure_notice(ended) {
-            self.failures.push(FailureRow {
+            self.notices.push(NoticeRow {
                 organization,
-                execution: ended.id,
+                subject: NoticeSubject::Execution(ended.id),
                 recorded_at: now,
             });
         }

@@ -95,6 +95,7 @@ labdata_port_contracts::instruments_contract!(InMemory);
 labdata_port_contracts::datasets_contract!(InMemory);
 labdata_port_contracts::models_contract!(InMemory);
 labdata_port_contracts::training_queue_contract!(InMemory);
+labdata_port_contracts::training_notices_contract!(InMemory);
 labdata_port_contracts::jobs_contract!(InMemory);
 labdata_port_contracts::job_changes_contract!(InMemory);
 labdata_port_contracts::triggers_contract!(InMemory);

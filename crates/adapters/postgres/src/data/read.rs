@@ -245,17 +245,13 @@ pub(crate) fn platform_source(table: PlatformTable, organization: &str) -> Strin
         PlatformTable::Dataset => {
             "SELECT id, name, description, row_count, created_at FROM labdata.dataset"
         }
-        // Not implemented yet: empty.
         PlatformTable::MlModel => {
-            let columns = table.columns().iter();
-            let columns: Vec<String> = columns
-                .map(|column| {
-                    let (data_type, name) = (sql_type(column.data_type), ident(column.name));
-                    format!("NULL::{data_type} AS {name}")
-                })
-                .collect();
-            let columns = columns.join(", ");
-            return format!("SELECT {columns} WHERE {organization} IS NULL");
+            return format!(
+                "SELECT m.id, m.name, v.task_type, v.problem_type, v.target_column, v.dataset_id, m.version_number, \
+                 m.active_version_number, v.status, m.archived, m.created_at \
+                 FROM labdata.ml_model m JOIN labdata.ml_model_version v ON v.organization_id = m.organization_id \
+                 AND v.model_id = m.id AND v.version_number = m.version_number WHERE m.organization_id = {organization}"
+            );
         }
     };
     format!("{source} WHERE organization_id = {organization}")

@@ -11,7 +11,6 @@ use async_trait::async_trait;
 use diesel::sql_types::{Array, Text, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures::StreamExt;
-use labdata_domain::ids::ExecutionId;
 use labdata_ports::{
     PortError,
     runs::{RunNews, Wakeups},
@@ -39,10 +38,24 @@ pub(crate) enum Channel {
     RunLog,
     /// An event was recorded.
     Event,
+    /// A training was queued.
+    TrainingQueued,
+    /// A training stopped running; the payload is its version.
+    TrainingEnded,
+    /// A training has started or reported its progress; the payload is its version.
+    TrainingChanged,
 }
 
 impl Channel {
-    const ALL: [Self; 4] = [Self::RunQueued, Self::RunEnded, Self::RunLog, Self::Event];
+    const ALL: [Self; 7] = [
+        Self::RunQueued,
+        Self::RunEnded,
+        Self::RunLog,
+        Self::Event,
+        Self::TrainingQueued,
+        Self::TrainingEnded,
+        Self::TrainingChanged,
+    ];
 
     /// The channel's name in PostgreSQL.
     pub(crate) const fn name(self) -> &'static str {
@@ -51,6 +64,9 @@ impl Channel {
             Self::RunEnded => "labdata_run_ended",
             Self::RunLog => "labdata_run_log",
             Self::Event => "labdata_event",
+            Self::TrainingQueued => "labdata_training",
+            Self::TrainingEnded => "labdata_training_ended",
+            Self::TrainingChanged => "labdata_training_changed",
         }
     }
 }
@@ -66,21 +82,22 @@ pub(crate) async fn notify(
     Ok(())
 }
 
-/// Notifies the listeners on a channel about these executions when the transaction commits.
+/// Notifies the listeners on a channel about these executions, or versions of models, when the
+/// transaction commits.
 pub(crate) async fn notify_of(
     connection: &mut AsyncPgConnection,
     channel: Channel,
-    executions: &[Uuid],
+    ids: &[Uuid],
 ) -> Result<(), Fault> {
     diesel::sql_query("SELECT pg_notify($1, id::text) FROM unnest($2) AS u (id)")
         .bind::<Text, _>(channel.name())
-        .bind::<Array<SqlUuid>, _>(executions)
+        .bind::<Array<SqlUuid>, _>(ids)
         .execute(connection)
         .await?;
     Ok(())
 }
 
-/// A subscription to the notifications of a channel, or about an execution.
+/// A subscription to the notifications of a channel, or about an execution or a version of a model.
 pub(crate) struct Subscription(pub(crate) watch::Receiver<u64>);
 
 #[async_trait]
@@ -93,11 +110,20 @@ impl Wakeups for Subscription {
     }
 }
 
-impl From<RunNews> for Channel {
-    fn from(news: RunNews) -> Self {
+impl Channel {
+    /// The channel of signals of job runs.
+    pub(crate) const fn of_runs(news: RunNews) -> Self {
         match news {
             RunNews::Queued => Self::RunQueued,
             RunNews::Ended => Self::RunEnded,
+        }
+    }
+
+    /// The channel of signals of trainings.
+    pub(crate) const fn of_trainings(news: RunNews) -> Self {
+        match news {
+            RunNews::Queued => Self::TrainingQueued,
+            RunNews::Ended => Self::TrainingEnded,
         }
     }
 }
@@ -108,43 +134,52 @@ type Sender = watch::Sender<u64>;
 #[derive(Debug, Default)]
 struct News {
     by_channel: [Sender; Channel::ALL.len()],
-    /// Of the executions that have subscribers.
-    by_execution: Mutex<HashMap<Uuid, Sender>>,
+    /// Of the executions and versions that have subscribers.
+    by_id: Mutex<HashMap<Uuid, Sender>>,
 }
 
 impl News {
-    fn by_execution(&self) -> MutexGuard<'_, HashMap<Uuid, Sender>> {
-        self.by_execution
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn by_id(&self) -> MutexGuard<'_, HashMap<Uuid, Sender>> {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn subscribe(&self, channel: Channel) -> watch::Receiver<u64> {
-        let [queued, ended, log, event] = &self.by_channel;
+        let [
+            queued,
+            ended,
+            log,
+            event,
+            training_queued,
+            training_ended,
+            training_changed,
+        ] = &self.by_channel;
         match channel {
             Channel::RunQueued => queued.subscribe(),
             Channel::RunEnded => ended.subscribe(),
             Channel::RunLog => log.subscribe(),
             Channel::Event => event.subscribe(),
+            Channel::TrainingQueued => training_queued.subscribe(),
+            Channel::TrainingEnded => training_ended.subscribe(),
+            Channel::TrainingChanged => training_changed.subscribe(),
         }
     }
 
-    fn follow(&self, execution: ExecutionId) -> watch::Receiver<u64> {
-        let mut followed = self.by_execution();
+    fn follow(&self, id: Uuid) -> watch::Receiver<u64> {
+        let mut followed = self.by_id();
         followed.retain(|_, sender| sender.receiver_count() > 0);
-        let sender = followed.entry(execution.as_uuid()).or_default();
+        let sender = followed.entry(id).or_default();
         sender.subscribe()
     }
 
-    /// Announces a notification to its channel, and to the followers of the execution in its payload.
+    /// Announces a notification to its channel, and to the followers of the id in its payload.
     fn announce(&self, channel: &str, payload: &str) {
         for (known, sender) in Channel::ALL.into_iter().zip(&self.by_channel) {
             if known.name() == channel {
                 announce(sender);
             }
         }
-        if let Ok(execution) = payload.parse::<Uuid>()
-            && let Some(sender) = self.by_execution().get(&execution)
+        if let Ok(id) = payload.parse::<Uuid>()
+            && let Some(sender) = self.by_id().get(&id)
         {
             announce(sender);
         }
@@ -152,7 +187,7 @@ impl News {
 
     fn announce_all(&self) {
         self.by_channel.iter().for_each(announce);
-        self.by_execution().values().for_each(announce);
+        self.by_id().values().for_each(announce);
     }
 }
 
@@ -173,14 +208,14 @@ impl Listener {
         self.news(server, runtime).subscribe(channel)
     }
 
-    /// Subscribes to notifications about an execution.
+    /// Subscribes to notifications about an execution or a version of a model.
     pub(crate) fn follow(
         &self,
         server: &Server,
         runtime: &Handle,
-        execution: ExecutionId,
+        id: Uuid,
     ) -> watch::Receiver<u64> {
-        self.news(server, runtime).follow(execution)
+        self.news(server, runtime).follow(id)
     }
 
     fn news(&self, server: &Server, runtime: &Handle) -> Arc<News> {

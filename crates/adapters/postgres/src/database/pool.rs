@@ -12,7 +12,7 @@ use diesel_async::{
     AsyncPgConnection, SimpleAsyncConnection, pooled_connection::PoolError as ManagerError,
 };
 use futures::{FutureExt, StreamExt};
-use labdata_domain::ids::{ExecutionId, OrganizationId};
+use labdata_domain::ids::OrganizationId;
 use labdata_ports::{PortError, operations::ConnectionCounts};
 use tokio::{
     runtime::Handle,
@@ -322,10 +322,10 @@ impl Database {
         Subscription(listener.subscribe(&self.server, &self.runtime, channel))
     }
 
-    /// Subscribes to notifications about an execution from now on.
-    pub(crate) fn follow(&self, execution: ExecutionId) -> Subscription {
+    /// Subscribes to notifications about an execution or a version of a model from now on.
+    pub(crate) fn follow(&self, id: uuid::Uuid) -> Subscription {
         let listener = &self.listener;
-        Subscription(listener.follow(&self.server, &self.runtime, execution))
+        Subscription(listener.follow(&self.server, &self.runtime, id))
     }
 
     /// Opens a connection outside the pool, without time limits.

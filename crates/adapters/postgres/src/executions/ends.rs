@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     database::{errors::Fault, pool::Connection},
-    notifications::failures,
+    notifications::notices,
     runs::leases,
     triggers::outbox,
 };
@@ -54,5 +54,5 @@ pub(crate) async fn store_ends(
         leases::release(connection, organization, &ids, now).await?;
     }
     outbox::record_ends(connection, organization, &ids).await?;
-    failures::record(connection, organization, ended, now).await
+    notices::record_failures(connection, organization, ended, now).await
 }

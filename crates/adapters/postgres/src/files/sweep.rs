@@ -70,7 +70,11 @@ pub(crate) async fn unreferenced(
          WHERE NOT EXISTS (SELECT FROM labdata.file f \
              WHERE f.object_key = o.object_key AND f.organization_id = o.organization_id) \
          AND NOT EXISTS (SELECT FROM labdata.dataset d \
-             WHERE d.object_key = o.object_key AND d.organization_id = o.organization_id)",
+             WHERE d.object_key = o.object_key AND d.organization_id = o.organization_id) \
+         AND NOT EXISTS (SELECT FROM labdata.ml_model_version v \
+             WHERE v.artifact_key = o.object_key AND v.organization_id = o.organization_id) \
+         AND NOT EXISTS (SELECT FROM labdata.training_lease l \
+             WHERE l.artifact_key = o.object_key AND l.organization_id = o.organization_id)",
     )
     .bind::<Array<SqlUuid>, _>(organizations)
     .bind::<Array<SqlUuid>, _>(keys)

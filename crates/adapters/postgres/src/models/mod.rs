@@ -1,6 +1,9 @@
-//! Datasets.
+//! Datasets, models and trainings.
 
+pub(crate) mod records;
 mod rows;
+pub(crate) mod trainings;
+pub(crate) mod version_rows;
 
 use async_trait::async_trait;
 use diesel::prelude::*;

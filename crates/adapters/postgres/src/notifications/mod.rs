@@ -1,8 +1,8 @@
 //! Notifications: inboxes and preferences. Sending is in [`sends`], the outbox of e-mails in
-//! [`emails`], the outbox of failure notices in [`failures`].
+//! [`emails`], the outbox of notices in [`notices`].
 
 pub(crate) mod emails;
-pub(crate) mod failures;
+pub(crate) mod notices;
 mod rows;
 pub(crate) mod sends;
 
@@ -62,14 +62,14 @@ impl NotificationRepository for PgNotificationRepository {
         self.sends.send(organization, user, new, caps).await
     }
 
-    async fn deliver_failure_notices(
+    async fn deliver_notices(
         &self,
         limit: u32,
         decide: DecideNotice<'_>,
     ) -> Result<u32, PortError> {
         Ok(transacted!(
             self.database,
-            connection => failures::deliver(connection, limit, decide)
+            connection => notices::deliver(connection, limit, decide)
         )?)
     }
 

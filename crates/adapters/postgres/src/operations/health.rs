@@ -21,7 +21,7 @@ const FIGURES: &str = "SELECT \
      (SELECT min(created_at) FROM labdata.job_execution WHERE status = 'queued') \
          AS oldest_queued_run_at, \
      (SELECT min(created_at) FROM labdata.event) AS oldest_event_at, \
-     (SELECT min(recorded_at) FROM labdata.failure_notice) AS oldest_failure_at, \
+     (SELECT min(recorded_at) FROM labdata.notice) AS oldest_notice_at, \
      (SELECT min(n.created_at) FROM labdata.notification_email e \
          JOIN labdata.notification n ON n.id = e.notification_id \
              AND n.organization_id = e.organization_id \
@@ -38,7 +38,7 @@ struct FiguresRow {
     #[diesel(sql_type = Nullable<Timestamptz>)]
     oldest_event_at: Option<OffsetDateTime>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
-    oldest_failure_at: Option<OffsetDateTime>,
+    oldest_notice_at: Option<OffsetDateTime>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     oldest_email_at: Option<OffsetDateTime>,
 }
@@ -78,7 +78,7 @@ impl StoreHealth for PgStoreHealth {
             running_runs: u64::try_from(row.running_runs).unwrap_or_default(),
             oldest_queued_run_at: row.oldest_queued_run_at,
             oldest_event_at: row.oldest_event_at,
-            oldest_failure_at: row.oldest_failure_at,
+            oldest_notice_at: row.oldest_notice_at,
             oldest_email_at: row.oldest_email_at,
         })
     }

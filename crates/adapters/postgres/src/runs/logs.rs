@@ -129,6 +129,6 @@ impl RunLogStore for PgRunLogStore {
     }
 
     fn subscribe(&self, execution: ExecutionId) -> Box<dyn Wakeups> {
-        Box::new(self.database.follow(execution))
+        Box::new(self.database.follow(execution.as_uuid()))
     }
 }

@@ -1,5 +1,6 @@
 //! The queue of runs on the platform.
 
+pub(crate) mod claims;
 pub(crate) mod leases;
 pub(crate) mod logs;
 pub(crate) mod nonces;
@@ -38,8 +39,11 @@ use crate::{
         rows::{ExecutionRow, insert, load, lock},
     },
     keys::rows as key_rows,
-    runs::leases::LeaseLock,
-    schema::{job_execution, run_lease},
+    runs::{
+        claims::{CLAIMED_BY_OTHERS, claim_statement},
+        leases::{ExpiredLease, LeaseLock, leave_for_next_sweep},
+    },
+    schema::job_execution,
 };
 
 /// The queue of runs in PostgreSQL.
@@ -75,55 +79,15 @@ pub(crate) async fn enqueue(
     notify(connection, Channel::RunQueued).await
 }
 
-/// How many of an organization's oldest runs other claims may be taking at this moment: so many more
-/// are looked at than are wanted.
-const CLAIMED_BY_OTHERS: i64 = 64;
-
-/// Takes runs in turns: an organization's next run comes after the next ones of those that have
-/// fewer running. Which organizations wait is found by jumping through the index from one to the
-/// next, so that it does not matter how many runs each of them has. Of the rows that were locked,
-/// those over the slots of organizations with a running run stay queued, where there are several
-/// organizations. The array makes the planner choose the rows once.
-const CLAIM: &str = "
-    WITH RECURSIVE waiting AS (
-        (SELECT organization_id FROM labdata.job_execution WHERE status = 'queued'
-         ORDER BY organization_id LIMIT 1)
-        UNION ALL
-        SELECT next.organization_id FROM waiting CROSS JOIN LATERAL (
-            SELECT it.organization_id FROM labdata.job_execution it
-            WHERE it.status = 'queued' AND it.organization_id > waiting.organization_id
-            ORDER BY it.organization_id LIMIT 1) next),
-    turns AS (
-        SELECT oldest.id, oldest.created_at, held.running + row_number() OVER (
-            PARTITION BY waiting.organization_id ORDER BY oldest.created_at, oldest.id) AS turn
-        FROM waiting
-        CROSS JOIN LATERAL (
-            SELECT count(*) AS running FROM labdata.run_lease
-            WHERE run_lease.organization_id = waiting.organization_id) held
-        CROSS JOIN LATERAL (
-            SELECT it.id, it.created_at FROM labdata.job_execution it
-            WHERE it.status = 'queued' AND it.organization_id = waiting.organization_id
-            ORDER BY it.created_at, it.id LIMIT $5) oldest),
-    locked AS MATERIALIZED (
-        SELECT it.id, turns.turn, turns.created_at
-        FROM labdata.job_execution it JOIN turns ON turns.id = it.id
-        WHERE it.status = 'queued' ORDER BY turns.turn, turns.created_at, it.id
-        LIMIT $4 FOR UPDATE OF it SKIP LOCKED),
-    chosen AS (
-        SELECT id, turn, row_number() OVER (ORDER BY turn, created_at, id) AS slot FROM locked),
-    claimed AS (
-        UPDATE labdata.job_execution it SET status = 'running', started_at = $1, deadline = $3,
-            attempt = it.attempt + 1
-        FROM labdata.job
-        WHERE job.organization_id = it.organization_id AND job.id = it.job_id
-        AND it.id = ANY (ARRAY(
-            SELECT chosen.id FROM chosen WHERE chosen.turn = 1 OR chosen.slot <= $6
-            OR (SELECT count(*) FROM (SELECT 1 FROM labdata.organization LIMIT 2) several) < 2))
-        RETURNING it.*, job.name AS job_name),
-    held AS (
-        INSERT INTO labdata.run_lease (execution_id, organization_id, attempt, expires_at)
-        SELECT id, organization_id, attempt, $2 FROM claimed)
-    SELECT * FROM claimed ORDER BY created_at, id";
+/// Takes queued runs.
+const CLAIM: &str = claim_statement! {
+    table: "job_execution",
+    from: "queued" to: "running",
+    and_sets: ", deadline = $6",
+    lease: "run_lease" by "execution_id",
+    joined: "job" on "job_id",
+    columns: "job.name AS job_name"
+};
 
 #[derive(QueryableByName)]
 struct ClaimRow {
@@ -155,14 +119,6 @@ impl TryFrom<ClaimRow> for ClaimedRun {
     }
 }
 
-/// A lease that has expired.
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = run_lease)]
-struct EndedLease {
-    organization_id: Uuid,
-    execution_id: Uuid,
-}
-
 /// Outcome for a lease that has expired.
 enum Expired {
     /// The worker renewed it in time after all, or another server took the run.
@@ -177,8 +133,8 @@ async fn holds(
     claim: RunClaim,
     lock: LeaseLock,
 ) -> Result<bool, Fault> {
-    let lease = leases::lock(connection, claim.organization, claim.execution, lock).await?;
-    Ok(lease.is_some_and(|lease| lease.is_held_by(claim.attempt)))
+    let id = claim.execution.as_uuid();
+    leases::runs::holds(connection, claim.organization, id, claim.attempt, lock).await
 }
 
 /// Returns a locked run to the queue; does nothing unless it is running.
@@ -252,17 +208,18 @@ async fn cancel(
 
 async fn expire(
     connection: &mut Connection,
-    ended: &EndedLease,
+    expired: &ExpiredLease,
     now: OffsetDateTime,
 ) -> Result<Expired, Fault> {
-    let organization = OrganizationId::new(ended.organization_id);
-    let id = ExecutionId::new(ended.execution_id);
+    let organization = OrganizationId::new(expired.organization);
+    let id = ExecutionId::new(expired.id);
     let running = lock(connection, organization, id).await?;
-    let lease = leases::lock(connection, organization, id, LeaseLock::Exclusive).await?;
+    let lease =
+        leases::runs::lock(connection, organization, expired.id, LeaseLock::Exclusive).await?;
     if !lease.is_some_and(|lease| lease.has_expired(now)) {
         return Ok(Expired::Nothing);
     }
-    let lost_workers: i64 = diesel::update(job_execution::table.find(ended.execution_id))
+    let lost_workers: i64 = diesel::update(job_execution::table.find(expired.id))
         .set(job_execution::lost_workers.eq(job_execution::lost_workers + 1))
         .returning(job_execution::lost_workers)
         .get_result(connection)
@@ -347,10 +304,10 @@ impl RunQueue for PgRunQueue {
             let rows = diesel::sql_query(CLAIM)
                 .bind::<Timestamptz, _>(now)
                 .bind::<Timestamptz, _>(now + lease)
-                .bind::<Timestamptz, _>(now + timeout)
                 .bind::<BigInt, _>(i64::from(slots.free))
                 .bind::<BigInt, _>(i64::from(slots.free) + CLAIMED_BY_OTHERS)
                 .bind::<BigInt, _>(i64::from(slots.for_running(true)))
+                .bind::<Timestamptz, _>(now + timeout)
                 .load(&mut connection)
                 .await?;
             Ok::<_, Fault>(rows)
@@ -371,19 +328,8 @@ impl RunQueue for PgRunQueue {
     }
 
     async fn renew(&self, claim: RunClaim, until: OffsetDateTime) -> Result<bool, PortError> {
-        let held = retried!(async {
-            let mut connection = self.database.connection().await?;
-            let held = run_lease::table
-                .filter(run_lease::execution_id.eq(claim.execution.as_uuid()))
-                .filter(run_lease::organization_id.eq(claim.organization.as_uuid()))
-                .filter(run_lease::attempt.eq(i64::from(claim.attempt)));
-            let renewed = diesel::update(held)
-                .set(run_lease::expires_at.eq(until))
-                .execute(&mut connection)
-                .await?;
-            Ok::<_, Fault>(renewed == 1)
-        });
-        Ok(held?)
+        let id = claim.execution.as_uuid();
+        leases::runs::renew(&self.database, claim.organization, id, claim.attempt, until).await
     }
 
     async fn finish(
@@ -400,31 +346,14 @@ impl RunQueue for PgRunQueue {
     }
 
     async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredRuns, PortError> {
-        let ended: Vec<EndedLease> = retried!(async {
-            let mut connection = self.database.connection().await?;
-            let ended = run_lease::table
-                .filter(run_lease::expires_at.le(now))
-                .order(run_lease::expires_at)
-                .limit(i64::from(limit))
-                .select(EndedLease::as_select())
-                .load(&mut connection)
-                .await?;
-            Ok::<_, Fault>(ended)
-        })?;
+        let leases = leases::runs::expired(&self.database, now, limit).await?;
         let mut expired = ExpiredRuns::default();
-        for lease in &ended {
+        for lease in &leases {
             match transacted!(self.database, connection => expire(connection, lease, now)) {
                 Ok(Expired::Nothing) => {}
                 Ok(Expired::Requeued) => expired.requeued += 1,
                 Ok(Expired::Failed(failed)) => expired.failed.push(*failed),
-                Err(fault) => {
-                    let error = PortError::from(fault);
-                    if matches!(error, PortError::DiskFull(_) | PortError::Unavailable(_)) {
-                        return Err(error);
-                    }
-                    // One that is locked must not delay the remaining ones.
-                    tracing::warn!(execution = %lease.execution_id, %error, "a lost run stays for the next sweep");
-                }
+                Err(fault) => leave_for_next_sweep(fault, lease)?,
             }
         }
         Ok(expired)
@@ -441,6 +370,6 @@ impl RunQueue for PgRunQueue {
     }
 
     fn subscribe(&self, news: RunNews) -> Box<dyn Wakeups> {
-        Box::new(self.database.listen(news.into()))
+        Box::new(self.database.listen(Channel::of_runs(news)))
     }
 }

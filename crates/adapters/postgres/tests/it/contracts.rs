@@ -12,7 +12,7 @@ use labdata_ports::{
     instruments::InstrumentRepository,
     jobs::JobRepository,
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
-    models::DatasetRepository,
+    models::{DatasetRepository, ModelRepository, TrainingQueue},
     notifications::NotificationRepository,
     operations::{PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore},
@@ -21,8 +21,9 @@ use labdata_ports::{
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
-    PgInstrumentRepository, PgJobRepository, PgNotificationRepository, PgPeriodicTaskStore,
-    PgRunLogStore, PgRunQueue, PgStoreHealth, PgTenancyRepository, PgTriggerStore, SearchLimits,
+    PgInstrumentRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
+    PgPeriodicTaskStore, PgRunLogStore, PgRunQueue, PgStoreHealth, PgTenancyRepository,
+    PgTrainingQueue, PgTriggerStore, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -78,6 +79,8 @@ subjects! {
     ApiKeyRepository => PgApiKeyRepository,
     Idempotency => PgIdempotency,
     DatasetRepository => PgDatasetRepository,
+    ModelRepository => PgModelRepository,
+    TrainingQueue => PgTrainingQueue,
     InstrumentRepository => PgInstrumentRepository,
     JobRepository => PgJobRepository,
     TriggerStore => PgTriggerStore,
@@ -115,6 +118,9 @@ labdata_port_contracts::api_keys_contract!(Postgres);
 labdata_port_contracts::idempotency_contract!(Postgres);
 labdata_port_contracts::instruments_contract!(Postgres);
 labdata_port_contracts::datasets_contract!(Postgres);
+labdata_port_contracts::models_contract!(Postgres);
+labdata_port_contracts::training_queue_contract!(Postgres);
+labdata_port_contracts::training_notices_contract!(Postgres);
 labdata_port_contracts::jobs_contract!(Postgres);
 labdata_port_contracts::job_changes_contract!(Postgres);
 labdata_port_contracts::triggers_contract!(Postgres);

@@ -3,11 +3,7 @@
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
-use labdata_domain::{
-    executions::{Execution, FinalStatus},
-    ids::NotificationId,
-    notifications::failure_notice,
-};
+use labdata_domain::{executions::FinalStatus, ids::NotificationId, notifications::Ended};
 use labdata_port_contracts::{
     Harness, Subject,
     fixtures::{Executions, Tenants},
@@ -22,10 +18,10 @@ use labdata_postgres::{Database, DatabaseSettings, PgNotificationRepository};
 
 use crate::{contracts::Postgres, look_behind, texts};
 
-fn notice_of(execution: &Execution) -> Option<NewNotification> {
+fn notice_of(ended: &Ended) -> Option<NewNotification> {
     Some(NewNotification {
         id: NotificationId::new(given::uuid()),
-        draft: failure_notice(execution)?,
+        draft: ended.notice()?,
         api_key: None,
         now: at(9),
     })
@@ -54,8 +50,8 @@ async fn a_notice_survives_a_crash_between_the_end_and_its_delivery() {
     let settings = DatabaseSettings::default();
     let dying = Database::new(postgres.url(), settings).expect("a pool");
     let dying = PgNotificationRepository::new(dying);
-    let failing = |_: &Execution| -> Option<NewNotification> { panic!("the server dies") };
-    let delivery = dying.deliver_failure_notices(10, &failing);
+    let failing = |_: &Ended| -> Option<NewNotification> { panic!("the server dies") };
+    let delivery = dying.deliver_notices(10, &failing);
     let died = AssertUnwindSafe(delivery).catch_unwind().await;
     assert!(died.is_err(), "{died:?}");
     drop(dying);
@@ -65,7 +61,7 @@ async fn a_notice_survives_a_crash_between_the_end_and_its_delivery() {
     let notifications = PgNotificationRepository::new(database);
     let deliver = async || {
         // The dead server's transaction may hold the record for a moment.
-        let handled = notifications.deliver_failure_notices(10, &notice_of).await;
+        let handled = notifications.deliver_notices(10, &notice_of).await;
         handled.expect("delivered")
     };
     let mut handled = deliver().await;

@@ -5,15 +5,16 @@ use labdata_test_database::TestDatabase;
 use crate::{look_behind, texts};
 
 /// Tables that belong to no organization by a reference of their own: the organization itself, the
-/// platform's secrets, migrations and periodic tasks, parts that go with their table's definition, and the ledger,
+/// platform's secrets, migrations, periodic tasks and training backends, parts that go with their table's definition, and the ledger,
 /// which is written with its execution or while that is locked (docs/adr/0016).
-const WITHOUT_ORGANIZATION: [&str; 7] = [
+const WITHOUT_ORGANIZATION: [&str; 8] = [
     "__diesel_schema_migrations",
     "catalog_column",
     "catalog_unique",
     "organization",
     "periodic_task",
     "server_secret",
+    "training_backend",
     "write_ledger",
 ];
 

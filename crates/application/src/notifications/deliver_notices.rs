@@ -1,20 +1,20 @@
-//! Delivers the notices of failed executions.
+//! Delivers the notices of ended executions and trainings.
 
-use labdata_domain::{executions::Execution, ids::NotificationId, notifications::failure_notice};
+use labdata_domain::{ids::NotificationId, notifications::Ended};
 use labdata_ports::notifications::NewNotification;
 
 use crate::{Error, Ports};
 
-/// Largest number of failures that one transaction handles.
+/// Largest number of ends that one transaction handles.
 const BATCH: u32 = 50;
 
-/// Delivers every notice that is due; returns the number of handled failures. A failure is recorded
-/// with the end of its execution, so no crash loses its notice. No caller requests it: it is the
+/// Delivers every notice that is due; returns the number of handled ends. A notice is recorded in the
+/// transaction of the end, so no crash loses it. No caller requests it: it is the
 /// platform's own work for all organizations. Several servers may do it at once.
 ///
 /// # Errors
 /// Errors of the port. Notices that were not delivered stay for the next call.
-pub async fn deliver_failure_notices(ports: &Ports) -> Result<u64, Error> {
+pub async fn deliver_notices(ports: &Ports) -> Result<u64, Error> {
     let mut delivered = 0;
     loop {
         let handled = deliver_batch(ports).await?;
@@ -25,25 +25,23 @@ pub async fn deliver_failure_notices(ports: &Ports) -> Result<u64, Error> {
     }
 }
 
-/// Delivers notices right after an execution has failed, before the next pass of the background task.
+/// Delivers notices right after an execution or a training has ended, before the next pass of the background task.
 /// An error is logged and leaves the notices to that task.
 pub(crate) async fn deliver_soon(ports: &Ports) {
     if let Err(error) = deliver_batch(ports).await {
-        tracing::warn!(%error, "notices of failed executions wait for the next pass");
+        tracing::warn!(%error, "notices wait for the next pass");
     }
 }
 
 async fn deliver_batch(ports: &Ports) -> Result<u32, Error> {
-    let decide = |execution: &Execution| {
+    let decide = |ended: &Ended| {
         Some(NewNotification {
-            draft: failure_notice(execution)?,
+            draft: ended.notice()?,
             id: NotificationId::new(ports.ids.next_id()),
             api_key: None,
             now: ports.clock.now(),
         })
     };
     let notifications = &ports.notifications;
-    Ok(notifications
-        .deliver_failure_notices(BATCH, &decide)
-        .await?)
+    Ok(notifications.deliver_notices(BATCH, &decide).await?)
 }

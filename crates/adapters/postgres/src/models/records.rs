@@ -1,0 +1,364 @@
+//! Records of models.
+
+use async_trait::async_trait;
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use labdata_domain::{
+    ids::{ModelId, OrganizationId},
+    models::{
+        ActivateError, ModelArchived, ModelVersion, NameTaken, NewModel, NewVersion, TrainingResult,
+    },
+    page::{Cursor, Page, PageRequest},
+};
+use labdata_ports::{
+    PortError,
+    models::{ActivateModelError, AddVersionError, CreateModelError, ModelRepository},
+};
+use serde_json::Value;
+use time::OffsetDateTime;
+
+use crate::{
+    database::{
+        errors::{Fault, corrupt, port_error, transacted},
+        listen::{Channel, notify},
+        paging::page_of,
+        pool::{Connection, Database},
+    },
+    models::{
+        trainings::cancel_in_flight,
+        version_rows::{self, VersionRow, load, load_newest, lock_model},
+    },
+    schema::{ml_model, ml_model_version},
+};
+
+/// Records of models in PostgreSQL.
+#[derive(Clone, Debug)]
+pub struct PgModelRepository {
+    database: Database,
+}
+
+impl PgModelRepository {
+    /// The repository over that database.
+    #[must_use]
+    pub fn new(database: Database) -> Self {
+        Self { database }
+    }
+
+    async fn load_one(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+        number: Option<u32>,
+    ) -> Result<Option<ModelVersion>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        Ok(load(&mut connection, organization, model, number).await?)
+    }
+}
+
+async fn create(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    model: &NewModel,
+    version: &NewVersion,
+) -> Result<Result<ModelVersion, NameTaken>, Fault> {
+    let inserted = diesel::insert_into(ml_model::table)
+        .values((
+            ml_model::id.eq(model.id.as_uuid()),
+            ml_model::organization_id.eq(organization.as_uuid()),
+            ml_model::name.eq(&model.name),
+            ml_model::version_number.eq(1),
+            ml_model::created_at.eq(version.requested_at),
+        ))
+        .on_conflict_do_nothing()
+        .execute(connection)
+        .await?;
+    if inserted == 0 {
+        return Ok(Err(NameTaken(model.name.clone())));
+    }
+    let queued = ModelVersion::queue(model, 1, version);
+    version_rows::insert(connection, organization, &queued).await?;
+    notify(connection, Channel::TrainingQueued).await?;
+    Ok(Ok(queued))
+}
+
+async fn add_version(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: ModelId,
+    version: &NewVersion,
+) -> Result<Result<ModelVersion, ModelArchived>, Fault> {
+    let model = lock_model(connection, organization, id).await?;
+    if model.archived {
+        return Ok(Err(ModelArchived));
+    }
+    let next = model.version_number.saturating_add(1);
+    let number = u32::try_from(next).map_err(|_| corrupt("ml_model", "version_number", id))?;
+    let named = NewModel {
+        id,
+        name: model.name,
+    };
+    let queued = ModelVersion::queue(&named, number, version);
+    diesel::update(ml_model::table.find(id.as_uuid()))
+        .set(ml_model::version_number.eq(next))
+        .execute(connection)
+        .await?;
+    version_rows::insert(connection, organization, &queued).await?;
+    notify(connection, Channel::TrainingQueued).await?;
+    Ok(Ok(queued))
+}
+
+/// Why a locked model refuses an activation.
+enum Refusal {
+    Version(ActivateError),
+    Archived,
+}
+
+async fn activate(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: ModelId,
+    number: u32,
+) -> Result<Result<ModelVersion, Refusal>, Fault> {
+    if lock_model(connection, organization, id).await?.archived {
+        return Ok(Err(Refusal::Archived));
+    }
+    let Some(version) = load(connection, organization, id, Some(number)).await? else {
+        return Ok(Err(Refusal::Version(ActivateError::Unknown(number))));
+    };
+    if let Err(refusal) = version.check_activation() {
+        return Ok(Err(Refusal::Version(refusal)));
+    }
+    set_active(connection, id, number).await?;
+    Ok(Ok(ModelVersion {
+        is_active: true,
+        ..version
+    }))
+}
+
+/// Makes a version of a locked model the active one.
+pub(super) async fn set_active(
+    connection: &mut Connection,
+    model: ModelId,
+    number: u32,
+) -> Result<(), Fault> {
+    diesel::update(ml_model::table.find(model.as_uuid()))
+        .set(ml_model::active_version_number.eq(Some(i64::from(number))))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn archive(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: ModelId,
+    now: OffsetDateTime,
+) -> Result<ModelVersion, Fault> {
+    if !lock_model(connection, organization, id).await?.archived {
+        cancel_in_flight(connection, organization, id, now).await?;
+        diesel::update(ml_model::table.find(id.as_uuid()))
+            .set(ml_model::archived.eq(true))
+            .execute(connection)
+            .await?;
+    }
+    load_newest(connection, organization, id).await
+}
+
+#[async_trait]
+impl ModelRepository for PgModelRepository {
+    async fn create(
+        &self,
+        organization: OrganizationId,
+        model: &NewModel,
+        version: &NewVersion,
+    ) -> Result<ModelVersion, CreateModelError> {
+        let created = transacted!(self.database.of(organization), connection => create(connection, organization, model, version));
+        Ok(created.map_err(PortError::from)??)
+    }
+
+    async fn add_version(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+        version: &NewVersion,
+    ) -> Result<ModelVersion, AddVersionError> {
+        let added = transacted!(self.database.of(organization), connection => add_version(connection, organization, model, version));
+        Ok(added.map_err(PortError::from)??)
+    }
+
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        page: PageRequest,
+    ) -> Result<Page<ModelVersion>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let query = ml_model_version::table
+            .inner_join(ml_model::table)
+            .filter(ml_model::organization_id.eq(organization.as_uuid()))
+            .filter(ml_model_version::organization_id.eq(organization.as_uuid()))
+            .filter(ml_model::archived.eq(false))
+            .filter(ml_model_version::version_number.eq(ml_model::version_number))
+            .select((ml_model::created_at, VersionRow::as_select()))
+            .into_boxed();
+        let rows: Vec<(OffsetDateTime, VersionRow)> =
+            page_of!(query, page, ml_model::created_at, ml_model::id)
+                .load(&mut connection)
+                .await
+                .map_err(port_error)?;
+        let listed = rows.into_iter().map(|(created_at, row)| {
+            let version = ModelVersion::try_from(row)?;
+            Ok::<_, PortError>((created_at, version))
+        });
+        let listed = listed.collect::<Result<Vec<_>, _>>()?;
+        let listed = Page::from_overfetched(listed, page.limit, |(created_at, version)| Cursor {
+            at: *created_at,
+            id: version.model.as_uuid(),
+        });
+        Ok(Page {
+            items: listed.items.into_iter().map(|(_, it)| it).collect(),
+            next: listed.next,
+        })
+    }
+
+    async fn get(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+        number: Option<u32>,
+    ) -> Result<ModelVersion, PortError> {
+        let found = self.load_one(organization, model, number).await?;
+        found.ok_or(PortError::NotFound(match number {
+            None => "ML model",
+            Some(_) => "version",
+        }))
+    }
+
+    async fn versions(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+        page: PageRequest,
+    ) -> Result<Page<ModelVersion>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        load_newest(&mut connection, organization, model).await?;
+        let query = ml_model_version::table
+            .inner_join(ml_model::table)
+            .filter(ml_model_version::organization_id.eq(organization.as_uuid()))
+            .filter(ml_model_version::model_id.eq(model.as_uuid()))
+            .select(VersionRow::as_select())
+            .into_boxed();
+        let rows = page_of!(
+            query,
+            page,
+            ml_model_version::created_at,
+            ml_model_version::id
+        )
+        .load(&mut connection)
+        .await
+        .map_err(port_error)?;
+        let versions = version_rows::versions(rows)?;
+        Ok(Page::from_overfetched(versions, page.limit, |version| {
+            Cursor {
+                at: version.requested_at,
+                id: version.version.as_uuid(),
+            }
+        }))
+    }
+
+    async fn find_by_name(
+        &self,
+        organization: OrganizationId,
+        name: &str,
+    ) -> Result<Option<ModelVersion>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let row: Option<VersionRow> = ml_model_version::table
+            .inner_join(ml_model::table)
+            .filter(ml_model::organization_id.eq(organization.as_uuid()))
+            .filter(ml_model::archived.eq(false))
+            .filter(ml_model::name.eq(name))
+            .filter(ml_model_version::version_number.eq(ml_model::version_number))
+            .select(VersionRow::as_select())
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        row.map(ModelVersion::try_from).transpose()
+    }
+
+    async fn active(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+    ) -> Result<Option<ModelVersion>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        // One statement, so that a change of the active version is never seen halfway.
+        let row: Option<Option<VersionRow>> = ml_model::table
+            .left_join(
+                ml_model_version::table.on(ml_model_version::model_id
+                    .eq(ml_model::id)
+                    .and(ml_model_version::organization_id.eq(ml_model::organization_id))
+                    .and(
+                        ml_model_version::version_number
+                            .nullable()
+                            .eq(ml_model::active_version_number),
+                    )),
+            )
+            .filter(ml_model::id.eq(model.as_uuid()))
+            .filter(ml_model::organization_id.eq(organization.as_uuid()))
+            .select(Option::<VersionRow>::as_select())
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        let row = row.ok_or(PortError::NotFound("ML model"))?;
+        row.map(ModelVersion::try_from).transpose()
+    }
+
+    async fn result(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+        number: u32,
+    ) -> Result<Option<TrainingResult>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let stored: Option<Option<Value>> = ml_model_version::table
+            .filter(ml_model_version::organization_id.eq(organization.as_uuid()))
+            .filter(ml_model_version::model_id.eq(model.as_uuid()))
+            .filter(ml_model_version::version_number.eq(i64::from(number)))
+            .select(ml_model_version::result)
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        let stored = stored.ok_or(PortError::NotFound("version"))?;
+        stored
+            .map(serde_json::from_value)
+            .transpose()
+            .map_err(|_| corrupt("ml_model_version", "result", model))
+    }
+
+    async fn activate(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+        number: u32,
+    ) -> Result<ModelVersion, ActivateModelError> {
+        let activated = transacted!(self.database.of(organization), connection => activate(connection, organization, model, number));
+        activated
+            .map_err(PortError::from)?
+            .map_err(|refusal| match refusal {
+                Refusal::Version(refusal) => refusal.into(),
+                Refusal::Archived => ModelArchived.into(),
+            })
+    }
+
+    async fn archive(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+        now: OffsetDateTime,
+    ) -> Result<ModelVersion, PortError> {
+        let archived = transacted!(self.database.of(organization), connection => archive(connection, organization, model, now));
+        Ok(archived?)
+    }
+}

@@ -1,0 +1,110 @@
+-- Models. What they learned stands in their versions.
+CREATE TABLE labdata.ml_model (
+    id uuid PRIMARY KEY,
+    organization_id uuid NOT NULL,
+    name text NOT NULL,
+    archived boolean NOT NULL DEFAULT false,
+    -- Number of the newest version.
+    version_number bigint NOT NULL,
+    -- Number of the version that answers predictions; it is ready.
+    active_version_number bigint,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT ml_model_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES labdata.organization (id),
+    CONSTRAINT ml_model_organization_id_id_key UNIQUE (organization_id, id),
+    CONSTRAINT ml_model_active_version_number_check CHECK (active_version_number <= version_number)
+);
+
+CREATE UNIQUE INDEX ml_model_name_key ON labdata.ml_model (organization_id, name) WHERE NOT archived;
+CREATE INDEX ml_model_list_idx ON labdata.ml_model (organization_id, created_at DESC, id DESC) WHERE NOT archived;
+
+-- One version of a model, the result of one training.
+CREATE TABLE labdata.ml_model_version (
+    id uuid PRIMARY KEY,
+    organization_id uuid NOT NULL,
+    model_id uuid NOT NULL,
+    -- Counts from 1 within the model.
+    version_number bigint NOT NULL,
+    description text,
+    dataset_id uuid NOT NULL,
+    task_type text NOT NULL,
+    problem_type text NOT NULL,
+    quality_preset text NOT NULL,
+    target_column text NOT NULL,
+    feature_columns text[] NOT NULL,
+    image_columns text[] NOT NULL,
+    status text NOT NULL,
+    error_message text,
+    requested_by uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    started_at timestamptz,
+    completed_at timestamptz,
+    -- Progress of the last training, as the program writes it.
+    progress jsonb,
+    -- Metrics, and everything that the trainer reported, of a ready version.
+    metrics jsonb,
+    result jsonb,
+    artifact_key uuid,
+    artifact_sha256 bytea,
+    artifact_size bigint,
+    -- Number of claims by workers, and how many of those workers were lost.
+    attempt bigint NOT NULL DEFAULT 0,
+    lost_workers bigint NOT NULL DEFAULT 0,
+    CONSTRAINT ml_model_version_organization_id_id_key UNIQUE (organization_id, id),
+    CONSTRAINT ml_model_version_version_number_key UNIQUE (organization_id, model_id, version_number),
+    CONSTRAINT ml_model_version_model_id_fkey
+        FOREIGN KEY (organization_id, model_id) REFERENCES labdata.ml_model (organization_id, id),
+    CONSTRAINT ml_model_version_dataset_id_fkey
+        FOREIGN KEY (organization_id, dataset_id) REFERENCES labdata.dataset (organization_id, id),
+    CONSTRAINT ml_model_version_requested_by_fkey
+        FOREIGN KEY (organization_id, requested_by) REFERENCES labdata.app_user (organization_id, id),
+    CONSTRAINT ml_model_version_version_number_check CHECK (version_number >= 1),
+    CONSTRAINT ml_model_version_status_check
+        CHECK (status IN ('pending', 'training', 'ready', 'failed', 'cancelled')),
+    CONSTRAINT ml_model_version_completed_at_check
+        CHECK ((status IN ('pending', 'training')) = (completed_at IS NULL)),
+    CONSTRAINT ml_model_version_error_message_check CHECK ((status = 'failed') = (error_message IS NOT NULL)),
+    CONSTRAINT ml_model_version_ready_check CHECK (
+        num_nonnulls(metrics, result, artifact_key, artifact_sha256, artifact_size)
+            = CASE status WHEN 'ready' THEN 5 ELSE 0 END
+    )
+) WITH (fillfactor = 70);
+
+CREATE INDEX ml_model_version_list_idx
+    ON labdata.ml_model_version (organization_id, model_id, created_at DESC, id DESC);
+CREATE INDEX ml_model_version_dataset_id_idx ON labdata.ml_model_version (organization_id, dataset_id);
+CREATE INDEX ml_model_version_requested_by_idx ON labdata.ml_model_version (organization_id, requested_by);
+-- The queue: workers take the oldest training of an organization.
+CREATE INDEX ml_model_version_turns_idx ON labdata.ml_model_version (organization_id, created_at, id)
+    WHERE status = 'pending';
+-- The sweeper of uploads asks which objects are referenced.
+CREATE UNIQUE INDEX ml_model_version_artifact_key_idx ON labdata.ml_model_version (artifact_key)
+    WHERE artifact_key IS NOT NULL;
+
+-- The worker's lease on a running training, with what belongs to this attempt alone.
+CREATE TABLE labdata.training_lease (
+    model_version_id uuid PRIMARY KEY,
+    organization_id uuid NOT NULL,
+    attempt bigint NOT NULL,
+    expires_at timestamptz NOT NULL,
+    -- Hash of the token with which the training reports.
+    token_hash bytea,
+    -- The object that the training may upload.
+    artifact_key uuid,
+    -- The result and the error that it has reported.
+    result jsonb,
+    error jsonb,
+    CONSTRAINT training_lease_model_version_id_fkey FOREIGN KEY (organization_id, model_version_id)
+        REFERENCES labdata.ml_model_version (organization_id, id)
+) WITH (fillfactor = 50);
+
+CREATE INDEX training_lease_model_version_id_idx ON labdata.training_lease (organization_id, model_version_id);
+CREATE UNIQUE INDEX training_lease_artifact_key_idx ON labdata.training_lease (artifact_key)
+    WHERE artifact_key IS NOT NULL;
+
+-- State of the training backends, as workers of all organizations record it.
+CREATE TABLE labdata.training_backend (
+    worker_id uuid PRIMARY KEY,
+    checked_at timestamptz NOT NULL,
+    -- What it lacks; null if it can take work.
+    missing text
+);
