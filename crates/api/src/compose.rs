@@ -31,9 +31,10 @@ use labdata_ports::{
 use labdata_postgres::{
     Database, DatabaseSettings, FileSearch, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
-    PgInstrumentRepository, PgJobRepository, PgNotificationRepository, PgPeriodicTaskStore,
-    PgQueryRunner, PgRunLogStore, PgRunQueue, PgStoreHealth, PgTenancyRepository, PgTriggerStore,
-    check_database_url, migrate, prepare_file_search,
+    PgInstrumentRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
+    PgPeriodicTaskStore, PgQueryRunner, PgRunLogStore, PgRunQueue, PgStoreHealth,
+    PgTenancyRepository, PgTrainingQueue, PgTriggerStore, check_database_url, migrate,
+    prepare_file_search,
 };
 use labdata_ray_runner::{
     Access, RayRunner, Settings as RaySettings, check_address, check_authorities,
@@ -256,6 +257,8 @@ impl DatabaseServer {
             triggers: Arc::new(PgTriggerStore::new(self.database.clone())),
             files: Arc::new(PgFileRepository::new(self.database.clone())),
             datasets: Arc::new(PgDatasetRepository::new(self.database.clone())),
+            models: Arc::new(PgModelRepository::new(self.database.clone())),
+            trainings: Arc::new(PgTrainingQueue::new(self.database.clone())),
             blobs: storage.blobs,
             storage_quota: settings.storage_quota,
             ongoing_uploads: Arc::default(),

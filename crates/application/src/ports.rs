@@ -16,7 +16,7 @@ use labdata_ports::{
     instruments::InstrumentRepository,
     jobs::JobRepository,
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
-    models::DatasetRepository,
+    models::{DatasetRepository, ModelRepository, TrainingQueue},
     notifications::NotificationRepository,
     operations::{DiskReserve, PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore},
@@ -54,6 +54,10 @@ pub struct Ports {
     pub files: Arc<dyn FileRepository>,
     /// Records of datasets.
     pub datasets: Arc<dyn DatasetRepository>,
+    /// Models and their versions.
+    pub models: Arc<dyn ModelRepository>,
+    /// Trainings: their queue, and who holds them.
+    pub trainings: Arc<dyn TrainingQueue>,
     /// Bytes of files and datasets.
     pub blobs: Arc<dyn BlobStore>,
     /// Quota of files per organization, from the settings.

@@ -25,9 +25,10 @@ use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryExecutionRepository,
     InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
-    InMemoryJobRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTriggerStore, InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
+    InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
+    InMemoryPeriodicTaskStore, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
+    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
+    Memory, NoQueryRunner, SequentialIds,
 };
 
 /// Ports over an empty store, with a clock that stands still.
@@ -47,6 +48,8 @@ pub(crate) fn in_memory() -> Ports {
         triggers: Arc::new(InMemoryTriggerStore::new(&memory)),
         files: Arc::new(InMemoryFileRepository::new(&memory)),
         datasets: Arc::new(InMemoryDatasetRepository::new(&memory)),
+        models: Arc::new(InMemoryModelRepository::new(&memory)),
+        trainings: Arc::new(InMemoryTrainingQueue::new(&memory)),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         storage_quota: StorageQuota::UNLIMITED,
         ongoing_uploads: Arc::default(),

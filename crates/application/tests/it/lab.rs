@@ -17,9 +17,10 @@ use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryExecutionRepository,
     InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
-    InMemoryJobRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTriggerStore, InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
+    InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
+    InMemoryPeriodicTaskStore, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
+    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
+    Memory, NoQueryRunner, SequentialIds,
 };
 use labdata_ports::Clock;
 
@@ -90,6 +91,8 @@ fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         triggers: Arc::new(InMemoryTriggerStore::new(&memory)),
         files: Arc::new(InMemoryFileRepository::new(&memory)),
         datasets: Arc::new(InMemoryDatasetRepository::new(&memory)),
+        models: Arc::new(InMemoryModelRepository::new(&memory)),
+        trainings: Arc::new(InMemoryTrainingQueue::new(&memory)),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         storage_quota: StorageQuota::UNLIMITED,
         ongoing_uploads: Arc::default(),

@@ -151,7 +151,7 @@ fn models(state: &State, organization: OrganizationId) -> Vec<(KeyValue, Vec<Opt
         ];
         Some((key, cells))
     };
-    first.filter_map(|version| row(version)).collect()
+    first.filter_map(row).collect()
 }
 
 fn member(user: &User) -> (KeyValue, Vec<Option<Scalar>>) {
