@@ -12,10 +12,10 @@ pub enum InsufficientStorage {
          once there is room"
     )]
     DiskFull,
-    /// The organization's files would take more than its quota.
+    /// The organization's files and datasets would take more than its quota.
     #[error(
-        "the files of this organization take {used} of {quota} bytes, and {more} more do not fit \
-         (LABDATA_STORAGE_QUOTA); delete files, or ask your operator"
+        "the files and datasets of this organization take {used} of {quota} bytes, and {more} more do \
+         not fit (LABDATA_STORAGE_QUOTA); delete files, or ask your operator"
     )]
     QuotaExceeded {
         /// Most bytes.
@@ -145,7 +145,7 @@ mod tests {
         let refused = quota.check(60, 41).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "the files of this organization take 60 of 100 bytes, and 41 more do not fit \
+            "the files and datasets of this organization take 60 of 100 bytes, and 41 more do not fit \
              (LABDATA_STORAGE_QUOTA); delete files, or ask your operator"
         );
         assert!(quota.check(u64::MAX, 1).is_err());

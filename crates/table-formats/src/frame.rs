@@ -98,7 +98,7 @@ impl Frame {
 }
 
 /// Makes names distinct by appending a number to repeated ones.
-pub(crate) fn distinct(names: &[String]) -> Vec<String> {
+fn distinct(names: &[String]) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::new();
     let given: HashSet<&String> = names.iter().collect();
     names

@@ -9,9 +9,11 @@ mod encode;
 mod frame;
 pub mod read;
 mod rows;
+mod snapshot;
 
 pub use encode::{Format, Pieces};
 pub use frame::Frame;
+pub use snapshot::{SnapshotWriter, WrittenSnapshot};
 
 /// Reason why a result cannot be encoded.
 #[derive(Debug, thiserror::Error)]

@@ -72,7 +72,7 @@ impl ColumnBuilder {
         let cell = (json != "null").then_some(json);
         let misfit = || {
             FormatError::Unrepresentable(format!(
-                "column {name}: {json} has no form in this format: cast it to text, or ask for JSON"
+                "column {name}: {json} has no form in CSV, Arrow and Parquet: cast it to text"
             ))
         };
         let text = |json: &str| serde_json::from_str::<String>(json).map_err(|_| misfit());

@@ -12,6 +12,7 @@ pub mod path;
 pub mod preview;
 mod record;
 mod refusal;
+mod table_format;
 
 use std::{fmt, str::FromStr};
 
@@ -24,6 +25,7 @@ pub use filter::{ExtensionFilter, FileFilter, NameQuery};
 pub use path::{FilePath, InvalidFilePath};
 pub use record::{Recorded, UploadState};
 pub use refusal::FileRefusal;
+pub use table_format::TableFormat;
 
 use crate::{
     ids::{ExecutionId, FileId, InstrumentId},

@@ -41,6 +41,16 @@ impl FilePath {
         }
     }
 
+    /// Makes a file name of any text and an extension such as `.parquet`. Characters that file names may
+    /// not have become `_`; a text that is too long is cut.
+    #[must_use]
+    pub fn named(text: &str, extension: &'static str) -> Self {
+        let is_forbidden = |letter: char| letter.is_control() || matches!(letter, '/' | '\\');
+        let letters = text.chars().take(MAX_PATH_CHARS - extension.len());
+        let letters = letters.map(|letter| if is_forbidden(letter) { '_' } else { letter });
+        Self(letters.chain(extension.chars()).collect())
+    }
+
     /// Returns the whole path, as given.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -1,7 +1,7 @@
 //! Text previews of files.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 /// Number of bytes shown from the start of a file.
 pub const PREVIEW_BYTES: u64 = 65_536;
@@ -68,23 +68,28 @@ pub fn preview(head: &[u8], file_size: u64) -> Preview {
 }
 
 fn decode(head: &[u8], truncated: bool) -> Option<String> {
-    if let Some((encoding, mark)) = Encoding::for_bom(head) {
-        let body = head.get(mark..)?;
-        let text = decode_cut(encoding, body, truncated);
-        return looks_like_text(&text).then_some(text);
+    let (encoding, mark) = text_encoding(head, truncated)?;
+    let text = decode_cut(encoding, head.get(mark..)?, truncated);
+    looks_like_text(&text).then_some(text)
+}
+
+/// Returns the encoding of a text that starts with these bytes, and the length of its byte order mark;
+/// `None` for binary data. A truncated text may end within a character.
+#[must_use]
+pub fn text_encoding(head: &[u8], truncated: bool) -> Option<(&'static Encoding, usize)> {
+    if let Some(marked) = Encoding::for_bom(head) {
+        return Some(marked);
     }
-    if let Some(text) = utf8(head, truncated) {
-        return looks_like_text(text).then(|| text.to_owned());
+    if utf8(head, truncated).is_some() {
+        return Some((UTF_8, 0));
     }
     if let Some(encoding) = utf16_by_nul_pattern(head) {
-        let text = decode_cut(encoding, head, truncated);
-        return looks_like_text(&text).then_some(text);
+        return Some((encoding, 0));
     }
     if head.contains(&0) || !has_few_controls(head.iter().copied().map(u32::from), head.len()) {
         return None;
     }
-    let text = decode_cut(legacy_encoding(head, truncated), head, truncated);
-    looks_like_text(&text).then_some(text)
+    Some((legacy_encoding(head, truncated), 0))
 }
 
 /// Unit signs in instrument files: no-break space, °, ±, ², µ, ·, ×.

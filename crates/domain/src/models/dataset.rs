@@ -1,13 +1,17 @@
 //! Datasets: immutable snapshots of rows.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
 use time::OffsetDateTime;
 
 use crate::{
-    files::ObjectKey,
+    files::{FilePath, ObjectKey},
     ids::{DatasetId, FileId, UserId},
-    scalar::{DataType, Values},
+    numbers::grouped,
+    scalar::{ComparableValue, DataType},
 };
 
 /// Maximum number of characters of a dataset's name.
@@ -18,6 +22,21 @@ pub const MAX_DATASET_DESCRIPTION_LENGTH: usize = 2_000;
 
 /// Number of distinct values of a column that are counted. More are recorded as unknown.
 pub const MAX_COUNTED_VALUES: usize = 1_000;
+
+/// Maximum number of columns of a dataset.
+pub const MAX_DATASET_COLUMNS: usize = 1_600;
+
+/// Maximum number of characters of the name of a dataset's column.
+pub const MAX_DATASET_COLUMN_NAME_LENGTH: usize = 200;
+
+/// Maximum number of rows of a dataset.
+pub const MAX_DATASET_ROWS: usize = 10_000_000;
+
+/// Maximum size of a dataset's object in bytes.
+pub const MAX_DATASET_BYTES: u64 = 4 << 30;
+
+/// Number of rows of a preview.
+pub const PREVIEWED_ROWS: usize = 50;
 
 /// Column of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,33 +58,128 @@ pub struct ColumnProfile {
     pub distinct: Option<u64>,
 }
 
-impl ColumnProfile {
-    /// Counts a column's values.
+/// Counts the values of a column as they arrive, in constant memory.
+#[derive(Debug)]
+pub struct ColumnProfiler {
+    nulls: u64,
+    /// Hashes of the distinct values; `None` once they are not counted.
+    distinct: Option<HashSet<u64>>,
+}
+
+impl ColumnProfiler {
+    /// Begins the profile of a column of that type.
     #[must_use]
-    pub fn of(values: &Values) -> Self {
-        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-        let nulls = count(values.nulls().len());
-        if matches!(values, Values::Json(_)) {
-            return Self {
-                nulls,
-                distinct: None,
-            };
-        }
-        let mut distinct = HashSet::new();
-        for index in 0..values.len() {
-            distinct.extend(values.comparable(index));
-            if distinct.len() > MAX_COUNTED_VALUES {
-                return Self {
-                    nulls,
-                    distinct: None,
-                };
-            }
-        }
+    pub fn new(data_type: DataType) -> Self {
         Self {
-            nulls,
-            distinct: Some(count(distinct.len())),
+            nulls: 0,
+            distinct: (data_type != DataType::Json).then(HashSet::new),
         }
     }
+
+    /// Counts the next value.
+    pub fn add(&mut self, value: ComparableValue<'_>) {
+        if let Some(distinct) = &mut self.distinct {
+            let mut hasher = DefaultHasher::new();
+            value.hash(&mut hasher);
+            distinct.insert(hasher.finish());
+            if distinct.len() > MAX_COUNTED_VALUES {
+                self.distinct = None;
+            }
+        }
+    }
+
+    /// Returns true while distinct values are counted. Otherwise only nulls are.
+    #[must_use]
+    pub const fn counts_values(&self) -> bool {
+        self.distinct.is_some()
+    }
+
+    /// Counts nulls.
+    pub const fn add_nulls(&mut self, nulls: u64) {
+        self.nulls = self.nulls.saturating_add(nulls);
+    }
+
+    /// Returns the profile.
+    #[must_use]
+    pub fn finish(self) -> ColumnProfile {
+        let count = |values: HashSet<u64>| u64::try_from(values.len()).unwrap_or(u64::MAX);
+        ColumnProfile {
+            nulls: self.nulls,
+            distinct: self.distinct.map(count),
+        }
+    }
+}
+
+/// Error: a dataset was asked for with both a query and a file, or neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a dataset is made of either a query or a file_id: give exactly one")]
+pub struct NotOneSource;
+
+/// Why a dataset cannot be made. The text is for the person who asked for it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DatasetRefusal {
+    /// There are no columns.
+    #[error("the data has no columns")]
+    NoColumns,
+    /// There are more than [`MAX_DATASET_COLUMNS`].
+    #[error(
+        "the data has {} columns; {} is the most",
+        grouped(*.0),
+        grouped(MAX_DATASET_COLUMNS)
+    )]
+    TooManyColumns(usize),
+    /// A column has no name. The number starts at 1.
+    #[error("column {0} has no name; give it one")]
+    UnnamedColumn(usize),
+    /// Two columns have one name.
+    #[error("two columns are named \"{0}\"; rename one of them")]
+    DuplicateColumn(String),
+    /// A name cannot be stored. The number starts at 1.
+    #[error(
+        "the name of column {0} has control characters or more than \
+         {MAX_DATASET_COLUMN_NAME_LENGTH} characters; rename it"
+    )]
+    UnusableName(usize),
+    /// There are more than [`MAX_DATASET_ROWS`].
+    #[error("a dataset has at most {} rows", grouped(MAX_DATASET_ROWS))]
+    TooManyRows,
+    /// The rows take more than [`MAX_DATASET_BYTES`] as Parquet.
+    #[error("a dataset takes at most {} GiB as Parquet", MAX_DATASET_BYTES >> 30)]
+    TooLarge,
+    /// The file has no format that datasets are made of.
+    #[error(
+        "datasets are made of files with the extension .csv or .tsv; this file is \
+         named \"{0}\""
+    )]
+    UnknownFormat(String),
+}
+
+/// Checks the names of a dataset's columns.
+///
+/// # Errors
+/// The first rule that they break.
+pub fn check_column_names<'n>(
+    names: impl ExactSizeIterator<Item = &'n str>,
+) -> Result<(), DatasetRefusal> {
+    match names.len() {
+        0 => return Err(DatasetRefusal::NoColumns),
+        count if count > MAX_DATASET_COLUMNS => return Err(DatasetRefusal::TooManyColumns(count)),
+        _ => {}
+    }
+    let mut seen = HashSet::new();
+    for (name, number) in names.zip(1..) {
+        if name.trim().is_empty() {
+            return Err(DatasetRefusal::UnnamedColumn(number));
+        }
+        let is_long = name.chars().nth(MAX_DATASET_COLUMN_NAME_LENGTH).is_some();
+        if is_long || name.chars().any(char::is_control) {
+            return Err(DatasetRefusal::UnusableName(number));
+        }
+        if !seen.insert(name) {
+            return Err(DatasetRefusal::DuplicateColumn(name.to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// Origin of a dataset's rows.
@@ -108,34 +222,105 @@ impl Dataset {
     pub fn column(&self, name: &str) -> Option<&DatasetColumn> {
         self.columns.iter().find(|column| column.name == name)
     }
+
+    /// Returns the name under which its object is saved.
+    #[must_use]
+    pub fn file_name(&self) -> FilePath {
+        FilePath::named(&self.name, ".parquet")
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use time::macros::datetime;
+    use uuid::Uuid;
+
     use super::*;
+
+    fn profile<'v>(
+        data_type: DataType,
+        values: impl IntoIterator<Item = ComparableValue<'v>>,
+    ) -> ColumnProfile {
+        let mut profiler = ColumnProfiler::new(data_type);
+        profiler.add_nulls(2);
+        values.into_iter().for_each(|value| profiler.add(value));
+        profiler.finish()
+    }
 
     #[test]
     fn distinct_values_and_nulls_are_counted() {
-        let values = Values::Integer(vec![Some(3), None, Some(3), Some(4), None]);
+        let values = [3, 3, 4].map(ComparableValue::Integer);
         let expected = ColumnProfile {
             nulls: 2,
             distinct: Some(2),
         };
-        assert_eq!(ColumnProfile::of(&values), expected);
-        let zeros = Values::Float(vec![Some(0.0), Some(-0.0)]);
-        assert_eq!(ColumnProfile::of(&zeros).distinct, Some(1));
-        let nothing = Values::Text(Vec::new());
-        assert_eq!(ColumnProfile::of(&nothing).distinct, Some(0));
+        assert_eq!(profile(DataType::Integer, values), expected);
+        assert_eq!(profile(DataType::Text, []).distinct, Some(0));
     }
 
     #[test]
     fn many_values_and_json_are_not_counted() {
-        let most: Vec<Option<i64>> = (0..).take(MAX_COUNTED_VALUES).map(Some).collect();
-        let profile = ColumnProfile::of(&Values::Integer(most.clone()));
-        assert_eq!(profile.distinct, Some(1_000));
-        let more = Values::Integer(most.into_iter().chain([Some(-1)]).collect());
-        assert_eq!(ColumnProfile::of(&more).distinct, None);
-        let json = Values::Json(vec![Some(serde_json::json!({}))]);
-        assert_eq!(ColumnProfile::of(&json).distinct, None);
+        let numbers = |count| (0..).take(count).map(ComparableValue::Integer);
+        let most = profile(DataType::Integer, numbers(MAX_COUNTED_VALUES));
+        assert_eq!(most.distinct, Some(1_000));
+        let more = profile(DataType::Integer, numbers(MAX_COUNTED_VALUES + 1));
+        assert_eq!(more.distinct, None);
+        let json = profile(DataType::Json, [ComparableValue::Text("{}")]);
+        assert_eq!(json.distinct, None);
+    }
+
+    #[test]
+    fn columns_have_distinct_names_that_can_be_stored() {
+        let check = |names: &[&str]| {
+            let checked = check_column_names(names.iter().copied());
+            checked.map_err(|refusal| refusal.to_string())
+        };
+        assert_eq!(check(&["od 600 (µ)", "OD", "od"]), Ok(()));
+        let refused = |names: &[&str]| check(names).unwrap_err();
+        assert_eq!(refused(&[]), "the data has no columns");
+        assert_eq!(
+            refused(&["od", "well", "od"]),
+            "two columns are named \"od\"; rename one of them"
+        );
+        assert_eq!(refused(&["od", " "]), "column 2 has no name; give it one");
+        for name in ["a\0b", "a\nb", &"é".repeat(201)] {
+            assert_eq!(
+                refused(&[name]),
+                "the name of column 1 has control characters or more than 200 characters; rename it"
+            );
+        }
+        assert_eq!(check(&["é".repeat(200).as_str()]), Ok(()));
+        let many: Vec<String> = (0..=MAX_DATASET_COLUMNS).map(|n| n.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(
+            refused(&many),
+            "the data has 1,601 columns; 1,600 is the most"
+        );
+        assert_eq!(check(&many[1..]), Ok(()));
+    }
+
+    #[test]
+    fn a_dataset_is_saved_under_its_name() {
+        let named = |name: &str| Dataset {
+            id: DatasetId::new(Uuid::nil()),
+            name: name.to_owned(),
+            description: None,
+            columns: Vec::new(),
+            row_count: 0,
+            source: DatasetSource::Query("select 1".to_owned()),
+            object: ObjectKey::new(Uuid::nil()),
+            size: 0,
+            created_by: UserId::new(Uuid::nil()),
+            created_at: datetime!(2026-01-01 00:00 UTC),
+        };
+        for (name, file) in [
+            ("Wein", "Wein.parquet"),
+            ("a/b\\c\nd", "a_b_c_d.parquet"),
+            ("..", "...parquet"),
+        ] {
+            assert_eq!(named(name).file_name().as_str(), file);
+        }
+        let long = named(&"é".repeat(2_000)).file_name();
+        assert_eq!(FilePath::parse(long.as_str()), Ok(long));
     }
 }

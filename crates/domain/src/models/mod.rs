@@ -17,8 +17,10 @@ use serde::{Deserialize, Serialize};
 
 pub use backend::{NoTrainingBackend, TRAINING_BACKEND_LIFETIME, TrainingBackend, check_backends};
 pub use dataset::{
-    ColumnProfile, Dataset, DatasetColumn, DatasetSource, MAX_COUNTED_VALUES,
-    MAX_DATASET_DESCRIPTION_LENGTH, MAX_DATASET_NAME_LENGTH,
+    ColumnProfile, ColumnProfiler, Dataset, DatasetColumn, DatasetRefusal, DatasetSource,
+    MAX_COUNTED_VALUES, MAX_DATASET_BYTES, MAX_DATASET_COLUMN_NAME_LENGTH, MAX_DATASET_COLUMNS,
+    MAX_DATASET_DESCRIPTION_LENGTH, MAX_DATASET_NAME_LENGTH, MAX_DATASET_ROWS, NotOneSource,
+    PREVIEWED_ROWS, check_column_names,
 };
 pub use prediction::{
     ClassProbabilities, FeatureColumn, FeatureValues, InvalidRows, MAX_PREDICTION_ROWS,

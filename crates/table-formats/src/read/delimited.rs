@@ -1,12 +1,15 @@
 //! CSV, TSV and their kin.
 
+use std::io::{self, Read};
+
 use csv::{ReaderBuilder, StringRecord};
+use labdata_domain::scalar::{DataType, Values};
 
 use super::{
-    MAX_COLUMNS, ReadError, SourceTable,
-    infer::{Decimal, infer},
+    MAX_COLUMNS, PART_BYTES, PART_ROWS, ReadError, Source, TableReader,
+    decoded::{DecodedText, file_encoding},
+    infer::{ColumnInference, Decimal, push},
 };
-use crate::frame::distinct;
 
 /// Delimiters that are tried, in order of preference.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
@@ -14,84 +17,198 @@ const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 /// Number of records that decide on the delimiter.
 const SAMPLE: usize = 50;
 
-/// Reads a text of delimited fields, of which the first line names the columns. The delimiter is the
-/// one that divides the first lines into the same number of fields, the more the better. With `;`, a comma
-/// separates decimals, as spreadsheets write it in countries that do.
+/// Number of bytes in which these records are looked for.
+const SAMPLE_BYTES: u64 = 256 << 10;
+
+/// Maximum size of a record in bytes.
+const MAX_RECORD: u64 = 16 << 20;
+
+/// Character between the fields of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delimiter {
+    /// The one of comma, tab, semicolon and bar that divides the first lines into the same number of
+    /// fields, the more the better.
+    Sniffed,
+    /// A tab.
+    Tab,
+}
+
+/// Begins to read a file of delimited fields, of which the first line names the columns. With `;`, a
+/// comma separates decimals, as spreadsheets write it in countries that do.
 ///
 /// Fields may be quoted (RFC 4180). Blanks around a field are removed, blank lines are skipped, and a
-/// column without a name is called `column_` and its number. Fields after the header's last one must be blank.
+/// column without a name is called `column_` and its number. Fields after the header's last one must be
+/// blank. The file is read twice: once for the types of the columns, and once for the values.
 ///
 /// # Errors
 /// [`ReadError`] if it is no table, or has more than `max_rows` rows.
-pub fn read_delimited(text: &str, max_rows: usize) -> Result<SourceTable, ReadError> {
-    let delimiter = sniff(text);
-    let mut reader = reader(text, delimiter);
-    let mut record = StringRecord::new();
-    if !read(&mut reader, &mut record) {
-        return Err(ReadError::NoHeader);
-    }
-    let names = names(&record);
-    if names.len() > MAX_COLUMNS {
-        return Err(ReadError::TooManyColumns(names.len()));
-    }
-    let mut columns: Vec<Vec<Option<String>>> = vec![Vec::new(); names.len()];
-    let mut row_count = 0;
-    while read(&mut reader, &mut record) {
-        if record.iter().all(str::is_empty) {
-            continue;
-        }
-        let further = record.iter().skip(names.len());
-        if record.len() < names.len() || further.clone().any(|field| !field.is_empty()) {
-            return Err(ReadError::Ragged {
-                line: line_of(text, &record),
-                found: record.len(),
-                expected: names.len(),
-            });
-        }
-        if row_count == max_rows {
-            return Err(ReadError::TooManyRows(max_rows));
-        }
-        row_count += 1;
-        for (column, field) in columns.iter_mut().zip(&record) {
-            column.push((!field.is_empty()).then(|| field.to_owned()));
-        }
-    }
+pub fn open_delimited(
+    mut source: Box<dyn Source>,
+    delimiter: Delimiter,
+    max_rows: usize,
+) -> Result<impl TableReader + use<>, ReadError> {
+    let encoding = file_encoding(&mut *source)?;
+    let mut text = DecodedText::new(source, encoding);
+    text.rewind()?;
+    let delimiter = match delimiter {
+        Delimiter::Sniffed => sniff(&sample(&mut text)?),
+        Delimiter::Tab => b'\t',
+    };
     let decimal = match delimiter {
         b';' => Decimal::Comma,
         _ => Decimal::Point,
     };
-    let values = columns.into_iter().map(|cells| infer(cells, decimal));
-    Ok(SourceTable {
-        columns: distinct(&names).into_iter().zip(values).collect(),
-        row_count,
+    let mut records = Records::begin(text, delimiter)?;
+    let mut inferences = vec![ColumnInference::new(decimal); records.names.len()];
+    let mut row_count = 0;
+    while records.next()? {
+        if row_count == max_rows {
+            return Err(ReadError::TooManyRows(max_rows));
+        }
+        row_count += 1;
+        let fields = inferences.iter_mut().zip(&records.record);
+        for (inference, field) in fields.filter(|(_, field)| !field.is_empty()) {
+            inference.add(field);
+        }
+    }
+    let records = Records::begin(records.reader.into_inner(), delimiter)?;
+    let types = inferences.into_iter().map(ColumnInference::finish);
+    Ok(DelimitedReader {
+        columns: records.names.iter().cloned().zip(types).collect(),
+        records,
+        decimal,
     })
 }
 
-fn reader(text: &str, delimiter: u8) -> csv::Reader<&[u8]> {
+struct DelimitedReader {
+    columns: Vec<(String, DataType)>,
+    records: Records,
+    decimal: Decimal,
+}
+
+impl TableReader for DelimitedReader {
+    fn columns(&self) -> &[(String, DataType)] {
+        &self.columns
+    }
+
+    fn next_part(&mut self) -> Result<Option<Vec<Values>>, ReadError> {
+        let types = self.columns.iter().map(|(_, data_type)| *data_type);
+        let mut columns: Vec<Values> = types
+            .map(|data_type| Values::with_capacity(data_type, 0))
+            .collect();
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < PART_ROWS && bytes < PART_BYTES && self.records.next()? {
+            rows += 1;
+            bytes += self.records.record.as_slice().len() + columns.len();
+            for (values, field) in columns.iter_mut().zip(&self.records.record) {
+                if field.is_empty() {
+                    values.push_null();
+                } else {
+                    push(values, field, self.decimal);
+                }
+            }
+        }
+        Ok((rows > 0).then_some(columns))
+    }
+}
+
+/// The records of a file below its header.
+struct Records {
+    reader: csv::Reader<DecodedText>,
+    /// Names of the header's fields.
+    names: Vec<String>,
+    record: StringRecord,
+}
+
+impl Records {
+    /// Reads the header.
+    fn begin(mut text: DecodedText, delimiter: u8) -> Result<Self, ReadError> {
+        text.rewind()?;
+        let mut records = Self {
+            reader: reader(text, delimiter),
+            names: Vec::new(),
+            record: StringRecord::new(),
+        };
+        if !records.read()? {
+            return Err(ReadError::NoHeader);
+        }
+        records.names = names(&records.record);
+        match records.names.len() {
+            0 => Err(ReadError::NoHeader),
+            count if count > MAX_COLUMNS => Err(ReadError::TooManyColumns(count)),
+            _ => Ok(records),
+        }
+    }
+
+    /// Reads the next record that is not blank, and checks its length; false at the end.
+    fn next(&mut self) -> Result<bool, ReadError> {
+        let expected = self.names.len();
+        while self.read()? {
+            if self.record.iter().all(str::is_empty) {
+                continue;
+            }
+            let mut further = self.record.iter().skip(expected);
+            if self.record.len() < expected || further.any(|field| !field.is_empty()) {
+                return Err(ReadError::Ragged {
+                    line: self.line()?,
+                    found: self.record.len(),
+                    expected,
+                });
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn read(&mut self) -> Result<bool, ReadError> {
+        self.reader.get_mut().allow(MAX_RECORD);
+        self.reader
+            .read_record(&mut self.record)
+            .map_err(|error| match error.into_kind() {
+                csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                    ReadError::RowTooLong(MAX_RECORD)
+                }
+                csv::ErrorKind::Io(error) => error.into(),
+                // With a flexible number of fields, nothing else fails in UTF-8.
+                other => ReadError::Source(io::Error::other(format!("{other:?}"))),
+            })
+    }
+
+    /// Returns the number of the record's line, for which it reads the file again. The record's own
+    /// position is before the blank lines that were skipped.
+    fn line(&mut self) -> Result<u64, ReadError> {
+        let Some(start) = self.record.position().map(csv::Position::byte) else {
+            return Ok(0);
+        };
+        let text = self.reader.get_mut();
+        text.rewind()?;
+        let mut line = 1;
+        for (byte, at) in io::BufReader::new(text).bytes().zip(0_u64..) {
+            match byte? {
+                b'\n' => line += 1,
+                b'\r' => {}
+                _ if at >= start => break,
+                _ => {}
+            }
+        }
+        Ok(line)
+    }
+}
+
+/// Reads the beginning of a text.
+fn sample(text: &mut DecodedText) -> Result<String, ReadError> {
+    let mut sample = Vec::new();
+    text.by_ref().take(SAMPLE_BYTES).read_to_end(&mut sample)?;
+    Ok(String::from_utf8_lossy(&sample).into_owned())
+}
+
+fn reader<R: Read>(text: R, delimiter: u8) -> csv::Reader<R> {
     ReaderBuilder::new()
         .delimiter(delimiter)
         .flexible(true)
         .has_headers(false)
         .trim(csv::Trim::All)
-        .from_reader(text.as_bytes())
-}
-
-/// Reads the next record; false at the end. Of a text in memory, with a flexible number of fields,
-/// nothing can fail.
-fn read(reader: &mut csv::Reader<&[u8]>, record: &mut StringRecord) -> bool {
-    reader.read_record(record).unwrap_or(false)
-}
-
-/// Number of a record's line. Its position is before the blank lines that were skipped.
-fn line_of(text: &str, record: &StringRecord) -> u64 {
-    let Some(position) = record.position() else {
-        return 0;
-    };
-    let start = usize::try_from(position.byte()).unwrap_or(usize::MAX);
-    let rest = text.as_bytes().get(start..).unwrap_or_default();
-    let ends = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
-    let blank = ends.filter(|byte| **byte == b'\n').count();
-    position.line() + u64::try_from(blank).unwrap_or_default()
+        .from_reader(text)
 }
 
 /// The names of a header without the blank fields at its end.
@@ -110,14 +227,23 @@ fn names(header: &StringRecord) -> Vec<String> {
         .collect()
 }
 
+fn length_of(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
+
 fn sniff(text: &str) -> u8 {
     let mut best = (1, b',');
     for delimiter in DELIMITERS {
-        let mut reader = reader(text, delimiter);
+        let mut reader = reader(text.as_bytes(), delimiter);
         let mut record = StringRecord::new();
         let mut lengths = Vec::new();
-        while lengths.len() < SAMPLE && read(&mut reader, &mut record) {
+        // Of a text in memory, with a flexible number of fields, nothing can fail.
+        while lengths.len() < SAMPLE && reader.read_record(&mut record).unwrap_or(false) {
             lengths.push(record.len());
+        }
+        // A full sample may end within its last record.
+        if lengths.len() < SAMPLE && length_of(text) >= SAMPLE_BYTES {
+            lengths.pop();
         }
         let is_regular = lengths.windows(2).all(|pair| pair.first() == pair.last());
         if let Some(length) = lengths.first().filter(|_| is_regular)
@@ -141,15 +267,48 @@ fn sniff(text: &str) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::io::Cursor;
 
-    use labdata_domain::scalar::Values;
     use proptest::prelude::*;
 
     use super::*;
     use crate::{Format, Frame};
 
-    fn table(text: &str) -> SourceTable {
+    /// A whole table in memory.
+    #[derive(Debug)]
+    struct Table {
+        columns: Vec<(String, Values)>,
+        row_count: usize,
+    }
+
+    fn read_delimited(text: &str, max_rows: usize) -> Result<Table, ReadError> {
+        read_with(text, Delimiter::Sniffed, max_rows)
+    }
+
+    fn read_with(text: &str, delimiter: Delimiter, max_rows: usize) -> Result<Table, ReadError> {
+        let source = Box::new(Cursor::new(text.as_bytes().to_vec()));
+        let mut reader = open_delimited(source, delimiter, max_rows)?;
+        let columns = reader.columns().iter();
+        let columns = columns.map(|(name, of)| (name.clone(), Values::with_capacity(*of, 0)));
+        let mut table = Table {
+            columns: columns.collect(),
+            row_count: 0,
+        };
+        while let Some(part) = reader.next_part()? {
+            table.row_count += part.first().map_or(0, Values::len);
+            for ((_, values), part) in table.columns.iter_mut().zip(&part) {
+                values.extend(part);
+            }
+        }
+        Ok(table)
+    }
+
+    fn refusal(text: &str, max_rows: usize) -> String {
+        let refused = read_delimited(text, max_rows).expect_err("a refusal");
+        refused.to_string()
+    }
+
+    fn table(text: &str) -> Table {
         read_delimited(text, 100).expect("a table")
     }
 
@@ -223,19 +382,53 @@ mod tests {
     }
 
     #[test]
-    fn every_column_has_a_name_that_no_other_has() {
-        assert_eq!(names_of("a,,a\n1,2,3\n"), ["a", "column_2", "a_2"]);
+    fn every_column_has_a_name() {
+        assert_eq!(names_of("a,,a,\n1,2,3,\n"), ["a", "column_2", "a"]);
+    }
+
+    #[test]
+    fn tabs_are_the_delimiter_where_the_file_says_so() {
+        let text = "a,b\tc\n1,5\t2\n";
+        let table = read_with(text, Delimiter::Tab, 9).expect("a table");
+        let names: Vec<_> = table.columns.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["a,b", "c"]);
+    }
+
+    #[test]
+    fn a_long_table_arrives_in_parts() {
+        let text: String = (0..20_000).map(|n| format!("{n},{}\n", n % 7)).collect();
+        let source = Box::new(Cursor::new(format!("n,m\n{text}").into_bytes()));
+        let mut reader = open_delimited(source, Delimiter::Sniffed, 20_000).expect("a table");
+        let mut lengths = Vec::new();
+        while let Some(part) = reader.next_part().expect("a part") {
+            lengths.push(part[0].len());
+        }
+        assert_eq!(lengths, [PART_ROWS, PART_ROWS, 20_000 - 2 * PART_ROWS]);
+    }
+
+    #[test]
+    fn a_quotation_mark_that_is_never_closed_does_not_fill_the_memory() {
+        let text = format!("a,b\n\"{}", "x,y\n".repeat(6 << 20));
+        assert_eq!(
+            refusal(&text, 9),
+            "a row of the file is longer than 16 MiB; perhaps a quotation mark is missing"
+        );
+    }
+
+    #[test]
+    fn a_late_value_of_another_type_makes_the_column_text() {
+        let numbers = "1\n".repeat(10_000);
+        let table = read_delimited(&format!("a\n{numbers}x\n"), 20_000).expect("a table");
+        let (_, values) = &table.columns[0];
+        assert!(matches!(values, Values::Text(texts) if texts.len() == 10_001));
     }
 
     #[test]
     fn a_file_without_rows_is_a_table_and_an_empty_one_is_none() {
         assert_eq!(table("a,b\n").row_count, 0);
         for text in ["", "\n\n"] {
-            assert_eq!(
-                read_delimited(text, 9),
-                Err(ReadError::NoHeader),
-                "{text:?}"
-            );
+            let refused = read_delimited(text, 9);
+            assert!(matches!(refused, Err(ReadError::NoHeader)), "{text:?}");
         }
     }
 
@@ -261,22 +454,17 @@ mod tests {
                 for (_, values) in &table.columns {
                     prop_assert_eq!(values.len(), table.row_count);
                 }
-                let names: BTreeSet<&String> = table.columns.iter().map(|(name, _)| name).collect();
-                prop_assert_eq!(names.len(), table.columns.len());
             }
         }
     }
 
     #[test]
     fn a_table_has_limits() {
-        assert_eq!(
-            read_delimited("a\n1\n2\n", 1),
-            Err(ReadError::TooManyRows(1))
-        );
+        assert_eq!(refusal("a\n1\n2\n", 1), "the file has more than 1 rows");
         let wide = "a,".repeat(MAX_COLUMNS) + "a\n";
         assert_eq!(
-            read_delimited(&wide, 9),
-            Err(ReadError::TooManyColumns(MAX_COLUMNS + 1))
+            refusal(&wide, 9),
+            "the file has 1601 columns; 1600 is the most"
         );
     }
 }

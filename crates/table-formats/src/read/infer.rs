@@ -1,6 +1,9 @@
 //! Inference of a column's type from its texts.
 
-use labdata_domain::{scalar::Values, timestamp};
+use labdata_domain::{
+    scalar::{DataType, Values},
+    timestamp,
+};
 
 /// Texts that stand for a missing value in a column of another type than text. They are those that
 /// instruments and spreadsheets write.
@@ -17,42 +20,81 @@ pub(super) enum Decimal {
     Comma,
 }
 
-/// Gives a column the first type that all of its texts have: boolean, integer, float, datetime (RFC
-/// 3339), date (ISO 8601), text. Blank texts are null. Nothing is guessed: `01.02.2026` is a text, and so
+/// Infers the type of a column from its texts: the first that all of them have of boolean, integer,
+/// float, datetime (RFC 3339), date (ISO 8601), text. Nothing is guessed: `01.02.2026` is a text, and so
 /// are numbers with leading zeros or more digits than 64 bits hold, which are ids.
-pub(super) fn infer(cells: Vec<Option<String>>, decimal: Decimal) -> Values {
-    let has_value = |text: &String| !MISSING.contains(&text.as_str());
-    if !cells.iter().flatten().any(has_value) {
-        return Values::Text(cells);
-    }
-    if let Some(values) = all(&cells, boolean) {
-        return Values::Boolean(values);
-    }
-    if cells.iter().flatten().any(|text| is_id(text)) {
-        return Values::Text(cells);
-    }
-    if let Some(values) = all(&cells, |text| text.parse().ok()) {
-        return Values::Integer(values);
-    }
-    if let Some(values) = all(&cells, |text| float(text, decimal)) {
-        return Values::Float(values);
-    }
-    if let Some(values) = all(&cells, timestamp::parse) {
-        return Values::Datetime(values);
-    }
-    if let Some(values) = all(&cells, timestamp::parse_date) {
-        return Values::Date(values);
-    }
-    Values::Text(cells)
+#[derive(Clone, Debug)]
+pub(super) struct ColumnInference {
+    decimal: Decimal,
+    has_value: bool,
+    has_id: bool,
+    /// Types that all texts so far have, in order of preference.
+    possible: Vec<DataType>,
 }
 
-/// Reads all texts; `None` if one does not have the type.
-fn all<T>(cells: &[Option<String>], read: impl Fn(&str) -> Option<T>) -> Option<Vec<Option<T>>> {
-    let read_cell = |cell: &Option<String>| match cell {
-        Some(text) if !MISSING.contains(&text.as_str()) => read(text).map(Some),
-        _ => Some(None),
-    };
-    cells.iter().map(read_cell).collect()
+impl ColumnInference {
+    pub(super) fn new(decimal: Decimal) -> Self {
+        Self {
+            decimal,
+            has_value: false,
+            has_id: false,
+            possible: vec![
+                DataType::Boolean,
+                DataType::Integer,
+                DataType::Float,
+                DataType::Datetime,
+                DataType::Date,
+            ],
+        }
+    }
+
+    /// Takes the next text, which is not blank.
+    pub(super) fn add(&mut self, text: &str) {
+        if self.possible.is_empty() || MISSING.contains(&text) {
+            return;
+        }
+        self.has_value = true;
+        self.has_id |= is_id(text);
+        let decimal = self.decimal;
+        self.possible
+            .retain(|data_type| has_type(text, *data_type, decimal));
+    }
+
+    /// Returns the type of the column.
+    pub(super) fn finish(self) -> DataType {
+        match self.possible.first() {
+            Some(DataType::Boolean) if self.has_value => DataType::Boolean,
+            Some(found) if self.has_value && !self.has_id => *found,
+            _ => DataType::Text,
+        }
+    }
+}
+
+fn has_type(text: &str, data_type: DataType, decimal: Decimal) -> bool {
+    match data_type {
+        DataType::Boolean => boolean(text).is_some(),
+        DataType::Integer => text.parse::<i64>().is_ok(),
+        DataType::Float => float(text, decimal).is_some(),
+        DataType::Datetime => timestamp::parse(text).is_some(),
+        DataType::Date => timestamp::parse_date(text).is_some(),
+        DataType::String | DataType::Text | DataType::Uuid | DataType::Json => true,
+    }
+}
+
+/// Reads a text as a value of a type that [`ColumnInference`] found. Marks of missing values are null
+/// except among texts.
+pub(super) fn push(values: &mut Values, text: &str, decimal: Decimal) {
+    let is_missing = || MISSING.contains(&text);
+    match values {
+        Values::Text(column) => column.push(Some(text.to_owned())),
+        _ if is_missing() => values.push_null(),
+        Values::Boolean(column) => column.push(boolean(text)),
+        Values::Integer(column) => column.push(text.parse().ok()),
+        Values::Float(column) => column.push(float(text, decimal)),
+        Values::Datetime(column) => column.push(timestamp::parse(text)),
+        Values::Date(column) => column.push(timestamp::parse_date(text)),
+        Values::Uuid(_) | Values::Json(_) => values.push_null(),
+    }
 }
 
 fn boolean(text: &str) -> Option<bool> {
@@ -98,11 +140,18 @@ mod tests {
     }
 
     fn inferred_with(cells: &[&str], decimal: Decimal) -> Values {
-        let cells = cells.iter().map(|text| {
-            let text = (*text).to_owned();
-            (!text.is_empty()).then_some(text)
-        });
-        infer(cells.collect(), decimal)
+        let mut inference = ColumnInference::new(decimal);
+        let texts = cells.iter().filter(|text| !text.is_empty());
+        texts.for_each(|text| inference.add(text));
+        let mut values = Values::with_capacity(inference.finish(), cells.len());
+        for text in cells {
+            if text.is_empty() {
+                values.push_null();
+            } else {
+                push(&mut values, text, decimal);
+            }
+        }
+        values
     }
 
     fn texts(cells: &[&str]) -> Values {

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use super::Refusal;
-use crate::numbers::grouped;
+use crate::{models::MAX_DATASET_ROWS, numbers::grouped};
 
 /// Limits of one query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,16 @@ pub const QUERY_LIMITS: QueryLimits = QueryLimits {
     rows: 10_000,
     bytes: 16 << 20,
 };
+
+/// Limits of a query whose result becomes a dataset.
+pub const SNAPSHOT_LIMITS: QueryLimits = QueryLimits {
+    time: Duration::from_mins(5),
+    rows: MAX_DATASET_ROWS,
+    bytes: 4 << 30,
+};
+
+/// Maximum size of one row of a result in bytes, rendered.
+pub const MAX_ROW_BYTES: usize = 16 << 20;
 
 /// Why a query has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +54,12 @@ pub enum QueryFailure {
         .0.bytes >> 20
     )]
     TooLarge(QueryLimits),
+    /// A row has more than [`MAX_ROW_BYTES`].
+    #[error(
+        "a row of the result is larger than {} MiB: select fewer columns",
+        MAX_ROW_BYTES >> 20
+    )]
+    RowTooLarge,
     /// The server does not accept a text of its length.
     #[error("the query is too large")]
     TooLong,
@@ -116,6 +132,14 @@ mod tests {
             (
                 QueryFailure::TooLarge(QUERY_LIMITS),
                 "the result is larger than 16 MiB: select fewer columns or rows, or aggregate",
+            ),
+            (
+                QueryFailure::TooLarge(SNAPSHOT_LIMITS),
+                "the result is larger than 4096 MiB: select fewer columns or rows, or aggregate",
+            ),
+            (
+                QueryFailure::RowTooLarge,
+                "a row of the result is larger than 16 MiB: select fewer columns",
             ),
         ] {
             assert_eq!(failure.to_string(), message);

@@ -10,7 +10,9 @@ mod system_names;
 
 use lexer::{TokenKind, tokenize};
 
-pub use failure::{DatabaseMessage, QUERY_LIMITS, QueryFailure, QueryLimits};
+pub use failure::{
+    DatabaseMessage, MAX_ROW_BYTES, QUERY_LIMITS, QueryFailure, QueryLimits, SNAPSHOT_LIMITS,
+};
 
 /// Maximum length of a query in bytes.
 pub const MAX_LENGTH: usize = 256 << 10;
