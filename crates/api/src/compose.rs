@@ -224,7 +224,8 @@ impl DatabaseServer {
         let environment: Vec<_> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        let storage = labdata_object_store::open(&location, &environment).await?;
+        let storage =
+            labdata_object_store::open(&location, &environment, settings.data_dir.clone()).await?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let ids: Arc<dyn IdSource> = Arc::new(SystemIds::default());
         let tenancy = PgTenancyRepository::new(self.database.clone());

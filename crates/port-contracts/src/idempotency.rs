@@ -28,6 +28,7 @@ macro_rules! idempotency_contract {
             the_key_with_another_body_is_refused_and_runs_nothing,
             a_response_that_is_not_stored_lets_the_request_run_again,
             of_racing_requests_one_runs_and_the_rest_get_its_response,
+            an_answer_can_be_looked_up_before_the_effect_runs,
             another_api_key_operation_or_key_is_another_request,
             after_a_day_the_request_runs_again,
             only_expired_responses_are_deleted,
@@ -80,6 +81,35 @@ where
         );
     }
     assert_eq!(runs.get(), 1);
+}
+
+/// The look-up has the answer that a replay would have, and the refusal of another body. It waits for
+/// no request that runs.
+pub async fn an_answer_can_be_looked_up_before_the_effect_runs<H>(harness: &H)
+where
+    H: Tenants + Subject<dyn Idempotency>,
+{
+    let request = request(harness.organization("lab").await.id, "key");
+    let (once, runs) = (harness.subject(), Cell::new(0));
+    assert_eq!(once.answered(&request).await.unwrap(), None);
+    let effect = async {
+        assert_eq!(once.answered(&request).await.unwrap(), None);
+        counted(&runs).await
+    };
+    once.once(&request, effect.boxed_local()).await.unwrap();
+    let answer = once.answered(&request).await.unwrap();
+    assert_eq!(answer.map(|answer| answer.body), Some(vec![0, 1, 255]));
+    let other_body = IdempotentRequest {
+        body_sha256: [8; 32],
+        ..request.clone()
+    };
+    let refused = once.answered(&other_body).await;
+    assert!(matches!(refused, Err(OnceError::Reused(_))), "{refused:?}");
+    let later = IdempotentRequest {
+        now: at(0) + Duration::days(2),
+        ..request
+    };
+    assert_eq!(once.answered(&later).await.unwrap(), None);
 }
 
 /// The first request's answer is still there after the refusal.

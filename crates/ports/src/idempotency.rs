@@ -67,6 +67,16 @@ pub trait Idempotency: Send + Sync {
         effect: LocalBoxFuture<'_, Option<StoredResponse>>,
     ) -> Result<Once, OnceError>;
 
+    /// Returns the response to the same request, if there is one to replay. Waits for no request that
+    /// runs, so [`Idempotency::once`] decides.
+    ///
+    /// # Errors
+    /// See [`OnceError`].
+    async fn answered(
+        &self,
+        request: &IdempotentRequest,
+    ) -> Result<Option<StoredResponse>, OnceError>;
+
     /// Deletes up to `limit` responses that
     /// [have expired](labdata_domain::idempotency::expired_at); returns their number.
     fn forget_expired(

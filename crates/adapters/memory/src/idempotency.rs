@@ -37,6 +37,18 @@ impl InMemoryIdempotency {
     }
 }
 
+impl InMemoryIdempotency {
+    fn slot(&self, request: &IdempotentRequest) -> Slot {
+        let mut state = self.memory.lock();
+        let name = (
+            request.api_key,
+            request.operation.clone(),
+            request.key.clone(),
+        );
+        Arc::clone(state.answers.entry(name).or_default())
+    }
+}
+
 #[async_trait(?Send)]
 impl Idempotency for InMemoryIdempotency {
     async fn once(
@@ -44,15 +56,7 @@ impl Idempotency for InMemoryIdempotency {
         request: &IdempotentRequest,
         effect: LocalBoxFuture<'_, Option<StoredResponse>>,
     ) -> Result<Once, OnceError> {
-        let slot = {
-            let mut state = self.memory.lock();
-            let name = (
-                request.api_key,
-                request.operation.clone(),
-                request.key.clone(),
-            );
-            Arc::clone(state.answers.entry(name).or_default())
-        };
+        let slot = self.slot(request);
         let mut slot = slot.lock().await;
         if let Some(answered) = slot.clone()
             && let Some(response) = answered.replay(&request.body_sha256, request.now)?
@@ -65,6 +69,18 @@ impl Idempotency for InMemoryIdempotency {
             response,
         });
         Ok(Once::Ran)
+    }
+
+    async fn answered(
+        &self,
+        request: &IdempotentRequest,
+    ) -> Result<Option<StoredResponse>, OnceError> {
+        let slot = self.slot(request);
+        let answered = slot.try_lock().and_then(|answered| answered.clone());
+        Ok(match answered {
+            Some(answered) => answered.replay(&request.body_sha256, request.now)?,
+            None => None,
+        })
     }
 
     fn forget_expired(

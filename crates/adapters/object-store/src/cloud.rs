@@ -1,6 +1,10 @@
 //! Objects in a bucket of a cloud.
 
-use std::ops::Range;
+use std::{
+    io::{Seek, Write},
+    ops::Range,
+    path::PathBuf,
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -16,7 +20,7 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    files::blob::{BlobBody, BlobStore, ByteStream, PutBlobError},
+    files::blob::{BlobBody, BlobReader, BlobStore, ByteStream, PutBlobError},
 };
 use object_store::{
     CopyMode, CopyOptions, Error, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode,
@@ -31,6 +35,7 @@ use tokio::runtime::Handle;
 use crate::{
     Cloud,
     bucket::{Bucket, random_name},
+    local::{blocking, disk_space, port_error},
     reading,
 };
 
@@ -47,13 +52,16 @@ const OWN_URL: std::time::Duration = std::time::Duration::from_mins(1);
 /// complete a multipart upload on that condition.
 pub struct CloudBlobStore {
     bucket: Bucket,
+    /// Directory of copies of objects that are read from any position.
+    copies: PathBuf,
 }
 
 impl CloudBlobStore {
-    /// Creates the store over a bucket.
+    /// Creates the store over a bucket. Objects that are read from any position are copied to unnamed
+    /// files of the directory, which exist as long as they are read.
     #[must_use]
-    pub fn new(bucket: Bucket) -> Self {
-        Self { bucket }
+    pub const fn new(bucket: Bucket, copies: PathBuf) -> Self {
+        Self { bucket, copies }
     }
 
     fn store(&self) -> &dyn ObjectStore {
@@ -209,6 +217,34 @@ impl BlobStore for CloudBlobStore {
             range,
         )
         .await
+    }
+
+    async fn open(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<Box<dyn BlobReader>, PortError> {
+        let mut body = self.read(organization, object, None).await?;
+        let (directory, size) = (self.copies.clone(), body.size);
+        let create = move || {
+            std::fs::create_dir_all(&directory)?;
+            let space = disk_space(&directory)?;
+            let has_room = space.check(size).is_ok();
+            has_room
+                .then(|| tempfile::tempfile_in(&directory))
+                .transpose()
+        };
+        let file = blocking(create).await.map_err(port_error)?;
+        let mut file = file.ok_or_else(|| {
+            PortError::DiskFull("the disk has no room for a copy of an object".to_owned())
+        })?;
+        while let Some(piece) = body.bytes.next().await {
+            let piece = piece.map_err(|error| PortError::Unavailable(error.to_string()))?;
+            let write = move || file.write_all(&piece).map(|()| file);
+            file = blocking(write).await.map_err(port_error)?;
+        }
+        let rewind = move || file.rewind().map(|()| file);
+        Ok(Box::new(blocking(rewind).await.map_err(port_error)?))
     }
 
     async fn size(

@@ -20,7 +20,7 @@ mod reading;
 mod service_sas;
 mod signer;
 
-use std::{fmt::Display, sync::Arc};
+use std::{fmt::Display, path::PathBuf, sync::Arc};
 
 use labdata_ports::files::blob::BlobStore;
 
@@ -65,11 +65,16 @@ pub struct Storage {
 }
 
 /// Opens the storage of a location and checks that it accepts objects. Buckets are reached with the
-/// cloud's usual environment variables.
+/// cloud's usual environment variables; copies of their objects that are read from any position are
+/// unnamed files of the directory `copies`.
 ///
 /// # Errors
 /// [`OpenError`] when the storage cannot be reached or refuses objects.
-pub async fn open(location: &Location, environment: &[Variable]) -> Result<Storage, OpenError> {
+pub async fn open(
+    location: &Location,
+    environment: &[Variable],
+    copies: PathBuf,
+) -> Result<Storage, OpenError> {
     match location {
         Location::Local(directory) => Ok(Storage {
             blobs: Arc::new(LocalBlobStore::open(directory).await?),
@@ -82,7 +87,7 @@ pub async fn open(location: &Location, environment: &[Variable]) -> Result<Stora
         } => {
             let bucket = Bucket::open(location, (*cloud, name, prefix), environment).await?;
             Ok(Storage {
-                blobs: Arc::new(CloudBlobStore::new(bucket.clone())),
+                blobs: Arc::new(CloudBlobStore::new(bucket.clone(), copies)),
                 bucket: Some(bucket),
             })
         }

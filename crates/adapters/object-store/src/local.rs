@@ -24,7 +24,7 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    files::blob::{BlobBody, BlobStore, ByteStream, PutBlobError},
+    files::blob::{BlobBody, BlobReader, BlobStore, ByteStream, PutBlobError},
 };
 use object_store::{local::LocalFileSystem, path::Path as ObjectPath};
 use time::OffsetDateTime;
@@ -161,6 +161,22 @@ impl BlobStore for LocalBlobStore {
         reading::read(&*self.files, &object_path(organization, object), range).await
     }
 
+    async fn open(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<Box<dyn BlobReader>, PortError> {
+        let path = self.file_path(organization, object);
+        let open = move || match fs::File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some),
+        };
+        match blocking(open).await.map_err(port_error)? {
+            Some(file) => Ok(Box::new(file)),
+            None => Err(PortError::NotFound("object")),
+        }
+    }
+
     async fn size(
         &self,
         organization: OrganizationId,
@@ -210,14 +226,8 @@ impl BlobStore for LocalBlobStore {
 
     async fn disk_space(&self) -> Result<Option<DiskSpace>, PortError> {
         let root = self.root.clone();
-        let measure = move || {
-            let found = rustix::fs::statvfs(&root)?;
-            Ok(DiskSpace {
-                total: found.f_blocks.saturating_mul(found.f_frsize),
-                available: found.f_bavail.saturating_mul(found.f_frsize),
-            })
-        };
-        blocking(measure).await.map(Some).map_err(port_error)
+        let measured = blocking(move || disk_space(&root)).await;
+        measured.map(Some).map_err(port_error)
     }
 
     async fn probe(&self) -> Result<(), PortError> {
@@ -225,6 +235,15 @@ impl BlobStore for LocalBlobStore {
         let probe = move || create()?.probe();
         blocking(probe).await.map_err(port_error)
     }
+}
+
+/// Measures the disk of a directory.
+pub(crate) fn disk_space(directory: &Path) -> io::Result<DiskSpace> {
+    let found = rustix::fs::statvfs(directory)?;
+    Ok(DiskSpace {
+        total: found.f_blocks.saturating_mul(found.f_frsize),
+        available: found.f_bavail.saturating_mul(found.f_frsize),
+    })
 }
 
 /// Reads some chunks of the body, at least one unless it has ended.
@@ -253,7 +272,7 @@ async fn gather(
 }
 
 /// Runs blocking work on a thread for it.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, PutBlobError> {
     joined(tokio::task::spawn_blocking(work)).await
@@ -282,7 +301,7 @@ fn is_disk_full(error: &io::Error) -> bool {
     )
 }
 
-fn port_error(error: PutBlobError) -> PortError {
+pub(crate) fn port_error(error: PutBlobError) -> PortError {
     match error {
         PutBlobError::Port(error) => error,
         error => PortError::Internal(error.to_string()),

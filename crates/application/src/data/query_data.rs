@@ -45,5 +45,6 @@ pub async fn query_data(
         .map_err(|error| match error {
             QueryError::Refused(failure) => Error::Invalid(failure.to_string()),
             QueryError::Port(error) => error.into(),
+            QueryError::Closed(closed) => Error::Internal(closed.to_string()),
         })
 }

@@ -36,7 +36,7 @@ use labdata_ports::{
     PortError,
     files::{
         AddFileError, ConfirmFileError, FileRepository,
-        blob::{BlobBody, BlobStore, ByteStream, PutBlobError, SignedRequest},
+        blob::{BlobBody, BlobReader, BlobStore, ByteStream, PutBlobError, SignedRequest},
     },
     operations::DiskReserve,
 };
@@ -70,6 +70,7 @@ mockall::mock! {
     impl BlobStore for Blobs {
         async fn put_new(&self, organization: OrganizationId, object: ObjectKey, body: ByteStream, limit: u64) -> Result<StoredBytes, PutBlobError>;
         async fn read(&self, organization: OrganizationId, object: ObjectKey, range: Option<Range<u64>>) -> Result<BlobBody, PortError>;
+        async fn open(&self, organization: OrganizationId, object: ObjectKey) -> Result<Box<dyn BlobReader>, PortError>;
         async fn size(&self, organization: OrganizationId, object: ObjectKey) -> Result<u64, PortError>;
         async fn checksum(&self, organization: OrganizationId, object: ObjectKey) -> Result<StoredBytes, PortError>;
         async fn delete(&self, organization: OrganizationId, object: ObjectKey) -> Result<(), PortError>;

@@ -1,6 +1,9 @@
 //! Contract of [`BlobStore`].
 
-use std::ops::Range;
+use std::{
+    io::{Read, Seek, SeekFrom},
+    ops::Range,
+};
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, future::join_all, stream};
@@ -25,6 +28,8 @@ macro_rules! blob_contract {
             an_empty_object_is_an_object,
             an_object_of_many_chunks_reads_back,
             a_range_is_cut_at_the_end_of_the_object,
+            an_object_is_read_from_any_position,
+            an_open_object_is_read_although_it_is_deleted,
             an_object_is_never_replaced,
             of_racing_creations_exactly_one_succeeds,
             a_body_as_long_as_the_limit_is_stored,
@@ -109,6 +114,39 @@ async fn assert_absent(blobs: &dyn BlobStore, organization: OrganizationId, obje
             .await
             .map(|body| body.size),
     );
+}
+
+/// A reader starts at the beginning, and reads on from wherever it is sent.
+pub async fn an_object_is_read_from_any_position<H: Subject<dyn BlobStore>>(harness: &H) {
+    let (blobs, lab, object) = (harness.subject(), ours(), key());
+    let bytes = noise(100_000);
+    put(&*blobs, lab, object, &bytes).await.unwrap();
+    let mut reader = blobs.open(lab, object).await.unwrap();
+    let mut start = [0; 10];
+    reader.read_exact(&mut start).unwrap();
+    assert_eq!(start, bytes[..10]);
+    assert_eq!(reader.seek(SeekFrom::End(-5)).unwrap(), 99_995);
+    let mut end = Vec::new();
+    reader.read_to_end(&mut end).unwrap();
+    assert_eq!(end, bytes[99_995..]);
+    reader.seek(SeekFrom::Start(50_000)).unwrap();
+    let mut rest = Vec::new();
+    reader.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, bytes[50_000..]);
+    assert_not_found(blobs.open(ours(), object).await.map(drop));
+    assert_not_found(blobs.open(lab, key()).await.map(drop));
+}
+
+/// A deletion takes nothing from a reader that is open.
+pub async fn an_open_object_is_read_although_it_is_deleted<H: Subject<dyn BlobStore>>(harness: &H) {
+    let (blobs, lab, object) = (harness.subject(), ours(), key());
+    let bytes = noise(100_000);
+    put(&*blobs, lab, object, &bytes).await.unwrap();
+    let mut reader = blobs.open(lab, object).await.unwrap();
+    blobs.delete(lab, object).await.unwrap();
+    let mut whole = Vec::new();
+    reader.read_to_end(&mut whole).unwrap();
+    assert_eq!(whole, bytes);
 }
 
 /// Creating returns the number of bytes and their CRC-32C; reading returns them.

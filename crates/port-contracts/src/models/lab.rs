@@ -10,6 +10,7 @@ use labdata_domain::{
         TaskType, TrainingEnd, TrainingPlan, TrainingResult,
     },
     runs::FreeSlots,
+    storage::StorageQuota,
 };
 use labdata_ports::{
     files::FileRepository,
@@ -69,7 +70,8 @@ pub(crate) async fn lab<H: Models>(harness: &H, name: &str) -> Lab {
     let user = harness.user(organization, "ada@example.org").await.id;
     let dataset = given::dataset("wines", user, at(0));
     let datasets = Subject::<dyn DatasetRepository>::subject(harness);
-    datasets.add(organization, &dataset).await.unwrap();
+    let added = datasets.add(organization, &dataset, StorageQuota::UNLIMITED);
+    added.await.unwrap();
     Lab {
         organization,
         user,

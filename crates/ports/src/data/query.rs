@@ -23,7 +23,7 @@ pub struct Query {
 }
 
 /// Result of a query.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueryResult {
     /// The names of the columns, in order; a name may occur twice.
     pub columns: Vec<String>,
@@ -35,6 +35,36 @@ pub struct QueryResult {
     pub rows: Vec<String>,
 }
 
+/// Column of a query's result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultColumn {
+    /// Its name; several columns may have the same.
+    pub name: String,
+    /// Its type, as in [`QueryResult::types`].
+    pub data_type: DataType,
+}
+
+/// Error: the receiver of a result takes no more of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the receiver of the result takes no more of it")]
+pub struct SinkClosed;
+
+/// Receiver of a result that arrives in parts.
+#[async_trait]
+pub trait ResultSink: Send {
+    /// Takes the columns, once, before any row.
+    ///
+    /// # Errors
+    /// [`SinkClosed`] ends the query.
+    async fn begin(&mut self, columns: Vec<ResultColumn>) -> Result<(), SinkClosed>;
+
+    /// Takes the next rows, each as in [`QueryResult::rows`]. The query waits until they are taken.
+    ///
+    /// # Errors
+    /// [`SinkClosed`] ends the query.
+    async fn rows(&mut self, rows: Vec<String>) -> Result<(), SinkClosed>;
+}
+
 /// Why a query has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
@@ -44,6 +74,9 @@ pub enum QueryError {
     /// The port failed; [`PortError::Busy`] when the organization has too many queries running.
     #[error(transparent)]
     Port(#[from] PortError),
+    /// The receiver took no more of the result.
+    #[error(transparent)]
+    Closed(#[from] SinkClosed),
 }
 
 /// Runs queries from untrusted text.
@@ -57,7 +90,20 @@ pub trait QueryRunner: Send + Sync {
     ///   platform is ever read, and nothing is ever changed;
     /// - leave nothing behind that a later query of anybody could meet;
     /// - hold the limits, and end what exceeds them;
-    /// - end the query when the returned future is dropped.
+    /// - hold a bounded part of the result in memory, and wait for the sink to take it;
+    /// - begin the sink at most once, and not before the query is known to be valid;
+    /// - end the query when the returned future is dropped, or the sink takes no more.
+    ///
+    /// # Errors
+    /// See [`QueryError`]. The sink may have taken a part of the result by then.
+    async fn stream(
+        &self,
+        organization: OrganizationId,
+        query: &Query,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), QueryError>;
+
+    /// Runs a query as [`QueryRunner::stream`], and returns its whole result.
     ///
     /// # Errors
     /// See [`QueryError`].
@@ -65,5 +111,29 @@ pub trait QueryRunner: Send + Sync {
         &self,
         organization: OrganizationId,
         query: &Query,
-    ) -> Result<QueryResult, QueryError>;
+    ) -> Result<QueryResult, QueryError> {
+        let mut result = Collected::default();
+        self.stream(organization, query, &mut result).await?;
+        Ok(result.0)
+    }
+}
+
+/// A whole result in memory.
+#[derive(Default)]
+struct Collected(QueryResult);
+
+#[async_trait]
+impl ResultSink for Collected {
+    async fn begin(&mut self, columns: Vec<ResultColumn>) -> Result<(), SinkClosed> {
+        let columns = columns.into_iter();
+        (self.0.columns, self.0.types) = columns
+            .map(|column| (column.name, column.data_type))
+            .unzip();
+        Ok(())
+    }
+
+    async fn rows(&mut self, rows: Vec<String>) -> Result<(), SinkClosed> {
+        self.0.rows.extend(rows);
+        Ok(())
+    }
 }

@@ -1,6 +1,10 @@
 //! The bytes of files, and signed URLs to them.
 
-use std::{fmt, ops::Range};
+use std::{
+    fmt,
+    io::{Read, Seek},
+    ops::Range,
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -51,6 +55,11 @@ pub struct BlobBody {
     pub bytes: ByteStream,
 }
 
+/// Bytes of an object, read from any position. Reading blocks the thread.
+pub trait BlobReader: Read + Seek + Send {}
+
+impl<R: Read + Seek + Send> BlobReader for R {}
+
 /// Storage of bytes. An object belongs to one organization; the same key in another is
 /// another object.
 #[async_trait]
@@ -84,6 +93,19 @@ pub trait BlobStore: Send + Sync {
         object: ObjectKey,
         range: Option<Range<u64>>,
     ) -> Result<BlobBody, PortError>;
+
+    /// Opens an object for reads from any position.
+    ///
+    /// - MUST read the whole object even if it is deleted in the meantime.
+    /// - MUST hold a bounded part of it in memory.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`]; [`PortError::DiskFull`] if a remote store has no room for a copy.
+    async fn open(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<Box<dyn BlobReader>, PortError>;
 
     /// The size of an object.
     ///

@@ -122,8 +122,8 @@ pub trait FileRepository: Send + Sync {
         now: OffsetDateTime,
     ) -> Result<(File, bool), ConfirmFileError>;
 
-    /// Counts the bytes of the organization's files: of confirmed ones, and of those received that
-    /// await their confirmation.
+    /// Counts the bytes of the organization's files, of confirmed ones and of those received that await
+    /// their confirmation, and of its datasets.
     async fn used_bytes(&self, organization: OrganizationId) -> Result<u64, PortError>;
 
     /// Keeps what is known of the bytes of an object that a file awaits, for its confirmation.

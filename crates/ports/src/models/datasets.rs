@@ -5,20 +5,39 @@ use labdata_domain::{
     ids::{DatasetId, OrganizationId},
     models::Dataset,
     page::{Page, PageRequest},
+    storage::{InsufficientStorage, StorageQuota},
 };
 
 use crate::PortError;
+
+/// Why a dataset was not stored. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum AddDatasetError {
+    /// The organization's files and datasets would take more than its quota.
+    #[error(transparent)]
+    InsufficientStorage(InsufficientStorage),
+    /// The port failed; [`PortError::NotFound`] if the organization does not have the user who made
+    /// the dataset.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
 
 /// Repository of datasets. The rows are objects of the [`BlobStore`](crate::files::blob::BlobStore); an
 /// object that a dataset refers to is not unreferenced
 /// ([`FileRepository::unreferenced`](crate::files::FileRepository::unreferenced)).
 #[async_trait]
 pub trait DatasetRepository: Send + Sync {
-    /// Stores a new dataset.
+    /// Stores a new dataset, if its object fits into the quota beside the organization's confirmed
+    /// files and its datasets. Of racing calls none passes the quota.
     ///
     /// # Errors
-    /// [`PortError::NotFound`] if the organization does not have the user who made it.
-    async fn add(&self, organization: OrganizationId, dataset: &Dataset) -> Result<(), PortError>;
+    /// See [`AddDatasetError`].
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        dataset: &Dataset,
+        quota: StorageQuota,
+    ) -> Result<(), AddDatasetError>;
 
     /// The organization's datasets, newest first.
     async fn list(

@@ -5,7 +5,7 @@ mod predictor;
 mod records;
 mod trainings;
 
-pub use datasets::DatasetRepository;
+pub use datasets::{AddDatasetError, DatasetRepository};
 pub use predictor::{PredictError, PredictionRequest, Predictor, ServedModel};
 pub use records::{ActivateModelError, AddVersionError, CreateModelError, ModelRepository};
 pub use trainings::{

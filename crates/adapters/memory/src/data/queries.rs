@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use labdata_domain::{data::query::QueryFailure, ids::OrganizationId};
-use labdata_ports::data::query::{Query, QueryError, QueryResult, QueryRunner};
+use labdata_ports::data::query::{Query, QueryError, QueryRunner, ResultSink};
 
 /// Refuses every query, saying why.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,7 +10,12 @@ pub struct NoQueryRunner;
 
 #[async_trait]
 impl QueryRunner for NoQueryRunner {
-    async fn run(&self, _: OrganizationId, _: &Query) -> Result<QueryResult, QueryError> {
+    async fn stream(
+        &self,
+        _: OrganizationId,
+        _: &Query,
+        _: &mut dyn ResultSink,
+    ) -> Result<(), QueryError> {
         Err(QueryFailure::NoSql.into())
     }
 }

@@ -1,6 +1,6 @@
 //! Bytes of files in memory.
 
-use std::ops::Range;
+use std::{io::Cursor, ops::Range};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    files::blob::{BlobBody, BlobStore, ByteStream, PutBlobError},
+    files::blob::{BlobBody, BlobReader, BlobStore, ByteStream, PutBlobError},
 };
 
 use crate::Memory;
@@ -93,6 +93,14 @@ impl BlobStore for InMemoryBlobStore {
             size,
             bytes: stream::iter(pieces).boxed(),
         })
+    }
+
+    async fn open(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<Box<dyn BlobReader>, PortError> {
+        Ok(Box::new(Cursor::new(self.bytes(organization, object)?)))
     }
 
     async fn size(

@@ -71,8 +71,19 @@ impl State {
         let Some(bytes) = confirmed.bytes() else {
             return Ok(());
         };
+        quota.check(self.confirmed_bytes(organization), bytes.size)
+    }
+
+    /// Sums the sizes of the organization's confirmed files and datasets.
+    pub(crate) fn confirmed_bytes(&self, organization: OrganizationId) -> u64 {
         let stored = owned(&self.files, organization).filter_map(|file| file.state.bytes());
-        quota.check(stored.map(|bytes| bytes.size).sum(), bytes.size)
+        let files: u64 = stored.map(|bytes| bytes.size).sum();
+        files + self.dataset_bytes(organization)
+    }
+
+    fn dataset_bytes(&self, organization: OrganizationId) -> u64 {
+        let datasets = owned(&self.datasets, organization);
+        datasets.map(|dataset| dataset.size).sum()
     }
 
     /// Stores the event of a file that is confirmed now.
@@ -213,7 +224,7 @@ impl FileRepository for InMemoryFileRepository {
             FileState::Confirmed { bytes, .. } => Some(bytes.size),
             FileState::AwaitingBytes { received, .. } => received.map(|bytes| bytes.size),
         });
-        Ok(sizes.sum())
+        Ok(sizes.sum::<u64>() + state.dataset_bytes(organization))
     }
 
     async fn note_received(

@@ -12,8 +12,12 @@ use labdata_domain::{
     ids::{DatasetId, OrganizationId},
     models::Dataset,
     page::{Cursor, Page, PageRequest},
+    storage::StorageQuota,
 };
-use labdata_ports::{PortError, models::DatasetRepository};
+use labdata_ports::{
+    PortError,
+    models::{AddDatasetError, DatasetRepository},
+};
 
 use crate::{
     Memory,
@@ -39,9 +43,18 @@ impl InMemoryDatasetRepository {
 
 #[async_trait]
 impl DatasetRepository for InMemoryDatasetRepository {
-    async fn add(&self, organization: OrganizationId, dataset: &Dataset) -> Result<(), PortError> {
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        dataset: &Dataset,
+        quota: StorageQuota,
+    ) -> Result<(), AddDatasetError> {
         let mut state = self.memory.lock();
         state.require_user(organization, dataset.created_by)?;
+        let used = state.confirmed_bytes(organization);
+        quota
+            .check(used, dataset.size)
+            .map_err(AddDatasetError::InsufficientStorage)?;
         state.datasets.push(Owned {
             organization,
             thing: dataset.clone(),

@@ -27,7 +27,7 @@ async fn open(url: &str, environment: &[(&str, &str)]) -> Result<Storage, String
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
     let location = url.parse().expect("a location");
-    labdata_object_store::open(&location, &environment)
+    labdata_object_store::open(&location, &environment, std::env::temp_dir())
         .await
         .map_err(|error| error.to_string())
 }

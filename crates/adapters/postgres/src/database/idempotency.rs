@@ -109,6 +109,18 @@ impl Idempotency for PgIdempotency {
         }
     }
 
+    async fn answered(
+        &self,
+        request: &IdempotentRequest,
+    ) -> Result<Option<StoredResponse>, OnceError> {
+        let database = self.database.of(request.organization);
+        let mut connection = database.connection().await?;
+        Ok(match stored(&mut connection, request).await? {
+            Some(answered) => answered.replay(&request.body_sha256, request.now)?,
+            None => None,
+        })
+    }
+
     fn forget_expired(
         &self,
         now: OffsetDateTime,
@@ -170,6 +182,14 @@ async fn answered(
         .await
         .map_err(port_error)?;
     // A separate statement, so that it sees what was committed while it waited for the lock.
+    stored(connection, request).await
+}
+
+/// Loads what was answered to the same request.
+async fn stored(
+    connection: &mut AsyncPgConnection,
+    request: &IdempotentRequest,
+) -> Result<Option<AnsweredRequest>, PortError> {
     let found: Vec<AnsweredRow> = diesel::sql_query(
         "SELECT body_sha256, status, content_type, answer, created_at \
          FROM labdata.idempotency_key WHERE api_key_id = $1 AND operation = $2 AND key = $3",

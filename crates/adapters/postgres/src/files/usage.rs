@@ -1,4 +1,4 @@
-//! Bytes of an organization's files.
+//! Bytes of an organization's files and datasets.
 
 use diesel::{
     QueryableByName,
@@ -28,7 +28,7 @@ struct UsageRow {
     bytes: i64,
 }
 
-/// Sums the sizes of the organization's files.
+/// Sums the sizes of the organization's files and datasets.
 pub(crate) async fn used_bytes(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -39,8 +39,10 @@ pub(crate) async fn used_bytes(
         Counted::Received => "",
     };
     let query = format!(
-        "SELECT coalesce(sum(size_bytes), 0)::bigint AS bytes FROM labdata.file \
-         WHERE organization_id = $1 AND size_bytes IS NOT NULL{confirmed}"
+        "SELECT (coalesce((SELECT sum(size_bytes) FROM labdata.file \
+             WHERE organization_id = $1 AND size_bytes IS NOT NULL{confirmed}), 0) \
+         + coalesce((SELECT sum(size_bytes) FROM labdata.dataset \
+             WHERE organization_id = $1), 0))::bigint AS bytes"
     );
     let row: UsageRow = diesel::sql_query(query)
         .bind::<SqlUuid, _>(organization.as_uuid())
@@ -50,7 +52,7 @@ pub(crate) async fn used_bytes(
         .map_err(|_| PortError::Internal("files of less than no bytes".to_owned()).into())
 }
 
-/// Makes other confirmations of the organization wait for the end of the transaction, so that usage
+/// Makes other confirmations and new datasets of the organization wait for the end of the transaction, so that usage
 /// stays as it is read. MUST come before any row is locked: a confirmation that waits here holds none.
 pub(crate) async fn lock_usage(
     connection: &mut Connection,
@@ -63,7 +65,7 @@ pub(crate) async fn lock_usage(
     Ok(())
 }
 
-/// Checks that a file of that size may be confirmed. The caller has locked the usage.
+/// Checks that a file of that size may be confirmed, or a dataset added. The caller has locked the usage.
 pub(crate) async fn check_quota(
     connection: &mut Connection,
     organization: OrganizationId,

@@ -12,15 +12,20 @@ use labdata_domain::{
     ids::{DatasetId, OrganizationId},
     models::Dataset,
     page::{Cursor, Page, PageRequest},
+    storage::{InsufficientStorage, StorageQuota},
 };
-use labdata_ports::{PortError, models::DatasetRepository};
+use labdata_ports::{
+    PortError,
+    models::{AddDatasetError, DatasetRepository},
+};
 
 use crate::{
     database::{
-        errors::{Fault, port_error},
+        errors::{Fault, port_error, transacted},
         paging::page_of,
-        pool::Database,
+        pool::{Connection, Database},
     },
+    files::usage::{check_quota, lock_usage},
     models::rows::{DatasetRow, NewDatasetRow},
     schema::dataset,
 };
@@ -39,19 +44,42 @@ impl PgDatasetRepository {
     }
 }
 
+async fn add(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    dataset: &Dataset,
+    quota: StorageQuota,
+) -> Result<Result<(), InsufficientStorage>, Fault> {
+    if quota.is_limited() {
+        lock_usage(connection, organization).await?;
+        let room = check_quota(connection, organization, quota, dataset.size).await?;
+        if room.is_err() {
+            return Ok(room);
+        }
+    }
+    diesel::insert_into(dataset::table)
+        .values(NewDatasetRow::of(organization, dataset)?)
+        .execute(connection)
+        .await?;
+    Ok(Ok(()))
+}
+
 #[async_trait]
 impl DatasetRepository for PgDatasetRepository {
-    async fn add(&self, organization: OrganizationId, dataset: &Dataset) -> Result<(), PortError> {
-        let mut connection = self.database.of(organization).connection().await?;
-        diesel::insert_into(dataset::table)
-            .values(NewDatasetRow::of(organization, dataset)?)
-            .execute(&mut connection)
-            .await
-            .map_err(|error| {
-                Fault::from(error)
-                    .on_violation("dataset_created_by_fkey", || PortError::NotFound("user"))
-            })?;
-        Ok(())
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        dataset: &Dataset,
+        quota: StorageQuota,
+    ) -> Result<(), AddDatasetError> {
+        let database = self.database.of(organization);
+        let added: Result<_, Fault> =
+            transacted!(database, connection => add(connection, organization, dataset, quota));
+        let added = added.map_err(|fault| {
+            let unknown_user = || PortError::NotFound("user");
+            PortError::from(fault.on_violation("dataset_created_by_fkey", unknown_user))
+        })?;
+        added.map_err(AddDatasetError::InsufficientStorage)
     }
 
     async fn list(

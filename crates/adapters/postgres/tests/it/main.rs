@@ -21,6 +21,7 @@ mod query_hardening;
 mod query_lab;
 mod query_memory;
 mod query_spares;
+mod query_stream;
 mod random;
 mod restarts;
 mod rows;

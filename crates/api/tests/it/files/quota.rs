@@ -30,7 +30,7 @@ async fn uploads_over_the_quota_are_507_until_files_are_deleted() {
     let refused = form(&lab, "b.csv", 400_001).post(&lab.client).await;
     assert_eq!(
         refused.detail(507),
-        "the files of this organization take 600000 of 1000000 bytes, and 400001 more do not fit \
+        "the files and datasets of this organization take 600000 of 1000000 bytes, and 400001 more do not fit \
          (LABDATA_STORAGE_QUOTA); delete files, or ask your operator"
     );
     let begun = lab.begin("c.csv").await;

@@ -26,13 +26,13 @@ use labdata_domain::{data::query::QueryFailure, ids::OrganizationId};
 use labdata_fair_slots::FairSlots;
 use labdata_ports::{
     PortError,
-    data::query::{Query, QueryError, QueryResult, QueryRunner},
+    data::query::{Query, QueryError, QueryRunner, ResultSink},
 };
 use tokio::sync::OnceCell;
 
 use crate::database::{errors::NO_ANSWER, pool::Database, server::Server};
 pub(crate) use role::drop_platform_views;
-use run::Failure;
+use run::{Failure, Output};
 use spares::{Entrance, SparePool};
 use wire::{Wire, WireError};
 
@@ -258,7 +258,8 @@ impl PgQueryRunner {
         organization: OrganizationId,
         query: &Query,
         alias: &str,
-    ) -> Result<(Wire, Result<QueryResult, Failure>), QueryError> {
+        output: &mut Output<'_>,
+    ) -> Result<(Wire, Result<(), Failure>), QueryError> {
         let entrance = self.entrance(organization);
         let spare = self.spares.take(organization).await;
         let is_spare = spare.is_some();
@@ -268,7 +269,7 @@ impl PgQueryRunner {
         };
         self.spares
             .prepare(organization, entrance.clone(), self.spares_wait);
-        let outcome = run::run(&mut wire, organization, query, alias).await;
+        let outcome = run::run(&mut wire, organization, query, alias, output).await;
         let stale = match outcome {
             Err(Failure::Stale(failure)) => failure,
             outcome => return Ok((wire, outcome)),
@@ -280,7 +281,7 @@ impl PgQueryRunner {
         tracing::debug!(failure = ?stale, "a spare connection was of no use");
         drop(wire);
         let mut wire = self.open(organization, &entrance).await?;
-        let outcome = run::run(&mut wire, organization, query, alias).await;
+        let outcome = run::run(&mut wire, organization, query, alias, output).await;
         let outcome = outcome.map_err(|failure| match failure {
             Failure::Stale(failure) => *failure,
             failure => failure,
@@ -305,6 +306,7 @@ fn query_error(failure: Failure) -> QueryError {
         Failure::Refused(reason) | Failure::Denied(reason) | Failure::Exceeded(reason) => {
             reason.into()
         }
+        Failure::Closed(closed) => closed.into(),
         Failure::Stale(failure) => query_error(*failure),
     }
 }
@@ -326,35 +328,36 @@ fn no_connection(error: &WireError) -> QueryError {
 
 #[async_trait]
 impl QueryRunner for PgQueryRunner {
-    async fn run(
+    async fn stream(
         &self,
         organization: OrganizationId,
         query: &Query,
-    ) -> Result<QueryResult, QueryError> {
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), QueryError> {
         let slot = self.slots.enter(organization).await.ok_or_else(too_many)?;
         let alias = self.alias(query);
-        let (mut wire, mut outcome) = self.attempt(organization, query, &alias).await?;
-        if matches!(outcome, Err(Failure::Denied(_))) {
+        let mut output = Output::new(sink);
+        let attempt = self.attempt(organization, query, &alias, &mut output);
+        let (mut wire, mut outcome) = attempt.await?;
+        if matches!(outcome, Err(Failure::Denied(_))) && !output.has_begun {
             // The role may have lost its rights to a restored dump or a migration.
             self.hardening()
                 .with_ready(|ready| ready.remove(&organization));
             self.spares.discard(organization, None).await;
             wire.close().await;
-            (wire, outcome) = self.attempt(organization, query, &alias).await?;
+            let attempt = self.attempt(organization, query, &alias, &mut output);
+            (wire, outcome) = attempt.await?;
         }
-        if let Err(Failure::Exceeded(reason)) = outcome {
+        if let Err(failure @ (Failure::Exceeded(_) | Failure::Closed(_))) = outcome {
             // Dropping the connection cancels the query.
             drop(wire);
-            return Err(reason.into());
+            return Err(query_error(failure));
         }
         // The next query waits until the server has closed the connection; the answer does not.
         tokio::spawn(async move {
             wire.close().await;
             drop(slot);
         });
-        match outcome {
-            Ok(result) => Ok(result),
-            Err(failure) => Err(query_error(failure)),
-        }
+        outcome.map_err(query_error)
     }
 }

@@ -4,13 +4,15 @@ use std::{io, time::Duration};
 
 use fallible_iterator::FallibleIterator;
 use labdata_domain::{
-    data::query::{DatabaseMessage, QueryFailure, QueryLimits, check_parameter_count},
+    data::query::{
+        DatabaseMessage, MAX_ROW_BYTES, QueryFailure, QueryLimits, check_parameter_count,
+    },
     ids::OrganizationId,
     scalar::DataType,
 };
 use labdata_ports::{
     PortError,
-    data::query::{Query, QueryResult},
+    data::query::{Query, ResultColumn, ResultSink, SinkClosed},
 };
 use postgres_protocol::{
     IsNull,
@@ -37,6 +39,12 @@ const GRACE: Duration = Duration::from_secs(2);
 /// it stays until the connection is closed.
 const NAMING: &str = "SET application_name = 'labdata query'";
 
+/// Rows that a sink takes at a time, at most.
+const BATCH_ROWS: usize = 4_096;
+
+/// Bytes of rows from which a sink takes them.
+const BATCH_BYTES: usize = 1 << 20;
+
 /// Failure of a query.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -47,6 +55,8 @@ pub(super) enum Failure {
     /// The query read something that the role may not read or that does not exist, or the role has
     /// lost its rights.
     Denied(QueryFailure),
+    /// The sink takes no more, and the query may still be running.
+    Closed(SinkClosed),
     /// A failure of the server.
     Port(PortError),
     /// The connection broke before the query reached the server.
@@ -75,10 +85,36 @@ impl From<WireError> for Failure {
     }
 }
 
+impl From<SinkClosed> for Failure {
+    fn from(closed: SinkClosed) -> Self {
+        Self::Closed(closed)
+    }
+}
+
 struct Described {
     parameters: Vec<u32>,
     columns: Vec<(String, Rendering)>,
     types: Vec<DataType>,
+}
+
+/// A sink, and whether it has been begun.
+pub(super) struct Output<'s> {
+    sink: &'s mut dyn ResultSink,
+    pub(super) has_begun: bool,
+}
+
+impl<'s> Output<'s> {
+    pub(super) fn new(sink: &'s mut dyn ResultSink) -> Self {
+        Self {
+            sink,
+            has_begun: false,
+        }
+    }
+
+    async fn begin(&mut self, columns: Vec<ResultColumn>) -> Result<(), SinkClosed> {
+        self.has_begun = true;
+        self.sink.begin(columns).await
+    }
 }
 
 struct Running<'r> {
@@ -93,17 +129,22 @@ pub(super) async fn run(
     organization: OrganizationId,
     query: &Query,
     alias: &str,
-) -> Result<QueryResult, Failure> {
+    output: &mut Output<'_>,
+) -> Result<(), Failure> {
     let mut running = Running { wire, query, alias };
     let most = query.limits.time + GRACE;
-    match tokio::time::timeout(most, running.run(organization)).await {
+    match tokio::time::timeout(most, running.run(organization, output)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Failure::Exceeded(QueryFailure::TooSlow(query.limits))),
     }
 }
 
 impl Running<'_> {
-    async fn run(&mut self, organization: OrganizationId) -> Result<QueryResult, Failure> {
+    async fn run(
+        &mut self,
+        organization: OrganizationId,
+        output: &mut Output<'_>,
+    ) -> Result<(), Failure> {
         self.set_up(organization)
             .await
             .map_err(|failure| Failure::Stale(Box::new(failure)))?;
@@ -121,20 +162,16 @@ impl Running<'_> {
             self.described().await?;
         }
         self.bind(&described.parameters)?;
-        self.wire
-            .allow_rows_of(self.query.limits.bytes.saturating_add(1 << 20));
+        let longest_row = self.query.limits.bytes.min(MAX_ROW_BYTES);
+        self.wire.allow_rows_of(longest_row.saturating_add(1 << 20));
         self.wire.send().await?;
-        let rows = self.rows(&described.columns).await?;
-        let columns = described
-            .columns
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
-        Ok(QueryResult {
-            columns,
-            types: described.types,
-            rows,
-        })
+        let columns = described.columns.iter().zip(described.types);
+        let columns = columns.map(|((name, _), data_type)| ResultColumn {
+            name: name.clone(),
+            data_type,
+        });
+        output.begin(columns.collect()).await?;
+        self.rows(&described.columns, output.sink).await
     }
 
     /// Sends the platform's own statements, and the query after them to be prepared; waits until
@@ -242,19 +279,28 @@ impl Running<'_> {
         Ok(())
     }
 
-    async fn rows(&mut self, columns: &[(String, Rendering)]) -> Result<Vec<String>, Failure> {
+    async fn rows(
+        &mut self,
+        columns: &[(String, Rendering)],
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Failure> {
         let limits = self.query.limits;
-        let (mut rows, mut bytes) = (Vec::new(), 0_usize);
+        let (mut count, mut bytes) = (0_usize, 0_usize);
+        let (mut rows, mut due) = (Vec::new(), BATCH_BYTES);
         loop {
             let message = match self.wire.receive().await {
                 Err(WireError::TooLong) => {
-                    return Err(Failure::Exceeded(QueryFailure::TooLarge(limits)));
+                    return Err(Failure::Exceeded(if limits.bytes > MAX_ROW_BYTES {
+                        QueryFailure::RowTooLarge
+                    } else {
+                        QueryFailure::TooLarge(limits)
+                    }));
                 }
                 other => other?,
             };
             match message {
                 Message::DataRow(body) => {
-                    if rows.len() >= limits.rows {
+                    if count >= limits.rows {
                         return Err(Failure::Exceeded(QueryFailure::TooManyRows(limits)));
                     }
                     let row = render(&body, columns)?;
@@ -263,8 +309,18 @@ impl Running<'_> {
                         return Err(Failure::Exceeded(QueryFailure::TooLarge(limits)));
                     }
                     rows.push(row);
+                    count += 1;
+                    if rows.len() >= BATCH_ROWS || bytes >= due {
+                        due = bytes.saturating_add(BATCH_BYTES);
+                        sink.rows(std::mem::take(&mut rows)).await?;
+                    }
                 }
-                Message::ReadyForQuery(_) => return Ok(rows),
+                Message::ReadyForQuery(_) => {
+                    if !rows.is_empty() {
+                        sink.rows(rows).await?;
+                    }
+                    return Ok(());
+                }
                 Message::ErrorResponse(body) => return Err(self.explain(server_error(&body)?)),
                 _ => {}
             }
