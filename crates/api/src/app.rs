@@ -28,6 +28,13 @@ const SERIES_OF_ONE: usize = 3;
 /// Maximum number of series of all organizations that are read and encoded at a time.
 const SERIES_OF_ALL: usize = 4;
 
+/// Maximum number of snapshots of one organization that are taken at a time. Each takes a thread, up to
+/// 200 MiB of memory, and for queries a connection to the database.
+const SNAPSHOTS_OF_ONE: usize = 2;
+
+/// Maximum number of snapshots of all organizations that are taken at a time.
+const SNAPSHOTS_OF_ALL: usize = 4;
+
 /// Maximum number of logs of one organization that are followed at a time.
 const FOLLOWERS_OF_ONE: usize = 32;
 
@@ -52,6 +59,8 @@ pub struct App {
     pages: Arc<FairSlots<OrganizationId>>,
     /// Limits series that are read and encoded.
     series: Arc<FairSlots<OrganizationId>>,
+    /// Limits snapshots that are taken.
+    snapshots: Arc<FairSlots<OrganizationId>>,
     /// Limits logs that are followed.
     followers: Arc<FairSlots<OrganizationId>>,
 }
@@ -69,6 +78,7 @@ impl App {
             results: Arc::new(FairSlots::new(RESULTS_OF_ONE, RESULTS_OF_ALL)),
             pages: Arc::new(FairSlots::new(PAGES_OF_ONE, PAGES_OF_ALL)),
             series: Arc::new(FairSlots::new(SERIES_OF_ONE, SERIES_OF_ALL)),
+            snapshots: Arc::new(FairSlots::new(SNAPSHOTS_OF_ONE, SNAPSHOTS_OF_ALL)),
             followers: Arc::new(FairSlots::new(FOLLOWERS_OF_ONE, FOLLOWERS_OF_ALL)),
         })
     }
@@ -95,6 +105,14 @@ impl App {
     /// [`Error::Exhausted`] if others take 10 s.
     pub(crate) async fn series_turn(&self, organization: OrganizationId) -> Result<Slot, Error> {
         enter(&self.series, organization).await
+    }
+
+    /// Waits for the organization's turn to take a snapshot.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] if others take 10 s.
+    pub(crate) async fn snapshot_turn(&self, organization: OrganizationId) -> Result<Slot, Error> {
+        enter(&self.snapshots, organization).await
     }
 
     /// Permission to follow a log of that organization. Does not wait, as followers stay long.

@@ -13,6 +13,7 @@ pub mod idempotency;
 pub mod instruments;
 pub mod jobs;
 pub mod keys;
+pub mod models;
 pub mod notifications;
 pub mod operations;
 pub mod ports;

@@ -90,12 +90,12 @@ impl Endpoint {
         })
     }
 
-    /// As [`Self::creating`], with work on the body that is done before the effect begins, while no
-    /// connection to the database is held. The handler gets its outcome.
+    /// As [`Self::creating`], with work that is done before the effect begins, while no connection to
+    /// the database is held. The handler gets its outcome.
     pub fn prepared<D, F, T, H, S, B, Q, P>(prepare: F, handler: H) -> Self
     where
         D: Path + SchemaReferences,
-        F: AsyncFn(&B) -> T + Clone + 'static,
+        F: AsyncFn(&Call<S, B, Q, P>) -> T + Clone + 'static,
         T: 'static,
         S: RequiredScope,
         B: Body,
@@ -107,10 +107,8 @@ impl Endpoint {
         Self::once::<D, _, _, S, B, Q, P>(move |request, call| {
             let (prepare, handler) = (prepare.clone(), handler.clone());
             async move {
-                let prepared = prepare(&call.body).await;
-                let effect =
-                    async move |call: Call<S, B, Q, P>| handler.call((call, prepared)).await;
-                once::answer(request, call, effect).await
+                let effect = async move |call, prepared| handler.call((call, prepared)).await;
+                once::answer_prepared(request, call, prepare, effect).await
             }
         })
     }

@@ -10,7 +10,7 @@ use actix_web::{
 use futures::FutureExt;
 use labdata_application::{
     Error,
-    idempotency::answer_once::{RepeatableRequest, answer_once},
+    idempotency::answer_once::{RepeatableRequest, answer_once, find_answer},
 };
 use labdata_domain::idempotency::StoredResponse;
 use labdata_ports::idempotency::{Once, OnceError};
@@ -28,6 +28,55 @@ pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-
 /// Maximum length of a key.
 const MAX_KEY_LENGTH: usize = 255;
 
+/// As [`answer`], with a preparation before the handler. It is spared where the response is replayed,
+/// and no connection to the database is held while it takes place.
+pub(super) async fn answer_prepared<R: Responder, T, S, B, Q, P>(
+    request: HttpRequest,
+    call: Call<S, B, Q, P>,
+    prepare: impl AsyncFnOnce(&Call<S, B, Q, P>) -> T,
+    handler: impl AsyncFnOnce(Call<S, B, Q, P>, T) -> R,
+) -> HttpResponse {
+    match earlier(&request, &call).await {
+        Ok(None) => {}
+        Ok(Some(response)) => return replayed(response),
+        Err(error) => return error.error_response(),
+    }
+    let prepared = prepare(&call).await;
+    answer(request, call, async move |call| {
+        handler(call, prepared).await
+    })
+    .await
+}
+
+/// The response to an earlier request with the same key.
+async fn earlier<S, B, Q, P>(
+    request: &HttpRequest,
+    call: &Call<S, B, Q, P>,
+) -> Result<Option<StoredResponse>, ApiError> {
+    let Some(body_sha256) = call.body_sha256 else {
+        return Ok(None);
+    };
+    let key = key_of(request)?;
+    let repeatable = repeatable(request, key.clone(), body_sha256);
+    let found = find_answer(call.ports(), &call.actor, repeatable).await;
+    found.map_err(|error| error_of(&key, error))
+}
+
+fn repeatable(request: &HttpRequest, key: String, body_sha256: [u8; 32]) -> RepeatableRequest {
+    RepeatableRequest {
+        operation: format!("{} {}", request.method(), request.path()),
+        key,
+        body_sha256,
+    }
+}
+
+fn error_of(key: &str, error: OnceError) -> ApiError {
+    match error {
+        OnceError::Reused(reused) => refusal(key, &reused.to_string()),
+        OnceError::Port(error) => Error::from(error).into(),
+    }
+}
+
 /// Calls the handler, or replays the response to an earlier request with the same key.
 pub(super) async fn answer<R: Responder, S, B, Q, P>(
     request: HttpRequest,
@@ -43,11 +92,7 @@ pub(super) async fn answer<R: Responder, S, B, Q, P>(
         Err(error) => return error.error_response(),
     };
     let (app, actor) = (call.app.clone(), call.actor.clone());
-    let repeatable = RepeatableRequest {
-        operation: format!("{} {}", request.method(), request.path()),
-        key: key.clone(),
-        body_sha256,
-    };
+    let repeatable = repeatable(&request, key.clone(), body_sha256);
     let answered = RefCell::new(None);
     let effect = async {
         let output = handler(call).await;
@@ -61,8 +106,7 @@ pub(super) async fn answer<R: Responder, S, B, Q, P>(
             ApiError::from(Error::Internal("an effect did not answer".to_owned())).error_response()
         }),
         Ok(Once::Replayed(answer)) => replayed(answer),
-        Err(OnceError::Reused(reused)) => refusal(&key, &reused.to_string()).error_response(),
-        Err(OnceError::Port(error)) => ApiError::from(Error::from(error)).error_response(),
+        Err(error) => error_of(&key, error).error_response(),
     }
 }
 

@@ -21,6 +21,7 @@ pub mod files;
 pub mod instruments;
 pub mod jobs;
 pub mod keys;
+pub mod models;
 pub mod notifications;
 pub mod operations;
 pub mod runs;
@@ -62,6 +63,10 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(files::confirm),
         endpoint!(files::content),
         endpoint!(files::delete),
+        endpoint!(prepared models::datasets::create),
+        endpoint!(models::datasets::list),
+        endpoint!(models::datasets::get),
+        endpoint!(models::datasets::download),
         endpoint!(creating notifications::send),
         endpoint!(notifications::list),
         endpoint!(notifications::unread_count),

@@ -15,6 +15,7 @@ mod http;
 mod instruments;
 mod jobs;
 mod keys;
+mod models;
 mod notifications;
 mod on_postgres;
 mod operations;

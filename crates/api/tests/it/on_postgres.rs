@@ -7,9 +7,9 @@ use labdata_memory::FixedClock;
 use labdata_ports::Clock;
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
-    PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue,
-    PgTenancyRepository, PgTriggerStore,
+    PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
+    PgInstrumentRepository, PgJobRepository, PgNotificationRepository, PgQueryRunner,
+    PgRunLogStore, PgRunQueue, PgTenancyRepository, PgTriggerStore,
 };
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(crate) const WRITE: &str = "/api/v1/data/write";
 /// A running server, a client with every scope, and what is behind them.
 pub(crate) struct OnPostgres {
     pub(crate) client: Client,
-    _server: TestServer,
+    pub(crate) server: TestServer,
     // Dropped after the server, whose connections it would cut off.
     own: TestDatabase,
 }
@@ -30,6 +30,14 @@ pub(crate) struct OnPostgres {
 impl OnPostgres {
     /// A server on an empty database, used in that way.
     pub(crate) async fn empty(settings: DatabaseSettings) -> Self {
+        Self::with_ports(settings, |ports| ports).await
+    }
+
+    /// The same, with ports that the test changes.
+    pub(crate) async fn with_ports(
+        settings: DatabaseSettings,
+        change: impl FnOnce(Ports) -> Ports,
+    ) -> Self {
         let own = TestDatabase::new().await;
         let database = Database::new(own.url(), settings).unwrap();
         let catalog = Arc::new(PgCatalogStore::new(database.clone()));
@@ -45,6 +53,7 @@ impl OnPostgres {
             run_logs: Arc::new(PgRunLogStore::new(database.clone())),
             instruments: Arc::new(PgInstrumentRepository::new(database.clone())),
             files: Arc::new(PgFileRepository::new(database.clone())),
+            datasets: Arc::new(PgDatasetRepository::new(database.clone())),
             notifications: Arc::new(PgNotificationRepository::new(database.clone())),
             idempotency: Arc::new(PgIdempotency::new(database.clone())),
             queries: Arc::new(PgQueryRunner::new(database.clone(), &[1; 32])),
@@ -52,11 +61,11 @@ impl OnPostgres {
             catalog,
             ..in_memory(shown)
         };
-        let server = TestServer::start_on(ports, clock).await;
+        let server = TestServer::start_on(change(ports), clock).await;
         let client = server.admin().await;
         Self {
             client,
-            _server: server,
+            server,
             own,
         }
     }

@@ -37,7 +37,7 @@ pub(super) struct OngoingBytes {
 
 /// An upload under way, until it is dropped.
 #[derive(Debug)]
-pub(super) struct OngoingUpload {
+pub(crate) struct OngoingUpload {
     uploads: Arc<OngoingUploads>,
     organization: OrganizationId,
     object: ObjectKey,
@@ -50,7 +50,7 @@ impl OngoingUploads {
     }
 
     /// Begins an upload; `None` while another one creates the same object.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         self: &Arc<Self>,
         organization: OrganizationId,
         object: ObjectKey,
@@ -66,7 +66,7 @@ impl OngoingUploads {
 }
 
 impl OngoingUpload {
-    pub(super) const fn organization(&self) -> OrganizationId {
+    pub(crate) const fn organization(&self) -> OrganizationId {
         self.organization
     }
 

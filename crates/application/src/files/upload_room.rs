@@ -61,7 +61,7 @@ pub(super) async fn check_room(ports: &Ports, organization: OrganizationId) -> R
 }
 
 /// Counts `bytes` for the upload, and checks that they fit on the disk and into the quota.
-pub(super) async fn reserve(
+pub(crate) async fn reserve(
     ports: &Ports,
     upload: &OngoingUpload,
     bytes: u64,
@@ -75,10 +75,10 @@ pub(super) async fn reserve(
 
 /// The reason for which a body was cut off, if it was.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CutOff(Arc<Mutex<Option<NoRoom>>>);
+pub(crate) struct CutOff(Arc<Mutex<Option<NoRoom>>>);
 
 impl CutOff {
-    pub(super) fn reason(&self) -> Option<NoRoom> {
+    pub(crate) fn reason(&self) -> Option<NoRoom> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -89,7 +89,7 @@ impl CutOff {
 
 /// Returns a body that breaks off as soon as there is no room for it, and then the reason. With an
 /// announced length, which [`reserve`] has counted, only the disk is checked.
-pub(super) fn checked(
+pub(crate) fn checked(
     ports: &Ports,
     upload: &Arc<OngoingUpload>,
     is_announced: bool,

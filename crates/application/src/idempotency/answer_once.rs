@@ -17,6 +17,32 @@ pub struct RepeatableRequest {
     pub body_sha256: [u8; 32],
 }
 
+impl RepeatableRequest {
+    fn of(self, ports: &Ports, actor: &Actor) -> IdempotentRequest {
+        IdempotentRequest {
+            organization: actor.organization,
+            api_key: actor.api_key,
+            operation: self.operation,
+            key: self.key,
+            body_sha256: self.body_sha256,
+            now: ports.clock.now(),
+        }
+    }
+}
+
+/// Returns the response to the same request, if the actor's key sent it before. Spares the preparation
+/// of an effect that will not run.
+///
+/// # Errors
+/// [`OnceError`].
+pub async fn find_answer(
+    ports: &Ports,
+    actor: &Actor,
+    request: RepeatableRequest,
+) -> Result<Option<StoredResponse>, OnceError> {
+    ports.idempotency.answered(&request.of(ports, actor)).await
+}
+
 /// Runs `effect`, unless the actor's key sent the same request before. A response that the effect
 /// returns is stored together with what the effect changes.
 ///
@@ -28,13 +54,8 @@ pub async fn answer_once(
     request: RepeatableRequest,
     effect: LocalBoxFuture<'_, Option<StoredResponse>>,
 ) -> Result<Once, OnceError> {
-    let request = IdempotentRequest {
-        organization: actor.organization,
-        api_key: actor.api_key,
-        operation: request.operation,
-        key: request.key,
-        body_sha256: request.body_sha256,
-        now: ports.clock.now(),
-    };
-    ports.idempotency.once(&request, effect).await
+    ports
+        .idempotency
+        .once(&request.of(ports, actor), effect)
+        .await
 }

@@ -35,8 +35,8 @@ shape! {
 }
 
 /// Checks the script.
-pub async fn prepare(body: &JsonBody<CreateJobBody>) -> CheckedScript {
-    let JsonBody(body) = body;
+pub async fn prepare(call: &Call<Write, JsonBody<CreateJobBody>>) -> CheckedScript {
+    let JsonBody(body) = &call.body;
     CheckedScript::check(body.code.clone()).await
 }
 

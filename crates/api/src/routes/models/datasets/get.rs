@@ -1,0 +1,21 @@
+//! `GET /api/v1/datasets/{dataset_id}`
+
+use actix_web::web::Json;
+use labdata_application::models::get_dataset::get_dataset;
+
+use super::{DatasetPath, DatasetView};
+use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
+
+/// Reads one dataset: its columns, without its rows
+#[utoipa::path(
+    get,
+    path = "/api/v1/datasets/{dataset_id}",
+    operation_id = "get_dataset",
+    tag = "datasets",
+    responses((status = 200, description = "The dataset", body = DatasetView))
+)]
+pub async fn handle(call: Call<Read, NoBody, (), DatasetPath>) -> Answer<Json<DatasetView>> {
+    let id = call.path.dataset_id.or_not_found("dataset")?;
+    let dataset = get_dataset(call.ports(), &call.actor, id).await?;
+    Ok(Json(dataset.into()))
+}

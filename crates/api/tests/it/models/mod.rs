@@ -1,0 +1,5 @@
+//! Models and datasets.
+
+mod dataset_files;
+mod dataset_lab;
+mod datasets;

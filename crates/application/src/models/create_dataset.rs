@@ -1,0 +1,64 @@
+//! Records a dataset.
+
+use labdata_domain::{
+    ids::DatasetId,
+    keys::{actor::Actor, scope::Scope},
+    models::Dataset,
+};
+use labdata_ports::models::AddDatasetError;
+
+use super::take_snapshot::Snapshot;
+use crate::{Error, Ports, files::upload_file::remove};
+
+/// The dataset to record.
+#[derive(Debug)]
+pub struct CreateDataset {
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    pub description: Option<String>,
+    /// Its rows.
+    pub snapshot: Snapshot,
+}
+
+/// Makes a dataset of a snapshot. It is listed from then on.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::InsufficientStorage`] when the quota is used
+/// up by now.
+pub async fn create_dataset(
+    ports: &Ports,
+    actor: &Actor,
+    command: CreateDataset,
+) -> Result<Dataset, Error> {
+    actor.require(Scope::Write)?;
+    let snapshot = command.snapshot;
+    let dataset = Dataset {
+        id: DatasetId::new(ports.ids.next_id()),
+        name: command.name,
+        description: command.description,
+        columns: snapshot.columns,
+        row_count: snapshot.row_count,
+        source: snapshot.source,
+        object: snapshot.object,
+        size: snapshot.size,
+        created_by: actor.user,
+        created_at: ports.clock.now(),
+    };
+    let added = ports
+        .datasets
+        .add(actor.organization, &dataset, ports.storage_quota)
+        .await;
+    match added {
+        Ok(()) => Ok(dataset),
+        Err(AddDatasetError::InsufficientStorage(refusal)) => {
+            remove(ports, actor, dataset.object).await;
+            Err(refusal.into())
+        }
+        Err(AddDatasetError::Port(error)) => {
+            // It may have been recorded all the same: the rows stay.
+            tracing::warn!(object = %dataset.object, %error, "a dataset was stored, but perhaps not recorded");
+            Err(error.into())
+        }
+    }
+}

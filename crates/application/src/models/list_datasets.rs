@@ -1,0 +1,22 @@
+//! Lists datasets.
+
+use labdata_domain::{
+    keys::{actor::Actor, scope::Scope},
+    models::Dataset,
+    page::{Page, PageRequest},
+};
+
+use crate::{Error, Ports};
+
+/// The organization's datasets, newest first.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn list_datasets(
+    ports: &Ports,
+    actor: &Actor,
+    page: PageRequest,
+) -> Result<Page<Dataset>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports.datasets.list(actor.organization, page).await?)
+}

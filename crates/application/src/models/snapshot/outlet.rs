@@ -1,0 +1,92 @@
+//! The way of bytes from the thread that writes them to the storage.
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use bytes::Bytes;
+use futures::{
+    SinkExt, StreamExt,
+    channel::mpsc::{Receiver, Sender},
+    executor::block_on,
+    stream,
+};
+use labdata_ports::files::blob::{BodyBroken, ByteStream};
+
+use super::table::SnapshotError;
+
+/// Maximum size of a piece in bytes.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Part of a body.
+pub(super) enum Piece {
+    Bytes(Bytes),
+    /// The body is whole.
+    End,
+}
+
+/// Takes the bytes of an object. Blocks the thread while the storage is slower.
+pub(in crate::models) struct Outlet(Sender<Piece>);
+
+impl Outlet {
+    pub(super) const fn new(pieces: Sender<Piece>) -> Self {
+        Self(pieces)
+    }
+
+    pub(super) fn send(&mut self, bytes: Vec<u8>) -> Result<(), SnapshotError> {
+        let mut bytes = Bytes::from(bytes);
+        while !bytes.is_empty() {
+            let piece = bytes.split_to(bytes.len().min(PIECE_BYTES));
+            self.put(Piece::Bytes(piece))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self) -> Result<(), SnapshotError> {
+        self.put(Piece::End)
+    }
+
+    fn put(&mut self, piece: Piece) -> Result<(), SnapshotError> {
+        block_on(self.0.send(piece)).map_err(|_| SnapshotError::Abandoned)
+    }
+
+    /// Returns the source, whose reads fail once nobody waits for the object.
+    pub(in crate::models) fn interrupted_when_abandoned<S>(&self, source: S) -> Interrupted<S> {
+        Interrupted {
+            source,
+            outlet: self.0.clone(),
+        }
+    }
+}
+
+/// A source whose reads fail once nobody waits for the object.
+pub(in crate::models) struct Interrupted<S> {
+    source: S,
+    outlet: Sender<Piece>,
+}
+
+impl<S: Read> Read for Interrupted<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.outlet.is_closed() {
+            return Err(io::Error::other("nobody waits for it"));
+        }
+        self.source.read(buffer)
+    }
+}
+
+impl<S: Seek> Seek for Interrupted<S> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.source.seek(to)
+    }
+}
+
+/// The pieces as a body, which breaks off unless they end as they should.
+pub(super) fn body_of(pieces: Receiver<Piece>) -> ByteStream {
+    stream::unfold(Some(pieces), |pieces| async {
+        let mut pieces = pieces?;
+        match pieces.next().await {
+            Some(Piece::Bytes(bytes)) => Some((Ok(bytes), Some(pieces))),
+            Some(Piece::End) => None,
+            None => Some((Err(BodyBroken("its writer stopped".to_owned())), None)),
+        }
+    })
+    .boxed()
+}

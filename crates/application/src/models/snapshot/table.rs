@@ -1,0 +1,113 @@
+//! Encoding of rows, in the thread of a snapshot.
+
+use futures::{StreamExt, channel::mpsc::Receiver, executor::block_on};
+use labdata_domain::{
+    models::{DatasetColumn, DatasetRefusal, MAX_DATASET_ROWS, check_column_names},
+    scalar::DataType,
+};
+use labdata_table_formats::{
+    FormatError, SnapshotWriter,
+    read::{ReadError, TableReader},
+};
+
+use super::Outlet;
+
+/// Part of a query's result.
+pub(in crate::models) enum Rows {
+    /// Names and types of the columns, first.
+    Columns(Vec<(String, DataType)>),
+    /// Rows, each the text of a JSON array.
+    Part(Vec<String>),
+    /// The result is whole.
+    End,
+}
+
+/// Table that was written.
+#[derive(Debug)]
+pub(in crate::models) struct WrittenTable {
+    pub(in crate::models) columns: Vec<DatasetColumn>,
+    pub(in crate::models) row_count: u64,
+}
+
+/// Why no table was written.
+#[derive(Debug)]
+pub(in crate::models) enum SnapshotError {
+    /// The data cannot be a dataset; for the person who asked.
+    Refused(String),
+    /// The source of the rows or the storage failed, or nobody waits for the table.
+    Abandoned,
+    /// Something else failed.
+    Failed(String),
+}
+
+impl From<DatasetRefusal> for SnapshotError {
+    fn from(refusal: DatasetRefusal) -> Self {
+        Self::Refused(refusal.to_string())
+    }
+}
+
+impl From<FormatError> for SnapshotError {
+    fn from(error: FormatError) -> Self {
+        match error {
+            FormatError::Unrepresentable(text) => Self::Refused(text),
+            FormatError::Failed(text) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<ReadError> for SnapshotError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Source(_) => Self::Failed(error.to_string()),
+            ReadError::TooManyRows(_) => DatasetRefusal::TooManyRows.into(),
+            refusal => Self::Refused(refusal.to_string()),
+        }
+    }
+}
+
+fn begin(columns: Vec<(String, DataType)>) -> Result<SnapshotWriter, SnapshotError> {
+    check_column_names(columns.iter().map(|(name, _)| name.as_str()))?;
+    Ok(SnapshotWriter::new(columns)?)
+}
+
+fn finish(writer: SnapshotWriter, outlet: &mut Outlet) -> Result<WrittenTable, SnapshotError> {
+    let written = writer.finish()?;
+    outlet.send(written.rest)?;
+    Ok(WrittenTable {
+        columns: written.columns,
+        row_count: written.row_count,
+    })
+}
+
+/// Writes the result of a query.
+pub(in crate::models) fn write_rows(
+    mut parts: Receiver<Rows>,
+    outlet: &mut Outlet,
+) -> Result<WrittenTable, SnapshotError> {
+    let Some(Rows::Columns(columns)) = block_on(parts.next()) else {
+        return Err(SnapshotError::Abandoned);
+    };
+    let mut writer = begin(columns)?;
+    loop {
+        match block_on(parts.next()) {
+            Some(Rows::Part(rows)) => outlet.send(writer.write_json_rows(rows)?)?,
+            Some(Rows::End) => return finish(writer, outlet),
+            Some(Rows::Columns(_)) | None => return Err(SnapshotError::Abandoned),
+        }
+    }
+}
+
+/// Writes the table of a file.
+pub(in crate::models) fn write_file(
+    table: &mut dyn TableReader,
+    outlet: &mut Outlet,
+) -> Result<WrittenTable, SnapshotError> {
+    let mut writer = begin(table.columns().to_vec())?;
+    while let Some(part) = table.next_part()? {
+        outlet.send(writer.write_values(&part)?)?;
+        if usize::try_from(writer.row_count()).is_ok_and(|rows| rows > MAX_DATASET_ROWS) {
+            return Err(DatasetRefusal::TooManyRows.into());
+        }
+    }
+    finish(writer, outlet)
+}

@@ -1,0 +1,168 @@
+//! Stores the rows of a dataset, before the dataset itself.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use futures::{SinkExt, channel::mpsc};
+use labdata_domain::{
+    data::query::{QueryText, Refusal, SNAPSHOT_LIMITS},
+    files::{File, FileRefusal, FileState, ObjectKey, TableFormat},
+    ids::FileId,
+    keys::{actor::Actor, scope::Scope},
+    models::{DatasetColumn, DatasetRefusal, DatasetSource, MAX_DATASET_ROWS},
+};
+use labdata_ports::{
+    data::query::{Query, QueryError, ResultColumn, ResultSink, SinkClosed},
+    files::blob::BlobReader,
+};
+use labdata_table_formats::read::open_table;
+
+use super::snapshot::{
+    Outlet, StoredTable, store,
+    table::{Rows, write_file, write_rows},
+};
+use crate::{
+    Error, Ports,
+    files::{ongoing_uploads::OngoingUpload, upload_room::reserve},
+};
+
+/// Number of parts of a result that wait to be written. A part is about a mebibyte.
+const WAITING_PARTS: usize = 2;
+
+/// Origin of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SnapshotSource {
+    /// The result of this query.
+    Query(String),
+    /// A file of the platform.
+    File(FileId),
+}
+
+/// Rows that are stored and belong to no dataset yet. Without one, a sweeper removes them.
+pub struct Snapshot {
+    pub(super) source: DatasetSource,
+    pub(super) object: ObjectKey,
+    pub(super) size: u64,
+    pub(super) columns: Vec<DatasetColumn>,
+    pub(super) row_count: u64,
+    /// Counts the bytes until a dataset does.
+    _upload: Arc<OngoingUpload>,
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("source", &self.source)
+            .field("object", &self.object)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Stores the rows of a query or a file as one Parquet object, in constant memory.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] for an unknown file;
+/// [`Error::Invalid`] when the query is refused, the file is no table, or the table is none that
+/// datasets have; [`Error::InsufficientStorage`] when there is no room.
+pub async fn take_snapshot(
+    ports: &Ports,
+    actor: &Actor,
+    source: SnapshotSource,
+) -> Result<Snapshot, Error> {
+    actor.require(Scope::Write)?;
+    match source {
+        SnapshotSource::Query(sql) => of_query(ports, actor, sql).await,
+        SnapshotSource::File(id) => of_file(ports, actor, id).await,
+    }
+}
+
+async fn of_query(ports: &Ports, actor: &Actor, sql: String) -> Result<Snapshot, Error> {
+    let refused = |refusal: Refusal| Error::Invalid(refusal.to_string());
+    let text = QueryText::parse(&sql).map_err(refused)?;
+    text.check_parameters(0).map_err(refused)?;
+    let query = Query {
+        text,
+        params: Vec::new(),
+        limits: SNAPSHOT_LIMITS,
+    };
+    let (object, upload) = begin(ports, actor).await?;
+    let (sender, rows) = mpsc::channel(WAITING_PARTS);
+    let work = move |outlet: &mut Outlet| write_rows(rows, outlet);
+    let supply = async {
+        let mut sink = Feed(sender);
+        ports
+            .queries
+            .stream(actor.organization, &query, &mut sink)
+            .await?;
+        sink.send(Rows::End).await.map_err(QueryError::from)
+    };
+    let stored = store(ports, (object, &upload), work, supply).await?;
+    Ok(snapshot(DatasetSource::Query(sql), object, upload, stored))
+}
+
+async fn of_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<Snapshot, Error> {
+    let File { path, state, .. } = ports.files.get(actor.organization, id).await?;
+    let FileState::Confirmed { object: bytes, .. } = state else {
+        return Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()));
+    };
+    let Some(format) = TableFormat::of(&path) else {
+        let refusal = DatasetRefusal::UnknownFormat(path.file_name().to_owned());
+        return Err(Error::Invalid(refusal.to_string()));
+    };
+    let (object, upload) = begin(ports, actor).await?;
+    let source: Box<dyn BlobReader> = ports.blobs.open(actor.organization, bytes).await?;
+    let work = move |outlet: &mut Outlet| {
+        let source = outlet.interrupted_when_abandoned(source);
+        let mut table = open_table(Box::new(source), format, MAX_DATASET_ROWS)?;
+        write_file(&mut *table, outlet)
+    };
+    let stored = store(ports, (object, &upload), work, async { Ok(()) }).await?;
+    Ok(snapshot(DatasetSource::File(id), object, upload, stored))
+}
+
+/// Begins a new object.
+async fn begin(ports: &Ports, actor: &Actor) -> Result<(ObjectKey, Arc<OngoingUpload>), Error> {
+    let object = ObjectKey::new(ports.ids.next_id());
+    let upload = ports.ongoing_uploads.begin(actor.organization, object);
+    let upload = upload.ok_or_else(|| Error::Internal("an id was made twice".to_owned()))?;
+    reserve(ports, &upload, 0).await?;
+    Ok((object, Arc::new(upload)))
+}
+
+fn snapshot(
+    source: DatasetSource,
+    object: ObjectKey,
+    upload: Arc<OngoingUpload>,
+    stored: StoredTable,
+) -> Snapshot {
+    Snapshot {
+        source,
+        object,
+        size: stored.size,
+        columns: stored.table.columns,
+        row_count: stored.table.row_count,
+        _upload: upload,
+    }
+}
+
+/// Hands the result of a query to the thread that writes it.
+struct Feed(mpsc::Sender<Rows>);
+
+impl Feed {
+    async fn send(&mut self, rows: Rows) -> Result<(), SinkClosed> {
+        self.0.send(rows).await.map_err(|_| SinkClosed)
+    }
+}
+
+#[async_trait]
+impl ResultSink for Feed {
+    async fn begin(&mut self, columns: Vec<ResultColumn>) -> Result<(), SinkClosed> {
+        let columns = columns.into_iter();
+        let columns = columns.map(|column| (column.name, column.data_type));
+        self.send(Rows::Columns(columns.collect())).await
+    }
+
+    async fn rows(&mut self, rows: Vec<String>) -> Result<(), SinkClosed> {
+        self.send(Rows::Part(rows)).await
+    }
+}
