@@ -4,6 +4,7 @@ use labdata_domain::{
     conflict::Conflict,
     data::write::Problem,
     keys::{actor::MissingScope, run_key::NotForRuns},
+    models::NoTrainingBackend,
     notifications::CapReached,
     storage::InsufficientStorage,
 };
@@ -49,6 +50,9 @@ pub enum Error {
     /// As many notifications as may be were delivered; nothing was sent.
     #[error(transparent)]
     Capped(CapReached),
+    /// No training backend can take work; nothing was queued.
+    #[error(transparent)]
+    CannotTrain(#[from] NoTrainingBackend),
     /// There is no room for it; nothing was stored.
     #[error(transparent)]
     InsufficientStorage(InsufficientStorage),

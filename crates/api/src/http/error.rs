@@ -157,7 +157,9 @@ impl ResponseError for ApiError {
                 Error::Conflict(_) => StatusCode::CONFLICT,
                 Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
                 Error::Busy { .. } | Error::Capped(_) => StatusCode::TOO_MANY_REQUESTS,
-                Error::Exhausted { .. } | Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+                Error::Exhausted { .. } | Error::CannotTrain(_) | Error::Unavailable(_) => {
+                    StatusCode::SERVICE_UNAVAILABLE
+                }
                 Error::InsufficientStorage(_) => StatusCode::INSUFFICIENT_STORAGE,
                 Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
@@ -214,7 +216,9 @@ impl ResponseError for ApiError {
 
 #[cfg(test)]
 mod tests {
-    use labdata_domain::{conflict::Conflict, storage::InsufficientStorage};
+    use labdata_domain::{
+        conflict::Conflict, models::NoTrainingBackend, storage::InsufficientStorage,
+    };
 
     use super::*;
 
@@ -238,6 +242,7 @@ mod tests {
             429
         );
         assert_eq!(status(Error::Unavailable("x".to_owned())), 503);
+        assert_eq!(status(NoTrainingBackend::NoWorker.into()), 503);
         assert_eq!(status(InsufficientStorage::DiskFull.into()), 507);
         assert_eq!(status(Error::Internal("x".to_owned())), 500);
     }

@@ -1,8 +1,16 @@
-//! Models and the datasets that they learn from.
+//! Models, their trainings, and the datasets that they learn from.
 
+pub mod activate_version;
+pub mod archive_model;
+pub mod cancel_training;
 pub mod create_dataset;
+pub mod get_artifact;
 pub mod get_dataset;
 pub mod get_dataset_download;
+pub mod get_model;
+pub mod get_result;
 pub mod list_datasets;
+pub mod list_models;
 mod snapshot;
 pub mod take_snapshot;
+pub mod train_model;

@@ -5,6 +5,7 @@
 
 mod backend;
 mod dataset;
+mod hex;
 mod prediction;
 mod record;
 mod report;
@@ -29,7 +30,8 @@ pub use prediction::{
 };
 pub use record::{
     Artifact, MAX_MODEL_DESCRIPTION_LENGTH, MAX_MODEL_NAME_LENGTH, Metric, ModelArchived,
-    ModelVersion, NameTaken, NewModel, NewVersion, NotReadyYet, Progress, Score, TrainingPhase,
+    ModelVersion, NameTaken, NewModel, NewVersion, NotReadyYet, OneModel, Progress, Score,
+    TrainingPhase,
 };
 pub use report::{TrainingEnd, TrainingError, TrainingReport};
 pub use report_token::{PlainReportToken, ReportTokenHash};

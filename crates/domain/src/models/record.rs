@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-use super::{ActivateError, TrainingEnd, TrainingPlan, VersionState};
+use super::{ActivateError, TrainingEnd, TrainingPlan, VersionState, hex};
 use crate::{
-    files::ObjectKey,
+    files::{FilePath, ObjectKey},
     ids::{DatasetId, ModelId, ModelVersionId, UserId},
 };
 
@@ -105,6 +105,14 @@ pub struct Artifact {
     pub size: u64,
 }
 
+impl Artifact {
+    /// Returns the hash as a lower-case hexadecimal text.
+    #[must_use]
+    pub fn sha256_hex(&self) -> String {
+        hex::encode(&self.sha256)
+    }
+}
+
 /// Phase of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -198,6 +206,11 @@ pub struct NameTaken(pub String);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this model is archived: it can be read, but it is neither trained nor activated")]
 pub struct ModelArchived;
+
+/// Error: a training names both a new model and an existing one, or neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("give name to train a new model, or ml_model_id to retrain an existing one, and not both")]
+pub struct OneModel;
 
 /// Error: a version has nothing to show yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -294,6 +307,12 @@ impl ModelVersion {
     /// [`NotReadyYet`].
     pub fn ready_artifact(&self) -> Result<Artifact, NotReadyYet> {
         self.artifact.ok_or_else(|| self.not_ready("an artifact"))
+    }
+
+    /// Returns the name under which the artifact is saved.
+    #[must_use]
+    pub fn file_name(&self) -> FilePath {
+        FilePath::named(&format!("{}-v{}", self.name, self.number), ".tar.zst")
     }
 
     /// The refusal of a request for something that only a ready version has.

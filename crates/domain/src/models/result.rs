@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Metric, ProblemType};
+use super::{Metric, ProblemType, hex};
 
 /// Maximum number of pairs in [`TrainingResult::residuals`].
 pub const MAX_RESIDUALS: usize = 1_000;
@@ -271,41 +271,6 @@ impl TrainingResult {
 
 fn is_storable(text: &str) -> bool {
     !text.contains('\0') && text.chars().count() <= MAX_TEXT
-}
-
-/// Hashes as lower-case hexadecimal texts.
-mod hex {
-    use std::fmt::Write;
-
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(super) fn serialize<S: Serializer>(
-        hash: &[u8; 32],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let text = hash.iter().fold(String::new(), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
-        serializer.serialize_str(&text)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<[u8; 32], D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let byte = |pair: &[u8]| {
-            let pair = str::from_utf8(pair).ok()?;
-            let is_hex = pair.bytes().all(|digit| digit.is_ascii_hexdigit());
-            u8::from_str_radix(pair, 16).ok().filter(|_| is_hex)
-        };
-        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
-        let hash = bytes
-            .filter(|_| text.len() == 64)
-            .and_then(|bytes| bytes.try_into().ok());
-        hash.ok_or_else(|| D::Error::custom("a SHA-256 has 64 hexadecimal digits"))
-    }
 }
 
 #[cfg(test)]

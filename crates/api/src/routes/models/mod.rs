@@ -1,3 +1,62 @@
-//! `/api/v1/datasets`
+//! `/api/v1/ml-models` and `/api/v1/datasets`
 
+pub mod activate;
+pub mod archive;
+pub mod artifact;
+pub mod cancel;
 pub mod datasets;
+pub mod get;
+pub mod list;
+pub mod model_view;
+pub mod results;
+pub mod train;
+pub mod versions;
+
+use labdata_domain::ids::ModelId;
+use labdata_request_body::{
+    fields::{optional, required},
+    readers::{MaybeId, id, integer},
+    shape,
+};
+
+use crate::http::ApiError;
+use labdata_application::Error;
+
+pub use model_view::ModelView;
+
+shape! {
+    /// The path of a model.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ModelPath {
+        /// The model's id
+        pub ml_model_id: MaybeId<ModelId> = required(id()),
+    }
+}
+
+shape! {
+    /// Choice of a version.
+    #[derive(Clone, Copy, Debug)]
+    pub struct VersionQuery {
+        /// The version's number
+        version_number: Option<i64> = optional(integer(i64::MIN..=i64::MAX)),
+    }
+}
+
+impl VersionQuery {
+    /// Returns the number, if one is given.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a number that no version has.
+    pub fn number(self) -> Result<Option<u32>, ApiError> {
+        let number = self.version_number.map(version_number);
+        Ok(number.transpose()?)
+    }
+}
+
+/// Returns the number of a version.
+///
+/// # Errors
+/// [`Error::NotFound`] for a number that no version has.
+fn version_number(number: i64) -> Result<u32, Error> {
+    u32::try_from(number).map_err(|_| Error::NotFound("version"))
+}

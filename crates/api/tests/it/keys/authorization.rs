@@ -146,6 +146,14 @@ fn the_scopes_are_those_of_the_specification() {
             "write",
         ),
         ("POST", "/api/v1/data/write", "write"),
+        ("POST", "/api/v1/ml-models", "write"),
+        ("GET", "/api/v1/ml-models", "read"),
+        ("GET", "/api/v1/ml-models/{ml_model_id}", "read"),
+        (
+            "POST",
+            "/api/v1/ml-models/{ml_model_id}/cancel-training",
+            "write",
+        ),
         ("POST", "/api/v1/notifications", "write"),
     ];
     let guarded = guarded();

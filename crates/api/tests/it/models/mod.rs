@@ -3,3 +3,6 @@
 mod dataset_files;
 mod dataset_lab;
 mod datasets;
+mod given;
+mod lives;
+mod records;

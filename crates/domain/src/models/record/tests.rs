@@ -70,6 +70,15 @@ fn a_version_that_is_not_ready_says_so_where_its_artifact_is_requested() {
 }
 
 #[test]
+fn the_file_of_an_artifact_has_the_name_and_the_number() {
+    let version = ModelVersion {
+        name: "yield / day".to_owned(),
+        ..pending()
+    };
+    assert_eq!(version.file_name().as_str(), "yield _ day-v2.tar.zst");
+}
+
+#[test]
 fn a_version_that_returns_to_the_queue_forgets_its_progress() {
     let requeued = training().requeue().unwrap();
     assert_eq!(requeued, pending());

@@ -1,0 +1,31 @@
+//! Chooses the version of a model that answers predictions.
+
+use labdata_domain::{
+    ids::ModelId,
+    keys::{actor::Actor, scope::Scope},
+    models::{ActivateError, ModelVersion},
+};
+use labdata_ports::models::ActivateModelError;
+
+use crate::{Error, Ports};
+
+/// Makes a ready version the active one; returns it.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] for an unknown model or version;
+/// [`Error::Invalid`] for a version that is not ready, and for an archived model.
+pub async fn activate_version(
+    ports: &Ports,
+    actor: &Actor,
+    id: ModelId,
+    number: u32,
+) -> Result<ModelVersion, Error> {
+    actor.require(Scope::Write)?;
+    let activated = ports.models.activate(actor.organization, id, number).await;
+    activated.map_err(|error| match error {
+        ActivateModelError::Refused(ActivateError::Unknown(_)) => Error::NotFound("version"),
+        ActivateModelError::Refused(refusal) => Error::Invalid(refusal.to_string()),
+        ActivateModelError::Archived(refusal) => Error::Invalid(refusal.to_string()),
+        ActivateModelError::Port(error) => error.into(),
+    })
+}

@@ -1,0 +1,23 @@
+//! Archives a model.
+
+use labdata_domain::{
+    ids::ModelId,
+    keys::{actor::Actor, scope::Scope},
+    models::ModelVersion,
+};
+
+use crate::{Error, Ports};
+
+/// Archives a model and cancels its trainings; returns its newest version.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`].
+pub async fn archive_model(
+    ports: &Ports,
+    actor: &Actor,
+    id: ModelId,
+) -> Result<ModelVersion, Error> {
+    actor.require(Scope::Write)?;
+    let now = ports.clock.now();
+    Ok(ports.models.archive(actor.organization, id, now).await?)
+}

@@ -1,0 +1,30 @@
+//! Cancels the trainings of a model.
+
+use labdata_domain::{
+    ids::ModelId,
+    keys::{actor::Actor, scope::Scope},
+    models::ModelVersion,
+};
+use labdata_ports::models::CancelTrainingError;
+
+use crate::{Error, Ports};
+
+/// Cancels every version that is pending or training; returns the newest version. Workers stop the
+/// processes.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when nothing
+/// is in flight.
+pub async fn cancel_training(
+    ports: &Ports,
+    actor: &Actor,
+    id: ModelId,
+) -> Result<ModelVersion, Error> {
+    actor.require(Scope::Write)?;
+    let now = ports.clock.now();
+    let cancelled = ports.trainings.cancel(actor.organization, id, now).await;
+    cancelled.map_err(|error| match error {
+        CancelTrainingError::Refused(refusal) => Error::Invalid(refusal.to_string()),
+        CancelTrainingError::Port(error) => error.into(),
+    })
+}

@@ -1,0 +1,33 @@
+//! Reads the result of a training.
+
+use labdata_domain::{
+    ids::ModelId,
+    keys::{actor::Actor, scope::Scope},
+    models::{ModelVersion, TrainingResult},
+};
+
+use super::get_model::active_or_newest;
+use crate::{Error, Ports};
+
+/// A ready version with the result of its training: that of the number, or else the active one.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] for a version
+/// that is not ready.
+pub async fn get_result(
+    ports: &Ports,
+    actor: &Actor,
+    id: ModelId,
+    number: Option<u32>,
+) -> Result<(ModelVersion, TrainingResult), Error> {
+    actor.require(Scope::Read)?;
+    let version = active_or_newest(ports, actor, id, number).await?;
+    let models = &ports.models;
+    match models
+        .result(actor.organization, id, version.number)
+        .await?
+    {
+        Some(result) => Ok((version, result)),
+        None => Err(Error::Invalid(version.not_ready("results").to_string())),
+    }
+}

@@ -1,0 +1,37 @@
+//! Lists models, and the versions of one.
+
+use labdata_domain::{
+    ids::ModelId,
+    keys::{actor::Actor, scope::Scope},
+    models::ModelVersion,
+    page::{Page, PageRequest},
+};
+
+use crate::{Error, Ports};
+
+/// The newest version of each model that is not archived, newest model first.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn list_models(
+    ports: &Ports,
+    actor: &Actor,
+    page: PageRequest,
+) -> Result<Page<ModelVersion>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports.models.list(actor.organization, page).await?)
+}
+
+/// The versions of a model, newest first.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+pub async fn list_model_versions(
+    ports: &Ports,
+    actor: &Actor,
+    id: ModelId,
+    page: PageRequest,
+) -> Result<Page<ModelVersion>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports.models.versions(actor.organization, id, page).await?)
+}

@@ -1,0 +1,121 @@
+//! Trains a new model, or another version of an existing one.
+
+use labdata_domain::{
+    ids::{DatasetId, ModelId, ModelVersionId},
+    keys::{actor::Actor, scope::Scope},
+    models::{
+        InvalidTraining, ModelArchived, ModelVersion, NewModel, NewVersion, TrainingPlan,
+        TrainingRequest, check_backends,
+    },
+};
+use labdata_ports::models::{AddVersionError, CreateModelError};
+
+use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+
+/// The model that a training is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrainedModel {
+    /// A new model of that name.
+    New(String),
+    /// An existing model.
+    Existing(ModelId),
+}
+
+/// Training to queue.
+#[derive(Clone, Debug)]
+pub struct TrainModel {
+    /// The model.
+    pub model: TrainedModel,
+    /// Description of the version; that of the newest version if absent.
+    pub description: Option<String>,
+    /// The dataset that it learns from.
+    pub dataset: DatasetId,
+    /// Columns, task, problem and quality.
+    pub request: TrainingRequest,
+}
+
+/// Queues a training. Everything that the dataset's columns tell is checked before.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when dataset or model are not the
+/// organization's; [`Error::Invalid`] for a training that the dataset does not permit, a taken name
+/// and an archived model; [`Error::CannotTrain`] when no backend can take work.
+pub async fn train_model(
+    ports: &Ports,
+    actor: &Actor,
+    command: TrainModel,
+) -> Result<ModelVersion, Error> {
+    actor.require(Scope::Write)?;
+    require_reserve(ports)?;
+    let newest = match &command.model {
+        TrainedModel::New(_) => None,
+        TrainedModel::Existing(id) => Some(trainable(ports, actor, *id).await?),
+    };
+    let plan = plan(ports, actor, command.dataset, command.request).await?;
+    check_backends(&ports.trainings.backends().await?, ports.clock.now())?;
+    let inherited = newest.and_then(|newest| newest.description);
+    let version = NewVersion {
+        id: ModelVersionId::new(ports.ids.next_id()),
+        description: command.description.or(inherited),
+        dataset: command.dataset,
+        plan,
+        requested_by: actor.user,
+        requested_at: ports.clock.now(),
+    };
+    match command.model {
+        TrainedModel::New(name) => create(ports, actor, name, &version).await,
+        TrainedModel::Existing(id) => retrain(ports, actor, id, &version).await,
+    }
+}
+
+/// The newest version of a model that can be retrained.
+async fn trainable(ports: &Ports, actor: &Actor, id: ModelId) -> Result<ModelVersion, Error> {
+    let newest = ports.models.get(actor.organization, id, None).await?;
+    if newest.archived {
+        return Err(Error::Invalid(ModelArchived.to_string()));
+    }
+    Ok(newest)
+}
+
+async fn plan(
+    ports: &Ports,
+    actor: &Actor,
+    dataset: DatasetId,
+    request: TrainingRequest,
+) -> Result<TrainingPlan, Error> {
+    let dataset = ports.datasets.get(actor.organization, dataset).await?;
+    request.plan(&dataset).map_err(|problems| {
+        let problems: Vec<String> = problems.iter().map(InvalidTraining::to_string).collect();
+        Error::Invalid(problems.join("; "))
+    })
+}
+
+async fn create(
+    ports: &Ports,
+    actor: &Actor,
+    name: String,
+    version: &NewVersion,
+) -> Result<ModelVersion, Error> {
+    let model = NewModel {
+        id: ModelId::new(ports.ids.next_id()),
+        name,
+    };
+    let created = ports.models.create(actor.organization, &model, version);
+    created.await.map_err(|error| match error {
+        CreateModelError::NameTaken(taken) => Error::Invalid(taken.to_string()),
+        CreateModelError::Port(error) => error.into(),
+    })
+}
+
+async fn retrain(
+    ports: &Ports,
+    actor: &Actor,
+    id: ModelId,
+    version: &NewVersion,
+) -> Result<ModelVersion, Error> {
+    let added = ports.models.add_version(actor.organization, id, version);
+    added.await.map_err(|error| match error {
+        AddVersionError::Archived(refusal) => Error::Invalid(refusal.to_string()),
+        AddVersionError::Port(error) => error.into(),
+    })
+}
