@@ -106,3 +106,11 @@ id!(
     /// A trigger, which starts a job on an event or a schedule.
     TriggerId
 );
+id!(
+    /// A run of the agent.
+    AgentRunId
+);
+id!(
+    /// A chat: a saved conversation with the agent.
+    ChatId
+);

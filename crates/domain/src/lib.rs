@@ -5,6 +5,7 @@
 //! adapters and handlers only carry it out. `serde_json::Value` appears only where a person's own
 //! JSON is stored as it is (`json` columns, defaults, filters).
 
+pub mod agent;
 pub mod catalog;
 pub mod conflict;
 pub mod data;

@@ -1,0 +1,67 @@
+//! Limits of runs.
+
+use time::Duration;
+
+/// Maximum number of bytes of one answer of a model: its text and the arguments of its tool calls.
+pub const MAX_ANSWER_BYTES: usize = 4 << 20;
+
+/// Limits of the runs of the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentLimits {
+    /// Maximum number of steps of a run. A step is one answer of the model.
+    pub steps: u32,
+    /// Maximum number of tool calls of a run.
+    pub tool_calls: u32,
+    /// Maximum duration of a run.
+    pub duration: Duration,
+    /// Maximum number of bytes of a tool's output that are stored and shown to people.
+    pub output_bytes: usize,
+    /// Maximum number of bytes of a tool's output that the model gets.
+    pub model_output_bytes: usize,
+    /// Maximum number of concurrent runs of an organization on one server.
+    pub runs_per_organization: u32,
+}
+
+impl Default for AgentLimits {
+    fn default() -> Self {
+        Self {
+            steps: 25,
+            tool_calls: 50,
+            duration: Duration::minutes(10),
+            output_bytes: 64 << 10,
+            model_output_bytes: 16 << 10,
+            runs_per_organization: 4,
+        }
+    }
+}
+
+/// Refusal: the organization has as many runs as it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} agent runs of this organization are in progress; wait until one has ended")]
+pub struct TooManyRuns(pub u32);
+
+impl AgentLimits {
+    /// Checks that an organization with that many runs in progress may start another.
+    ///
+    /// # Errors
+    /// [`TooManyRuns`].
+    pub const fn check_runs(&self, in_progress: u32) -> Result<(), TooManyRuns> {
+        if in_progress < self.runs_per_organization {
+            Ok(())
+        } else {
+            Err(TooManyRuns(self.runs_per_organization))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_organization_has_four_runs_at_once() {
+        let limits = AgentLimits::default();
+        assert_eq!(limits.check_runs(3), Ok(()));
+        assert_eq!(limits.check_runs(4), Err(TooManyRuns(4)));
+    }
+}

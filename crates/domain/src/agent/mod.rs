@@ -1,0 +1,32 @@
+//! The agent: chats, limits of a run, and the loop of a run as a state machine.
+//!
+//! A [`Run`] takes the answers of a model one by one and decides what happens next. It does not call the
+//! model or a tool: the use case does both, and passes on the outcome.
+
+mod chat;
+mod failure;
+mod history;
+mod instructions;
+mod limits;
+mod message;
+mod models;
+mod output;
+mod retry;
+mod run;
+mod text;
+mod usage;
+
+pub use chat::{
+    Chat, ChatFull, ChatMessage, ChatRole, ChatSize, CompletedCall, InvalidPrompt, MAX_CHAT_BYTES,
+    MAX_CHAT_MESSAGES, MAX_PROMPT_LENGTH, MAX_TITLE_LENGTH, check_prompt, title_of,
+};
+pub use failure::{BrokenStream, MAX_PROVIDER_MESSAGE, ModelFailure, provider_message};
+pub use history::{MAX_HISTORY_BYTES, history};
+pub use instructions::instructions;
+pub use limits::{AgentLimits, MAX_ANSWER_BYTES, TooManyRuns};
+pub use message::{Message, ModelAnswer, RequestedCall, StopReason, ToolCall, ToolInput};
+pub use models::{ModelChoice, ModelRefusal};
+pub use output::{ToolOutput, WriteNotAllowed};
+pub use retry::{MAX_TRIES, retry_delay};
+pub use run::{EndReason, Next, PendingCalls, Run, RunResult};
+pub use usage::Usage;

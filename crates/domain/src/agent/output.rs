@@ -1,0 +1,129 @@
+//! Outputs of tools, and how much of them is kept.
+
+use super::{
+    AgentLimits,
+    text::{start, storable},
+};
+
+/// Output of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// The output, as JSON where the tool has a result: its start, if it is long.
+    pub text: String,
+    /// Number of bytes of the whole output.
+    pub bytes: u64,
+    /// True if the call failed; the output says why.
+    pub is_error: bool,
+}
+
+/// Refusal of a tool that changes data.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} changes data, which the API key of this run does not allow: it lacks the write scope")]
+pub struct WriteNotAllowed(pub String);
+
+impl ToolOutput {
+    /// A result.
+    #[must_use]
+    pub fn result(text: String) -> Self {
+        Self::new(text, false)
+    }
+
+    /// An error that the model reads.
+    #[must_use]
+    pub fn error(text: String) -> Self {
+        Self::new(text, true)
+    }
+
+    fn new(text: String, is_error: bool) -> Self {
+        let text = storable(&text);
+        Self {
+            bytes: length(&text),
+            text,
+            is_error,
+        }
+    }
+
+    /// The output with no more text than is kept.
+    #[must_use]
+    pub fn kept(mut self, limits: &AgentLimits) -> Self {
+        let end = start(&self.text, limits.output_bytes).len();
+        self.text.truncate(end);
+        self.text.shrink_to_fit();
+        self
+    }
+
+    /// True if the model gets less than all of it.
+    #[must_use]
+    pub fn is_truncated(&self, limits: &AgentLimits) -> bool {
+        self.bytes > length(start(&self.text, limits.model_output_bytes))
+    }
+
+    /// The text for the model: its start, and a note of how much is missing.
+    #[must_use]
+    pub fn for_model(&self, limits: &AgentLimits) -> String {
+        let start = start(&self.text, limits.model_output_bytes);
+        let shown = length(start);
+        if shown >= self.bytes {
+            return start.to_owned();
+        }
+        format!(
+            "{start}\n[The output is cut off: {shown} of {} bytes are shown, {} are missing. Ask for less: \
+             fewer rows or columns, a filter, or an aggregate.]",
+            self.bytes,
+            self.bytes - shown
+        )
+    }
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIMITS: AgentLimits = AgentLimits {
+        steps: 1,
+        tool_calls: 1,
+        duration: time::Duration::MINUTE,
+        output_bytes: 20,
+        model_output_bytes: 10,
+        runs_per_organization: 1,
+    };
+
+    #[test]
+    fn a_short_output_is_shown_as_it_is() {
+        let output = ToolOutput::result("0123456789".to_owned()).kept(&LIMITS);
+        assert_eq!(output.for_model(&LIMITS), "0123456789");
+        assert!(!output.is_truncated(&LIMITS));
+    }
+
+    #[test]
+    fn a_long_output_says_how_much_is_missing() {
+        let output = ToolOutput::result("ä".repeat(50)).kept(&LIMITS);
+        assert_eq!((output.text.len(), output.bytes), (20, 100));
+        assert!(output.is_truncated(&LIMITS));
+        assert_eq!(
+            output.for_model(&LIMITS),
+            "äääää\n[The output is cut off: 10 of 100 bytes are shown, 90 are missing. Ask for less: \
+             fewer rows or columns, a filter, or an aggregate.]"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_output_is_cut_at_a_character(text in "\\PC*", output_bytes in 0_usize..64, model_bytes in 0_usize..64) {
+            let limits = AgentLimits { output_bytes, model_output_bytes: model_bytes, ..LIMITS };
+            let output = ToolOutput::result(text.clone()).kept(&limits);
+            prop_assert!(output.text.len() <= output_bytes);
+            prop_assert!(text.starts_with(&output.text));
+            let shown = output.for_model(&limits);
+            prop_assert_eq!(output.is_truncated(&limits), shown != text);
+            prop_assert!(shown.len() <= model_bytes + 200);
+            prop_assert_eq!(output.clone().kept(&limits), output);
+        }
+    }
+}

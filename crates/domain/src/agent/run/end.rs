@@ -1,0 +1,46 @@
+//! Reasons why runs end.
+
+use time::Duration;
+
+/// Reason why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// The model gave its final answer.
+    Answered,
+    /// The model said nothing.
+    Empty,
+    /// The answer reached the provider's maximum length.
+    Length,
+    /// The provider withheld the answer, or the rest of it.
+    Filtered,
+    /// It reached its number of steps.
+    Steps(u32),
+    /// Further tool calls would exceed their number.
+    ToolCalls(u32),
+    /// It reached its duration.
+    Duration(Duration),
+}
+
+impl EndReason {
+    /// Note to the user; `None` for a final answer.
+    pub(super) fn note(self) -> Option<String> {
+        match self {
+            Self::Answered => None,
+            Self::Empty => Some("(The model gave no answer.)".to_owned()),
+            Self::Length => Some(
+                "(The answer is cut off: it reached the maximum length of the model.)".to_owned(),
+            ),
+            Self::Filtered => Some("(The provider of the model withheld the answer.)".to_owned()),
+            Self::Steps(steps) => Some(format!(
+                "(The run ended after {steps} steps, the limit. This is the state that it had reached.)"
+            )),
+            Self::ToolCalls(calls) => Some(format!(
+                "(The run ended at the limit of {calls} tool calls. This is the state that it had reached.)"
+            )),
+            Self::Duration(duration) => Some(format!(
+                "(The run ended after {} s, the limit. This is the state that it had reached.)",
+                duration.whole_seconds()
+            )),
+        }
+    }
+}
