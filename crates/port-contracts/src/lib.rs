@@ -36,6 +36,7 @@
     reason = "a clause is a test: it fails by panicking, and that is all it does when it fails"
 )]
 
+pub mod agent;
 pub mod assertions;
 pub mod catalog;
 pub mod data;

@@ -6,6 +6,7 @@
 //! answer for another organization's id exactly as for one that does not exist. Errors are what a
 //! caller can act on, never HTTP and never a driver's.
 
+pub mod agent;
 pub mod catalog;
 pub mod clock;
 pub mod data;

@@ -31,6 +31,7 @@
 //! # }
 //! ```
 
+mod agent;
 mod catalog;
 mod clock;
 mod data;
@@ -49,6 +50,7 @@ mod paging;
 mod runs;
 mod triggers;
 
+pub use agent::{InMemoryChatRepository, ScriptedAnswer, ScriptedModel};
 pub use catalog::InMemoryCatalogStore;
 pub use clock::{FixedClock, StepClock};
 pub use data::InMemoryDataStore;

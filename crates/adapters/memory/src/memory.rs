@@ -26,6 +26,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{
+    agent::ChatRow,
     data::tables::Tables,
     idempotency,
     models::rows::VersionRow,
@@ -62,6 +63,7 @@ pub(crate) struct State {
     /// The versions of models, by number within a model.
     pub(crate) model_versions: Vec<Owned<VersionRow>>,
     pub(crate) training_backends: BTreeMap<Uuid, TrainingBackend>,
+    pub(crate) chats: Vec<ChatRow>,
     pub(crate) jobs: Vec<Owned<Job>>,
     /// The versions of each job's script, oldest first.
     pub(crate) scripts: BTreeMap<JobId, Vec<ScriptVersion>>,

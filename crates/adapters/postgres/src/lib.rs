@@ -4,6 +4,7 @@
 //! its own. Dynamic SQL is built from the pieces in `sql` alone, identifiers only through one quoting function.
 //! No type of the driver leaves this crate.
 
+mod agent;
 mod catalog;
 mod data;
 mod database;
@@ -19,6 +20,7 @@ mod runs;
 mod schema;
 mod triggers;
 
+pub use agent::PgChatRepository;
 pub use catalog::PgCatalogStore;
 pub use data::PgDataStore;
 pub use data::query::PgQueryRunner;

@@ -203,6 +203,31 @@ diesel::table! {
 }
 
 diesel::table! {
+    labdata.agent_chat (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        user_id -> Uuid,
+        title -> Text,
+        message_count -> BigInt,
+        size_bytes -> BigInt,
+        created_at -> Timestamptz,
+        updated_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    labdata.agent_message (organization_id, chat_id, position) {
+        organization_id -> Uuid,
+        chat_id -> Uuid,
+        position -> BigInt,
+        role -> Text,
+        content -> Text,
+        tool_calls -> Jsonb,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     labdata.event (id) {
         id -> Uuid,
         organization_id -> Uuid,

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
+use labdata_domain::agent::{BrokenStream, ModelAnswer, ModelFailure};
 use labdata_memory::{
-    InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
-    InMemoryDatasetRepository, InMemoryExecutionRepository, InMemoryFileRepository,
-    InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
-    InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTrainingQueue, InMemoryTriggerStore, Memory,
+    InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryChatRepository,
+    InMemoryDataStore, InMemoryDatasetRepository, InMemoryExecutionRepository,
+    InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
+    InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository,
+    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryRunLogStore,
+    InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue,
+    InMemoryTriggerStore, Memory, ScriptedAnswer, ScriptedModel,
 };
-use labdata_port_contracts::{Harness, Subject, async_trait};
+use labdata_port_contracts::{Harness, Subject, agent::language_model::Scripted, async_trait};
 use labdata_ports::{
+    agent::{ChatRepository, LanguageModel},
     catalog::CatalogStore,
     data::DataStore,
     executions::ExecutionRepository,
@@ -53,6 +56,7 @@ macro_rules! subjects {
 subjects! {
     TenancyRepository => InMemoryTenancyRepository,
     ApiKeyRepository => InMemoryApiKeyRepository,
+    ChatRepository => InMemoryChatRepository,
     Idempotency => InMemoryIdempotency,
     DatasetRepository => InMemoryDatasetRepository,
     ModelRepository => InMemoryModelRepository,
@@ -88,9 +92,47 @@ impl Subject<dyn JobRunner> for Runs {
     }
 }
 
+/// A scripted model of its own.
+struct Model(ScriptedModel);
+
+#[async_trait]
+impl Harness for Model {
+    async fn fresh() -> Self {
+        Self(ScriptedModel::default())
+    }
+}
+
+impl Subject<dyn LanguageModel> for Model {
+    fn subject(&self) -> Arc<dyn LanguageModel> {
+        Arc::new(self.0.clone())
+    }
+}
+
+#[async_trait]
+impl Scripted for Model {
+    async fn will_answer(&self, answer: ModelAnswer) {
+        self.0.then(ScriptedAnswer::Answer(answer));
+    }
+
+    async fn will_refuse(&self) {
+        self.0.then(ScriptedAnswer::Refuse(ModelFailure::Refused {
+            status: 429,
+            retry_after: Some(30),
+            message: "slow down".to_owned(),
+        }));
+    }
+
+    async fn will_break_off(&self, text: &str) {
+        let failure = ModelFailure::Broken(BrokenStream::NoEnd);
+        self.0.then(ScriptedAnswer::Fail(text.to_owned(), failure));
+    }
+}
+
+labdata_port_contracts::language_model_contract!(Model);
 labdata_port_contracts::tenancy_contract!(InMemory);
 labdata_port_contracts::api_keys_contract!(InMemory);
 labdata_port_contracts::idempotency_contract!(InMemory);
+labdata_port_contracts::chats_contract!(InMemory);
 labdata_port_contracts::instruments_contract!(InMemory);
 labdata_port_contracts::datasets_contract!(InMemory);
 labdata_port_contracts::models_contract!(InMemory);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
+    agent::ChatRepository,
     catalog::CatalogStore,
     data::DataStore,
     executions::ExecutionRepository,
@@ -19,7 +20,7 @@ use labdata_ports::{
     triggers::TriggerStore,
 };
 use labdata_postgres::{
-    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
+    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgChatRepository, PgDataStore,
     PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
     PgInstrumentRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
     PgPeriodicTaskStore, PgRunLogStore, PgRunQueue, PgStoreHealth, PgTenancyRepository,
@@ -77,6 +78,7 @@ macro_rules! subjects {
 subjects! {
     TenancyRepository => PgTenancyRepository,
     ApiKeyRepository => PgApiKeyRepository,
+    ChatRepository => PgChatRepository,
     Idempotency => PgIdempotency,
     DatasetRepository => PgDatasetRepository,
     ModelRepository => PgModelRepository,
@@ -116,6 +118,7 @@ impl Subject<dyn DataStore> for Postgres {
 labdata_port_contracts::tenancy_contract!(Postgres);
 labdata_port_contracts::api_keys_contract!(Postgres);
 labdata_port_contracts::idempotency_contract!(Postgres);
+labdata_port_contracts::chats_contract!(Postgres);
 labdata_port_contracts::instruments_contract!(Postgres);
 labdata_port_contracts::datasets_contract!(Postgres);
 labdata_port_contracts::models_contract!(Postgres);

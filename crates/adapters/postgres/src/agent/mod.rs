@@ -1,0 +1,6 @@
+//! The agent.
+
+mod chats;
+mod rows;
+
+pub use chats::PgChatRepository;

@@ -1,0 +1,165 @@
+//! Rows of chats.
+
+use diesel::prelude::*;
+use labdata_domain::{
+    agent::{Chat, ChatMessage, ChatRole, CompletedCall, ToolCall, ToolInput, ToolOutput},
+    ids::{ChatId, OrganizationId},
+};
+use labdata_ports::PortError;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::{
+    database::errors::corrupt,
+    schema::{agent_chat, agent_message},
+};
+
+/// A chat as it is read.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = agent_chat)]
+pub(super) struct ChatRow {
+    id: Uuid,
+    title: String,
+    created_at: OffsetDateTime,
+    updated_at: OffsetDateTime,
+}
+
+impl From<ChatRow> for Chat {
+    fn from(row: ChatRow) -> Self {
+        Self {
+            id: ChatId::new(row.id),
+            title: row.title,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        }
+    }
+}
+
+/// A message as it is read.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = agent_message)]
+pub(super) struct MessageRow {
+    chat_id: Uuid,
+    role: String,
+    content: String,
+    tool_calls: Value,
+    created_at: OffsetDateTime,
+}
+
+/// A message as it is stored.
+#[derive(Insertable)]
+#[diesel(table_name = agent_message)]
+pub(super) struct NewMessageRow<'m> {
+    organization_id: Uuid,
+    chat_id: Uuid,
+    position: i64,
+    role: &'static str,
+    content: &'m str,
+    tool_calls: Value,
+    created_at: OffsetDateTime,
+}
+
+/// Element of the column `tool_calls`.
+#[derive(Serialize, Deserialize)]
+struct CallJson {
+    id: String,
+    name: String,
+    /// Arguments that are an object.
+    input: Option<Map<String, Value>>,
+    /// Any other arguments.
+    invalid_input: Option<String>,
+    provider_data: Option<Value>,
+    output: String,
+    output_bytes: u64,
+    is_error: bool,
+}
+
+impl<'m> NewMessageRow<'m> {
+    pub(super) fn of(
+        organization: OrganizationId,
+        chat: ChatId,
+        position: i64,
+        message: &'m ChatMessage,
+    ) -> Result<Self, PortError> {
+        let calls: Vec<CallJson> = message.tool_calls.iter().map(CallJson::from).collect();
+        Ok(Self {
+            organization_id: organization.as_uuid(),
+            chat_id: chat.as_uuid(),
+            position,
+            role: message.role.as_str(),
+            content: &message.content,
+            tool_calls: serde_json::to_value(calls)
+                .map_err(|error| PortError::Internal(error.to_string()))?,
+            created_at: message.created_at,
+        })
+    }
+}
+
+impl TryFrom<MessageRow> for ChatMessage {
+    type Error = PortError;
+
+    fn try_from(row: MessageRow) -> Result<Self, PortError> {
+        let unreadable = |column| corrupt("agent_message", column, row.chat_id);
+        let calls: Vec<CallJson> =
+            serde_json::from_value(row.tool_calls).map_err(|_| unreadable("tool_calls"))?;
+        let calls = calls
+            .into_iter()
+            .map(|call| call.read().ok_or_else(|| unreadable("tool_calls")));
+        Ok(Self {
+            role: ChatRole::from_name(&row.role).ok_or_else(|| unreadable("role"))?,
+            content: row.content,
+            tool_calls: calls.collect::<Result<_, _>>()?,
+            created_at: row.created_at,
+        })
+    }
+}
+
+impl From<&CompletedCall> for CallJson {
+    fn from(completed: &CompletedCall) -> Self {
+        let CompletedCall { call, output } = completed;
+        let (input, invalid_input) = match &call.input {
+            ToolInput::Object(object) => (Some(object.clone()), None),
+            ToolInput::Invalid(text) => (None, Some(text.clone())),
+        };
+        Self {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            input,
+            invalid_input,
+            provider_data: call.provider_data.clone(),
+            output: output.text.clone(),
+            output_bytes: output.bytes,
+            is_error: output.is_error,
+        }
+    }
+}
+
+impl CallJson {
+    fn read(self) -> Option<CompletedCall> {
+        let input = match (self.input, self.invalid_input) {
+            (Some(object), None) => ToolInput::Object(object),
+            (None, Some(text)) => ToolInput::Invalid(text),
+            _ => return None,
+        };
+        Some(CompletedCall {
+            call: ToolCall {
+                id: self.id,
+                name: self.name,
+                input,
+                provider_data: self.provider_data,
+            },
+            output: ToolOutput {
+                text: self.output,
+                bytes: self.output_bytes,
+                is_error: self.is_error,
+            },
+        })
+    }
+}
+
+/// A number that the database stores as `bigint`.
+pub(super) fn number(number: u64) -> Result<i64, PortError> {
+    i64::try_from(number).map_err(|error| PortError::Internal(error.to_string()))
+}

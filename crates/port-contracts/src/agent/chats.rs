@@ -1,0 +1,301 @@
+//! Contract of [`ChatRepository`].
+
+use std::{cmp::Reverse, sync::Arc};
+
+use futures::future::join_all;
+use labdata_domain::{
+    agent::{
+        Chat, ChatMessage, ChatRole, CompletedCall, MAX_CHAT_BYTES, ToolCall, ToolInput, ToolOutput,
+    },
+    ids::{ChatId, UserId},
+    keys::tenancy::User,
+};
+use labdata_ports::{
+    PortError,
+    agent::{AppendError, ChatRepository},
+};
+use serde_json::json;
+use time::OffsetDateTime;
+
+use crate::{
+    Subject,
+    assertions::assert_not_found,
+    fixtures::Tenants,
+    given::{self, at},
+    paging::{ALL, read_to_the_end},
+};
+
+/// Makes one test of each clause of [`crate::agent::chats`].
+#[macro_export]
+macro_rules! chats_contract {
+    ($harness:ty $(, $test:meta)?) => {
+        $crate::clauses! { [$($test)?] $harness, chats in agent::chats:
+            a_chat_reads_back_as_it_was_saved,
+            messages_are_added_at_the_end,
+            an_unknown_chat_is_not_found,
+            a_chat_of_another_user_is_not_found,
+            a_chat_of_another_organization_is_not_found,
+            a_chat_needs_a_user_of_its_organization,
+            a_full_chat_takes_no_message,
+            messages_of_racing_runs_do_not_mix,
+            the_list_is_newest_first_and_of_one_user,
+            a_deleted_chat_is_gone_with_its_messages,
+        }
+    };
+}
+
+/// Prerequisites of these clauses.
+pub trait Chats: Tenants + Subject<dyn ChatRepository> {}
+
+impl<H: Tenants + Subject<dyn ChatRepository>> Chats for H {}
+
+fn chats<H: Chats>(harness: &H) -> Arc<dyn ChatRepository> {
+    Subject::<dyn ChatRepository>::subject(harness)
+}
+
+async fn user<H: Chats>(harness: &H, organization: &str) -> User {
+    let organization = harness.organization(organization).await.id;
+    harness.user(organization, "ada@example.org").await
+}
+
+fn chat(prompt: &str, now: OffsetDateTime) -> Chat {
+    Chat::new(ChatId::new(given::uuid()), prompt, now)
+}
+
+/// A prompt and an answer with a tool call of each kind.
+fn turn(text: &str, now: OffsetDateTime) -> Vec<ChatMessage> {
+    let arguments = json!({ "query": "SELECT 'ä\"'", "params": [1, 2.5, null, { "a": [] }] });
+    let good = CompletedCall {
+        call: ToolCall {
+            id: "call_1".to_owned(),
+            name: "query_data".to_owned(),
+            input: ToolInput::parse(&arguments.to_string()),
+            provider_data: Some(json!({ "thought_signature": "abc" })),
+        },
+        output: ToolOutput::result("{\"data\": [[1]]}\n\u{1f9ea}".to_owned()),
+    };
+    let bad = CompletedCall {
+        call: ToolCall {
+            id: "call_2".to_owned(),
+            name: "no such tool".to_owned(),
+            input: ToolInput::parse("{\"broken\": "),
+            provider_data: None,
+        },
+        output: ToolOutput {
+            bytes: 100_000,
+            ..ToolOutput::error("there is no tool of that name".to_owned())
+        },
+    };
+    vec![
+        ChatMessage::prompt(text, now),
+        ChatMessage {
+            role: ChatRole::Assistant,
+            content: format!("An answer to {text}"),
+            tool_calls: vec![good, bad],
+            created_at: now + time::Duration::microseconds(7),
+        },
+    ]
+}
+
+fn port<T>(result: Result<T, AppendError>) -> Result<T, PortError> {
+    result.map_err(|error| match error {
+        AppendError::Port(error) => error,
+        AppendError::Full(full) => panic!("{full}"),
+    })
+}
+
+/// Title, times and messages are stored, with every kind of tool call.
+pub async fn a_chat_reads_back_as_it_was_saved<H: Chats>(harness: &H) {
+    let (chats, ada) = (chats(harness), user(harness, "lab").await);
+    let chat = chat("Wie viele \"Proben\"? – 2", at(0));
+    let messages = turn("Wie viele?", at(0));
+    chats
+        .save(ada.organization, ada.id, &chat, &messages)
+        .await
+        .unwrap();
+    let saved = chats.get(ada.organization, ada.id, chat.id).await.unwrap();
+    assert_eq!(saved.chat, chat);
+    assert_eq!(saved.messages, messages);
+}
+
+/// A continued chat has all its messages in order, and a later time of update.
+pub async fn messages_are_added_at_the_end<H: Chats>(harness: &H) {
+    let (chats, ada) = (chats(harness), user(harness, "lab").await);
+    let chat = chat("first", at(0));
+    let mut messages = turn("first", at(0));
+    chats
+        .save(ada.organization, ada.id, &chat, &messages)
+        .await
+        .unwrap();
+    let more = turn("second", at(60));
+    let continued = chats
+        .append(ada.organization, ada.id, chat.id, &more, at(60))
+        .await
+        .unwrap();
+    let expected = Chat {
+        updated_at: at(60),
+        ..chat
+    };
+    assert_eq!(continued, expected);
+    messages.extend(more);
+    let saved = chats
+        .get(ada.organization, ada.id, continued.id)
+        .await
+        .unwrap();
+    assert_eq!((saved.chat, saved.messages), (expected, messages));
+}
+
+/// An id that no chat has is not found.
+pub async fn an_unknown_chat_is_not_found<H: Chats>(harness: &H) {
+    let (chats, ada) = (chats(harness), user(harness, "lab").await);
+    let (lab, unknown) = (ada.organization, ChatId::new(given::uuid()));
+    assert_not_found(chats.get(lab, ada.id, unknown).await);
+    assert_not_found(chats.delete(lab, ada.id, unknown).await);
+    let turn = turn("x", at(0));
+    assert_not_found(port(chats.append(lab, ada.id, unknown, &turn, at(0)).await));
+}
+
+/// A colleague's chat is answered like one that does not exist, and stays as it is.
+pub async fn a_chat_of_another_user_is_not_found<H: Chats>(harness: &H) {
+    let (chats, ada) = (chats(harness), user(harness, "lab").await);
+    let lab = ada.organization;
+    let bob = harness.user(lab, "bob@example.org").await;
+    let (chat, messages) = (chat("hers", at(0)), turn("hers", at(0)));
+    chats.save(lab, ada.id, &chat, &messages).await.unwrap();
+    assert_not_found(chats.get(lab, bob.id, chat.id).await);
+    assert_not_found(chats.delete(lab, bob.id, chat.id).await);
+    assert_not_found(port(
+        chats.append(lab, bob.id, chat.id, &messages, at(1)).await,
+    ));
+    assert_eq!(
+        chats.get(lab, ada.id, chat.id).await.unwrap().messages,
+        messages
+    );
+}
+
+/// Another organization's chat is answered like one that does not exist.
+pub async fn a_chat_of_another_organization_is_not_found<H: Chats>(harness: &H) {
+    let (chats, ours) = (chats(harness), user(harness, "ours").await);
+    let theirs = user(harness, "theirs").await;
+    let (chat, messages) = (chat("theirs", at(0)), turn("theirs", at(0)));
+    chats
+        .save(theirs.organization, theirs.id, &chat, &messages)
+        .await
+        .unwrap();
+    for user in [ours.id, theirs.id] {
+        assert_not_found(chats.get(ours.organization, user, chat.id).await);
+        assert_not_found(chats.delete(ours.organization, user, chat.id).await);
+        let appended = chats
+            .append(ours.organization, user, chat.id, &messages, at(1))
+            .await;
+        assert_not_found(port(appended));
+    }
+}
+
+/// A user of another organization, or of none, has no chat.
+pub async fn a_chat_needs_a_user_of_its_organization<H: Chats>(harness: &H) {
+    let ours = harness.organization("ours").await.id;
+    let (chats, theirs) = (chats(harness), user(harness, "theirs").await);
+    for user in [theirs.id, UserId::new(given::uuid())] {
+        let chat = chat("x", at(0));
+        let saved = chats.save(ours, user, &chat, &turn("x", at(0))).await;
+        assert_not_found(port(saved));
+        assert_not_found(chats.get(ours, user, chat.id).await);
+    }
+}
+
+/// Messages beyond the size of a chat are refused as a whole, when it is saved and later.
+pub async fn a_full_chat_takes_no_message<H: Chats>(harness: &H) {
+    let (chats, ada) = (chats(harness), user(harness, "lab").await);
+    let lab = ada.organization;
+    let half = usize::try_from(MAX_CHAT_BYTES / 2).unwrap();
+    let large = [ChatMessage::prompt(&"x".repeat(half + 1), at(0))];
+    let twice = [large[0].clone(), large[0].clone()];
+    let too_large = chat("too large", at(0));
+    let saved = chats.save(lab, ada.id, &too_large, &twice).await;
+    assert!(matches!(saved, Err(AppendError::Full(_))), "{saved:?}");
+    assert_not_found(chats.get(lab, ada.id, too_large.id).await);
+
+    let chat = chat("large", at(0));
+    chats.save(lab, ada.id, &chat, &large).await.unwrap();
+    let appended = chats.append(lab, ada.id, chat.id, &large, at(1)).await;
+    assert!(
+        matches!(appended, Err(AppendError::Full(_))),
+        "{appended:?}"
+    );
+    let small = turn("small", at(2));
+    chats
+        .append(lab, ada.id, chat.id, &small, at(2))
+        .await
+        .unwrap();
+    let saved = chats.get(lab, ada.id, chat.id).await.unwrap();
+    assert_eq!((saved.messages.len(), saved.chat.updated_at), (3, at(2)));
+}
+
+/// Each of several runs that continue one chat at once adds its messages side by side.
+pub async fn messages_of_racing_runs_do_not_mix<H: Chats>(harness: &H) {
+    let (chats, ada) = (chats(harness), user(harness, "lab").await);
+    let chat = chat("race", at(0));
+    chats
+        .save(ada.organization, ada.id, &chat, &[])
+        .await
+        .unwrap();
+    let turns: Vec<_> = (0..4)
+        .map(|run| turn(&format!("run {run}"), at(run)))
+        .collect();
+    let appends = turns
+        .iter()
+        .map(|turn| chats.append(ada.organization, ada.id, chat.id, turn, at(9)));
+    for appended in join_all(appends).await {
+        appended.unwrap();
+    }
+    let saved = chats.get(ada.organization, ada.id, chat.id).await.unwrap();
+    assert_eq!(saved.messages.len(), 8);
+    for pair in saved.messages.chunks(2) {
+        assert_eq!(pair[1].content, format!("An answer to {}", pair[0].content));
+    }
+}
+
+/// The list is ordered by creation time, then id, newest first, with any page size, and has no
+/// chat of others.
+pub async fn the_list_is_newest_first_and_of_one_user<H: Chats>(harness: &H) {
+    let (chats, ada) = (chats(harness), user(harness, "lab").await);
+    let lab = ada.organization;
+    let bob = harness.user(lab, "bob@example.org").await;
+    chats
+        .save(lab, bob.id, &chat("his", at(5)), &[])
+        .await
+        .unwrap();
+    let mut expected = Vec::new();
+    for seconds in [20, 10, 30, 10] {
+        let chat = chat("hers", at(seconds));
+        chats
+            .save(lab, ada.id, &chat, &turn("hers", at(seconds)))
+            .await
+            .unwrap();
+        expected.push(chat);
+    }
+    expected.sort_by_key(|chat| Reverse((chat.created_at, chat.id)));
+    assert_eq!(chats.list(lab, ada.id, ALL).await.unwrap().items, expected);
+    for limit in [1, 3, 4] {
+        let items = read_to_the_end(limit, async |_, page| chats.list(lab, ada.id, page).await);
+        assert_eq!(items.await, expected, "in pages of {limit}");
+    }
+}
+
+/// After its deletion a chat is in no list and can be deleted no second time.
+pub async fn a_deleted_chat_is_gone_with_its_messages<H: Chats>(harness: &H) {
+    let (chats, ada) = (chats(harness), user(harness, "lab").await);
+    let lab = ada.organization;
+    let (gone, stays) = (chat("gone", at(0)), chat("stays", at(1)));
+    for chat in [&gone, &stays] {
+        chats
+            .save(lab, ada.id, chat, &turn("x", at(0)))
+            .await
+            .unwrap();
+    }
+    chats.delete(lab, ada.id, gone.id).await.unwrap();
+    assert_not_found(chats.get(lab, ada.id, gone.id).await);
+    assert_not_found(chats.delete(lab, ada.id, gone.id).await);
+    assert_eq!(chats.list(lab, ada.id, ALL).await.unwrap().items, [stays]);
+}

@@ -1,0 +1,197 @@
+//! Contract of [`LanguageModel`].
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use labdata_domain::agent::{
+    BrokenStream, Message, ModelAnswer, ModelFailure, RequestedCall, StopReason, ToolCall,
+    ToolInput, Usage,
+};
+use labdata_ports::agent::{AnswerPart, LanguageModel, ModelRequest, ToolDefinition};
+use serde_json::{Map, Value, json};
+
+use crate::Subject;
+
+/// Makes one test of each clause of [`crate::agent::language_model`].
+#[macro_export]
+macro_rules! language_model_contract {
+    ($harness:ty $(, $test:meta)?) => {
+        $crate::clauses! { [$($test)?] $harness, language_model in agent::language_model:
+            the_texts_of_an_answer_add_up_to_its_end,
+            tool_calls_and_usage_come_with_the_end,
+            an_answer_continues_tool_results,
+            a_refusal_has_status_and_time_to_wait,
+            an_answer_that_breaks_off_ends_with_an_error,
+        }
+    };
+}
+
+/// A harness whose provider does as it is told.
+#[async_trait]
+pub trait Scripted: Subject<dyn LanguageModel> {
+    /// The provider gives this answer to the next request.
+    async fn will_answer(&self, answer: ModelAnswer);
+
+    /// The provider refuses all further requests with 429 and `Retry-After: 30`.
+    async fn will_refuse(&self);
+
+    /// The provider sends this text and breaks the answer off before its end.
+    async fn will_break_off(&self, text: &str);
+}
+
+fn request(messages: Vec<Message>) -> ModelRequest {
+    let schema = json!({
+        "type": "object",
+        "properties": { "query": { "type": "string" } },
+        "required": ["query"],
+    });
+    ModelRequest {
+        model: "stub".to_owned(),
+        instructions: "Answer.".to_owned(),
+        messages,
+        tools: vec![ToolDefinition {
+            name: "query_data".to_owned(),
+            description: "Runs a query.".to_owned(),
+            schema: object(schema),
+        }],
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        other => panic!("{other} is no object"),
+    }
+}
+
+fn prompt() -> ModelRequest {
+    request(vec![Message::User("How many?".to_owned())])
+}
+
+async fn parts<H: Scripted>(
+    harness: &H,
+    request: &ModelRequest,
+) -> Result<Vec<Result<AnswerPart, ModelFailure>>, ModelFailure> {
+    let stream = harness.subject().answer(request).await?;
+    Ok(stream.collect().await)
+}
+
+/// Reads an answer that succeeds; returns its texts and its end.
+async fn read<H: Scripted>(harness: &H, request: &ModelRequest) -> (String, ModelAnswer) {
+    let mut parts = parts(harness, request).await.unwrap();
+    let end = match parts.pop() {
+        Some(Ok(AnswerPart::End(end))) => end,
+        other => panic!("an answer ends with its end, not with {other:?}"),
+    };
+    let texts = parts.into_iter().map(|part| match part {
+        Ok(AnswerPart::Text(text)) => {
+            assert!(!text.is_empty(), "a text has characters");
+            text
+        }
+        other => panic!("before the end come texts, not {other:?}"),
+    });
+    (texts.collect(), end)
+}
+
+fn usage() -> Usage {
+    Usage {
+        input_tokens: Some(12),
+        output_tokens: Some(5),
+        total_tokens: Some(17),
+    }
+}
+
+/// The texts in their order are the text of the whole answer, whatever characters it has.
+pub async fn the_texts_of_an_answer_add_up_to_its_end<H: Scripted>(harness: &H) {
+    let answer = ModelAnswer {
+        text: "Es sind 42 µL – \"viel\"\n\n| a | b |\n\u{1f9ea}".to_owned(),
+        tool_calls: Vec::new(),
+        usage: usage(),
+        stop: StopReason::Complete,
+    };
+    harness.will_answer(answer.clone()).await;
+    let (text, end) = read(harness, &prompt()).await;
+    assert_eq!(text, answer.text);
+    assert_eq!(end, answer);
+}
+
+/// Tool calls keep their order, ids and arguments.
+pub async fn tool_calls_and_usage_come_with_the_end<H: Scripted>(harness: &H) {
+    let call = |id: &str, arguments: Value| RequestedCall {
+        id: id.to_owned(),
+        name: "query_data".to_owned(),
+        arguments: arguments.to_string(),
+        provider_data: None,
+    };
+    let answer = ModelAnswer {
+        text: "Let me look.".to_owned(),
+        tool_calls: vec![
+            call("call_a", json!({ "query": "SELECT 'ä\"\\n'" })),
+            call("call_b", json!({ "query": "SELECT 2" })),
+        ],
+        usage: usage(),
+        stop: StopReason::Complete,
+    };
+    harness.will_answer(answer.clone()).await;
+    let (_, end) = read(harness, &prompt()).await;
+    assert_eq!(end, answer);
+}
+
+/// A conversation with tool calls, failed ones among them, is a request like any other.
+pub async fn an_answer_continues_tool_results<H: Scripted>(harness: &H) {
+    let call = |id: &str, arguments: &str| ToolCall {
+        id: id.to_owned(),
+        name: "query_data".to_owned(),
+        input: ToolInput::parse(arguments),
+        provider_data: None,
+    };
+    let result = |id: &str, is_error| Message::ToolResult {
+        call_id: id.to_owned(),
+        output: "[[1]]".to_owned(),
+        is_error,
+    };
+    let conversation = request(vec![
+        Message::User("How many?".to_owned()),
+        Message::Assistant {
+            text: String::new(),
+            tool_calls: vec![call("a", "{\"query\": \"SELECT 1\"}"), call("b", "no JSON")],
+        },
+        result("a", false),
+        result("b", true),
+    ]);
+    let answer = ModelAnswer {
+        text: "One.".to_owned(),
+        usage: usage(),
+        ..ModelAnswer::default()
+    };
+    harness.will_answer(answer.clone()).await;
+    let (text, _) = read(harness, &conversation).await;
+    assert_eq!(text, answer.text);
+}
+
+/// A refusal is known before any part of an answer.
+pub async fn a_refusal_has_status_and_time_to_wait<H: Scripted>(harness: &H) {
+    harness.will_refuse().await;
+    match parts(harness, &prompt()).await {
+        Err(ModelFailure::Refused {
+            status: 429,
+            retry_after: Some(30),
+            message,
+        }) => assert!(!message.is_empty()),
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+/// What arrived before is passed on; the error is the last part.
+pub async fn an_answer_that_breaks_off_ends_with_an_error<H: Scripted>(harness: &H) {
+    harness.will_break_off("The answer is").await;
+    let mut parts = parts(harness, &prompt()).await.unwrap();
+    match parts.pop() {
+        Some(Err(ModelFailure::Broken(BrokenStream::NoEnd | BrokenStream::Connection))) => {}
+        other => panic!("expected a broken answer, got {other:?}"),
+    }
+    let texts = parts.into_iter().map(|part| match part {
+        Ok(AnswerPart::Text(text)) => text,
+        other => panic!("before the error come texts, not {other:?}"),
+    });
+    assert_eq!(texts.collect::<String>(), "The answer is");
+}

@@ -1,0 +1,4 @@
+//! Contracts of the ports of the agent.
+
+pub mod chats;
+pub mod language_model;

@@ -1,0 +1,78 @@
+//! Language models, behind a provider's API.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use labdata_domain::agent::{Message, ModelAnswer, ModelFailure};
+use serde_json::{Map, Value};
+
+/// Request for an answer.
+#[derive(Clone, PartialEq)]
+pub struct ModelRequest {
+    /// Name of the model, as its provider knows it.
+    pub model: String,
+    /// Instructions that stand above the conversation.
+    pub instructions: String,
+    /// The conversation to continue. It begins with a message of the user.
+    pub messages: Vec<Message>,
+    /// Tools that the model may call.
+    pub tools: Vec<ToolDefinition>,
+}
+
+impl fmt::Debug for ModelRequest {
+    /// Without the conversation, which holds data of the organization.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelRequest")
+            .field("model", &self.model)
+            .field("messages", &self.messages.len())
+            .field("tools", &self.tools.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A tool as a model is told of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolDefinition {
+    /// Its name.
+    pub name: String,
+    /// Its purpose, and when to use it.
+    pub description: String,
+    /// JSON schema of its arguments: an object.
+    pub schema: Map<String, Value>,
+}
+
+/// Part of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnswerPart {
+    /// The next characters of the text; never empty.
+    Text(String),
+    /// The whole answer. It is the last part.
+    End(ModelAnswer),
+}
+
+/// An answer as it arrives: texts, then [`AnswerPart::End`] or an error. It ends after either.
+pub type AnswerStream = BoxStream<'static, Result<AnswerPart, ModelFailure>>;
+
+/// A language model.
+#[async_trait]
+pub trait LanguageModel: Send + Sync {
+    /// Asks for an answer and waits until it begins.
+    ///
+    /// An implementation MUST
+    /// - pass text on as soon as it arrives;
+    /// - end every stream with [`AnswerPart::End`] or an error, and report an answer that lacks the
+    ///   provider's mark of its end, or whose parts cannot be told apart, as
+    ///   [`ModelFailure::Broken`];
+    /// - end when the provider sends nothing for its timeout ([`ModelFailure::Timeout`]), and stop at
+    ///   [`MAX_ANSWER_BYTES`](labdata_domain::agent::MAX_ANSWER_BYTES);
+    /// - repeat a request only as long as nothing of its answer has arrived, by
+    ///   [`retry_delay`](labdata_domain::agent::retry_delay);
+    /// - cancel the request when the future or the stream is dropped;
+    /// - keep its key out of errors and logs
+    ///   ([`provider_message`](labdata_domain::agent::provider_message)).
+    ///
+    /// # Errors
+    /// See [`ModelFailure`].
+    async fn answer(&self, request: &ModelRequest) -> Result<AnswerStream, ModelFailure>;
+}

@@ -1,0 +1,2 @@
+DROP TABLE labdata.agent_message;
+DROP TABLE labdata.agent_chat;
