@@ -35,7 +35,11 @@ impl ToolOutput {
     }
 
     fn new(text: String, is_error: bool) -> Self {
-        let text = storable(&text);
+        let text = if text.contains('\0') {
+            storable(&text)
+        } else {
+            text
+        };
         Self {
             bytes: length(&text),
             text,
