@@ -43,7 +43,7 @@ use labdata_redacted::shown_url;
 use labdata_sandbox::{
     Isolation as SandboxIsolation, Network, NetworkSettings, Sandbox, Settings as SandboxSettings,
 };
-use labdata_worker::{MailSettings, PATIENCE, RunWorkerSettings, WorkerSettings};
+use labdata_worker::{BackendSettings, MailSettings, PATIENCE, RunWorkerSettings, WorkerSettings};
 
 use self::disk_reserve::LocalDiskReserve;
 use crate::{
@@ -287,8 +287,11 @@ impl DatabaseServer {
 pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<WorkerSettings> {
     let public_url = public_url.trim_end_matches('/').to_owned();
     let runs = RunWorkerSettings {
-        runner: job_runner(settings, &public_url)?,
-        concurrency: settings.job_concurrency,
+        backend: BackendSettings {
+            runner: job_runner(settings, &public_url)?,
+            concurrency: settings.job_concurrency,
+            patience: PATIENCE,
+        },
         context: RunContext {
             limits: RunLimits {
                 wall_clock: Duration::from_secs(60 * u64::from(settings.job_timeout_minutes)),
@@ -297,7 +300,6 @@ pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<
             base_url: public_url.clone(),
             policy: backend_policy(settings),
         },
-        patience: PATIENCE,
     };
     let mailer = mailer(&settings.notifications)?;
     let mail = mailer.map(|mailer| MailSettings { mailer, public_url });

@@ -15,7 +15,7 @@ use crate::{
     periodic::{
         TaskObserver, firing_triggers, housekeeping, keep_running, sending_emails, trimming_caches,
     },
-    runs,
+    work::work,
 };
 
 /// Settings of a server that is a worker.
@@ -65,9 +65,9 @@ impl Background {
         let (mut table, mut runs) = (housekeeping(), JoinSet::new());
         if let Some(WorkerSettings { runs: own, mail }) = worker {
             table.push(firing_triggers());
-            table.push(trimming_caches(own.runner.clone()));
+            table.push(trimming_caches(own.backend.runner.clone()));
             table.extend(mail.map(sending_emails));
-            runs.spawn(runs::work(ports.clone(), own, stopping.subscribe()));
+            runs.spawn(work(ports.clone(), own, stopping.subscribe()));
         }
         let mut tasks = JoinSet::new();
         for task in table {
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        NoObserver, PATIENCE,
+        BackendSettings, NoObserver, PATIENCE,
         testing::{actor, in_memory, queue_run},
     };
 
@@ -203,14 +203,16 @@ mod tests {
             let (mailer, runner) = (Arc::<SlowMailer>::default(), Arc::<StuckRunner>::default());
             let worker = WorkerSettings {
                 runs: RunWorkerSettings {
-                    runner: runner.clone(),
-                    concurrency: 1,
+                    backend: BackendSettings {
+                        runner: runner.clone(),
+                        concurrency: 1,
+                        patience: PATIENCE,
+                    },
                     context: RunContext {
                         limits: RunLimits::default(),
                         base_url: "http://lab.example.org".to_owned(),
                         policy: BackendPolicy::default(),
                     },
-                    patience: PATIENCE,
                 },
                 mail: Some(MailSettings {
                     mailer: mailer.clone(),

@@ -8,7 +8,9 @@ mod periodic;
 mod runs;
 #[cfg(test)]
 mod testing;
+mod work;
 
 pub use background::{Background, MailSettings, WorkerSettings};
 pub use periodic::{NoObserver, TaskObserver};
-pub use runs::{PATIENCE, RunWorkerSettings};
+pub use runs::RunWorkerSettings;
+pub use work::workload::{BackendSettings, PATIENCE};

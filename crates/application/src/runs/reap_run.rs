@@ -1,11 +1,6 @@
 //! Removes what runs leave on their backend.
 
-use labdata_ports::runs::{
-    RunClaim,
-    runner::{JobRunner, RunId, RunnerError},
-};
-
-use super::begin_run::run_id;
+use labdata_ports::runs::runner::{JobRunner, RunId, RunnerError};
 
 /// Removes processes, scratch directory and log of a run.
 ///
@@ -15,16 +10,13 @@ pub async fn reap_run(runner: &dyn JobRunner, run: RunId) -> Result<(), RunnerEr
     runner.reap(run).await
 }
 
-/// Removes what earlier attempts at the same execution left, where the backend outlives workers.
+/// Removes what earlier attempts at the same work left, where the backend outlives workers.
 /// Failures are logged.
-pub async fn reap_earlier_attempts(runner: &dyn JobRunner, claim: RunClaim) {
-    for attempt in 1..claim.attempt {
-        let earlier = RunId {
-            attempt,
-            ..run_id(claim)
-        };
+pub async fn reap_earlier_attempts(runner: &dyn JobRunner, run: RunId) {
+    for attempt in 1..run.attempt {
+        let earlier = RunId { attempt, ..run };
         if let Err(error) = runner.reap(earlier).await {
-            tracing::warn!(work = %earlier.work, attempt, %error, "could not remove an earlier attempt");
+            tracing::warn!(run = %earlier, %error, "could not remove an earlier attempt");
         }
     }
 }

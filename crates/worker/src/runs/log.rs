@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use labdata_application::{
     Ports,
     runs::copy_log::{LogCopy, append_notice},
 };
 use labdata_ports::runs::{RunClaim, runner::JobRunner};
 use tokio::time::sleep;
+
+use crate::work::workload::WorkLog;
 
 /// Attempts to store the end of a log.
 const FINAL_ATTEMPTS: usize = 10;
@@ -16,7 +19,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// The log of one run.
 #[derive(Debug)]
-pub(super) struct RunLog {
+pub(crate) struct RunLog {
     claim: RunClaim,
     copy: LogCopy,
 }
@@ -29,17 +32,17 @@ impl RunLog {
             copy: LogCopy::new(claim),
         }
     }
+}
 
-    /// Stores what the script has written since the last call. After an error, the next call
-    /// continues.
-    pub(super) async fn catch_up(&mut self, ports: &Ports, runner: &dyn JobRunner) {
+#[async_trait]
+impl WorkLog for RunLog {
+    async fn catch_up(&mut self, ports: &Ports, runner: &dyn JobRunner) {
         if let Err(error) = self.copy.copy(ports, runner).await {
             tracing::warn!(execution = %self.claim.execution, %error, "could not store the log of a run");
         }
     }
 
-    /// Stores the rest of the log; retries after errors.
-    pub(super) async fn finish(&mut self, ports: &Ports, runner: &dyn JobRunner) {
+    async fn finish(&mut self, ports: &Ports, runner: &dyn JobRunner) {
         for _ in 0..FINAL_ATTEMPTS {
             match self.copy.copy(ports, runner).await {
                 Ok(()) => return,
@@ -51,8 +54,7 @@ impl RunLog {
         }
     }
 
-    /// Appends a line of the platform.
-    pub(super) async fn append_notice(&self, ports: &Ports, text: &str) {
+    async fn append_notice(&self, ports: &Ports, text: &str) {
         if let Err(error) = append_notice(ports, self.claim, text).await {
             tracing::warn!(execution = %self.claim.execution, %error, "could not write to the log of a run");
         }

@@ -6,7 +6,9 @@ use labdata_application::runs::begin_run::RunContext;
 use labdata_domain::runs::BackendPolicy;
 use labdata_memory::InMemoryJobRunner;
 use labdata_ports::runs::runner::{RunLimits, RunSpec};
-use labdata_worker::{Background, NoObserver, RunWorkerSettings, TaskObserver, WorkerSettings};
+use labdata_worker::{
+    BackendSettings, Background, NoObserver, RunWorkerSettings, TaskObserver, WorkerSettings,
+};
 use serde_json::{Value, json};
 
 use crate::server::{Client, TestServer};
@@ -48,14 +50,16 @@ impl Lab {
     pub(super) fn start_worker(&mut self) {
         let base_url = format!("http://{}", self.server.address);
         let settings = RunWorkerSettings {
-            runner: Arc::new(self.runner.clone()),
-            concurrency: 2,
+            backend: BackendSettings {
+                runner: Arc::new(self.runner.clone()),
+                concurrency: 2,
+                patience: Duration::from_millis(200),
+            },
             context: RunContext {
                 limits: RunLimits::default(),
                 base_url,
                 policy: self.policy,
             },
-            patience: Duration::from_millis(200),
         };
         let worker = WorkerSettings {
             runs: settings,

@@ -9,7 +9,8 @@ use labdata_local_runner::LocalRunner;
 use labdata_ports::runs::runner::RunLimits;
 use labdata_sandbox::{Sandbox, Settings};
 use labdata_worker::{
-    Background, NoObserver, PATIENCE, RunWorkerSettings, TaskObserver, WorkerSettings,
+    BackendSettings, Background, NoObserver, PATIENCE, RunWorkerSettings, TaskObserver,
+    WorkerSettings,
 };
 use serde_json::{Value, json};
 
@@ -33,11 +34,14 @@ async fn a_real_script_over_its_time_fails_and_takes_its_key_and_its_children_wi
     let supervisor = vec![program, "run-supervisor".into()];
     let base_url = format!("http://{}", server.address);
     let settings = RunWorkerSettings {
-        runner: Arc::new(LocalRunner::new(Arc::new(Sandbox::new(Settings::new(
-            data.path().to_owned(),
-            supervisor,
-        ))))),
-        concurrency: 1,
+        backend: BackendSettings {
+            runner: Arc::new(LocalRunner::new(Arc::new(Sandbox::new(Settings::new(
+                data.path().to_owned(),
+                supervisor,
+            ))))),
+            concurrency: 1,
+            patience: PATIENCE,
+        },
         context: RunContext {
             limits: RunLimits {
                 wall_clock: Duration::from_secs(3),
@@ -46,7 +50,6 @@ async fn a_real_script_over_its_time_fails_and_takes_its_key_and_its_children_wi
             base_url,
             policy: BackendPolicy::default(),
         },
-        patience: PATIENCE,
     };
     let worker = WorkerSettings {
         runs: settings,

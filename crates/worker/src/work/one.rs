@@ -1,30 +1,29 @@
 //! One run, from claim to end.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
     Error, Ports,
     runs::{
-        begin_run::{BegunRun, begin_run, run_id},
-        end_run::{end_run, release_run},
         observe_run::observe_run,
         reap_run::{reap_earlier_attempts, reap_run},
-        renew_lease::{RunLease, give_up_run},
+        renew_lease::{WorkLease, give_up},
         stop_run::stop_run,
         submit_run::submit_run,
     },
 };
-use labdata_domain::runs::RunEnd;
-use labdata_ports::runs::{
-    ClaimedRun,
-    runner::{self, GRACE, JobRunner, RunId, RunSpec, RunStatus, RunView, RunnerError},
+use labdata_ports::runs::runner::{
+    GRACE, JobRunner, RunId, RunSpec, RunStatus, RunView, RunnerError, ScriptEnd,
 };
 use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout, timeout_at},
 };
 
-use super::{RunWorkerSettings, hold::until_lost, log::RunLog};
+use super::{
+    hold::until_lost,
+    workload::{Begun, Interpretation, NotBegun, WorkLog, Workload},
+};
 
 /// Minimum interval between two copies of a log while the script runs.
 const LOG_INTERVAL: Duration = Duration::from_millis(250);
@@ -40,9 +39,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 const STOP_AFTER: Duration = Duration::from_secs(4);
 
 /// Outcome of the work on a run.
-enum RunOutcome {
+enum RunOutcome<E> {
     /// The run ended.
-    Ended(RunEnd),
+    Ended(E),
     /// The backend lost the run; another attempt may succeed.
     LostByBackend,
     /// The worker lost the run: it was cancelled, or its lease ended.
@@ -52,41 +51,42 @@ enum RunOutcome {
 }
 
 /// Runs a script and records how it ended.
-pub(super) async fn run(
+pub(super) async fn run<W: Workload>(
     ports: Ports,
-    settings: RunWorkerSettings,
-    claimed: ClaimedRun,
+    workload: Arc<W>,
+    claimed: W::Claimed,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let runner = &*settings.runner;
-    let (claim, id) = (claimed.claim, run_id(claimed.claim));
-    let mut log = RunLog::new(claim);
+    let workload = &*workload;
+    let runner = &*workload.backend().runner;
+    let id = workload.run_of(&claimed);
+    let mut log = workload.open_log(&claimed);
     let outcome = {
-        let work = work(&ports, &settings, &claimed, &mut log);
+        let work = work(&ports, workload, &claimed, &mut log);
         tokio::select! {
             // The end of the run takes precedence.
             biased;
             outcome = work => outcome,
-            () = until_lost(&ports, claim) => RunOutcome::LostByWorker,
+            () = until_lost(&ports, workload, &claimed) => RunOutcome::LostByWorker,
             () = stopped(&mut stopping) => RunOutcome::Stopped,
         }
     };
     match outcome {
-        RunOutcome::Ended(end) => record(&ports, &claimed, &end).await,
-        RunOutcome::LostByBackend => lose(&ports, &claimed).await,
+        RunOutcome::Ended(end) => record(&ports, workload, &claimed, &end).await,
+        RunOutcome::LostByBackend => lose(&ports, workload, &claimed).await,
         RunOutcome::LostByWorker => {
-            tracing::info!(work = %id.work, attempt = id.attempt, "stopping a run that was cancelled or lost");
+            tracing::info!(run = %id, "stopping a run that was cancelled or lost");
             stop(&ports, runner, id, &mut log).await;
         }
         RunOutcome::Stopped => {
             stop(&ports, runner, id, &mut log).await;
             let text = "the worker stopped; the script restarts on another worker";
             log.append_notice(&ports, text).await;
-            release(&ports, &claimed).await;
+            release(&ports, workload, &claimed).await;
         }
     }
     if let Err(error) = reap_run(runner, id).await {
-        tracing::warn!(work = %id.work, %error, "could not remove a run from its backend");
+        tracing::warn!(run = %id, %error, "could not remove a run from its backend");
     }
 }
 
@@ -97,59 +97,65 @@ async fn stopped(stopping: &mut watch::Receiver<bool>) {
     sleep(STOP_AFTER).await;
 }
 
-async fn work(
+async fn work<W: Workload>(
     ports: &Ports,
-    settings: &RunWorkerSettings,
-    claimed: &ClaimedRun,
-    log: &mut RunLog,
-) -> RunOutcome {
-    let runner = &*settings.runner;
-    if claimed.claim.attempt > 1 {
-        reap_earlier_attempts(runner, claimed.claim).await;
-        let text = format!("attempt {}: the script restarts", claimed.claim.attempt);
+    workload: &W,
+    claimed: &W::Claimed,
+    log: &mut W::Log,
+) -> RunOutcome<W::End> {
+    let backend = workload.backend();
+    let (runner, run) = (&*backend.runner, workload.run_of(claimed));
+    if run.attempt > 1 {
+        reap_earlier_attempts(runner, run).await;
+        let text = format!("attempt {}: the script restarts", run.attempt);
         log.append_notice(ports, &text).await;
     }
-    let spec = match begin(ports, settings, claimed).await {
-        Ok(BegunRun::Ready(spec)) => spec,
-        Ok(BegunRun::Lost) => return RunOutcome::LostByWorker,
-        Ok(BegunRun::Refused(refusal)) => {
-            return RunOutcome::Ended(RunEnd::refused(&refusal.to_string()));
-        }
+    let begin = || workload.begin(ports, claimed);
+    let spec = match retrying(backend.patience, begin).await {
+        Ok(Begun::Ready(spec)) => spec,
+        Ok(Begun::Lost) => return RunOutcome::LostByWorker,
+        Ok(Begun::Ended(end)) => return RunOutcome::Ended(end),
         Err(error) => {
-            tracing::error!(execution = %claimed.claim.execution, %error, "could not begin a run");
-            return RunOutcome::Ended(RunEnd::not_assembled());
+            tracing::error!(%run, %error, "could not begin a run");
+            return RunOutcome::Ended(workload.not_begun(NotBegun::NotAssembled));
         }
     };
-    if let Err(refused) = submit(runner, &spec, settings.patience).await {
-        return RunOutcome::Ended(match refused {
-            RunnerError::Unavailable(_) => RunEnd::not_submitted(&refused.to_string()),
+    if let Err(refused) = submit(runner, &spec, backend.patience).await {
+        let text = refused.to_string();
+        return RunOutcome::Ended(workload.not_begun(match refused {
+            RunnerError::Unavailable(_) => NotBegun::NotSubmitted(text),
             RunnerError::Refused(_) | RunnerError::InsufficientIsolation(_) => {
-                RunEnd::refused(&refused.to_string())
+                NotBegun::Refused(text)
             }
-        });
+        }));
     }
-    let backend = RunOnBackend {
+    let on_backend = RunOnBackend {
         runner,
-        run: spec.run,
-        patience: settings.patience,
+        run,
+        patience: backend.patience,
     };
-    let (end, prepared) = follow(ports, &backend, log).await;
+    let (end, prepared) = follow(ports, &on_backend, log).await;
     log.finish(ports, runner).await;
-    match end.interpret(settings.context.limits, prepared) {
-        Some(end) => RunOutcome::Ended(end),
-        None => RunOutcome::LostByBackend,
+    let interpret = || workload.interpret(ports, claimed, &end, prepared);
+    match retrying(backend.patience, interpret).await {
+        Ok(Interpretation::Ended(end)) => RunOutcome::Ended(end),
+        Ok(Interpretation::LostByBackend) => RunOutcome::LostByBackend,
+        Ok(Interpretation::LostByWorker) => RunOutcome::LostByWorker,
+        Err(error) => {
+            tracing::error!(%run, %error, "could not find out how a run ended");
+            RunOutcome::LostByBackend
+        }
     }
 }
 
-/// Prepares the run; retries while the queue is unavailable.
-async fn begin(
-    ports: &Ports,
-    settings: &RunWorkerSettings,
-    claimed: &ClaimedRun,
-) -> Result<BegunRun, Error> {
-    let until = Instant::now() + settings.patience;
+/// Calls a use case; retries while the queue or the storage is unavailable.
+async fn retrying<T, F: Future<Output = Result<T, Error>>>(
+    patience: Duration,
+    call: impl Fn() -> F,
+) -> Result<T, Error> {
+    let until = Instant::now() + patience;
     loop {
-        match begin_run(ports, claimed, &settings.context).await {
+        match call().await {
             Err(Error::Busy { .. } | Error::Unavailable(_) | Error::InsufficientStorage(_))
                 if Instant::now() < until =>
             {
@@ -171,7 +177,7 @@ async fn submit(
         match submit_run(runner, spec).await {
             Err(RunnerError::Unavailable(reason)) if Instant::now() < until => {
                 if !logged {
-                    tracing::warn!(work = %spec.run.work, reason, "the job backend is unavailable for a run");
+                    tracing::warn!(run = %spec.run, reason, "the job backend is unavailable for a run");
                     logged = true;
                 }
                 sleep(RETRY_AFTER).await;
@@ -192,8 +198,8 @@ struct RunOnBackend<'a> {
 async fn follow(
     ports: &Ports,
     backend: &RunOnBackend<'_>,
-    log: &mut RunLog,
-) -> (runner::ScriptEnd, bool) {
+    log: &mut impl WorkLog,
+) -> (ScriptEnd, bool) {
     let mut seen = RunView {
         status: RunStatus::Preparing,
         logged: 0,
@@ -242,7 +248,7 @@ impl RunOnBackend<'_> {
                 Err(error) => error,
             };
             let lost_at = *lost_at.get_or_insert_with(|| {
-                tracing::warn!(work = %self.run.work, %error, "the job backend does not return the status of a run");
+                tracing::warn!(run = %self.run, %error, "the job backend does not return the status of a run");
                 Instant::now() + self.patience
             });
             if Instant::now() >= lost_at {
@@ -254,9 +260,9 @@ impl RunOnBackend<'_> {
 }
 
 /// Stops the script, first with SIGTERM, and stores the rest of its log.
-async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut RunLog) {
+async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut impl WorkLog) {
     if let Err(error) = stop_run(runner, run).await {
-        tracing::warn!(work = %run.work, %error, "could not stop a run");
+        tracing::warn!(%run, %error, "could not stop a run");
         return;
     }
     let backend = RunOnBackend {
@@ -276,77 +282,83 @@ async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut RunLo
     };
     // Reaping kills what is left.
     if timeout(GRACE, ended).await.is_err() {
-        tracing::warn!(work = %run.work, "a script did not stop in time");
+        tracing::warn!(%run, "a script did not stop in time");
     }
     log.catch_up(ports, runner).await;
 }
 
 /// Records the end; retries until the worker loses the run.
-async fn record(ports: &Ports, claimed: &ClaimedRun, end: &RunEnd) {
+async fn record<W: Workload>(ports: &Ports, workload: &W, claimed: &W::Claimed, end: &W::End) {
+    let run = workload.run_of(claimed);
     let mut logged = false;
     loop {
-        let error = match end_run(ports, claimed, end).await {
+        let error = match workload.record(ports, claimed, end).await {
             Ok(true) => return,
             Ok(false) => break,
             Err(error) => error,
         };
         if !logged {
-            tracing::warn!(execution = %claimed.claim.execution, %error, "could not record the end of a run yet");
+            tracing::warn!(%run, %error, "could not record the end of a run yet");
             logged = true;
         }
         sleep(RETRY_AFTER).await;
-        if let Ok(false) = RunLease::new(ports, claimed.claim).renew(ports).await {
+        let mut lease = WorkLease::new(ports, workload.claim_of(claimed));
+        if let Ok(false) = lease.renew(ports).await {
             break;
         }
     }
-    tracing::info!(execution = %claimed.claim.execution, "a run ended that this worker had lost");
+    tracing::info!(%run, "a run ended that this worker had lost");
 }
 
 /// Ends the lease now, so that the next sweep requeues the run or fails it.
-async fn lose(ports: &Ports, claimed: &ClaimedRun) {
-    tracing::warn!(execution = %claimed.claim.execution, "the job backend lost a run");
-    if let Err(error) = give_up_run(ports, claimed.claim).await {
-        tracing::warn!(execution = %claimed.claim.execution, %error, "could not give up a run");
+async fn lose<W: Workload>(ports: &Ports, workload: &W, claimed: &W::Claimed) {
+    let run = workload.run_of(claimed);
+    tracing::warn!(%run, "the job backend lost a run");
+    if let Err(error) = give_up(ports, workload.claim_of(claimed)).await {
+        tracing::warn!(%run, %error, "could not give up a run");
     }
 }
 
 /// Puts the run back into the queue.
-async fn release(ports: &Ports, claimed: &ClaimedRun) {
-    match release_run(ports, claimed.claim).await {
+async fn release<W: Workload>(ports: &Ports, workload: &W, claimed: &W::Claimed) {
+    match workload.release(ports, claimed).await {
         Ok(_) => {}
         // The lease ends soon, and the sweep requeues the run.
         Err(error) => {
-            tracing::warn!(execution = %claimed.claim.execution, %error, "could not put a run back into the queue");
+            let run = workload.run_of(claimed);
+            tracing::warn!(%run, %error, "could not put a run back into the queue");
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    };
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     use async_trait::async_trait;
-    use labdata_application::runs::claim_runs::claim_runs;
+    use labdata_application::runs::{begin_run::RunContext, claim_runs::claim_runs};
     use labdata_domain::{
         executions::{Execution, ExecutionState},
         ids::{ExecutionId, OrganizationId},
         keys::{ApiKey, run_nonce::RunNonce},
-        runs::{FreeSlots, NewRun},
+        runs::{BackendPolicy, FreeSlots, NewRun, RunEnd},
     };
+    use labdata_memory::InMemoryJobRunner;
     use labdata_ports::{
         PortError,
         runs::{
-            CancelExecutionError, ExpiredRuns, NonceUse, RunClaim, RunNews, RunQueue, Wakeups,
-            runner::RunLimits,
+            CancelExecutionError, ClaimedRun, ExpiredRuns, NonceUse, RunClaim, RunNews, RunQueue,
+            Wakeups, runner::RunLimits,
         },
     };
     use time::{Duration as Span, OffsetDateTime};
 
     use super::*;
-    use crate::testing::{actor, in_memory, queue_run};
+    use crate::{
+        RunWorkerSettings,
+        testing::{actor, in_memory, queue_run},
+        work::workload::{BackendSettings, PATIENCE},
+    };
 
     /// A queue whose disk is full for some attempts to record an end.
     struct FullDisk {
@@ -437,7 +449,19 @@ mod tests {
             refusals: AtomicU32::new(2),
         });
         ports.runs = disk.clone();
-        record(&ports, &claimed, &RunEnd::not_assembled()).await;
+        let workload = RunWorkerSettings {
+            backend: BackendSettings {
+                runner: Arc::new(InMemoryJobRunner::new()),
+                concurrency: 1,
+                patience: PATIENCE,
+            },
+            context: RunContext {
+                limits: RunLimits::default(),
+                base_url: "http://lab.example.org".to_owned(),
+                policy: BackendPolicy::default(),
+            },
+        };
+        record(&ports, &workload, &claimed, &RunEnd::not_assembled()).await;
         assert_eq!(disk.refusals.load(Ordering::Relaxed), 0);
         let id = claimed.claim.execution;
         let ended = ports.executions.get(actor.organization, id).await.unwrap();

@@ -1,0 +1,80 @@
+//! Claims work from a queue and runs it: job runs and trainings alike.
+//!
+//! Any number of workers share a queue. A worker holds each of its runs under a lease, which it
+//! renews while the script runs (`hold`). A worker that loses the lease stops its script.
+
+mod hold;
+mod one;
+pub(crate) mod workload;
+
+use std::{sync::Arc, time::Duration};
+
+use labdata_application::Ports;
+use labdata_domain::runs::FreeSlots;
+use tokio::{
+    sync::watch,
+    task::{JoinError, JoinSet},
+    time::sleep,
+};
+
+use self::workload::Workload;
+
+/// Poll interval of the queue; covers missed notifications.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Pause after the queue was unavailable.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Claims work and runs it. Claims no more once `stopping` is true, and returns when all its runs have
+/// ended or are back in the queue.
+pub(crate) async fn work<W: Workload>(
+    ports: Ports,
+    workload: W,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let workload = Arc::new(workload);
+    let mut queued = workload.watch_queued(&ports);
+    let mut running = JoinSet::new();
+    let concurrency = workload.backend().concurrency;
+    let most = usize::try_from(concurrency).unwrap_or(usize::MAX);
+    while !*stopping.borrow() {
+        let held = u32::try_from(running.len()).unwrap_or(u32::MAX);
+        let slots = FreeSlots::of_worker(concurrency, held);
+        let mut pause = POLL_INTERVAL;
+        if slots.free > 0 {
+            match workload.claim(&ports, slots).await {
+                Ok(claimed) => {
+                    for work in claimed {
+                        running.spawn(one::run(
+                            ports.clone(),
+                            Arc::clone(&workload),
+                            work,
+                            stopping.clone(),
+                        ));
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "could not claim runs");
+                    pause = RETRY_AFTER;
+                }
+            }
+        }
+        let full = running.len() >= most;
+        tokio::select! {
+            () = queued.next(), if !full => {}
+            Some(ended) = running.join_next(), if !running.is_empty() => log_panic(ended),
+            () = sleep(pause) => {}
+            _ = stopping.changed() => {}
+        }
+    }
+    while let Some(ended) = running.join_next().await {
+        log_panic(ended);
+    }
+}
+
+/// Logs a panic. The lease of the run then ends, and another worker tries it.
+fn log_panic(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "the task of a run panicked");
+    }
+}
