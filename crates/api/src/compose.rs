@@ -1,33 +1,19 @@
 //! The composition root: the only module that names adapters.
 
+mod backends;
 mod disk_reserve;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use labdata_application::{
-    Ports, operations::ensure_secret::ensure_secret, runs::begin_run::RunContext,
-};
-use labdata_domain::{
-    notifications::Caps,
-    runs::{BackendPolicy, Isolation},
-};
+use labdata_application::{Ports, operations::ensure_secret::ensure_secret};
+use labdata_domain::notifications::Caps;
 use labdata_embedded_postgres::{
     DiskReserve as ReserveFile, Durability, EmbeddedPostgres, Settings as PostgresSettings,
 };
-use labdata_local_runner::LocalRunner;
 use labdata_mail::SmtpMailer;
 use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, UploadMode};
-use labdata_ports::{
-    Clock, IdSource,
-    files::blob::UrlSigner,
-    notifications::mailer::Mailer,
-    runs::runner::{JobRunner, RunLimits},
-};
+use labdata_ports::{Clock, IdSource, files::blob::UrlSigner, notifications::mailer::Mailer};
 use labdata_postgres::{
     Database, DatabaseSettings, FileSearch, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
@@ -36,18 +22,11 @@ use labdata_postgres::{
     PgTenancyRepository, PgTrainingQueue, PgTriggerStore, check_database_url, migrate,
     prepare_file_search,
 };
-use labdata_ray_runner::{
-    Access, RayRunner, Settings as RaySettings, check_address, check_authorities,
-};
-use labdata_redacted::shown_url;
-use labdata_sandbox::{
-    Isolation as SandboxIsolation, Network, NetworkSettings, Sandbox, Settings as SandboxSettings,
-};
-use labdata_worker::{BackendSettings, MailSettings, PATIENCE, RunWorkerSettings, WorkerSettings};
+use labdata_ray_runner::{check_address, check_authorities};
 
 use self::disk_reserve::LocalDiskReserve;
 use crate::{
-    settings::{Backend, JobNetwork, NotificationSettings, Settings},
+    settings::{NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
 };
 
@@ -63,9 +42,7 @@ const URL_SIGNING: &str = "url-signing";
 /// Name of the secret from which passwords of query roles are derived.
 const QUERY_ROLES: &str = "query-roles";
 
-/// Hidden command of this program that runs [`supervise`].
-const SUPERVISE: &str = "run-supervisor";
-
+pub use backends::{backend_policy, worker_settings};
 pub use labdata_sandbox::supervise;
 
 /// Checks a storage URL; with `direct`, also that clients can upload directly to it.
@@ -264,6 +241,7 @@ impl DatabaseServer {
             storage_quota: settings.storage_quota,
             ongoing_uploads: Arc::default(),
             signer,
+            gateway: Arc::new(GatewaySigner::new(public_url, &secret)),
             notifications: Arc::new(PgNotificationRepository::new(self.database.clone())),
             notification_caps: Caps {
                 per_user_and_hour: settings.notifications.per_hour,
@@ -278,114 +256,6 @@ impl DatabaseServer {
             periodic_tasks: Arc::new(PgPeriodicTaskStore::new(self.database.clone())),
         })
     }
-}
-
-/// Settings of a worker whose scripts and e-mails refer to the platform by `public_url`.
-///
-/// # Errors
-/// When the address of the job backend or the mail server is unusable.
-pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<WorkerSettings> {
-    let public_url = public_url.trim_end_matches('/').to_owned();
-    let runs = RunWorkerSettings {
-        backend: BackendSettings {
-            runner: job_runner(settings, &public_url)?,
-            concurrency: settings.job_concurrency,
-            patience: PATIENCE,
-        },
-        context: RunContext {
-            limits: RunLimits {
-                wall_clock: Duration::from_secs(60 * u64::from(settings.job_timeout_minutes)),
-                ..RunLimits::default()
-            },
-            base_url: public_url.clone(),
-            policy: backend_policy(settings),
-        },
-    };
-    let mailer = mailer(&settings.notifications)?;
-    let mail = mailer.map(|mailer| MailSettings { mailer, public_url });
-    Ok(WorkerSettings { runs, mail })
-}
-
-/// Rules for the configured job backend.
-#[must_use]
-pub const fn backend_policy(settings: &Settings) -> BackendPolicy {
-    BackendPolicy {
-        visibility: match settings.job_backend {
-            Backend::Local => LocalRunner::VISIBILITY,
-            Backend::Ray(_) => RayRunner::VISIBILITY,
-        },
-        allows_sharing: settings.job_ray_shared,
-    }
-}
-
-/// Creates the configured job backend, whose scripts reach the platform at `public_url`.
-///
-/// # Errors
-/// When the cluster's address is unusable.
-pub fn job_runner(settings: &Settings, public_url: &str) -> anyhow::Result<Arc<dyn JobRunner>> {
-    match &settings.job_backend {
-        Backend::Local => {
-            // The path of the program may have been replaced by another version since the start.
-            let program = if cfg!(target_os = "linux") {
-                "/proc/self/exe".into()
-            } else {
-                std::env::current_exe().context("the path of this program")?
-            };
-            Ok(local_runner(settings, program, public_url))
-        }
-        Backend::Ray(address) => {
-            let token = settings.ray_token.as_ref();
-            let runner = RayRunner::new(RaySettings {
-                access: Access {
-                    address: address.reveal().to_owned(),
-                    token: token.map(|token| token.reveal().to_owned()),
-                    ca_file: settings.ray_ca_file.clone(),
-                },
-                namespace: "labdata".to_owned(),
-            })?;
-            if runner.sends_in_clear() {
-                tracing::warn!(
-                    address = shown_url(address.reveal()),
-                    "scripts and the token reach the Ray cluster without encryption: use ray+https:// in \
-                     LABDATA_JOB_BACKEND"
-                );
-            }
-            Ok(Arc::new(runner))
-        }
-    }
-}
-
-/// Creates the backend that runs scripts on this machine; `program` is the `labdata` binary.
-#[must_use]
-pub fn local_runner(settings: &Settings, program: PathBuf, public_url: &str) -> Arc<dyn JobRunner> {
-    let supervisor = vec![program.into_os_string(), SUPERVISE.into()];
-    let storage = match settings.storage_url().parse::<Location>() {
-        Ok(Location::Local(directory)) => vec![directory],
-        Ok(Location::Bucket { .. }) | Err(_) => Vec::new(),
-    };
-    let minimum = settings.job_isolation.unwrap_or(Isolation::DEFAULT_MINIMUM);
-    let sandbox = Sandbox::new(SandboxSettings {
-        python: settings.python.clone(),
-        uv: settings.uv.clone(),
-        minimum: match minimum {
-            Isolation::None => SandboxIsolation::Nothing,
-            Isolation::Landlock => SandboxIsolation::Landlock,
-            Isolation::Namespaces => SandboxIsolation::Namespaces,
-        },
-        hidden: storage,
-        cache_quota: settings.job_cache_quota,
-        network: NetworkSettings {
-            access: match settings.job_network {
-                JobNetwork::Internet => Network::Internet,
-                JobNetwork::Platform => Network::Platform,
-                JobNetwork::All => Network::Host,
-            },
-            platform: public_url.parse().ok(),
-            allow: settings.job_network_allow.clone(),
-        },
-        ..SandboxSettings::new(settings.data_dir.clone(), supervisor)
-    });
-    Arc::new(LocalRunner::new(Arc::new(sandbox)))
 }
 
 /// Creates the configured mailer; `None` unless both server and sender are set.

@@ -66,6 +66,9 @@ pub struct Ports {
     pub ongoing_uploads: Arc<OngoingUploads>,
     /// URLs that carry their own permission.
     pub signer: Arc<dyn UrlSigner>,
+    /// URLs of the platform that carry their own permission, also where `signer` makes those of a cloud:
+    /// for processes that reach nothing but the platform.
+    pub gateway: Arc<dyn UrlSigner>,
     /// Inboxes, preferences, and the outbox of e-mails.
     pub notifications: Arc<dyn NotificationRepository>,
     /// Caps on notifications, from the settings.

@@ -1,4 +1,4 @@
-//! The background work of one server: periodic tasks and, on a worker, job runs.
+//! The background work of one server: periodic tasks and, on a worker, job runs and trainings.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -11,9 +11,10 @@ use tokio::{
 };
 
 use crate::{
-    RunWorkerSettings,
+    RunWorkerSettings, TrainingWorkerSettings,
     periodic::{
-        TaskObserver, firing_triggers, housekeeping, keep_running, sending_emails, trimming_caches,
+        TaskObserver, firing_triggers, housekeeping, keep_running, recording_training_backend,
+        sending_emails, trimming_caches,
     },
     work::work,
 };
@@ -23,6 +24,8 @@ use crate::{
 pub struct WorkerSettings {
     /// Job runs.
     pub runs: RunWorkerSettings,
+    /// Trainings of models; `None` trains none.
+    pub trainings: Option<TrainingWorkerSettings>,
     /// E-mail; `None` sends none.
     pub mail: Option<MailSettings>,
 }
@@ -63,8 +66,17 @@ impl Background {
     ) -> Self {
         let stopping = watch::Sender::new(false);
         let (mut table, mut runs) = (housekeeping(), JoinSet::new());
-        if let Some(WorkerSettings { runs: own, mail }) = worker {
+        if let Some(WorkerSettings {
+            runs: own,
+            trainings,
+            mail,
+        }) = worker
+        {
             table.push(firing_triggers());
+            if let Some(trainings) = trainings {
+                table.push(recording_training_backend(ports, trainings.clone()));
+                runs.spawn(work(ports.clone(), trainings, stopping.subscribe()));
+            }
             table.push(trimming_caches(own.backend.runner.clone()));
             table.extend(mail.map(sending_emails));
             runs.spawn(work(ports.clone(), own, stopping.subscribe()));
@@ -214,6 +226,7 @@ mod tests {
                         policy: BackendPolicy::default(),
                     },
                 },
+                trainings: None,
                 mail: Some(MailSettings {
                     mailer: mailer.clone(),
                     public_url: "http://lab.example.org".to_owned(),

@@ -8,9 +8,11 @@ mod periodic;
 mod runs;
 #[cfg(test)]
 mod testing;
+mod trainings;
 mod work;
 
 pub use background::{Background, MailSettings, WorkerSettings};
 pub use periodic::{NoObserver, TaskObserver};
 pub use runs::RunWorkerSettings;
+pub use trainings::TrainingWorkerSettings;
 pub use work::workload::{BackendSettings, PATIENCE};

@@ -54,6 +54,7 @@ pub(crate) fn in_memory() -> Ports {
         storage_quota: StorageQuota::UNLIMITED,
         ongoing_uploads: Arc::default(),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),
+        gateway: Arc::new(InMemoryUrlSigner::new(&memory)),
         notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
         notification_caps: Caps::default(),
         idempotency: Arc::new(InMemoryIdempotency::new(&memory)),

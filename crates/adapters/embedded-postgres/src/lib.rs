@@ -53,6 +53,7 @@ pub mod throwaway;
 
 pub use crate::disk_reserve::{DiskReserve, DiskReserveState};
 pub use crate::error::Error;
+pub use memory::machine_memory;
 
 /// Durability of acknowledged commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -46,16 +46,17 @@ const LIMITS: [&str; 2] = [
 
 /// Returns the setting `shared_buffers` for this machine.
 pub(crate) fn shared_buffers() -> String {
-    format!("shared_buffers={}MB", PAGES.megabytes(available()))
+    format!("shared_buffers={}MB", PAGES.megabytes(machine_memory()))
 }
 
 /// Returns the limit of each process's private memory, in bytes: shared pages are not part of it.
 pub(crate) fn process_limit() -> u64 {
-    PROCESS.megabytes(available()) * MEGABYTE
+    PROCESS.megabytes(machine_memory()) * MEGABYTE
 }
 
-/// Returns the memory of this machine or container, in bytes.
-fn available() -> u64 {
+/// Returns the memory of this machine or container, in bytes; 0 where it is not known.
+#[must_use]
+pub fn machine_memory() -> u64 {
     let limits = LIMITS.iter().filter_map(|path| {
         let limit = fs::read_to_string(path).ok()?;
         limit.trim().parse().ok()

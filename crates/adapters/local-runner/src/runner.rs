@@ -172,6 +172,10 @@ impl JobRunner for LocalRunner {
         Ok(())
     }
 
+    async fn check(&self) -> Result<(), RunnerError> {
+        self.host().await.map(drop)
+    }
+
     async fn trim_caches(&self) -> Result<(), RunnerError> {
         let trimmed = self.sandbox.evict_dependencies().await;
         trimmed.map_err(unavailable)

@@ -208,6 +208,12 @@ impl JobRunner for RayRunner {
         Ok(())
     }
 
+    async fn check(&self) -> Result<(), RunnerError> {
+        // Any job does: the cluster answers whether it knows it.
+        let probe = format!("{}-probe", self.namespace);
+        self.client.get(&probe).await.map(drop).map_err(unavailable)
+    }
+
     async fn reap(&self, run: RunId) -> Result<(), RunnerError> {
         let id = self.id(run);
         let until = Instant::now() + REAP_TIMEOUT;

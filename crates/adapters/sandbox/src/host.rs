@@ -63,7 +63,8 @@ impl HostCapabilities {
 
     async fn open_with(settings: &Settings, python: Python) -> Result<Self, String> {
         let required = python.required_paths();
-        let readable = readable_paths(&required, &settings.hidden);
+        let mut readable = readable_paths(&required, &settings.hidden);
+        readable.extend(settings.readable.iter().cloned());
         if let Some(above) = readable
             .iter()
             .find(|path| settings.data_dir.starts_with(path))

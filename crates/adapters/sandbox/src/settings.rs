@@ -23,6 +23,8 @@ pub struct Settings {
     pub minimum: Isolation,
     /// Interval at which stronger isolation is tried again after a trial that failed.
     pub retrial: Duration,
+    /// Files and directories that all processes may read, besides the system and their packages.
+    pub readable: Vec<PathBuf>,
     /// Files and directories that processes must not read, even below a path that they may read.
     pub hidden: Vec<PathBuf>,
     /// Maximum size of the installed dependencies of one scope, in bytes.
@@ -43,6 +45,7 @@ impl Settings {
             isolation: Isolation::Namespaces,
             minimum: Isolation::Landlock,
             retrial: Duration::from_mins(1),
+            readable: Vec::new(),
             hidden: Vec::new(),
             cache_quota: 20 << 30,
             network: NetworkSettings::default(),

@@ -54,6 +54,19 @@ pub fn script(entry: EntryPoint) -> String {
     )
 }
 
+/// Returns the script of an entry point that trains with that manifest (JSON). The manifest is part of the
+/// script, because environment variables are limited to 128 KiB.
+#[must_use]
+pub fn training_script(entry: EntryPoint, manifest: &str) -> String {
+    let set =
+        |name: &str, value: &str| format!("os.environ[{}] = {}\n", literal(name), literal(value));
+    let order = [
+        set(variables::COMMAND, "train"),
+        set(variables::MANIFEST, manifest),
+    ];
+    format!("import os\n\n{}\n{}", order.concat(), script(entry))
+}
+
 /// Returns the metadata block at the start of an entry point.
 fn metadata(source: &str) -> String {
     source

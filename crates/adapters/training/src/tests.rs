@@ -11,12 +11,17 @@ fn trainer() -> PathBuf {
 }
 
 /// Runs the script in a fresh directory, with only the standard library.
-fn run(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> (PathBuf, Output) {
+fn run(
+    name: &str,
+    script: &str,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> (PathBuf, Output) {
     let directory =
         std::env::temp_dir().join(format!("labdata-trainer-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let file = directory.join("script.py");
-    std::fs::write(&file, script(EntryPoint::Tabular)).unwrap();
+    std::fs::write(&file, script).unwrap();
     let output = Command::new("python3")
         .args(["-I", "-S"])
         .arg(&file)
@@ -68,7 +73,12 @@ fn every_entry_point_keeps_its_metadata() {
 
 #[test]
 fn a_script_runs_the_program_from_its_one_file() {
-    let (directory, output) = run("arguments", &["train", "."], &[]);
+    let (directory, output) = run(
+        "arguments",
+        &script(EntryPoint::Tabular),
+        &["train", "."],
+        &[],
+    );
     assert_eq!(output.status.code(), Some(20), "{output:?}");
     let error = std::fs::read_to_string(directory.join("error.json")).unwrap();
     assert!(error.contains("manifest_invalid"), "{error}");
@@ -86,6 +96,7 @@ fn variables_replace_the_arguments() {
     let manifest = r#"{"training_id": "7"}"#;
     let (directory, output) = run(
         "variables",
+        &script(EntryPoint::Tabular),
         &[],
         &[
             (variables::COMMAND, "train"),
@@ -95,5 +106,31 @@ fn variables_replace_the_arguments() {
     assert_eq!(output.status.code(), Some(20), "{output:?}");
     let written = std::fs::read_to_string(directory.join("manifest.json")).unwrap();
     assert_eq!(written, manifest);
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn a_training_script_carries_a_manifest_of_any_length() {
+    let columns = "ü \"quoted\" # /// script\\n".repeat(20_000);
+    let manifest = serde_json::json!({ "feature_columns": [columns] }).to_string();
+    let script = training_script(EntryPoint::Tabular, &manifest);
+    let (directory, output) = run("manifest", &script, &[], &[]);
+    assert_eq!(output.status.code(), Some(20), "{output:?}");
+    let written = std::fs::read_to_string(directory.join("manifest.json")).unwrap();
+    assert_eq!(written, manifest);
+    let block = |script: &str| {
+        let blocks = script.match_indices("\n# /// script\n").count();
+        let start = script.find("# /// script\n").unwrap();
+        (
+            blocks,
+            script[start..]
+                .lines()
+                .take(12)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        )
+    };
+    let plain = super::script(EntryPoint::Tabular);
+    assert_eq!(block(&script), (1, block(&plain).1));
     std::fs::remove_dir_all(directory).unwrap();
 }

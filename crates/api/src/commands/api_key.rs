@@ -49,7 +49,12 @@ async fn run(
         .await?;
     match command {
         ApiKeyCommand::Create(arguments) => {
-            create(&ports, backend_policy(settings), arguments).await
+            create(
+                &ports,
+                backend_policy(settings, &settings.job_backend),
+                arguments,
+            )
+            .await
         }
         ApiKeyCommand::List(arguments) => {
             let keys = operator_keys::list(&ports).await?;

@@ -122,7 +122,7 @@ pub(super) async fn checked_worker_settings(
     settings: &Settings,
     public_url: &str,
 ) -> anyhow::Result<WorkerSettings> {
-    match check_backend(ports, backend_policy(settings)).await {
+    match check_backend(ports, backend_policy(settings, &settings.job_backend)).await {
         Ok(()) => worker_settings(settings, public_url),
         Err(CheckBackendError::Shared(refusal)) => Err(SettingsError::from(refusal).into()),
         Err(CheckBackendError::Failed(error)) => Err(error.into()),

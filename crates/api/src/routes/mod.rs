@@ -91,6 +91,7 @@ pub fn all() -> Vec<Endpoint> {
     endpoints.extend(files::storage::endpoints());
     endpoints.extend(notifications::unsubscribe::endpoints());
     endpoints.extend(runs::key::endpoints());
+    endpoints.extend(models::trainings::endpoints());
     endpoints
 }
 

@@ -57,8 +57,20 @@ settings! {
         "Backend that runs job scripts: `local` or ray+https://host:8265 (or ray+http://)";
     job_ray_shared "LABDATA_JOB_RAY_SHARED" "job-ray-shared" "BOOLEAN", "false",
         "true lets several organizations share a Ray cluster, whose users see all their runs";
-    ml_backend "LABDATA_ML_BACKEND" "ml-backend" "BACKEND", "local",
+    ml_backend "LABDATA_ML_BACKEND" "ml-backend" "BACKEND", "that of the jobs",
         "Backend that trains models: `local` or ray+https://host:8265 (or ray+http://)";
+    training_time_limit "LABDATA_TRAINING_TIME_LIMIT" "training-time-limit" "SECONDS", "600",
+        "Seconds in which a training fits models; reading, evaluating and packing come on top";
+    training_cpus "LABDATA_TRAINING_CPUS" "training-cpus" "NUMBER", "all; 1 on a Ray cluster",
+        "Processors of a training";
+    training_memory "LABDATA_TRAINING_MEMORY" "training-memory" "BYTES", "3/4 of this machine's",
+        "Most bytes of memory of a training";
+    training_gpus "LABDATA_TRAINING_GPUS" "training-gpus" "NUMBER", "0",
+        "GPUs of a training, on a Ray cluster only";
+    training_concurrency "LABDATA_TRAINING_CONCURRENCY" "training-concurrency" "NUMBER", "1",
+        "Number of trainings that the worker runs at a time";
+    training_checkpoints "LABDATA_TRAINING_CHECKPOINTS" "training-checkpoints" "DIRECTORY", "unset",
+        "Pretrained models for images and texts, in its directories image, text and segmentation";
     ray_token "LABDATA_RAY_TOKEN" "ray-token" "TOKEN", "unset",
         "The Ray cluster's bearer token, its RAY_AUTH_TOKEN";
     ray_ca_file "LABDATA_RAY_CA_FILE" "ray-ca-file" "FILE", "unset: this machine's authorities",

@@ -35,7 +35,10 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::settings::Backend;
 
     fn load(environment: &[(&str, &str)]) -> Result<Settings, String> {
         let find = |name: &str| {
@@ -65,6 +68,17 @@ mod tests {
             (25, 60)
         );
         assert_eq!(settings.job_concurrency, 2);
+    }
+
+    #[test]
+    fn models_are_trained_where_jobs_run_unless_another_backend_is_named() {
+        let ray = ("LABDATA_JOB_BACKEND", "ray+http://host:8265");
+        let settings = load(&[ray, ("LABDATA_TRAINING_GPUS", "1")]).unwrap();
+        assert_eq!(settings.trainings.backend, settings.job_backend);
+        assert_eq!(settings.trainings.gpus, 1);
+        let settings = load(&[ray, ("LABDATA_ML_BACKEND", "local")]).unwrap();
+        assert_eq!(settings.trainings.backend, Backend::Local);
+        assert_eq!(settings.trainings.time_limit, Duration::from_mins(10));
     }
 
     #[test]
@@ -99,6 +113,14 @@ mod tests {
             ("LABDATA_MAIL_FROM", "lab@exa mple.org"),
             ("LABDATA_MAIL_FROM", "a@b@c"),
             ("LABDATA_ML_BACKEND", "http://host"),
+            ("LABDATA_TRAINING_TIME_LIMIT", "ten"),
+            ("LABDATA_TRAINING_CPUS", "0"),
+            ("LABDATA_TRAINING_MEMORY", "8G"),
+            ("LABDATA_TRAINING_MEMORY", "1000000"),
+            ("LABDATA_TRAINING_GPUS", "-1"),
+            ("LABDATA_TRAINING_GPUS", "1"),
+            ("LABDATA_TRAINING_CONCURRENCY", "0"),
+            ("LABDATA_TRAINING_CHECKPOINTS", ""),
             ("LABDATA_JOB_ISOLATION", "chroot"),
             ("LABDATA_JOB_NETWORK", "host"),
             ("LABDATA_JOB_NETWORK_ALLOW", "10.0.0.1/8,lab"),

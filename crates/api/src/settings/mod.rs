@@ -13,6 +13,7 @@ mod source;
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use ipnet::IpNet;
@@ -121,6 +122,25 @@ pub struct NotificationSettings {
     pub per_day: u32,
 }
 
+/// Settings of trainings. What is not set depends on the machine or the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrainingSettings {
+    /// Backend that trains models.
+    pub backend: Backend,
+    /// Time limit of the fit.
+    pub time_limit: Duration,
+    /// Number of processors; `None` for all of this machine, and one of a cluster.
+    pub cpus: Option<u32>,
+    /// Memory in bytes; `None` for most of this machine.
+    pub memory: Option<u64>,
+    /// Number of GPUs of a cluster.
+    pub gpus: u32,
+    /// Maximum number of concurrent trainings.
+    pub concurrency: u32,
+    /// Directory of pretrained models.
+    pub checkpoints: Option<PathBuf>,
+}
+
 /// All settings, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -148,8 +168,8 @@ pub struct Settings {
     pub job_backend: Backend,
     /// True if several organizations may share a Ray cluster.
     pub job_ray_shared: bool,
-    /// Backend that trains models.
-    pub ml_backend: Backend,
+    /// Trainings of models.
+    pub trainings: TrainingSettings,
     /// Bearer token of the Ray cluster.
     pub ray_token: Option<Secret>,
     /// Certificate authorities of the Ray cluster; `None` for those of the machine.

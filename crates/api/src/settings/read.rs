@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use labdata_domain::{keys::PlainApiKey, runs::Isolation, storage::StorageQuota};
@@ -13,7 +14,7 @@ use url::Url;
 
 use super::{
     Backend, JobNetwork, LlmProvider, LlmSettings, LogFormat, LogSettings, NotificationSettings,
-    Secret, Settings, SettingsError, source::Given,
+    Secret, Settings, SettingsError, TrainingSettings, source::Given,
 };
 
 /// Given values by key.
@@ -70,10 +71,12 @@ impl Values<'_> {
     }
 
     fn number(&self, key: &str, default: u32) -> Result<u32, SettingsError> {
+        Ok(self.optional_number(key)?.unwrap_or(default))
+    }
+
+    fn optional_number(&self, key: &str) -> Result<Option<u32>, SettingsError> {
         let parse = |value: &str| value.trim().parse().ok().filter(|number| *number >= 1);
-        Ok(self
-            .parsed(key, "a whole number from 1 to 4294967295", parse)?
-            .unwrap_or(default))
+        self.parsed(key, "a whole number from 1 to 4294967295", parse)
     }
 
     fn bytes(&self, key: &str) -> Result<Option<u64>, SettingsError> {
@@ -179,13 +182,13 @@ pub(super) fn settings(
             "ldk_<8 lower-case letters or digits>_<16 to 128 letters, digits, - or _>",
             PlainApiKey::parse,
         )?,
-        job_backend: backend(&values, "job_backend", checks)?,
+        job_backend: backend(&values, "job_backend", checks)?.unwrap_or(Backend::Local),
         job_ray_shared: values
             .parsed("job_ray_shared", "true or false", |value| {
                 value.parse().ok()
             })?
             .unwrap_or_default(),
-        ml_backend: backend(&values, "ml_backend", checks)?,
+        trainings: trainings(&values, checks)?,
         ray_token: values.secret("ray_token", "a token", |value| {
             (!value.trim().is_empty()).then(|| Secret::new(value.to_owned()))
         })?,
@@ -286,7 +289,51 @@ fn direct_uploads(values: &Values<'_>, checks: &Checks) -> Result<Option<bool>, 
     Ok(direct)
 }
 
-fn backend(values: &Values<'_>, key: &str, checks: &Checks) -> Result<Backend, SettingsError> {
+/// Least memory of a training, in bytes. With less, its libraries do not start.
+const LEAST_TRAINING_MEMORY: u64 = 1 << 30;
+
+/// Default of [`TrainingSettings::time_limit`], in seconds.
+const TRAINING_SECONDS: u32 = 600;
+
+fn trainings(values: &Values<'_>, checks: &Checks) -> Result<TrainingSettings, SettingsError> {
+    let backend = match backend(values, "ml_backend", checks)? {
+        Some(backend) => backend,
+        None => backend(values, "job_backend", checks)?.unwrap_or(Backend::Local),
+    };
+    let gpus = values.parsed(
+        "training_gpus",
+        "a whole number from 0 to 4294967295",
+        |value| value.trim().parse().ok(),
+    )?;
+    if backend == Backend::Local && gpus.is_some_and(|gpus| gpus > 0) {
+        values.check("training_gpus", "", |_| {
+            Err("only a Ray cluster has GPUs for trainings (LABDATA_ML_BACKEND)".to_owned())
+        })?;
+    }
+    let seconds = values.number("training_time_limit", TRAINING_SECONDS)?;
+    Ok(TrainingSettings {
+        backend,
+        time_limit: Duration::from_secs(seconds.into()),
+        cpus: values.optional_number("training_cpus")?,
+        memory: values.parsed(
+            "training_memory",
+            "a number of bytes, at least 1073741824 (1 GiB)",
+            |value| {
+                let memory = value.trim().parse().ok();
+                memory.filter(|bytes| *bytes >= LEAST_TRAINING_MEMORY)
+            },
+        )?,
+        gpus: gpus.unwrap_or(0),
+        concurrency: values.number("training_concurrency", 1)?,
+        checkpoints: values.directory("training_checkpoints")?,
+    })
+}
+
+fn backend(
+    values: &Values<'_>,
+    key: &str,
+    checks: &Checks,
+) -> Result<Option<Backend>, SettingsError> {
     let parsed = values.parsed(key, "`local` or ray+https://host:8265", |value| {
         if value == "local" {
             return Some(Backend::Local);
@@ -298,7 +345,7 @@ fn backend(values: &Values<'_>, key: &str, checks: &Checks) -> Result<Backend, S
     if let Some(Backend::Ray(url)) = &parsed {
         values.check(key, url.reveal(), checks.cluster_url)?;
     }
-    Ok(parsed.unwrap_or(Backend::Local))
+    Ok(parsed)
 }
 
 fn ray_ca_file(values: &Values<'_>, checks: &Checks) -> Result<Option<PathBuf>, SettingsError> {

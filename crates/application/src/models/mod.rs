@@ -14,3 +14,4 @@ pub mod list_models;
 mod snapshot;
 pub mod take_snapshot;
 pub mod train_model;
+pub mod training;

@@ -98,6 +98,7 @@ fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         ongoing_uploads: Arc::default(),
         queries: Arc::new(NoQueryRunner),
         signer: Arc::new(InMemoryUrlSigner::new(&memory)),
+        gateway: Arc::new(InMemoryUrlSigner::new(&memory)),
         idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
         health: Arc::new(InMemoryStoreHealth::new(&memory)),
         disk_reserve: Arc::new(InMemoryDiskReserve::default()),

@@ -5,7 +5,9 @@
 
 mod backend;
 mod dataset;
+mod failure;
 mod hex;
+mod limits;
 mod prediction;
 mod record;
 mod report;
@@ -23,6 +25,8 @@ pub use dataset::{
     MAX_DATASET_DESCRIPTION_LENGTH, MAX_DATASET_NAME_LENGTH, MAX_DATASET_ROWS, NotOneSource,
     PREVIEWED_ROWS, check_column_names,
 };
+pub use failure::EndedTraining;
+pub use limits::{MAX_ARTIFACT_BYTES, TrainingLimits};
 pub use prediction::{
     ClassProbabilities, FeatureColumn, FeatureValues, InvalidRows, MAX_PREDICTION_ROWS,
     ModelFailure, ModelSignature, NoActiveVersion, PredictedValue, PredictionDelay,

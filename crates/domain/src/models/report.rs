@@ -26,6 +26,39 @@ pub struct TrainingError {
     pub message: String,
 }
 
+/// Maximum number of characters of [`TrainingError::code`].
+const MAX_CODE: usize = 100;
+
+/// Maximum number of characters of [`TrainingError::message`].
+const MAX_MESSAGE: usize = 2_000;
+
+impl TrainingError {
+    /// Bounds its texts, and replaces what is not printable.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        Self {
+            code: printable(&self.code, MAX_CODE),
+            exit_code: self.exit_code,
+            message: printable(&self.message, MAX_MESSAGE),
+        }
+    }
+}
+
+/// Bounds an untrusted text, and replaces what is not printable.
+pub(super) fn printable(text: &str, most: usize) -> String {
+    let cleaned = text.chars().map(|char| match char {
+        '\n' => '\n',
+        '\t' => ' ',
+        char if char.is_control() => char::REPLACEMENT_CHARACTER,
+        char => char,
+    });
+    let mut bounded: String = cleaned.take(most).collect();
+    if text.chars().nth(most).is_some() {
+        bounded.push('…');
+    }
+    bounded.trim().to_owned()
+}
+
 /// End of a training, as its worker finds it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TrainingEnd {

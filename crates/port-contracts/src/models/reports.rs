@@ -20,6 +20,7 @@ macro_rules! training_reports_contract {
             reported_progress_is_part_of_the_record,
             results_and_errors_wait_for_the_worker,
             a_report_without_the_token_is_refused,
+            the_holder_is_known_by_its_token,
             a_token_ends_with_its_lease,
             a_new_attempt_begins_without_reports,
             followers_are_signaled_of_progress,
@@ -137,6 +138,24 @@ pub async fn a_report_without_the_token_is_refused<H: Models>(harness: &H) {
         let kept = stored(harness, lab, &training.version).await;
         assert_eq!(kept, training.version);
     }
+}
+
+/// As long as it holds the training.
+pub async fn the_holder_is_known_by_its_token<H: Models>(harness: &H) {
+    let (training, own) = begun(harness, "wine").await;
+    let (other, _) = begun(harness, "other").await;
+    let queue = harness.trainings();
+    let version = training.claim.version;
+    for (version, token, expected) in [
+        (version, own, Some(training.claim)),
+        (version, token(), None),
+        (other.claim.version, own, None),
+        (ModelVersionId::new(given::uuid()), own, None),
+    ] {
+        assert_eq!(queue.holder(version, token).await.unwrap(), expected);
+    }
+    assert!(queue.release(training.claim).await.unwrap());
+    assert_eq!(queue.holder(version, own).await.unwrap(), None);
 }
 
 /// When the training ends, is cancelled or released, and when its worker is lost.

@@ -111,6 +111,13 @@ pub trait TrainingQueue: Send + Sync {
         artifact: ObjectKey,
     ) -> Result<bool, PortError>;
 
+    /// The claim under which the version is held with that token, if it is.
+    async fn holder(
+        &self,
+        version: ModelVersionId,
+        token: ReportTokenHash,
+    ) -> Result<Option<TrainingClaim>, PortError>;
+
     /// Stores a report; returns false, and stores nothing, unless the version is held under a lease with
     /// that token. A later report of the same kind replaces an earlier one. Progress is part of the
     /// version's record.

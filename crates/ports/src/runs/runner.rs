@@ -273,6 +273,14 @@ pub trait JobRunner: Send + Sync {
     /// [`RunnerError::Unavailable`].
     async fn cancel(&self, run: RunId) -> Result<(), RunnerError>;
 
+    /// Checks that the backend can take runs now.
+    ///
+    /// # Errors
+    /// See [`RunnerError`]: what is missing.
+    async fn check(&self) -> Result<(), RunnerError> {
+        Ok(())
+    }
+
     /// Removes dependencies that no run uses from caches that are too large. A backend that has no
     /// caches of its own has nothing to do.
     ///

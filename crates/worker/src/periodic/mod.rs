@@ -6,7 +6,9 @@ mod table;
 
 pub use observer::{NoObserver, TaskObserver};
 pub(crate) use schedule::keep_running;
-pub(crate) use table::{firing_triggers, housekeeping, sending_emails, trimming_caches};
+pub(crate) use table::{
+    firing_triggers, housekeeping, recording_training_backend, sending_emails, trimming_caches,
+};
 
 use std::time::Duration;
 

@@ -7,6 +7,10 @@ use labdata_application::{
     executions::sweep_executions::sweep_executions,
     files::sweep_uploads::{sweep_objects, sweep_uploads},
     idempotency::sweep_answers::sweep_answers,
+    models::training::{
+        record_backend::{new_worker, record_backend},
+        sweep_trainings::sweep_trainings,
+    },
     notifications::{deliver_notices::deliver_notices, send_emails::send_emails},
     operations::disk_reserve::keep_reserve,
     runs::{
@@ -19,7 +23,7 @@ use labdata_domain::runs::RUN_HEARTBEAT;
 use labdata_ports::runs::runner::JobRunner;
 
 use super::{OnStop, PassOutcome, PeriodicTask};
-use crate::MailSettings;
+use crate::{MailSettings, TrainingWorkerSettings};
 
 /// Tasks of every server, with or without a worker: overdue executions and lost runs must be found
 /// even while no worker is left.
@@ -42,6 +46,10 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
             // come first.
             after_failure: Duration::try_from(RUN_HEARTBEAT).unwrap_or_default(),
             ..PeriodicTask::new("expire_runs", Duration::from_secs(2), expire_runs)
+        },
+        PeriodicTask {
+            after_failure: Duration::try_from(RUN_HEARTBEAT).unwrap_or_default(),
+            ..PeriodicTask::new("expire_trainings", Duration::from_secs(2), expire_trainings)
         },
         PeriodicTask::new(
             "remove_unconfirmed_uploads",
@@ -87,6 +95,23 @@ pub(crate) fn trimming_caches(runner: Arc<dyn JobRunner>) -> PeriodicTask {
     PeriodicTask::new("trim_job_caches", Duration::from_mins(10), trim)
 }
 
+/// Records whether the training backend of this worker can take work.
+pub(crate) fn recording_training_backend(
+    ports: &Ports,
+    settings: TrainingWorkerSettings,
+) -> PeriodicTask {
+    let (worker, settings) = (new_worker(ports), Arc::new(settings));
+    let record = move |ports: Ports| {
+        let settings = Arc::clone(&settings);
+        async move {
+            let runner = &*settings.backend.runner;
+            record_backend(&ports, runner, settings.context.policy, worker).await?;
+            Ok(PassOutcome::Idle)
+        }
+    };
+    PeriodicTask::new("record_training_backend", Duration::from_secs(20), record)
+}
+
 /// Sends the e-mails that are due. A stop waits for the pass: an e-mail that is cut off may have
 /// been accepted already, and would be sent twice.
 pub(crate) fn sending_emails(settings: MailSettings) -> PeriodicTask {
@@ -128,6 +153,17 @@ async fn expire_runs(ports: Ports) -> Result<PassOutcome, Error> {
     let swept = sweep_runs(&ports).await?;
     if swept != SweptRuns::default() {
         tracing::warn!(?swept, "requeued or failed runs that lost their worker");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn expire_trainings(ports: Ports) -> Result<PassOutcome, Error> {
+    let swept = sweep_trainings(&ports).await?;
+    if swept != SweptRuns::default() {
+        tracing::warn!(
+            ?swept,
+            "requeued or failed trainings that lost their worker"
+        );
     }
     Ok(PassOutcome::Idle)
 }

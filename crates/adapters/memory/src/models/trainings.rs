@@ -194,6 +194,29 @@ impl TrainingQueue for InMemoryTrainingQueue {
         Ok(true)
     }
 
+    async fn holder(
+        &self,
+        version: ModelVersionId,
+        token: ReportTokenHash,
+    ) -> Result<Option<TrainingClaim>, PortError> {
+        let state = self.memory.lock();
+        let row = state
+            .model_versions
+            .iter()
+            .find(|row| row.thing.version.version == version);
+        let held = row.filter(|row| {
+            let own = row.thing.attempt.token;
+            own.is_some_and(|own| own.matches(&token))
+        });
+        Ok(held.and_then(|row| {
+            Some(TrainingClaim {
+                organization: row.organization,
+                version,
+                attempt: row.thing.claims.held_attempt()?,
+            })
+        }))
+    }
+
     async fn report(
         &self,
         version: ModelVersionId,

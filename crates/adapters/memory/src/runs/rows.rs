@@ -60,6 +60,11 @@ impl Claims {
         self.lease.is_some_and(|lease| lease.is_held_by(attempt))
     }
 
+    /// Number of the claim that holds the run.
+    pub(crate) fn held_attempt(&self) -> Option<u32> {
+        self.lease.map(|lease| lease.attempt)
+    }
+
     pub(crate) const fn is_held(&self) -> bool {
         self.lease.is_some()
     }

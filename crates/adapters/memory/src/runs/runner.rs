@@ -144,6 +144,10 @@ impl JobRunner for InMemoryJobRunner {
         Ok(())
     }
 
+    async fn check(&self) -> Result<(), RunnerError> {
+        self.lock().available()
+    }
+
     async fn status(&self, run: RunId) -> Result<RunView, RunnerError> {
         self.lock().view(run)
     }

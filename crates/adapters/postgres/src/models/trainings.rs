@@ -375,8 +375,13 @@ async fn has_token(
         .first(connection)
         .await
         .optional()?;
-    let stored: Option<[u8; 32]> = stored.flatten().and_then(|hash| hash.try_into().ok());
-    Ok(stored.is_some_and(|hash| ReportTokenHash(hash).matches(&token)))
+    Ok(is_token(stored.flatten(), token))
+}
+
+/// Returns true if the stored hash is that of the token.
+fn is_token(stored: Option<Vec<u8>>, token: ReportTokenHash) -> bool {
+    let stored: Option<[u8; 32]> = stored.and_then(|hash| hash.try_into().ok());
+    stored.is_some_and(|hash| ReportTokenHash(hash).matches(&token))
 }
 
 async fn report(
@@ -446,6 +451,38 @@ impl TrainingQueue for PgTrainingQueue {
         artifact: ObjectKey,
     ) -> Result<bool, PortError> {
         Ok(transacted!(self.database, connection => begin(connection, claim, token, artifact))?)
+    }
+
+    async fn holder(
+        &self,
+        version: ModelVersionId,
+        token: ReportTokenHash,
+    ) -> Result<Option<TrainingClaim>, PortError> {
+        let mut connection = self.database.connection().await?;
+        let row: Option<(Uuid, i64, Option<Vec<u8>>)> = training_lease::table
+            .find(version.as_uuid())
+            .select((
+                training_lease::organization_id,
+                training_lease::attempt,
+                training_lease::token_hash,
+            ))
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        let Some((organization, attempt, stored)) = row else {
+            return Ok(None);
+        };
+        if !is_token(stored, token) {
+            return Ok(None);
+        }
+        let attempt =
+            u32::try_from(attempt).map_err(|_| corrupt("training_lease", "attempt", version))?;
+        Ok(Some(TrainingClaim {
+            organization: OrganizationId::new(organization),
+            version,
+            attempt,
+        }))
     }
 
     async fn report(

@@ -1,4 +1,4 @@
-"""Reports: batches, lost connections, and what a platform that is away costs."""
+"""Reports: progress, lost connections, and results that are refused."""
 
 from __future__ import annotations
 
@@ -10,12 +10,21 @@ from unittest import mock
 from labdata_trainer import report, transfer
 from labdata_trainer.callback import Callback
 from labdata_trainer.failure import Failure
-from labdata_trainer.report import MAX_WAITING, Reporter
+from labdata_trainer.report import Reporter
 from tests.support import FileServer, file_server
+
+TRIED = {
+    "type": "model_done",
+    "model": "LightGBM",
+    "failed": False,
+    "models_tried": 2,
+    "metric": "accuracy",
+    "best_score": 0.9,
+}
 
 
 class Reports(unittest.TestCase):
-    """Events, result and error over HTTP."""
+    """Progress, result and error over HTTP."""
 
     def setUp(self) -> None:
         self.server: FileServer = self.enterContext(file_server())
@@ -26,45 +35,34 @@ class Reports(unittest.TestCase):
     def bodies(self) -> list[dict[str, Any]]:
         return [body for _, _, body in self.server.posted]
 
-    def events(self) -> list[int]:
-        return [it["n"] for body in self.bodies() for it in body.get("events", [])]
-
-    def wait_for_events(self, count: int) -> None:
+    def wait_for(self, progress: dict[str, Any]) -> None:
         deadline = time.monotonic() + 20
-        while len(self.events()) < count and time.monotonic() < deadline:
+        while {"progress": progress} not in self.bodies() and time.monotonic() < deadline:
             time.sleep(0.01)
-        self.assertEqual(self.events(), list(range(count)))
+        self.assertEqual(self.bodies()[-1], {"progress": progress})
 
-    def test_events_arrive_in_order_and_in_batches(self) -> None:
-        for n in range(500):
-            self.reporter.add({"n": n})
+    def test_events_become_one_progress(self) -> None:
+        self.reporter.add({"type": "phase", "phase": "fitting"})
+        self.reporter.add(TRIED)
+        self.reporter.add({**TRIED, "failed": True, "models_tried": 3, "best_score": None})
+        self.reporter.add({"type": "heartbeat", "phase": "fitting"})
         self.reporter.start()
-        self.wait_for_events(500)
-        self.assertEqual(len(self.server.posted), 3)
+        score = {"metric": "accuracy", "value": 0.9}
+        self.wait_for({"phase": "fitting", "models_tried": 3, "best_score": score})
+        self.assertEqual(len(self.server.posted), 1)
 
-    def test_a_batch_that_was_not_taken_is_sent_again(self) -> None:
+    def test_progress_that_was_not_taken_is_sent_again(self) -> None:
         self.server.statuses = [503, 0]
         self.reporter.start()
-        for n in range(5):
-            self.reporter.add({"n": n})
-        self.wait_for_events(5)
+        self.reporter.add({"type": "phase", "phase": "reading"})
+        self.wait_for({"phase": "reading", "models_tried": 0, "best_score": None})
 
-    def test_a_platform_that_is_away_costs_the_oldest_events_only(self) -> None:
-        away = Reporter(Callback("http://127.0.0.1:1/report", "secret"))
-        for n in range(MAX_WAITING):
-            away.add({"n": n})
-        away.send_events()
-        away.add({"n": MAX_WAITING})
-        self.assertEqual(len(away.waiting), MAX_WAITING)
-        self.assertEqual((away.waiting[0]["n"], away.waiting[-1]["n"]), (1, MAX_WAITING))
-
-    def test_the_result_comes_after_all_events(self) -> None:
-        self.reporter.add({"n": 0})
-        self.reporter.add({"n": 1})
+    def test_no_progress_follows_the_result(self) -> None:
         self.reporter.finish("result", {"score": float("nan")})
-        self.assertEqual(
-            self.bodies(), [{"events": [{"n": 0}, {"n": 1}]}, {"result": {"score": None}}]
-        )
+        self.reporter.start()
+        self.reporter.add({"type": "phase", "phase": "done"})
+        time.sleep(0.2)
+        self.assertEqual(self.bodies(), [{"result": {"score": None}}])
 
     def test_a_result_is_tried_again_and_a_refused_one_is_a_failure(self) -> None:
         self.server.statuses = [503, 429]

@@ -1,4 +1,4 @@
-//! `/api/v1/ml-models` and `/api/v1/datasets`
+//! `/api/v1/ml-models` and `/api/v1/datasets`, and the calls of trainings.
 
 pub mod activate;
 pub mod archive;
@@ -10,6 +10,7 @@ pub mod list;
 pub mod model_view;
 pub mod results;
 pub mod train;
+pub mod trainings;
 pub mod versions;
 
 use labdata_domain::ids::ModelId;

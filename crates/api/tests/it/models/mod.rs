@@ -6,3 +6,5 @@ mod datasets;
 mod given;
 mod lives;
 mod records;
+mod training_lab;
+mod trainings;

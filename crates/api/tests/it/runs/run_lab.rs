@@ -63,6 +63,7 @@ impl Lab {
         };
         let worker = WorkerSettings {
             runs: settings,
+            trainings: None,
             mail: None,
         };
         let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);

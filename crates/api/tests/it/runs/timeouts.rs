@@ -53,6 +53,7 @@ async fn a_real_script_over_its_time_fails_and_takes_its_key_and_its_children_wi
     };
     let worker = WorkerSettings {
         runs: settings,
+        trainings: None,
         mail: None,
     };
     let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);

@@ -1,0 +1,245 @@
+//! Backends that run scripts and train models, and the settings of a worker.
+
+use std::{
+    collections::BTreeMap, path::PathBuf, sync::Arc, thread::available_parallelism, time::Duration,
+};
+
+use anyhow::Context;
+use labdata_application::{
+    models::training::begin_training::{Checkpoints, TrainingContext},
+    runs::begin_run::RunContext,
+};
+use labdata_domain::{
+    models::{TaskType, TrainingLimits},
+    runs::{BackendPolicy, Isolation},
+};
+use labdata_embedded_postgres::machine_memory;
+use labdata_local_runner::LocalRunner;
+use labdata_object_store::Location;
+use labdata_ports::{
+    models::TrainingScripts,
+    runs::runner::{JobRunner, RunLimits, RunResources},
+};
+use labdata_ray_runner::{Access, RayRunner, Settings as RaySettings};
+use labdata_redacted::shown_url;
+use labdata_sandbox::{
+    Isolation as SandboxIsolation, Network, NetworkSettings, Sandbox, Settings as SandboxSettings,
+};
+use labdata_trainer_scripts::{EntryPoint, training_script};
+use labdata_worker::{
+    BackendSettings, MailSettings, PATIENCE, RunWorkerSettings, TrainingWorkerSettings,
+    WorkerSettings,
+};
+
+use super::mailer;
+use crate::settings::{Backend, JobNetwork, Settings};
+
+/// Hidden command of this program that runs [`labdata_sandbox::supervise`].
+const SUPERVISE: &str = "run-supervisor";
+
+/// Kinds of pretrained models, each a directory of the same name.
+const CHECKPOINTS: [&str; 3] = ["image", "text", "segmentation"];
+
+/// Memory of a training where that of the machine is not known, in bytes.
+const UNKNOWN_MEMORY: u64 = 8 << 30;
+
+/// Settings of a worker whose scripts and e-mails refer to the platform by `public_url`.
+///
+/// # Errors
+/// When the address of a backend or the mail server is unusable.
+pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<WorkerSettings> {
+    let public_url = public_url.trim_end_matches('/').to_owned();
+    let runners = Runners::open(settings, &public_url)?;
+    let runs = RunWorkerSettings {
+        backend: BackendSettings {
+            runner: runners.jobs,
+            concurrency: settings.job_concurrency,
+            patience: PATIENCE,
+        },
+        context: RunContext {
+            limits: RunLimits {
+                wall_clock: Duration::from_secs(60 * u64::from(settings.job_timeout_minutes)),
+                ..RunLimits::default()
+            },
+            base_url: public_url.clone(),
+            policy: backend_policy(settings, &settings.job_backend),
+        },
+    };
+    let trainings = TrainingWorkerSettings {
+        backend: BackendSettings {
+            runner: runners.trainings,
+            concurrency: settings.trainings.concurrency,
+            patience: PATIENCE,
+        },
+        context: training_context(settings, public_url.clone()),
+    };
+    let mailer = mailer(&settings.notifications)?;
+    let mail = mailer.map(|mailer| MailSettings { mailer, public_url });
+    Ok(WorkerSettings {
+        runs,
+        trainings: Some(trainings),
+        mail,
+    })
+}
+
+fn training_context(settings: &Settings, base_url: String) -> TrainingContext {
+    let wanted = &settings.trainings;
+    let is_local = wanted.backend == Backend::Local;
+    let cpus = wanted.cpus.unwrap_or_else(|| {
+        let all = available_parallelism().ok().filter(|_| is_local);
+        all.and_then(|all| all.get().try_into().ok()).unwrap_or(1)
+    });
+    let memory = wanted.memory.unwrap_or_else(|| match machine_memory() {
+        0 => UNKNOWN_MEMORY,
+        memory => memory / 4 * 3,
+    });
+    TrainingContext {
+        base_url,
+        limits: TrainingLimits {
+            time_limit: wanted.time_limit,
+            cpus,
+            memory,
+            gpus: wanted.gpus,
+        },
+        resources: RunResources {
+            cpus,
+            gpus: wanted.gpus,
+            // Not the memory of this machine, which the nodes of a cluster need not have.
+            memory: wanted.memory,
+        },
+        policy: backend_policy(settings, &wanted.backend),
+        checkpoints: checkpoints(settings),
+        scripts: Arc::new(EmbeddedScripts),
+    }
+}
+
+/// Returns the directories of pretrained models. Those of a cluster cannot be seen from here.
+fn checkpoints(settings: &Settings) -> Checkpoints {
+    let Some(directory) = &settings.trainings.checkpoints else {
+        return BTreeMap::new();
+    };
+    let is_local = settings.trainings.backend == Backend::Local;
+    CHECKPOINTS
+        .into_iter()
+        .map(|kind| (kind, directory.join(kind)))
+        .filter(|(_, path)| !is_local || path.is_dir())
+        .map(|(kind, path)| (kind.to_owned(), path.to_string_lossy().into_owned()))
+        .collect()
+}
+
+/// Scripts that this program contains.
+struct EmbeddedScripts;
+
+impl TrainingScripts for EmbeddedScripts {
+    fn script(&self, task: TaskType, manifest: &str) -> String {
+        let entry = match task {
+            TaskType::Tabular => EntryPoint::Tabular,
+            TaskType::Multimodal | TaskType::Segmentation => EntryPoint::Multimodal,
+        };
+        training_script(entry, manifest)
+    }
+}
+
+/// Rules for a backend.
+#[must_use]
+pub const fn backend_policy(settings: &Settings, backend: &Backend) -> BackendPolicy {
+    BackendPolicy {
+        visibility: match backend {
+            Backend::Local => LocalRunner::VISIBILITY,
+            Backend::Ray(_) => RayRunner::VISIBILITY,
+        },
+        allows_sharing: settings.job_ray_shared,
+    }
+}
+
+/// Backends of a worker: one for both kinds of work, if the settings name it for both.
+struct Runners {
+    jobs: Arc<dyn JobRunner>,
+    trainings: Arc<dyn JobRunner>,
+}
+
+impl Runners {
+    /// Creates the configured backends, whose scripts reach the platform at `public_url`.
+    ///
+    /// # Errors
+    /// When the address of a cluster is unusable.
+    fn open(settings: &Settings, public_url: &str) -> anyhow::Result<Self> {
+        let jobs = runner(settings, &settings.job_backend, public_url)?;
+        let trainings = if settings.trainings.backend == settings.job_backend {
+            Arc::clone(&jobs)
+        } else {
+            runner(settings, &settings.trainings.backend, public_url)?
+        };
+        Ok(Self { jobs, trainings })
+    }
+}
+
+fn runner(
+    settings: &Settings,
+    backend: &Backend,
+    public_url: &str,
+) -> anyhow::Result<Arc<dyn JobRunner>> {
+    match backend {
+        Backend::Local => {
+            // The path of the program may have been replaced by another version since the start.
+            let program = if cfg!(target_os = "linux") {
+                "/proc/self/exe".into()
+            } else {
+                std::env::current_exe().context("the path of this program")?
+            };
+            let sandbox = sandbox(settings, program, public_url);
+            Ok(Arc::new(LocalRunner::new(sandbox)))
+        }
+        Backend::Ray(address) => {
+            let token = settings.ray_token.as_ref();
+            let runner = RayRunner::new(RaySettings {
+                access: Access {
+                    address: address.reveal().to_owned(),
+                    token: token.map(|token| token.reveal().to_owned()),
+                    ca_file: settings.ray_ca_file.clone(),
+                },
+                namespace: "labdata".to_owned(),
+            })?;
+            if runner.sends_in_clear() {
+                tracing::warn!(
+                    address = shown_url(address.reveal()),
+                    "scripts and the token reach the Ray cluster without encryption: use ray+https:// in \
+                     LABDATA_JOB_BACKEND and LABDATA_ML_BACKEND"
+                );
+            }
+            Ok(Arc::new(runner))
+        }
+    }
+}
+
+/// Creates the sandbox of this machine; `program` is the `labdata` binary.
+fn sandbox(settings: &Settings, program: PathBuf, public_url: &str) -> Arc<Sandbox> {
+    let supervisor = vec![program.into_os_string(), SUPERVISE.into()];
+    let storage = match settings.storage_url().parse::<Location>() {
+        Ok(Location::Local(directory)) => vec![directory],
+        Ok(Location::Bucket { .. }) | Err(_) => Vec::new(),
+    };
+    let minimum = settings.job_isolation.unwrap_or(Isolation::DEFAULT_MINIMUM);
+    Arc::new(Sandbox::new(SandboxSettings {
+        python: settings.python.clone(),
+        uv: settings.uv.clone(),
+        minimum: match minimum {
+            Isolation::None => SandboxIsolation::Nothing,
+            Isolation::Landlock => SandboxIsolation::Landlock,
+            Isolation::Namespaces => SandboxIsolation::Namespaces,
+        },
+        readable: settings.trainings.checkpoints.clone().into_iter().collect(),
+        hidden: storage,
+        cache_quota: settings.job_cache_quota,
+        network: NetworkSettings {
+            access: match settings.job_network {
+                JobNetwork::Internet => Network::Internet,
+                JobNetwork::Platform => Network::Platform,
+                JobNetwork::All => Network::Host,
+            },
+            platform: public_url.parse().ok(),
+            allow: settings.job_network_allow.clone(),
+        },
+        ..SandboxSettings::new(settings.data_dir.clone(), supervisor)
+    }))
+}

@@ -1,0 +1,269 @@
+//! A server with a worker that trains real models in the sandbox.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use labdata_application::{
+    Ports, models::training::begin_training::TrainingContext, runs::begin_run::RunContext,
+};
+use labdata_domain::{
+    ids::{ModelId, ModelVersionId},
+    models::{
+        Dataset, ModelVersion, NewModel, NewVersion, QualityPreset, TaskType, TrainingLimits,
+        TrainingRequest,
+    },
+    runs::BackendPolicy,
+};
+use labdata_local_runner::LocalRunner;
+use labdata_memory::FixedClock;
+use labdata_object_store::{GatewaySigner, LocalBlobStore};
+use labdata_ports::{
+    Clock,
+    models::TrainingScripts,
+    runs::runner::{JobRunner, RunLimits, RunResources},
+};
+use labdata_sandbox::{Network, NetworkSettings, Sandbox, Settings};
+use labdata_trainer_scripts::{EntryPoint, training_script};
+use labdata_worker::{
+    BackendSettings, Background, NoObserver, PATIENCE, RunWorkerSettings, TaskObserver,
+    TrainingWorkerSettings, WorkerSettings,
+};
+use reqwest::{
+    Method,
+    multipart::{Form, Part},
+};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::server::{TestServer, in_memory, send};
+
+/// Secret of signed URLs.
+const SECRET: [u8; 32] = [9; 32];
+
+/// Maximum time that a test waits for something.
+const PATIENCE_OF_TESTS: Duration = Duration::from_mins(4);
+
+pub(super) const WINE: &str = include_str!("data/wine.csv");
+pub(super) const DIABETES: &str = include_str!("data/diabetes.csv");
+
+/// A server, and what its workers need.
+pub(super) struct TrainingLab {
+    pub(super) server: TestServer,
+    pub(super) limits: TrainingLimits,
+    _objects: TempDir,
+}
+
+struct Scripts;
+
+impl TrainingScripts for Scripts {
+    fn script(&self, _: TaskType, manifest: &str) -> String {
+        training_script(EntryPoint::Tabular, manifest)
+    }
+}
+
+/// Data directory of all sandboxes: its packages are installed once.
+fn data_directory() -> PathBuf {
+    let data = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trainings");
+    fs::create_dir_all(&data).unwrap();
+    data
+}
+
+impl TrainingLab {
+    pub(super) async fn start() -> Self {
+        let objects = tempfile::tempdir().unwrap();
+        let clock = Arc::new(FixedClock::default());
+        let time: Arc<dyn Clock> = clock.clone();
+        let ports = Ports {
+            blobs: Arc::new(LocalBlobStore::open(objects.path()).await.unwrap()),
+            signer: Arc::new(GatewaySigner::new("http://localhost", &SECRET)),
+            ..in_memory(time)
+        };
+        Self {
+            server: TestServer::start_on(ports, clock).await,
+            limits: TrainingLimits {
+                time_limit: Duration::from_mins(2),
+                cpus: 2,
+                memory: 8 << 30,
+                gpus: 0,
+            },
+            _objects: objects,
+        }
+    }
+
+    /// Ports of a worker, which signs URLs of this server.
+    fn ports(&self) -> Ports {
+        let base = format!("http://{}", self.server.address);
+        Ports {
+            gateway: Arc::new(GatewaySigner::new(&base, &SECRET)),
+            ..self.server.ports.clone()
+        }
+    }
+
+    /// A backend in the sandbox of this machine.
+    pub(super) fn sandbox(&self) -> Arc<dyn JobRunner> {
+        let supervisor = vec![
+            env!("CARGO_BIN_EXE_labdata").into(),
+            "run-supervisor".into(),
+        ];
+        let base = format!("http://{}", self.server.address);
+        Arc::new(LocalRunner::new(Arc::new(Sandbox::new(Settings {
+            network: NetworkSettings {
+                access: Network::Internet,
+                platform: base.parse().ok(),
+                ..NetworkSettings::default()
+            },
+            ..Settings::new(data_directory(), supervisor)
+        }))))
+    }
+
+    /// Starts a worker.
+    pub(super) fn worker(&self, runner: &Arc<dyn JobRunner>) -> Background {
+        let base_url = format!("http://{}", self.server.address);
+        let backend = |concurrency| BackendSettings {
+            runner: Arc::clone(runner),
+            concurrency,
+            patience: PATIENCE,
+        };
+        let worker = WorkerSettings {
+            runs: RunWorkerSettings {
+                backend: backend(1),
+                context: RunContext {
+                    limits: RunLimits::default(),
+                    base_url: base_url.clone(),
+                    policy: BackendPolicy::default(),
+                },
+            },
+            trainings: Some(TrainingWorkerSettings {
+                backend: backend(1),
+                context: TrainingContext {
+                    base_url,
+                    limits: self.limits,
+                    resources: RunResources::default(),
+                    policy: BackendPolicy::default(),
+                    checkpoints: BTreeMap::new(),
+                    scripts: Arc::new(Scripts),
+                },
+            }),
+            mail: None,
+        };
+        let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
+        Background::start(&self.ports(), Some(worker), &observer)
+    }
+
+    /// Uploads a CSV file and makes a dataset of it.
+    async fn dataset(&self, csv: &str) -> Dataset {
+        let client = self.server.admin().await;
+        let body = json!({ "job_name": "upload" });
+        let execution = client.post("/api/v1/job-executions", &body).await.json(200);
+        let execution = execution["job_execution_id"].as_str().unwrap();
+        let part = Part::bytes(csv.as_bytes().to_vec()).file_name("data.csv");
+        let form = Form::new()
+            .text("job_execution_id", execution.to_owned())
+            .part("file", part);
+        let request = client.request(Method::POST, "/api/v1/files");
+        let file = send(request.multipart(form)).await.json(200);
+        let name = format!("dataset {execution}");
+        let body = json!({ "name": name, "file_id": file["file_id"] });
+        let dataset = client.post("/api/v1/datasets", &body).await.json(200);
+        let id = dataset["id"].as_str().unwrap().parse().unwrap();
+        let datasets = &self.server.ports.datasets;
+        datasets.get(self.server.organization, id).await.unwrap()
+    }
+
+    /// Queues the training of a new model.
+    pub(super) async fn train(
+        &self,
+        csv: &str,
+        target: &str,
+        preset: QualityPreset,
+    ) -> ModelVersion {
+        let dataset = self.dataset(csv).await;
+        let request = TrainingRequest {
+            target: target.to_owned(),
+            preset,
+            ..TrainingRequest::default()
+        };
+        let ports = &self.server.ports;
+        let model = ModelId::new(ports.ids.next_id());
+        let new = NewVersion {
+            id: ModelVersionId::new(ports.ids.next_id()),
+            description: None,
+            dataset: dataset.id,
+            plan: request.plan(&dataset).unwrap(),
+            requested_by: self.server.user,
+            requested_at: ports.clock.now(),
+        };
+        let model = NewModel {
+            id: model,
+            name: format!("model {model}"),
+        };
+        let created = ports.models.create(self.server.organization, &model, &new);
+        created.await.unwrap()
+    }
+
+    pub(super) async fn version(&self, of: &ModelVersion) -> ModelVersion {
+        let models = &self.server.ports.models;
+        let found = models.get(self.server.organization, of.model, Some(of.number));
+        found.await.unwrap()
+    }
+
+    /// Waits until the version is as wanted.
+    pub(super) async fn until(
+        &self,
+        of: &ModelVersion,
+        is_wanted: impl Fn(&ModelVersion) -> bool,
+    ) -> ModelVersion {
+        let changes = async {
+            loop {
+                let version = self.version(of).await;
+                if is_wanted(&version) {
+                    return version;
+                }
+                assert!(version.state.is_in_flight(), "{version:#?}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE_OF_TESTS, changes).await;
+        waited.unwrap_or_else(|_| panic!("version {} is not as wanted in time", of.version))
+    }
+
+    /// Waits for the end of a training.
+    pub(super) async fn ended(&self, of: &ModelVersion) -> ModelVersion {
+        self.until(of, |version| !version.state.is_in_flight())
+            .await
+    }
+
+    pub(super) async fn cancel(&self, version: &ModelVersion) -> ModelVersion {
+        let ports = &self.server.ports;
+        let now = ports.clock.now();
+        let organization = self.server.organization;
+        let cancelled = ports.trainings.cancel(organization, version.model, now);
+        cancelled.await.unwrap()
+    }
+}
+
+/// Processes whose command line names the version.
+pub(super) fn processes(version: &ModelVersion) -> Vec<String> {
+    let id = version.version.to_string();
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
+    lines.filter(|line| line.contains(&id)).collect()
+}
+
+/// Workspaces of the version below a data directory.
+pub(super) fn workspaces(version: &ModelVersion) -> Vec<PathBuf> {
+    let id = version.version.to_string();
+    let workers = fs::read_dir(data_directory().join("jobs/workers")).unwrap();
+    let workspaces = workers
+        .flatten()
+        .filter_map(|worker| fs::read_dir(worker.path()).ok());
+    let paths = workspaces.flatten().flatten().map(|entry| entry.path());
+    paths
+        .filter(|path| path.to_string_lossy().contains(&id))
+        .collect()
+}

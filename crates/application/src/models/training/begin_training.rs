@@ -1,0 +1,157 @@
+//! Makes of a claimed training what a runner needs.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use labdata_domain::{
+    files::{ContentType, FilePath, ObjectKey},
+    ids::OrganizationId,
+    models::{MAX_ARTIFACT_BYTES, PlainReportToken, TrainingLimits},
+    runs::{BackendPolicy, SharedBackend},
+};
+use labdata_ports::{
+    files::blob::{DownloadGrant, UploadGrant},
+    models::{TrainingClaim, TrainingScripts},
+    runs::runner::{PackageOwner, RunId, RunNetwork, RunResources, RunSpec, Work},
+};
+use labdata_redacted::Variables;
+use time::{Duration, OffsetDateTime};
+
+use super::{
+    claim_trainings::HeldTraining,
+    manifest::{TrainingUrls, manifest},
+};
+use crate::{
+    Error, Ports,
+    runs::check_backend::{CheckBackendError, check_backend},
+};
+
+/// Path at which trainings report, below the platform's URL.
+pub const REPORT_PATH: &str = "/training-report";
+
+/// Path at which trainings ask for the URLs of images, below the platform's URL.
+pub const IMAGES_PATH: &str = "/training-images";
+
+/// Directories of pretrained models by kind (`image`, `text`, `segmentation`), as the backend sees them.
+pub type Checkpoints = BTreeMap<String, String>;
+
+/// Context that a worker passes to all its trainings.
+#[derive(Clone)]
+pub struct TrainingContext {
+    /// URL at which trainings reach the platform, without a trailing slash.
+    pub base_url: String,
+    /// Limits and resources of each training.
+    pub limits: TrainingLimits,
+    /// Resources that a cluster reserves for each training.
+    pub resources: RunResources,
+    /// Rules for the backend.
+    pub policy: BackendPolicy,
+    /// Pretrained models.
+    pub checkpoints: Checkpoints,
+    /// Scripts of trainings.
+    pub scripts: Arc<dyn TrainingScripts>,
+}
+
+impl fmt::Debug for TrainingContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrainingContext")
+            .field("base_url", &self.base_url)
+            .field("limits", &self.limits)
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Outcome of the preparation of a training.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BegunTraining {
+    /// It can be submitted.
+    Ready(Box<RunSpec>),
+    /// The worker has lost it.
+    Lost,
+    /// Trainings do not run on this backend.
+    Refused(SharedBackend),
+}
+
+/// The run of a claim, as runners call it.
+#[must_use]
+pub const fn training_run(claim: TrainingClaim) -> RunId {
+    RunId {
+        work: Work::Training(claim.version),
+        attempt: claim.attempt,
+    }
+}
+
+/// Issues the token with which the training reports, signs URLs for its dataset and its artifact, and puts
+/// its script together. The training has no API key, and reaches nothing but the platform.
+///
+/// # Errors
+/// Errors of the ports.
+pub async fn begin_training(
+    ports: &Ports,
+    held: &HeldTraining,
+    context: &TrainingContext,
+) -> Result<BegunTraining, Error> {
+    match check_backend(ports, context.policy).await {
+        Ok(()) => {}
+        Err(CheckBackendError::Shared(refusal)) => return Ok(BegunTraining::Refused(refusal)),
+        Err(CheckBackendError::Failed(error)) => return Err(error),
+    }
+    let claim = held.training.claim;
+    let mut secret = [0; 32];
+    ports.ids.fill_random(&mut secret);
+    let token = PlainReportToken::from_random(claim.version, secret);
+    let begun = ports.trainings.begin(claim, token.hash(), held.artifact);
+    if !begun.await? {
+        return Ok(BegunTraining::Lost);
+    }
+    let limits = context.limits.of_run();
+    let longest = Duration::try_from(limits.preparation + limits.wall_clock);
+    let expires_at = ports.clock.now() + longest.unwrap_or(Duration::DAY);
+    let (organization, dataset) = (claim.organization, &held.training.dataset);
+    let urls = TrainingUrls {
+        dataset: sign_dataset(ports, organization, dataset.object, expires_at).await?,
+        images: format!("{}{IMAGES_PATH}", context.base_url),
+        artifact: {
+            let grant = UploadGrant {
+                object: held.artifact,
+                content_type: ContentType::substitute(None),
+                limit: MAX_ARTIFACT_BYTES,
+                expires_at,
+            };
+            ports.gateway.sign_upload(organization, &grant).await?
+        },
+        report: format!("{}{REPORT_PATH}", context.base_url),
+        token: token.reveal().to_owned(),
+    };
+    let manifest = manifest(held, context.limits, &context.checkpoints, urls);
+    let task = held.training.version.plan.task;
+    Ok(BegunTraining::Ready(Box::new(RunSpec {
+        organization,
+        run: training_run(claim),
+        script: context.scripts.script(task, &manifest.to_string()),
+        environment: Variables::new(),
+        key_exchange: None,
+        limits,
+        network: RunNetwork::Platform,
+        packages: PackageOwner::Platform,
+        resources: context.resources,
+    })))
+}
+
+/// Signs the URL of a dataset's rows.
+async fn sign_dataset(
+    ports: &Ports,
+    organization: OrganizationId,
+    object: ObjectKey,
+    expires_at: OffsetDateTime,
+) -> Result<String, Error> {
+    let path = FilePath::parse("dataset.parquet")
+        .map_err(|error| Error::Internal(format!("the name of a dataset: {error}")))?;
+    let grant = DownloadGrant {
+        object,
+        path,
+        content_type: ContentType::substitute(None),
+        expires_at,
+    };
+    Ok(ports.gateway.sign_download(organization, &grant).await?)
+}

@@ -1,0 +1,12 @@
+//! Trainings as workers and their processes see them: claim, begin, reports, end.
+
+pub mod begin_training;
+pub mod claim_trainings;
+pub mod end_training;
+pub mod locate_images;
+mod manifest;
+pub mod receive_report;
+pub mod record_backend;
+pub mod running_training;
+pub mod sweep_trainings;
+pub mod watch_trainings;

@@ -1,0 +1,35 @@
+//! Records whether a worker's training backend can take work.
+
+use labdata_domain::{models::TrainingBackend, runs::BackendPolicy};
+use labdata_ports::runs::runner::JobRunner;
+use uuid::Uuid;
+
+use crate::{Error, Ports, runs::check_backend::check_backend};
+
+/// Returns an id for a worker that starts.
+#[must_use]
+pub fn new_worker(ports: &Ports) -> Uuid {
+    ports.ids.next_id()
+}
+
+/// Checks the backend and records its state for the worker of that id.
+///
+/// # Errors
+/// Errors of the queue.
+pub async fn record_backend(
+    ports: &Ports,
+    runner: &dyn JobRunner,
+    policy: BackendPolicy,
+    worker: Uuid,
+) -> Result<(), Error> {
+    let missing = match check_backend(ports, policy).await {
+        Err(refusal) => Some(refusal.to_string()),
+        Ok(()) => runner.check().await.err().map(|error| error.to_string()),
+    };
+    let backend = TrainingBackend {
+        worker,
+        checked_at: ports.clock.now(),
+        missing,
+    };
+    Ok(ports.trainings.record_backend(&backend).await?)
+}

@@ -1,0 +1,32 @@
+//! Recognizes a running training by its token.
+
+use labdata_domain::models::{PlainReportToken, ReportTokenHash};
+use labdata_ports::models::TrainingClaim;
+
+use crate::{Error, Ports};
+
+/// Running training that has shown its token.
+#[derive(Clone, Copy, Debug)]
+pub struct RunningTraining {
+    /// Claim under which it runs.
+    pub claim: TrainingClaim,
+    /// Hash of the token.
+    pub(super) token: ReportTokenHash,
+}
+
+/// Finds the running training to which a token belongs.
+///
+/// # Errors
+/// [`Error::Unauthenticated`] for a token that is malformed, unknown, or of a training that was taken from
+/// its worker.
+pub async fn running_training(ports: &Ports, shown: &str) -> Result<RunningTraining, Error> {
+    let shown = PlainReportToken::parse(shown).ok_or_else(unknown_token)?;
+    let token = shown.hash();
+    let claim = ports.trainings.holder(shown.version(), token).await?;
+    let claim = claim.ok_or_else(unknown_token)?;
+    Ok(RunningTraining { claim, token })
+}
+
+pub(super) const fn unknown_token() -> Error {
+    Error::Unauthenticated("this token belongs to no running training")
+}
