@@ -2,6 +2,7 @@
 
 mod backends;
 mod disk_reserve;
+mod predictors;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -44,6 +45,7 @@ const QUERY_ROLES: &str = "query-roles";
 
 pub use backends::{backend_policy, worker_settings};
 pub use labdata_sandbox::supervise;
+pub use predictors::predictor;
 
 /// Checks a storage URL; with `direct`, also that clients can upload directly to it.
 ///
@@ -236,6 +238,7 @@ impl DatabaseServer {
             files: Arc::new(PgFileRepository::new(self.database.clone())),
             datasets: Arc::new(PgDatasetRepository::new(self.database.clone())),
             models: Arc::new(PgModelRepository::new(self.database.clone())),
+            predictor: predictor(settings, backends::this_program()?, public_url),
             trainings: Arc::new(PgTrainingQueue::new(self.database.clone())),
             blobs: storage.blobs,
             storage_quota: settings.storage_quota,

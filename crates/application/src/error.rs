@@ -4,7 +4,7 @@ use labdata_domain::{
     conflict::Conflict,
     data::write::Problem,
     keys::{actor::MissingScope, run_key::NotForRuns},
-    models::NoTrainingBackend,
+    models::{NoTrainingBackend, PredictionDelay},
     notifications::CapReached,
     storage::InsufficientStorage,
 };
@@ -47,6 +47,9 @@ pub enum Error {
         /// When to try again.
         retry_after_seconds: u32,
     },
+    /// A model does not predict at the moment; nothing was changed.
+    #[error(transparent)]
+    Delayed(#[from] PredictionDelay),
     /// As many notifications as may be were delivered; nothing was sent.
     #[error(transparent)]
     Capped(CapReached),

@@ -16,7 +16,7 @@ use labdata_ports::{
     instruments::InstrumentRepository,
     jobs::JobRepository,
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
-    models::{DatasetRepository, ModelRepository, TrainingQueue},
+    models::{DatasetRepository, ModelRepository, Predictor, TrainingQueue},
     notifications::NotificationRepository,
     operations::{DiskReserve, PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore},
@@ -58,6 +58,8 @@ pub struct Ports {
     pub models: Arc<dyn ModelRepository>,
     /// Trainings: their queue, and who holds them.
     pub trainings: Arc<dyn TrainingQueue>,
+    /// Trained models that predict.
+    pub predictor: Arc<dyn Predictor>,
     /// Bytes of files and datasets.
     pub blobs: Arc<dyn BlobStore>,
     /// Quota of files per organization, from the settings.

@@ -26,9 +26,9 @@ use labdata_memory::{
     InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryExecutionRepository,
     InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
     InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
-    InMemoryPeriodicTaskStore, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
-    Memory, NoQueryRunner, SequentialIds,
+    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue,
+    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
+    InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
 };
 
 /// Ports over an empty store, with a clock that stands still.
@@ -50,6 +50,7 @@ pub(crate) fn in_memory() -> Ports {
         datasets: Arc::new(InMemoryDatasetRepository::new(&memory)),
         models: Arc::new(InMemoryModelRepository::new(&memory)),
         trainings: Arc::new(InMemoryTrainingQueue::new(&memory)),
+        predictor: Arc::new(InMemoryPredictor::default()),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         storage_quota: StorageQuota::UNLIMITED,
         ongoing_uploads: Arc::default(),

@@ -28,6 +28,9 @@ const FAILURE_LIFETIME: Duration = Duration::from_secs(5);
 /// Time that processes may take to end when the pool is closed.
 const CLOSING: Duration = Duration::from_secs(10);
 
+/// Maximum size of the requests that wait for one process, in bytes.
+const MAX_WAITING: usize = 64 << 20;
+
 /// Key of a process: a version, in its organization.
 pub(crate) type Key = (OrganizationId, ModelVersionId);
 
@@ -60,6 +63,8 @@ struct Entry {
     phase: watch::Receiver<SessionPhase>,
     _running: watch::Sender<()>,
     users: usize,
+    /// Size of the requests of all users, in bytes.
+    waiting: usize,
     last_used: Instant,
 }
 
@@ -69,6 +74,8 @@ pub(crate) struct Lease {
     pool: Weak<Pool>,
     key: Key,
     number: u64,
+    /// Size of the request, in bytes.
+    size: usize,
     /// Where requests are sent to.
     pub(crate) requests: mpsc::Sender<Pending>,
     /// Phase of the process.
@@ -82,6 +89,7 @@ impl Drop for Lease {
         };
         if let Some(entry) = pool.state().entry(self.key, self.number) {
             entry.users = entry.users.saturating_sub(1);
+            entry.waiting = entry.waiting.saturating_sub(self.size);
             entry.last_used = Instant::now();
         }
     }
@@ -126,12 +134,17 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the use of the model's process, which is started if there is none.
+    /// Returns the use of the model's process for a request of that size, which is started if there is
+    /// none.
     ///
     /// # Errors
     /// [`PredictionDelay::Busy`] if all processes are in use, or all of the organization's, or as many
     /// requests wait as may; the failure of a start shortly before.
-    pub(crate) fn lease(self: &Arc<Self>, model: &ServedModel) -> Result<Lease, PredictionDelay> {
+    pub(crate) fn lease(
+        self: &Arc<Self>,
+        model: &ServedModel,
+        size: usize,
+    ) -> Result<Lease, PredictionDelay> {
         let key = (model.organization, model.version);
         let mut state = self.state();
         let now = Instant::now();
@@ -144,15 +157,18 @@ impl Pool {
             self.start(&mut state, key, model);
         }
         let entry = state.entries.get_mut(&key).ok_or(PredictionDelay::Busy)?;
-        if entry.users >= MAX_REQUESTS {
+        let is_full = entry.users > 0 && entry.waiting + size > MAX_WAITING;
+        if is_full || entry.users >= MAX_REQUESTS {
             return Err(PredictionDelay::Busy);
         }
         entry.users += 1;
+        entry.waiting += size;
         entry.last_used = now;
         Ok(Lease {
             pool: Arc::downgrade(self),
             key,
             number: entry.number,
+            size,
             requests: entry.requests.clone(),
             phase: entry.phase.clone(),
         })
@@ -213,6 +229,7 @@ impl Pool {
                 phase,
                 _running: running,
                 users: 0,
+                waiting: 0,
                 last_used: Instant::now(),
             },
         );

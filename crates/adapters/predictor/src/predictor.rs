@@ -52,6 +52,7 @@ impl SandboxPredictor {
         body: Arc<[u8]>,
     ) -> Reply {
         let (reply, mut answer) = oneshot::channel();
+        let size = body.len();
         let pending = Pending {
             id,
             rows,
@@ -59,7 +60,7 @@ impl SandboxPredictor {
             reply,
         };
         let delayed = |delay: PredictionDelay| Reply::Answered(Err(delay.into()));
-        let mut lease = match self.pool.lease(model) {
+        let mut lease = match self.pool.lease(model, size) {
             Ok(lease) => lease,
             Err(delay) => return delayed(delay),
         };
@@ -103,8 +104,11 @@ impl Predictor for SandboxPredictor {
             return Err(PredictError::Refused(reason));
         }
         let body: Arc<[u8]> = body.into();
+        let rows = request.input.rows;
+        // Its values are in the body.
+        drop(request);
         for _ in 0..ATTEMPTS {
-            let reply = self.try_predict(model, request.input.rows, id, Arc::clone(&body));
+            let reply = self.try_predict(model, rows, id, Arc::clone(&body));
             if let Reply::Answered(result) = reply.await {
                 return result;
             }

@@ -15,6 +15,7 @@ use labdata_application::{
     runs::check_backend::{CheckBackendError, check_backend},
 };
 use labdata_domain::keys::PlainApiKey;
+use labdata_ports::models::Predictor;
 use labdata_worker::{Background, TaskObserver, WorkerSettings};
 use tokio::task::JoinHandle;
 
@@ -34,6 +35,7 @@ pub(super) struct RunningServer {
     handle: ServerHandle,
     http: JoinHandle<io::Result<()>>,
     background: Background,
+    predictor: Arc<dyn Predictor>,
     database: DatabaseServer,
 }
 
@@ -45,7 +47,13 @@ impl RunningServer {
         let database = DatabaseServer::open(settings).await?;
         tracing::debug!(milliseconds = lap(&mut mark), "the database answers");
         match Self::start_on(&database, listener, address, settings, with_worker).await {
-            Ok((first_key, handle, http, background)) => {
+            Ok(Started {
+                first_key,
+                handle,
+                http,
+                background,
+                predictor,
+            }) => {
                 tracing::debug!(milliseconds = lap(&mut mark), "the server answers");
                 let url = url_of(address);
                 Ok(Self {
@@ -54,6 +62,7 @@ impl RunningServer {
                     handle,
                     http,
                     background,
+                    predictor,
                     database,
                 })
             }
@@ -90,7 +99,13 @@ impl RunningServer {
         let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());
         let (server, handle) = http::server::bind(app, listener)?;
         let background = Background::start(&ports, worker, &observer);
-        Ok((first_key, handle, tokio::spawn(server), background))
+        Ok(Started {
+            first_key,
+            handle,
+            http: tokio::spawn(server),
+            background,
+            predictor: ports.predictor,
+        })
     }
 
     /// Waits until the HTTP server ends without being stopped, which is always an error.
@@ -102,19 +117,22 @@ impl RunningServer {
     }
 
     /// Stops accepting requests and claiming work, waits for requests, runs and e-mails in flight side
-    /// by side for at most [`DRAIN_TIMEOUT`], then stops the embedded PostgreSQL.
+    /// by side for at most [`DRAIN_TIMEOUT`], then stops the models and the embedded PostgreSQL.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         tokio::join!(self.handle.stop(true), self.background.stop(DRAIN_TIMEOUT));
+        self.predictor.close().await;
         self.database.close().await
     }
 }
 
-type Started = (
-    Option<PlainApiKey>,
-    ServerHandle,
-    JoinHandle<io::Result<()>>,
-    Background,
-);
+/// Parts of a server that was started on a database.
+struct Started {
+    first_key: Option<PlainApiKey>,
+    handle: ServerHandle,
+    http: JoinHandle<io::Result<()>>,
+    background: Background,
+    predictor: Arc<dyn Predictor>,
+}
 
 /// Creates the settings of a worker, whose job backend must fit the organizations that exist.
 pub(super) async fn checked_worker_settings(

@@ -181,13 +181,7 @@ fn runner(
 ) -> anyhow::Result<Arc<dyn JobRunner>> {
     match backend {
         Backend::Local => {
-            // The path of the program may have been replaced by another version since the start.
-            let program = if cfg!(target_os = "linux") {
-                "/proc/self/exe".into()
-            } else {
-                std::env::current_exe().context("the path of this program")?
-            };
-            let sandbox = sandbox(settings, program, public_url);
+            let sandbox = sandbox(settings, this_program()?, public_url);
             Ok(Arc::new(LocalRunner::new(sandbox)))
         }
         Backend::Ray(address) => {
@@ -212,8 +206,20 @@ fn runner(
     }
 }
 
+/// Returns the path of this program, which may have been replaced by another version since the start.
+///
+/// # Errors
+/// When the path is not known.
+pub(super) fn this_program() -> anyhow::Result<PathBuf> {
+    if cfg!(target_os = "linux") {
+        Ok("/proc/self/exe".into())
+    } else {
+        std::env::current_exe().context("the path of this program")
+    }
+}
+
 /// Creates the sandbox of this machine; `program` is the `labdata` binary.
-fn sandbox(settings: &Settings, program: PathBuf, public_url: &str) -> Arc<Sandbox> {
+pub(super) fn sandbox(settings: &Settings, program: PathBuf, public_url: &str) -> Arc<Sandbox> {
     let supervisor = vec![program.into_os_string(), SUPERVISE.into()];
     let storage = match settings.storage_url().parse::<Location>() {
         Ok(Location::Local(directory)) => vec![directory],

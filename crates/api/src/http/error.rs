@@ -157,9 +157,10 @@ impl ResponseError for ApiError {
                 Error::Conflict(_) => StatusCode::CONFLICT,
                 Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
                 Error::Busy { .. } | Error::Capped(_) => StatusCode::TOO_MANY_REQUESTS,
-                Error::Exhausted { .. } | Error::CannotTrain(_) | Error::Unavailable(_) => {
-                    StatusCode::SERVICE_UNAVAILABLE
-                }
+                Error::Exhausted { .. }
+                | Error::Delayed(_)
+                | Error::CannotTrain(_)
+                | Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
                 Error::InsufficientStorage(_) => StatusCode::INSUFFICIENT_STORAGE,
                 Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
@@ -195,6 +196,9 @@ impl ResponseError for ApiError {
             ) => {
                 answer.insert_header((header::RETRY_AFTER, *retry_after_seconds));
             }
+            Self::UseCase(Error::Delayed(delay)) => {
+                answer.insert_header((header::RETRY_AFTER, delay.retry_after_seconds()));
+            }
             Self::UseCase(Error::Capped(reached)) => {
                 answer.insert_header((header::RETRY_AFTER, reached.retry_after_seconds));
             }
@@ -217,7 +221,9 @@ impl ResponseError for ApiError {
 #[cfg(test)]
 mod tests {
     use labdata_domain::{
-        conflict::Conflict, models::NoTrainingBackend, storage::InsufficientStorage,
+        conflict::Conflict,
+        models::{NoTrainingBackend, PredictionDelay},
+        storage::InsufficientStorage,
     };
 
     use super::*;
@@ -268,5 +274,8 @@ mod tests {
             assert_eq!(answer.status().as_u16(), status);
             assert_eq!(answer.headers().get("retry-after").unwrap(), "7");
         }
+        let answer = ApiError::from(Error::Delayed(PredictionDelay::Busy)).error_response();
+        assert_eq!(answer.status().as_u16(), 503);
+        assert_eq!(answer.headers().get("retry-after").unwrap(), "2");
     }
 }

@@ -58,6 +58,8 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(data::series),
         endpoint!(creating data::write),
         endpoint!(creating models::train),
+        // Before the path of a model, which would take its name for an id.
+        endpoint!(models::predict),
         endpoint!(models::list),
         endpoint!(models::get),
         endpoint!(models::versions),
@@ -66,6 +68,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(models::cancel),
         endpoint!(models::results),
         endpoint!(models::artifact),
+        endpoint!(models::predict_table),
         endpoint!(creating files::upload),
         endpoint!(files::list),
         endpoint!(creating files::upload_url),

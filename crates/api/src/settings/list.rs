@@ -71,6 +71,12 @@ settings! {
         "Number of trainings that the worker runs at a time";
     training_checkpoints "LABDATA_TRAINING_CHECKPOINTS" "training-checkpoints" "DIRECTORY", "unset",
         "Pretrained models for images and texts, in its directories image, text and segmentation";
+    predictors "LABDATA_PREDICTORS" "predictors" "NUMBER", "4",
+        "Number of models that predict at a time, each in a process on this machine";
+    predictor_idle "LABDATA_PREDICTOR_IDLE" "predictor-idle" "SECONDS", "600",
+        "Seconds without a prediction after which a model's process is ended";
+    predictor_memory "LABDATA_PREDICTOR_MEMORY" "predictor-memory" "BYTES", "4294967296",
+        "Most bytes of memory of a model's process";
     ray_token "LABDATA_RAY_TOKEN" "ray-token" "TOKEN", "unset",
         "The Ray cluster's bearer token, its RAY_AUTH_TOKEN";
     ray_ca_file "LABDATA_RAY_CA_FILE" "ray-ca-file" "FILE", "unset: this machine's authorities",

@@ -82,6 +82,22 @@ mod tests {
     }
 
     #[test]
+    fn four_models_predict_at_a_time_unless_set_otherwise() {
+        let predictors = load(&[]).unwrap().predictors;
+        let minutes = predictors.idle.as_secs() / 60;
+        assert_eq!(
+            (predictors.limit, minutes, predictors.memory),
+            (4, 10, 4 << 30)
+        );
+        let settings = load(&[
+            ("LABDATA_PREDICTORS", "1"),
+            ("LABDATA_PREDICTOR_IDLE", "30"),
+        ]);
+        let predictors = settings.unwrap().predictors;
+        assert_eq!((predictors.limit, predictors.idle.as_secs()), (1, 30));
+    }
+
+    #[test]
     fn every_wrong_value_is_one_line_that_names_the_setting() {
         let wrong = [
             ("LABDATA_BIND", "8080"),
@@ -121,6 +137,9 @@ mod tests {
             ("LABDATA_TRAINING_GPUS", "1"),
             ("LABDATA_TRAINING_CONCURRENCY", "0"),
             ("LABDATA_TRAINING_CHECKPOINTS", ""),
+            ("LABDATA_PREDICTORS", "0"),
+            ("LABDATA_PREDICTOR_IDLE", "10m"),
+            ("LABDATA_PREDICTOR_MEMORY", "4G"),
             ("LABDATA_JOB_ISOLATION", "chroot"),
             ("LABDATA_JOB_NETWORK", "host"),
             ("LABDATA_JOB_NETWORK_ALLOW", "10.0.0.1/8,lab"),

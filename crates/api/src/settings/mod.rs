@@ -141,6 +141,17 @@ pub struct TrainingSettings {
     pub checkpoints: Option<PathBuf>,
 }
 
+/// Settings of models that predict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PredictorSettings {
+    /// Maximum number of processes.
+    pub limit: u32,
+    /// Time without a prediction after which a process is ended.
+    pub idle: Duration,
+    /// Memory of a process, in bytes.
+    pub memory: u64,
+}
+
 /// All settings, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -170,6 +181,8 @@ pub struct Settings {
     pub job_ray_shared: bool,
     /// Trainings of models.
     pub trainings: TrainingSettings,
+    /// Models that predict.
+    pub predictors: PredictorSettings,
     /// Bearer token of the Ray cluster.
     pub ray_token: Option<Secret>,
     /// Certificate authorities of the Ray cluster; `None` for those of the machine.

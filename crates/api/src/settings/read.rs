@@ -14,7 +14,7 @@ use url::Url;
 
 use super::{
     Backend, JobNetwork, LlmProvider, LlmSettings, LogFormat, LogSettings, NotificationSettings,
-    Secret, Settings, SettingsError, TrainingSettings, source::Given,
+    PredictorSettings, Secret, Settings, SettingsError, TrainingSettings, source::Given,
 };
 
 /// Given values by key.
@@ -189,6 +189,7 @@ pub(super) fn settings(
             })?
             .unwrap_or_default(),
         trainings: trainings(&values, checks)?,
+        predictors: predictors(&values)?,
         ray_token: values.secret("ray_token", "a token", |value| {
             (!value.trim().is_empty()).then(|| Secret::new(value.to_owned()))
         })?,
@@ -326,6 +327,22 @@ fn trainings(values: &Values<'_>, checks: &Checks) -> Result<TrainingSettings, S
         gpus: gpus.unwrap_or(0),
         concurrency: values.number("training_concurrency", 1)?,
         checkpoints: values.directory("training_checkpoints")?,
+    })
+}
+
+/// Defaults of [`PredictorSettings`].
+const PREDICTORS: u32 = 4;
+const PREDICTOR_IDLE_SECONDS: u32 = 600;
+const PREDICTOR_MEMORY: u64 = 4 << 30;
+
+fn predictors(values: &Values<'_>) -> Result<PredictorSettings, SettingsError> {
+    let seconds = values.number("predictor_idle", PREDICTOR_IDLE_SECONDS)?;
+    Ok(PredictorSettings {
+        limit: values.number("predictors", PREDICTORS)?,
+        idle: Duration::from_secs(seconds.into()),
+        memory: values
+            .bytes("predictor_memory")?
+            .unwrap_or(PREDICTOR_MEMORY),
     })
 }
 

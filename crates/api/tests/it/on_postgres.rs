@@ -8,8 +8,8 @@ use labdata_ports::Clock;
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
-    PgInstrumentRepository, PgJobRepository, PgNotificationRepository, PgQueryRunner,
-    PgRunLogStore, PgRunQueue, PgTenancyRepository, PgTriggerStore,
+    PgInstrumentRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
+    PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository, PgTrainingQueue, PgTriggerStore,
 };
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
@@ -54,6 +54,8 @@ impl OnPostgres {
             instruments: Arc::new(PgInstrumentRepository::new(database.clone())),
             files: Arc::new(PgFileRepository::new(database.clone())),
             datasets: Arc::new(PgDatasetRepository::new(database.clone())),
+            models: Arc::new(PgModelRepository::new(database.clone())),
+            trainings: Arc::new(PgTrainingQueue::new(database.clone())),
             notifications: Arc::new(PgNotificationRepository::new(database.clone())),
             idempotency: Arc::new(PgIdempotency::new(database.clone())),
             queries: Arc::new(PgQueryRunner::new(database.clone(), &[1; 32])),

@@ -31,9 +31,9 @@ use labdata_memory::{
     InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryExecutionRepository,
     InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
     InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
-    InMemoryPeriodicTaskStore, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
-    Memory, NoQueryRunner,
+    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue,
+    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
+    InMemoryUrlSigner, Memory, NoQueryRunner,
 };
 use labdata_ports::{
     Clock, PortError,
@@ -51,6 +51,7 @@ pub(crate) struct TestServer {
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) ready: Arc<Switch>,
     pub(crate) metrics: Metrics,
+    pub(crate) predictor: Arc<InMemoryPredictor>,
     pub(crate) address: SocketAddr,
     pub(crate) organization: OrganizationId,
     pub(crate) user: UserId,
@@ -116,8 +117,10 @@ impl TestServer {
             broken: AtomicBool::new(false),
             store: Arc::clone(&ports.health),
         });
+        let predictor = Arc::new(InMemoryPredictor::default());
         let ports = Ports {
             health: ready.clone(),
+            predictor: predictor.clone(),
             ..ports
         };
         let app = App::new(ports.clone(), PublicUrl::fixed(format!("http://{address}"))).unwrap();
@@ -134,6 +137,7 @@ impl TestServer {
             clock,
             ready,
             metrics,
+            predictor,
             address,
             organization,
             user,
@@ -253,6 +257,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         datasets: Arc::new(InMemoryDatasetRepository::new(&memory)),
         models: Arc::new(InMemoryModelRepository::new(&memory)),
         trainings: Arc::new(InMemoryTrainingQueue::new(&memory)),
+        predictor: Arc::new(InMemoryPredictor::default()),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         storage_quota: StorageQuota::UNLIMITED,
         ongoing_uploads: Arc::default(),

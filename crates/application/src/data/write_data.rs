@@ -3,7 +3,7 @@
 use labdata_domain::{
     catalog::Catalog,
     conflict::Conflict,
-    data::write::{Problem, WriteOutcome, WriteRequest, check},
+    data::write::{MAX_ROWS, Problem, WriteOutcome, WriteRequest, check_up_to},
     ids::{ExecutionId, JobId},
     jobs::JobName,
     keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
@@ -27,6 +27,8 @@ pub struct WriteData {
     pub job_execution_id: Option<String>,
     /// The job of a created execution; the default job unless given.
     pub job_name: Option<String>,
+    /// Maximum number of rows, [`MAX_ROWS`] unless given.
+    pub max_rows: Option<usize>,
 }
 
 /// Checks, plans and applies a write: all of it, or nothing.
@@ -46,7 +48,12 @@ pub async fn write_data(
         request,
         job_execution_id,
         job_name,
+        max_rows,
     } = command;
+    let planned = PlannedWrite {
+        request,
+        max_rows: max_rows.unwrap_or(MAX_ROWS),
+    };
     let target = choose_target(ports, actor, job_execution_id, job_name).await?;
     let attribution = Attribution {
         target,
@@ -58,7 +65,7 @@ pub async fn write_data(
     let mut catalog = ports.catalog.recent(actor.organization).await?;
     let mut is_current = false;
     for _ in 0..MAX_PLANS {
-        let stop = match plan_and_apply(ports, actor, &request, &catalog, &attribution).await {
+        let stop = match plan_and_apply(ports, actor, &planned, &catalog, &attribution).await {
             Ok(outcome) => return Ok(outcome),
             Err(stop) => stop,
         };
@@ -82,7 +89,8 @@ pub async fn write_data(
     })
 }
 
-async fn choose_target(
+/// Returns the execution under which a write is recorded.
+pub(crate) async fn choose_target(
     ports: &Ports,
     actor: &Actor,
     job_execution_id: Option<String>,
@@ -142,14 +150,20 @@ impl From<WriteError> for Stop {
     }
 }
 
+/// Request to plan, perhaps several times.
+struct PlannedWrite {
+    request: WriteRequest,
+    max_rows: usize,
+}
+
 async fn plan_and_apply(
     ports: &Ports,
     actor: &Actor,
-    request: &WriteRequest,
+    write: &PlannedWrite,
     catalog: &Catalog,
     attribution: &Attribution,
 ) -> Result<WriteOutcome, Stop> {
-    let checked = check(request, catalog);
+    let checked = check_up_to(write.max_rows, &write.request, catalog);
     let answers = ports
         .data
         .answer(actor.organization, checked.questions())

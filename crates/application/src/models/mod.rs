@@ -1,4 +1,4 @@
-//! Models, their trainings, and the datasets that they learn from.
+//! Models, their trainings and predictions, and the datasets that they learn from.
 
 pub mod activate_version;
 pub mod archive_model;
@@ -11,6 +11,7 @@ pub mod get_model;
 pub mod get_result;
 pub mod list_datasets;
 pub mod list_models;
+pub mod prediction;
 mod snapshot;
 pub mod take_snapshot;
 pub mod train_model;

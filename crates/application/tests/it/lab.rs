@@ -18,9 +18,9 @@ use labdata_memory::{
     InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryExecutionRepository,
     InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
     InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
-    InMemoryPeriodicTaskStore, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
-    Memory, NoQueryRunner, SequentialIds,
+    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue,
+    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
+    InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
 };
 use labdata_ports::Clock;
 
@@ -93,6 +93,7 @@ fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         datasets: Arc::new(InMemoryDatasetRepository::new(&memory)),
         models: Arc::new(InMemoryModelRepository::new(&memory)),
         trainings: Arc::new(InMemoryTrainingQueue::new(&memory)),
+        predictor: Arc::new(InMemoryPredictor::default()),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         storage_quota: StorageQuota::UNLIMITED,
         ongoing_uploads: Arc::default(),

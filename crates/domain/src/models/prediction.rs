@@ -4,6 +4,7 @@ mod answer;
 mod refusal;
 mod rows;
 mod signature;
+mod table;
 
 pub use answer::{
     ClassProbabilities, PredictedValue, Predictions, RawPredictions, UnusablePredictions,
@@ -14,6 +15,7 @@ pub use rows::{
     check_rows,
 };
 pub use signature::ModelSignature;
+pub use table::{InvalidTablePrediction, MAX_TABLE_PREDICTION_ROWS, TablePrediction};
 
 #[cfg(test)]
 mod tests;

@@ -13,3 +13,4 @@ mod platform;
 mod protocol;
 mod support;
 mod trained;
+mod trained_lab;

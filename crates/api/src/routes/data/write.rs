@@ -70,6 +70,7 @@ pub async fn handle(call: Call<Write, StreamedBody>) -> Answer<Json<DataWriteVie
     let command = WriteData {
         job_execution_id: body.job_execution_id.take(),
         job_name: body.job_name.take(),
+        max_rows: None,
         request: body.into(),
     };
     let outcome = write_data(&app.ports, &actor, command).await?;

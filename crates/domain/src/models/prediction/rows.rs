@@ -111,6 +111,15 @@ impl InvalidRows {
         }
     }
 
+    /// Lists the problems.
+    pub(super) fn listed(&self, describe: impl Fn(&RowProblem) -> String) -> String {
+        let mut lines: Vec<String> = self.problems.iter().map(describe).collect();
+        if self.left_out > 0 {
+            lines.push(format!("and {} more problems", grouped(self.left_out)));
+        }
+        lines.join("; ")
+    }
+
     /// Returns the value, unless there are problems.
     ///
     /// # Errors
@@ -134,14 +143,7 @@ impl FromIterator<RowProblem> for InvalidRows {
 
 impl fmt::Display for InvalidRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.problems.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "; " };
-            write!(f, "{separator}{problem}")?;
-        }
-        match self.left_out {
-            0 => Ok(()),
-            count => write!(f, "; and {} more problems", grouped(count)),
-        }
+        f.write_str(&self.listed(ToString::to_string))
     }
 }
 

@@ -18,8 +18,14 @@ pub(super) use checked::{CheckedColumn, CheckedSeries, CheckedTable, Content};
 /// Checks everything that needs no database.
 #[must_use]
 pub fn check(request: &WriteRequest, catalog: &Catalog) -> Checked {
+    check_up_to(MAX_ROWS, request, catalog)
+}
+
+/// Checks a request of at most that many rows.
+#[must_use]
+pub fn check_up_to(max_rows: usize, request: &WriteRequest, catalog: &Catalog) -> Checked {
     let mut problems = ProblemList::default();
-    check_size(request, &mut problems);
+    check_size(max_rows, request, &mut problems);
     let mut references = ReferenceReader::new(catalog);
     for (index, write) in request.tables.iter().enumerate() {
         labels::read(index, write, &mut references.labels, &mut problems);
@@ -56,11 +62,11 @@ pub fn check(request: &WriteRequest, catalog: &Catalog) -> Checked {
     }
 }
 
-fn check_size(request: &WriteRequest, problems: &mut ProblemList) {
+fn check_size(max_rows: usize, request: &WriteRequest, problems: &mut ProblemList) {
     let rows: usize = request.tables.iter().map(|write| write.rows.len()).sum();
-    if rows > MAX_ROWS {
+    if rows > max_rows {
         problems.of_the_request(|| {
-            format!("{rows} rows in one request; at most {MAX_ROWS} are accepted, so split it")
+            format!("{rows} rows in one request; at most {max_rows} are accepted, so split it")
         });
     }
     let values: usize = request

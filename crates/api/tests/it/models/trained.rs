@@ -1,0 +1,108 @@
+//! Models that are ready, without a training.
+
+use labdata_domain::{
+    files::ObjectKey,
+    ids::{DatasetId, ModelId, ModelVersionId},
+    models::{
+        Artifact, Dataset, DatasetSource, ModelVersion, NewModel, NewVersion, QualityPreset,
+        TaskType, TrainingEnd, TrainingPlan, TrainingResult,
+    },
+    runs::FreeSlots,
+    storage::StorageQuota,
+};
+use serde_json::{Value, json};
+use time::Duration;
+
+use crate::server::TestServer;
+
+/// Result of a regression with these features.
+pub(crate) fn regression(features: &[(&str, &str)]) -> TrainingResult {
+    result("regression", &Value::Null, features)
+}
+
+/// Result of a classification with these classes and features.
+pub(crate) fn classification(classes: &Value, features: &[(&str, &str)]) -> TrainingResult {
+    result("multiclass", classes, features)
+}
+
+fn result(problem: &str, classes: &Value, features: &[(&str, &str)]) -> TrainingResult {
+    let features: Vec<Value> = features
+        .iter()
+        .map(|(name, data_type)| {
+            json!({"name": name, "data_type": data_type, "nullable": true, "levels": null})
+        })
+        .collect();
+    let result = json!({
+        "problem_type": problem, "classes": classes, "features": features,
+        "metrics": {"score": {"value": 0.9, "higher_is_better": true}}, "primary_metric": "score",
+        "leaderboard": [], "feature_importance": null, "confusion_matrix": null,
+        "residuals": null, "rows": {"train": 80, "test": 20}, "versions": {},
+        "artifact": {"sha256": "0b".repeat(32), "size": 7},
+    });
+    TrainingResult::from_json(result).unwrap()
+}
+
+impl TestServer {
+    /// Adds a model of that name whose first version waits for a worker.
+    pub(crate) async fn pending_model(&self, name: &str, result: &TrainingResult) -> ModelVersion {
+        let (ports, now) = (&self.ports, self.ports.clock.now());
+        let id = || ports.ids.next_id();
+        let dataset = Dataset {
+            id: DatasetId::new(id()),
+            name: name.to_owned(),
+            description: None,
+            columns: Vec::new(),
+            row_count: 100,
+            source: DatasetSource::Query("select 1".to_owned()),
+            object: ObjectKey::new(id()),
+            size: 1,
+            created_by: self.user,
+            created_at: now,
+        };
+        ports
+            .datasets
+            .add(self.organization, &dataset, StorageQuota::UNLIMITED)
+            .await
+            .unwrap();
+        let model = NewModel {
+            id: ModelId::new(id()),
+            name: name.to_owned(),
+        };
+        let version = NewVersion {
+            id: ModelVersionId::new(id()),
+            description: None,
+            dataset: dataset.id,
+            plan: TrainingPlan {
+                target: "target".to_owned(),
+                features: Vec::new(),
+                images: Vec::new(),
+                task: TaskType::Tabular,
+                problem: result.problem_type,
+                preset: QualityPreset::Medium,
+            },
+            requested_by: self.user,
+            requested_at: now,
+        };
+        let created = ports.models.create(self.organization, &model, &version);
+        created.await.unwrap()
+    }
+
+    /// Adds a model of that name whose first version is active.
+    pub(crate) async fn trained_model(&self, name: &str, result: TrainingResult) -> ModelVersion {
+        self.pending_model(name, &result).await;
+        let (queue, now) = (&self.ports.trainings, self.ports.clock.now());
+        let slots = FreeSlots {
+            free: 1,
+            reserved: 0,
+        };
+        let claimed = queue.claim(now, Duration::MINUTE, slots).await.unwrap();
+        let artifact = Artifact {
+            object: ObjectKey::new(self.ports.ids.next_id()),
+            sha256: result.artifact.sha256,
+            size: result.artifact.size,
+        };
+        let end = TrainingEnd::Ready(Box::new(result), artifact);
+        let ended = queue.finish(claimed[0].claim, &end, now).await.unwrap();
+        ended.unwrap()
+    }
+}

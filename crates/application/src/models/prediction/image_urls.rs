@@ -1,0 +1,90 @@
+//! Signs URLs of the images in rows to predict.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use labdata_domain::{
+    files::FileState,
+    ids::{FileId, OrganizationId},
+    models::{FeatureValues, InvalidRows, PredictionInput, RowProblem},
+};
+use labdata_ports::{PortError, files::blob::DownloadGrant, models::PredictError};
+use time::Duration;
+
+use super::active_model::PredictionError;
+use crate::{Error, Ports};
+
+/// Number of files that are looked up at a time.
+const CONCURRENT_LOOKUPS: usize = 4;
+
+/// Time in which the images are fetched.
+const URL_LIFETIME: Duration = Duration::hours(1);
+
+/// Returns a URL for each image in the rows.
+pub(super) async fn image_urls(
+    ports: &Ports,
+    organization: OrganizationId,
+    input: &PredictionInput,
+) -> Result<BTreeMap<FileId, String>, PredictionError> {
+    let files: BTreeSet<FileId> = images(input)
+        .flat_map(|(_, files)| files)
+        .copied()
+        .collect();
+    let signed = stream::iter(files).map(|file| async move {
+        let url = sign(ports, organization, file).await?;
+        Ok::<_, Error>((file, url))
+    });
+    let signed: Vec<(FileId, Option<String>)> = signed
+        .buffer_unordered(CONCURRENT_LOOKUPS)
+        .try_collect()
+        .await?;
+    let urls: BTreeMap<FileId, String> = signed
+        .into_iter()
+        .filter_map(|(file, url)| Some((file, url?)))
+        .collect();
+    let mut missing: Vec<RowProblem> = images(input)
+        .flat_map(|(column, files)| {
+            let rows = files.iter().enumerate();
+            let missing = rows.filter(|(_, file)| !urls.contains_key(file));
+            missing.map(|(row, file)| RowProblem::no_such_file(row, column, *file))
+        })
+        .collect();
+    missing.sort_by_key(|problem| problem.row);
+    let missing: InvalidRows = missing.into_iter().collect();
+    Ok(missing.unless_any(urls).map_err(PredictError::from)?)
+}
+
+/// Returns the columns of images.
+fn images(input: &PredictionInput) -> impl Iterator<Item = (&str, &Vec<FileId>)> {
+    input
+        .columns
+        .iter()
+        .filter_map(|column| match &column.values {
+            FeatureValues::Images(files) => Some((&*column.name, files)),
+            _ => None,
+        })
+}
+
+/// Signs the URL of a confirmed file; none if the organization does not have it.
+async fn sign(
+    ports: &Ports,
+    organization: OrganizationId,
+    file: FileId,
+) -> Result<Option<String>, Error> {
+    let file = match ports.files.get(organization, file).await {
+        Err(PortError::NotFound(_)) => return Ok(None),
+        found => found?,
+    };
+    let FileState::Confirmed { object, .. } = file.state else {
+        return Ok(None);
+    };
+    let grant = DownloadGrant {
+        object,
+        path: file.path,
+        content_type: file.content_type,
+        expires_at: ports.clock.now() + URL_LIFETIME,
+    };
+    Ok(Some(
+        ports.gateway.sign_download(organization, &grant).await?,
+    ))
+}

@@ -1,0 +1,46 @@
+//! Predicts rows that a client sends.
+
+use labdata_domain::{
+    keys::{actor::Actor, scope::Scope},
+    models::{ModelVersion, Predictions, check_rows},
+};
+use serde_json::{Map, Value};
+
+use super::active_model::{ModelReference, active_model};
+use crate::{Error, Ports};
+
+/// The rows to predict.
+#[derive(Clone, Debug)]
+pub struct Predict {
+    /// The model.
+    pub model: ModelReference,
+    /// At least one row: values by the names of the model's features.
+    pub rows: Vec<Map<String, Value>>,
+}
+
+/// Predictions with the version that made them.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    /// The version.
+    pub model: ModelVersion,
+    /// A prediction per row.
+    pub predictions: Predictions,
+}
+
+/// Predicts rows with the active version of a model.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] without such a model;
+/// [`Error::Invalid`] if no version is active, or for rows that the model cannot read;
+/// [`Error::Delayed`] while the model does not predict.
+pub async fn predict(ports: &Ports, actor: &Actor, command: Predict) -> Result<Prediction, Error> {
+    actor.require(Scope::Read)?;
+    let active = active_model(ports, actor.organization, &command.model).await?;
+    let input = check_rows(&active.served.signature.features, command.rows)
+        .map_err(|problems| Error::Invalid(problems.to_string()))?;
+    let predictions = active.predict(ports, input).await?;
+    Ok(Prediction {
+        model: active.version,
+        predictions,
+    })
+}
