@@ -9,5 +9,7 @@ mod predict;
 mod predict_table;
 mod records;
 mod trained;
+#[cfg(target_os = "linux")]
+mod training_crashes;
 mod training_lab;
 mod trainings;

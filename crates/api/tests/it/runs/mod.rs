@@ -8,7 +8,7 @@ mod on_ray;
 #[cfg(target_os = "linux")]
 mod on_ray_attacks;
 #[cfg(target_os = "linux")]
-mod platform_runs;
+pub(crate) mod platform_runs;
 mod run_lab;
 mod shared_backend;
 #[cfg(target_os = "linux")]

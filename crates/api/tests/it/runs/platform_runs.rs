@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::process::{Program, directory, labdata};
 
-const KEY: &str = "ldk_chosen77_0123456789abcdefghijklmnopqrstuvwxyz";
+pub(crate) const KEY: &str = "ldk_chosen77_0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// A script that reports its start and leaves a child in another session.
 pub(crate) const LONG: &str = "import subprocess, time\n\
@@ -27,14 +27,20 @@ pub(crate) const LONG: &str = "import subprocess, time\n\
                     time.sleep(600)\n";
 
 /// A `labdata worker`; killed when dropped.
-struct Worker(Child);
+pub(crate) struct Worker(Child);
 
 impl Worker {
     /// Starts it beside a server of the same directory, and waits until it works.
     fn start(directory: &Path, server: &Program) -> Self {
+        Self::start_with(directory, &server.url, &[])
+    }
+
+    /// The same with settings.
+    pub(crate) fn start_with(directory: &Path, url: &str, settings: &[(&str, &str)]) -> Self {
         let mut child = labdata(directory, &["worker"])
             .env("LABDATA_LOG", "warn")
-            .env("LABDATA_PUBLIC_URL", &server.url)
+            .env("LABDATA_PUBLIC_URL", url)
+            .envs(settings.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -45,7 +51,7 @@ impl Worker {
     }
 
     /// `kill -9`.
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }

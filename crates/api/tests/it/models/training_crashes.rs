@@ -1,0 +1,179 @@
+//! Trainings by the built program, and what is left when a part of it is killed. Looks into `/proc`, so on
+//! Linux alone.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::{
+    process::directory,
+    runs::platform_runs::{KEY, Lab, Worker, pause},
+};
+
+/// Rows that a model can learn from.
+const ROWS: &str = "SELECT i::float8 AS a, (i * 7 % 13)::float8 AS b, \
+                    CASE WHEN i % 13 > 6 THEN 'high' ELSE 'low' END AS label \
+                    FROM generate_series(1, 400) AS i";
+
+/// Time in which processes must have ended.
+const ENDED_WITHIN: Duration = Duration::from_secs(10);
+
+/// Seconds of a fit that uses all its time.
+const LIMIT: (&str, &str) = ("LABDATA_TRAINING_TIME_LIMIT", "40");
+
+/// Processes of trainings, as ids and command lines.
+fn processes(directory: &Path) -> Vec<(String, String)> {
+    let workers = format!("{}/.labdata/jobs/workers/", directory.display());
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let found = entries.filter_map(|entry| {
+        let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
+        let id = entry.file_name().to_string_lossy().into_owned();
+        line.contains(&workers).then_some((id, line))
+    });
+    found.collect()
+}
+
+/// Workspaces of trainings.
+fn workspaces(directory: &Path) -> Vec<PathBuf> {
+    let Ok(workers) = fs::read_dir(directory.join(".labdata/jobs/workers")) else {
+        return Vec::new();
+    };
+    let workspaces = workers
+        .flatten()
+        .filter_map(|worker| fs::read_dir(worker.path()).ok());
+    let paths = workspaces.flatten().flatten().map(|entry| entry.path());
+    // That of scripts without dependencies stays as long as its worker.
+    paths.filter(|path| !path.ends_with("python")).collect()
+}
+
+async fn until_no_process_is_left(directory: &Path) {
+    let began = Instant::now();
+    while !processes(directory).is_empty() {
+        assert!(began.elapsed() < ENDED_WITHIN, "{:?}", processes(directory));
+        pause().await;
+    }
+}
+
+async fn dataset(lab: &Lab) -> Value {
+    let body = json!({"name": "rows", "query": ROWS});
+    lab.call(Method::POST, "/datasets", body).await["id"].clone()
+}
+
+/// Queues a training as soon as a worker has said that it can train.
+async fn train(lab: &Lab, dataset: &Value, preset: &str, model: Value) -> Value {
+    let mut body = json!({
+        "dataset_id": dataset, "target_column": "label", "quality_preset": preset,
+    });
+    body.as_object_mut()
+        .unwrap()
+        .extend(model.as_object().unwrap().clone());
+    loop {
+        let (status, text) = lab.ask(KEY, Method::POST, "/ml-models", body.clone()).await;
+        if status == StatusCode::OK {
+            return serde_json::from_str(&text).unwrap();
+        }
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{text}");
+        pause().await;
+    }
+}
+
+async fn version(lab: &Lab, of: &Value) -> Value {
+    let (id, number) = (of["id"].as_str().unwrap(), &of["version_number"]);
+    let path = format!("/ml-models/{id}?version_number={number}");
+    lab.call(Method::GET, &path, Value::Null).await
+}
+
+async fn until(lab: &Lab, of: &Value, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let version = version(lab, of).await;
+        if is_wanted(&version) {
+            return version;
+        }
+        let is_over = !version["training_completed_at"].is_null();
+        assert!(!is_over, "{version}");
+        pause().await;
+    }
+}
+
+/// Waits until an attempt fits models that did not start at `before`. Returns when it started.
+async fn until_fitting(lab: &Lab, of: &Value, before: &Value) -> Value {
+    let is_fitting = |version: &Value| {
+        version["progress"]["phase"] == "fitting" && version["training_started_at"] != *before
+    };
+    until(lab, of, is_fitting).await["training_started_at"].clone()
+}
+
+async fn ended(lab: &Lab, of: &Value) -> Value {
+    until(lab, of, |version| {
+        !version["training_completed_at"].is_null()
+    })
+    .await
+}
+
+#[tokio::test]
+async fn trainings_outlive_a_killed_worker_and_fail_when_their_process_is_killed() {
+    let directory = directory();
+    let place = directory.path();
+    let lab = Lab::start_with(place, &["--no-worker"], &[LIMIT]);
+    let rows = dataset(&lab).await;
+    let body = json!({"name": "x", "dataset_id": rows, "target_column": "label"});
+    let (status, text) = lab.ask(KEY, Method::POST, "/ml-models", body).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{text}");
+    assert!(text.contains("no worker that trains models"), "{text}");
+
+    let mut first = Worker::start_with(place, lab.url(), &[LIMIT]);
+    let resumed = train(&lab, &rows, "best_quality", json!({"name": "resumed"})).await;
+    let started = until_fitting(&lab, &resumed, &Value::Null).await;
+    first.kill();
+    until_no_process_is_left(place).await;
+
+    // Two workers, of which one resumes the training: the other waits, or trains something else.
+    let _workers = [
+        Worker::start_with(place, lab.url(), &[LIMIT]),
+        Worker::start_with(place, lab.url(), &[LIMIT]),
+    ];
+    until_fitting(&lab, &resumed, &started).await;
+    let running = processes(place);
+    let trainer = running.iter().find(|(_, line)| line.contains("script.py"));
+    let (id, _) = trainer.unwrap_or_else(|| panic!("{running:?}"));
+    let killed = Command::new("kill").args(["-9", id]).status().unwrap();
+    assert!(killed.success());
+    let failed = ended(&lab, &resumed).await;
+    assert_eq!(failed["status"], "failed");
+    let message = failed["error_message"].as_str().unwrap();
+    assert!(message.contains("ran out of memory"), "{message}");
+    until_no_process_is_left(place).await;
+
+    let next = json!({"ml_model_id": resumed["id"]});
+    let again = train(&lab, &rows, "medium_quality", next).await;
+    let ready = ended(&lab, &again).await;
+    assert_eq!(ready["status"], "ready", "{ready}");
+    assert_eq!(ready["currently_active"], true);
+    until_no_process_is_left(place).await;
+    assert_eq!(workspaces(place), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
+async fn a_training_is_resumed_after_its_server_was_killed() {
+    let directory = directory();
+    let place = directory.path();
+    let lab = Lab::start_with(place, &[], &[LIMIT]);
+    let rows = dataset(&lab).await;
+    let queued = train(&lab, &rows, "medium_quality", json!({"name": "x"})).await;
+    until_fitting(&lab, &queued, &Value::Null).await;
+    // With `kill -9`.
+    drop(lab);
+    until_no_process_is_left(place).await;
+
+    let lab = Lab::start_with(place, &[], &[LIMIT]);
+    let ready = ended(&lab, &queued).await;
+    assert_eq!(ready["status"], "ready", "{ready}");
+    until_no_process_is_left(place).await;
+    assert_eq!(workspaces(place), Vec::<PathBuf>::new());
+}
