@@ -71,6 +71,10 @@ fuzz runs="50000" seed="1":
     mkdir -p target/fuzz/corpus
     cargo fuzz run data_write --sanitizer none --target-dir target/fuzz target/fuzz/corpus fuzz/corpus/data_write -- -runs={{ runs }} -seed={{ seed }} -max_len=16384
 
+# A provider of models to try the agent without a model: prints the settings to start the platform with
+agent-stub address="127.0.0.1:8089":
+    cargo run --locked -p labdata-test-llm --example agent_stub -- {{ address }}
+
 # Benchmarks, each beside its floor (nothing in CI is timed)
 bench *args:
     cargo bench --workspace --locked --bench '*' {{ args }}

@@ -100,7 +100,7 @@ fn usage() -> Usage {
     }
 }
 
-/// The texts in their order are the text of the whole answer, whatever characters it has.
+/// The texts in their order are the text of the whole answer, for any characters.
 pub async fn the_texts_of_an_answer_add_up_to_its_end<H: Scripted>(harness: &H) {
     let answer = ModelAnswer {
         text: "Es sind 42 µL – \"viel\"\n\n| a | b |\n\u{1f9ea}".to_owned(),
