@@ -35,10 +35,10 @@ const SNAPSHOTS_OF_ONE: usize = 2;
 /// Maximum number of snapshots of all organizations that are taken at a time.
 const SNAPSHOTS_OF_ALL: usize = 4;
 
-/// Maximum number of logs of one organization that are followed at a time.
+/// Maximum number of logs and trainings of one organization that are followed at a time.
 const FOLLOWERS_OF_ONE: usize = 32;
 
-/// Maximum number of logs of all organizations that are followed at a time.
+/// Maximum number of logs and trainings of all organizations that are followed at a time.
 const FOLLOWERS_OF_ALL: usize = 128;
 
 /// Time after which a refused follower is to try again, in seconds.
@@ -61,7 +61,7 @@ pub struct App {
     series: Arc<FairSlots<OrganizationId>>,
     /// Limits snapshots that are taken.
     snapshots: Arc<FairSlots<OrganizationId>>,
-    /// Limits logs that are followed.
+    /// Limits logs and trainings that are followed.
     followers: Arc<FairSlots<OrganizationId>>,
 }
 
@@ -115,7 +115,7 @@ impl App {
         enter(&self.snapshots, organization).await
     }
 
-    /// Permission to follow a log of that organization. Does not wait, as followers stay long.
+    /// Permission to follow a log or a training of that organization. Does not wait, as followers stay long.
     ///
     /// # Errors
     /// [`Error::Exhausted`] if too many are followed.

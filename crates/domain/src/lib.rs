@@ -11,6 +11,7 @@ pub mod conflict;
 pub mod data;
 pub mod executions;
 pub mod files;
+mod html;
 pub mod idempotency;
 pub mod ids;
 pub mod instruments;

@@ -9,6 +9,7 @@ pub mod body;
 pub mod call;
 pub mod endpoint;
 pub mod error;
+pub(crate) mod follow;
 pub mod id;
 pub mod metrics;
 pub mod observe;

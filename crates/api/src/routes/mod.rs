@@ -66,6 +66,8 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(models::activate),
         endpoint!(models::archive),
         endpoint!(models::cancel),
+        endpoint!(models::progress),
+        endpoint!(models::report),
         endpoint!(models::results),
         endpoint!(models::artifact),
         endpoint!(models::predict_table),

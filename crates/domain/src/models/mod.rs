@@ -11,6 +11,7 @@ mod limits;
 mod prediction;
 mod record;
 mod report;
+mod report_page;
 mod report_token;
 mod result;
 mod training;
@@ -39,6 +40,7 @@ pub use record::{
     TrainingPhase,
 };
 pub use report::{TrainingEnd, TrainingError, TrainingReport};
+pub use report_page::report_page;
 pub use report_token::{PlainReportToken, ReportTokenHash};
 pub use result::{
     Class, ConfusionMatrix, FeatureImportance, FeatureType, InvalidResult, LeaderboardEntry,

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::Notification;
+use crate::html::escaped;
 
 /// Text of an e-mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,22 +78,6 @@ fn html(title: &str, body: &str, link: Option<&str>, sender: &str) -> String {
 fn one_line(text: &str) -> String {
     let spaced = text.replace(|character: char| character.is_control(), " ");
     spaced.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Escapes a text for HTML, also within quotes.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 /// Escapes the characters of a path that a URL must not have, so that mail programs find its end.

@@ -11,6 +11,8 @@ pub mod model_view;
 pub mod predict;
 pub mod predict_table;
 mod predictions_view;
+pub mod progress;
+pub mod report;
 pub mod results;
 pub mod train;
 pub mod trainings;

@@ -1,12 +1,8 @@
 //! `GET /api/v1/job-executions/{execution_id}/logs`
 
-use std::{collections::VecDeque, time::Duration};
+use std::collections::VecDeque;
 
-use actix_web::{
-    HttpRequest, HttpResponse, Responder,
-    body::BoxBody,
-    http::header::{ACCEPT, CACHE_CONTROL},
-};
+use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::header::CACHE_CONTROL};
 use bytes::{Bytes, BytesMut};
 use futures::Stream;
 use labdata_application::{
@@ -20,20 +16,14 @@ use labdata_fair_slots::{
 };
 use labdata_request_body::{fields::or, readers::boolean, shape};
 use serde_json::json;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::Instant;
 
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
+use crate::http::{
+    Answer, Call, NoBody, OrNotFound, Read,
+    error::ErrorBody,
+    follow::{EVENTS, Next, PING, pause, wants_events},
+};
 use crate::routes::executions::ExecutionPath;
-
-/// Shortest time between two looks at a followed log: notifications that come together are one look.
-const LOOK_AFTER: Duration = Duration::from_millis(250);
-
-/// Longest time between two looks at a followed log; covers missed notifications, and executions off
-/// the platform, whose ends are not notified.
-const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(15);
-
-/// Interval of keep-alive comments to followers of events.
-const PING_EVERY: Duration = Duration::from_secs(5);
 
 shape! {
     /// Options of reading a log.
@@ -50,7 +40,7 @@ shape! {
 /// says what is left out between. The log of a script that ran elsewhere is empty.
 ///
 /// With `Accept: text/event-stream`: events `log` with `{"text": "…"}`, and at last `end` with
-/// `{"status": "…"}` of the execution. At most 32 logs of an organization are followed at a time.
+/// `{"status": "…"}` of the execution. At most 32 logs and trainings of an organization are followed at a time.
 #[utoipa::path(
     get,
     path = "/api/v1/job-executions/{execution_id}/logs",
@@ -90,7 +80,7 @@ impl Responder for Log {
     fn respond_to(mut self, request: &HttpRequest) -> HttpResponse {
         let content_type = if wants_events(request) {
             self.events = Some(Events::default());
-            "text/event-stream"
+            EVENTS
         } else {
             "text/plain; charset=utf-8"
         };
@@ -99,13 +89,6 @@ impl Responder for Log {
             .content_type(content_type)
             .streaming(self.stream())
     }
-}
-
-fn wants_events(request: &HttpRequest) -> bool {
-    let accept = request.headers().get(ACCEPT);
-    accept
-        .and_then(|accept| accept.to_str().ok())
-        .is_some_and(|accept| accept.contains("text/event-stream"))
 }
 
 /// A log on its way to a client.
@@ -150,7 +133,7 @@ impl Log {
             if let Some(looked_at) = self.looked_at
                 && !self.is_time_to_look(looked_at).await
             {
-                self.waiting.push_back(Bytes::from_static(b": ping\n\n"));
+                self.waiting.push_back(PING);
                 continue;
             }
             self.looked_at = None;
@@ -171,11 +154,8 @@ impl Log {
         let Some(news) = &mut self.news else {
             return true;
         };
-        sleep_until(looked_at + LOOK_AFTER).await;
-        let look_at = looked_at + LOOK_AT_LEAST_EVERY;
-        let ping_at = self.events.as_ref().map(|_| self.told_at + PING_EVERY);
-        let until = ping_at.map_or(look_at, |ping_at| ping_at.min(look_at));
-        timeout_at(until, news.next()).await.is_ok() || until == look_at
+        let told_at = self.events.as_ref().map(|_| self.told_at);
+        pause(news, looked_at, told_at).await == Next::Look
     }
 
     fn tell(&mut self, bytes: Bytes) {

@@ -7,6 +7,7 @@ mod given;
 mod lives;
 mod predict;
 mod predict_table;
+mod progress;
 mod records;
 mod trained;
 #[cfg(target_os = "linux")]

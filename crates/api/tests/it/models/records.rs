@@ -133,7 +133,7 @@ async fn another_organizations_models_and_datasets_do_not_exist() {
     let stranger = lab.server.stranger().await;
     assert_eq!(stranger.get(PATH).await.json(200), json!([]));
     let path = path_of(&model);
-    for part in ["", "/versions", "/results", "/artifact"] {
+    for part in ["", "/versions", "/results", "/artifact", "/report"] {
         stranger.get(&format!("{path}{part}")).await.detail(404);
     }
     for (part, body) in [
@@ -258,11 +258,34 @@ async fn an_artifact_has_a_signed_url_and_its_hash() {
 }
 
 #[tokio::test]
+async fn a_report_is_a_page_that_can_do_nothing() {
+    let lab = Lab::start().await;
+    let model = lab.ready("<script>alert(1)</script>").await;
+    let path = format!("{}/report", path_of(&model));
+    let report = lab.client.get(&path).await;
+    assert_eq!(report.status, 200);
+    assert_eq!(
+        report.header("content-security-policy"),
+        Some("default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox")
+    );
+    assert_eq!(
+        report.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert!(report.text.contains("&lt;script&gt;") && !report.text.contains("<script"));
+    assert!(report.text.contains("accuracy"), "{}", report.text);
+}
+
+#[tokio::test]
 async fn a_version_that_is_not_ready_has_neither_results_nor_an_artifact() {
     let lab = Lab::start().await;
     let model = lab.train("wine").await;
     let path = path_of(&model);
-    for (part, what) in [("results", "results"), ("artifact", "an artifact")] {
+    for (part, what) in [
+        ("results", "results"),
+        ("report", "results"),
+        ("artifact", "an artifact"),
+    ] {
         let reply = lab.client.get(&format!("{path}/{part}")).await;
         assert_eq!(
             reply.detail(400),

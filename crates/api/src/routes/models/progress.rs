@@ -1,0 +1,118 @@
+//! `GET /api/v1/ml-models/{ml_model_id}/progress`
+
+use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::header::CACHE_CONTROL};
+use bytes::Bytes;
+use labdata_application::{
+    Error, Ports,
+    models::follow_training::{TrainingFollower, follow_training},
+    subscription::Subscription,
+};
+use labdata_fair_slots::{Slot, sending::while_read};
+use tokio::time::Instant;
+
+use super::{ModelPath, ModelView, VersionQuery};
+use crate::http::{
+    Answer, Call, NoBody, OrNotFound, Read,
+    error::ErrorBody,
+    follow::{EVENTS, Next, PING, pause},
+};
+
+/// Follows the training of a version
+///
+/// Server-sent events: `progress` with the version's record at first and whenever it changes, and at
+/// last `end` with the record of the version that is ready, failed or cancelled. The newest version,
+/// unless `version_number` names another. At most 32 logs and trainings of an organization are followed
+/// at a time.
+#[utoipa::path(
+    get,
+    path = "/api/v1/ml-models/{ml_model_id}/progress",
+    operation_id = "follow_ml_model_training",
+    tag = "ml-models",
+    responses(
+        (status = 200, description = "The events", body = String, content_type = "text/event-stream"),
+        (status = 503, description = "Too many logs and trainings of the organization are followed", body = ErrorBody),
+    )
+)]
+pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> Answer<Progress> {
+    let id = call.path.ml_model_id.or_not_found("ML model")?;
+    let number = call.query.number()?;
+    let slot = call.app.follower_slot(call.actor.organization)?;
+    let (follower, news) = follow_training(call.ports(), &call.actor, id, number).await?;
+    Ok(Progress {
+        ports: call.ports().clone(),
+        follower,
+        news,
+        last: String::new(),
+        over: false,
+        looked_at: None,
+        told_at: Instant::now(),
+        _slot: slot,
+    })
+}
+
+/// Event stream of a training.
+#[derive(Debug)]
+pub struct Progress {
+    ports: Ports,
+    follower: TrainingFollower,
+    /// Wakes the follower.
+    news: Subscription,
+    /// The record that the client has.
+    last: String,
+    over: bool,
+    /// Time of the last look.
+    looked_at: Option<Instant>,
+    /// When the client last heard something.
+    told_at: Instant,
+    /// Counts the stream until it is over.
+    _slot: Slot,
+}
+
+impl Progress {
+    /// The next event; `None` at the end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        let event = loop {
+            if self.over {
+                return Ok(None);
+            }
+            if let Some(looked_at) = self.looked_at {
+                let next = pause(&mut self.news, looked_at, Some(self.told_at)).await;
+                if next == Next::Ping {
+                    break PING;
+                }
+            }
+            let version = self.follower.read(&self.ports).await?;
+            self.looked_at = Some(Instant::now());
+            self.over = !version.state.is_in_flight();
+            let record = serde_json::to_string(&ModelView::from(version))
+                .map_err(|error| Error::Internal(error.to_string()))?;
+            if self.over {
+                break format!("event: end\ndata: {record}\n\n").into();
+            }
+            if record != self.last {
+                let event = format!("event: progress\ndata: {record}\n\n").into();
+                self.last = record;
+                break event;
+            }
+        };
+        self.told_at = Instant::now();
+        Ok(Some(event))
+    }
+}
+
+impl Responder for Progress {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        let events = while_read(self, async |mut progress: Self| {
+            let event = progress.next().await.inspect_err(|error| {
+                tracing::warn!(%error, "the progress of a training broke off");
+            })?;
+            Ok::<_, Error>(event.map(|event| (event, progress)))
+        });
+        HttpResponse::Ok()
+            .insert_header((CACHE_CONTROL, "no-store"))
+            .content_type(EVENTS)
+            .streaming(events)
+    }
+}

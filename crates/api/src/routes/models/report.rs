@@ -1,0 +1,40 @@
+//! `GET /api/v1/ml-models/{ml_model_id}/report`
+
+use actix_web::{
+    HttpResponse,
+    http::header::{CONTENT_SECURITY_POLICY, ContentType},
+};
+use labdata_application::models::get_report::get_report;
+
+use super::{ModelPath, VersionQuery};
+use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
+
+/// The page has its styles and pictures in itself, runs no script, and has no origin.
+const CONTENT_POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
+
+/// Shows the results of a training as a page
+///
+/// One HTML page that needs no script and no network: metrics, confusion matrix or residuals,
+/// importance of features and the models that were tried. Of the active version, unless
+/// `version_number` names another.
+#[utoipa::path(
+    get,
+    path = "/api/v1/ml-models/{ml_model_id}/report",
+    operation_id = "get_ml_model_report",
+    tag = "ml-models",
+    responses(
+        (status = 200, description = "The page", body = String, content_type = "text/html"),
+        (status = 400, description = "The version is not ready", body = ErrorBody),
+    )
+)]
+pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> Answer<HttpResponse> {
+    let id = call.path.ml_model_id.or_not_found("ML model")?;
+    let number = call.query.number()?;
+    let _slot = call.app.result_slot(call.actor.organization).await?;
+    let page = get_report(call.ports(), &call.actor, id, number).await?;
+    Ok(HttpResponse::Ok()
+        .content_type(ContentType::html())
+        .insert_header((CONTENT_SECURITY_POLICY, CONTENT_POLICY))
+        .body(page))
+}

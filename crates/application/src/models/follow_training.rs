@@ -1,0 +1,53 @@
+//! Follows the training of a version.
+
+use labdata_domain::{
+    ids::{ModelId, OrganizationId},
+    keys::{actor::Actor, scope::Scope},
+    models::ModelVersion,
+};
+
+use crate::{Error, Ports, subscription::Subscription};
+
+/// Follower of one version.
+#[derive(Clone, Copy, Debug)]
+pub struct TrainingFollower {
+    organization: OrganizationId,
+    model: ModelId,
+    number: u32,
+}
+
+/// Begins to follow the version of that number, or the newest one. The subscription wakes the follower at
+/// every change, from whichever server it comes.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+pub async fn follow_training(
+    ports: &Ports,
+    actor: &Actor,
+    id: ModelId,
+    number: Option<u32>,
+) -> Result<(TrainingFollower, Subscription), Error> {
+    actor.require(Scope::Read)?;
+    let version = ports.models.get(actor.organization, id, number).await?;
+    let follower = TrainingFollower {
+        organization: actor.organization,
+        model: id,
+        number: version.number,
+    };
+    let news = ports.trainings.follow(version.version);
+    Ok((follower, Subscription::new(news)))
+}
+
+impl TrainingFollower {
+    /// Reads the version as it is now.
+    ///
+    /// # Errors
+    /// What the port answers.
+    pub async fn read(&self, ports: &Ports) -> Result<ModelVersion, Error> {
+        let number = Some(self.number);
+        Ok(ports
+            .models
+            .get(self.organization, self.model, number)
+            .await?)
+    }
+}

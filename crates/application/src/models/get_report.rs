@@ -1,0 +1,23 @@
+//! Renders the report of a trained model.
+
+use labdata_domain::{ids::ModelId, keys::actor::Actor, models::report_page};
+
+use super::get_result::get_result;
+use crate::{Error, Ports};
+
+/// The report of a ready version as an HTML page: that of the number, or else the active one.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] for a version
+/// that is not ready.
+pub async fn get_report(
+    ports: &Ports,
+    actor: &Actor,
+    id: ModelId,
+    number: Option<u32>,
+) -> Result<String, Error> {
+    let (version, result) = get_result(ports, actor, id, number).await?;
+    let datasets = &ports.datasets;
+    let dataset = datasets.get(actor.organization, version.dataset).await?;
+    Ok(report_page(&version, &dataset, &result))
+}
