@@ -9,11 +9,20 @@ pub enum TableFormat {
     Csv,
     /// Fields separated by tabs.
     Tsv,
+    /// A workbook, of which the first sheet counts.
+    Xlsx,
+    /// Parquet.
+    Parquet,
 }
 
 impl TableFormat {
     /// All formats with their extensions.
-    pub const ALL: [(&'static str, Self); 2] = [("csv", Self::Csv), ("tsv", Self::Tsv)];
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("csv", Self::Csv),
+        ("tsv", Self::Tsv),
+        ("xlsx", Self::Xlsx),
+        ("parquet", Self::Parquet),
+    ];
 
     /// Returns the format of a file of that name; `None` for all other files.
     #[must_use]
@@ -33,7 +42,8 @@ mod tests {
         let of = |path: &str| TableFormat::of(&FilePath::parse(path).unwrap());
         assert_eq!(of("runs/plate.CSV"), Some(TableFormat::Csv));
         assert_eq!(of("plate.tsv"), Some(TableFormat::Tsv));
-        assert_eq!(of("plate.v2.csv"), Some(TableFormat::Csv));
+        assert_eq!(of("plate.v2.xlsx"), Some(TableFormat::Xlsx));
+        assert_eq!(of("plate.parquet"), Some(TableFormat::Parquet));
         for other in ["plate.txt", "plate", "csv", "plate.xls", "plate.csv.gz"] {
             assert_eq!(of(other), None, "{other}");
         }

@@ -35,9 +35,6 @@ pub const MAX_DATASET_ROWS: usize = 10_000_000;
 /// Maximum size of a dataset's object in bytes.
 pub const MAX_DATASET_BYTES: u64 = 4 << 30;
 
-/// Number of rows of a preview.
-pub const PREVIEWED_ROWS: usize = 50;
-
 /// Column of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatasetColumn {
@@ -148,7 +145,7 @@ pub enum DatasetRefusal {
     TooLarge,
     /// The file has no format that datasets are made of.
     #[error(
-        "datasets are made of files with the extension .csv or .tsv; this file is \
+        "datasets are made of files with the extension .csv, .tsv, .xlsx or .parquet; this file is \
          named \"{0}\""
     )]
     UnknownFormat(String),

@@ -396,8 +396,9 @@ mod tests {
 
     #[test]
     fn a_long_table_arrives_in_parts() {
-        let text: String = (0..20_000).map(|n| format!("{n},{}\n", n % 7)).collect();
-        let source = Box::new(Cursor::new(format!("n,m\n{text}").into_bytes()));
+        let rows: Vec<String> = (0..20_000).map(|n| format!("{n},{}", n % 7)).collect();
+        let text = format!("n,m\n{}\n", rows.join("\n"));
+        let source = Box::new(Cursor::new(text.into_bytes()));
         let mut reader = open_delimited(source, Delimiter::Sniffed, 20_000).expect("a table");
         let mut lengths = Vec::new();
         while let Some(part) = reader.next_part().expect("a part") {

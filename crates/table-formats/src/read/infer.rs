@@ -11,6 +11,11 @@ const MISSING: [&str; 9] = [
     "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None",
 ];
 
+/// Returns whether a text stands for a missing value.
+pub(super) fn is_missing(text: &str) -> bool {
+    MISSING.contains(&text)
+}
+
 /// Decimal separator of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decimal {
@@ -50,7 +55,7 @@ impl ColumnInference {
 
     /// Takes the next text, which is not blank.
     pub(super) fn add(&mut self, text: &str) {
-        if self.possible.is_empty() || MISSING.contains(&text) {
+        if self.possible.is_empty() || is_missing(text) {
             return;
         }
         self.has_value = true;
@@ -84,10 +89,9 @@ fn has_type(text: &str, data_type: DataType, decimal: Decimal) -> bool {
 /// Reads a text as a value of a type that [`ColumnInference`] found. Marks of missing values are null
 /// except among texts.
 pub(super) fn push(values: &mut Values, text: &str, decimal: Decimal) {
-    let is_missing = || MISSING.contains(&text);
     match values {
         Values::Text(column) => column.push(Some(text.to_owned())),
-        _ if is_missing() => values.push_null(),
+        _ if is_missing(text) => values.push_null(),
         Values::Boolean(column) => column.push(boolean(text)),
         Values::Integer(column) => column.push(text.parse().ok()),
         Values::Float(column) => column.push(float(text, decimal)),

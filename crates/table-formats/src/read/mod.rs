@@ -4,7 +4,10 @@
 
 mod decoded;
 mod delimited;
+mod guarded;
 mod infer;
+mod parquet;
+mod xlsx;
 
 use std::io::{self, Read, Seek};
 
@@ -14,6 +17,9 @@ use labdata_domain::{
 };
 
 pub use delimited::{Delimiter, open_delimited};
+use guarded::open_guarded;
+use parquet::open_parquet;
+use xlsx::open_xlsx;
 
 /// Maximum number of columns of a table that is read.
 pub const MAX_COLUMNS: usize = 1_600;
@@ -53,6 +59,8 @@ pub fn open_table(
     let delimiter = match format {
         TableFormat::Csv => Delimiter::Sniffed,
         TableFormat::Tsv => Delimiter::Tab,
+        TableFormat::Xlsx => return open_guarded(|| open_xlsx(source, max_rows)),
+        TableFormat::Parquet => return open_guarded(|| open_parquet(source, max_rows)),
     };
     Ok(Box::new(open_delimited(source, delimiter, max_rows)?))
 }
@@ -85,6 +93,41 @@ pub enum ReadError {
     /// The file has more rows than a table may have.
     #[error("the file has more than {0} rows")]
     TooManyRows(usize),
+    /// The file is no Parquet.
+    #[error("the file is not Parquet, whatever its name says")]
+    NotParquet,
+    /// The file is no workbook.
+    #[error("the file is not an Excel workbook (.xlsx) without a password, whatever its name says")]
+    NotWorkbook,
+    /// The file contradicts itself.
+    #[error("the file is damaged, or not complete")]
+    Damaged,
+    /// Reading the file takes more memory than a file may.
+    #[error("a part of the file is too large to be read; store it as CSV, or in several files")]
+    TooLarge,
+    /// A column has lists or records.
+    #[error("column \"{0}\" holds lists or records; a cell of a table holds one value")]
+    Nested(String),
+    /// A column has a type that tables do not have.
+    #[error("column \"{0}\" has a type that cannot be read; store it as a text or a number")]
+    UnsupportedType(String),
+    /// A value of a column cannot be represented.
+    #[error("column \"{0}\" has a value that is out of range")]
+    OutOfRange(String),
+    /// The file is compressed or encoded in a way that is not read.
+    #[error(
+        "the file uses {0}, which is not read; write it with Snappy, gzip or Zstandard, and plain \
+         or dictionary encoding"
+    )]
+    Unsupported(String),
+    /// A cell is beside the table.
+    #[error("row {row} has a value in column {column}, which has no name in the first row")]
+    Unnamed {
+        /// Number of the row, starting at 1.
+        row: u64,
+        /// Number of the column, starting at 1.
+        column: u64,
+    },
     /// The file cannot be read from the storage, or the reading was given up.
     #[error("the file could not be read: {0}")]
     Source(io::Error),

@@ -30,7 +30,7 @@ shape! {
         /// One SELECT, as in `POST /api/v1/tools/query`, without placeholders.
         query: Option<String> =
             optional(text(1..).example("select alcohol, color, cultivar from wine")),
-        /// A file of the platform: its extension is csv or tsv.
+        /// A file of the platform: its extension is csv, tsv, xlsx or parquet.
         file_id: Option<MaybeId<FileId>> = optional(id()),
     }
     rules |at| {

@@ -1,0 +1,332 @@
+//! Values of a column.
+
+use labdata_domain::{
+    scalar::{DataType, Values},
+    timestamp,
+};
+use parquet::{
+    basic::{ConvertedType, LogicalType, TimeUnit, Type},
+    column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader},
+    data_type::{ByteArray, DataType as Physical},
+    file::metadata::ColumnChunkMetaData,
+    schema::types::ColumnDescriptor,
+};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use super::pages::{BoundedPages, Budget, Chunks, is_readable};
+use crate::{columns::day, read::ReadError};
+
+/// Reading of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Boolean,
+    Integer,
+    /// Of that many bits.
+    Unsigned,
+    Date,
+    /// A point in time, with the number of its units in a second.
+    Instant(i128),
+    /// A time without a time zone, which is a text, as in queries.
+    LocalTime(i128),
+    /// A point in time of 96 bits, which old writers use.
+    Instant96,
+    Float,
+    /// With the number of its decimals.
+    Decimal(i32),
+    Text,
+    Uuid,
+}
+
+impl Kind {
+    pub(super) fn of(column: &ColumnDescriptor) -> Result<Self, ReadError> {
+        let (logical, converted) = (column.logical_type_ref(), column.converted_type());
+        let found = match (column.physical_type(), logical, converted) {
+            (Type::BOOLEAN, ..) => Some(Self::Boolean),
+            (Type::FLOAT | Type::DOUBLE, ..) => Some(Self::Float),
+            (Type::INT96, ..) => Some(Self::Instant96),
+            (_, Some(LogicalType::Decimal(decimal)), _) => Some(Self::Decimal(decimal.scale)),
+            (_, None, ConvertedType::DECIMAL) => Some(Self::Decimal(column.type_scale())),
+            (Type::INT32, Some(LogicalType::Date), _)
+            | (Type::INT32, None, ConvertedType::DATE) => Some(Self::Date),
+            (Type::INT64, Some(LogicalType::Timestamp(time)), _) => {
+                let units = match time.unit {
+                    TimeUnit::MILLIS => 1_000,
+                    TimeUnit::MICROS => 1_000_000,
+                    TimeUnit::NANOS => 1_000_000_000,
+                };
+                Some(if time.is_adjusted_to_u_t_c {
+                    Self::Instant(units)
+                } else {
+                    Self::LocalTime(units)
+                })
+            }
+            (Type::INT64, None, ConvertedType::TIMESTAMP_MILLIS) => Some(Self::Instant(1_000)),
+            (Type::INT64, None, ConvertedType::TIMESTAMP_MICROS) => Some(Self::Instant(1_000_000)),
+            (Type::INT32 | Type::INT64, Some(LogicalType::Integer(integer)), _) => {
+                Some(if integer.is_signed {
+                    Self::Integer
+                } else {
+                    Self::Unsigned
+                })
+            }
+            (
+                Type::INT32 | Type::INT64,
+                None,
+                ConvertedType::UINT_8
+                | ConvertedType::UINT_16
+                | ConvertedType::UINT_32
+                | ConvertedType::UINT_64,
+            ) => Some(Self::Unsigned),
+            (
+                Type::INT32 | Type::INT64,
+                None,
+                ConvertedType::NONE
+                | ConvertedType::INT_8
+                | ConvertedType::INT_16
+                | ConvertedType::INT_32
+                | ConvertedType::INT_64,
+            ) => Some(Self::Integer),
+            (
+                Type::BYTE_ARRAY,
+                None | Some(LogicalType::String | LogicalType::Enum | LogicalType::Json),
+                ConvertedType::NONE
+                | ConvertedType::UTF8
+                | ConvertedType::ENUM
+                | ConvertedType::JSON,
+            ) => Some(Self::Text),
+            (Type::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Uuid), _) => Some(Self::Uuid),
+            _ => None,
+        };
+        found.ok_or_else(|| ReadError::UnsupportedType(column.name().to_owned()))
+    }
+
+    pub(super) const fn data_type(self) -> DataType {
+        match self {
+            Self::Boolean => DataType::Boolean,
+            Self::Integer | Self::Unsigned => DataType::Integer,
+            Self::Date => DataType::Date,
+            Self::Instant(_) | Self::Instant96 => DataType::Datetime,
+            Self::Float | Self::Decimal(_) => DataType::Float,
+            Self::LocalTime(_) | Self::Text | Self::Uuid => DataType::Text,
+        }
+    }
+}
+
+/// Decoded cells of a column.
+pub(super) enum Cells {
+    Values(Values),
+    /// Texts that share the bytes of their pages.
+    Texts(Vec<Option<ByteArray>>),
+}
+
+impl Cells {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Values(values) => values.len(),
+            Self::Texts(texts) => texts.len(),
+        }
+    }
+
+    /// Size of a cell in bytes.
+    pub(super) fn size(&self, row: usize) -> usize {
+        match self {
+            Self::Values(_) => 8,
+            Self::Texts(texts) => match texts.get(row) {
+                Some(Some(text)) => text.len() + 8,
+                _ => 8,
+            },
+        }
+    }
+
+    /// Removes the first cells and returns their values.
+    pub(super) fn take(&mut self, count: usize, column: &str) -> Result<Values, ReadError> {
+        let count = count.min(self.len());
+        match self {
+            Self::Values(values) => Ok(front(values, count)),
+            Self::Texts(texts) => {
+                let texts = texts.drain(..count).map(|text| {
+                    let text = text.map(|text| String::from_utf8(text.data().to_vec()));
+                    let text = text.transpose();
+                    text.map_err(|_| ReadError::UnsupportedType(column.to_owned()))
+                });
+                texts.collect::<Result<_, _>>().map(Values::Text)
+            }
+        }
+    }
+}
+
+/// Removes and returns the first values.
+fn front(values: &mut Values, count: usize) -> Values {
+    match values {
+        Values::Text(v) => Values::Text(v.drain(..count).collect()),
+        Values::Integer(v) => Values::Integer(v.drain(..count).collect()),
+        Values::Float(v) => Values::Float(v.drain(..count).collect()),
+        Values::Boolean(v) => Values::Boolean(v.drain(..count).collect()),
+        Values::Datetime(v) => Values::Datetime(v.drain(..count).collect()),
+        Values::Date(v) => Values::Date(v.drain(..count).collect()),
+        Values::Uuid(v) => Values::Uuid(v.drain(..count).collect()),
+        Values::Json(v) => Values::Json(v.drain(..count).collect()),
+    }
+}
+
+/// A column of a row group that is being read.
+pub(super) struct ColumnCells {
+    kind: Kind,
+    is_nullable: bool,
+    reader: ColumnReader,
+}
+
+impl ColumnCells {
+    pub(super) fn new(
+        file: &Chunks,
+        column: &ColumnChunkMetaData,
+        kind: Kind,
+        rows: usize,
+        budget: &Budget,
+    ) -> Result<Self, ReadError> {
+        if !is_readable(column.compression()) {
+            return Err(ReadError::Unsupported(column.compression().to_string()));
+        }
+        let pages = BoundedPages::new(file, column, rows, budget)?;
+        let descriptor = column.column_descr_ptr();
+        Ok(Self {
+            kind,
+            is_nullable: descriptor.max_def_level() > 0,
+            reader: get_column_reader(descriptor, Box::new(pages)),
+        })
+    }
+
+    /// Decodes the next rows.
+    pub(super) fn next(&mut self, rows: usize, name: &str) -> Result<Cells, ReadError> {
+        let nullable = self.is_nullable;
+        let out_of_range = || ReadError::OutOfRange(name.to_owned());
+        let (kind, instant) = (self.kind, |count: i128, units: i128| {
+            let nanos = count.checked_mul(1_000_000_000 / units)?;
+            OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()
+        });
+        let integer = |number: i64| match kind {
+            Kind::Unsigned if number < 0 => Err(out_of_range()),
+            _ => Ok(Some(number)),
+        };
+        let values = match &mut self.reader {
+            ColumnReader::BoolColumnReader(reader) => {
+                Values::Boolean(read(reader, nullable, rows, |flag| Ok(Some(flag)))?)
+            }
+            ColumnReader::Int32ColumnReader(reader) => match kind {
+                Kind::Date => Values::Date(read(reader, nullable, rows, |days| {
+                    day(days).map(Some).ok_or_else(out_of_range)
+                })?),
+                Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |unscaled| {
+                    Ok(decimal(unscaled.into(), scale))
+                })?),
+                Kind::Unsigned => Values::Integer(read(reader, nullable, rows, |number| {
+                    Ok(Some(i64::from(number.cast_unsigned())))
+                })?),
+                _ => Values::Integer(read(reader, nullable, rows, |number| {
+                    integer(number.into())
+                })?),
+            },
+            ColumnReader::Int64ColumnReader(reader) => match kind {
+                Kind::Instant(units) => Values::Datetime(read(reader, nullable, rows, |count| {
+                    let found = instant(count.into(), units).ok_or_else(out_of_range)?;
+                    Ok(Some(timestamp::to_micros(found)))
+                })?),
+                Kind::LocalTime(units) => Values::Text(read(reader, nullable, rows, |count| {
+                    let found = instant(count.into(), units).ok_or_else(out_of_range)?;
+                    let text = timestamp::render(found);
+                    Ok(Some(text.trim_end_matches('Z').to_owned()))
+                })?),
+                Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |unscaled| {
+                    Ok(decimal(unscaled.into(), scale))
+                })?),
+                _ => Values::Integer(read(reader, nullable, rows, integer)?),
+            },
+            ColumnReader::Int96ColumnReader(reader) => {
+                Values::Datetime(read(reader, nullable, rows, |time| {
+                    let found = instant(time.to_micros().into(), 1_000_000);
+                    found.map(Some).ok_or_else(out_of_range)
+                })?)
+            }
+            ColumnReader::FloatColumnReader(reader) => {
+                Values::Float(read(reader, nullable, rows, |number| {
+                    Ok(finite(number.into()))
+                })?)
+            }
+            ColumnReader::DoubleColumnReader(reader) => {
+                Values::Float(read(reader, nullable, rows, |number| Ok(finite(number)))?)
+            }
+            ColumnReader::ByteArrayColumnReader(reader) => match kind {
+                Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |bytes| {
+                    unscaled(bytes.data())
+                        .map(|number| decimal(number, scale))
+                        .ok_or_else(out_of_range)
+                })?),
+                _ => {
+                    return Ok(Cells::Texts(read(reader, nullable, rows, |text| {
+                        Ok(Some(text))
+                    })?));
+                }
+            },
+            ColumnReader::FixedLenByteArrayColumnReader(reader) => match kind {
+                Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |bytes| {
+                    unscaled(bytes.data())
+                        .map(|number| decimal(number, scale))
+                        .ok_or_else(out_of_range)
+                })?),
+                _ => Values::Text(read(reader, nullable, rows, |bytes| {
+                    let id = Uuid::from_slice(bytes.data()).map_err(|_| ReadError::Damaged)?;
+                    Ok(Some(id.to_string()))
+                })?),
+            },
+        };
+        Ok(Cells::Values(values))
+    }
+}
+
+/// NaN is how some writers say null.
+fn finite(number: f64) -> Option<f64> {
+    (!number.is_nan()).then_some(number)
+}
+
+fn decimal(unscaled: i128, scale: i32) -> Option<f64> {
+    format!("{unscaled}e{}", i64::from(scale).saturating_neg())
+        .parse()
+        .ok()
+}
+
+/// Reads a number of up to 128 bits, the most significant byte first.
+fn unscaled(bytes: &[u8]) -> Option<i128> {
+    let is_negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
+    let mut wide = [if is_negative { 0xff } else { 0 }; 16];
+    let start = wide.len().checked_sub(bytes.len())?;
+    wide.get_mut(start..)?.copy_from_slice(bytes);
+    Some(i128::from_be_bytes(wide))
+}
+
+/// Reads exactly that many rows of a column.
+fn read<T: Physical, V>(
+    reader: &mut ColumnReaderImpl<T>,
+    is_nullable: bool,
+    rows: usize,
+    convert: impl Fn(T::T) -> Result<Option<V>, ReadError>,
+) -> Result<Vec<Option<V>>, ReadError> {
+    let (mut levels, mut values, mut found) = (Vec::new(), Vec::new(), 0);
+    while found < rows {
+        let into = is_nullable.then_some(&mut levels);
+        let (read, ..) = reader.read_records(rows - found, into, None, &mut values)?;
+        if read == 0 {
+            return Err(ReadError::Damaged);
+        }
+        found += read;
+    }
+    let mut values = values.into_iter();
+    if !is_nullable {
+        return values.map(convert).collect();
+    }
+    let cells = levels.into_iter().map(|level: i16| match level {
+        0 => Ok(None),
+        _ => convert(values.next().ok_or(ReadError::Damaged)?),
+    });
+    cells.collect()
+}

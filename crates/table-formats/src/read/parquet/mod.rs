@@ -1,0 +1,204 @@
+//! Parquet.
+
+mod column;
+mod footer;
+mod pages;
+
+use std::{collections::VecDeque, sync::Arc};
+
+use labdata_domain::scalar::{DataType, Values};
+use parquet::{
+    errors::ParquetError,
+    file::{
+        metadata::{ParquetMetaData, ParquetMetaDataReader},
+        reader::Length as _,
+    },
+};
+
+use self::{
+    column::{Cells, ColumnCells, Kind},
+    footer::check_footer,
+    pages::{Budget, Chunks, OVER_LIMIT, SharedFile},
+};
+use super::{MAX_COLUMNS, PART_BYTES, ReadError, Source, TableReader};
+
+/// Maximum size of a footer in bytes.
+const MAX_FOOTER: u64 = 16 << 20;
+
+/// Bytes behind the footer: its length, and the magic bytes.
+const TAIL: u64 = 8;
+
+/// Number of rows that are decoded at a time.
+const STEP_ROWS: usize = 1_024;
+
+/// Maximum size of a cell in bytes.
+const MAX_CELL: usize = 16 << 20;
+
+/// Maximum size of all texts in bytes. Few bytes of a dictionary can stand for many in the table.
+const MAX_TEXTS: usize = 16 << 30;
+
+/// Begins to read a Parquet file of flat columns.
+///
+/// # Errors
+/// [`ReadError`] if it is none, or has more than `max_rows` rows.
+pub(super) fn open_parquet(
+    source: Box<dyn Source>,
+    max_rows: usize,
+) -> Result<impl TableReader + use<>, ReadError> {
+    let file = SharedFile::new(source)?;
+    let metadata = metadata(&file)?;
+    let schema = metadata.file_metadata().schema_descr_ptr();
+    let (mut columns, mut kinds) = (Vec::new(), Vec::new());
+    for column in schema.columns() {
+        let kind = Kind::of(column)?;
+        columns.push((column.name().to_owned(), kind.data_type()));
+        kinds.push(kind);
+    }
+    match columns.len() {
+        0 => return Err(ReadError::NoHeader),
+        count if count > MAX_COLUMNS => return Err(ReadError::TooManyColumns(count)),
+        _ => {}
+    }
+    let mut rows = 0_usize;
+    for group in metadata.row_groups() {
+        let count = usize::try_from(group.num_rows()).map_err(|_| ReadError::Damaged)?;
+        if group.num_columns() != columns.len() {
+            return Err(ReadError::Damaged);
+        }
+        rows = rows.saturating_add(count);
+    }
+    if rows > max_rows {
+        return Err(ReadError::TooManyRows(max_rows));
+    }
+    Ok(ParquetReader {
+        file: Chunks(Arc::new(file)),
+        groups: (0..metadata.num_row_groups()).collect(),
+        metadata,
+        columns,
+        kinds,
+        group: None,
+        pending: Vec::new(),
+        budget: Budget::default(),
+        text_bytes: 0,
+    })
+}
+
+fn metadata(file: &SharedFile) -> Result<ParquetMetaData, ReadError> {
+    let tail_start = file.len().checked_sub(TAIL).ok_or(ReadError::NotParquet)?;
+    let tail = file.read_at(tail_start, 8)?;
+    let (Some(length), Some(b"PAR1")) = (tail.first_chunk(), tail.get(4..)) else {
+        return Err(ReadError::NotParquet);
+    };
+    let length = u64::from(u32::from_le_bytes(*length));
+    if length > MAX_FOOTER {
+        return Err(ReadError::TooLarge);
+    }
+    let start = tail_start.checked_sub(length).ok_or(ReadError::Damaged)?;
+    let footer = file.read_at(start, usize::try_from(length).unwrap_or(usize::MAX))?;
+    check_footer(&footer)?;
+    Ok(ParquetMetaDataReader::decode_metadata(&footer)?)
+}
+
+impl From<ParquetError> for ReadError {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::General(text) if text == OVER_LIMIT => Self::TooLarge,
+            ParquetError::NYI(what) => Self::Unsupported(what),
+            _ => Self::Damaged,
+        }
+    }
+}
+
+struct ParquetReader {
+    file: Chunks,
+    metadata: ParquetMetaData,
+    columns: Vec<(String, DataType)>,
+    kinds: Vec<Kind>,
+    /// Row groups that are not read yet.
+    groups: VecDeque<usize>,
+    /// The row group that is being read.
+    group: Option<Group>,
+    /// Decoded rows, column by column.
+    pending: Vec<Cells>,
+    budget: Budget,
+    text_bytes: usize,
+}
+
+/// Row group that is being read.
+struct Group {
+    columns: Vec<ColumnCells>,
+    rows: usize,
+}
+
+impl ParquetReader {
+    /// Decodes the next rows; false at the end.
+    fn fill(&mut self) -> Result<bool, ReadError> {
+        loop {
+            if let Some(group) = self.group.as_mut().filter(|group| group.rows > 0) {
+                let count = group.rows.min(STEP_ROWS);
+                group.rows -= count;
+                let names = self.columns.iter().map(|(name, _)| name);
+                let cells = group.columns.iter_mut().zip(names);
+                self.pending = cells
+                    .map(|(column, name)| column.next(count, name))
+                    .collect::<Result<_, _>>()?;
+                return Ok(true);
+            }
+            // Its pages are freed before the next ones are read.
+            self.group = None;
+            let Some(index) = self.groups.pop_front() else {
+                return Ok(false);
+            };
+            let group = self
+                .metadata
+                .row_groups()
+                .get(index)
+                .ok_or(ReadError::Damaged)?;
+            let rows = usize::try_from(group.num_rows()).map_err(|_| ReadError::Damaged)?;
+            let columns = group.columns().iter().zip(&self.kinds);
+            let columns = columns.map(|(column, kind)| {
+                ColumnCells::new(&self.file, column, *kind, rows, &self.budget)
+            });
+            self.group = Some(Group {
+                columns: columns.collect::<Result<_, _>>()?,
+                rows,
+            });
+        }
+    }
+}
+
+impl TableReader for ParquetReader {
+    fn columns(&self) -> &[(String, DataType)] {
+        &self.columns
+    }
+
+    fn next_part(&mut self) -> Result<Option<Vec<Values>>, ReadError> {
+        let is_empty = self.pending.first().is_none_or(|cells| cells.len() == 0);
+        if is_empty && !self.fill()? {
+            return Ok(None);
+        }
+        let length = self.pending.first().map_or(0, Cells::len);
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < length && bytes < PART_BYTES {
+            for cells in &self.pending {
+                let size = cells.size(rows);
+                if size > MAX_CELL {
+                    return Err(ReadError::TooLarge);
+                }
+                bytes += size;
+            }
+            rows += 1;
+        }
+        self.text_bytes = self.text_bytes.saturating_add(bytes);
+        if self.text_bytes > MAX_TEXTS {
+            return Err(ReadError::TooLarge);
+        }
+        let names = self.columns.iter().map(|(name, _)| name);
+        let taken = self.pending.iter_mut().zip(names);
+        let part = taken.map(|(cells, name)| cells.take(rows, name));
+        part.collect::<Result<_, _>>().map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests;

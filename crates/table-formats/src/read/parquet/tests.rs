@@ -1,0 +1,204 @@
+use std::{
+    io::Cursor,
+    sync::{Arc, LazyLock},
+};
+
+use arrow_array::{
+    ArrayRef, DictionaryArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray,
+    types::{Int32Type, Int64Type},
+};
+use parquet::{
+    arrow::ArrowWriter,
+    basic::{Compression, Encoding},
+    file::properties::{WriterProperties, WriterVersion},
+};
+use proptest::prelude::*;
+use time::macros::{date, datetime};
+
+use super::*;
+use crate::read::guarded::open_guarded;
+
+/// Files that pyarrow 24 wrote of one table: `name`, `n`, `x`, `at`, `local`, `d`, `price`, `ok`, `u`.
+const ZSTANDARD: &[u8] = include_bytes!("files/zstd.parquet");
+const GZIP_V2: &[u8] = include_bytes!("files/gzip_v2.parquet");
+const LZ4: &[u8] = include_bytes!("files/lz4.parquet");
+
+fn open(bytes: &[u8]) -> Result<Box<dyn TableReader>, ReadError> {
+    let source = Box::new(Cursor::new(bytes.to_vec()));
+    open_guarded(|| open_parquet(source, 100_000))
+}
+
+/// Reads a whole table, whose columns must be equally long.
+fn read(bytes: &[u8]) -> Result<Vec<(String, Values)>, ReadError> {
+    let mut reader = open(bytes)?;
+    let columns = reader.columns().iter();
+    let columns = columns.map(|(name, of)| (name.clone(), Values::with_capacity(*of, 0)));
+    let mut columns: Vec<_> = columns.collect();
+    while let Some(part) = reader.next_part()? {
+        for ((_, values), part) in columns.iter_mut().zip(&part) {
+            values.extend(part);
+        }
+    }
+    let length = columns.first().map_or(0, |(_, values)| values.len());
+    assert!(columns.iter().all(|(_, values)| values.len() == length));
+    Ok(columns)
+}
+
+fn written(columns: &[(&str, ArrayRef)], properties: WriterProperties) -> Vec<u8> {
+    let batch = RecordBatch::try_from_iter(columns.iter().cloned()).unwrap();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+/// A file of numbers and texts in several row groups.
+static SAMPLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let numbers: Int64Array = (0..3_000).map(|n| (n % 7 != 0).then_some(n)).collect();
+    let texts: StringArray = (0..3_000)
+        .map(|n| Some(format!("text {}", n % 50)))
+        .collect();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_max_row_group_row_count(Some(1_300))
+        .build();
+    written(
+        &[("n", Arc::new(numbers)), ("text", Arc::new(texts))],
+        properties,
+    )
+});
+
+#[test]
+fn types_of_other_writers_are_read() {
+    let text = |text: &str| Some(text.to_owned());
+    let at = Some(datetime!(2026-03-01 12:00 UTC));
+    let local = text("2026-03-01T12:00:00");
+    let expected = [
+        ("name", Values::Text(vec![text("a"), None, text("µ")])),
+        ("n", Values::Integer(vec![Some(1), Some(2), None])),
+        ("x", Values::Float(vec![Some(0.5), None, None])),
+        ("at", Values::Datetime(vec![at; 3])),
+        ("local", Values::Text(vec![local; 3])),
+        ("d", Values::Date(vec![Some(date!(2026 - 03 - 01)); 3])),
+        ("price", Values::Float(vec![Some(1.25); 3])),
+        ("ok", Values::Boolean(vec![Some(true), Some(false), None])),
+        ("u", Values::Integer(vec![Some(1), Some(2), Some(3)])),
+    ];
+    let expected = expected.map(|(name, values)| (name.to_owned(), values));
+    for bytes in [ZSTANDARD, GZIP_V2] {
+        assert_eq!(read(bytes).unwrap(), expected);
+    }
+}
+
+#[test]
+fn several_row_groups_are_one_table() {
+    let columns = read(&SAMPLE).unwrap();
+    let (name, values) = &columns[0];
+    assert_eq!(name, "n");
+    let numbers = (0..3_000).map(|n| (n % 7 != 0).then_some(n));
+    assert_eq!(*values, Values::Integer(numbers.collect()));
+    assert_eq!(columns[1].1.len(), 3_000);
+}
+
+#[test]
+fn both_versions_of_pages_are_read() {
+    let numbers: ArrayRef = Arc::new(Float64Array::from(vec![Some(0.5), None]));
+    for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+        let properties = WriterProperties::builder()
+            .set_writer_version(version)
+            .set_encoding(Encoding::PLAIN)
+            .set_compression(Compression::SNAPPY)
+            .build();
+        let columns = read(&written(&[("x", Arc::clone(&numbers))], properties)).unwrap();
+        assert_eq!(columns[0].1, Values::Float(vec![Some(0.5), None]));
+    }
+}
+
+#[test]
+fn tables_that_cannot_be_read_are_told_why() {
+    let refusal = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
+    let plain = WriterProperties::default;
+    let list = ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1)])]);
+    let nested = written(&[("points", Arc::new(list))], plain());
+    assert_eq!(
+        refusal(&nested),
+        "column \"points\" holds lists or records; a cell of a table holds one value"
+    );
+    assert!(
+        refusal(LZ4).starts_with("the file uses LZ4"),
+        "{}",
+        refusal(LZ4)
+    );
+    let delta = WriterProperties::builder()
+        .set_encoding(Encoding::DELTA_BYTE_ARRAY)
+        .set_dictionary_enabled(false)
+        .build();
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "ab"]));
+    let delta = written(&[("a", texts)], delta);
+    assert!(refusal(&delta).contains("DELTA_BYTE_ARRAY"));
+    for bytes in [
+        &b""[..],
+        b"PAR1",
+        b"a,b\n1,2\n",
+        b"PK\x03\x04 something else",
+    ] {
+        assert_eq!(
+            refusal(bytes),
+            "the file is not Parquet, whatever its name says"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_is_damaged() {
+    let cut = [&SAMPLE[..200], &SAMPLE[SAMPLE.len() - 400..]].concat();
+    assert!(matches!(read(&cut), Err(ReadError::Damaged)));
+    let mut long = SAMPLE.clone();
+    let end = long.len();
+    long[end - 8..end - 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert!(matches!(read(&long), Err(ReadError::TooLarge)));
+}
+
+#[test]
+fn few_bytes_of_a_dictionary_do_not_fill_the_memory() {
+    // 100 MiB of texts in a file of some kilobytes.
+    let text = "x".repeat(256 << 10);
+    let keys = std::iter::repeat_n(Some(text.as_str()), 400);
+    let dictionary: DictionaryArray<Int32Type> = keys.collect();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_dictionary_page_size_limit(64 << 20)
+        .build();
+    let bytes = written(&[("text", Arc::new(dictionary))], properties);
+    assert!(bytes.len() < 64 << 10, "{}", bytes.len());
+    let mut reader = open(&bytes).unwrap();
+    for _ in 0..3 {
+        let part = reader.next_part().unwrap().unwrap();
+        assert!(part[0].len() <= 33, "a part holds {} texts", part[0].len());
+    }
+}
+
+#[test]
+fn a_file_with_too_many_rows_is_refused_before_they_are_read() {
+    let source = Box::new(Cursor::new(SAMPLE.clone()));
+    let refused = open_guarded(|| open_parquet(source, 2_999)).map(drop);
+    assert!(matches!(refused, Err(ReadError::TooManyRows(2_999))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Whatever byte is wrong, a table is read or refused, in little memory.
+    #[test]
+    fn a_damaged_file_is_read_or_refused(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        near_the_end in any::<bool>(),
+    ) {
+        let mut bytes = SAMPLE.clone();
+        let start = if near_the_end { bytes.len() - 600 } else { 0 };
+        for (index, byte) in changes {
+            let at = start + index.index(bytes.len() - start);
+            bytes[at] = byte;
+        }
+        let _ = read(&bytes);
+    }
+}

@@ -1,0 +1,160 @@
+//! Checks of a workbook's archive before a library reads it.
+//!
+//! The library decompresses whatever there is, and reserves memory for the numbers that the archive
+//! declares. An archive that passes here has bounded parts, measured by decompressing them.
+
+use std::io::{self, Read, SeekFrom};
+
+use zip::{ZipArchive, result::ZipError};
+
+use crate::read::{ReadError, Source};
+
+/// Limits of an archive in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ArchiveLimits {
+    /// Of the archive itself.
+    pub(super) archive: u64,
+    /// Of a part, decompressed.
+    pub(super) part: u64,
+    /// Of all parts, decompressed.
+    pub(super) parts: u64,
+    /// Of the texts that cells share. They are in memory while the sheet is read.
+    pub(super) shared_texts: u64,
+}
+
+/// Limits of a workbook.
+pub(super) const LIMITS: ArchiveLimits = ArchiveLimits {
+    archive: 100 << 20,
+    part: 256 << 20,
+    parts: 512 << 20,
+    shared_texts: 64 << 20,
+};
+
+/// Bytes at the end of an archive in which its directory is declared.
+const TAIL: u64 = (64 << 10) + 64;
+
+/// Start of a declaration of more parts than 16 bits count.
+const ZIP64: &[u8] = b"PK\x06\x07";
+
+/// Name of the part with the shared texts, at the end of its path.
+const SHARED_TEXTS: &str = "sharedstrings.xml";
+
+/// Attribute that declares the number of shared texts.
+const DECLARED: &[u8] = b"uniqueCount";
+
+/// Minimum length of a shared text with its element, in bytes.
+const MIN_SHARED_TEXT: usize = 5;
+
+/// Checks an archive.
+///
+/// # Errors
+/// [`ReadError::NotWorkbook`], [`ReadError::TooLarge`] or [`ReadError::Damaged`].
+pub(super) fn check_archive(
+    source: &mut dyn Source,
+    limits: ArchiveLimits,
+) -> Result<(), ReadError> {
+    let length = source.seek(SeekFrom::End(0))?;
+    let mut start = [0; 4];
+    source.seek(SeekFrom::Start(0))?;
+    if length < 4 || source.read_exact(&mut start).is_err() || start != *b"PK\x03\x04" {
+        return Err(ReadError::NotWorkbook);
+    }
+    if length > limits.archive {
+        return Err(ReadError::TooLarge);
+    }
+    source.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+    let mut tail = Vec::new();
+    (&mut *source).take(TAIL).read_to_end(&mut tail)?;
+    if tail.windows(ZIP64.len()).any(|bytes| bytes == ZIP64) {
+        return Err(ReadError::TooLarge);
+    }
+    source.rewind()?;
+    let mut archive = ZipArchive::new(&mut *source).map_err(unreadable)?;
+    let mut total = 0_u64;
+    for index in 0..archive.len() {
+        let mut part = archive.by_index(index).map_err(unreadable)?;
+        let name = part.name().map_err(unreadable)?.to_ascii_lowercase();
+        let size = if name.ends_with(SHARED_TEXTS) {
+            let mut texts = Vec::new();
+            let limit = limits.shared_texts.saturating_add(1);
+            (&mut part)
+                .take(limit)
+                .read_to_end(&mut texts)
+                .map_err(|_| ReadError::Damaged)?;
+            check_shared_texts(&texts)?;
+            let size = u64::try_from(texts.len()).unwrap_or(u64::MAX);
+            if size > limits.shared_texts {
+                return Err(ReadError::TooLarge);
+            }
+            size
+        } else {
+            let mut part = part.take(limits.part.saturating_add(1));
+            io::copy(&mut part, &mut io::sink()).map_err(|_| ReadError::Damaged)?
+        };
+        total = total.saturating_add(size);
+        if size > limits.part || total > limits.parts {
+            return Err(ReadError::TooLarge);
+        }
+    }
+    Ok(())
+}
+
+fn unreadable(error: ZipError) -> ReadError {
+    match error {
+        ZipError::Io(error) if error.kind() == io::ErrorKind::Other => error.into(),
+        ZipError::Io(_) => ReadError::Damaged,
+        _ => ReadError::NotWorkbook,
+    }
+}
+
+/// Checks that no more shared texts are declared than there can be.
+fn check_shared_texts(xml: &[u8]) -> Result<(), ReadError> {
+    let head = xml.get(..xml.len().min(256)).unwrap_or(xml);
+    let declaration = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let is_other_encoding = declaration.contains("encoding") && !declaration.contains("utf-8");
+    if head.contains(&0) || is_other_encoding {
+        return Err(ReadError::Damaged);
+    }
+    let most = xml.len() / MIN_SHARED_TEXT;
+    let declared = xml
+        .windows(DECLARED.len())
+        .enumerate()
+        .filter(|(_, bytes)| *bytes == DECLARED);
+    for (at, _) in declared {
+        let value = xml.get(at + DECLARED.len()..).unwrap_or_default();
+        let digits = value
+            .iter()
+            .skip_while(|byte| byte.is_ascii_whitespace() || matches!(byte, b'=' | b'"' | b'\''))
+            .take_while(|byte| byte.is_ascii_digit());
+        let digits: String = digits.take(20).map(|byte| char::from(*byte)).collect();
+        if !digits.is_empty() && digits.parse().is_ok_and(|count: usize| count > most) {
+            return Err(ReadError::Damaged);
+        }
+        if digits.len() == 20 {
+            return Err(ReadError::Damaged);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_declared_number_of_texts_must_be_possible() {
+        let texts = |count: &str| {
+            let xml = format!("<?xml version=\"1.0\"?><sst uniqueCount = '{count}'><si/></sst>");
+            check_shared_texts(xml.as_bytes())
+        };
+        texts("1").unwrap();
+        texts("").unwrap();
+        for count in ["1000000", "99999999999999999999999", "18446744073709551615"] {
+            assert!(matches!(texts(count), Err(ReadError::Damaged)), "{count}");
+        }
+        let wide: Vec<u8> = "<sst/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert!(check_shared_texts(&wide).is_err());
+        let other = b"<?xml version=\"1.0\" encoding=\"UTF-16\"?><sst/>";
+        assert!(check_shared_texts(other).is_err());
+    }
+}
