@@ -72,6 +72,25 @@ impl Client {
         self.send(Method::POST, path, body).await
     }
 
+    /// Posts JSON to an operation that this platform may be unable to do: 503 yields its detail.
+    pub(crate) async fn post_if_available(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<Result<Value, String>> {
+        let request = self.request(Method::POST, path).json(body);
+        let answer = request
+            .send()
+            .await
+            .with_context(|| format!("{path}: no response"))?;
+        if answer.status() != StatusCode::SERVICE_UNAVAILABLE {
+            return Ok(Ok(successful(answer, path).await?.json().await?));
+        }
+        let problem: Value = answer.json().await.unwrap_or_default();
+        let detail = problem.get("detail").and_then(Value::as_str);
+        Ok(Err(detail.unwrap_or("it answers 503").to_owned()))
+    }
+
     /// Uploads a file as a form.
     pub(crate) async fn upload(
         &self,
@@ -162,6 +181,10 @@ async fn checked(request: RequestBuilder, what: &str) -> anyhow::Result<Response
         .send()
         .await
         .with_context(|| format!("{what}: no response"))?;
+    successful(answer, what).await
+}
+
+async fn successful(answer: Response, what: &str) -> anyhow::Result<Response> {
     let status = answer.status();
     if status == StatusCode::OK {
         return Ok(answer);

@@ -6,6 +6,7 @@
 mod client;
 mod gen5;
 mod growth;
+mod model;
 mod platform;
 mod report;
 mod sparkline;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     client::Client,
     gen5::KineticExport,
+    model,
     platform::{self, RunOutcome},
     report,
     steps::{Say, Steps},
@@ -125,6 +126,9 @@ pub async fn tell(
     );
 
     on_platform(&client, &export, (file_name, file), &mut steps).await?;
+    model::train_and_predict(&client, &export, PLATE, &mut steps)
+        .await
+        .context("a model of the curves")?;
     steps.say(&format!("\n{}\n", report::table(&export)));
     Ok(())
 }
