@@ -136,7 +136,6 @@ mod tests {
             ("LABDATA_TRAINING_GPUS", "-1"),
             ("LABDATA_TRAINING_GPUS", "1"),
             ("LABDATA_TRAINING_CONCURRENCY", "0"),
-            ("LABDATA_TRAINING_CHECKPOINTS", ""),
             ("LABDATA_PREDICTORS", "0"),
             ("LABDATA_PREDICTOR_IDLE", "10m"),
             ("LABDATA_PREDICTOR_MEMORY", "4G"),
