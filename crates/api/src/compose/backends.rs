@@ -6,7 +6,7 @@ use std::{
 
 use anyhow::Context;
 use labdata_application::{
-    models::training::begin_training::{Checkpoints, TrainingContext},
+    models::training::{Checkpoints, begin_training::TrainingContext},
     runs::begin_run::RunContext,
 };
 use labdata_domain::{

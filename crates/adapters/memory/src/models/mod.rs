@@ -4,6 +4,7 @@ mod predictor;
 pub(crate) mod records;
 pub(crate) mod rows;
 pub(crate) mod trainings;
+mod versions;
 
 pub use predictor::InMemoryPredictor;
 

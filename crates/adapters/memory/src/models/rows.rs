@@ -2,12 +2,11 @@
 
 use labdata_domain::{
     files::ObjectKey,
-    ids::{ModelId, ModelVersionId, OrganizationId},
     models::{ModelVersion, ReportTokenHash, TrainingResult},
 };
-use labdata_ports::{PortError, models::Reported};
+use labdata_ports::models::Reported;
 
-use crate::{memory::State, runs::rows::Claims};
+use crate::runs::rows::Claims;
 
 /// A version of a model, with its training.
 #[derive(Clone, Debug)]
@@ -49,50 +48,5 @@ impl VersionRow {
     pub(crate) fn release(&mut self) {
         self.claims.release();
         self.attempt = Attempt::default();
-    }
-}
-
-impl State {
-    /// The rows of a model's versions.
-    pub(crate) fn versions_mut(
-        &mut self,
-        organization: OrganizationId,
-        model: ModelId,
-    ) -> impl Iterator<Item = &mut VersionRow> {
-        self.model_versions
-            .iter_mut()
-            .filter(move |row| row.organization == organization)
-            .map(|row| &mut row.thing)
-            .filter(move |row| row.version.model == model)
-    }
-
-    /// The newest version of a model.
-    pub(crate) fn newest_version(
-        &mut self,
-        organization: OrganizationId,
-        model: ModelId,
-    ) -> Result<ModelVersion, PortError> {
-        let versions = self.versions_mut(organization, model);
-        let newest = versions.max_by_key(|row| row.version.number);
-        let newest = newest.ok_or(PortError::NotFound("ML model"))?;
-        Ok(newest.version.clone())
-    }
-
-    /// The row of a version.
-    pub(crate) fn version_mut(&mut self, id: ModelVersionId) -> Option<&mut VersionRow> {
-        let mut rows = self.model_versions.iter_mut().map(|row| &mut row.thing);
-        rows.find(|row| row.version.version == id)
-    }
-
-    /// Makes a version of a model the active one.
-    pub(crate) fn activate_version(
-        &mut self,
-        organization: OrganizationId,
-        model: ModelId,
-        number: u32,
-    ) {
-        for row in self.versions_mut(organization, model) {
-            row.version.is_active = row.version.number == number;
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod records;
 mod rows;
+mod training_ends;
 pub(crate) mod trainings;
 pub(crate) mod version_rows;
 

@@ -25,8 +25,8 @@ use crate::{
         pool::{Connection, Database},
     },
     models::{
-        trainings::cancel_in_flight,
-        version_rows::{self, VersionRow, load, load_newest, lock_model},
+        training_ends::cancel_in_flight,
+        version_rows::{self, VersionRow, load, load_newest, lock_model, set_active},
     },
     schema::{ml_model, ml_model_version},
 };
@@ -133,19 +133,6 @@ async fn activate(
         is_active: true,
         ..version
     }))
-}
-
-/// Makes a version of a locked model the active one.
-pub(super) async fn set_active(
-    connection: &mut Connection,
-    model: ModelId,
-    number: u32,
-) -> Result<(), Fault> {
-    diesel::update(ml_model::table.find(model.as_uuid()))
-        .set(ml_model::active_version_number.eq(Some(i64::from(number))))
-        .execute(connection)
-        .await?;
-    Ok(())
 }
 
 async fn archive(

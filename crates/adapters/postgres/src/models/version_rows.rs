@@ -324,3 +324,16 @@ pub(super) async fn insert(
         })?;
     Ok(())
 }
+
+/// Makes a version of a locked model the active one.
+pub(super) async fn set_active(
+    connection: &mut Connection,
+    model: ModelId,
+    number: u32,
+) -> Result<(), Fault> {
+    diesel::update(ml_model::table.find(model.as_uuid()))
+        .set(ml_model::active_version_number.eq(Some(i64::from(number))))
+        .execute(connection)
+        .await?;
+    Ok(())
+}

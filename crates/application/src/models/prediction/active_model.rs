@@ -9,11 +9,11 @@ use labdata_domain::{
 };
 use labdata_ports::{
     files::blob::DownloadGrant,
-    models::{PredictError, PredictionRequest, ServedModel},
+    models::{PredictionRequest, ServedModel},
 };
 use time::Duration;
 
-use super::image_urls::image_urls;
+use super::{image_urls::image_urls, prediction_error::PredictionError};
 use crate::{Error, Ports};
 
 /// Name of an artifact, for people who follow its URL.
@@ -98,26 +98,5 @@ impl ActiveModel {
         let image_urls = image_urls(ports, self.served.organization, &input).await?;
         let request = PredictionRequest { input, image_urls };
         Ok(ports.predictor.predict(&self.served, request).await?)
-    }
-}
-
-/// Failure of a prediction.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum PredictionError {
-    /// The predictor has no predictions.
-    #[error(transparent)]
-    Predictor(#[from] PredictError),
-    /// Another port failed.
-    #[error(transparent)]
-    Other(#[from] Error),
-}
-
-impl From<PredictionError> for Error {
-    fn from(error: PredictionError) -> Self {
-        match error {
-            PredictionError::Predictor(PredictError::Delayed(delay)) => Self::Delayed(delay),
-            PredictionError::Predictor(refusal) => Self::Invalid(refusal.to_string()),
-            PredictionError::Other(error) => error,
-        }
     }
 }

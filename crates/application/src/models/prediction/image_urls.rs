@@ -11,7 +11,7 @@ use labdata_domain::{
 use labdata_ports::{PortError, files::blob::DownloadGrant, models::PredictError};
 use time::Duration;
 
-use super::active_model::PredictionError;
+use super::prediction_error::PredictionError;
 use crate::{Error, Ports};
 
 /// Number of files that are looked up at a time.

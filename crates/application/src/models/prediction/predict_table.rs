@@ -15,7 +15,10 @@ use labdata_domain::{
 use labdata_ports::models::PredictError;
 use serde_json::{Map, Value};
 
-use super::active_model::{ActiveModel, ModelReference, PredictionError, active_model};
+use super::{
+    active_model::{ActiveModel, ModelReference, active_model},
+    prediction_error::PredictionError,
+};
 use crate::{
     Error, Ports,
     data::write_data::{WriteData, choose_target, write_data},

@@ -1,6 +1,6 @@
 //! Makes of a claimed training what a runner needs.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use labdata_domain::{
     files::{ContentType, FilePath, ObjectKey},
@@ -18,7 +18,7 @@ use time::{Duration, OffsetDateTime};
 
 use super::{
     claim_trainings::HeldTraining,
-    manifest::{TrainingUrls, manifest},
+    manifest::{Checkpoints, TrainingUrls, manifest},
 };
 use crate::{
     Error, Ports,
@@ -30,9 +30,6 @@ pub const REPORT_PATH: &str = "/training-report";
 
 /// Path at which trainings ask for the URLs of images, below the platform's URL.
 pub const IMAGES_PATH: &str = "/training-images";
-
-/// Directories of pretrained models by kind (`image`, `text`, `segmentation`), as the backend sees them.
-pub type Checkpoints = BTreeMap<String, String>;
 
 /// Context that a worker passes to all its trainings.
 #[derive(Clone)]

@@ -6,11 +6,14 @@ use labdata_domain::models::TrainingLimits;
 use labdata_ports::files::blob::SignedUpload;
 use serde_json::{Value, json};
 
-use super::{begin_training::Checkpoints, claim_trainings::HeldTraining};
+use super::claim_trainings::HeldTraining;
 
 /// Seed of the split into rows to learn from and held-out rows. It is the same for all versions, so that
 /// their metrics can be compared.
 const SEED: u32 = 42;
+
+/// Directories of pretrained models by kind (`image`, `text`, `segmentation`), as the backend sees them.
+pub type Checkpoints = BTreeMap<String, String>;
 
 /// URLs that a training uses.
 pub(super) struct TrainingUrls {

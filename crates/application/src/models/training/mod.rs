@@ -10,3 +10,5 @@ pub mod record_backend;
 pub mod running_training;
 pub mod sweep_trainings;
 pub mod watch_trainings;
+
+pub use manifest::Checkpoints;
