@@ -80,6 +80,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(prepared models::datasets::create),
         endpoint!(models::datasets::list),
         endpoint!(models::datasets::get),
+        endpoint!(models::datasets::preview),
         endpoint!(models::datasets::download),
         endpoint!(creating notifications::send),
         endpoint!(notifications::list),

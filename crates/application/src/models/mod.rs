@@ -14,6 +14,7 @@ pub mod get_result;
 pub mod list_datasets;
 pub mod list_models;
 pub mod prediction;
+pub mod preview_dataset;
 mod snapshot;
 pub mod take_snapshot;
 pub mod train_model;

@@ -5,6 +5,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
+use serde_json::Value;
 use time::OffsetDateTime;
 
 use crate::{
@@ -34,6 +35,30 @@ pub const MAX_DATASET_ROWS: usize = 10_000_000;
 
 /// Maximum size of a dataset's object in bytes.
 pub const MAX_DATASET_BYTES: u64 = 4 << 30;
+
+/// Number of rows of a preview.
+pub const PREVIEWED_ROWS: usize = 50;
+
+/// Maximum number of characters of a text in a preview.
+const MAX_PREVIEWED_CHARACTERS: usize = 1_000;
+
+/// Shows a cell in a preview: JSON, which is stored as text, as JSON, and a long text cut.
+#[must_use]
+pub fn preview_cell(cell: Value, data_type: DataType) -> Value {
+    let Value::String(text) = cell else {
+        return cell;
+    };
+    match text.char_indices().nth(MAX_PREVIEWED_CHARACTERS) {
+        Some((end, _)) => {
+            let beginning = text.get(..end).unwrap_or_default();
+            Value::String(format!("{beginning}…"))
+        }
+        None if data_type == DataType::Json => {
+            serde_json::from_str(&text).unwrap_or(Value::String(text))
+        }
+        None => Value::String(text),
+    }
+}
 
 /// Column of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -294,6 +319,20 @@ mod tests {
             "the data has 1,601 columns; 1,600 is the most"
         );
         assert_eq!(check(&many[1..]), Ok(()));
+    }
+
+    #[test]
+    fn a_preview_cuts_long_texts_and_shows_json() {
+        let shown = |text: &str, data_type| preview_cell(Value::from(text), data_type);
+        let long = "é".repeat(1_001);
+        let cut = format!("{}…", "é".repeat(1_000));
+        assert_eq!(shown(&long, DataType::Text), Value::from(cut));
+        assert_eq!(shown("[1]", DataType::Text), Value::from("[1]"));
+        assert_eq!(shown("[1]", DataType::Json), serde_json::json!([1]));
+        assert_eq!(
+            preview_cell(Value::from(1), DataType::Integer),
+            Value::from(1)
+        );
     }
 
     #[test]

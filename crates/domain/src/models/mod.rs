@@ -24,7 +24,7 @@ pub use dataset::{
     ColumnProfile, ColumnProfiler, Dataset, DatasetColumn, DatasetRefusal, DatasetSource,
     MAX_COUNTED_VALUES, MAX_DATASET_BYTES, MAX_DATASET_COLUMN_NAME_LENGTH, MAX_DATASET_COLUMNS,
     MAX_DATASET_DESCRIPTION_LENGTH, MAX_DATASET_NAME_LENGTH, MAX_DATASET_ROWS, NotOneSource,
-    check_column_names,
+    PREVIEWED_ROWS, check_column_names, preview_cell,
 };
 pub use failure::EndedTraining;
 pub use limits::{MAX_ARTIFACT_BYTES, TrainingLimits};

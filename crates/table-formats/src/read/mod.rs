@@ -18,6 +18,7 @@ use labdata_domain::{
 
 pub use delimited::{Delimiter, open_delimited};
 use guarded::open_guarded;
+pub use parquet::PartialFile;
 use parquet::open_parquet;
 use xlsx::open_xlsx;
 

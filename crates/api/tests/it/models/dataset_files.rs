@@ -46,6 +46,8 @@ async fn a_file_that_is_no_table_is_told_why() {
     for (name, bytes, reason) in [
         ("plate.txt", b"a\n1\n".to_vec(), "named \"plate.txt\""),
         ("plate", b"a\n1\n".to_vec(), "named \"plate\""),
+        ("plate.xlsx", b"a\n1\n".to_vec(), "not an Excel workbook"),
+        ("plate.parquet", b"a\n1\n".to_vec(), "not Parquet"),
         ("empty.csv", b"\n\n".to_vec(), "the file is empty"),
         (
             "twice.csv",
@@ -76,6 +78,34 @@ async fn a_file_that_is_no_table_is_told_why() {
         lab.client.get("/api/v1/datasets").await.json(200),
         json!([])
     );
+}
+
+#[tokio::test]
+async fn a_downloaded_dataset_can_be_uploaded_again() {
+    let lab = DatasetLab::start().await;
+    let query = "select n, n / 2.0 as half, 'row ' || n as name, date '2026-03-01' + n as day \
+                 from generate_series(1, 20000) as n";
+    let dataset = lab.of_query(query).await.json(200);
+    let bytes = lab.bytes(&dataset).await;
+    let id = lab.upload("copy.parquet", bytes).await;
+    let copy = lab.of_file(&id).await.json(200);
+    assert_eq!(copy["columns"], dataset["columns"]);
+    assert_eq!(lab.rows(&copy).await, lab.rows(&dataset).await);
+}
+
+#[tokio::test]
+async fn a_parquet_file_that_is_cut_is_refused() {
+    let lab = DatasetLab::start().await;
+    let dataset = lab.of_query("select n from generate_series(1, 9000) as n");
+    let bytes = lab.bytes(&dataset.await.json(200)).await;
+    let (start, end) = (&bytes[..500], &bytes[bytes.len() - 300..]);
+    for cut in [start.to_vec(), [start, end].concat()] {
+        let detail = lab.refusal("cut.parquet", cut).await;
+        assert!(
+            detail.contains("damaged") || detail.contains("not Parquet"),
+            "{detail}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -84,6 +84,13 @@ impl DatasetLab {
 
     /// Downloads the rows of a dataset.
     pub(super) async fn rows(&self, dataset: &Value) -> Vec<RecordBatch> {
+        let bytes = self.bytes(dataset).await;
+        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
+        reader.build().unwrap().map(Result::unwrap).collect()
+    }
+
+    /// Downloads the Parquet file of a dataset.
+    pub(super) async fn bytes(&self, dataset: &Value) -> Vec<u8> {
         let path = format!("{PATH}/{}/download", dataset["id"].as_str().unwrap());
         let download = self.client.get(&path).await.json(200);
         let signed = download["download_url"].as_str().unwrap();
@@ -93,8 +100,7 @@ impl DatasetLab {
         assert_eq!(response.status(), 200);
         let bytes = response.bytes().await.unwrap();
         assert_eq!(download["size_bytes"], bytes.len());
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
-        reader.build().unwrap().map(Result::unwrap).collect()
+        bytes.into()
     }
 
     /// Counts the objects in the storage, finished or not.

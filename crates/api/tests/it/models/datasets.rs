@@ -55,6 +55,26 @@ async fn a_query_becomes_a_dataset() {
 }
 
 #[tokio::test]
+async fn the_preview_has_the_first_rows() {
+    let lab = DatasetLab::start().await;
+    let query = "select n, repeat('x', n * 100) as long, json_build_object('n', n) as json \
+                 from generate_series(1, 60) as n";
+    let dataset = lab.of_query(query).await.json(200);
+    let path = format!("{PATH}/{}/preview", dataset["id"].as_str().unwrap());
+    let preview = lab.client.get(&path).await.json(200);
+    assert_eq!(preview["columns"], json!(["n", "long", "json"]));
+    assert_eq!(preview["row_count"], 60);
+    let rows = preview["data"].as_array().unwrap();
+    assert_eq!(rows.len(), 50);
+    assert_eq!(rows[0], json!([1, "x".repeat(100), { "n": 1 }]));
+    let cut = format!("{}…", "x".repeat(1_000));
+    assert_eq!(rows[49], json!([50, cut, { "n": 50 }]));
+    let empty = lab.of_query("select 1 as n where false").await.json(200);
+    let path = format!("{PATH}/{}/preview", empty["id"].as_str().unwrap());
+    assert_eq!(lab.client.get(&path).await.json(200)["data"], json!([]));
+}
+
+#[tokio::test]
 async fn a_dataset_stays_as_it_is_when_its_source_changes() {
     let lab = with_samples().await;
     let dataset = lab.of_query(WINE).await.json(200);
@@ -179,7 +199,11 @@ async fn another_organization_sees_no_dataset() {
     let file = lab.upload("a.csv", "a\n1\n").await;
     let stranger = lab.on.server.stranger().await;
     let path = format!("{PATH}/{}", dataset["id"].as_str().unwrap());
-    for path in [path.clone(), format!("{path}/download")] {
+    for path in [
+        path.clone(),
+        format!("{path}/download"),
+        format!("{path}/preview"),
+    ] {
         assert_eq!(stranger.get(&path).await.detail(404), "dataset not found");
     }
     assert_eq!(stranger.get(PATH).await.json(200), json!([]));

@@ -1,5 +1,6 @@
 //! Parquet.
 
+mod beginning;
 mod column;
 mod footer;
 mod pages;
@@ -15,6 +16,7 @@ use parquet::{
     },
 };
 
+pub use self::beginning::PartialFile;
 use self::{
     column::{Cells, ColumnCells, Kind},
     footer::check_footer,

@@ -33,7 +33,7 @@ const MAX_PAGE: usize = 128 << 20;
 const MAX_PAGES: usize = 512 << 20;
 
 /// Bytes that are read at a time for the head of a page.
-const HEAD_BYTES: usize = 512;
+pub(super) const HEAD_BYTES: usize = 512;
 
 /// Size of an entry of a dictionary in memory.
 const ENTRY_BYTES: usize = 40;

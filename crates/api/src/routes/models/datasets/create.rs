@@ -59,7 +59,7 @@ pub async fn prepare(
 ///
 /// Exactly one of `query` and `file_id`. A query is isolated as in `POST /api/v1/tools/query` and may
 /// take 5 minutes; a dataset has at most 10,000,000 rows, 1,600 columns and 4 GiB. The first line of a
-/// file names the columns. A column has the type that all of its values have; dates in another form than
+/// file, or the first row of a workbook's first sheet, names the columns. A column has the type that all of its values have; dates in another form than
 /// ISO 8601 are text.
 #[utoipa::path(
     post,

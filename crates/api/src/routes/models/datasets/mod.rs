@@ -18,6 +18,7 @@ pub mod create;
 pub mod download;
 pub mod get;
 pub mod list;
+pub mod preview;
 
 /// A column of a dataset.
 #[derive(Clone, Debug, Serialize, ToSchema)]
