@@ -4,6 +4,7 @@
 //! command: Verb) -> Result<Thing, Error>`. It authorizes the actor before anything else. It
 //! depends on ports, never on an adapter, and knows nothing of HTTP.
 
+pub mod agent;
 pub mod catalog;
 pub mod data;
 pub mod error;

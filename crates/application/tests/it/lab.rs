@@ -28,6 +28,7 @@ use labdata_ports::Clock;
 pub(crate) struct Lab {
     pub(crate) ports: Ports,
     pub(crate) clock: Arc<FixedClock>,
+    pub(crate) memory: Memory,
     organization: Organization,
     user: User,
 }
@@ -36,7 +37,8 @@ impl Lab {
     pub(crate) async fn new() -> Self {
         let clock = Arc::new(FixedClock::default());
         let shown: Arc<dyn Clock> = clock.clone();
-        let ports = in_memory(shown);
+        let memory = Memory::new();
+        let ports = in_memory(&memory, shown);
         let organization = Organization {
             id: ports.ids.next_id().into(),
             name: "lab".to_owned(),
@@ -57,6 +59,7 @@ impl Lab {
         Self {
             ports,
             clock,
+            memory,
             organization,
             user,
         }
@@ -74,8 +77,8 @@ impl Lab {
     }
 }
 
-fn in_memory(clock: Arc<dyn Clock>) -> Ports {
-    let memory = Memory::new();
+fn in_memory(memory: &Memory, clock: Arc<dyn Clock>) -> Ports {
+    let memory = memory.clone();
     Ports {
         api_keys: Arc::new(InMemoryApiKeyRepository::new(&memory)),
         tenancy: Arc::new(InMemoryTenancyRepository::new(&memory)),

@@ -6,6 +6,7 @@
     reason = "a test that goes wrong ends there"
 )]
 
+mod agent;
 mod executions;
 mod files;
 mod keys;

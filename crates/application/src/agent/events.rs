@@ -1,0 +1,66 @@
+//! Events of a run.
+
+use labdata_domain::{
+    agent::{ModelFailure, RunResult, TooManyRuns, ToolCall, ToolOutput, Usage},
+    ids::{AgentRunId, ChatId},
+};
+
+use crate::Error;
+
+/// Event of a run (contract §9). The last one is [`AgentEvent::Result`] or [`AgentEvent::Error`].
+#[derive(Debug)]
+pub enum AgentEvent {
+    /// The run began.
+    RunStarted {
+        /// Its id.
+        run_id: AgentRunId,
+        /// Its model.
+        model: String,
+        /// The chat that it continues, or will be saved as.
+        chat_id: Option<ChatId>,
+    },
+    /// The model wrote more text.
+    TextDelta(String),
+    /// A tool is called.
+    ToolCall(ToolCall),
+    /// A tool has returned.
+    ToolResult {
+        /// The call.
+        call: ToolCall,
+        /// Its output, as it is kept.
+        output: ToolOutput,
+        /// True if the model gets less than all of it.
+        is_truncated: bool,
+    },
+    /// The tokens of the run so far.
+    Usage(Usage),
+    /// The run has ended.
+    Result(Box<AgentResult>),
+    /// The run has failed.
+    Error(AgentError),
+}
+
+/// Result of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentResult {
+    /// The answer, the tool calls and the tokens.
+    pub run: RunResult,
+    /// The model.
+    pub model: String,
+    /// The chat that it is stored in; `None` also if storing failed.
+    pub chat_id: Option<ChatId>,
+}
+
+/// Why there is no run, or why it failed.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The organization has as many runs as it may.
+    #[error(transparent)]
+    TooManyRuns(#[from] TooManyRuns),
+    /// The model gave no usable answer.
+    #[error(transparent)]
+    Model(#[from] ModelFailure),
+    /// The platform refused or failed.
+    #[error(transparent)]
+    Platform(#[from] Error),
+}

@@ -1,0 +1,142 @@
+//! The tools `create_job`, `update_job` and `run_job`.
+
+use async_trait::async_trait;
+use labdata_domain::{
+    ids::JobId,
+    jobs::{MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH},
+    triggers::TriggerChange,
+};
+use labdata_request_body::{
+    fields::{optional, or, required},
+    readers::{MaybeId, boolean, id, object, text},
+    shape,
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    ToolContext, TypedTool,
+    jobs::{execution_json, job_json},
+};
+use crate::{
+    Error,
+    jobs::{
+        check_script::CheckedScript,
+        create_job::{CreateJob, create_job},
+        update_job::{CodeChange, UpdateJob, update_job},
+    },
+    runs::run_job::{RunJob, run_job},
+};
+
+shape! {
+    /// Arguments of `create_job`.
+    pub(super) struct CreateJobInput {
+        /// Its name, unique within the organization.
+        name: String = required(text(1..=MAX_NAME_LENGTH)),
+        /// Python source. Dependencies stand in a PEP 723 block.
+        code: String = required(text(1..=MAX_CODE_LENGTH)),
+        /// Description for people.
+        description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
+    }
+}
+
+/// Creates jobs.
+pub(super) struct CreateJobTool;
+
+#[async_trait]
+impl TypedTool for CreateJobTool {
+    type Input = CreateJobInput;
+    const NAME: &'static str = "create_job";
+    const DESCRIPTION: &'static str = "Creates a job with a Python script. It does not run it.";
+    const NEEDS_WRITE: bool = true;
+
+    async fn run(&self, context: &ToolContext<'_>, input: CreateJobInput) -> Result<String, Error> {
+        let command = CreateJob {
+            name: input.name,
+            script: CheckedScript::check(input.code).await,
+            description: input.description,
+            parameters: Vec::new(),
+            trigger: TriggerChange::default(),
+        };
+        let job = create_job(context.ports, context.actor, command).await?;
+        Ok(json!({ "job": job_json(&job) }).to_string())
+    }
+}
+
+shape! {
+    /// Arguments of `update_job`.
+    pub(super) struct UpdateJobInput {
+        /// Id of the job.
+        job_id: MaybeId<JobId> = required(id()),
+        /// New name.
+        name: Option<String> = optional(text(1..=MAX_NAME_LENGTH)),
+        /// New Python source, as a whole; it becomes a new version.
+        code: Option<String> = optional(text(1..=MAX_CODE_LENGTH)),
+        /// New description.
+        description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
+        /// True archives it, false restores it.
+        archived: Option<bool> = optional(boolean()),
+    }
+}
+
+/// Changes jobs.
+pub(super) struct UpdateJobTool;
+
+#[async_trait]
+impl TypedTool for UpdateJobTool {
+    type Input = UpdateJobInput;
+    const NAME: &'static str = "update_job";
+    const DESCRIPTION: &'static str = "Changes a job. Earlier versions of its script are kept.";
+    const NEEDS_WRITE: bool = true;
+
+    async fn run(&self, context: &ToolContext<'_>, input: UpdateJobInput) -> Result<String, Error> {
+        let id = input.job_id.known().ok_or(Error::NotFound("job"))?;
+        let archives = input.archived == Some(true);
+        let command = UpdateJob {
+            name: input.name,
+            description: input.description,
+            code: input.code.map(CodeChange::Replace),
+            archived: input.archived,
+            parameters: None,
+            trigger: TriggerChange::default(),
+        };
+        let job = update_job(context.ports, context.actor, id, command).await?;
+        let effect =
+            archives.then_some("the job is archived: it runs no more until it is restored");
+        Ok(json!({ "job": job_json(&job), "effect": effect }).to_string())
+    }
+}
+
+shape! {
+    /// Arguments of `run_job`.
+    pub(super) struct RunJobInput {
+        /// Id of the job.
+        job_id: MaybeId<JobId> = required(id()),
+        /// Values of its parameters by name.
+        parameters: Map<String, Value> = or(json!({}), object()),
+        /// Id of the file that the run is about.
+        file_id: Option<String> = optional(text(..)),
+    }
+}
+
+/// Queues runs of jobs.
+pub(super) struct RunJobTool;
+
+#[async_trait]
+impl TypedTool for RunJobTool {
+    type Input = RunJobInput;
+    const NAME: &'static str = "run_job";
+    const DESCRIPTION: &'static str = "Queues a run of a job's script. It does not wait for its end; \
+        list_job_executions shows the state. What the script writes falls under the execution of that \
+        run, not under the one of this conversation.";
+    const NEEDS_WRITE: bool = true;
+
+    async fn run(&self, context: &ToolContext<'_>, input: RunJobInput) -> Result<String, Error> {
+        let id = input.job_id.known().ok_or(Error::NotFound("job"))?;
+        let command = RunJob {
+            parameters: input.parameters,
+            file: input.file_id.filter(|id| !id.is_empty()),
+        };
+        let execution = run_job(context.ports, context.actor, id, command).await?;
+        Ok(json!({ "execution": execution_json(&execution) }).to_string())
+    }
+}

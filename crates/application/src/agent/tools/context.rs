@@ -1,0 +1,68 @@
+//! The caller of a tool, and the execution that a run writes under.
+
+use futures::lock::Mutex;
+use labdata_domain::{executions::FinalStatus, ids::ExecutionId, keys::actor::Actor};
+
+use crate::{
+    Error, Ports,
+    executions::{
+        close_execution::close_execution,
+        start_execution::{StartExecution, start_execution},
+    },
+};
+
+/// Name of the job that writes of runs are recorded under.
+const JOB_NAME: &str = "Agent";
+
+/// Minutes after which the execution of a run that was cancelled ends. Longer than any run.
+const TIMEOUT_MINUTES: u32 = 15;
+
+/// Caller and surroundings of a tool.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolContext<'c> {
+    /// The ports.
+    pub ports: &'c Ports,
+    /// The caller of the run; a tool has no other rights.
+    pub actor: &'c Actor,
+    /// The writes of the run.
+    pub writes: &'c RunWrites,
+}
+
+/// The writes of a run, all of which fall under one execution. It is opened by the first one.
+#[derive(Debug, Default)]
+pub struct RunWrites(Mutex<Option<ExecutionId>>);
+
+impl RunWrites {
+    /// Returns the execution of the run; opens it if this is the first write. The key of a platform run
+    /// writes under the execution of that run.
+    ///
+    /// # Errors
+    /// Those of [`start_execution`].
+    pub async fn execution(&self, ports: &Ports, actor: &Actor) -> Result<ExecutionId, Error> {
+        if let Some(own) = actor.execution {
+            return Ok(own);
+        }
+        let mut opened = self.0.lock().await;
+        if let Some(id) = *opened {
+            return Ok(id);
+        }
+        let start = StartExecution {
+            job_id: None,
+            job_name: Some(JOB_NAME.to_owned()),
+            timeout_minutes: Some(TIMEOUT_MINUTES),
+        };
+        let id = start_execution(ports, actor, start).await?.id;
+        *opened = Some(id);
+        Ok(id)
+    }
+
+    /// Closes the execution of the run, if it has opened one.
+    pub(crate) async fn close(&self, ports: &Ports, actor: &Actor, status: FinalStatus) {
+        let Some(id) = *self.0.lock().await else {
+            return;
+        };
+        if let Err(error) = close_execution(ports, actor, id, status).await {
+            tracing::warn!(execution = %id, %error, "the execution of an agent run was not closed");
+        }
+    }
+}

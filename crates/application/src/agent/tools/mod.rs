@@ -1,0 +1,40 @@
+//! Tools of the agent: use cases with the rights of the caller.
+
+mod change_jobs;
+mod context;
+mod files;
+mod get_schema;
+mod jobs;
+mod query_data;
+mod read_series;
+mod registry;
+mod send_notification;
+mod tool;
+mod write_data;
+
+pub use context::{RunWrites, ToolContext};
+pub use registry::ToolRegistry;
+pub use tool::{Tool, TypedTool};
+
+use std::sync::Arc;
+
+/// All tools that the platform has.
+#[must_use]
+pub fn all_tools() -> ToolRegistry {
+    let tools: Vec<Arc<dyn Tool>> = vec![
+        Arc::new(get_schema::GetSchema),
+        Arc::new(query_data::QueryDataTool),
+        Arc::new(read_series::ReadSeriesTool),
+        Arc::new(files::ListFiles),
+        Arc::new(files::ReadFile),
+        Arc::new(jobs::ListJobs),
+        Arc::new(jobs::GetJob),
+        Arc::new(jobs::ListJobExecutions),
+        Arc::new(write_data::WriteDataTool),
+        Arc::new(change_jobs::CreateJobTool),
+        Arc::new(change_jobs::UpdateJobTool),
+        Arc::new(change_jobs::RunJobTool),
+        Arc::new(send_notification::SendNotification),
+    ];
+    ToolRegistry::new(tools)
+}

@@ -1,0 +1,73 @@
+//! The registry of tools.
+
+use std::{fmt, sync::Arc};
+
+use labdata_domain::{
+    agent::{ToolCall, ToolOutput, WriteNotAllowed},
+    keys::{actor::Actor, scope::Scope},
+};
+use labdata_ports::agent::ToolDefinition;
+
+use super::{Tool, ToolContext};
+
+/// Tools by their names.
+#[derive(Clone)]
+pub struct ToolRegistry(Arc<[Arc<dyn Tool>]>);
+
+impl fmt::Debug for ToolRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set()
+            .entries(self.0.iter().map(|tool| tool.name()))
+            .finish()
+    }
+}
+
+impl ToolRegistry {
+    /// A registry of these tools.
+    #[must_use]
+    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self(tools.into())
+    }
+
+    /// The tools that the caller may call.
+    #[must_use]
+    pub fn definitions(&self, actor: &Actor) -> Vec<ToolDefinition> {
+        let may_write = actor.scopes.contains(Scope::Write);
+        let allowed = self
+            .0
+            .iter()
+            .filter(|tool| may_write || !tool.needs_write());
+        allowed
+            .map(|tool| ToolDefinition {
+                name: tool.name().to_owned(),
+                description: tool.description().to_owned(),
+                schema: tool.schema(),
+            })
+            .collect()
+    }
+
+    /// Calls a tool. An unknown tool, arguments that do not fit, and a tool that the caller may not call
+    /// are outputs that the model reads.
+    pub async fn call(&self, context: &ToolContext<'_>, call: &ToolCall) -> ToolOutput {
+        let Some(tool) = self.0.iter().find(|tool| tool.name() == call.name) else {
+            return ToolOutput::error(self.unknown(context.actor));
+        };
+        // The model may ask for a tool that it was not offered.
+        if tool.needs_write() && !context.actor.scopes.contains(Scope::Write) {
+            return ToolOutput::error(WriteNotAllowed(call.name.clone()).to_string());
+        }
+        match call.input.object() {
+            Ok(input) => tool.call(context, input.clone()).await,
+            Err(output) => output,
+        }
+    }
+
+    fn unknown(&self, actor: &Actor) -> String {
+        let definitions = self.definitions(actor).into_iter();
+        let names: Vec<String> = definitions.map(|tool| tool.name).collect();
+        format!(
+            "there is no tool of that name; the tools are {}",
+            names.join(", ")
+        )
+    }
+}
