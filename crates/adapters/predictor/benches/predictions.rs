@@ -1,8 +1,8 @@
 //! Predictions of a warm model beside `TabularPredictor.predict` alone, in the same run:
 //! `cargo bench -p labdata-predictor`.
 //!
-//! One row may take 15 ms longer, and 10,000 rows 1.5 times as long. The time counts from checked rows to
-//! checked predictions.
+//! One row may take 15 ms longer, and 10,000 rows 1.5 times as long. The time counts from the rows
+//! of a request, unchecked, to checked predictions.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
