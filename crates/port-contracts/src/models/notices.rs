@@ -1,5 +1,4 @@
-//! Contract of [`NotificationRepository`](labdata_ports::notifications::NotificationRepository): notices
-//! of trainings.
+//! Contract of [`NotificationRepository`]: notices of trainings.
 
 use labdata_domain::notifications::{Notification, Sender, training_notice};
 use labdata_ports::{

@@ -1,4 +1,4 @@
-//! Contract of [`ModelRepository`].
+//! Contract of [`ModelRepository`](labdata_ports::models::ModelRepository).
 
 use std::cmp::Reverse;
 
