@@ -5,6 +5,7 @@ pub mod archive_model;
 pub mod cancel_training;
 pub mod create_dataset;
 pub mod follow_training;
+mod gateway_urls;
 pub mod get_artifact;
 pub mod get_dataset;
 pub mod get_dataset_download;

@@ -1,20 +1,14 @@
 //! Finds the version of a model that predicts.
 
 use labdata_domain::{
-    files::{ContentType, FilePath},
     ids::{ModelId, OrganizationId},
-    models::{
-        Artifact, ModelSignature, ModelVersion, NoActiveVersion, PredictionInput, Predictions,
-    },
+    models::{ModelSignature, ModelVersion, NoActiveVersion, PredictionInput, Predictions},
 };
-use labdata_ports::{
-    files::blob::DownloadGrant,
-    models::{PredictionRequest, ServedModel},
-};
+use labdata_ports::models::{PredictionRequest, ServedModel};
 use time::Duration;
 
 use super::{image_urls::image_urls, prediction_error::PredictionError};
-use crate::{Error, Ports};
+use crate::{Error, Ports, models::gateway_urls::sign_object};
 
 /// Name of an artifact, for people who follow its URL.
 const ARTIFACT_NAME: &str = "artifact.tar.zst";
@@ -61,31 +55,18 @@ pub(super) async fn active_model(
         let text = format!("version {} is active without a result", version.version);
         return Err(Error::Internal(text));
     };
+    let expires_at = ports.clock.now() + ARTIFACT_URL_LIFETIME;
+    let object = artifact.object;
+    let artifact_url = sign_object(ports, organization, object, ARTIFACT_NAME, expires_at).await?;
     let served = ServedModel {
         organization,
         version: version.version,
         task: version.plan.task,
         signature: ModelSignature::from(result),
         artifact,
-        artifact_url: sign_artifact(ports, organization, artifact).await?,
+        artifact_url,
     };
     Ok(ActiveModel { version, served })
-}
-
-async fn sign_artifact(
-    ports: &Ports,
-    organization: OrganizationId,
-    artifact: Artifact,
-) -> Result<String, Error> {
-    let path = FilePath::parse(ARTIFACT_NAME)
-        .map_err(|error| Error::Internal(format!("the name of an artifact: {error}")))?;
-    let grant = DownloadGrant {
-        object: artifact.object,
-        path,
-        content_type: ContentType::substitute(None),
-        expires_at: ports.clock.now() + ARTIFACT_URL_LIFETIME,
-    };
-    Ok(ports.gateway.sign_download(organization, &grant).await?)
 }
 
 impl ActiveModel {

@@ -4,21 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use labdata_domain::{
-    files::FileState,
     ids::{FileId, OrganizationId},
     models::{FeatureValues, InvalidRows, PredictionInput, RowProblem},
 };
-use labdata_ports::{PortError, files::blob::DownloadGrant, models::PredictError};
-use time::Duration;
+use labdata_ports::models::PredictError;
 
 use super::prediction_error::PredictionError;
-use crate::{Error, Ports};
-
-/// Number of files that are looked up at a time.
-const CONCURRENT_LOOKUPS: usize = 4;
-
-/// Time in which the images are fetched.
-const URL_LIFETIME: Duration = Duration::hours(1);
+use crate::{
+    Error, Ports,
+    models::gateway_urls::{CONCURRENT_LOOKUPS, sign_image},
+};
 
 /// Returns a URL for each image in the rows.
 pub(super) async fn image_urls(
@@ -31,7 +26,7 @@ pub(super) async fn image_urls(
         .copied()
         .collect();
     let signed = stream::iter(files).map(|file| async move {
-        let url = sign(ports, organization, file).await?;
+        let url = sign_image(ports, organization, file).await?;
         Ok::<_, Error>((file, url))
     });
     let signed: Vec<(FileId, Option<String>)> = signed
@@ -63,28 +58,4 @@ fn images(input: &PredictionInput) -> impl Iterator<Item = (&str, &Vec<FileId>)>
             FeatureValues::Images(files) => Some((&*column.name, files)),
             _ => None,
         })
-}
-
-/// Signs the URL of a confirmed file; none if the organization does not have it.
-async fn sign(
-    ports: &Ports,
-    organization: OrganizationId,
-    file: FileId,
-) -> Result<Option<String>, Error> {
-    let file = match ports.files.get(organization, file).await {
-        Err(PortError::NotFound(_)) => return Ok(None),
-        found => found?,
-    };
-    let FileState::Confirmed { object, .. } = file.state else {
-        return Ok(None);
-    };
-    let grant = DownloadGrant {
-        object,
-        path: file.path,
-        content_type: file.content_type,
-        expires_at: ports.clock.now() + URL_LIFETIME,
-    };
-    Ok(Some(
-        ports.gateway.sign_download(organization, &grant).await?,
-    ))
 }

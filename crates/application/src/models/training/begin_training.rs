@@ -3,18 +3,17 @@
 use std::{fmt, sync::Arc};
 
 use labdata_domain::{
-    files::{ContentType, FilePath, ObjectKey},
-    ids::OrganizationId,
+    files::ContentType,
     models::{MAX_ARTIFACT_BYTES, PlainReportToken, TrainingLimits},
     runs::{BackendPolicy, SharedBackend},
 };
 use labdata_ports::{
-    files::blob::{DownloadGrant, UploadGrant},
+    files::blob::UploadGrant,
     models::{TrainingClaim, TrainingScripts},
     runs::runner::{PackageOwner, RunId, RunNetwork, RunResources, RunSpec, Work},
 };
 use labdata_redacted::Variables;
-use time::{Duration, OffsetDateTime};
+use time::Duration;
 
 use super::{
     claim_trainings::HeldTraining,
@@ -22,6 +21,7 @@ use super::{
 };
 use crate::{
     Error, Ports,
+    models::gateway_urls::sign_object,
     runs::check_backend::{CheckBackendError, check_backend},
 };
 
@@ -30,6 +30,9 @@ pub const REPORT_PATH: &str = "/training-report";
 
 /// Path at which trainings ask for the URLs of images, below the platform's URL.
 pub const IMAGES_PATH: &str = "/training-images";
+
+/// Name of a dataset, for people who follow its URL.
+const DATASET_NAME: &str = "dataset.parquet";
 
 /// Context that a worker passes to all its trainings.
 #[derive(Clone)]
@@ -106,7 +109,14 @@ pub async fn begin_training(
     let expires_at = ports.clock.now() + longest.unwrap_or(Duration::DAY);
     let (organization, dataset) = (claim.organization, &held.training.dataset);
     let urls = TrainingUrls {
-        dataset: sign_dataset(ports, organization, dataset.object, expires_at).await?,
+        dataset: sign_object(
+            ports,
+            organization,
+            dataset.object,
+            DATASET_NAME,
+            expires_at,
+        )
+        .await?,
         images: format!("{}{IMAGES_PATH}", context.base_url),
         artifact: {
             let grant = UploadGrant {
@@ -133,22 +143,4 @@ pub async fn begin_training(
         packages: PackageOwner::Platform,
         resources: context.resources,
     })))
-}
-
-/// Signs the URL of a dataset's rows.
-async fn sign_dataset(
-    ports: &Ports,
-    organization: OrganizationId,
-    object: ObjectKey,
-    expires_at: OffsetDateTime,
-) -> Result<String, Error> {
-    let path = FilePath::parse("dataset.parquet")
-        .map_err(|error| Error::Internal(format!("the name of a dataset: {error}")))?;
-    let grant = DownloadGrant {
-        object,
-        path,
-        content_type: ContentType::substitute(None),
-        expires_at,
-    };
-    Ok(ports.gateway.sign_download(organization, &grant).await?)
 }

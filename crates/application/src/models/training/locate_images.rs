@@ -3,22 +3,17 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use labdata_domain::{files::FileState, ids::FileId};
-use labdata_ports::{PortError, files::blob::DownloadGrant};
+use labdata_domain::ids::FileId;
 use serde::Deserialize;
-use time::Duration;
 
 use super::running_training::RunningTraining;
-use crate::{Error, Ports};
+use crate::{
+    Error, Ports,
+    models::gateway_urls::{CONCURRENT_LOOKUPS, sign_image},
+};
 
 /// Maximum number of images in a request.
 const MAX_IMAGES: usize = 500;
-
-/// Number of files that are looked up at a time.
-const CONCURRENT_LOOKUPS: usize = 4;
-
-/// Time in which the training fetches the images.
-const URL_LIFETIME: Duration = Duration::hours(1);
 
 /// Body of a request.
 #[derive(Deserialize)]
@@ -44,7 +39,10 @@ pub async fn locate_images(
         return Err(Error::Invalid(text));
     }
     let located = stream::iter(body.images).map(|id| async move {
-        let url = locate(ports, training, &id).await?;
+        let Ok(file) = id.parse::<FileId>() else {
+            return Ok(None);
+        };
+        let url = sign_image(ports, training.claim.organization, file).await?;
         Ok::<_, Error>(url.map(|url| (id, url)))
     });
     located
@@ -52,30 +50,4 @@ pub async fn locate_images(
         .try_filter_map(async |found| Ok(found))
         .try_collect()
         .await
-}
-
-async fn locate(
-    ports: &Ports,
-    training: &RunningTraining,
-    id: &str,
-) -> Result<Option<String>, Error> {
-    let organization = training.claim.organization;
-    let Ok(id) = id.parse::<FileId>() else {
-        return Ok(None);
-    };
-    let file = match ports.files.get(organization, id).await {
-        Err(PortError::NotFound(_)) => return Ok(None),
-        found => found?,
-    };
-    let FileState::Confirmed { object, .. } = file.state else {
-        return Ok(None);
-    };
-    let grant = DownloadGrant {
-        object,
-        path: file.path,
-        content_type: file.content_type,
-        expires_at: ports.clock.now() + URL_LIFETIME,
-    };
-    let url = ports.gateway.sign_download(organization, &grant).await?;
-    Ok(Some(url))
 }

@@ -1,0 +1,58 @@
+//! Signs URLs on the platform for trainings and predictors, which reach nothing else.
+
+use labdata_domain::{
+    files::{ContentType, FilePath, FileState, ObjectKey},
+    ids::{FileId, OrganizationId},
+};
+use labdata_ports::{PortError, files::blob::DownloadGrant};
+use time::{Duration, OffsetDateTime};
+
+use crate::{Error, Ports};
+
+/// Number of images that are looked up at a time.
+pub(super) const CONCURRENT_LOOKUPS: usize = 4;
+
+/// Time in which an image is fetched.
+const IMAGE_URL_LIFETIME: Duration = Duration::hours(1);
+
+/// Signs the URL of an object, which is saved under that name.
+pub(super) async fn sign_object(
+    ports: &Ports,
+    organization: OrganizationId,
+    object: ObjectKey,
+    name: &str,
+    expires_at: OffsetDateTime,
+) -> Result<String, Error> {
+    let path =
+        FilePath::parse(name).map_err(|error| Error::Internal(format!("{name}: {error}")))?;
+    let grant = DownloadGrant {
+        object,
+        path,
+        content_type: ContentType::substitute(None),
+        expires_at,
+    };
+    Ok(ports.gateway.sign_download(organization, &grant).await?)
+}
+
+/// Signs the URL of a confirmed file; `None` if the organization does not have it.
+pub(super) async fn sign_image(
+    ports: &Ports,
+    organization: OrganizationId,
+    file: FileId,
+) -> Result<Option<String>, Error> {
+    let file = match ports.files.get(organization, file).await {
+        Err(PortError::NotFound(_)) => return Ok(None),
+        found => found?,
+    };
+    let FileState::Confirmed { object, .. } = file.state else {
+        return Ok(None);
+    };
+    let grant = DownloadGrant {
+        object,
+        path: file.path,
+        content_type: file.content_type,
+        expires_at: ports.clock.now() + IMAGE_URL_LIFETIME,
+    };
+    let url = ports.gateway.sign_download(organization, &grant).await?;
+    Ok(Some(url))
+}
