@@ -114,3 +114,7 @@ id!(
     /// A chat: a saved conversation with the agent.
     ChatId
 );
+id!(
+    /// A file of a chat.
+    ChatFileId
+);

@@ -83,6 +83,7 @@ pub async fn run_agent(
         model,
         target,
         events,
+        attachment_bytes_left: agent.limits.attachment_bytes,
         _slot: slot,
     };
     let run = Run::start(agent.limits, earlier, &command.prompt, now);
@@ -132,6 +133,8 @@ struct Conversation {
     tools: Vec<ToolDefinition>,
     target: ChatTarget,
     events: mpsc::Sender<AgentEvent>,
+    /// Number of bytes that its further attachments may have.
+    attachment_bytes_left: u64,
     /// Counts the run until it ends or is dropped.
     _slot: RunSlot,
 }
@@ -241,6 +244,7 @@ impl Conversation {
                 writes,
             };
             let output = self.agent.tools.call(&context, call).await;
+            let output = output.within(&mut self.attachment_bytes_left);
             let is_truncated = output.is_truncated(&self.agent.limits);
             let output = output.kept(&self.agent.limits);
             outputs.push(output.clone());

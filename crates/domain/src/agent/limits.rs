@@ -18,6 +18,8 @@ pub struct AgentLimits {
     pub output_bytes: usize,
     /// Maximum number of bytes of a tool's output that the model gets.
     pub model_output_bytes: usize,
+    /// Maximum number of bytes of all attachments of a run.
+    pub attachment_bytes: u64,
     /// Maximum number of concurrent runs of an organization on one server.
     pub runs_per_organization: u32,
 }
@@ -30,6 +32,7 @@ impl Default for AgentLimits {
             duration: Duration::minutes(10),
             output_bytes: 64 << 10,
             model_output_bytes: 16 << 10,
+            attachment_bytes: 16 << 20,
             runs_per_organization: 4,
         }
     }

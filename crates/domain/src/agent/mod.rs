@@ -3,6 +3,7 @@
 //! A [`Run`] takes the answers of a model one by one and decides what happens next. It does not call the
 //! model or a tool: the use case does both, and passes on the outcome.
 
+mod attachment;
 mod chat;
 mod failure;
 mod history;
@@ -16,6 +17,7 @@ mod run;
 mod text;
 mod usage;
 
+pub use attachment::{Attachment, AttachmentType, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS};
 pub use chat::{
     Chat, ChatFull, ChatMessage, ChatRole, ChatSize, CompletedCall, InvalidPrompt, MAX_CHAT_BYTES,
     MAX_CHAT_MESSAGES, MAX_PROMPT_LENGTH, MAX_TITLE_LENGTH, check_prompt, title_of,

@@ -1,7 +1,7 @@
 //! Outputs of tools, and how much of them is kept.
 
 use super::{
-    AgentLimits,
+    AgentLimits, Attachment, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS,
     text::{start, storable},
 };
 
@@ -14,6 +14,8 @@ pub struct ToolOutput {
     pub bytes: u64,
     /// True if the call failed; the output says why.
     pub is_error: bool,
+    /// Figures, for people. The text names them.
+    pub attachments: Vec<Attachment>,
 }
 
 /// Refusal of a tool that changes data.
@@ -44,7 +46,36 @@ impl ToolOutput {
             bytes: length(&text),
             text,
             is_error,
+            attachments: Vec::new(),
         }
+    }
+
+    /// The output with these attachments, as far as the limits permit them; the tool keeps within
+    /// [`MAX_ATTACHMENTS`] and [`MAX_ATTACHMENT_BYTES`] and says what it leaves out.
+    #[must_use]
+    pub fn with_attachments(mut self, attachments: Vec<Attachment>) -> Self {
+        let most = u64::try_from(MAX_ATTACHMENT_BYTES).unwrap_or(u64::MAX);
+        let small = attachments.into_iter().filter(|file| file.size <= most);
+        self.attachments = small.take(MAX_ATTACHMENTS).collect();
+        self
+    }
+
+    /// The output, if its attachments fit into the bytes that are left of
+    /// [`AgentLimits::attachment_bytes`]; otherwise an error that says so. Takes their bytes.
+    #[must_use]
+    pub fn within(self, bytes_left: &mut u64) -> Self {
+        let size = self.attachments.iter().map(|file| file.size).sum();
+        if let Some(left) = bytes_left.checked_sub(size) {
+            *bytes_left = left;
+            return self;
+        }
+        let kib = |bytes: u64| bytes.div_ceil(1024);
+        Self::error(format!(
+            "the figures of this call have {} KiB, and {} KiB are left for all figures of this run: make \
+             smaller or fewer figures",
+            kib(size),
+            kib(*bytes_left)
+        ))
     }
 
     /// The output with no more text than is kept.
@@ -87,7 +118,7 @@ fn length(text: &str) -> u64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{super::AttachmentType, *};
 
     const LIMITS: AgentLimits = AgentLimits {
         steps: 1,
@@ -95,6 +126,7 @@ mod tests {
         duration: time::Duration::MINUTE,
         output_bytes: 20,
         model_output_bytes: 10,
+        attachment_bytes: 100,
         runs_per_organization: 1,
     };
 
@@ -115,6 +147,36 @@ mod tests {
             "äääää\n[The output is cut off: 10 of 100 bytes are shown, 90 are missing. Ask for less: \
              fewer rows or columns, a filter, or an aggregate.]"
         );
+    }
+
+    fn figure(bytes: usize) -> Attachment {
+        let id = crate::ids::ChatFileId::new(uuid::Uuid::nil());
+        Attachment::new(id, "figure", AttachmentType::Png, vec![0; bytes])
+    }
+
+    #[test]
+    fn attachments_are_bounded_in_number_and_size() {
+        let output = ToolOutput::result(String::new());
+        let output = output.with_attachments(vec![figure(MAX_ATTACHMENT_BYTES + 1), figure(1)]);
+        assert_eq!(output.attachments, [figure(1)]);
+        let many = output.with_attachments(vec![figure(1); MAX_ATTACHMENTS + 1]);
+        assert_eq!(many.attachments.len(), MAX_ATTACHMENTS);
+    }
+
+    #[test]
+    fn the_attachments_of_a_run_are_bounded_together() {
+        let output = ToolOutput::result("ok".to_owned()).with_attachments(vec![figure(2048); 2]);
+        let mut left = 6000;
+        assert_eq!(output.clone().within(&mut left), output);
+        assert_eq!(left, 1904);
+        let refused = output.within(&mut left);
+        assert!(refused.is_error && refused.attachments.is_empty());
+        assert_eq!(
+            refused.text,
+            "the figures of this call have 4 KiB, and 2 KiB are left for all figures of this run: make \
+             smaller or fewer figures"
+        );
+        assert_eq!(left, 1904);
     }
 
     proptest! {

@@ -5,9 +5,10 @@ use std::{cmp::Reverse, sync::Arc};
 use futures::future::join_all;
 use labdata_domain::{
     agent::{
-        Chat, ChatMessage, ChatRole, CompletedCall, MAX_CHAT_BYTES, ToolCall, ToolInput, ToolOutput,
+        Attachment, AttachmentType, Chat, ChatMessage, ChatRole, CompletedCall, MAX_CHAT_BYTES,
+        ToolCall, ToolInput, ToolOutput,
     },
-    ids::{ChatId, UserId},
+    ids::{ChatFileId, ChatId, UserId},
     keys::tenancy::User,
 };
 use labdata_ports::{
@@ -62,6 +63,19 @@ fn chat(prompt: &str, now: OffsetDateTime) -> Chat {
     Chat::new(ChatId::new(given::uuid()), prompt, now)
 }
 
+/// A figure as a saved chat has it.
+fn figure(kind: AttachmentType) -> Attachment {
+    Attachment {
+        content: None,
+        ..Attachment::new(
+            ChatFileId::new(given::uuid()),
+            "Figure ä",
+            kind,
+            vec![1, 2, 3],
+        )
+    }
+}
+
 /// A prompt and an answer with a tool call of each kind.
 fn turn(text: &str, now: OffsetDateTime) -> Vec<ChatMessage> {
     let arguments = json!({ "query": "SELECT 'ä\"'", "params": [1, 2.5, null, { "a": [] }] });
@@ -72,7 +86,8 @@ fn turn(text: &str, now: OffsetDateTime) -> Vec<ChatMessage> {
             input: ToolInput::parse(&arguments.to_string()),
             provider_data: Some(json!({ "thought_signature": "abc" })),
         },
-        output: ToolOutput::result("{\"data\": [[1]]}\n\u{1f9ea}".to_owned()),
+        output: ToolOutput::result("{\"data\": [[1]]}\n\u{1f9ea}".to_owned())
+            .with_attachments(AttachmentType::ALL.map(figure).to_vec()),
     };
     let bad = CompletedCall {
         call: ToolCall {

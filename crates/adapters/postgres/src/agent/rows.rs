@@ -2,8 +2,11 @@
 
 use diesel::prelude::*;
 use labdata_domain::{
-    agent::{Chat, ChatMessage, ChatRole, CompletedCall, ToolCall, ToolInput, ToolOutput},
-    ids::{ChatId, OrganizationId},
+    agent::{
+        Attachment, AttachmentType, Chat, ChatMessage, ChatRole, CompletedCall, ToolCall,
+        ToolInput, ToolOutput,
+    },
+    ids::{ChatFileId, ChatId, OrganizationId},
 };
 use labdata_ports::PortError;
 use serde::{Deserialize, Serialize};
@@ -74,6 +77,40 @@ struct CallJson {
     output: String,
     output_bytes: u64,
     is_error: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    attachments: Vec<AttachmentJson>,
+}
+
+/// Attachment of a tool output; the file of the same id has its content.
+#[derive(Serialize, Deserialize)]
+struct AttachmentJson {
+    id: Uuid,
+    name: String,
+    media_type: String,
+    size: u64,
+}
+
+impl From<&Attachment> for AttachmentJson {
+    fn from(attachment: &Attachment) -> Self {
+        Self {
+            id: attachment.id.as_uuid(),
+            name: attachment.name.clone(),
+            media_type: attachment.kind.media_type().to_owned(),
+            size: attachment.size,
+        }
+    }
+}
+
+impl AttachmentJson {
+    fn read(self) -> Option<Attachment> {
+        Some(Attachment {
+            id: ChatFileId::new(self.id),
+            name: self.name,
+            kind: AttachmentType::from_media_type(&self.media_type)?,
+            size: self.size,
+            content: None,
+        })
+    }
 }
 
 impl<'m> NewMessageRow<'m> {
@@ -132,6 +169,11 @@ impl From<&CompletedCall> for CallJson {
             output: output.text.clone(),
             output_bytes: output.bytes,
             is_error: output.is_error,
+            attachments: output
+                .attachments
+                .iter()
+                .map(AttachmentJson::from)
+                .collect(),
         }
     }
 }
@@ -143,6 +185,7 @@ impl CallJson {
             (None, Some(text)) => ToolInput::Invalid(text),
             _ => return None,
         };
+        let attachments = self.attachments.into_iter().map(AttachmentJson::read);
         Some(CompletedCall {
             call: ToolCall {
                 id: self.id,
@@ -154,6 +197,7 @@ impl CallJson {
                 text: self.output,
                 bytes: self.output_bytes,
                 is_error: self.is_error,
+                attachments: attachments.collect::<Option<_>>()?,
             },
         })
     }
