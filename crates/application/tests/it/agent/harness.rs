@@ -1,0 +1,125 @@
+//! The agent on a scripted model, and helpers of its tests.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use labdata_application::{
+    agent::{Agent, AgentEvent, AgentResult, RunAgent, RunSlots, run_agent, tools::all_tools},
+    executions::list_executions::list_executions,
+};
+use labdata_domain::{
+    agent::{AgentLimits, ModelAnswer, ModelChoice, RequestedCall, ToolOutput},
+    keys::{
+        actor::Actor,
+        scope::Scope::{self, Read},
+    },
+    page::PageRequest,
+};
+use labdata_memory::{InMemoryChatRepository, ScriptedAnswer, ScriptedModel};
+use labdata_ports::executions::ExecutionFilter;
+use serde_json::{Value, json};
+
+use crate::lab::Lab;
+
+/// The agent on a scripted model.
+pub(super) struct Scripted {
+    pub(super) lab: Lab,
+    pub(super) agent: Agent,
+    pub(super) model: ScriptedModel,
+}
+
+impl Scripted {
+    pub(super) async fn new(script: Vec<ScriptedAnswer>) -> Self {
+        let lab = Lab::new().await;
+        let model = ScriptedModel::new(script);
+        let agent = Agent {
+            model: Arc::new(model.clone()),
+            chats: Arc::new(InMemoryChatRepository::new(&lab.memory)),
+            tools: all_tools(),
+            models: ModelChoice {
+                default: Some("small".to_owned()),
+                allowed: vec!["large".to_owned()],
+            },
+            limits: AgentLimits::default(),
+            slots: RunSlots::default(),
+        };
+        Self { lab, agent, model }
+    }
+
+    pub(super) async fn events(&self, actor: &Actor, command: RunAgent) -> Vec<AgentEvent> {
+        let events = run_agent(&self.lab.ports, &self.agent, actor, command).await;
+        events.unwrap().collect().await
+    }
+
+    /// Runs a prompt with these scopes; returns the result.
+    pub(super) async fn result(&self, scopes: &[Scope], prompt: &str) -> AgentResult {
+        let actor = self.lab.actor(scopes);
+        result(self.events(&actor, prompted(prompt)).await)
+    }
+}
+
+pub(super) fn prompted(prompt: &str) -> RunAgent {
+    RunAgent {
+        prompt: prompt.to_owned(),
+        ..RunAgent::default()
+    }
+}
+
+pub(super) fn result(mut events: Vec<AgentEvent>) -> AgentResult {
+    match events.pop() {
+        Some(AgentEvent::Result(result)) => *result,
+        other => panic!("the run ended with {other:?}"),
+    }
+}
+
+pub(super) fn says(text: &str) -> ScriptedAnswer {
+    ScriptedAnswer::Answer(ModelAnswer {
+        text: text.to_owned(),
+        ..ModelAnswer::default()
+    })
+}
+
+pub(super) fn calls(tool: &str, arguments: &Value) -> ScriptedAnswer {
+    ScriptedAnswer::Answer(ModelAnswer {
+        tool_calls: vec![RequestedCall {
+            id: "call".to_owned(),
+            name: tool.to_owned(),
+            arguments: arguments.to_string(),
+            provider_data: None,
+        }],
+        ..ModelAnswer::default()
+    })
+}
+
+/// The outputs of a result's tool calls.
+pub(super) fn outputs(result: &AgentResult) -> Vec<&ToolOutput> {
+    result.run.tool_calls().map(|call| &call.output).collect()
+}
+
+pub(super) fn experiment(name: &str, dry_run: bool) -> Value {
+    json!({ "tables": [{ "table": "experiment", "rows": [{ "name": name }] }], "dry_run": dry_run })
+}
+
+pub(super) fn name(event: &AgentEvent) -> &'static str {
+    match event {
+        AgentEvent::RunStarted { .. } => "run_started",
+        AgentEvent::TextDelta(_) => "text_delta",
+        AgentEvent::ToolCall(_) => "tool_call",
+        AgentEvent::ToolResult { .. } => "tool_result",
+        AgentEvent::Usage(_) => "usage",
+        AgentEvent::Result(_) => "result",
+        AgentEvent::Error(_) => "error",
+    }
+}
+
+/// Number of executions of the organization.
+pub(super) async fn executions(scripted: &Scripted) -> usize {
+    let page = PageRequest {
+        limit: None,
+        after: None,
+    };
+    let actor = scripted.lab.actor(&[Read]);
+    let filter = ExecutionFilter::default();
+    let list = list_executions(&scripted.lab.ports, &actor, &filter, page).await;
+    list.unwrap().items.len()
+}

@@ -1,0 +1,162 @@
+//! Calls of tools, with the rights of the caller.
+
+use labdata_application::agent::tools::{ToolRegistry, all_tools};
+use labdata_domain::{
+    agent::{Message, ModelAnswer, RequestedCall},
+    keys::scope::Scope::{Read, Write},
+};
+use labdata_memory::ScriptedAnswer;
+use serde_json::{Value, json};
+
+use super::harness::{Scripted, calls, executions, experiment, outputs, says};
+use crate::lab::Lab;
+
+#[tokio::test]
+async fn the_model_gets_the_output_of_a_tool() {
+    let script = vec![
+        calls("get_schema", &json!({ "tables": ["experiment"] })),
+        says("x"),
+    ];
+    let scripted = Scripted::new(script).await;
+    scripted.result(&[Read], "Tables?").await;
+    let requests = scripted.model.requests();
+    assert!(
+        matches!(&requests[1].messages[2], Message::ToolResult { output, is_error: false, .. }
+        if output.contains("\"name\":\"experiment\""))
+    );
+}
+
+#[tokio::test]
+async fn faults_of_a_call_are_outputs_that_the_model_reads() {
+    let invalid = ScriptedAnswer::Answer(ModelAnswer {
+        tool_calls: vec![RequestedCall {
+            name: "list_jobs".to_owned(),
+            arguments: "{\"name\": ".to_owned(),
+            ..RequestedCall::default()
+        }],
+        ..ModelAnswer::default()
+    });
+    let script = vec![
+        calls("drop_everything", &json!({})),
+        calls("list_jobs", &json!({ "nam": 1 })),
+        calls("list_jobs", &json!({ "name": 1 })),
+        calls("get_job", &json!({ "job_id": "none" })),
+        invalid,
+        says("I give up."),
+    ];
+    let scripted = Scripted::new(script).await;
+    let result = scripted.result(&[Read], "x").await;
+    let outputs = outputs(&result);
+    assert!(outputs.iter().all(|output| output.is_error));
+    let starts = [
+        "there is no tool of that name; the tools are get_schema",
+        "list_jobs has no argument \"nam\"",
+        "the arguments do not fit:\narguments.name: Input should be a valid string",
+        "job not found",
+        "the arguments are not a JSON object",
+    ];
+    for (output, start) in outputs.iter().zip(starts) {
+        assert!(output.text.starts_with(start), "{}", output.text);
+    }
+}
+
+#[tokio::test]
+async fn a_run_without_the_write_scope_is_offered_no_tool_that_writes() {
+    let scripted = Scripted::new(vec![says("x"), says("x")]).await;
+    scripted.result(&[Read], "x").await;
+    scripted.result(&[Read, Write], "x").await;
+    let offered = |index: usize| -> Vec<String> {
+        let requests = scripted.model.requests();
+        requests[index]
+            .tools
+            .iter()
+            .map(|tool| tool.name.clone())
+            .collect()
+    };
+    let writing = [
+        "write_data",
+        "create_job",
+        "update_job",
+        "run_job",
+        "send_notification",
+    ];
+    for tool in writing {
+        assert!(!offered(0).contains(&tool.to_owned()), "{tool}");
+        assert!(offered(1).contains(&tool.to_owned()), "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn a_forced_call_of_a_tool_that_writes_is_refused() {
+    let script = vec![
+        calls("write_data", &experiment("forced", false)),
+        calls("create_job", &json!({ "name": "forced", "code": "1" })),
+        calls("send_notification", &json!({ "title": "forced" })),
+        says("x"),
+    ];
+    let scripted = Scripted::new(script).await;
+    let result = scripted.result(&[Read], "x").await;
+    for output in outputs(&result) {
+        assert!(
+            output.is_error && output.text.contains("lacks the write scope"),
+            "{}",
+            output.text
+        );
+    }
+    assert_eq!(executions(&scripted).await, 0);
+}
+
+#[tokio::test]
+async fn jobs_are_created_and_changed_with_the_rights_of_the_caller() {
+    let script = vec![
+        calls(
+            "create_job",
+            &json!({ "name": "count", "code": "print(1)" }),
+        ),
+        calls("create_job", &json!({ "name": "broken", "code": "print(" })),
+        says("x"),
+    ];
+    let scripted = Scripted::new(script).await;
+    let result = scripted.result(&[Read, Write], "x").await;
+    let outputs = outputs(&result);
+    let created: Value = serde_json::from_str(&outputs[0].text).unwrap();
+    let id = created["job"]["id"].clone();
+    assert!(
+        outputs[1].text.starts_with("the code is refused: line 1"),
+        "{}",
+        outputs[1].text
+    );
+    scripted.model.then(calls(
+        "update_job",
+        &json!({ "job_id": id, "archived": true }),
+    ));
+    scripted
+        .model
+        .then(calls("get_job", &json!({ "job_id": id })));
+    scripted.model.then(says("x"));
+    let result = scripted.result(&[Read, Write], "x").await;
+    let shown: Value = serde_json::from_str(&self::outputs(&result)[1].text).unwrap();
+    assert_eq!(
+        (&shown["job"]["archived"], &shown["code"]),
+        (&json!(true), &json!("print(1)"))
+    );
+}
+
+#[tokio::test]
+async fn every_tool_is_described() {
+    let tools: ToolRegistry = all_tools();
+    let actor = Lab::new().await.actor(&[Read, Write]);
+    let definitions = tools.definitions(&actor);
+    assert_eq!(definitions.len(), 13);
+    for tool in definitions {
+        assert!(tool.description.len() > 20, "{}", tool.name);
+        assert_eq!(tool.schema["type"], "object");
+        assert_eq!(tool.schema["additionalProperties"], false);
+        let text = Value::from(tool.schema.clone()).to_string();
+        assert!(!text.contains("$ref") && !text.contains("$defs"), "{text}");
+        let properties = tool.schema["properties"].as_object().unwrap();
+        for (name, schema) in properties {
+            assert!(schema.get("description").is_some(), "{}.{name}", tool.name);
+        }
+    }
+}
