@@ -1,16 +1,49 @@
 //! Limits of runs.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use futures::{FutureExt, StreamExt};
-use labdata_application::agent::{AgentError, AgentEvent, run_agent};
+use labdata_application::agent::{
+    AgentError, AgentEvent, run_agent,
+    tools::{Tool, ToolContext, ToolRegistry},
+};
 use labdata_domain::{
-    agent::{EndReason, Message},
+    agent::{EndReason, Message, ModelAnswer, RequestedCall, ToolOutput},
     keys::scope::Scope::Read,
 };
-use labdata_memory::ScriptedAnswer;
-use serde_json::json;
+use labdata_memory::{FixedClock, ScriptedAnswer};
+use serde_json::{Map, Value, json};
 use time::Duration;
 
 use super::harness::{Scripted, calls, name, outputs, prompted, says};
+
+/// A tool that takes a minute per call.
+struct SlowTool(Arc<FixedClock>);
+
+#[async_trait]
+impl Tool for SlowTool {
+    fn name(&self) -> &'static str {
+        "wait"
+    }
+
+    fn description(&self) -> &'static str {
+        "Waits a minute."
+    }
+
+    fn schema(&self) -> Map<String, Value> {
+        Map::new()
+    }
+
+    fn needs_write(&self) -> bool {
+        false
+    }
+
+    async fn call(&self, _context: &ToolContext<'_>, _input: Map<String, Value>) -> ToolOutput {
+        self.0.advance(Duration::MINUTE);
+        ToolOutput::result("waited".to_owned())
+    }
+}
 
 #[tokio::test]
 async fn a_run_ends_at_its_steps_with_what_it_has() {
@@ -29,6 +62,55 @@ async fn a_run_without_time_ends_before_the_model_is_asked() {
     let result = scripted.result(&[Read], "x").await;
     assert_eq!(result.run.reason, EndReason::Duration(Duration::ZERO));
     assert_eq!(scripted.model.requests(), []);
+}
+
+#[tokio::test]
+async fn a_run_whose_time_ends_between_two_calls_makes_no_further_call() {
+    let call = |id: &str| RequestedCall {
+        id: id.to_owned(),
+        name: "wait".to_owned(),
+        arguments: "{}".to_owned(),
+        provider_data: None,
+    };
+    let answer = ScriptedAnswer::Answer(ModelAnswer {
+        text: "I wait.".to_owned(),
+        tool_calls: vec![call("first"), call("second"), call("third")],
+        ..ModelAnswer::default()
+    });
+    let mut scripted = Scripted::new(vec![answer, says("late")]).await;
+    let clock = scripted.lab.clock.clone();
+    scripted.agent.tools = ToolRegistry::new(vec![Arc::new(SlowTool(clock))]);
+    scripted.agent.limits.duration = Duration::minutes(2);
+    let actor = scripted.lab.actor(&[Read]);
+    let mut events = scripted.events(&actor, prompted("x")).await;
+    let Some(AgentEvent::Result(result)) = events.pop() else {
+        panic!("the run ended with another event");
+    };
+    assert_eq!(result.run.reason, EndReason::Duration(Duration::minutes(2)));
+    assert!(
+        result
+            .run
+            .output
+            .starts_with("I wait.\n\n(The run ended after 120 s"),
+        "{}",
+        result.run.output
+    );
+    let made: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::ToolCall(call) => Some(call.id.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(made, ["first", "second"]);
+    let outputs = outputs(&result);
+    let texts: Vec<(&str, bool)> = outputs
+        .iter()
+        .map(|output| (output.text.as_str(), output.is_error))
+        .collect();
+    let not_called = ("the tool was not called", true);
+    assert_eq!(texts, [("waited", false), ("waited", false), not_called]);
+    assert_eq!(scripted.model.requests().len(), 1);
 }
 
 #[tokio::test]
