@@ -49,6 +49,9 @@ const MAX_STARTS: usize = 4;
 /// Interval between two probes of a starting cluster.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Name of the directory of the runs' workspaces.
+const WORKSPACES: &str = "workspaces";
+
 /// Id of the job that probes whether a new cluster accepts jobs.
 const PROBE: &str = "probe";
 
@@ -69,8 +72,8 @@ const GUARD: &str = "
 /// Installed Ray.
 struct Installation {
     programs: PathBuf,
-    /// Package index of the scripts on the cluster, as pip is configured.
-    index: Vec<(String, String)>,
+    /// Environment of the scripts' uv: package index as pip is configured, and cache.
+    uv: Vec<(String, String)>,
 }
 
 /// Returns Ray, which the first call installs.
@@ -89,9 +92,13 @@ fn install(target: &Path) -> Result<Installation, String> {
     let uv = Uv::find(None, &target.join("tools"), &python)?;
     let environment = target.join("ray-venv");
     uv.create_environment(&environment, REQUIREMENTS)?;
+    let mut settings = uv.index().to_vec();
+    // That of `just trainer-environment`, so that the packages of trainings are downloaded once.
+    let cache = target.join("trainer/cache");
+    settings.push(("UV_CACHE_DIR".to_owned(), cache.display().to_string()));
     Ok(Installation {
         programs: environment.join("bin"),
-        index: uv.index().to_vec(),
+        uv: settings,
     })
 }
 
@@ -136,6 +143,8 @@ impl Cluster {
             .prefix("ray")
             .tempdir()
             .expect("a temporary directory");
+        let workspaces = directory.path().join(WORKSPACES);
+        fs::create_dir(&workspaces).expect("an empty directory");
         let ray = installation();
         let mut path = vec![ray.programs.clone()];
         path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
@@ -146,7 +155,8 @@ impl Cluster {
             .arg(processors.to_string())
             .arg(directory.path())
             .env("PATH", env::join_paths(path).expect("paths without colons"))
-            .envs(ray.index.iter().map(|(name, value)| (name, value)))
+            .env("TMPDIR", &workspaces)
+            .envs(ray.uv.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped());
         if let Some(token) = token {
             command
@@ -170,6 +180,13 @@ impl Cluster {
     #[must_use]
     pub fn directory(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// Returns the directory in which runs have their workspaces. The command lines of their processes
+    /// contain it.
+    #[must_use]
+    pub fn workspaces(&self) -> PathBuf {
+        self.directory.path().join(WORKSPACES)
     }
 
     fn guard(&self) -> MutexGuard<'_, Child> {

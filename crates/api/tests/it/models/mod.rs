@@ -5,6 +5,10 @@ mod dataset_lab;
 mod datasets;
 mod given;
 mod lives;
+#[cfg(target_os = "linux")]
+mod on_ray;
+#[cfg(target_os = "linux")]
+mod platform_trainings;
 mod predict;
 mod predict_table;
 mod progress;
