@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use labdata_application::{Error, Ports};
+use labdata_application::{Error, Ports, agent::Agent};
 use labdata_domain::ids::OrganizationId;
 use labdata_fair_slots::{FairSlots, Slot};
 
@@ -49,6 +49,8 @@ const FOLLOW_LATER: u32 = 10;
 pub struct App {
     /// Ports, for use cases.
     pub ports: Ports,
+    /// The agent.
+    pub agent: Agent,
     /// Base of the URLs in answers.
     pub public_url: PublicUrl,
     /// Metrics for Prometheus.
@@ -70,9 +72,14 @@ impl App {
     ///
     /// # Errors
     /// When the metrics cannot be registered, which is a bug in [`Metrics`].
-    pub fn new(ports: Ports, public_url: PublicUrl) -> Result<Self, prometheus::Error> {
+    pub fn new(
+        ports: Ports,
+        agent: Agent,
+        public_url: PublicUrl,
+    ) -> Result<Self, prometheus::Error> {
         Ok(Self {
             ports,
+            agent,
             public_url,
             metrics: Metrics::new()?,
             results: Arc::new(FairSlots::new(RESULTS_OF_ONE, RESULTS_OF_ALL)),

@@ -1,5 +1,6 @@
 //! The composition root: the only module that names adapters.
 
+mod agent;
 mod backends;
 mod disk_reserve;
 mod predictors;
@@ -43,6 +44,7 @@ const URL_SIGNING: &str = "url-signing";
 /// Name of the secret from which passwords of query roles are derived.
 const QUERY_ROLES: &str = "query-roles";
 
+pub use agent::check_model_key;
 pub use backends::{backend_policy, worker_settings};
 pub use labdata_sandbox::supervise;
 pub use predictors::predictor;

@@ -93,6 +93,13 @@ fn headers(dialect: Dialect, key: Option<&Secret>) -> Result<HeaderMap, InvalidL
 
 #[async_trait]
 impl LanguageModel for LlmClient {
+    fn check(&self) -> Result<(), ModelFailure> {
+        match &self.access {
+            Ok(_) => Ok(()),
+            Err(missing) => Err(ModelFailure::NotConfigured(missing)),
+        }
+    }
+
     async fn answer(&self, request: &ModelRequest) -> Result<AnswerStream, ModelFailure> {
         let access = match &self.access {
             Ok(access) => access,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ::http::HeaderValue;
 use labdata_redacted::{Secret, shown_url};
 use url::Url;
 
@@ -73,7 +74,7 @@ pub enum InvalidLlm {
     #[error("LABDATA_LLM_BASE_URL takes the form https://host/v1, not {0}")]
     BaseUrl(String),
     /// The key has characters that no header takes.
-    #[error("LABDATA_LLM_API_KEY has characters that no key has")]
+    #[error("the key of the model's provider has characters that no key has")]
     Key,
     /// The machine trusts no certificate authority.
     #[error("this machine has no certificates of authorities; install its package ca-certificates")]
@@ -84,6 +85,17 @@ pub enum InvalidLlm {
 }
 
 impl LlmSettings {
+    /// Checks a key.
+    ///
+    /// # Errors
+    /// [`InvalidLlm::Key`].
+    pub fn check_key(key: &str) -> Result<(), InvalidLlm> {
+        match HeaderValue::from_str(key) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(InvalidLlm::Key),
+        }
+    }
+
     /// Returns the provider, or the name of the first setting that is missing.
     pub(crate) fn complete(&self) -> Result<Provider, &'static str> {
         let provider = self.provider.ok_or("LABDATA_LLM_PROVIDER")?;

@@ -95,7 +95,8 @@ impl RunningServer {
         } else {
             None
         };
-        let app = App::new(ports.clone(), shown_url)?;
+        let agent = database.agent(settings, &ports)?;
+        let app = App::new(ports.clone(), agent, shown_url)?;
         let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());
         let (server, handle) = http::server::bind(app, listener)?;
         let background = Background::start(&ports, worker, &observer);

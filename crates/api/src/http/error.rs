@@ -4,8 +4,11 @@ use actix_web::{
     HttpResponse, HttpResponseBuilder, ResponseError,
     http::{StatusCode, header},
 };
-use labdata_application::Error;
-use labdata_domain::data::write::Problem;
+use labdata_application::{Error, agent::AgentError};
+use labdata_domain::{
+    agent::{ModelFailure, TooManyRuns},
+    data::write::Problem,
+};
 use labdata_request_body::{LocationStep, ShapeProblem};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -17,6 +20,12 @@ pub enum ApiError {
     /// A use case refused or failed.
     #[error(transparent)]
     UseCase(#[from] Error),
+    /// The organization has as many runs of the agent as it may.
+    #[error(transparent)]
+    TooManyAgentRuns(#[from] TooManyRuns),
+    /// The agent's model gave no usable answer.
+    #[error(transparent)]
+    Model(#[from] ModelFailure),
     /// The request does not fit the endpoint's shape.
     #[error("{} problems of shape", .0.len())]
     Shape(Vec<ShapeProblem>),
@@ -135,7 +144,32 @@ impl From<Problem> for WriteDataProblem {
     }
 }
 
+impl From<AgentError> for ApiError {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::TooManyRuns(refusal) => refusal.into(),
+            AgentError::Model(failure) => failure.into(),
+            AgentError::Platform(error) => error.into(),
+        }
+    }
+}
+
+/// Time after which a refused run of the agent is to try again, in seconds.
+const RUN_LATER: u32 = 10;
+
 impl ApiError {
+    /// Explanation for people, without internals.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self {
+            Self::UseCase(Error::Internal(_)) => "internal error".to_owned(),
+            Self::UseCase(Error::Unavailable(_)) => {
+                "a service that the platform needs does not answer; try again later".to_owned()
+            }
+            other => other.to_string(),
+        }
+    }
+
     /// Cause for the log; never sent to the client.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
@@ -164,6 +198,8 @@ impl ResponseError for ApiError {
                 Error::InsufficientStorage(_) => StatusCode::INSUFFICIENT_STORAGE,
                 Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
+            Self::TooManyAgentRuns(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Model(_) => StatusCode::BAD_GATEWAY,
             Self::Shape(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotAcceptable(_) => StatusCode::NOT_ACCEPTABLE,
@@ -202,18 +238,15 @@ impl ResponseError for ApiError {
             Self::UseCase(Error::Capped(reached)) => {
                 answer.insert_header((header::RETRY_AFTER, reached.retry_after_seconds));
             }
+            Self::TooManyAgentRuns(_) => {
+                answer.insert_header((header::RETRY_AFTER, RUN_LATER));
+            }
             // `observe` adds the body, because only it knows the request's id.
             Self::UseCase(Error::Internal(_)) => return answer.finish(),
-            Self::UseCase(Error::Unavailable(_)) => {
-                return answer.json(ErrorBody {
-                    detail: "a service that the platform needs does not answer; try again later"
-                        .to_owned(),
-                });
-            }
             _ => {}
         }
         answer.json(ErrorBody {
-            detail: self.to_string(),
+            detail: self.detail(),
         })
     }
 }

@@ -14,7 +14,7 @@ const LOOK_AFTER: Duration = Duration::from_millis(250);
 const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 
 /// Interval of keep-alive comments to followers of events.
-const PING_EVERY: Duration = Duration::from_secs(5);
+pub(crate) const PING_EVERY: Duration = Duration::from_secs(5);
 
 /// Keep-alive comment of an event stream.
 pub(crate) const PING: Bytes = Bytes::from_static(b": ping\n\n");

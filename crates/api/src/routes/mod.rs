@@ -14,6 +14,7 @@ use crate::{
     http::{endpoint::Endpoint, openapi::document},
 };
 
+pub mod agent;
 pub mod catalog;
 pub mod data;
 pub mod executions;
@@ -88,6 +89,10 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(notifications::mark),
         endpoint!(notifications::preferences::get),
         endpoint!(notifications::preferences::change),
+        endpoint!(agent::run),
+        endpoint!(agent::chats::list),
+        endpoint!(agent::chats::get),
+        endpoint!(agent::chats::delete),
         endpoint!(open operations::health),
         endpoint!(open operations::ready),
         endpoint!(open operations::metrics),

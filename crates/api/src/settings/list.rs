@@ -111,6 +111,12 @@ settings! {
         "Seconds that an agent run waits for the next byte from the model";
     agent_max_steps "LABDATA_AGENT_MAX_STEPS" "agent-max-steps" "NUMBER", "25",
         "Steps after which an agent run ends with its result so far";
+    agent_max_tool_calls "LABDATA_AGENT_MAX_TOOL_CALLS" "agent-max-tool-calls" "NUMBER", "50",
+        "Tool calls after which an agent run ends with its result so far";
+    agent_timeout_minutes "LABDATA_AGENT_TIMEOUT_MINUTES" "agent-timeout-minutes" "NUMBER", "10",
+        "Minutes after which an agent run ends with its result so far";
+    agent_concurrency "LABDATA_AGENT_CONCURRENCY" "agent-concurrency" "NUMBER", "4",
+        "Number of agent runs of an organization at a time";
     smtp_url "LABDATA_SMTP_URL" "smtp-url" "URL", "unset: no e-mail is sent",
         "The mail server, smtp://user:password@host:587 or smtps://…";
     mail_from "LABDATA_MAIL_FROM" "mail-from" "ADDRESS", "unset: no e-mail is sent",

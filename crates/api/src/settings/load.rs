@@ -28,6 +28,7 @@ impl Settings {
                 cluster_authorities: compose::check_cluster_authorities,
                 mail_server: compose::check_mail_server,
                 sender: compose::check_sender,
+                model_key: compose::check_model_key,
             },
         )
     }
@@ -64,9 +65,10 @@ mod tests {
             (60, 1000)
         );
         assert_eq!(
-            (settings.llm.max_steps, settings.llm.timeout_seconds),
+            (settings.agent.max_steps, settings.llm.timeout_seconds),
             (25, 60)
         );
+        assert_eq!(settings.agent.concurrency, 4);
         assert_eq!(settings.job_concurrency, 2);
     }
 
@@ -147,7 +149,11 @@ mod tests {
             ("LABDATA_LLM_BASE_URL", "ftp://host"),
             ("LABDATA_LLM_MODELS", "a,,b"),
             ("LABDATA_LLM_TIMEOUT_SECONDS", "-1"),
+            ("LABDATA_LLM_API_KEY", "sk-\u{1}"),
             ("LABDATA_AGENT_MAX_STEPS", "many"),
+            ("LABDATA_AGENT_MAX_TOOL_CALLS", "0"),
+            ("LABDATA_AGENT_TIMEOUT_MINUTES", "0.5"),
+            ("LABDATA_AGENT_CONCURRENCY", "0"),
             ("LABDATA_SMTP_URL", "http://host"),
             ("LABDATA_MAIL_FROM", "nobody"),
             ("LABDATA_NOTIFICATIONS_PER_HOUR", "1.5"),

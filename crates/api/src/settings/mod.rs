@@ -105,8 +105,19 @@ pub struct LlmSettings {
     pub models: Vec<String>,
     /// Maximum wait for the next byte, in seconds.
     pub timeout_seconds: u32,
+}
+
+/// Limits of agent runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentSettings {
     /// Maximum number of steps of a run.
     pub max_steps: u32,
+    /// Maximum number of tool calls of a run.
+    pub max_tool_calls: u32,
+    /// Maximum duration of a run, in minutes.
+    pub timeout_minutes: u32,
+    /// Maximum number of concurrent runs of an organization.
+    pub concurrency: u32,
 }
 
 /// Notification and e-mail settings.
@@ -205,6 +216,8 @@ pub struct Settings {
     pub job_timeout_minutes: u32,
     /// The language model.
     pub llm: LlmSettings,
+    /// Limits of agent runs.
+    pub agent: AgentSettings,
     /// Notifications.
     pub notifications: NotificationSettings,
     /// Logs.

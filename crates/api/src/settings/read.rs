@@ -13,8 +13,9 @@ use tracing_subscriber::filter::LevelFilter;
 use url::Url;
 
 use super::{
-    Backend, JobNetwork, LlmProvider, LlmSettings, LogFormat, LogSettings, NotificationSettings,
-    PredictorSettings, Secret, Settings, SettingsError, TrainingSettings, source::Given,
+    AgentSettings, Backend, JobNetwork, LlmProvider, LlmSettings, LogFormat, LogSettings,
+    NotificationSettings, PredictorSettings, Secret, Settings, SettingsError, TrainingSettings,
+    source::Given,
 };
 
 /// Given values by key.
@@ -145,6 +146,8 @@ pub(super) struct Checks {
     pub(super) mail_server: fn(&str) -> Result<(), String>,
     /// The sender's e-mail address.
     pub(super) sender: fn(&str) -> Result<(), String>,
+    /// The key of a model's provider.
+    pub(super) model_key: fn(&str) -> Result<(), String>,
 }
 
 /// Parses all settings; fails with the first wrong one.
@@ -212,7 +215,8 @@ pub(super) fn settings(
         job_cache_quota: values.bytes("job_cache_quota")?.unwrap_or(JOB_CACHE_BYTES),
         job_concurrency: values.number("job_concurrency", 2)?,
         job_timeout_minutes: values.number("job_timeout_minutes", 60)?,
-        llm: llm(&values)?,
+        llm: llm(&values, checks)?,
+        agent: agent(&values)?,
         notifications: notifications(&values, checks)?,
         log: log(&values)?,
     })
@@ -388,7 +392,7 @@ fn job_network(values: &Values<'_>) -> Result<JobNetwork, SettingsError> {
     Ok(parsed.unwrap_or_default())
 }
 
-fn llm(values: &Values<'_>) -> Result<LlmSettings, SettingsError> {
+fn llm(values: &Values<'_>, checks: &Checks) -> Result<LlmSettings, SettingsError> {
     let provider = values.parsed(
         "llm_provider",
         "openai, anthropic, gemini or ollama",
@@ -410,16 +414,28 @@ fn llm(values: &Values<'_>) -> Result<LlmSettings, SettingsError> {
                 .collect::<Option<Vec<_>>>()
         },
     )?;
+    let api_key = values.secret("llm_api_key", "a key", |value| {
+        (!value.trim().is_empty()).then(|| Secret::new(value.trim().to_owned()))
+    })?;
+    if let Some(key) = &api_key {
+        values.check("llm_api_key", key.reveal(), checks.model_key)?;
+    }
     Ok(LlmSettings {
         provider,
         base_url: values.http_url("llm_base_url")?.map(Secret::new),
-        api_key: values.secret("llm_api_key", "a key", |value| {
-            (!value.trim().is_empty()).then(|| Secret::new(value.to_owned()))
-        })?,
+        api_key,
         model: values.text("llm_model")?,
         models: models.unwrap_or_default(),
         timeout_seconds: values.number("llm_timeout_seconds", 60)?,
+    })
+}
+
+fn agent(values: &Values<'_>) -> Result<AgentSettings, SettingsError> {
+    Ok(AgentSettings {
         max_steps: values.number("agent_max_steps", 25)?,
+        max_tool_calls: values.number("agent_max_tool_calls", 50)?,
+        timeout_minutes: values.number("agent_timeout_minutes", 10)?,
+        concurrency: values.number("agent_concurrency", 4)?,
     })
 }
 

@@ -8,6 +8,7 @@
     reason = "a test that goes wrong ends there"
 )]
 
+mod agent;
 mod data;
 mod executions;
 mod files;

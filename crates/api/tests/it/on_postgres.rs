@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use labdata_application::Ports;
+use labdata_application::{Ports, agent::Agent};
 use labdata_memory::FixedClock;
 use labdata_ports::Clock;
 use labdata_postgres::{
-    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,
+    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgChatRepository, PgDataStore,
     PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
     PgInstrumentRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
     PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository, PgTrainingQueue, PgTriggerStore,
@@ -14,7 +14,7 @@ use labdata_postgres::{
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
 
-use crate::server::{Client, Reply, TestServer, in_memory};
+use crate::server::{Client, Reply, TestServer, agent_without_model, in_memory};
 
 /// The path of a data write.
 pub(crate) const WRITE: &str = "/api/v1/data/write";
@@ -38,6 +38,19 @@ impl OnPostgres {
         settings: DatabaseSettings,
         change: impl FnOnce(Ports) -> Ports,
     ) -> Self {
+        Self::start(settings, change, |agent, _| agent).await
+    }
+
+    /// A server on an empty database, with an agent that the test changes.
+    pub(crate) async fn with_agent(change: impl FnOnce(Agent, &Ports) -> Agent) -> Self {
+        Self::start(DatabaseSettings::default(), |ports| ports, change).await
+    }
+
+    async fn start(
+        settings: DatabaseSettings,
+        change: impl FnOnce(Ports) -> Ports,
+        change_agent: impl FnOnce(Agent, &Ports) -> Agent,
+    ) -> Self {
         let own = TestDatabase::new().await;
         let database = Database::new(own.url(), settings).unwrap();
         let catalog = Arc::new(PgCatalogStore::new(database.clone()));
@@ -59,11 +72,17 @@ impl OnPostgres {
             notifications: Arc::new(PgNotificationRepository::new(database.clone())),
             idempotency: Arc::new(PgIdempotency::new(database.clone())),
             queries: Arc::new(PgQueryRunner::new(database.clone(), &[1; 32])),
-            data: Arc::new(PgDataStore::new(database, Arc::clone(&catalog))),
+            data: Arc::new(PgDataStore::new(database.clone(), Arc::clone(&catalog))),
             catalog,
             ..in_memory(shown)
         };
-        let server = TestServer::start_on(change(ports), clock).await;
+        let ports = change(ports);
+        let agent = Agent {
+            chats: Arc::new(PgChatRepository::new(database)),
+            ..agent_without_model(&ports)
+        };
+        let agent = change_agent(agent, &ports);
+        let server = TestServer::start_with(ports, agent, clock).await;
         let client = server.admin().await;
         Self {
             client,

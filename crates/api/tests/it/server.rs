@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use actix_web::dev::ServerHandle;
@@ -15,8 +16,12 @@ use labdata_api::{
     http::{metrics::Metrics, public_url::PublicUrl, server::bind},
     system::SystemIds,
 };
-use labdata_application::Ports;
+use labdata_application::{
+    Ports,
+    agent::{Agent, RunSlots, tools::all_tools},
+};
 use labdata_domain::{
+    agent::{AgentLimits, ModelChoice},
     ids::{OrganizationId, UserId},
     keys::{
         ApiKey, PlainApiKey,
@@ -26,14 +31,15 @@ use labdata_domain::{
     notifications::Caps,
     storage::StorageQuota,
 };
+use labdata_llm::{LlmClient, LlmSettings};
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryExecutionRepository,
-    InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
-    InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
-    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue,
-    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
-    InMemoryUrlSigner, Memory, NoQueryRunner,
+    InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve,
+    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
+    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
+    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
+    InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner, Memory, NoQueryRunner,
 };
 use labdata_ports::{
     Clock, PortError,
@@ -48,6 +54,7 @@ use serde_json::Value;
 /// A running server with one organization, `lab`.
 pub(crate) struct TestServer {
     pub(crate) ports: Ports,
+    pub(crate) agent: Agent,
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) ready: Arc<Switch>,
     pub(crate) metrics: Metrics,
@@ -106,11 +113,21 @@ impl TestServer {
             key_cache: Arc::default(),
             ..self.ports.clone()
         };
-        Self::start_on(ports, Arc::clone(&self.clock)).await
+        let agent = Agent {
+            slots: RunSlots::default(),
+            ..self.agent.clone()
+        };
+        Self::start_with(ports, agent, Arc::clone(&self.clock)).await
     }
 
-    /// Starts a server on these ports.
+    /// Starts a server on these ports, without a model for its agent.
     pub(crate) async fn start_on(ports: Ports, clock: Arc<FixedClock>) -> Self {
+        let agent = agent_without_model(&ports);
+        Self::start_with(ports, agent, clock).await
+    }
+
+    /// Starts a server on these ports with that agent.
+    pub(crate) async fn start_with(ports: Ports, agent: Agent, clock: Arc<FixedClock>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let ready = Arc::new(Switch {
@@ -123,7 +140,8 @@ impl TestServer {
             predictor: predictor.clone(),
             ..ports
         };
-        let app = App::new(ports.clone(), PublicUrl::fixed(format!("http://{address}"))).unwrap();
+        let public_url = PublicUrl::fixed(format!("http://{address}"));
+        let app = App::new(ports.clone(), agent.clone(), public_url).unwrap();
         let metrics = app.metrics.clone();
         let (server, handle) = bind(app, listener).unwrap();
         tokio::spawn(server);
@@ -134,6 +152,7 @@ impl TestServer {
             .unwrap();
         Self {
             ports,
+            agent,
             clock,
             ready,
             metrics,
@@ -235,6 +254,24 @@ async fn member(ports: &Ports, name: &str) -> (OrganizationId, UserId) {
         organization,
         ports.tenancy.ensure_user(&user).await.unwrap().id,
     )
+}
+
+/// An agent whose provider of models is not set.
+pub(crate) fn agent_without_model(ports: &Ports) -> Agent {
+    let settings = LlmSettings {
+        provider: None,
+        base_url: None,
+        api_key: None,
+        timeout: Duration::from_secs(1),
+    };
+    Agent {
+        model: Arc::new(LlmClient::new(&settings, Arc::clone(&ports.ids)).unwrap()),
+        chats: Arc::new(InMemoryChatRepository::new(&Memory::new())),
+        tools: all_tools(),
+        models: ModelChoice::default(),
+        limits: AgentLimits::default(),
+        slots: RunSlots::default(),
+    }
 }
 
 /// Ports over an empty store in memory.

@@ -50,6 +50,7 @@ pub async fn run_agent(
     command: RunAgent,
 ) -> Result<BoxStream<'static, AgentEvent>, AgentError> {
     actor.require(Scope::Read).map_err(Error::from)?;
+    agent.model.check()?;
     let invalid = |text: String| AgentError::Platform(Error::Invalid(text));
     check_prompt(&command.prompt).map_err(|error| invalid(error.to_string()))?;
     let model = match agent.models.choose(command.model.as_deref()) {

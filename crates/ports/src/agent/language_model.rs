@@ -57,6 +57,12 @@ pub type AnswerStream = BoxStream<'static, Result<AnswerPart, ModelFailure>>;
 /// A language model.
 #[async_trait]
 pub trait LanguageModel: Send + Sync {
+    /// Checks that the settings suffice to ask for answers. Sends nothing.
+    ///
+    /// # Errors
+    /// [`ModelFailure::NotConfigured`], as every request would fail.
+    fn check(&self) -> Result<(), ModelFailure>;
+
     /// Asks for an answer and waits until it begins.
     ///
     /// An implementation MUST

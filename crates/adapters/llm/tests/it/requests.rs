@@ -142,7 +142,8 @@ async fn a_missing_setting_is_named_before_any_request() {
             timeout: Duration::from_secs(1),
         };
         let client = LlmClient::new(&settings, Arc::new(NoIds)).unwrap();
-        let failure = client.answer(&request()).await.err();
-        assert_eq!(failure, Some(ModelFailure::NotConfigured(missing)));
+        let expected = ModelFailure::NotConfigured(missing);
+        assert_eq!(client.check(), Err(expected.clone()));
+        assert_eq!(client.answer(&request()).await.err(), Some(expected));
     }
 }

@@ -77,6 +77,10 @@ fn words(text: &str) -> Vec<Result<AnswerPart, ModelFailure>> {
 
 #[async_trait]
 impl LanguageModel for ScriptedModel {
+    fn check(&self) -> Result<(), ModelFailure> {
+        Ok(())
+    }
+
     async fn answer(&self, request: &ModelRequest) -> Result<AnswerStream, ModelFailure> {
         let mut state = self.lock();
         state.requests.push(request.clone());

@@ -143,6 +143,7 @@ fn the_scopes_are_those_of_the_specification() {
         ("POST", "/api/v1/files/upload-url", "write"),
         ("POST", "/api/v1/files/{file_id}/confirm-upload", "write"),
         ("GET", "/api/v1/files/{file_id}/content", "read"),
+        ("POST", "/api/v1/agent/runs", "read"),
         ("GET", "/api/v1/jobs", "read"),
         ("POST", "/api/v1/job-executions", "write"),
         ("PATCH", "/api/v1/job-executions/{execution_id}", "write"),

@@ -1,0 +1,69 @@
+//! The agent: its model, its limits, and where chats are stored.
+
+use std::{sync::Arc, time::Duration};
+
+use labdata_application::{
+    Ports,
+    agent::{Agent, RunSlots, tools::all_tools},
+};
+use labdata_domain::agent::{AgentLimits, ModelChoice};
+use labdata_llm::{LlmClient, LlmSettings, Provider};
+use labdata_postgres::PgChatRepository;
+use labdata_redacted::Secret;
+use time::Duration as Span;
+
+use super::DatabaseServer;
+use crate::settings::{LlmProvider, Settings};
+
+/// Checks the key of a model's provider.
+///
+/// # Errors
+/// The reason, in one line.
+pub fn check_model_key(key: &str) -> Result<(), String> {
+    LlmSettings::check_key(key).map_err(|error| error.to_string())
+}
+
+impl DatabaseServer {
+    /// Creates the agent over this database and the configured provider of models.
+    ///
+    /// # Errors
+    /// When a setting of the provider is wrong.
+    pub fn agent(&self, settings: &Settings, ports: &Ports) -> anyhow::Result<Agent> {
+        let llm = &settings.llm;
+        let model = LlmClient::new(
+            &LlmSettings {
+                provider: llm.provider.map(provider),
+                base_url: llm.base_url.as_ref().map(Secret::reveal).map(str::to_owned),
+                api_key: llm.api_key.clone(),
+                timeout: Duration::from_secs(llm.timeout_seconds.into()),
+            },
+            Arc::clone(&ports.ids),
+        )?;
+        Ok(Agent {
+            model: Arc::new(model),
+            chats: Arc::new(PgChatRepository::new(self.database.clone())),
+            tools: all_tools(),
+            models: ModelChoice {
+                default: llm.model.clone(),
+                allowed: llm.models.clone(),
+            },
+            limits: AgentLimits {
+                steps: settings.agent.max_steps,
+                tool_calls: settings.agent.max_tool_calls,
+                duration: Span::minutes(settings.agent.timeout_minutes.into()),
+                runs_per_organization: settings.agent.concurrency,
+                ..AgentLimits::default()
+            },
+            slots: RunSlots::default(),
+        })
+    }
+}
+
+const fn provider(provider: LlmProvider) -> Provider {
+    match provider {
+        LlmProvider::OpenAi => Provider::OpenAi,
+        LlmProvider::Anthropic => Provider::Anthropic,
+        LlmProvider::Gemini => Provider::Gemini,
+        LlmProvider::Ollama => Provider::Ollama,
+    }
+}

@@ -1,0 +1,97 @@
+//! `/api/v1/agent/chats`
+
+pub mod delete;
+pub mod get;
+pub mod list;
+
+use labdata_domain::{
+    agent::{Chat, ChatMessage},
+    ids::ChatId,
+};
+use labdata_ports::agent::SavedChat;
+use labdata_request_body::{
+    fields::required,
+    readers::{MaybeId, id},
+    shape,
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::ToolCallView;
+use crate::http::Timestamp;
+
+shape! {
+    /// The path of a chat.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ChatPath {
+        /// The chat's id
+        pub chat_id: MaybeId<ChatId> = required(id()),
+    }
+}
+
+/// A saved conversation with the agent.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AgentChat)]
+pub struct ChatView {
+    id: String,
+    /// The start of its first prompt.
+    title: String,
+    created_at: Timestamp,
+    /// When it was last continued.
+    updated_at: Timestamp,
+}
+
+/// A chat with its messages.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AgentChatWithMessages)]
+pub struct SavedChatView {
+    #[serde(flatten)]
+    chat: ChatView,
+    /// The messages, oldest first.
+    messages: Vec<MessageView>,
+}
+
+/// A message: a prompt, or one answer of the model.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AgentMessage)]
+pub struct MessageView {
+    /// `user` or `assistant`.
+    #[schema(example = "assistant")]
+    role: &'static str,
+    /// The text; may be empty if the model called tools.
+    content: String,
+    /// The tool calls of an answer, in order.
+    tool_calls: Vec<ToolCallView>,
+    created_at: Timestamp,
+}
+
+impl From<Chat> for ChatView {
+    fn from(chat: Chat) -> Self {
+        Self {
+            id: chat.id.to_string(),
+            title: chat.title,
+            created_at: chat.created_at.into(),
+            updated_at: chat.updated_at.into(),
+        }
+    }
+}
+
+impl From<SavedChat> for SavedChatView {
+    fn from(saved: SavedChat) -> Self {
+        Self {
+            chat: saved.chat.into(),
+            messages: saved.messages.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<ChatMessage> for MessageView {
+    fn from(message: ChatMessage) -> Self {
+        Self {
+            role: message.role.as_str(),
+            tool_calls: message.tool_calls.iter().map(Into::into).collect(),
+            content: message.content,
+            created_at: message.created_at.into(),
+        }
+    }
+}

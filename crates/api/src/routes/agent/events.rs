@@ -1,0 +1,67 @@
+//! A run as an event stream.
+
+use std::convert::Infallible;
+
+use actix_web::{
+    HttpResponse,
+    http::header::{CACHE_CONTROL, HeaderName},
+};
+use bytes::Bytes;
+use futures::{StreamExt, stream::BoxStream};
+use labdata_application::agent::AgentEvent;
+use labdata_fair_slots::sending::while_read;
+use tokio::time::{Instant, timeout_at};
+
+use super::EventView;
+use crate::http::follow::{EVENTS, PING, PING_EVERY};
+
+/// Tells proxies to pass events on as they come.
+const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// Events of a run that are being sent.
+struct Sending {
+    events: BoxStream<'static, AgentEvent>,
+    /// Number of events so far.
+    count: u64,
+    /// Time of the next sign of life. It also tells whether the client is still there.
+    ping_at: Instant,
+}
+
+impl Sending {
+    /// The next event, or a sign of life; `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        match timeout_at(self.ping_at, self.events.next()).await {
+            Err(_) => {
+                self.ping_at = Instant::now() + PING_EVERY;
+                Some(PING)
+            }
+            Ok(event) => {
+                self.count += 1;
+                Some(encode(&event?.into(), self.count))
+            }
+        }
+    }
+}
+
+fn encode(event: &EventView, id: u64) -> Bytes {
+    let data = serde_json::to_string(event).unwrap_or_default();
+    format!("event: {}\nid: {id}\ndata: {data}\n\n", event.name()).into()
+}
+
+/// The answer that sends the events of a run. The run is dropped with it.
+pub(super) fn answer(events: BoxStream<'static, AgentEvent>) -> HttpResponse {
+    let sending = Sending {
+        events,
+        count: 0,
+        ping_at: Instant::now() + PING_EVERY,
+    };
+    let pieces = while_read(sending, async |mut sending: Sending| {
+        let piece = sending.next().await;
+        Ok::<_, Infallible>(piece.map(|piece| (piece, sending)))
+    });
+    HttpResponse::Ok()
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .insert_header((BUFFERING, "no"))
+        .content_type(EVENTS)
+        .streaming(pieces)
+}

@@ -1,0 +1,10 @@
+//! `/api/v1/agent`: runs of the agent, and saved chats.
+
+pub mod chats;
+pub mod event_view;
+mod events;
+pub mod result_view;
+pub mod run;
+
+pub use event_view::EventView;
+pub use result_view::{ResultView, ToolCallView, UsageView};

@@ -1,0 +1,6 @@
+//! `/api/v1/agent`
+
+mod chats;
+mod lab;
+mod requests;
+mod runs;
