@@ -39,6 +39,7 @@ mod echo;
 mod field;
 pub mod fields;
 pub mod json;
+pub mod models;
 mod path;
 mod problem;
 pub mod readers;

@@ -25,7 +25,9 @@ pub use filter::{ExtensionFilter, FileFilter, NameQuery};
 pub use path::{FilePath, InvalidFilePath};
 pub use record::{Recorded, UploadState};
 pub use refusal::FileRefusal;
-pub use table_format::TableFormat;
+pub use table_format::{
+    MAX_SHOWN_TABLE_BYTES, MAX_SHOWN_TABLE_ROWS, ShowTableRefusal, TableFormat,
+};
 
 use crate::{
     ids::{ExecutionId, FileId, InstrumentId},

@@ -2,6 +2,25 @@
 
 use super::FilePath;
 
+/// Maximum size of a file whose table is shown, in bytes.
+pub const MAX_SHOWN_TABLE_BYTES: u64 = 100 << 20;
+
+/// Maximum number of rows of a file whose table is shown.
+pub const MAX_SHOWN_TABLE_ROWS: usize = 1_000_000;
+
+/// Why the table of a file cannot be shown.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShowTableRefusal {
+    /// The name has no extension of a table.
+    #[error(
+        "tables are files with the extension .csv, .tsv, .xlsx or .parquet; this file is named \"{0}\""
+    )]
+    UnknownFormat(String),
+    /// The file is larger than [`MAX_SHOWN_TABLE_BYTES`].
+    #[error("the file is larger than {} MiB; make a dataset of it", MAX_SHOWN_TABLE_BYTES >> 20)]
+    TooLarge,
+}
+
 /// Format of a file that holds a table, by its extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TableFormat {
@@ -23,6 +42,19 @@ impl TableFormat {
         ("xlsx", Self::Xlsx),
         ("parquet", Self::Parquet),
     ];
+
+    /// Returns the format of a file whose table is to be shown.
+    ///
+    /// # Errors
+    /// [`ShowTableRefusal`].
+    pub fn shown(path: &FilePath, size: u64) -> Result<Self, ShowTableRefusal> {
+        let unknown = || ShowTableRefusal::UnknownFormat(path.file_name().to_owned());
+        let format = Self::of(path).ok_or_else(unknown)?;
+        if size > MAX_SHOWN_TABLE_BYTES {
+            return Err(ShowTableRefusal::TooLarge);
+        }
+        Ok(format)
+    }
 
     /// Returns the format of a file of that name; `None` for all other files.
     #[must_use]
@@ -47,5 +79,21 @@ mod tests {
         for other in ["plate.txt", "plate", "csv", "plate.xls", "plate.csv.gz"] {
             assert_eq!(of(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn the_table_of_a_large_file_is_not_shown() {
+        let shown = |path: &str, size| TableFormat::shown(&FilePath::parse(path).unwrap(), size);
+        let most = MAX_SHOWN_TABLE_BYTES;
+        assert_eq!(shown("a/plate.csv", most), Ok(TableFormat::Csv));
+        assert_eq!(
+            shown("plate.csv", most + 1),
+            Err(ShowTableRefusal::TooLarge)
+        );
+        let unknown = shown("a/plate.txt", 1).unwrap_err();
+        assert_eq!(
+            unknown,
+            ShowTableRefusal::UnknownFormat("plate.txt".to_owned())
+        );
     }
 }

@@ -1,52 +1,11 @@
 //! `POST /api/v1/ml-models/predict`
 
 use actix_web::web::Json;
-use labdata_application::{
-    Error,
-    models::prediction::{
-        ModelReference,
-        predict::{Predict, predict},
-    },
-};
-use labdata_domain::{
-    ids::ModelId,
-    models::{MAX_MODEL_NAME_LENGTH, MAX_PREDICTION_ROWS},
-};
-use labdata_request_body::{
-    ProblemKind, Reader as _,
-    fields::{optional, required},
-    readers::{MaybeId, id, list, object, text},
-    shape,
-};
-use serde_json::{Map, Value, json};
+use labdata_application::models::prediction::predict::{Predict, predict};
+use labdata_request_body::models::PredictBody;
 
 use super::predictions_view::PredictionsView;
-use crate::http::{Answer, Call, JsonBody, OrNotFound, Read, error::ErrorBody};
-
-shape! {
-    /// The model, and the rows to predict.
-    #[derive(Clone, Debug)]
-    pub struct PredictBody {
-        /// The model's id. Either this or `ml_model_name` is given.
-        ml_model_id: Option<MaybeId<ModelId>> = optional(id()),
-        /// The name of a model that is not archived.
-        ml_model_name: Option<String> = optional(text(..=MAX_MODEL_NAME_LENGTH)),
-        /// The rows: values by the names of the model's features. Image features take ids of files.
-        /// Other names are ignored, and null is a missing value.
-        data: Vec<Map<String, Value>> = required(
-            list(object())
-                .of(1..=MAX_PREDICTION_ROWS)
-                .example(json!([{"alcohol": 13.2, "hue": 1.05}])),
-        ),
-    }
-    rules |at| {
-        if let (Some(id), Some(name)) = (ml_model_id, ml_model_name)
-            && id.is_some() == name.is_some()
-        {
-            at.report(ProblemKind::value_error("give either ml_model_id or ml_model_name"));
-        }
-    }
-}
+use crate::http::{Answer, Call, JsonBody, Read, error::ErrorBody};
 
 /// Predict with a model
 ///
@@ -72,15 +31,6 @@ pub async fn handle(call: Call<Read, JsonBody<PredictBody>>) -> Answer<Json<Pred
         body: JsonBody(body),
         ..
     } = call;
-    let model = match (body.ml_model_id, body.ml_model_name) {
-        (Some(id), _) => ModelReference::Id(id.or_not_found("ML model")?),
-        (None, Some(name)) => ModelReference::Name(name),
-        (None, None) => return Err(Error::NotFound("ML model").into()),
-    };
-    let command = Predict {
-        model,
-        rows: body.data,
-    };
-    let prediction = predict(&app.ports, &actor, command).await?;
+    let prediction = predict(&app.ports, &actor, Predict::try_from(body)?).await?;
     Ok(Json(prediction.into()))
 }

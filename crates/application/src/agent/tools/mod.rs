@@ -2,14 +2,18 @@
 
 mod change_jobs;
 mod context;
+mod datasets;
 mod files;
 mod get_schema;
 mod jobs;
+mod models;
+mod parse_table;
 mod query_data;
 mod read_series;
 mod registry;
 mod send_notification;
 mod tool;
+mod trainings;
 mod write_data;
 
 pub use context::{RunWrites, ToolContext};
@@ -27,13 +31,19 @@ pub fn all_tools() -> ToolRegistry {
         Arc::new(read_series::ReadSeriesTool),
         Arc::new(files::ListFiles),
         Arc::new(files::ReadFile),
+        Arc::new(parse_table::ParseTableTool),
         Arc::new(jobs::ListJobs),
         Arc::new(jobs::GetJob),
         Arc::new(jobs::ListJobExecutions),
+        Arc::new(models::ListModels),
+        Arc::new(models::PredictTool),
+        Arc::new(datasets::ListDatasets),
         Arc::new(write_data::WriteDataTool),
         Arc::new(change_jobs::CreateJobTool),
         Arc::new(change_jobs::UpdateJobTool),
         Arc::new(change_jobs::RunJobTool),
+        Arc::new(trainings::TrainModelTool),
+        Arc::new(trainings::CancelTrainingTool),
         Arc::new(send_notification::SendNotification),
     ];
     ToolRegistry::new(tools)

@@ -4,6 +4,7 @@ use labdata_domain::{
     keys::{actor::Actor, scope::Scope},
     models::{ModelVersion, Predictions, check_rows},
 };
+use labdata_request_body::models::PredictBody;
 use serde_json::{Map, Value};
 
 use super::active_model::{ModelReference, active_model};
@@ -16,6 +17,22 @@ pub struct Predict {
     pub model: ModelReference,
     /// At least one row: values by the names of the model's features.
     pub rows: Vec<Map<String, Value>>,
+}
+
+impl TryFrom<PredictBody> for Predict {
+    type Error = Error;
+
+    fn try_from(body: PredictBody) -> Result<Self, Error> {
+        let unknown = || Error::NotFound("ML model");
+        let model = match (body.ml_model_id, body.ml_model_name) {
+            (Some(id), _) => ModelReference::Id(id.known().ok_or_else(unknown)?),
+            (None, name) => ModelReference::Name(name.ok_or_else(unknown)?),
+        };
+        Ok(Self {
+            model,
+            rows: body.data,
+        })
+    }
 }
 
 /// Predictions with the version that made them.

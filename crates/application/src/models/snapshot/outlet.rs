@@ -1,7 +1,5 @@
 //! The way of bytes from the thread that writes them to the storage.
 
-use std::io::{self, Read, Seek, SeekFrom};
-
 use bytes::Bytes;
 use futures::{
     SinkExt, StreamExt,
@@ -12,6 +10,7 @@ use futures::{
 use labdata_ports::files::blob::{BodyBroken, ByteStream};
 
 use super::table::SnapshotError;
+use crate::files::interrupted::Interrupted;
 
 /// Maximum size of a piece in bytes.
 const PIECE_BYTES: usize = 1 << 20;
@@ -49,32 +48,12 @@ impl Outlet {
     }
 
     /// Returns the source, whose reads fail once nobody waits for the object.
-    pub(in crate::models) fn interrupted_when_abandoned<S>(&self, source: S) -> Interrupted<S> {
-        Interrupted {
-            source,
-            outlet: self.0.clone(),
-        }
-    }
-}
-
-/// A source whose reads fail once nobody waits for the object.
-pub(in crate::models) struct Interrupted<S> {
-    source: S,
-    outlet: Sender<Piece>,
-}
-
-impl<S: Read> Read for Interrupted<S> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.outlet.is_closed() {
-            return Err(io::Error::other("nobody waits for it"));
-        }
-        self.source.read(buffer)
-    }
-}
-
-impl<S: Seek> Seek for Interrupted<S> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.source.seek(to)
+    pub(in crate::models) fn interrupted_when_abandoned<S>(
+        &self,
+        source: S,
+    ) -> Interrupted<S, impl Fn() -> bool + use<S>> {
+        let outlet = self.0.clone();
+        Interrupted::new(source, move || outlet.is_closed())
     }
 }
 

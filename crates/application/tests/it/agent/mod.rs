@@ -3,6 +3,7 @@
 mod chats;
 mod harness;
 mod limits;
+mod model_tools;
 mod runs;
 mod tools;
 mod writes;

@@ -78,6 +78,8 @@ async fn a_run_without_the_write_scope_is_offered_no_tool_that_writes() {
         "create_job",
         "update_job",
         "run_job",
+        "train_model",
+        "cancel_training",
         "send_notification",
     ];
     for tool in writing {
@@ -147,7 +149,7 @@ async fn every_tool_is_described() {
     let tools: ToolRegistry = all_tools();
     let actor = Lab::new().await.actor(&[Read, Write]);
     let definitions = tools.definitions(&actor);
-    assert_eq!(definitions.len(), 13);
+    assert_eq!(definitions.len(), 19);
     for tool in definitions {
         assert!(tool.description.len() > 20, "{}", tool.name);
         assert_eq!(tool.schema["type"], "object");

@@ -1,0 +1,279 @@
+//! The tools of tables in files, datasets and models.
+
+use labdata_application::{
+    agent::tools::{RunWrites, ToolContext, all_tools},
+    files::upload_file::{UploadFile, upload_file},
+    models::{
+        create_dataset::{CreateDataset, create_dataset},
+        take_snapshot::{SnapshotSource, take_snapshot},
+    },
+};
+use labdata_domain::{
+    agent::{ToolCall, ToolInput, ToolOutput},
+    files::{FilePath, ObjectKey},
+    ids::OrganizationId,
+    instruments::Instrument,
+    keys::{
+        actor::Actor,
+        scope::Scope::{Read, Write},
+    },
+    models::{Artifact, TrainingBackend, TrainingEnd, TrainingResult},
+    runs::FreeSlots,
+};
+use serde_json::{Value, json};
+use time::Duration;
+
+use crate::lab::Lab;
+
+const WINES: &str = "alcohol,hue,cultivar\n13.2,1.05,0\n12.4,0.9,1\n14.1,,0\n";
+
+/// Calls a tool with the rights of an actor.
+async fn call_tool(lab: &Lab, actor: &Actor, name: &str, input: Value) -> ToolOutput {
+    let Value::Object(input) = input else {
+        panic!("{input}");
+    };
+    let call = ToolCall {
+        id: "call".to_owned(),
+        name: name.to_owned(),
+        input: ToolInput::Object(input),
+        provider_data: None,
+    };
+    let context = ToolContext {
+        ports: &lab.ports,
+        actor,
+        writes: &RunWrites::default(),
+    };
+    all_tools().call(&context, &call).await
+}
+
+/// Stores a file; returns its id.
+async fn file(lab: &Lab, actor: &Actor, name: &str, text: &str) -> String {
+    let instrument = Instrument {
+        id: lab.ports.ids.next_id().into(),
+        name: name.to_owned(),
+        description: None,
+        instrument_type: None,
+        created_at: lab.ports.clock.now(),
+    };
+    let instruments = &lab.ports.instruments;
+    let added = instruments.add(actor.organization, &instrument).await;
+    added.unwrap();
+    let command = UploadFile {
+        path: FilePath::parse(name).unwrap(),
+        content_type: None,
+        execution: None,
+        instrument: Some(instrument.id),
+        bytes: text.to_owned().into(),
+    };
+    let file = upload_file(&lab.ports, actor, command).await.unwrap();
+    file.id.to_string()
+}
+
+/// Makes a dataset of the wines; returns its id.
+async fn dataset(lab: &Lab, actor: &Actor) -> String {
+    let file = file(lab, actor, "wines.csv", WINES).await;
+    let source = SnapshotSource::File(file.parse().unwrap());
+    let snapshot = take_snapshot(&lab.ports, actor, source).await.unwrap();
+    let command = CreateDataset {
+        name: "wines".to_owned(),
+        description: None,
+        snapshot,
+    };
+    let dataset = create_dataset(&lab.ports, actor, command).await.unwrap();
+    dataset.id.to_string()
+}
+
+/// Lets trainings be queued.
+async fn worker(lab: &Lab) {
+    let backend = TrainingBackend {
+        worker: lab.ports.ids.next_id(),
+        checked_at: lab.ports.clock.now(),
+        missing: None,
+    };
+    lab.ports.trainings.record_backend(&backend).await.unwrap();
+}
+
+/// Ends the training in the queue as ready.
+async fn finish_training(lab: &Lab) {
+    let result = TrainingResult::from_json(json!({
+        "problem_type": "regression",
+        "classes": null,
+        "metrics": { "r2": { "value": 0.9, "higher_is_better": true } },
+        "primary_metric": "r2",
+        "leaderboard": [],
+        "feature_importance": [],
+        "confusion_matrix": null,
+        "residuals": [],
+        "rows": { "train": 2, "test": 1 },
+        "features": [
+            { "name": "alcohol", "data_type": "float", "nullable": false, "levels": null },
+            { "name": "hue", "data_type": "float", "nullable": true, "levels": null },
+        ],
+        "versions": {},
+        "artifact": { "sha256": "0b".repeat(32), "size": 10 },
+    }));
+    let result = result.unwrap();
+    let (trainings, now) = (&lab.ports.trainings, lab.ports.clock.now());
+    let claimed = trainings.claim(now, Duration::MINUTE, FreeSlots::for_any(1));
+    let claim = claimed.await.unwrap().remove(0).claim;
+    let artifact = Artifact {
+        object: ObjectKey::new(lab.ports.ids.next_id()),
+        sha256: result.artifact.sha256,
+        size: result.artifact.size,
+    };
+    let end = TrainingEnd::Ready(Box::new(result), artifact);
+    trainings.finish(claim, &end, now).await.unwrap().unwrap();
+}
+
+fn json_of(output: &ToolOutput) -> Value {
+    assert!(!output.is_error, "{}", output.text);
+    serde_json::from_str(&output.text).unwrap()
+}
+
+#[tokio::test]
+async fn the_table_of_a_file_has_typed_columns_and_first_rows() {
+    let lab = Lab::new().await;
+    let writer = lab.actor(&[Read, Write]);
+    let id = file(&lab, &writer, "wines.csv", WINES).await;
+    let reader = lab.actor(&[Read]);
+    let output = call_tool(
+        &lab,
+        &reader,
+        "parse_table",
+        json!({ "file_id": id, "rows": 1 }),
+    )
+    .await;
+    let expected = json!({
+        "path": "wines.csv",
+        "columns": [
+            { "name": "alcohol", "data_type": "float" },
+            { "name": "hue", "data_type": "float" },
+            { "name": "cultivar", "data_type": "integer" },
+        ],
+        "row_count": 3,
+        "rows_shown": 1,
+        "data": [[13.2, 1.05, 0]],
+    });
+    assert_eq!(json_of(&output), expected);
+    let all = call_tool(&lab, &reader, "parse_table", json!({ "file_id": id })).await;
+    assert_eq!(json_of(&all)["data"][2], json!([14.1, null, 0]));
+}
+
+#[tokio::test]
+async fn files_that_are_no_tables_are_refused() {
+    let lab = Lab::new().await;
+    let writer = lab.actor(&[Write]);
+    let reader = lab.actor(&[Read]);
+    let ragged = file(&lab, &writer, "ragged.csv", "a,b\n1\n").await;
+    let text = file(&lab, &writer, "notes.txt", "a,b\n1,2\n").await;
+    let elsewhere = Actor {
+        organization: OrganizationId::new(lab.ports.ids.next_id()),
+        ..lab.actor(&[Read])
+    };
+    for (actor, id, refusal) in [
+        (&reader, ragged.as_str(), "line 2 has 1 fields"),
+        (
+            &reader,
+            text.as_str(),
+            "tables are files with the extension",
+        ),
+        (&reader, "none", "file not found"),
+        (&elsewhere, text.as_str(), "file not found"),
+        (&writer, text.as_str(), "this API key lacks the read scope"),
+    ] {
+        let output = call_tool(&lab, actor, "parse_table", json!({ "file_id": id })).await;
+        assert!(output.is_error);
+        assert!(output.text.starts_with(refusal), "{}", output.text);
+    }
+}
+
+#[tokio::test]
+async fn a_model_is_trained_and_predicts() {
+    let lab = Lab::new().await;
+    let actor = lab.actor(&[Read, Write]);
+    let dataset = dataset(&lab, &actor).await;
+    let listed = json_of(&call_tool(&lab, &actor, "list_datasets", json!({})).await);
+    assert_eq!(listed["datasets"][0]["id"], dataset);
+    assert_eq!(listed["datasets"][0]["columns"][2]["name"], "cultivar");
+
+    let training = json!({ "name": "cultivar", "dataset_id": dataset, "target_column": "cultivar",
+        "problem_type": "regression" });
+    let idle = call_tool(&lab, &actor, "train_model", training.clone()).await;
+    assert!(
+        idle.is_error && idle.text.contains("no worker"),
+        "{}",
+        idle.text
+    );
+    worker(&lab).await;
+    let trained = json_of(&call_tool(&lab, &actor, "train_model", training.clone()).await);
+    assert_eq!(trained["ml_model"]["status"], "pending");
+    assert_eq!(trained["effects"], json!([]));
+    let taken = call_tool(&lab, &actor, "train_model", training).await;
+    assert!(taken.is_error, "{}", taken.text);
+    finish_training(&lab).await;
+
+    let models = json_of(&call_tool(&lab, &actor, "list_ml_models", json!({})).await);
+    assert_eq!(models["ml_models"][0]["status"], "ready");
+    assert_eq!(models["ml_models"][0]["evaluation_metrics"]["r2"], 0.9);
+    let rows = json!([{ "alcohol": 13.0, "hue": 1.0 }, { "alcohol": 1.0, "hue": null }]);
+    let input = json!({ "ml_model_name": "cultivar", "data": rows });
+    let predicted = json_of(&call_tool(&lab, &actor, "predict", input).await);
+    assert_eq!(predicted["predictions"], json!([14.0, 1.0]));
+    assert_eq!(predicted["probabilities"], Value::Null);
+    let missing = json!({ "ml_model_name": "cultivar", "data": [{ "alcohol": 13.0 }] });
+    let missing = call_tool(&lab, &actor, "predict", missing).await;
+    assert!(
+        missing.is_error && missing.text.contains("hue"),
+        "{}",
+        missing.text
+    );
+}
+
+#[tokio::test]
+async fn another_version_and_a_cancellation_name_their_effects() {
+    let lab = Lab::new().await;
+    let actor = lab.actor(&[Read, Write]);
+    let dataset = dataset(&lab, &actor).await;
+    worker(&lab).await;
+    let training = json!({ "name": "c", "dataset_id": dataset, "target_column": "alcohol" });
+    let trained = json_of(&call_tool(&lab, &actor, "train_model", training).await);
+    let id = trained["ml_model"]["id"].clone();
+    let again = json!({ "ml_model_id": id, "dataset_id": dataset, "target_column": "alcohol" });
+    let again = json_of(&call_tool(&lab, &actor, "train_model", again).await);
+    assert_eq!(again["ml_model"]["version_number"], 2);
+    assert!(
+        again["effects"][0]
+            .as_str()
+            .unwrap()
+            .contains("predicts with this version")
+    );
+    let cancel = json!({ "ml_model_id": id });
+    let cancelled = json_of(&call_tool(&lab, &actor, "cancel_training", cancel.clone()).await);
+    assert_eq!(cancelled["ml_model"]["status"], "cancelled");
+    assert!(
+        cancelled["effects"][0]
+            .as_str()
+            .unwrap()
+            .contains("stopped")
+    );
+    let idle = call_tool(&lab, &actor, "cancel_training", cancel.clone()).await;
+    assert!(idle.is_error);
+    let reader = lab.actor(&[Read]);
+    for tool in ["train_model", "cancel_training"] {
+        let refused = call_tool(&lab, &reader, tool, cancel.clone()).await;
+        assert!(
+            refused.text.contains("lacks the write scope"),
+            "{}",
+            refused.text
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_input_of_another_shape_is_explained() {
+    let lab = Lab::new().await;
+    let actor = lab.actor(&[Read, Write]);
+    let output = call_tool(&lab, &actor, "predict", json!({ "data": [] })).await;
+    assert!(output.is_error);
+    assert!(output.text.contains("arguments.data"), "{}", output.text);
+}
