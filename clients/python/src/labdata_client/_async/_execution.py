@@ -1,0 +1,178 @@
+"""Executions: what a script writes and uploads, attributed and reverted as a unit."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from labdata_client._html import table as html_table
+from labdata_client._results import Record, WriteResult
+from labdata_client.errors import LabdataError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from labdata_client._batches import Series, Tables
+    from labdata_client._uploads import Source
+
+    from ._lab import AsyncLab
+
+_log = logging.getLogger("labdata_client")
+
+
+class AsyncExecution:
+    """An execution: open within its `with` block, then completed, or failed after an exception.
+
+    Inside a run on the platform, it is that run, which the platform itself ends.
+    """
+
+    def __init__(
+        self,
+        lab: AsyncLab,
+        *,
+        job_name: str | None,
+        job_id: str | None,
+        timeout_minutes: int | None,
+        revert_on_error: bool,
+    ) -> None:
+        self._lab = lab
+        self._fields = {"job_name": job_name, "job_id": job_id, "timeout_minutes": timeout_minutes}
+        self._revert_on_error = revert_on_error
+        self._record: Record = Record()
+        self._is_platform_run = False
+        self._counts: dict[str, dict[str, int]] = {}
+
+    @property
+    def id(self) -> str:
+        """The execution's id."""
+        if not self._record:
+            message = "the execution is not open: use it in a with block"
+            raise LabdataError(message)
+        return self._record["job_execution_id"]
+
+    @property
+    def job_execution_id(self) -> str:
+        """The execution's id."""
+        return self.id
+
+    @property
+    def status(self) -> str | None:
+        """State, as of the last request about it."""
+        return self._record.get("status")
+
+    async def open(self) -> AsyncExecution:
+        """Open the execution without a `with` block; `close` ends it."""
+        run = self._lab.platform_run
+        if run is not None:
+            self._is_platform_run = True
+            self._record = await self._lab.get_execution(run.job_execution_id)
+        else:
+            body = {name: value for name, value in self._fields.items() if value is not None}
+            response = await self._lab.transport.request("POST", "/job-executions", json=body, creates=True)
+            self._record = Record(response.json())
+        return self
+
+    async def close(self, status: str = "completed") -> None:
+        """End the execution as `completed` or `failed`."""
+        if self._is_platform_run:
+            return
+        path = f"/job-executions/{self.id}"
+        response = await self._lab.transport.request("PATCH", path, json={"status": status})
+        self._record = Record(response.json())
+
+    async def revert(self) -> Record:
+        """Delete the rows and series that this execution created."""
+        return await self._lab.revert(self.id)
+
+    async def write(
+        self,
+        tables: Tables | None = None,
+        series: Series | None = None,
+        *,
+        mode: str | None = None,
+        key: Sequence[str] | None = None,
+        on_match: str | None = None,
+        cascade: bool | None = None,
+        parent_column: str | Mapping[str, str] | None = None,
+        dry_run: bool = False,
+        return_rows: bool = False,
+    ) -> WriteResult:
+        """Write rows and series under this execution; the arguments are those of the client's `write`."""
+        result = await self._lab.write(
+            tables,
+            series,
+            mode=mode,
+            key=key,
+            on_match=on_match,
+            cascade=cascade,
+            parent_column=parent_column,
+            dry_run=dry_run,
+            return_rows=return_rows,
+            job_execution_id=self.id,
+        )
+        if not dry_run:
+            self._count(result)
+        return result
+
+    async def upload(
+        self,
+        source: Source,
+        *,
+        name: str | None = None,
+        instrument: str | None = None,
+        content_type: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Record:
+        """Upload a file under this execution and return its record."""
+        return await self._lab.upload(
+            source,
+            name=name,
+            instrument=instrument,
+            content_type=content_type,
+            idempotency_key=idempotency_key,
+            job_execution_id=self.id,
+        )
+
+    async def __aenter__(self) -> AsyncExecution:
+        return await self.open()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            await self.close()
+            return
+        # The exception that the caller sees is the cause, not a failure of cleaning up after it.
+        if self._revert_on_error:
+            try:
+                await self.revert()
+            except LabdataError as failure:
+                _log.warning("execution %s could not be reverted: %s", self.id, failure)
+        try:
+            await self.close("failed")
+        except LabdataError as failure:
+            _log.warning("execution %s could not be closed: %s", self.id, failure)
+
+    def _count(self, result: WriteResult) -> None:
+        for entry in result.tables:
+            counts = self._counts.setdefault(entry["table"], {"created": 0, "updated": 0, "deleted": 0})
+            for name in counts:
+                counts[name] += entry[name]
+        for entry in result.series:
+            counts = self._counts.setdefault(entry["table"], {"points": 0})
+            counts["points"] = counts.get("points", 0) + entry["points_written"]
+
+    def __repr__(self) -> str:
+        return f"<execution {self._record.get('job_execution_id', 'not open')} {self.status or ''}>"
+
+    def _repr_html_(self) -> str:
+        names = ("created", "updated", "deleted", "points")
+        rows: list[list[Any]] = [
+            [table, *(counts.get(name) for name in names)] for table, counts in self._counts.items()
+        ]
+        caption = f"{self._record.get('job_name', 'Execution')}: {self.status or 'not open'}"
+        return html_table(("table", *names), rows, caption=caption)

@@ -1,0 +1,122 @@
+"""Requests with a key, retries and errors."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from labdata_client._json import encode
+from labdata_client._links import next_page
+from labdata_client._retry import FIRST_CONTACT_SECONDS, LOST_CONNECTION, Patience
+from labdata_client._waiting import async_sleep
+from labdata_client.errors import ConnectionFailed, error_from
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncIterator, Mapping
+
+    from labdata_client._environment import Connection
+
+CREATING = frozenset({"POST"})
+SUCCESS = 300
+
+
+class AsyncTransport:
+    """One platform and one key."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        timeout: float,
+        retry_seconds: float,
+        verify: bool | ssl.SSLContext,
+    ) -> None:
+        self.base_url = connection.base_url
+        self.retry_seconds = retry_seconds
+        self._headers = {"Authorization": f"Bearer {connection.api_key}"}
+        # The key goes with each request to the platform, and with none to a signed URL.
+        self.client = httpx.AsyncClient(
+            timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None),
+            headers={"User-Agent": "labdata-client"},
+            verify=verify,
+        )
+        self._answered = False
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self.client.aclose()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = None,
+        content: bytes | None = None,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        data: Mapping[str, Any] | None = None,
+        files: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        creates: bool = False,
+    ) -> httpx.Response:
+        """Send a request until it is answered; every answer but success is raised as an error.
+
+        A request that creates something gets an `Idempotency-Key`, so that sending it twice has one
+        effect.
+        """
+        sent = {**self._headers, **(headers or {})}
+        if creates:
+            sent["Idempotency-Key"] = idempotency_key or str(uuid.uuid4())
+        if json is not None:
+            content = encode(json)
+        if content is not None:
+            sent.setdefault("Content-Type", "application/json")
+        request = self.client.build_request(
+            method,
+            f"{self.base_url}/api/v1{path}",
+            content=content,
+            params=params,
+            headers=sent,
+            data=None if data is None else dict(data),
+            files=files,
+        )
+        # A multipart body is a generator of parts; read once, it can be sent again.
+        await request.aread()
+        patience = Patience(self.retry_seconds)
+        while True:
+            try:
+                response = await self.client.send(request)
+            except LOST_CONNECTION as error:
+                pause = patience.pause(at_most=None if self._answered else FIRST_CONTACT_SECONDS)
+                if pause is None:
+                    message = (
+                        f"{method} {self.base_url}/api/v1{path}: no answer ({error or type(error).__name__})"
+                    )
+                    raise ConnectionFailed(message) from error
+            else:
+                self._answered = True
+                if response.status_code < SUCCESS:
+                    return response
+                pause = patience.pause(response.headers) if response.status_code in (429, 503) else None
+                if pause is None:
+                    raise error_from(response)
+            await async_sleep(pause)
+
+    async def pages(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> AsyncIterator[list[dict[str, Any]]]:
+        """Follow the pages of a list to its end."""
+        following: str | None = path
+        while following is not None:
+            response = await self.request(method, following, json=json, params=params)
+            yield response.json()
+            following, params = next_page(response), None

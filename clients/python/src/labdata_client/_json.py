@@ -1,0 +1,72 @@
+"""JSON as the platform takes it, including NumPy scalars, timestamps and missing values."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import math
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+_MISSING_TYPES = frozenset({"NAType", "NaTType"})
+
+
+def encode(value: Any) -> bytes:
+    """Encode `value`; NaN becomes null, an infinite number is a ValueError that names its place."""
+    try:
+        return _dumps(value)
+    except ValueError:
+        return _dumps(_without_nan(value, ()))
+
+
+def _dumps(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
+    return text.encode()
+
+
+def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line per type
+    if type(value).__name__ in _MISSING_TYPES:
+        return None
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(timespec="microseconds")
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, decimal.Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, (Mapping, set, frozenset, Iterator)):
+        if isinstance(value, Mapping):
+            return dict(cast("Mapping[str, Any]", value))
+        return list(cast("Iterator[Any]", value))
+    for name in ("tolist", "to_list", "to_pylist", "as_py", "item"):
+        convert = getattr(value, name, None)
+        if callable(convert):
+            return convert()
+    message = f"{type(value).__name__} has no form in JSON: {value!r:.100}"
+    raise TypeError(message)
+
+
+def _without_nan(value: Any, place: tuple[Any, ...]) -> Any:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        if math.isinf(value):
+            message = f"{_path(place)}: JSON has no {value!r}"
+            raise ValueError(message)
+        return value
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value).items()
+        return {key: _without_nan(inner, (*place, key)) for key, inner in items}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(inner, (*place, i)) for i, inner in enumerate(cast("list[Any]", value))]
+    if value is None or isinstance(value, (str, int)):
+        return value
+    plain = _plain(value)
+    return _without_nan(plain, place) if plain is not value else plain
+
+
+def _path(place: tuple[Any, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")

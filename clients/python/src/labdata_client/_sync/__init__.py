@@ -1,0 +1,2 @@
+# Generated from ../_async by scripts/generate_sync.py: change that one.
+"""The client."""

@@ -1,0 +1,462 @@
+# Generated from ../_async by scripts/generate_sync.py: change that one.
+"""The client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from labdata_client import _frames
+from labdata_client._batches import (
+    Batch,
+    Packer,
+    Schema,
+    Series,
+    Tables,
+    needs_schema,
+    series_writes,
+    table_writes,
+)
+from labdata_client._environment import PlatformRun, connection
+from labdata_client._merging import distinct, merged, total_rows
+from labdata_client._progress import Progress
+from labdata_client._results import Curves, Predictions, Record, Rows, WriteResult, as_text
+from labdata_client._uploads import Source, open_source
+from labdata_client._waiting import blocking
+from labdata_client.errors import LabdataError, NotFound, WriteRefused
+
+from . import _curves, _transfers
+from ._execution import Execution
+from ._transport import Transport
+
+if TYPE_CHECKING:
+    import os
+    import ssl
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from labdata_client._batches import SeriesWrite
+
+PAGE_ROWS = 1000
+ARROW = "application/vnd.apache.arrow.stream"
+PREDICTION_ROWS = 10_000
+"""Rows of one prediction request; more are cut."""
+
+
+def connect(
+    base_url: str | None = None,
+    api_key: str | None = None,
+    *,
+    timeout: float = 120.0,
+    retry_seconds: float = 120.0,
+    progress: bool | None = None,
+    verify: bool | ssl.SSLContext = True,
+) -> Lab:
+    """Return a client of the platform at `base_url`.
+
+    Address and key come from `LABDATA_BASE_URL` and `LABDATA_API_KEY` unless given; a job on the platform
+    has both. A request is retried for `retry_seconds` after 429, 503 and lost connections. Progress bars
+    are shown on a terminal and in notebooks unless `progress` says otherwise. No request is sent yet.
+    """
+    return Lab(
+        base_url, api_key, timeout=timeout, retry_seconds=retry_seconds, progress=progress, verify=verify
+    )
+
+
+class Lab:
+    """A client of one platform, with one key."""
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = 120.0,
+        retry_seconds: float = 120.0,
+        progress: bool | None = None,
+        verify: bool | ssl.SSLContext = True,
+    ) -> None:
+        found = connection(base_url, api_key)
+        self.platform_run: PlatformRun | None = found.platform_run
+        """The run on the platform that this script is, with its file and parameters; else None."""
+        self.transport = Transport(found, timeout=timeout, retry_seconds=retry_seconds, verify=verify)
+        self._progress = progress
+        self._cached_schema: Schema | None = None
+        self._core_tables: set[str] = set()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.transport.close()
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<labdata at {self.transport.base_url}>"
+
+    # --- any operation ------------------------------------------------------------------------------------
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = None,
+        params: Mapping[str, Any] | None = None,
+        creates: bool = False,
+    ) -> Any:
+        """Call any operation by its path below `/api/v1` and return the answer's JSON.
+
+        `creates=True` sends an `Idempotency-Key`, so that a retry has no second effect.
+        """
+        response = self.transport.request(method, path, json=json, params=params, creates=creates)
+        return response.json() if response.content else None
+
+    # --- executions ---------------------------------------------------------------------------------------
+
+    def execution(
+        self,
+        job_name: str | None = None,
+        *,
+        job_id: str | None = None,
+        timeout_minutes: int | None = None,
+        revert_on_error: bool = False,
+    ) -> Execution:
+        """Return an execution, to be opened by a `with` block.
+
+        After an exception the execution is failed, and with `revert_on_error` also reverted. Inside a run
+        on the platform it is that run, and name and time limit do not apply.
+        """
+        return Execution(
+            self,
+            job_name=job_name,
+            job_id=job_id,
+            timeout_minutes=timeout_minutes,
+            revert_on_error=revert_on_error,
+        )
+
+    def get_execution(self, job_execution_id: str) -> Record:
+        """Return the record of an execution."""
+        return Record(self.request("GET", f"/job-executions/{job_execution_id}"))
+
+    def revert(self, job_execution_id: str) -> Record:
+        """Delete the rows and series that an execution created, and return counts and warnings."""
+        return Record(self.request("POST", f"/job-executions/{job_execution_id}/revert"))
+
+    # --- files --------------------------------------------------------------------------------------------
+
+    def upload(
+        self,
+        source: Source,
+        *,
+        name: str | None = None,
+        instrument: str | None = None,
+        job_execution_id: str | None = None,
+        content_type: str | None = None,
+        source_type: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Record:
+        """Upload a path, bytes or an open binary file, and return the file's record.
+
+        A file belongs to an instrument (its name or id), to an execution, or to both. Large files are
+        streamed in constant memory.
+        """
+        if job_execution_id is None and self.platform_run is not None:
+            job_execution_id = self.platform_run.job_execution_id
+        fields = {"job_execution_id": job_execution_id, "source_type": source_type}
+        if instrument is not None:
+            fields["instrument_id"] = self._instrument_id(instrument)
+        given = {name: value for name, value in fields.items() if value is not None}
+        opened = blocking(lambda: open_source(source, name, content_type))
+        try:
+            return _transfers.upload(
+                self.transport, opened, given, idempotency_key=idempotency_key, progress=self._progress
+            )
+        finally:
+            opened.close()
+
+    def download(self, file_id: str, to: str | os.PathLike[str] | None = None) -> Path:
+        """Download a file to a path or into a directory, by default the working directory."""
+        target = None if to is None else str(to)
+        return _transfers.download(self.transport, file_id, target, progress=self._progress)
+
+    def files(
+        self,
+        query: str | None = None,
+        *,
+        instrument: str | None = None,
+        extensions: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> Rows:
+        """List files, newest first; `query` is a part of the name."""
+        params: dict[str, Any] = {"query": query, "extensions": extensions and ",".join(extensions)}
+        if instrument is not None:
+            params["instrument_id"] = self._instrument_id(instrument)
+        return self._list("/files", params, limit)
+
+    def instruments(self) -> Rows:
+        """List the instruments."""
+        return self._list("/instruments", {}, None)
+
+    def _instrument_id(self, instrument: str) -> str:
+        known = self.instruments()
+        for field in ("id", "name"):
+            for record in known:
+                if record[field] == instrument:
+                    return record["id"]
+        names = ", ".join(repr(record["name"]) for record in known) or "none"
+        message = f"no instrument {instrument!r}; there are: {names}"
+        raise LabdataError(message)
+
+    def _list(self, path: str, params: Mapping[str, Any], limit: int | None) -> Rows:
+        given = {name: value for name, value in params.items() if value is not None}
+        found: list[dict[str, Any]] = []
+        size = PAGE_ROWS if limit is None else min(limit, PAGE_ROWS)
+        for page in self.transport.pages("GET", path, params={**given, "limit": size}):
+            found.extend(page)
+            if limit is not None and len(found) >= limit:
+                break
+        return Rows(found[:limit])
+
+    # --- tables -------------------------------------------------------------------------------------------
+
+    def tables(self) -> Rows:
+        """List the tables with their columns."""
+        entries = self.request("GET", "/tools/schema")
+        self._cached_schema = Schema(entries)
+        return Rows(entries)
+
+    def define_table(
+        self,
+        name: str,
+        columns: Sequence[Mapping[str, Any]],
+        *,
+        semantic_category: str = "curated",
+        description: str | None = None,
+        unique_together: Sequence[Sequence[str]] | None = None,
+    ) -> Record:
+        """Create a table, or add columns to it; the same definition again changes nothing."""
+        body = {
+            "semantic_category": semantic_category,
+            "columns": columns,
+            "description": description,
+            "unique_together": unique_together,
+        }
+        given = {field: value for field, value in body.items() if value is not None}
+        entry = self.request("PUT", f"/tables/{name}", json=given)
+        self._cached_schema = None
+        return Record(entry)
+
+    def _schema(self, *tables: str) -> Schema:
+        """Return the schema, as of the first use unless it lacks one of these tables."""
+        if self._cached_schema is None or any(table not in self._cached_schema for table in tables):
+            self.tables()
+        return cast("Schema", self._cached_schema)
+
+    # --- writing ------------------------------------------------------------------------------------------
+
+    def write(
+        self,
+        tables: Tables | None = None,
+        series: Series | None = None,
+        *,
+        mode: str | None = None,
+        key: Sequence[str] | None = None,
+        on_match: str | None = None,
+        cascade: bool | None = None,
+        parent_column: str | Mapping[str, str] | None = None,
+        dry_run: bool = False,
+        return_rows: bool = False,
+        job_execution_id: str | None = None,
+        job_name: str | None = None,
+    ) -> WriteResult:
+        """Write rows and series.
+
+        `tables` is `{table: rows}`, rows being a frame or an iterable of mappings, or a list of table
+        writes as the API has them. `series` is `{table: {parent: {column: values}}}`, the parent being a
+        key or `@label`, or `{table: frame}` with the parent's column in the frame.
+
+        A write that fits one request is one transaction. A larger one is cut into batches, each a
+        transaction, under one execution, so that reverting the execution undoes all of them.
+        """
+        schema = self._schema() if series and needs_schema(series) else None
+        if schema is not None and isinstance(series, dict):
+            schema = self._schema(*series)
+        options = {"mode": mode, "key": key, "on_match": on_match, "cascade": cascade}
+        writes = table_writes(tables or {}, options)
+        points: Iterator[SeriesWrite] = series_writes(series or {}, parent_column, schema)
+        packer = Packer(writes, points)
+        run = self.platform_run
+        execution_id = job_execution_id or (run.job_execution_id if run is not None else None)
+        envelope: dict[str, Any] = {}
+        if dry_run:
+            envelope["dry_run"] = True
+        if return_rows:
+            envelope["return_rows"] = True
+        if execution_id is not None:
+            envelope["job_execution_id"] = execution_id
+        elif job_name is not None:
+            envelope["job_name"] = job_name
+        names = [write.table for write in writes]
+        batch = packer.next_batch({}, None)
+        total = total_rows([write.rows for write in writes])
+        if packer.exhausted:
+            return merged(names, [self._send(batch, envelope)])
+        if dry_run:
+            message = "a dry run checks one request, and this write needs several: check a part of it"
+            raise ValueError(message)
+        if execution_id is not None:
+            return self._send_all(packer, batch, envelope, names, total)
+        envelope.pop("job_name", None)
+        with self.execution(job_name) as opened:
+            envelope["job_execution_id"] = opened.id
+            return self._send_all(packer, batch, envelope, names, total)
+
+    def _send_all(
+        self,
+        packer: Packer,
+        batch: Batch,
+        envelope: Mapping[str, Any],
+        names: Sequence[str],
+        total: int | None,
+    ) -> WriteResult:
+        results: list[tuple[Batch, dict[str, Any]]] = []
+        refs: dict[str, str] = {}
+        with Progress(self._progress, "write", " rows", total) as bar:
+            while True:
+                sent = self._send(batch, envelope)
+                bar.advance(batch.rows)
+                results.append(sent)
+                refs.update(sent[1]["refs"])
+                if packer.exhausted:
+                    return merged(names, results)
+                batch = packer.next_batch(refs, self._schema(*names) if refs else None)
+
+    def _send(self, batch: Batch, envelope: Mapping[str, Any]) -> tuple[Batch, dict[str, Any]]:
+        try:
+            response = self.transport.request(
+                "POST", "/data/write", content=batch.body(envelope), creates=True
+            )
+        except WriteRefused as error:
+            problems = [batch.locate(problem) for problem in error.problems]
+            raise WriteRefused(problems, request_id=error.request_id) from None
+        return batch, response.json()
+
+    # --- reading ------------------------------------------------------------------------------------------
+
+    def read(
+        self,
+        table: str,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        columns: Sequence[str] | None = None,
+        order_by: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        **conditions: Any,
+    ) -> Rows:
+        """Return the rows of a table that meet all conditions, such as `name__contains="A"`.
+
+        The pages are followed to the end unless `limit` is given. `filters` takes conditions on columns
+        whose names are taken here (`limit`, `columns`, …).
+        """
+        body: dict[str, Any] = {
+            "target_name": table,
+            "filters": {**(filters or {}), **conditions},
+            "limit": PAGE_ROWS if limit is None else min(limit, PAGE_ROWS),
+        }
+        if columns is not None:
+            body["columns"] = list(columns)
+        if order_by is not None:
+            body["order_by"] = [order_by] if isinstance(order_by, str) else list(order_by)
+        found: list[dict[str, Any]] = []
+        if table in self._core_tables:
+            self._collect({**body, "target_type": "core-table"}, found, limit)
+        else:
+            try:
+                self._collect({**body, "target_type": "table"}, found, limit)
+            except NotFound:
+                self._collect({**body, "target_type": "core-table"}, found, limit)
+                self._core_tables.add(table)
+        types = (self._schema(*([] if table in self._core_tables else [table]))).types(table)
+        names = list(found[0]) if found else list(columns or types)
+        return Rows(found[:limit], columns=names, types=types)
+
+    def _collect(self, body: Mapping[str, Any], found: list[dict[str, Any]], limit: int | None) -> None:
+        for page in self.transport.pages("POST", "/tools/read", json=body):
+            found.extend(page)
+            if limit is not None and len(found) >= limit:
+                return
+
+    def query(self, sql: str, params: Sequence[Any] | None = None) -> Rows:
+        """Run one SELECT; `params` fill `%s` or `$1`. JSON values and arrays come as texts."""
+        body: dict[str, Any] = {"query": sql}
+        if params is not None:
+            body["params"] = list(params)
+        if _frames.has_arrow():
+            response = self.transport.request("POST", "/tools/query", json=body, headers={"Accept": ARROW})
+            return Rows.from_arrow(response.content)
+        answer = self.request("POST", "/tools/query", json=body)
+        names = distinct(answer["columns"])
+        rows = [dict(zip(names, map(as_text, row))) for row in answer["data"]]
+        return Rows(rows, columns=names)
+
+    def series(
+        self,
+        table: str,
+        parents: Sequence[Any] | None = None,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        columns: Sequence[str] | None = None,
+        parent_column: str | None = None,
+        **conditions: Any,
+    ) -> Curves:
+        """Return the series of many rows of a raw table at once.
+
+        `parents` are primary keys; the curves come in their order, empty where a row has no points.
+        Otherwise the conditions choose among the parent rows, as `read` does, and rows without points
+        are left out.
+        """
+        schema = self._schema(table)
+        wanted = {**(filters or {}), **conditions}
+        request = _curves.CurvesRequest(
+            table=table,
+            parents=None if parents is None else list(parents),
+            filters=wanted,
+            columns=None if columns is None else list(columns),
+            parent_column=parent_column,
+        )
+        return _curves.read(self, request, schema)
+
+    # --- models -------------------------------------------------------------------------------------------
+
+    def predict(
+        self, model: str | None = None, data: _frames.Rows = (), *, model_id: str | None = None
+    ) -> Predictions:
+        """Predict rows, or a frame, with the active version of a model, given by name or by `model_id`."""
+        target = {"ml_model_id": model_id} if model_id is not None else {"ml_model_name": model}
+        rows = list(_frames.rows(data))
+        found: list[dict[str, Any]] = []
+        answer: dict[str, Any] = {}
+        with Progress(
+            self._progress if len(rows) > PREDICTION_ROWS else False, "predict", " rows", len(rows)
+        ) as bar:
+            start = 0
+            while start < len(rows) or not answer:
+                chunk = rows[start : start + PREDICTION_ROWS]
+                answer = self.request("POST", "/ml-models/predict", json={**target, "data": chunk})
+                probabilities = answer["probabilities"] or [None] * len(chunk)
+                found.extend(
+                    {"prediction": prediction, "probabilities": by_class}
+                    for prediction, by_class in zip(answer["predictions"], probabilities)
+                )
+                start += len(chunk)
+                bar.advance(len(chunk))
+        return Predictions(found, model_id=answer["model_id"], model_name=answer["model_name"])

@@ -1,0 +1,177 @@
+# Generated from ../_async by scripts/generate_sync.py: change that one.
+"""Uploads and downloads: streamed, resumed, in constant memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labdata_client._progress import Progress
+from labdata_client._results import Record
+from labdata_client._retry import LOST_CONNECTION, Patience
+from labdata_client._uploads import CHUNK_BYTES, ONE_REQUEST_BYTES, Opened
+from labdata_client._waiting import blocking, sleep
+from labdata_client.errors import ApiError, ConnectionFailed, error_from
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import httpx
+
+    from ._transport import Transport
+
+
+def upload(
+    transport: Transport,
+    opened: Opened,
+    fields: Mapping[str, str],
+    *,
+    idempotency_key: str | None,
+    progress: bool | None,
+) -> Record:
+    """Upload a file: in one request where it is small, else through a signed URL."""
+    if opened.size <= ONE_REQUEST_BYTES:
+        content = blocking(opened.read)
+        response = transport.request(
+            "POST",
+            "/files",
+            data=fields,
+            files={"file": (opened.name, content, opened.content_type)},
+            creates=True,
+            idempotency_key=idempotency_key,
+        )
+        return Record(response.json())
+    body = {"file_name": opened.name, "content_type": opened.content_type, **fields}
+    with Progress(progress, opened.name, "B", opened.size) as bar:
+        file_id = _send(transport, opened, body, idempotency_key, bar)
+    response = transport.request("POST", f"/files/{file_id}/confirm-upload")
+    return Record(response.json())
+
+
+def _send(
+    transport: Transport,
+    opened: Opened,
+    body: Mapping[str, str],
+    idempotency_key: str | None,
+    bar: Progress,
+) -> str:
+    """Put the bytes where the platform says, and return the file's id."""
+    renewed = False
+    while True:
+        response = transport.request(
+            "POST",
+            "/files/upload-url",
+            json=body,
+            creates=True,
+            idempotency_key=None if renewed else idempotency_key,
+        )
+        target = response.json()
+        try:
+            _put(transport, opened, target["upload_url"], target["headers"], bar)
+        except ApiError as error:
+            if renewed or "ExpiredToken" not in str(error):
+                raise
+            renewed = True
+        else:
+            return target["file_id"]
+
+
+def _put(transport: Transport, opened: Opened, url: str, headers: Mapping[str, str], bar: Progress) -> None:
+    patience = Patience(transport.retry_seconds)
+    sent = {**headers, "Content-Length": str(opened.size)}
+    while True:
+        bar.restart()
+        try:
+            response = transport.client.put(url, content=_chunks(opened, bar), headers=sent)
+        except LOST_CONNECTION as error:
+            pause = patience.pause()
+            if pause is None:
+                message = f"the upload of {opened.name} was interrupted ({error or type(error).__name__})"
+                raise ConnectionFailed(message) from error
+        else:
+            # 412: an earlier attempt, whose answer was lost, has stored the file.
+            if response.is_success or response.status_code == 412:
+                return
+            # 409: the storage has not noticed yet that an earlier attempt ended.
+            if response.status_code not in (409, 429, 503):
+                raise error_from(response)
+            pause = patience.pause(None if response.status_code == 409 else response.headers)
+            if pause is None:
+                raise error_from(response)
+        sleep(pause)
+
+
+def _chunks(opened: Opened, bar: Progress) -> Iterator[bytes]:
+    blocking(opened.rewind)
+    left = opened.size
+    while left > 0:
+        size = min(CHUNK_BYTES, left)
+        chunk = blocking(lambda size=size: opened.read(size))
+        if not chunk:
+            message = f"{opened.name} became shorter while it was uploaded"
+            raise OSError(message)
+        left -= len(chunk)
+        yield chunk
+        bar.advance(len(chunk))
+
+
+def download(transport: Transport, file_id: str, to: str | None, *, progress: bool | None) -> Path:
+    """Download a file; the target appears once it is complete."""
+    record = (transport.request("GET", f"/files/{file_id}/content")).json()
+    name = Path(record["file_name"] or file_id).name
+    path = Path(to) if to is not None else Path(name)
+    if path.is_dir():
+        path /= name
+    partial = path.with_name(path.name + ".part")
+    kilobytes: int | None = record["size_kilobytes"]
+    with Progress(progress, name, "B", None if kilobytes is None else kilobytes * 1024) as bar:
+        try:
+            with partial.open("wb") as file:
+                _receive(transport, file_id, record["download_url"], file, bar)
+            os.replace(partial, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                partial.unlink()
+            raise
+    return path
+
+
+def _receive(transport: Transport, file_id: str, url: str, file: Any, bar: Progress) -> None:
+    patience = Patience(transport.retry_seconds)
+    etag: str | None = None
+    while True:
+        offset = file.tell()
+        headers = {"Range": f"bytes={offset}-", "If-Range": etag} if offset and etag else {}
+        try:
+            with transport.client.stream("GET", url, headers=headers) as response:
+                pause = _refused(response, patience)
+                if pause is None:
+                    if response.status_code != 206 and offset:
+                        file.seek(0)
+                        file.truncate()
+                        bar.restart()
+                    etag = response.headers.get("ETag")
+                    for chunk in response.iter_bytes(CHUNK_BYTES):
+                        blocking(lambda chunk=chunk: file.write(chunk))
+                        bar.advance(len(chunk))
+                        patience.renew()
+                    return
+        except LOST_CONNECTION as error:
+            pause = patience.pause()
+            if pause is None:
+                message = f"the download of {file_id} was interrupted ({error or type(error).__name__})"
+                raise ConnectionFailed(message) from error
+        sleep(pause)
+
+
+def _refused(response: httpx.Response, patience: Patience) -> float | None:
+    """Return None for a success, or the pause before the next attempt."""
+    if response.is_success:
+        return None
+    response.read()
+    pause = patience.pause(response.headers) if response.status_code in (429, 503) else None
+    if pause is None:
+        raise error_from(response)
+    return pause

@@ -1,0 +1,163 @@
+import datetime
+import uuid
+
+import pytest
+
+import labdata_client as labdata
+
+
+def test_rows_and_their_curves_are_one_request(lab, tables):
+    result = lab.write(
+        {tables.sample: [{"_ref": "a", "name": "A"}, {"_ref": "b", "name": "B", "parent": "@a"}]},
+        series={tables.curve: {"@a": {"hours": [0, 1], "od600": [0.1, None]}}},
+    )
+    assert result.refs["a"] == result["refs"]["a"] == result.tables[0]["ids"][0]
+    assert result.series[0]["points_written"] == 2
+    assert lab.get_execution(result.job_execution_id).status == "completed"
+    rows = lab.read(tables.sample, name="B")
+    assert rows[0]["parent"] == result.refs["a"]
+    curve = lab.series(tables.curve, [result.refs["a"]])[0]
+    assert curve.columns["od600"] == [0.1, None]
+
+
+def test_an_execution_completes_and_can_be_reverted(lab, tables):
+    with lab.execution("Import") as run:
+        run.write({tables.sample: [{"name": "A"}]})
+        assert lab.get_execution(run.id).status == "running"
+    assert run.status == "completed"
+    assert "Import" in run._repr_html_()
+    assert run.revert().deleted_count == 1
+    assert lab.read(tables.sample) == []
+
+
+@pytest.mark.parametrize(("revert", "left"), [(True, 0), (False, 1)])
+def test_an_exception_fails_the_execution(lab, tables, revert, left):
+    run = lab.execution("Import", revert_on_error=revert)
+
+    def script():
+        with run:
+            run.write({tables.sample: [{"name": "A"}]})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        script()
+    assert lab.get_execution(run.id).status == "failed"
+    assert len(lab.read(tables.sample)) == left
+
+
+def test_upserts_take_a_key(lab, tables):
+    lab.write({tables.sample: [{"name": "A", "strain": "x"}]})
+    options = {"mode": "upsert", "key": ["name"]}
+    result = lab.write({tables.sample: [{"name": "A", "strain": "y"}, {"name": "B"}]}, **options)
+    assert (result.tables[0]["created"], result.tables[0]["updated"]) == (1, 1)
+    lab.write([{"table": tables.sample, "rows": [{"name": "B"}], "mode": "delete", "key": ["name"]}])
+    assert [row["strain"] for row in lab.read(tables.sample)] == ["y"]
+
+
+def test_values_of_python_are_sent_as_the_platform_takes_them(lab, tables):
+    taken_at = datetime.datetime(2026, 3, 1, 12, 30, 0, 250000, tzinfo=datetime.timezone.utc)
+    lab.write(
+        {
+            tables.reading: [
+                {
+                    "value": float("nan"),
+                    "taken_at": taken_at,
+                    "day": taken_at.date(),
+                    "settings": {"gain": [1, None]},
+                    "note": str(uuid.UUID(int=1)),
+                }
+            ]
+        }
+    )
+    row = lab.read(tables.reading)[0]
+    assert row["value"] is None
+    assert row["taken_at"] == "2026-03-01T12:30:00.25Z"
+    assert row["day"] == "2026-03-01"
+    assert row["settings"] == {"gain": [1, None]}
+
+
+def test_an_infinite_number_is_refused_with_its_place(lab, tables):
+    with pytest.raises(ValueError, match=r"\[1\]\.value"):
+        lab.write({tables.reading: [{"value": 1.0}, {"value": float("inf")}]})
+    assert lab.read(tables.reading) == []
+
+
+def test_problems_have_their_place_and_the_request_id(lab, tables):
+    with pytest.raises(labdata.WriteRefused) as refused:
+        lab.write({tables.sample: [{"name": 3}, {"name": "A", "colour": "<red>"}]})
+    paths = [problem.path for problem in refused.value.problems]
+    assert paths[0] == "tables[0].rows[0].name"
+    assert refused.value.request_id in str(refused.value)
+    assert "tables[0].rows[0].name" in str(refused.value)
+    assert "<red>" not in refused.value._repr_html_()
+    assert lab.read(tables.sample) == []
+
+
+def test_a_dry_run_writes_nothing(lab, tables):
+    result = lab.write({tables.sample: [{"name": "A"}]}, dry_run=True)
+    assert result.job_execution_id is None
+    assert result.tables[0]["created"] == 1
+    assert lab.read(tables.sample) == []
+
+
+def test_an_empty_write_is_allowed(lab, tables):
+    assert lab.write({tables.sample: []}).tables[0]["ids"] == []
+
+
+class TestBatches:
+    def test_labels_hold_across_batches(self, lab, tables):
+        rows = [{"_ref": f"s{i}", "name": f"S{i:05}", "strain": "@s1"} for i in range(12_000)]
+        children = [{"name": f"C{i}", "parent": f"@s{i}"} for i in (0, 11_999)]
+        readings = [{"sample": "@s11999", "value": 1}]
+        result = lab.write(
+            [
+                {"table": tables.sample, "rows": rows},
+                {"table": tables.sample, "rows": children},
+                {"table": tables.reading, "rows": readings},
+            ],
+            series={tables.curve: {"@s0": {"hours": [1], "od600": [2]}}},
+        )
+        assert [entry["created"] for entry in result.tables] == [12_000, 2, 1]
+        assert len(result.tables[0]["ids"]) == len(result.refs) == 12_000
+        assert lab.read(tables.sample, name="C0")[0]["parent"] == result.refs["s0"]
+        assert lab.read(tables.reading)[0]["sample"] == result.refs["s11999"]
+        # A text is not a label.
+        assert lab.read(tables.sample, name="S11000")[0]["strain"] == "@s1"
+        assert lab.series(tables.curve, [result.refs["s0"]])[0].points == 1
+        execution = result.job_execution_id
+        assert lab.get_execution(execution).status == "completed"
+        assert lab.revert(execution).deleted_count == 12_003
+        assert lab.read(tables.sample, limit=1) == []
+
+    def test_rows_are_cut_by_their_size(self, lab, tables):
+        rows = ({"name": f"S{i}", "strain": "x" * 100_000} for i in range(100))
+        result = lab.write({tables.sample: rows})
+        assert result.tables[0]["created"] == 100
+        assert lab.query(f"select count(*) as n from {tables.sample}") == [{"n": 100}]
+
+    def test_series_are_cut_by_their_values(self, lab, tables):
+        names = [f"S{i}" for i in range(7)]
+        ids = lab.write({tables.sample: [{"name": name} for name in names]}).tables[0]["ids"]
+        points = {"hours": list(range(30_000)), "od600": [0.5] * 30_000}
+        result = lab.write(series={tables.curve: dict.fromkeys(ids, points)})
+        assert [entry["points_written"] for entry in result.series] == [30_000] * 7
+
+    def test_a_problem_of_a_later_batch_has_its_place_in_the_whole_write(self, lab, tables):
+        rows = [{"name": f"S{i}"} for i in range(10_005)]
+        rows[10_003]["name"] = 7
+        with pytest.raises(labdata.WriteRefused) as refused, lab.execution("x", revert_on_error=True) as run:
+            run.write({tables.sample: rows})
+        assert refused.value.problems[0].path == "tables[0].rows[10003].name"
+        assert lab.read(tables.sample, limit=1) == []
+
+    def test_a_label_cannot_be_used_twice(self, lab, tables):
+        rows = [
+            {"_ref": "a", "name": f"S{i}"} if i in (0, 10_001) else {"name": f"S{i}"} for i in range(10_002)
+        ]
+        with pytest.raises(ValueError, match="two rows have the label 'a'"), lab.execution() as run:
+            run.write({tables.sample: rows})
+
+    def test_a_dry_run_is_one_request(self, lab, tables):
+        with pytest.raises(ValueError, match="dry run"):
+            lab.write({tables.sample: [{"name": f"S{i}"} for i in range(10_001)]}, dry_run=True)
+        assert lab.read(tables.sample) == []
