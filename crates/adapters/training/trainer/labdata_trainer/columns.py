@@ -72,12 +72,18 @@ def series(values: pa.ChunkedArray, kind: str) -> pd.Series:
     if types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if kind in (*NUMERIC, "boolean"):
-        numbers = values.cast(pa.float64()).to_pandas().astype("float64")
-        return numbers.replace([np.inf, -np.inf], np.nan)
+        return pd.Series(numbers(values))
     if kind in TEMPORAL:
         moments = values.cast(pa.timestamp("us"), safe=False)
         return moments.to_pandas().astype("datetime64[ns]")
     return values.cast(pa.string()).to_pandas().astype(object)
+
+
+def numbers(values: pa.ChunkedArray) -> np.ndarray:
+    """Converts a column of numbers or booleans. Null and infinities become NaN."""
+    found = values.cast(pa.float64()).to_numpy()
+    is_infinite = np.isinf(found)
+    return np.where(is_infinite, np.nan, found) if is_infinite.any() else found
 
 
 def labels(values: pa.ChunkedArray, kind: str) -> pd.Series:
@@ -116,11 +122,11 @@ def parse(feature: Feature, values: list[Any]) -> tuple[pd.Series | None, list[P
         return pd.Series(values, dtype=object), []
     try:
         # None becomes NaN. JSON's 1e999 becomes infinite.
-        numbers = np.array(values, dtype="float64")
+        found = np.array(values, dtype="float64")
     except OverflowError:
-        numbers = None
-    if numbers is not None and not np.isinf(numbers).any():
-        return pd.Series(numbers), []
+        found = None
+    if found is not None and not np.isinf(found).any():
+        return pd.Series(found), []
     large = [row for row, value in enumerate(values) if value and abs(value) > LARGEST]
     return None, [Problem(row, feature.name, "the number is too large") for row in large]
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import struct
 import threading
 from collections import deque
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    # Loads libraries of numbers, whose threads are limited later.
+    import pyarrow as pa
+
+    Body = bytes | bytearray | pa.Buffer
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 MAX_WAITING_BYTES = 128 * 1024 * 1024
+PIPE_BYTES = 1024 * 1024
 HEADER = struct.Struct(">I")
 
 
@@ -29,19 +38,25 @@ def claim_stdout() -> BinaryIO:
     return output
 
 
-def read_exactly(stream: BinaryIO, size: int) -> bytes:
+def widen(*pipes: int) -> None:
+    """Lets pipes hold a large frame, so that their ends wait for each other less often."""
+    for pipe in pipes:
+        # Only Linux can, and not for every user without limits.
+        with contextlib.suppress(AttributeError, OSError):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+
+def read_exactly(stream: BinaryIO, size: int) -> bytearray:
     """Reads that many bytes; fewer only at the end of the input."""
-    parts, missing = [], size
-    while missing:
-        part = stream.read(min(missing, 1 << 20))
-        if not part:
-            break
-        parts.append(part)
-        missing -= len(part)
-    return b"".join(parts)
+    buffer, start = bytearray(size), 0
+    with memoryview(buffer) as view:
+        while start < size and (count := stream.readinto(view[start:])):
+            start += count
+    del buffer[start:]
+    return buffer
 
 
-def read_frame(stream: BinaryIO) -> bytes | FrameError | None:
+def read_frame(stream: BinaryIO) -> bytearray | FrameError | None:
     """Reads a frame; none at the end of the input. Skips a frame that is too long."""
     header = read_exactly(stream, HEADER.size)
     if not header:
@@ -68,7 +83,7 @@ def reject_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-def decode(body: bytes) -> Any:
+def decode(body: bytearray) -> Any:
     """Parses the JSON of a frame."""
     try:
         return json.loads(body, parse_constant=reject_constant)
@@ -77,20 +92,16 @@ def decode(body: bytes) -> Any:
 
 
 def encode(message: dict[str, Any]) -> bytes:
-    """Returns a frame with that message."""
-    return pack(json.dumps(message, allow_nan=False, separators=(",", ":")).encode())
+    """Returns the body of a frame with that message."""
+    return json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
 
 
-def pack(body: bytes) -> bytes:
-    """Returns a frame with that body."""
-    return HEADER.pack(len(body)) + body
-
-
-def write_frame(stream: BinaryIO, frame: bytes) -> None:
+def write_frame(stream: BinaryIO, body: Body) -> None:
     """Writes a whole frame."""
-    view = memoryview(frame)
-    while view:
-        view = view[stream.write(view) :]
+    for part in (HEADER.pack(len(body)), body):
+        view = memoryview(part)
+        while view:
+            view = view[stream.write(view) :]
 
 
 class Inbox:
@@ -98,7 +109,7 @@ class Inbox:
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
-        self.waiting: deque[bytes | FrameError] = deque()
+        self.waiting: deque[bytearray | FrameError] = deque()
         self.bytes = 0
         self.is_ended = self.is_truncated = False
         self.changed = threading.Condition()
@@ -108,7 +119,7 @@ class Inbox:
         """Reads frames until the input ends."""
         try:
             while (frame := read_frame(self.stream)) is not None:
-                size = len(frame) if isinstance(frame, bytes) else 0
+                size = 0 if isinstance(frame, FrameError) else len(frame)
                 with self.changed:
                     while self.waiting and self.bytes + size > MAX_WAITING_BYTES:
                         self.changed.wait()
@@ -122,7 +133,7 @@ class Inbox:
                 self.is_ended = True
                 self.changed.notify_all()
 
-    def take(self, is_blocking: bool) -> bytes | FrameError | None:
+    def take(self, is_blocking: bool) -> bytearray | FrameError | None:
         """Returns the next frame; none if there is none now, or, when blocking, none ever."""
         with self.changed:
             if is_blocking:
@@ -130,6 +141,6 @@ class Inbox:
             if not self.waiting:
                 return None
             frame = self.waiting.popleft()
-            self.bytes -= len(frame) if isinstance(frame, bytes) else 0
+            self.bytes -= 0 if isinstance(frame, FrameError) else len(frame)
             self.changed.notify_all()
             return frame

@@ -16,7 +16,7 @@ from .numbers import label_text, plain
 class Prediction:
     """Predictions for a frame. `probabilities` has one row per row and one column per class."""
 
-    values: list[Any]
+    values: np.ndarray
     probabilities: np.ndarray | None
     class_names: list[str]
 
@@ -52,6 +52,11 @@ class TrainedModel(Model, Protocol):
 
 
 def prediction(values: Any, probabilities: np.ndarray | None, classes: list[Any]) -> Prediction:
-    """Returns a prediction from a pandas series, a numpy array or a list."""
-    values = values.tolist() if hasattr(values, "tolist") else list(values)
-    return Prediction(values, probabilities, [label_text(it) for it in classes])
+    """Returns a prediction from values of one type."""
+    return Prediction(array(values), probabilities, [label_text(it) for it in classes])
+
+
+def array(values: Any) -> np.ndarray:
+    """Returns values of one type as an array. Texts stay objects, which need not be padded."""
+    values = np.asarray(values)
+    return values.astype(object) if values.dtype.kind == "U" else values

@@ -13,7 +13,7 @@ from . import events
 from .dataset import Dataset
 from .failure import Exit, Failure, names, time_limit_too_short
 from .images import png
-from .model import Prediction, prediction
+from .model import Prediction, array, prediction
 from .run_directory import Manifest
 
 # AutoGluon has no good_quality for these models.
@@ -73,7 +73,7 @@ class MultimodalModel:
             return prediction(self.predictor.predict(frame, as_pandas=False), None, [])
         probabilities = self.predictor.predict_proba(frame, as_pandas=False)
         codes = probabilities.argmax(axis=1)
-        return prediction([self.classes[code] for code in codes], probabilities, self.classes)
+        return prediction(array(self.classes)[codes], probabilities, self.classes)
 
     def segmentation_metrics(self, test: pd.DataFrame) -> dict[str, dict[str, Any]]:
         """Returns the intersection over union on held-out images."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def run(run_directory: Path) -> Exit:
     """Answers requests until standard input ends."""
     output = frames.claim_stdout()
+    frames.widen(sys.stdin.fileno(), output.fileno())
     try:
         predictor = start(run_directory)
     except BaseException as error:  # The platform learns the reason of any end.

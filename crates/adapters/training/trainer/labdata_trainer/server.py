@@ -84,7 +84,7 @@ class Predictor:
             rows += len(request.frame)
         return batch, []
 
-    def accept(self, frame: bytes | frames.FrameError, output: BinaryIO) -> Request | None:
+    def accept(self, frame: bytearray | frames.FrameError, output: BinaryIO) -> Request | None:
         """Returns the request of a frame, or answers with its problems and returns none."""
         identifier: Any = None
         try:
@@ -107,10 +107,10 @@ class Predictor:
         except Exception as error:
             traceback.print_exc()
             answer = internal(f"the request cannot be read: {type(error).__name__}")
-        frames.write_frame(output, frame_of({"id": identifier, "error": answer}))
+        frames.write_frame(output, message_of({"id": identifier, "error": answer}))
         return None
 
-    def answers(self, batch: list[Request]) -> Iterator[bytes]:
+    def answers(self, batch: list[Request]) -> Iterator[frames.Body]:
         """Predicts a batch in one call; one by one if that call fails."""
         try:
             if len(batch) == 1:
@@ -125,17 +125,17 @@ class Predictor:
                 for request in batch:
                     yield from self.answers([request])
                 return
-            yield frame_of({"id": batch[0].id, "error": internal(reason(error))})
+            yield message_of({"id": batch[0].id, "error": internal(reason(error))})
             return
         start = 0
         for request in batch:
             end = start + len(request.frame)
             if request.is_arrow:
                 body = arrow_messages.encode(request.id, predicted, start, end)
-                yield limited(request.id, frames.pack(body))
+                yield limited(request.id, body)
             else:
                 values, probabilities = predicted.rows(start, end)
-                yield frame_of(
+                yield message_of(
                     {"id": request.id, "predictions": values, "probabilities": probabilities}
                 )
             start = end
@@ -148,14 +148,14 @@ def reason(error: Exception) -> str:
     return f"the model failed: {type(error).__name__}: {str(error)[:300]}"
 
 
-def frame_of(message: dict[str, Any]) -> bytes:
-    """Returns the frame of an answer in JSON."""
+def message_of(message: dict[str, Any]) -> frames.Body:
+    """Returns the body of an answer in JSON."""
     return limited(message["id"], frames.encode(message))
 
 
-def limited(identifier: Any, frame: bytes) -> bytes:
-    """Returns the frame of an answer. One that is too long becomes an error."""
-    if len(frame) - frames.HEADER.size <= frames.MAX_FRAME_BYTES:
-        return frame
+def limited(identifier: Any, body: frames.Body) -> frames.Body:
+    """Returns the body of an answer. One that is too long becomes an error."""
+    if len(body) <= frames.MAX_FRAME_BYTES:
+        return body
     text = f"the answer has more than {frames.MAX_FRAME_BYTES} bytes; send fewer rows at once"
     return frames.encode({"id": identifier, "error": internal(text)})

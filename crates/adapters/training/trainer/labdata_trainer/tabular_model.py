@@ -22,7 +22,7 @@ from .failure import (
     out_of_memory,
     time_limit_too_short,
 )
-from .model import Prediction, prediction
+from .model import Prediction, array, prediction
 from .numbers import plain
 from .run_directory import Manifest
 
@@ -103,8 +103,7 @@ class TabularModel:
             codes = (probabilities[:, 1] > threshold).astype(int)
         else:
             codes = probabilities.argmax(axis=1)
-        values = [self.classes[code] for code in codes.tolist()]
-        return prediction(values, probabilities, self.classes)
+        return prediction(array(self.classes)[codes], probabilities, self.classes)
 
     def leaderboard(self, test: pd.DataFrame) -> list[dict[str, Any]]:
         """Returns the models that can predict, with their scores on held-out rows."""
