@@ -36,14 +36,19 @@ pub(crate) fn encode(id: u64, input: &PredictionInput) -> Result<Vec<u8>, ArrowE
     let metadata = HashMap::from([(ID.to_owned(), id.to_string())]);
     let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
-    let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
+    // The metadata of the schema and the batch takes some hundred bytes a column.
+    let size = batch.get_array_memory_size() + 512 * (1 + batch.num_columns());
+    let mut writer = StreamWriter::try_new(Vec::with_capacity(size), &schema)?;
     writer.write(&batch)?;
     writer.into_inner()
 }
 
 fn array(values: &FeatureValues) -> Result<ArrayRef, ArrowError> {
     Ok(match values {
-        FeatureValues::Numbers(values) => Arc::new(values.iter().collect::<Float64Array>()),
+        FeatureValues::Numbers(values) => match values.iter().copied().collect() {
+            Some(numbers) => Arc::new(Float64Array::from_iter_values::<Vec<f64>>(numbers)),
+            None => Arc::new(values.iter().collect::<Float64Array>()),
+        },
         FeatureValues::Booleans(values) => Arc::new(values.iter().collect::<BooleanArray>()),
         FeatureValues::Texts(values) => Arc::new(values.iter().collect::<StringArray>()),
         FeatureValues::Times(values) => {

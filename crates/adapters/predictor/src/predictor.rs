@@ -11,6 +11,7 @@ use labdata_ports::models::{PredictError, PredictionRequest, Predictor, ServedMo
 use labdata_sandbox::Sandbox;
 use tokio::{
     sync::{mpsc::error::TrySendError, oneshot},
+    task::spawn_blocking,
     time::timeout,
 };
 
@@ -49,7 +50,7 @@ impl SandboxPredictor {
         model: &ServedModel,
         rows: usize,
         id: u64,
-        body: Arc<[u8]>,
+        body: Arc<Vec<u8>>,
     ) -> Reply {
         let (reply, mut answer) = oneshot::channel();
         let size = body.len();
@@ -103,10 +104,10 @@ impl Predictor for SandboxPredictor {
             let reason = format!("they have more than {megabytes} MiB; send fewer rows at once");
             return Err(PredictError::Refused(reason));
         }
-        let body: Arc<[u8]> = body.into();
+        let body = Arc::new(body);
         let rows = request.input.rows;
-        // Its values are in the body.
-        drop(request);
+        // Its values are in the body. They are freed while the process predicts.
+        spawn_blocking(move || drop(request));
         for _ in 0..ATTEMPTS {
             let reply = self.try_predict(model, rows, id, Arc::clone(&body));
             if let Reply::Answered(result) = reply.await {

@@ -16,6 +16,14 @@ use crate::settings::PredictorSettings;
 /// Variable that holds the manifest: the location of the artifact, its hash, and the processors.
 const MANIFEST: &str = "LABDATA_TRAINER_MANIFEST";
 
+/// Settings of the process's memory. By default each array of some rows is returned to the operating
+/// system, whose pages are then cleared for the next one, on each request.
+const ALLOCATION: [(&str, &str); 3] = [
+    ("ARROW_DEFAULT_MEMORY_POOL", "system"),
+    ("MALLOC_MMAP_THRESHOLD_", "33554432"),
+    ("MALLOC_TRIM_THRESHOLD_", "268435456"),
+];
+
 /// Time limit of the installation of packages. Those of multimodal models have some gigabytes.
 const INSTALLATION: Duration = Duration::from_mins(30);
 
@@ -59,8 +67,10 @@ pub(crate) async fn prepare(
     Ok(ProcessSpec {
         arguments: vec![script, "predict".to_owned(), ".".to_owned()],
         packages,
-        environment: [(MANIFEST.to_owned(), manifest(model, settings))]
+        environment: ALLOCATION
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into_iter()
+            .chain([(MANIFEST.to_owned(), manifest(model, settings))])
             .collect::<Variables>(),
         network: Network::Platform,
         limits: limits(settings),

@@ -63,7 +63,7 @@ pub(crate) struct Pending {
     /// Number of rows.
     pub(crate) rows: usize,
     /// Body of its frame.
-    pub(crate) body: Arc<[u8]>,
+    pub(crate) body: Arc<Vec<u8>>,
     /// Where the answer goes.
     pub(crate) reply: oneshot::Sender<Reply>,
 }

@@ -5,10 +5,10 @@ use labdata_domain::data::write::{
 };
 use serde_json::json;
 
-use self::columns::{ParentReader, RowsReader, SeriesColumnsReader};
+use self::columns::{ParentReader, SeriesColumnsReader};
 use crate::{
     fields::{optional, or, required},
-    readers::{Reader as _, boolean, choice_of, list, shape, text},
+    readers::{Reader as _, boolean, choice_of, list, rows, shape, text},
     shape,
 };
 
@@ -53,7 +53,7 @@ shape! {
         table: String = required(text(..)),
         /// Maps from column names to values; `_ref` gives a row a label. A reference is an id, an
         /// `@label` of an earlier row, or a lookup object.
-        rows: Rows = required(RowsReader),
+        rows: Rows = required(rows()),
         /// Treatment of rows that exist and of rows that do not.
         mode: Mode = or(Mode::default().as_str(), choice_of(Mode::ALL, Mode::as_str)),
         /// Columns that identify an existing row; the primary key unless given.

@@ -1,15 +1,16 @@
 //! Rows to predict with a model.
 
 use labdata_domain::{
+    data::write::Rows,
     ids::ModelId,
     models::{MAX_MODEL_NAME_LENGTH, MAX_PREDICTION_ROWS},
 };
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::{
     ProblemKind, Reader as _,
     fields::{optional, required},
-    readers::{MaybeId, id, list, object, text},
+    readers::{MaybeId, id, rows, text},
     shape,
 };
 
@@ -23,8 +24,8 @@ shape! {
         pub ml_model_name: Option<String> = optional(text(..=MAX_MODEL_NAME_LENGTH)),
         /// The rows: values by the names of the model's features. Image features take ids of files.
         /// Other names are ignored, and null is a missing value.
-        pub data: Vec<Map<String, Value>> = required(
-            list(object())
+        pub data: Rows = required(
+            rows()
                 .of(1..=MAX_PREDICTION_ROWS)
                 .example(json!([{"alcohol": 13.2, "hue": 1.05}])),
         ),

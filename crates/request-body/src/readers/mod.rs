@@ -14,6 +14,7 @@ mod collection;
 mod id;
 mod json;
 mod number;
+mod rows;
 mod text;
 
 pub use choice::{Choice, choice, choice_of};
@@ -23,6 +24,8 @@ pub use json::{AnyJson, Object, Storable, any, object, storable};
 pub use number::{
     Boolean, Float, Integer, JsonNumber, Unsigned, boolean, float, integer, number, unsigned,
 };
+pub(crate) use rows::CellSeed;
+pub use rows::{RowsReader, rows};
 pub use text::{CursorReader, Datetime, Parsed, Text, cursor, cursor_of, datetime, text};
 
 /// Reads one value and describes what it accepts.

@@ -199,7 +199,7 @@ impl Lab {
         rows: Vec<Map<String, Value>>,
     ) -> Result<Predictions, PredictError> {
         let request = PredictionRequest {
-            input: check_rows(&model.signature.features, rows)?,
+            input: check_rows(&model.signature.features, &rows.into_iter().collect())?,
             image_urls: BTreeMap::new(),
         };
         self.predictor.predict(model, request).await

@@ -96,7 +96,11 @@ def frame_of(table: pa.Table, features: list[Feature]) -> pd.DataFrame:
 
 def encode(identifier: Any, predicted: Prediction, start: int, end: int) -> pa.Buffer:
     """Returns the answer's stream: `prediction`, then `probability.<n>` for the class number n."""
-    data = {"prediction": as_arrow(predicted.values[start:end])}
+    if predicted.codes is None:
+        data = {"prediction": as_arrow(predicted.values[start:end])}
+    else:
+        # Faster than the texts of all rows.
+        data = {"prediction": as_arrow(predicted.classes).take(pa.array(predicted.codes[start:end]))}
     if predicted.probabilities is not None:
         for number, column in enumerate(predicted.probabilities[start:end].T):
             data[f"probability.{number}"] = as_arrow(column.astype("float64"))

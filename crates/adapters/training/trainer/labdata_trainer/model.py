@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,11 +14,16 @@ from .numbers import label_text, plain
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predictions for a frame. `probabilities` has one row per row and one column per class."""
+    """Predictions for a frame. `probabilities` has one row per row and one column per class.
+
+    `codes` has the index of each predicted class in `classes`; none if there are no classes.
+    """
 
     values: np.ndarray
-    probabilities: np.ndarray | None
-    class_names: list[str]
+    probabilities: np.ndarray | None = None
+    class_names: list[str] = field(default_factory=list)
+    classes: np.ndarray | None = None
+    codes: np.ndarray | None = None
 
     def rows(self, start: int, end: int) -> tuple[list[Any], list[dict[str, Any]] | None]:
         """Returns predictions and probabilities of some rows, as JSON values."""
@@ -51,9 +56,16 @@ class TrainedModel(Model, Protocol):
         """Writes only what predicting needs."""
 
 
-def prediction(values: Any, probabilities: np.ndarray | None, classes: list[Any]) -> Prediction:
-    """Returns a prediction from values of one type."""
-    return Prediction(array(values), probabilities, [label_text(it) for it in classes])
+def of_values(values: Any) -> Prediction:
+    """Returns predictions that are no classes."""
+    return Prediction(array(values))
+
+
+def of_classes(codes: np.ndarray, probabilities: np.ndarray, classes: list[Any]) -> Prediction:
+    """Returns predicted classes, by their indices."""
+    labels = array(classes)
+    names = [label_text(it) for it in classes]
+    return Prediction(labels[codes], probabilities, names, labels, codes)
 
 
 def array(values: Any) -> np.ndarray:

@@ -13,7 +13,7 @@ from . import events
 from .dataset import Dataset
 from .failure import Exit, Failure, names, time_limit_too_short
 from .images import png
-from .model import Prediction, array, prediction
+from .model import Prediction, of_classes, of_values
 from .run_directory import Manifest
 
 # AutoGluon has no good_quality for these models.
@@ -68,12 +68,12 @@ class MultimodalModel:
         frame = readable(frame.reset_index(drop=True))
         if self.problem_type == "semantic_segmentation":
             masks = self.predictor.predict(frame)
-            return prediction([png(mask) for mask in masks], None, [])
+            return of_values([png(mask) for mask in masks])
         if self.problem_type == "regression":
-            return prediction(self.predictor.predict(frame, as_pandas=False), None, [])
+            return of_values(self.predictor.predict(frame, as_pandas=False))
         probabilities = self.predictor.predict_proba(frame, as_pandas=False)
         codes = probabilities.argmax(axis=1)
-        return prediction(array(self.classes)[codes], probabilities, self.classes)
+        return of_classes(codes, probabilities, self.classes)
 
     def segmentation_metrics(self, test: pd.DataFrame) -> dict[str, dict[str, Any]]:
         """Returns the intersection over union on held-out images."""

@@ -22,7 +22,7 @@ from .failure import (
     out_of_memory,
     time_limit_too_short,
 )
-from .model import Prediction, array, prediction
+from .model import Prediction, of_classes, of_values
 from .numbers import plain
 from .run_directory import Manifest
 
@@ -96,14 +96,14 @@ class TabularModel:
     def predict(self, frame: pd.DataFrame) -> Prediction:
         """Predicts the target. One pass through the models gives classes and probabilities."""
         if not self.predictor.can_predict_proba:
-            return prediction(self.predictor.predict(frame, as_pandas=False), None, [])
+            return of_values(self.predictor.predict(frame, as_pandas=False))
         probabilities = self.predictor.predict_proba(frame, as_pandas=False)
         threshold = self.predictor.decision_threshold
         if len(self.classes) == 2 and threshold is not None:
             codes = (probabilities[:, 1] > threshold).astype(int)
         else:
             codes = probabilities.argmax(axis=1)
-        return prediction(array(self.classes)[codes], probabilities, self.classes)
+        return of_classes(codes, probabilities, self.classes)
 
     def leaderboard(self, test: pd.DataFrame) -> list[dict[str, Any]]:
         """Returns the models that can predict, with their scores on held-out rows."""

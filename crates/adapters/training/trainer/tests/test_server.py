@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from labdata_trainer import frames
 from labdata_trainer.failure import Exit
-from labdata_trainer.model import Prediction, prediction
+from labdata_trainer.model import Prediction, of_classes
 from labdata_trainer.server import Predictor
 from tests.support import frame
 
@@ -53,7 +53,7 @@ class Recorder:
             raise ValueError("bad site")
         positive = (table["x"] > 0).to_numpy()
         probabilities = np.stack([1.0 - positive, np.where(table["x"] == 9, np.nan, positive)], 1)
-        return prediction(positive, probabilities, [False, True])
+        return of_classes(positive.astype(int), probabilities, [False, True])
 
 
 def request(identifier: Any, x: list[Any], site: str = "A") -> bytes:

@@ -1,11 +1,11 @@
 //! Predicts rows that a client sends.
 
 use labdata_domain::{
+    data::write::Rows,
     keys::{actor::Actor, scope::Scope},
     models::{ModelVersion, Predictions, check_rows},
 };
 use labdata_request_body::models::PredictBody;
-use serde_json::{Map, Value};
 
 use super::active_model::{ModelReference, active_model};
 use crate::{Error, Ports};
@@ -16,7 +16,7 @@ pub struct Predict {
     /// The model.
     pub model: ModelReference,
     /// At least one row: values by the names of the model's features.
-    pub rows: Vec<Map<String, Value>>,
+    pub rows: Rows,
 }
 
 impl TryFrom<PredictBody> for Predict {
@@ -53,7 +53,7 @@ pub struct Prediction {
 pub async fn predict(ports: &Ports, actor: &Actor, command: Predict) -> Result<Prediction, Error> {
     actor.require(Scope::Read)?;
     let active = active_model(ports, actor.organization, &command.model).await?;
-    let input = check_rows(&active.served.signature.features, command.rows)
+    let input = check_rows(&active.served.signature.features, &command.rows)
         .map_err(|problems| Error::Invalid(problems.to_string()))?;
     let predictions = active.predict(ports, input).await?;
     Ok(Prediction {

@@ -126,7 +126,7 @@ async fn predict_all(
             let row: Map<String, Value> = serde_json::from_str(row.as_str())
                 .map_err(|error| Error::Internal(format!("a rendered row: {error}")))?;
             batch.keys.push(plan.key_of(&row));
-            batch.rows.push(row);
+            batch.rows.extend([row]);
             if batch.rows.len() == MAX_PREDICTION_ROWS {
                 let full = std::mem::take(&mut batch);
                 full.predict(ports, active, plan, &mut predicted).await?;
@@ -150,7 +150,7 @@ async fn predict_all(
 #[derive(Debug, Default)]
 struct Batch {
     keys: Vec<Cell>,
-    rows: Vec<Map<String, Value>>,
+    rows: Rows,
 }
 
 impl Batch {
@@ -162,7 +162,7 @@ impl Batch {
         predicted: &mut Rows,
     ) -> Result<(), Error> {
         let refused = |problems: &InvalidRows| Error::Invalid(plan.describe(problems, &self.keys));
-        let input = check_rows(&active.served.signature.features, self.rows)
+        let input = check_rows(&active.served.signature.features, &self.rows)
             .map_err(|problems| refused(&problems))?;
         let predictions = match active.predict(ports, input).await {
             Err(PredictionError::Predictor(PredictError::Rejected(problems))) => {

@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
+use serde_json::{Map, Value};
+
 use super::cell::Cell;
 
 /// Action of a table write on its rows.
@@ -94,8 +96,24 @@ static ABSENT: Cell = Cell::Absent;
 #[derive(Clone, Debug, PartialEq)]
 struct Column {
     name: String,
-    /// Cells up to the last row that gives one.
-    cells: Vec<Cell>,
+    /// Cells of the first rows.
+    first: Vec<Cell>,
+    /// Cells after a row that gives none, with the indices of their rows. So memory is bounded by the
+    /// cells that are given, also if each row names other columns.
+    later: Vec<(usize, Cell)>,
+}
+
+impl Column {
+    /// Sets the cell of a row. No later row has one.
+    fn set(&mut self, row: usize, cell: Cell) {
+        if self.later.is_empty() && row <= self.first.len() {
+            self.first.truncate(row);
+            self.first.push(cell);
+            return;
+        }
+        self.later.pop_if(|(last, _)| *last == row);
+        self.later.push((row, cell));
+    }
 }
 
 /// One named column of the rows of a request.
@@ -103,23 +121,32 @@ struct Column {
 pub struct InputColumn<'r> {
     /// The key of the rows' maps.
     pub name: &'r str,
-    cells: &'r [Cell],
+    column: &'r Column,
     len: usize,
 }
 
 impl<'r> InputColumn<'r> {
     /// The cells, one per row.
     pub fn cells(self) -> impl Iterator<Item = &'r Cell> {
-        let missing = self.len.saturating_sub(self.cells.len());
-        self.cells
-            .iter()
-            .chain(std::iter::repeat_n(&ABSENT, missing))
+        let Column { first, later, .. } = self.column;
+        let mut later = later.iter().peekable();
+        let rest = (first.len()..self.len).map(move |row| {
+            let cell = later.next_if(|(given, _)| *given == row);
+            cell.map_or(&ABSENT, |(_, cell)| cell)
+        });
+        first.iter().chain(rest)
+    }
+
+    /// The cells that rows give, with the indices of their rows.
+    pub fn given(self) -> impl Iterator<Item = (usize, &'r Cell)> {
+        let later = self.column.later.iter().map(|(row, cell)| (*row, cell));
+        self.column.first.iter().enumerate().chain(later)
     }
 
     /// Returns whether a row leaves the column out.
     #[must_use]
     pub fn has_gaps(self) -> bool {
-        self.cells.len() < self.len || self.cells.iter().any(|cell| matches!(cell, Cell::Absent))
+        self.column.first.len() < self.len
     }
 }
 
@@ -146,9 +173,7 @@ impl Rows {
         };
         let row = self.len.saturating_sub(1);
         if let Some(column) = self.columns.get_mut(index) {
-            column.cells.truncate(row);
-            column.cells.resize(row, Cell::Absent);
-            column.cells.push(cell);
+            column.set(row, cell);
         }
     }
 
@@ -160,7 +185,8 @@ impl Rows {
         self.by_name.insert(name.to_owned(), index);
         self.columns.push(Column {
             name: name.to_owned(),
-            cells: Vec::new(),
+            first: Vec::new(),
+            later: Vec::new(),
         });
         index
     }
@@ -181,9 +207,39 @@ impl Rows {
     pub fn columns(&self) -> impl Iterator<Item = InputColumn<'_>> {
         self.columns.iter().map(|column| InputColumn {
             name: &column.name,
-            cells: &column.cells,
+            column,
             len: self.len,
         })
+    }
+
+    /// The column of that name.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<InputColumn<'_>> {
+        let column = self.columns.get(*self.by_name.get(name)?)?;
+        Some(InputColumn {
+            name: &column.name,
+            column,
+            len: self.len,
+        })
+    }
+}
+
+impl Extend<Map<String, Value>> for Rows {
+    fn extend<I: IntoIterator<Item = Map<String, Value>>>(&mut self, rows: I) {
+        for row in rows {
+            self.begin_row();
+            for (position, (name, value)) in row.into_iter().enumerate() {
+                self.set(position, &name, Cell::from(value));
+            }
+        }
+    }
+}
+
+impl FromIterator<Map<String, Value>> for Rows {
+    fn from_iter<I: IntoIterator<Item = Map<String, Value>>>(rows: I) -> Self {
+        let mut all = Self::default();
+        all.extend(rows);
+        all
     }
 }
 
@@ -340,6 +396,29 @@ mod tests {
             ]
         );
         assert!(rows.columns().all(InputColumn::has_gaps));
+        assert!(rows.column("z").is_none());
+    }
+
+    #[test]
+    fn rows_that_each_name_another_column_hold_no_cells_between() {
+        let mut rows = Rows::default();
+        for row in 0..1_000 {
+            rows.begin_row();
+            rows.set(0, "all", Cell::Null);
+            rows.set(1, &row.to_string(), Cell::Integer(row));
+        }
+        rows.set(0, "0", Cell::Boolean(true));
+        let held = |column: &Column| column.first.capacity() + column.later.capacity();
+        let held: usize = rows.columns.iter().map(held).sum();
+        assert!(held < 10_000, "{held}");
+        let column = |name| rows.column(name).unwrap();
+        let last: Vec<_> = column("999").given().collect();
+        assert_eq!(last, [(999, &Cell::Integer(999))]);
+        let first = [(0, &Cell::Integer(0)), (999, &Cell::Boolean(true))];
+        assert_eq!(column("0").given().collect::<Vec<_>>(), first);
+        assert_eq!(column("0").cells().nth(999), Some(&Cell::Boolean(true)));
+        assert_eq!(column("0").cells().count(), 1_000);
+        assert!(!column("all").has_gaps());
     }
 
     #[test]

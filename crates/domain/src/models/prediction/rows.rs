@@ -2,10 +2,13 @@
 
 use std::fmt;
 
-use serde_json::{Map, Value};
 use time::{OffsetDateTime, Time};
 
 use crate::{
+    data::write::{
+        InputColumn, Rows,
+        cell::{Cell, integer_to_float},
+    },
     ids::FileId,
     models::{FeatureType, ModelFeature},
     numbers::grouped,
@@ -154,82 +157,113 @@ impl std::error::Error for InvalidRows {}
 ///
 /// # Errors
 /// The problems of all rows.
-pub fn check_rows(
-    features: &[ModelFeature],
-    rows: Vec<Map<String, Value>>,
-) -> Result<PredictionInput, InvalidRows> {
-    let count = rows.len();
-    let mut columns: Vec<FeatureColumn> = features
+pub fn check_rows(features: &[ModelFeature], rows: &Rows) -> Result<PredictionInput, InvalidRows> {
+    let columns: Option<Vec<FeatureColumn>> = features
         .iter()
-        .map(|feature| FeatureColumn {
-            name: feature.name.clone(),
-            values: FeatureValues::with_capacity(feature.data_type, count),
+        .map(|feature| {
+            let cells = rows.column(&feature.name)?.cells();
+            let values = FeatureValues::read(feature.data_type, rows.len(), cells)?;
+            Some(FeatureColumn {
+                name: feature.name.clone(),
+                values,
+            })
         })
         .collect();
+    match columns {
+        Some(columns) => Ok(PredictionInput {
+            rows: rows.len(),
+            columns,
+        }),
+        None => Err(problems(features, rows)),
+    }
+}
+
+/// Lists the problems of all rows.
+fn problems(features: &[ModelFeature], rows: &Rows) -> InvalidRows {
+    let columns = features.iter().map(|feature| rows.column(&feature.name));
+    let mut columns: Vec<_> = columns
+        .map(|column| column.map(InputColumn::cells))
+        .collect();
     let mut problems = InvalidRows::default();
-    for (index, mut row) in rows.into_iter().enumerate() {
-        for (feature, column) in features.iter().zip(&mut columns) {
-            let read = match row.remove(&feature.name) {
-                Some(value) => column.values.push(value).map_err(|value| {
+    for row in 0..rows.len() {
+        for (feature, cells) in features.iter().zip(&mut columns) {
+            let cell = cells.as_mut().and_then(Iterator::next);
+            let message = match cell {
+                None | Some(Cell::Absent) => "this feature is missing".to_owned(),
+                Some(cell) if fits(feature.data_type, cell) => continue,
+                Some(cell) => {
                     let expected = expectation(feature.data_type);
-                    format!("expected {expected}, not {}", described(&value))
-                }),
-                None => Err("this feature is missing".to_owned()),
+                    format!("expected {expected}, not {}", described(cell))
+                }
             };
-            if let Err(message) = read {
-                problems.push(RowProblem {
-                    row: Some(index),
-                    column: feature.name.clone(),
-                    message,
-                });
-            }
+            problems.push(RowProblem {
+                row: Some(row),
+                column: feature.name.clone(),
+                message,
+            });
         }
     }
-    let input = PredictionInput {
-        rows: count,
-        columns,
-    };
-    problems.unless_any(input)
+    problems
+}
+
+fn fits(data_type: FeatureType, cell: &Cell) -> bool {
+    FeatureValues::read(data_type, 1, std::iter::once(cell)).is_some()
 }
 
 impl FeatureValues {
-    fn with_capacity(data_type: FeatureType, rows: usize) -> Self {
-        match data_type {
-            FeatureType::Integer | FeatureType::Float => Self::Numbers(Vec::with_capacity(rows)),
-            FeatureType::Boolean => Self::Booleans(Vec::with_capacity(rows)),
-            FeatureType::String => Self::Texts(Vec::with_capacity(rows)),
-            FeatureType::Date | FeatureType::Datetime => Self::Times(Vec::with_capacity(rows)),
-            FeatureType::Image => Self::Images(Vec::with_capacity(rows)),
-        }
-    }
-
-    /// Appends a value of the request. Returns one that does not fit.
-    fn push(&mut self, value: Value) -> Result<(), Value> {
-        match (self, value) {
-            (Self::Numbers(values), Value::Null) => values.push(None),
-            (Self::Booleans(values), Value::Null) => values.push(None),
-            (Self::Texts(values), Value::Null) => values.push(None),
-            (Self::Times(values), Value::Null) => values.push(None),
-            (Self::Numbers(values), Value::Number(number)) => {
-                match number.as_f64().filter(|number| number.is_finite()) {
-                    Some(number) => values.push(Some(number)),
-                    None => return Err(Value::Number(number)),
-                }
+    /// Reads that many cells as values of the type; `None` if one does not fit.
+    fn read<'c>(
+        data_type: FeatureType,
+        count: usize,
+        cells: impl Iterator<Item = &'c Cell>,
+    ) -> Option<Self> {
+        Some(match data_type {
+            FeatureType::Integer | FeatureType::Float => {
+                Self::Numbers(nullable(count, cells, |cell| match cell {
+                    Cell::Float(number) => Some(*number).filter(|number| number.is_finite()),
+                    Cell::Integer(number) => Some(integer_to_float(*number)),
+                    _ => None,
+                })?)
             }
-            (Self::Booleans(values), Value::Bool(flag)) => values.push(Some(flag)),
-            (Self::Texts(values), Value::String(text)) => values.push(Some(text)),
-            (Self::Times(values), Value::String(text)) => match moment(&text) {
-                Some(at) => values.push(Some(at)),
-                None => return Err(Value::String(text)),
-            },
-            (Self::Images(files), Value::String(text)) => match text.parse() {
-                Ok(file) => files.push(file),
-                Err(_) => return Err(Value::String(text)),
-            },
-            (_, value) => return Err(value),
-        }
-        Ok(())
+            FeatureType::Boolean => Self::Booleans(nullable(count, cells, |cell| match cell {
+                Cell::Boolean(flag) => Some(*flag),
+                _ => None,
+            })?),
+            FeatureType::String => Self::Texts(nullable(count, cells, |cell| match cell {
+                Cell::Text(text) => Some(text.clone()),
+                _ => None,
+            })?),
+            FeatureType::Date | FeatureType::Datetime => {
+                Self::Times(nullable(count, cells, |cell| match cell {
+                    Cell::Text(text) => moment(text),
+                    _ => None,
+                })?)
+            }
+            FeatureType::Image => {
+                let files = cells.map(|cell| match cell {
+                    Cell::Text(text) => text.parse().ok(),
+                    _ => None,
+                });
+                Self::Images(files.collect::<Option<_>>()?)
+            }
+        })
     }
+}
+
+/// Reads that many cells; `None` if one does not fit.
+fn nullable<'c, T>(
+    count: usize,
+    cells: impl Iterator<Item = &'c Cell>,
+    read: impl Fn(&Cell) -> Option<T>,
+) -> Option<Vec<Option<T>>> {
+    let mut values = Vec::with_capacity(count);
+    for cell in cells {
+        values.push(match cell {
+            Cell::Null => None,
+            cell => Some(read(cell)?),
+        });
+    }
+    Some(values)
 }
 
 /// Reads a date, at midnight, or a point in time.
@@ -251,16 +285,19 @@ const fn expectation(data_type: FeatureType) -> &'static str {
 }
 
 /// Describes a value of a request, for messages.
-fn described(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => format!("the number {number}"),
-        Value::String(text) => {
+fn described(cell: &Cell) -> String {
+    match cell {
+        Cell::Absent => "nothing".to_owned(),
+        Cell::Null => "null".to_owned(),
+        Cell::Boolean(flag) => flag.to_string(),
+        Cell::Integer(number) => format!("the number {number}"),
+        // With its point, as JSON has it.
+        Cell::Float(number) => format!("the number {number:?}"),
+        Cell::Text(text) => {
             let start: String = text.chars().take(MAX_QUOTED).collect();
             format!("the string \"{start}\"")
         }
-        Value::Array(_) => "a list".to_owned(),
-        Value::Object(_) => "an object".to_owned(),
+        Cell::List(_) => "a list".to_owned(),
+        Cell::Object(_) => "an object".to_owned(),
     }
 }

@@ -3,6 +3,7 @@ use time::macros::datetime;
 
 use super::*;
 use crate::{
+    data::write::Rows,
     ids::FileId,
     models::{Class, FeatureType, ModelFeature, ProblemType},
 };
@@ -16,8 +17,8 @@ fn feature(name: &str, data_type: FeatureType) -> ModelFeature {
     }
 }
 
-fn rows(rows: Value) -> Vec<Map<String, Value>> {
-    serde_json::from_value(rows).unwrap()
+fn rows(rows: Value) -> Rows {
+    Rows::from_iter(serde_json::from_value::<Vec<Map<String, Value>>>(rows).unwrap())
 }
 
 fn signature(problem: ProblemType, classes: Option<Vec<Class>>) -> ModelSignature {
@@ -54,7 +55,7 @@ fn rows_become_columns_and_unknown_columns_are_ignored() {
         {"ph": null, "count": null, "clear": null, "name": null, "day": null, "at": null,
          "photo": file.to_string()},
     ]));
-    let input = check_rows(&features, given).unwrap();
+    let input = check_rows(&features, &given).unwrap();
     assert_eq!(input.rows, 2);
     let names: Vec<&str> = input.columns.iter().map(|column| &*column.name).collect();
     assert_eq!(
@@ -88,7 +89,7 @@ fn every_problem_names_its_row_and_its_column() {
         {"alcohol": "12", "clear": 1, "name": true, "day": "1.3.2026", "at": [], "photo": null},
         {"clear": false, "name": "b", "day": "2026-03-01", "at": "2026-03-01", "photo": "p.png"},
     ]));
-    let problems = check_rows(&features, given).unwrap_err();
+    let problems = check_rows(&features, &given).unwrap_err();
     let lines: Vec<String> = problems.problems.iter().map(ToString::to_string).collect();
     assert_eq!(
         lines,
@@ -110,7 +111,7 @@ fn every_problem_names_its_row_and_its_column() {
 #[test]
 fn past_a_hundred_problems_are_counted_only() {
     let features = [feature("ph", FeatureType::Float)];
-    let problems = check_rows(&features, vec![Map::new(); 1_350]).unwrap_err();
+    let problems = check_rows(&features, &Rows::from_iter(vec![Map::new(); 1_350])).unwrap_err();
     assert_eq!((problems.problems.len(), problems.left_out), (100, 1_250));
     assert!(
         problems
@@ -124,7 +125,7 @@ fn past_a_hundred_problems_are_counted_only() {
 fn a_long_value_is_cut_in_messages() {
     let features = [feature("ph", FeatureType::Float)];
     let given = rows(json!([{"ph": "x".repeat(1_000)}]));
-    let message = check_rows(&features, given).unwrap_err().to_string();
+    let message = check_rows(&features, &given).unwrap_err().to_string();
     assert!(message.len() < 150, "{message}");
 }
 

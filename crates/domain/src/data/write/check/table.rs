@@ -197,10 +197,8 @@ impl<'a> TableChecker<'a, '_> {
         message: impl Fn() -> String,
     ) {
         let shown = quoted(input.name);
-        for (row, cell) in input.cells().enumerate() {
-            if *cell != Cell::Absent {
-                self.at_cell(row, position, &shown, &message);
-            }
+        for (row, _) in input.given() {
+            self.at_cell(row, position, &shown, &message);
         }
     }
 

@@ -151,7 +151,8 @@ fn problems_of_rows_name_their_keys() {
         .map(|row| serde_json::from_value(row).unwrap())
         .collect();
     let keys: Vec<Cell> = rows.iter().map(|row| plan.key_of(row)).collect();
-    let problems = crate::models::check_rows(&numbers.features, rows).unwrap_err();
+    let problems =
+        crate::models::check_rows(&numbers.features, &rows.into_iter().collect()).unwrap_err();
     assert_eq!(
         plan.describe(&problems, &keys),
         "row \"s1\", column \"ph\": expected a number, not the string \"acid\"; \
