@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from proxy import Proxy
 
 import labdata_client as labdata
 
@@ -147,3 +148,16 @@ def define_tables(lab) -> Tables:
         semantic_category="raw",
     )
     return names
+
+
+@pytest.fixture
+def proxy(server):
+    proxy = Proxy(server.url)
+    yield proxy
+    proxy.close()
+
+
+@pytest.fixture
+def shaky(proxy):
+    with labdata.connect(proxy.url, KEY) as lab:
+        yield lab

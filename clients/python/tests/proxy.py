@@ -17,7 +17,10 @@ class Proxy:
 
     def __init__(self, target: str) -> None:
         self.plan: list = []
+        self.answers: dict[str, tuple[str, bytes]] = {}
+        """Answers of paths that the server cannot answer: content type and body."""
         self.seen: list[tuple[str, str, dict[str, str]]] = []
+        self.bodies: list[bytes] = []
         address = urlsplit(target)
         proxy = self
 
@@ -27,12 +30,17 @@ class Proxy:
             def handle_any(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 proxy.seen.append((self.command, self.path, dict(self.headers)))
+                proxy.bodies.append(body)
                 step = proxy.plan.pop(0) if proxy.plan else None
                 if step == "lost before":
                     self.lose()
                     return
                 if isinstance(step, tuple):
                     self.answer(step[0], step[1], b'{"detail": "refused by the test"}')
+                    return
+                if self.path in proxy.answers:
+                    content_type, content = proxy.answers[self.path]
+                    self.answer(200, {"Content-Type": content_type}, content)
                     return
                 upstream = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
                 upstream.request(self.command, self.path, body, dict(self.headers))

@@ -8,22 +8,8 @@ import time
 
 import pytest
 from conftest import KEY, define_tables
-from proxy import Proxy
 
 import labdata_client as labdata
-
-
-@pytest.fixture
-def proxy(server):
-    proxy = Proxy(server.url)
-    yield proxy
-    proxy.close()
-
-
-@pytest.fixture
-def shaky(proxy):
-    with labdata.connect(proxy.url, KEY) as lab:
-        yield lab
 
 
 @pytest.fixture

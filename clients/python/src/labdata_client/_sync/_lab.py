@@ -83,6 +83,7 @@ class Lab:
         self._progress = progress
         self._cached_schema: Schema | None = None
         self._core_tables: set[str] = set()
+        self._instruments: dict[str, str] = {}
 
     def close(self) -> None:
         """Close all connections."""
@@ -173,7 +174,7 @@ class Lab:
             job_execution_id = self.platform_run.job_execution_id
         fields = {"job_execution_id": job_execution_id, "source_type": source_type}
         if instrument is not None:
-            fields["instrument_id"] = self._instrument_id(instrument)
+            fields["instrument_id"] = self.instrument_id(instrument)
         given = {name: value for name, value in fields.items() if value is not None}
         opened = blocking(lambda: open_source(source, name, content_type))
         try:
@@ -199,22 +200,24 @@ class Lab:
         """List files, newest first; `query` is a part of the name."""
         params: dict[str, Any] = {"query": query, "extensions": extensions and ",".join(extensions)}
         if instrument is not None:
-            params["instrument_id"] = self._instrument_id(instrument)
+            params["instrument_id"] = self.instrument_id(instrument)
         return self._list("/files", params, limit)
 
     def instruments(self) -> Rows:
         """List the instruments."""
         return self._list("/instruments", {}, None)
 
-    def _instrument_id(self, instrument: str) -> str:
+    def instrument_id(self, instrument: str) -> str:
+        """Return the id of an instrument given by name or id."""
+        if instrument in self._instruments:
+            return self._instruments[instrument]
         known = self.instruments()
-        for field in ("id", "name"):
-            for record in known:
-                if record[field] == instrument:
-                    return record["id"]
-        names = ", ".join(repr(record["name"]) for record in known) or "none"
-        message = f"no instrument {instrument!r}; there are: {names}"
-        raise LabdataError(message)
+        self._instruments = {record[field]: record["id"] for field in ("name", "id") for record in known}
+        if instrument not in self._instruments:
+            names = ", ".join(repr(record["name"]) for record in known) or "none"
+            message = f"no instrument {instrument!r}; there are: {names}"
+            raise LabdataError(message)
+        return self._instruments[instrument]
 
     def _list(self, path: str, params: Mapping[str, Any], limit: int | None) -> Rows:
         given = {name: value for name, value in params.items() if value is not None}

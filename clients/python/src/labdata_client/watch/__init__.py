@@ -1,0 +1,1 @@
+"""`labdata-watch`: uploads each new file of an instrument's folder."""

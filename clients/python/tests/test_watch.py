@@ -1,0 +1,327 @@
+"""`labdata-watch`, against a real platform; time is an argument, so that no test waits."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import pytest
+from conftest import KEY
+
+import labdata_client as labdata
+from labdata_client.watch import paths
+from labdata_client.watch.state import Sent, State, default_path
+from labdata_client.watch.watcher import Watcher
+
+WINDOWS = PureWindowsPath(r"C:\Data\Reader")
+SHARE = PureWindowsPath(r"\\lab-nas\reader 1")
+
+
+class TestPaths:
+    @pytest.mark.parametrize(
+        ("path", "root", "name"),
+        [
+            (PurePosixPath("/data/run/plate.txt"), PurePosixPath("/data"), "run/plate.txt"),
+            (WINDOWS / r"run\Plate.txt", WINDOWS, "run/Plate.txt"),
+            (PureWindowsPath(r"c:\data\READER\x.txt"), WINDOWS, "x.txt"),
+            (SHARE / r"2026\plate.txt", SHARE, "2026/plate.txt"),
+            (PurePosixPath("/data/Mu\u0308ller.txt"), PurePosixPath("/data"), "M\u00fcller.txt"),
+        ],
+    )
+    def test_names_have_slashes_on_every_system(self, path, root, name):
+        assert paths.remote_name(path, root) == name
+
+    def test_case_tells_files_apart_except_on_windows(self):
+        assert paths.state_key(WINDOWS / "PLATE.TXT", WINDOWS) == paths.state_key(
+            WINDOWS / "plate.txt", WINDOWS
+        )
+        root = PurePosixPath("/data")
+        assert paths.state_key(root / "PLATE.TXT", root) != paths.state_key(root / "plate.txt", root)
+
+    @pytest.mark.parametrize(
+        "name", [".hidden", r".git\config", "~$plate.xlsx", "x.TMP", "Thumbs.db", "x.csv.part"]
+    )
+    def test_temporary_files_are_ignored(self, name):
+        assert paths.is_ignored(WINDOWS / name, WINDOWS)
+
+    @pytest.mark.parametrize("pattern", ["*.txt", "*.TXT", "run/*", r"run\*"])
+    def test_patterns(self, pattern):
+        assert not paths.is_ignored(WINDOWS / r"Run\plate.txt", WINDOWS, [pattern])
+        assert paths.is_ignored(WINDOWS / r"other\plate.csv", WINDOWS, [pattern])
+
+    def test_a_changed_file_has_its_time_in_the_name(self):
+        modified = 1_772_368_200_250_000_000
+        assert paths.versioned("run/plate.txt", modified) == "run/plate (2026-03-01T12-30-00.250000Z).txt"
+        assert paths.versioned("plate", modified) == "plate (2026-03-01T12-30-00.250000Z)"
+
+    def test_long_paths_of_windows_get_a_prefix(self):
+        deep = "\\".join(["folder"] * 40)
+        assert paths.openable(WINDOWS / "plate.txt") == r"C:\Data\Reader\plate.txt"
+        assert paths.openable(WINDOWS / deep).startswith("\\\\?\\C:\\Data")
+        assert paths.openable(SHARE / deep).startswith("\\\\?\\UNC\\lab-nas\\reader 1\\folder")
+        posix = PurePosixPath("/data") / deep
+        assert paths.openable(posix) == str(posix)
+
+
+class TestState:
+    SENT = Sent(3, 7, "abc", "plate.txt", "id")
+
+    def test_it_survives_a_restart(self, tmp_path):
+        state = State(tmp_path / "deep" / "state")
+        state.remember("a", self.SENT)
+        state.remember("b", self.SENT)
+        state.forget("b")
+        again = State(tmp_path / "deep" / "state")
+        assert dict(again.items()) == {"a": self.SENT}
+
+    def test_a_line_that_a_crash_cut_off_is_skipped(self, tmp_path):
+        path = tmp_path / "state"
+        State(path).remember("a", self.SENT)
+        with path.open("a") as file:
+            file.write('{"key": "b", "se')
+        State(path).remember("c", self.SENT)
+        assert [key for key, _ in State(path).items()] == ["a", "c"]
+
+    def test_it_stays_small(self, tmp_path):
+        path = tmp_path / "state"
+        state = State(path)
+        for _ in range(200):
+            state.remember("a", self.SENT)
+        State(path)
+        assert path.read_text().count("\n") == 1
+        assert State(path).get("a") == self.SENT
+
+    def test_each_folder_and_instrument_has_its_place(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+        places = {default_path("http://a", i, Path(d)) for i in ("1", "2") for d in ("/a", "/b")}
+        assert len(places) == 4
+        assert all(tmp_path in place.parents for place in places)
+
+
+@pytest.fixture
+def instrument(lab):
+    return lab.request("POST", "/instruments", json={"name": f"Reader {uuid.uuid4()}"}, creates=True)["name"]
+
+
+class Watched:
+    """A folder and its watcher; each look at the folder is ten seconds after the one before."""
+
+    def __init__(self, lab, instrument, directory):
+        self.lab, self.instrument = lab, instrument
+        self.root = directory / "folder"
+        self.root.mkdir()
+        self.now = 0.0
+        self.state_path = directory / "state"
+        self.restart()
+
+    def restart(self):
+        self.watcher = Watcher(self.lab, self.root, self.instrument, State(self.state_path))
+
+    def look(self, times=1):
+        for _ in range(times):
+            self.now += 10
+            self.watcher.step(self.now)
+
+    def names(self):
+        return sorted(file["original_path"] for file in self.lab.files(instrument=self.instrument))
+
+
+@pytest.fixture
+def watched(lab, instrument, tmp_path):
+    return Watched(lab, instrument, tmp_path)
+
+
+def test_a_file_is_uploaded_once_its_size_stands_still(watched):
+    plate = watched.root / "plate.txt"
+    plate.write_text("a")
+    watched.look()
+    for _ in range(3):
+        with plate.open("a") as file:
+            file.write("more")
+        watched.look()
+        assert watched.names() == []
+    watched.look()
+    assert watched.names() == ["plate.txt"]
+    assert watched.watcher.is_idle
+    watched.look(3)
+    assert watched.names() == ["plate.txt"]
+
+
+def test_files_of_subfolders_keep_their_path(watched):
+    (watched.root / "day 1").mkdir()
+    (watched.root / "day 1" / "plate.txt").write_text("a")
+    (watched.root / ".cache").mkdir()
+    (watched.root / ".cache" / "x.txt").write_text("a")
+    (watched.root / "empty.txt").touch()
+    (watched.root / "large.bin").write_bytes(os.urandom(5_000_000))
+    watched.look(2)
+    assert watched.names() == ["day 1/plate.txt", "large.bin"]
+
+
+def test_a_restart_uploads_nothing_again(watched):
+    (watched.root / "plate.txt").write_text("a")
+    watched.look(2)
+    watched.restart()
+    watched.look(3)
+    assert watched.names() == ["plate.txt"]
+
+
+def test_a_crash_before_the_state_was_saved_uploads_nothing_again(watched):
+    (watched.root / "small.txt").write_text("a")
+    (watched.root / "large.bin").write_bytes(os.urandom(5_000_000))
+    watched.look(2)
+    watched.state_path.unlink()
+    watched.restart()
+    watched.look(2)
+    assert watched.names() == ["large.bin", "small.txt"]
+    assert {key for key, _ in State(watched.state_path).items()} == {"large.bin", "small.txt"}
+
+
+def test_a_file_that_the_platform_has_from_elsewhere_is_recognized(watched):
+    """As after a day, when the platform has forgotten the Idempotency-Key."""
+    watched.lab.upload(b"same", name="same.txt", instrument=watched.instrument)
+    watched.lab.upload(b"other", name="changed.txt", instrument=watched.instrument)
+    (watched.root / "same.txt").write_text("same")
+    (watched.root / "changed.txt").write_text("OTHER")
+    watched.look(2)
+    names = watched.names()
+    assert len(names) == 3
+    assert names[0].startswith("changed (")
+    assert names[1:] == ["changed.txt", "same.txt"]
+
+
+def test_a_renamed_file_is_not_uploaded_again(watched):
+    (watched.root / "plate.txt").write_text("a")
+    watched.look(2)
+    (watched.root / "plate.txt").rename(watched.root / "plate of monday.txt")
+    watched.look(3)
+    watched.restart()
+    watched.look(3)
+    assert watched.names() == ["plate.txt"]
+
+
+def test_a_copy_is_a_file_like_others(watched):
+    (watched.root / "plate.txt").write_text("a")
+    watched.look(2)
+    (watched.root / "copy.txt").write_text("a")
+    watched.look(2)
+    assert watched.names() == ["copy.txt", "plate.txt"]
+
+
+def test_a_changed_file_is_uploaded_beside_the_first(watched):
+    plate = watched.root / "plate.txt"
+    plate.write_text("a")
+    watched.look(2)
+    os.utime(plate, (1, 1))
+    watched.look(2)
+    assert watched.names() == ["plate.txt"]
+    plate.write_text("changed")
+    watched.look(3)
+    assert len(watched.names()) == 2
+    assert watched.names()[0].startswith("plate (")
+
+
+def test_a_locked_file_waits(watched, monkeypatch):
+    """Windows refuses to open a file that another program has locked."""
+    (watched.root / "plate.txt").write_text("a")
+    (watched.root / "other.txt").write_text("b")
+    real_open = open
+
+    def locked(path, *arguments, **options):
+        if str(path).endswith("plate.txt"):
+            raise PermissionError(13, "The process cannot access the file", str(path))
+        return real_open(path, *arguments, **options)
+
+    monkeypatch.setattr("builtins.open", locked)
+    watched.look(3)
+    assert watched.names() == ["other.txt"]
+    monkeypatch.undo()
+    watched.look()
+    assert watched.names() == ["other.txt", "plate.txt"]
+
+
+def test_a_share_that_goes_away_comes_back(watched):
+    (watched.root / "plate.txt").write_text("a")
+    watched.look(2)
+    away = watched.root.rename(watched.root.with_name("away"))
+    watched.look(2)
+    assert not watched.watcher.is_idle
+    away.rename(watched.root)
+    (watched.root / "next.txt").write_text("b")
+    watched.look(2)
+    assert watched.names() == ["next.txt", "plate.txt"]
+
+
+def test_a_platform_that_is_away_is_waited_for(watched):
+    away = labdata.connect("http://127.0.0.1:9", KEY)
+    (watched.root / "plate.txt").write_text("a")
+    watched.watcher = Watcher(away, watched.root, watched.instrument, State(watched.state_path))
+    watched.look(2)
+    assert watched.watcher.failures == 1
+    watched.restart()
+    watched.look(2)
+    assert watched.names() == ["plate.txt"]
+
+
+def test_a_refused_file_is_not_tried_again_until_it_changes(watched):
+    plate = watched.root / "program.txt"
+    plate.write_bytes(b"\x7fELF" + bytes(1_000))
+    watched.look(2)
+    assert watched.watcher.is_idle
+    assert "400" in State(watched.state_path).get("program.txt").refused
+    plate.write_text("no program")
+    watched.look(2)
+    assert watched.names() == ["program.txt"]
+
+
+class TestCommand:
+    @pytest.fixture
+    def command(self, server, instrument, tmp_path):
+        def start(*options):
+            arguments = [
+                str(tmp_path / "folder"),
+                "--instrument",
+                instrument,
+                "--state",
+                str(tmp_path / "state"),
+            ]
+            environment = {**os.environ, "LABDATA_BASE_URL": server.url, "LABDATA_API_KEY": KEY}
+            return subprocess.Popen(
+                [sys.executable, "-m", "labdata_client.watch", *arguments, *options],
+                env=environment,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "folder" / "plate.txt").write_text("a")
+        return start
+
+    def test_once(self, command, lab, instrument):
+        process = command("--once", "--settle", "0.1")
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        assert "plate.txt is uploaded as plate.txt (1 bytes)" in errors
+        assert lab.files(instrument=instrument)[0]["original_path"] == "plate.txt"
+
+    def test_it_watches_until_it_is_told_to_end(self, command, lab, instrument, tmp_path):
+        process = command("--settle", "0.1", "--poll", "0.5")
+        deadline = time.monotonic() + 120
+        while len(lab.files(instrument=instrument)) < 2 and time.monotonic() < deadline:
+            (tmp_path / "folder" / "next.txt").write_text("b")
+            time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        names = {file["original_path"] for file in lab.files(instrument=instrument)}
+        assert names >= {"plate.txt", "next.txt"}, errors
+
+    def test_mistakes_are_one_line(self, command):
+        process = command("--once", "--instrument", "no such")
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 2
+        assert errors.count("\n") == 1
+        assert "no instrument 'no such'" in errors
