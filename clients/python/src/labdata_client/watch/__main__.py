@@ -105,16 +105,26 @@ def _watch(options: argparse.Namespace, stop: threading.Event, wake: threading.E
         watcher = Watcher(
             lab, directory, instrument, state, settle_seconds=options.settle, patterns=options.pattern
         )
-        _announce(directory, stop, wake)
-        log.info("watching %s for %s", directory, options.instrument)
-        while not stop.is_set():
-            wake.clear()
-            watcher.step(time.monotonic())
-            if options.once and (watcher.is_idle or watcher.failures):
-                return EXIT_FAILED if watcher.failures else 0
-            pause = options.poll if watcher.is_idle else min(options.poll, options.settle)
-            wake.wait(max(pause, 0.0))
-            stop.wait(MIN_PAUSE_SECONDS)
+        listener = _announce(directory, stop, wake)
+        try:
+            log.info("watching %s for %s", directory, options.instrument)
+            return _loop(watcher, options, stop, wake)
+        finally:
+            # A thread that waits for the system must not outlive the interpreter.
+            stop.set()
+            if listener is not None:
+                listener.join()
+
+
+def _loop(watcher: Watcher, options: argparse.Namespace, stop: threading.Event, wake: threading.Event) -> int:
+    while not stop.is_set():
+        wake.clear()
+        watcher.step(time.monotonic())
+        if options.once and (watcher.is_idle or watcher.failures):
+            return EXIT_FAILED if watcher.failures else 0
+        pause = options.poll if watcher.is_idle else min(options.poll, options.settle)
+        wake.wait(max(pause, 0.0))
+        stop.wait(MIN_PAUSE_SECONDS)
     return 0
 
 
@@ -133,10 +143,10 @@ def _instrument(
     return None
 
 
-def _announce(directory: Path, stop: threading.Event, wake: threading.Event) -> None:
+def _announce(directory: Path, stop: threading.Event, wake: threading.Event) -> threading.Thread | None:
     """Wake the loop when the system announces a change; the folder is polled in any case."""
     if importlib.util.find_spec("watchfiles") is None:
-        return
+        return None
     watchfiles: Any = importlib.import_module("watchfiles")
 
     def listen() -> None:
@@ -147,7 +157,9 @@ def _announce(directory: Path, stop: threading.Event, wake: threading.Event) -> 
             log.warning("changes are not announced, so the folder is polled: %s", error)
 
     logging.getLogger("watchfiles").setLevel(logging.ERROR)
-    threading.Thread(target=listen, daemon=True, name="changes").start()
+    listener = threading.Thread(target=listen, daemon=True, name="changes")
+    listener.start()
+    return listener
 
 
 if __name__ == "__main__":
