@@ -256,6 +256,7 @@ impl DatabaseServer {
             clock,
             ids,
             key_cache: Arc::default(),
+            served_models: Arc::default(),
             health: Arc::new(PgStoreHealth::new(self.database.clone())),
             disk_reserve: Arc::new(disk_reserve),
             periodic_tasks: Arc::new(PgPeriodicTaskStore::new(self.database.clone())),

@@ -23,7 +23,10 @@ use labdata_ports::{
     triggers::TriggerStore,
 };
 
-use crate::{files::ongoing_uploads::OngoingUploads, keys::key_cache::KeyCache};
+use crate::{
+    files::ongoing_uploads::OngoingUploads, keys::key_cache::KeyCache,
+    models::prediction::ServedModels,
+};
 
 /// The ports, injected once by the composition root. Every use case takes it by reference, first.
 #[derive(Clone)]
@@ -89,6 +92,8 @@ pub struct Ports {
     pub ids: Arc<dyn IdSource>,
     /// Keys that were checked a moment ago; `Arc::default()`, shared by all of one process.
     pub key_cache: Arc<KeyCache>,
+    /// Models that predicted a moment ago; `Arc::default()`, shared by all of one process.
+    pub served_models: Arc<ServedModels>,
 }
 
 impl std::fmt::Debug for Ports {

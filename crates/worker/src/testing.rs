@@ -62,6 +62,7 @@ pub(crate) fn in_memory() -> Ports {
         clock: Arc::new(FixedClock::default()),
         ids: Arc::new(SequentialIds::default()),
         key_cache: Arc::default(),
+        served_models: Arc::default(),
         health: Arc::new(InMemoryStoreHealth::new(&memory)),
         disk_reserve: Arc::new(InMemoryDiskReserve::default()),
         periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),

@@ -148,14 +148,7 @@ impl Pool {
         let key = (model.organization, model.version);
         let mut state = self.state();
         let now = Instant::now();
-        state.failures.retain(|_, (until, _)| now < *until);
-        if let Some((_, failure)) = state.failures.get(&key) {
-            return Err(failure.clone());
-        }
-        if !state.entries.contains_key(&key) {
-            self.make_room(&mut state, model.organization)?;
-            self.start(&mut state, key, model);
-        }
+        self.ensure_started(&mut state, model, now)?;
         let entry = state.entries.get_mut(&key).ok_or(PredictionDelay::Busy)?;
         let is_full = entry.users > 0 && entry.waiting + size > MAX_WAITING;
         if is_full || entry.users >= MAX_REQUESTS {
@@ -172,6 +165,41 @@ impl Pool {
             requests: entry.requests.clone(),
             phase: entry.phase.clone(),
         })
+    }
+
+    /// Starts the model's process if there is none and room for it.
+    pub(crate) fn prepare(self: &Arc<Self>, model: &ServedModel) {
+        let started = self.ensure_started(&mut self.state(), model, Instant::now());
+        if let Err(delay) = started {
+            let version = model.version;
+            tracing::debug!(%version, %delay, "a version cannot be prepared now");
+        }
+    }
+
+    /// Returns true if the model's process answers requests.
+    pub(crate) fn is_ready(&self, model: &ServedModel) -> bool {
+        let state = self.state();
+        let entry = state.entries.get(&(model.organization, model.version));
+        entry.is_some_and(|entry| *entry.phase.borrow() == SessionPhase::Ready)
+    }
+
+    /// Starts the model's process if there is none.
+    fn ensure_started(
+        self: &Arc<Self>,
+        state: &mut State,
+        model: &ServedModel,
+        now: Instant,
+    ) -> Result<(), PredictionDelay> {
+        let key = (model.organization, model.version);
+        state.failures.retain(|_, (until, _)| now < *until);
+        if let Some((_, failure)) = state.failures.get(&key) {
+            return Err(failure.clone());
+        }
+        if !state.entries.contains_key(&key) {
+            self.make_room(state, model.organization)?;
+            self.start(state, key, model);
+        }
+        Ok(())
     }
 
     /// Ends an idle process if there are as many as may be. An organization never has all of them, unless

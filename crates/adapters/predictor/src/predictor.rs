@@ -117,6 +117,14 @@ impl Predictor for SandboxPredictor {
         Err(PredictionDelay::Failed(ModelFailure::Ended).into())
     }
 
+    fn is_ready(&self, model: &ServedModel) -> bool {
+        self.pool.is_ready(model)
+    }
+
+    fn prepare(&self, model: &ServedModel) {
+        self.pool.prepare(model);
+    }
+
     async fn close(&self) {
         self.pool.close().await;
     }

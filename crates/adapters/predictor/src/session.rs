@@ -201,7 +201,7 @@ impl Session {
                 progressed: Instant::now(),
                 ready: None,
             }),
-            signature: Arc::new(self.model.signature.clone()),
+            signature: Arc::clone(&self.model.signature),
             answer_limit: self.settings.answer_limit,
             idle: self.settings.idle,
         };

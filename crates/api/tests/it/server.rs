@@ -111,6 +111,7 @@ impl TestServer {
     pub(crate) async fn replica(&self) -> Self {
         let ports = Ports {
             key_cache: Arc::default(),
+            served_models: Arc::default(),
             ..self.ports.clone()
         };
         let agent = Agent {
@@ -128,16 +129,34 @@ impl TestServer {
 
     /// Starts a server on these ports with that agent.
     pub(crate) async fn start_with(ports: Ports, agent: Agent, clock: Arc<FixedClock>) -> Self {
+        let predictor = Arc::new(InMemoryPredictor::default());
+        let ports = Ports {
+            predictor: predictor.clone(),
+            ..ports
+        };
+        Self::serve(ports, agent, clock, predictor).await
+    }
+
+    /// Starts a server on these ports, whose predictor is another one than that in memory.
+    pub(crate) async fn start_predicting(ports: Ports, clock: Arc<FixedClock>) -> Self {
+        let agent = agent_without_model(&ports);
+        Self::serve(ports, agent, clock, Arc::default()).await
+    }
+
+    async fn serve(
+        ports: Ports,
+        agent: Agent,
+        clock: Arc<FixedClock>,
+        predictor: Arc<InMemoryPredictor>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let ready = Arc::new(Switch {
             broken: AtomicBool::new(false),
             store: Arc::clone(&ports.health),
         });
-        let predictor = Arc::new(InMemoryPredictor::default());
         let ports = Ports {
             health: ready.clone(),
-            predictor: predictor.clone(),
             ..ports
         };
         let public_url = PublicUrl::fixed(format!("http://{address}"));
@@ -308,6 +327,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         clock,
         ids: Arc::new(SystemIds::default()),
         key_cache: Arc::default(),
+        served_models: Arc::default(),
     }
 }
 

@@ -110,5 +110,6 @@ fn in_memory(memory: &Memory, clock: Arc<dyn Clock>) -> Ports {
         clock,
         ids: Arc::new(SequentialIds::default()),
         key_cache: Arc::default(),
+        served_models: Arc::default(),
     }
 }

@@ -31,8 +31,8 @@ pub use limits::{MAX_ARTIFACT_BYTES, TrainingLimits};
 pub use prediction::{
     ClassProbabilities, FeatureColumn, FeatureValues, InvalidRows, InvalidTablePrediction,
     MAX_PREDICTION_ROWS, MAX_TABLE_PREDICTION_ROWS, ModelFailure, ModelSignature, NoActiveVersion,
-    PredictedValue, PredictionDelay, PredictionInput, Predictions, RawPredictions, RowProblem,
-    TablePrediction, UnusablePredictions, check_rows,
+    PredictedLast, PredictedValue, PredictionDelay, PredictionInput, Predictions, RawPredictions,
+    RowProblem, TAKEOVER_LIMIT, TablePrediction, UnusablePredictions, check_rows,
 };
 pub use record::{
     Artifact, MAX_MODEL_DESCRIPTION_LENGTH, MAX_MODEL_NAME_LENGTH, Metric, ModelArchived,

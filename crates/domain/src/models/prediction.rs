@@ -5,6 +5,7 @@ mod refusal;
 mod rows;
 mod signature;
 mod table;
+mod takeover;
 
 pub use answer::{
     ClassProbabilities, PredictedValue, Predictions, RawPredictions, UnusablePredictions,
@@ -16,6 +17,7 @@ pub use rows::{
 };
 pub use signature::ModelSignature;
 pub use table::{InvalidTablePrediction, MAX_TABLE_PREDICTION_ROWS, TablePrediction};
+pub use takeover::{PredictedLast, TAKEOVER_LIMIT};
 
 #[cfg(test)]
 mod tests;

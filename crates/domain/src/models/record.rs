@@ -336,4 +336,4 @@ impl ModelVersion {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,6 +2,7 @@
 
 pub mod lab;
 pub mod notices;
+pub mod predictions;
 pub mod records;
 pub mod reports;
 pub mod training_ends;

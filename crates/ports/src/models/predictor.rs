@@ -1,6 +1,6 @@
 //! Predictions of trained models.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use async_trait::async_trait;
 use labdata_domain::{
@@ -21,7 +21,7 @@ pub struct ServedModel {
     /// Kind of its input.
     pub task: TaskType,
     /// What it reads and predicts.
-    pub signature: ModelSignature,
+    pub signature: Arc<ModelSignature>,
     /// Its artifact.
     pub artifact: Artifact,
     /// Signed URL of the artifact, on the platform. It is used only if the version is not loaded.
@@ -93,6 +93,14 @@ pub trait Predictor: Send + Sync {
         request: PredictionRequest,
     ) -> Result<Predictions, PredictError>;
 
-    /// Ends all processes of this implementation. Predictions under way fail.
+    /// Returns true if the version predicts without being prepared first. It stays so for some time after
+    /// each prediction, unless others need its place.
+    fn is_ready(&self, model: &ServedModel) -> bool;
+
+    /// Begins to prepare the version, unless it is ready, being prepared, or failed a moment ago. Returns at
+    /// once. An implementation MUST NOT end predictions under way for it, so it MAY not begin.
+    fn prepare(&self, model: &ServedModel);
+
+    /// Ends all processes of this implementation. Predictions under way fail, and no version is ready.
     async fn close(&self) {}
 }

@@ -1,13 +1,17 @@
 //! A predictor that adds up.
 
 use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
+    collections::{HashSet, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
-use labdata_domain::models::{
-    Class, FeatureValues, PredictionInput, Predictions, ProblemType, RawPredictions,
+use labdata_domain::{
+    ids::{ModelVersionId, OrganizationId},
+    models::{
+        Class, FeatureValues, PredictionDelay, PredictionInput, Predictions, ProblemType,
+        RawPredictions,
+    },
 };
 use labdata_ports::models::{PredictError, PredictionRequest, Predictor, ServedModel};
 
@@ -15,22 +19,45 @@ use labdata_ports::models::{PredictError, PredictionRequest, Predictor, ServedMo
 /// certain of the class whose index is that sum, or of the last one.
 #[derive(Debug, Default)]
 pub struct InMemoryPredictor {
-    errors: Mutex<VecDeque<PredictError>>,
-    served: Mutex<Vec<ServedModel>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    errors: VecDeque<PredictError>,
+    served: Vec<ServedModel>,
+    ready: HashSet<(OrganizationId, ModelVersionId)>,
+    /// Versions whose preparation does not end.
+    held: Option<HashSet<(OrganizationId, ModelVersionId)>>,
+    is_closed: bool,
 }
 
 impl InMemoryPredictor {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Fails the next prediction that has no planned error yet.
     pub fn fail_next(&self, error: PredictError) {
-        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        errors.push_back(error);
+        self.state().errors.push_back(error);
     }
 
     /// Returns the models of all predictions, in order.
     #[must_use]
     pub fn served(&self) -> Vec<ServedModel> {
-        let served = self.served.lock();
-        served.unwrap_or_else(PoisonError::into_inner).clone()
+        self.state().served.clone()
+    }
+
+    /// Lets no preparation end that begins from now on.
+    pub fn hold_preparations(&self) {
+        self.state().held = Some(HashSet::new());
+    }
+
+    /// Lets all preparations end.
+    pub fn finish_preparations(&self) {
+        let mut state = self.state();
+        let held = state.held.take();
+        state.ready.extend(held.into_iter().flatten());
     }
 }
 
@@ -41,11 +68,16 @@ impl Predictor for InMemoryPredictor {
         model: &ServedModel,
         request: PredictionRequest,
     ) -> Result<Predictions, PredictError> {
-        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
-        served.push(model.clone());
-        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(error) = errors.pop_front() {
-            return Err(error);
+        {
+            let mut state = self.state();
+            if state.is_closed {
+                return Err(PredictionDelay::Busy.into());
+            }
+            state.served.push(model.clone());
+            if let Some(error) = state.errors.pop_front() {
+                return Err(error);
+            }
+            state.ready.insert((model.organization, model.version));
         }
         let rows = request.input.rows;
         let sums = sums(&request.input);
@@ -62,6 +94,33 @@ impl Predictor for InMemoryPredictor {
         };
         Predictions::check(&model.signature, rows, raw)
             .map_err(|error| PredictError::Refused(error.to_string()))
+    }
+
+    fn is_ready(&self, model: &ServedModel) -> bool {
+        let key = (model.organization, model.version);
+        self.state().ready.contains(&key)
+    }
+
+    fn prepare(&self, model: &ServedModel) {
+        let key = (model.organization, model.version);
+        let mut state = self.state();
+        if state.is_closed {
+            return;
+        }
+        match &mut state.held {
+            Some(held) => {
+                held.insert(key);
+            }
+            None => {
+                state.ready.insert(key);
+            }
+        }
+    }
+
+    async fn close(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        state.ready.clear();
     }
 }
 

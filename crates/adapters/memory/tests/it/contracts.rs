@@ -8,11 +8,13 @@ use labdata_memory::{
     InMemoryDataStore, InMemoryDatasetRepository, InMemoryExecutionRepository,
     InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
     InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository,
-    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryRunLogStore,
-    InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue,
-    InMemoryTriggerStore, Memory, ScriptedAnswer, ScriptedModel,
+    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
+    InMemoryTrainingQueue, InMemoryTriggerStore, Memory, ScriptedAnswer, ScriptedModel,
 };
-use labdata_port_contracts::{Harness, Subject, agent::language_model::Scripted, async_trait};
+use labdata_port_contracts::{
+    Harness, Subject, agent::language_model::Scripted, async_trait, models::predictions::Predictors,
+};
 use labdata_ports::{
     agent::{ChatRepository, LanguageModel},
     catalog::CatalogStore,
@@ -23,7 +25,7 @@ use labdata_ports::{
     instruments::InstrumentRepository,
     jobs::JobRepository,
     keys::{ApiKeyRepository, tenancy::TenancyRepository},
-    models::{DatasetRepository, ModelRepository, TrainingQueue},
+    models::{DatasetRepository, ModelRepository, Predictor, TrainingQueue},
     notifications::NotificationRepository,
     operations::{PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore, runner::JobRunner},
@@ -128,6 +130,30 @@ impl Scripted for Model {
     }
 }
 
+/// Predictor without models.
+struct AddsUp(Arc<InMemoryPredictor>);
+
+#[async_trait]
+impl Harness for AddsUp {
+    async fn fresh() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl Subject<dyn Predictor> for AddsUp {
+    fn subject(&self) -> Arc<dyn Predictor> {
+        self.0.clone()
+    }
+}
+
+#[async_trait]
+impl Predictors for AddsUp {
+    async fn pause(&self) {
+        tokio::task::yield_now().await;
+    }
+}
+
+labdata_port_contracts::predictor_contract!(AddsUp);
 labdata_port_contracts::language_model_contract!(Model);
 labdata_port_contracts::tenancy_contract!(InMemory);
 labdata_port_contracts::api_keys_contract!(InMemory);

@@ -41,6 +41,21 @@ async fn a_process_that_needs_too_much_memory_says_so() {
 }
 
 #[tokio::test]
+async fn descendants_end_with_their_process() {
+    let script = "ready()\nwhile True:\n    request = receive()\n    \
+        if os.fork() == 0:\n        os.setsid()\n        time.sleep(600)\n    \
+        if request['columns']['x'][0] == 13:\n        os._exit(1)\n    \
+        answer(request, [1])\n";
+    let lab = Lab::new(script);
+    let model = model(organization(1), 1);
+    assert_eq!(lab.predict(&model, 1.0).await, Ok(1.0));
+    lab.wait_for_processes(2).await;
+    let ended = lab.predict(&model, 13.0).await;
+    assert_eq!(ended, Err(failed(ModelFailure::Ended)));
+    lab.wait_for_processes(0).await;
+}
+
+#[tokio::test]
 async fn a_process_that_does_not_answer_is_killed() {
     let script = "ready()\nreceive()\nwhile True: time.sleep(1)\n";
     let lab = Lab::with(script, |settings| labdata_predictor::PredictorSettings {

@@ -7,6 +7,7 @@
 )]
 #![cfg(target_os = "linux")]
 
+mod contract;
 mod ends;
 mod limits;
 mod platform;

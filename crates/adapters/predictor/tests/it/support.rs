@@ -169,14 +169,14 @@ pub(crate) fn model(owner: OrganizationId, version: u128) -> ServedModel {
         organization: owner,
         version: ModelVersionId::new(Uuid::from_u128(version)),
         task: TaskType::Multimodal,
-        signature: ModelSignature {
+        signature: Arc::new(ModelSignature {
             features: vec![
                 feature("x", FeatureType::Float),
                 feature("photo", FeatureType::Image),
             ],
             problem: ProblemType::Regression,
             classes: None,
-        },
+        }),
         artifact: Artifact {
             object: ObjectKey::new(Uuid::from_u128(version)),
             sha256: [0; 32],

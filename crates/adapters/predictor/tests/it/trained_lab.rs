@@ -173,11 +173,11 @@ impl Lab {
         };
         let mut model = model(organization(1), version);
         model.task = TaskType::Tabular;
-        model.signature = ModelSignature {
+        model.signature = Arc::new(ModelSignature {
             features: types.iter().map(feature).collect(),
             problem: ProblemType::Multiclass,
             classes: Some(classes),
-        };
+        });
         let body = self.platform.stored(artifact);
         model.artifact.sha256 = Sha256::digest(&body).into();
         model.artifact_url = format!("{}{artifact}", self.platform.url);

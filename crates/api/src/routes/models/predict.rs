@@ -12,7 +12,8 @@ use crate::http::{Answer, Call, JsonBody, Read, error::ErrorBody};
 /// Predicts rows with the active version of a model. A row needs a value or null for each of the model's
 /// features; problems are listed by row and column, and then nothing is predicted. The first prediction
 /// of a version takes some seconds, or longer where packages must be installed: 503 with `Retry-After`
-/// says so. At most 10,000 rows.
+/// says so. While a newer version is loaded, for two minutes at most, the one before predicts;
+/// `version_number` names the version that did. At most 10,000 rows.
 #[utoipa::path(
     post,
     path = "/api/v1/ml-models/predict",

@@ -11,6 +11,8 @@ mod on_ray;
 mod platform_trainings;
 mod predict;
 mod predict_table;
+#[cfg(target_os = "linux")]
+mod predict_trained;
 mod progress;
 mod records;
 mod trained;

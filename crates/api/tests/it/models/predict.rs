@@ -2,13 +2,15 @@
 
 use labdata_domain::{
     keys::scope::Scope,
-    models::{InvalidRows, ModelFailure, PredictionDelay, RowProblem},
+    models::{
+        InvalidRows, ModelFailure, ModelVersion, PredictionDelay, RowProblem, TAKEOVER_LIMIT,
+    },
 };
 use labdata_ports::models::PredictError;
 use serde_json::{Value, json};
 
 use super::trained::{classification, regression};
-use crate::server::TestServer;
+use crate::server::{Client, TestServer};
 
 const PATH: &str = "/api/v1/ml-models/predict";
 
@@ -258,4 +260,63 @@ async fn a_write_key_alone_does_not_predict() {
     let client = server.client(&[Scope::Write]).await;
     let body: Value = json!({"ml_model_name": "yield", "data": [{"a": 1}]});
     assert!(client.post(PATH, &body).await.detail(403).contains("read"));
+}
+
+/// Returns the number of the version that predicts.
+async fn predicting_version(client: &Client, model: &ModelVersion) -> Value {
+    let body = json!({"ml_model_id": model.model.to_string(), "data": [{"a": 1, "b": 2}]});
+    client.post(PATH, &body).await.json(200)["version_number"].clone()
+}
+
+#[tokio::test]
+async fn the_version_before_predicts_until_a_newer_one_is_prepared() {
+    let server = TestServer::start().await;
+    let client = server.client(&[Scope::Read]).await;
+    let first = regression(&[("a", "float")]);
+    let model = server.trained_model("yield", first).await;
+    assert_eq!(predicting_version(&client, &model).await, 1);
+    server.predictor.hold_preparations();
+    // It reads another column as well.
+    let second = regression(&[("a", "float"), ("b", "float")]);
+    server.retrained_model(&model, second).await;
+    for _ in 0..3 {
+        assert_eq!(predicting_version(&client, &model).await, 1);
+    }
+    server.predictor.finish_preparations();
+    assert_eq!(predicting_version(&client, &model).await, 2);
+    // Another server has no version that is warm.
+    let replica = server.replica().await;
+    let other = replica.client(&[Scope::Read]).await;
+    assert_eq!(predicting_version(&other, &model).await, 2);
+}
+
+#[tokio::test]
+async fn a_newer_version_takes_over_after_minutes_although_it_is_not_prepared() {
+    let server = TestServer::start().await;
+    let client = server.client(&[Scope::Read]).await;
+    let result = regression(&[("a", "float")]);
+    let model = server.trained_model("yield", result.clone()).await;
+    assert_eq!(predicting_version(&client, &model).await, 1);
+    server.predictor.hold_preparations();
+    server.retrained_model(&model, result).await;
+    assert_eq!(predicting_version(&client, &model).await, 1);
+    server.clock.advance(TAKEOVER_LIMIT);
+    assert_eq!(predicting_version(&client, &model).await, 2);
+}
+
+#[tokio::test]
+async fn a_version_that_is_activated_instead_of_a_newer_one_predicts_at_once() {
+    let server = TestServer::start().await;
+    let client = server.client(&[Scope::Read]).await;
+    let result = regression(&[("a", "float")]);
+    let model = server.trained_model("yield", result.clone()).await;
+    server.retrained_model(&model, result).await;
+    assert_eq!(predicting_version(&client, &model).await, 2);
+    server.predictor.hold_preparations();
+    let activated = server
+        .ports
+        .models
+        .activate(server.organization, model.model, 1);
+    activated.await.unwrap();
+    assert_eq!(predicting_version(&client, &model).await, 1);
 }

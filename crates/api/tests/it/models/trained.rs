@@ -90,6 +90,31 @@ impl TestServer {
     /// Adds a model of that name whose first version is active.
     pub(crate) async fn trained_model(&self, name: &str, result: TrainingResult) -> ModelVersion {
         self.pending_model(name, &result).await;
+        self.finish_training(result).await
+    }
+
+    /// Adds a version of the model, which is active.
+    pub(crate) async fn retrained_model(
+        &self,
+        of: &ModelVersion,
+        result: TrainingResult,
+    ) -> ModelVersion {
+        let version = NewVersion {
+            id: ModelVersionId::new(self.ports.ids.next_id()),
+            description: None,
+            dataset: of.dataset,
+            plan: of.plan.clone(),
+            requested_by: self.user,
+            requested_at: self.ports.clock.now(),
+        };
+        let models = &self.ports.models;
+        let added = models.add_version(self.organization, of.model, &version);
+        added.await.unwrap();
+        self.finish_training(result).await
+    }
+
+    /// Ends the only training that waits.
+    async fn finish_training(&self, result: TrainingResult) -> ModelVersion {
         let (queue, now) = (&self.ports.trainings, self.ports.clock.now());
         let slots = FreeSlots {
             free: 1,

@@ -4,18 +4,19 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use async_trait::async_trait;
 use labdata_application::{
     Ports, models::training::begin_training::TrainingContext, runs::begin_run::RunContext,
 };
 use labdata_domain::{
     ids::{ModelId, ModelVersionId},
     models::{
-        Dataset, ModelVersion, NewModel, NewVersion, QualityPreset, TaskType, TrainingLimits,
-        TrainingRequest,
+        Dataset, ModelVersion, NewModel, NewVersion, Predictions, QualityPreset, TaskType,
+        TrainingLimits, TrainingRequest,
     },
     runs::BackendPolicy,
 };
@@ -24,11 +25,12 @@ use labdata_memory::FixedClock;
 use labdata_object_store::{GatewaySigner, LocalBlobStore};
 use labdata_ports::{
     Clock,
-    models::TrainingScripts,
+    models::{PredictError, PredictionRequest, Predictor, ServedModel, TrainingScripts},
     runs::runner::{JobRunner, RunLimits, RunResources},
 };
+use labdata_predictor::{PredictorScripts, PredictorSettings, SandboxPredictor};
 use labdata_sandbox::{Network, NetworkSettings, Sandbox, Settings};
-use labdata_trainer_scripts::{EntryPoint, training_script};
+use labdata_trainer_scripts::{EntryPoint, script, training_script};
 use labdata_worker::{
     BackendSettings, Background, NoObserver, PATIENCE, RunWorkerSettings, TaskObserver,
     TrainingWorkerSettings, WorkerSettings,
@@ -41,6 +43,9 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::server::{TestServer, in_memory, send};
+
+/// Base of URLs that are signed before the server has an address.
+const UNBOUND: &str = "http://localhost";
 
 /// Secret of signed URLs.
 const SECRET: [u8; 32] = [9; 32];
@@ -55,7 +60,79 @@ pub(super) const DIABETES: &str = include_str!("data/diabetes.csv");
 pub(super) struct TrainingLab {
     pub(super) server: TestServer,
     pub(super) limits: TrainingLimits,
+    /// Predictor of the server, in the sandbox.
+    pub(super) predictor: Arc<BoundPredictor>,
     _objects: TempDir,
+}
+
+/// Predictor that is made when the address of its server is known.
+#[derive(Default)]
+pub(super) struct BoundPredictor {
+    predictor: OnceLock<(String, SandboxPredictor)>,
+}
+
+impl BoundPredictor {
+    /// Returns the predictor, and the model with an URL of the server.
+    fn bound(&self, model: &ServedModel) -> (&SandboxPredictor, ServedModel) {
+        let (address, predictor) = self.predictor.get().unwrap();
+        let model = ServedModel {
+            artifact_url: model.artifact_url.replace(UNBOUND, address),
+            ..model.clone()
+        };
+        (predictor, model)
+    }
+}
+
+#[async_trait]
+impl Predictor for BoundPredictor {
+    async fn predict(
+        &self,
+        model: &ServedModel,
+        request: PredictionRequest,
+    ) -> Result<Predictions, PredictError> {
+        let (predictor, model) = self.bound(model);
+        predictor.predict(&model, request).await
+    }
+
+    fn is_ready(&self, model: &ServedModel) -> bool {
+        let (predictor, model) = self.bound(model);
+        predictor.is_ready(&model)
+    }
+
+    fn prepare(&self, model: &ServedModel) {
+        let (predictor, model) = self.bound(model);
+        predictor.prepare(&model);
+    }
+
+    async fn close(&self) {
+        if let Some((_, predictor)) = self.predictor.get() {
+            predictor.close().await;
+        }
+    }
+}
+
+/// A predictor whose processes reach the server at that address.
+fn sandboxed_predictor(address: &str) -> SandboxPredictor {
+    let supervisor = vec![
+        env!("CARGO_BIN_EXE_labdata").into(),
+        "run-supervisor".into(),
+    ];
+    let sandbox = Sandbox::new(Settings {
+        network: NetworkSettings {
+            platform: address.parse().ok(),
+            ..NetworkSettings::default()
+        },
+        ..Settings::new(data_directory(), supervisor)
+    });
+    let scripts = PredictorScripts {
+        tabular: script(EntryPoint::Tabular),
+        multimodal: script(EntryPoint::Multimodal),
+    };
+    let settings = PredictorSettings {
+        patience: PATIENCE_OF_TESTS,
+        ..PredictorSettings::new(scripts)
+    };
+    SandboxPredictor::new(Arc::new(sandbox), settings)
 }
 
 struct Scripts;
@@ -76,15 +153,23 @@ fn data_directory() -> PathBuf {
 impl TrainingLab {
     pub(super) async fn start() -> Self {
         let objects = tempfile::tempdir().unwrap();
+        let predictor = Arc::new(BoundPredictor::default());
         let clock = Arc::new(FixedClock::default());
         let time: Arc<dyn Clock> = clock.clone();
         let ports = Ports {
             blobs: Arc::new(LocalBlobStore::open(objects.path()).await.unwrap()),
-            signer: Arc::new(GatewaySigner::new("http://localhost", &SECRET)),
+            signer: Arc::new(GatewaySigner::new(UNBOUND, &SECRET)),
+            gateway: Arc::new(GatewaySigner::new(UNBOUND, &SECRET)),
+            predictor: predictor.clone(),
             ..in_memory(time)
         };
+        let server = TestServer::start_predicting(ports, clock).await;
+        let address = format!("http://{}", server.address);
+        let predicts = sandboxed_predictor(&address);
+        assert!(predictor.predictor.set((address, predicts)).is_ok());
         Self {
-            server: TestServer::start_on(ports, clock).await,
+            server,
+            predictor,
             limits: TrainingLimits {
                 time_limit: Duration::from_mins(2),
                 cpus: 2,
@@ -204,6 +289,23 @@ impl TrainingLab {
         };
         let created = ports.models.create(self.server.organization, &model, &new);
         created.await.unwrap()
+    }
+
+    /// Queues the training of another version of a model, on the same dataset.
+    pub(super) async fn train_again(&self, of: &ModelVersion) -> ModelVersion {
+        let ports = &self.server.ports;
+        let new = NewVersion {
+            id: ModelVersionId::new(ports.ids.next_id()),
+            description: None,
+            dataset: of.dataset,
+            plan: of.plan.clone(),
+            requested_by: self.server.user,
+            requested_at: ports.clock.now(),
+        };
+        let added = ports
+            .models
+            .add_version(self.server.organization, of.model, &new);
+        added.await.unwrap()
     }
 
     pub(super) async fn version(&self, of: &ModelVersion) -> ModelVersion {

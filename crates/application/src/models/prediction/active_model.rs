@@ -1,5 +1,7 @@
 //! Finds the version of a model that predicts.
 
+use std::sync::Arc;
+
 use labdata_domain::{
     ids::{ModelId, OrganizationId},
     models::{ModelSignature, ModelVersion, NoActiveVersion, PredictionInput, Predictions},
@@ -50,34 +52,98 @@ pub(super) async fn active_model(
         let newest = ports.models.get(organization, model, None).await?;
         return Err(Error::Invalid(NoActiveVersion(newest.name).to_string()));
     };
-    let result = ports.models.result(organization, model, version.number);
-    let (Some(result), Some(artifact)) = (result.await?, version.artifact) else {
-        let text = format!("version {} is active without a result", version.version);
-        return Err(Error::Internal(text));
+    ActiveModel::new(ports, organization, version).await
+}
+
+/// Finds the version that predicts now: the active one, or the one before as long as the active one is not
+/// prepared on this server.
+pub(super) async fn serving_model(
+    ports: &Ports,
+    organization: OrganizationId,
+    reference: &ModelReference,
+) -> Result<ActiveModel, Error> {
+    let active = active_model(ports, organization, reference).await?;
+    if ports.predictor.is_ready(&active.served) {
+        return Ok(active);
+    }
+    let now = ports.clock.now();
+    let previous = ports
+        .served_models
+        .stand_in(organization, &active.version, now);
+    let Some(previous) = previous else {
+        return Ok(active);
     };
-    let expires_at = ports.clock.now() + ARTIFACT_URL_LIFETIME;
-    let object = artifact.object;
-    let artifact_url = sign_object(ports, organization, object, ARTIFACT_NAME, expires_at).await?;
-    let served = ServedModel {
-        organization,
-        version: version.version,
-        task: version.plan.task,
-        signature: ModelSignature::from(result),
-        artifact,
-        artifact_url,
-    };
-    Ok(ActiveModel { version, served })
+    ports.predictor.prepare(&active.served);
+    let previous = ActiveModel::new(ports, organization, previous).await?;
+    Ok(if ports.predictor.is_ready(&previous.served) {
+        previous
+    } else {
+        active
+    })
 }
 
 impl ActiveModel {
+    async fn new(
+        ports: &Ports,
+        organization: OrganizationId,
+        version: ModelVersion,
+    ) -> Result<Self, Error> {
+        let signature = signature(ports, organization, &version).await?;
+        let artifact = version.artifact.ok_or_else(|| without_result(&version))?;
+        let expires_at = ports.clock.now() + ARTIFACT_URL_LIFETIME;
+        let object = artifact.object;
+        let artifact_url =
+            sign_object(ports, organization, object, ARTIFACT_NAME, expires_at).await?;
+        let served = ServedModel {
+            organization,
+            version: version.version,
+            task: version.plan.task,
+            signature,
+            artifact,
+            artifact_url,
+        };
+        Ok(Self { version, served })
+    }
+
     /// Predicts checked rows.
     pub(super) async fn predict(
         &self,
         ports: &Ports,
         input: PredictionInput,
     ) -> Result<Predictions, PredictionError> {
-        let image_urls = image_urls(ports, self.served.organization, &input).await?;
+        let organization = self.served.organization;
+        let image_urls = image_urls(ports, organization, &input).await?;
         let request = PredictionRequest { input, image_urls };
-        Ok(ports.predictor.predict(&self.served, request).await?)
+        let predictions = ports.predictor.predict(&self.served, request).await?;
+        ports.served_models.predicted(organization, &self.version);
+        Ok(predictions)
     }
+}
+
+/// Returns what a version reads and predicts. It never changes, so it is read once.
+async fn signature(
+    ports: &Ports,
+    organization: OrganizationId,
+    version: &ModelVersion,
+) -> Result<Arc<ModelSignature>, Error> {
+    let known = ports.served_models.signature(organization, version.version);
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let result = ports
+        .models
+        .result(organization, version.model, version.number);
+    let result = result.await?.ok_or_else(|| without_result(version))?;
+    let signature = Arc::new(ModelSignature::from(result));
+    ports
+        .served_models
+        .remember(organization, version.version, &signature);
+    Ok(signature)
+}
+
+fn without_result(version: &ModelVersion) -> Error {
+    Error::Internal(format!(
+        "version {} is active without a result",
+        version.version
+    ))
 }

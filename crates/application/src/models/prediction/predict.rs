@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 use labdata_request_body::models::PredictBody;
 
-use super::active_model::{ModelReference, active_model};
+use super::active_model::{ModelReference, serving_model};
 use crate::{Error, Ports};
 
 /// The rows to predict.
@@ -44,7 +44,7 @@ pub struct Prediction {
     pub predictions: Predictions,
 }
 
-/// Predicts rows with the active version of a model.
+/// Predicts rows with the active version of a model, or with the one before while that is prepared.
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] without such a model;
@@ -52,12 +52,12 @@ pub struct Prediction {
 /// [`Error::Delayed`] while the model does not predict.
 pub async fn predict(ports: &Ports, actor: &Actor, command: Predict) -> Result<Prediction, Error> {
     actor.require(Scope::Read)?;
-    let active = active_model(ports, actor.organization, &command.model).await?;
-    let input = check_rows(&active.served.signature.features, &command.rows)
+    let serving = serving_model(ports, actor.organization, &command.model).await?;
+    let input = check_rows(&serving.served.signature.features, &command.rows)
         .map_err(|problems| Error::Invalid(problems.to_string()))?;
-    let predictions = active.predict(ports, input).await?;
+    let predictions = serving.predict(ports, input).await?;
     Ok(Prediction {
-        model: active.version,
+        model: serving.version,
         predictions,
     })
 }

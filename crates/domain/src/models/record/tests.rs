@@ -5,7 +5,7 @@ use crate::models::{ProblemType, QualityPreset, TaskType, TrainingResult, result
 
 const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
 
-fn pending() -> ModelVersion {
+pub(crate) fn pending() -> ModelVersion {
     let model = NewModel {
         id: ModelId::new(Uuid::from_u128(1)),
         name: "wine".to_owned(),
