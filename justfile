@@ -5,6 +5,7 @@ set shell := ["bash", "-euo", "pipefail", "-c"]
 # The crates that any team can embed: they build alone, without a runtime, a database or a web server.
 core := "-p labdata-domain -p labdata-ports -p labdata-port-contracts"
 
+client := "clients/python"
 trainer := "crates/adapters/training/trainer"
 trainer_environments := env("CARGO_TARGET_DIR", justfile_directory() / "target") / "trainer"
 
@@ -51,19 +52,47 @@ bench-trainer: (trainer-environment "tabular")
     cd {{ trainer }} && PYTHONDONTWRITEBYTECODE=1 \
         "{{ trainer_environments }}/tabular/bin/python" -m tests.benchmark
 
-# Install what an entry point of the trainer declares, with a uv of the platform's version
-[private]
-trainer-environment name:
+# The Python client on the oldest and the newest Python of the machine, against a server that it starts
+test-client *args: uv
     #!/usr/bin/env bash
     set -euo pipefail
-    environments={{ trainer_environments }}
-    python3 -m pip install --quiet --disable-pip-version-check --no-input --no-user --upgrade \
-        --target "$environments/uv" --require-hashes --no-deps --only-binary=:all: \
-        -r {{ trainer }}/tests/requirements.txt
-    UV_SYSTEM_CERTS=1 UV_PYTHON_DOWNLOADS=never UV_CACHE_DIR="$environments/cache" \
-        VIRTUAL_ENV="$environments/{{ name }}" \
-        "$environments/uv/bin/uv" sync --quiet --active --no-config --python python3 \
+    target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+    cargo build --locked --bin labdata
+    export LABDATA_BIN="$target/debug/labdata" UV_SYSTEM_CERTS=1 UV_PYTHON_DOWNLOADS=never \
+        UV_CACHE_DIR="{{ trainer_environments }}/cache" PYTHONDONTWRITEBYTECODE=1
+    uv="{{ trainer_environments }}/uv/bin/uv"
+    wheels=$target/client/wheels
+    cd {{ client }}
+    rm -rf "$wheels"
+    mapfile -t pythons < <(python3 scripts/find_pythons.py)
+    for python in "${pythons[@]}"; do
+        version=$("$python" -c 'import platform; print(platform.python_version())')
+        environment=$target/client/$version
+        echo "--- Python $version"
+        "$uv" venv --quiet --no-config --allow-existing --python "$python" "$environment"
+        "$uv" pip sync --quiet --no-config --python "$environment/bin/python" --require-hashes tests/requirements.txt
+        "$environment/bin/python" -m hatchling build --target wheel --directory "$wheels"
+        "$uv" pip install --quiet --no-config --python "$environment/bin/python" --no-deps --reinstall "$wheels"/*.whl
+        "$environment/bin/python" -m pytest -q -p no:cacheprovider {{ args }}
+    done
+    "$environment/bin/python" -m ruff check --no-cache .
+    "$environment/bin/python" -m ruff format --no-cache --check .
+    "$environment/bin/python" -m pyright --pythonpath "$environment/bin/python"
+
+# Install what an entry point of the trainer declares
+[private]
+trainer-environment name: uv
+    UV_SYSTEM_CERTS=1 UV_PYTHON_DOWNLOADS=never UV_CACHE_DIR="{{ trainer_environments }}/cache" \
+        VIRTUAL_ENV="{{ trainer_environments }}/{{ name }}" \
+        "{{ trainer_environments }}/uv/bin/uv" sync --quiet --active --no-config --python python3 \
         --script {{ trainer }}/{{ name }}.py
+
+# Install a uv of the platform's version
+[private]
+uv:
+    python3 -m pip install --quiet --disable-pip-version-check --no-input --no-user --upgrade \
+        --target "{{ trainer_environments }}/uv" --require-hashes --no-deps --only-binary=:all: \
+        -r {{ trainer }}/tests/requirements.txt
 
 # Throw mutated bodies at the readers and the planner of data writes; a new seed tries other bodies
 # (needs cargo-fuzz)
