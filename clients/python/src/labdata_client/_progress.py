@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """A progress bar, or nothing where nobody watches."""
+    """A progress bar, or nothing where no one would see it."""
 
     def __init__(self, shown: bool | None, description: str, unit: str, total: int | None) -> None:
         self._bar: Any = None

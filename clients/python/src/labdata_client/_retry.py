@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LOST_CONNECTION = (httpx.NetworkError, httpx.TimeoutException, httpx.RemoteProtocolError)
-"""Errors after which nobody knows whether the request arrived."""
+"""Errors that leave open whether the request arrived."""
 
 FIRST_CONTACT_SECONDS = 3.0
 """Retries before the first answer of a server: a wrong address should be noticed soon."""
