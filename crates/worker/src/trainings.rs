@@ -124,3 +124,6 @@ impl Workload for TrainingWorkerSettings {
         release_training(ports, held.training.claim).await
     }
 }
+
+#[cfg(test)]
+mod tests;

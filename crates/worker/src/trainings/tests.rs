@@ -1,0 +1,518 @@
+//! The worker of trainings on the memory fakes.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::stream;
+use labdata_application::models::training::{
+    end_training::end_training, receive_report::receive_report, running_training::running_training,
+    sweep_trainings::sweep_trainings,
+};
+use labdata_domain::{
+    files::ObjectKey,
+    ids::{DatasetId, ModelId, ModelVersionId},
+    keys::actor::Actor,
+    models::{
+        ColumnProfile, Dataset, DatasetColumn, DatasetSource, MAX_ARTIFACT_BYTES, ModelVersion,
+        NewModel, NewVersion, TaskType, TrainingLimits, TrainingRequest, VersionState,
+    },
+    runs::{BackendPolicy, RUN_LEASE},
+    scalar::DataType,
+    storage::StorageQuota,
+};
+use labdata_memory::{FixedClock, InMemoryJobRunner};
+use labdata_ports::{
+    files::blob::{Granted, SignedRequest},
+    models::TrainingScripts,
+    runs::runner::{
+        EndReason, LogPiece, RunExit, RunResources, RunSpec, RunStatus, RunView, RunnerError,
+    },
+};
+use serde_json::{Value, json};
+use tokio::{sync::watch, task::JoinHandle};
+
+use super::*;
+use crate::{
+    testing::{actor, in_memory},
+    work::{work, workload::PATIENCE},
+};
+
+/// SHA-256 of [`MODEL`].
+const MODEL_SHA256: &str = "9372c470eeadd5ecd9c3c74c2b3cb633f8e2f2fad799250a0f70d652b6b825e4";
+const MODEL: &[u8] = b"model";
+
+/// Scripts that run until a test ends them, and their manifests.
+#[derive(Default)]
+struct Scripts(Mutex<Vec<Value>>);
+
+impl TrainingScripts for Scripts {
+    fn script(&self, _: TaskType, manifest: &str) -> String {
+        let manifest = serde_json::from_str(manifest).unwrap();
+        self.0.lock().unwrap().push(manifest);
+        "time.sleep(600)".to_owned()
+    }
+}
+
+/// A backend whose runs never get beyond their preparation.
+struct NeverPrepared(InMemoryJobRunner);
+
+impl NeverPrepared {
+    fn hide(view: RunView) -> RunView {
+        match view.status {
+            RunStatus::Running => RunView {
+                status: RunStatus::Preparing,
+                ..view
+            },
+            RunStatus::Preparing | RunStatus::Ended(_) => view,
+        }
+    }
+}
+
+#[async_trait]
+impl JobRunner for NeverPrepared {
+    async fn submit(&self, spec: &RunSpec) -> Result<(), RunnerError> {
+        self.0.submit(spec).await
+    }
+
+    async fn status(&self, run: RunId) -> Result<RunView, RunnerError> {
+        self.0.status(run).await.map(Self::hide)
+    }
+
+    async fn wait(&self, run: RunId, seen: &RunView) -> Result<RunView, RunnerError> {
+        let seen = match seen.status {
+            RunStatus::Preparing => &RunView {
+                status: RunStatus::Running,
+                ..seen.clone()
+            },
+            RunStatus::Running | RunStatus::Ended(_) => seen,
+        };
+        self.0.wait(run, seen).await.map(Self::hide)
+    }
+
+    async fn logs(&self, run: RunId, offset: u64) -> Result<LogPiece, RunnerError> {
+        self.0.logs(run, offset).await
+    }
+
+    async fn cancel(&self, run: RunId) -> Result<(), RunnerError> {
+        self.0.cancel(run).await
+    }
+
+    async fn reap(&self, run: RunId) -> Result<(), RunnerError> {
+        self.0.reap(run).await
+    }
+}
+
+/// A running worker.
+struct Worker {
+    stopping: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Worker {
+    async fn stop(self) {
+        self.stopping.send_replace(true);
+        self.task.await.unwrap();
+    }
+}
+
+/// An organization with a dataset, and a backend that the test plays.
+struct Lab {
+    ports: Ports,
+    clock: Arc<FixedClock>,
+    actor: Actor,
+    dataset: DatasetId,
+    runner: InMemoryJobRunner,
+    scripts: Arc<Scripts>,
+}
+
+impl Lab {
+    async fn new() -> Self {
+        let clock = Arc::new(FixedClock::default());
+        let ports = Ports {
+            clock: clock.clone(),
+            ..in_memory()
+        };
+        let actor = actor(&ports).await;
+        let dataset = Dataset {
+            id: DatasetId::new(ports.ids.next_id()),
+            name: "wines".to_owned(),
+            description: None,
+            columns: ["alcohol", "cultivar"]
+                .map(|name| DatasetColumn {
+                    name: name.to_owned(),
+                    data_type: DataType::Text,
+                    profile: ColumnProfile {
+                        nulls: 0,
+                        distinct: Some(3),
+                    },
+                })
+                .into(),
+            row_count: 178,
+            source: DatasetSource::Query("SELECT * FROM wine".to_owned()),
+            object: ObjectKey::new(ports.ids.next_id()),
+            size: 100,
+            created_by: actor.user,
+            created_at: ports.clock.now(),
+        };
+        let added = ports
+            .datasets
+            .add(actor.organization, &dataset, StorageQuota::UNLIMITED);
+        added.await.unwrap();
+        Self {
+            ports,
+            clock,
+            actor,
+            dataset: dataset.id,
+            runner: InMemoryJobRunner::new(),
+            scripts: Arc::default(),
+        }
+    }
+
+    /// Queues the training of a new model.
+    async fn train(&self) -> ModelVersion {
+        let ports = &self.ports;
+        let organization = self.actor.organization;
+        let dataset = ports
+            .datasets
+            .get(organization, self.dataset)
+            .await
+            .unwrap();
+        let request = TrainingRequest {
+            target: "cultivar".to_owned(),
+            ..TrainingRequest::default()
+        };
+        let version = NewVersion {
+            id: ModelVersionId::new(ports.ids.next_id()),
+            description: None,
+            dataset: dataset.id,
+            plan: request.plan(&dataset).unwrap(),
+            requested_by: self.actor.user,
+            requested_at: ports.clock.now(),
+        };
+        let id = ModelId::new(ports.ids.next_id());
+        let model = NewModel {
+            id,
+            name: format!("model {id}"),
+        };
+        ports
+            .models
+            .create(organization, &model, &version)
+            .await
+            .unwrap()
+    }
+
+    /// Starts a worker with that backend and two slots.
+    fn worker_on(&self, runner: Arc<dyn JobRunner>) -> Worker {
+        let settings = TrainingWorkerSettings {
+            backend: BackendSettings {
+                runner,
+                concurrency: 2,
+                patience: PATIENCE,
+            },
+            context: TrainingContext {
+                base_url: "http://lab.example.org".to_owned(),
+                limits: TrainingLimits {
+                    time_limit: Duration::from_mins(10),
+                    cpus: 1,
+                    memory: 1 << 30,
+                    gpus: 0,
+                },
+                resources: RunResources::default(),
+                policy: BackendPolicy::default(),
+                checkpoints: BTreeMap::new(),
+                scripts: self.scripts.clone(),
+            },
+        };
+        let (stopping, stopped) = watch::channel(false);
+        let task = tokio::spawn(work(self.ports.clone(), settings, stopped));
+        Worker { stopping, task }
+    }
+
+    fn worker(&self) -> Worker {
+        self.worker_on(Arc::new(self.runner.clone()))
+    }
+
+    async fn version(&self, of: &ModelVersion) -> ModelVersion {
+        let organization = self.actor.organization;
+        let found = self
+            .ports
+            .models
+            .get(organization, of.model, Some(of.number));
+        found.await.unwrap()
+    }
+
+    async fn until(
+        &self,
+        of: &ModelVersion,
+        is_wanted: impl Fn(&VersionState) -> bool,
+    ) -> ModelVersion {
+        loop {
+            let version = self.version(of).await;
+            if is_wanted(&version.state) {
+                return version;
+            }
+            pause().await;
+        }
+    }
+
+    /// Waits until so many runs have begun; returns them.
+    async fn begun(&self, count: usize) -> Vec<RunId> {
+        loop {
+            let submitted = self.runner.submitted();
+            if submitted.len() >= count {
+                return submitted.iter().map(|spec| spec.run).collect();
+            }
+            pause().await;
+        }
+    }
+
+    /// Waits until the backend has nothing of the run.
+    async fn until_reaped(&self, run: RunId) {
+        while self.runner.status(run).await.unwrap() != RunView::lost() {
+            pause().await;
+        }
+    }
+
+    /// Manifest of a run.
+    fn manifest(&self, run: RunId) -> Value {
+        let manifests = self
+            .scripts
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let of_run = manifests.iter().find(|manifest| {
+            manifest["training_id"] == run.work.to_string() && manifest["attempt"] == run.attempt
+        });
+        of_run.unwrap().clone()
+    }
+
+    /// Reports as that run; returns whether it was taken.
+    async fn report(&self, run: RunId, body: &Value) -> bool {
+        let manifest = self.manifest(run);
+        let token = manifest["outputs"]["report"]["token"].as_str().unwrap();
+        let body = serde_json::to_vec(body).unwrap();
+        match running_training(&self.ports, token).await {
+            Ok(training) => {
+                receive_report(&self.ports, &training, &body).await.unwrap();
+                true
+            }
+            Err(Error::Unauthenticated(_)) => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Uploads an artifact and reports a result, as that run.
+    async fn succeed(&self, run: RunId) {
+        let manifest = self.manifest(run);
+        let artifact = &manifest["outputs"]["artifact"];
+        let (_, path) = artifact["url"].as_str().unwrap().split_once("://").unwrap();
+        let (_, path) = path.split_once('/').unwrap();
+        let headers = artifact["headers"].as_object().unwrap().iter();
+        let headers: Vec<_> = headers
+            .map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned()))
+            .collect();
+        let request = SignedRequest {
+            method: "PUT",
+            path: &format!("/{path}"),
+            query: "",
+            headers: &headers,
+        };
+        let granted = self.ports.gateway.verify(&request, self.ports.clock.now());
+        let Granted::Upload(organization, grant) = granted.unwrap() else {
+            panic!("{artifact}");
+        };
+        let body = Box::pin(stream::iter([Ok(Bytes::from_static(MODEL))]));
+        let stored = self
+            .ports
+            .blobs
+            .put_new(organization, grant.object, body, MAX_ARTIFACT_BYTES);
+        stored.await.unwrap();
+        let result = json!({
+            "problem_type": "multiclass", "classes": ["a", "b", "c"],
+            "metrics": {"accuracy": {"value": 0.9, "higher_is_better": true}},
+            "primary_metric": "accuracy", "leaderboard": [], "feature_importance": null,
+            "confusion_matrix": null, "residuals": null, "rows": {"train": 142, "test": 36},
+            "features": [], "versions": {},
+            "artifact": {"sha256": MODEL_SHA256, "size": MODEL.len()},
+        });
+        assert!(self.report(run, &json!({ "result": result })).await);
+    }
+}
+
+/// Between two looks at something that is about to change.
+async fn pause() {
+    tokio::time::sleep(Duration::from_millis(5)).await;
+}
+
+fn exited(code: i32) -> ScriptEnd {
+    ScriptEnd {
+        reason: EndReason::Exited,
+        exit: Some(RunExit::Code(code)),
+        error_tail: "Traceback: the last line".to_owned(),
+    }
+}
+
+fn constant_target() -> Value {
+    json!({"error": {"code": "constant_target", "exit_code": 10, "message": "\"cultivar\" has one value."}})
+}
+
+fn is_training(state: &VersionState) -> bool {
+    matches!(state, VersionState::Training { .. })
+}
+
+fn is_over(state: &VersionState) -> bool {
+    !state.is_in_flight()
+}
+
+#[tokio::test]
+async fn a_training_whose_lease_ended_is_stopped_and_its_attempt_fenced() {
+    let lab = Lab::new().await;
+    let version = lab.train().await;
+    let worker = lab.worker();
+    let first = lab.begun(1).await[0];
+    // The worker does not renew in time, as one that was suspended.
+    lab.clock.advance(RUN_LEASE);
+    assert_eq!(sweep_trainings(&lab.ports).await.unwrap().requeued, 1);
+    lab.until_reaped(first).await;
+    let second = lab.begun(2).await[1];
+    assert_eq!(
+        (first.work, first.attempt, second.attempt),
+        (second.work, 1, 2)
+    );
+
+    assert!(!lab.report(first, &constant_target()).await);
+    let late = TrainingClaim {
+        organization: lab.actor.organization,
+        version: version.version,
+        attempt: first.attempt,
+    };
+    let end = TrainingEnd::not_assembled();
+    assert!(!end_training(&lab.ports, late, &end).await.unwrap());
+    assert!(is_training(&lab.version(&version).await.state));
+
+    lab.succeed(second).await;
+    lab.runner.finish(second, exited(0));
+    let ready = lab.until(&version, is_over).await;
+    assert_eq!((ready.error(), ready.is_active), (None, true));
+    lab.until_reaped(second).await;
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_training_that_lost_two_workers_fails() {
+    let lab = Lab::new().await;
+    let version = lab.train().await;
+    let worker = lab.worker();
+    for attempt in 1..=2 {
+        lab.begun(attempt).await;
+        lab.clock.advance(RUN_LEASE);
+        sweep_trainings(&lab.ports).await.unwrap();
+    }
+    let failed = lab.until(&version, is_over).await;
+    assert!(failed.error().unwrap().contains("was lost"), "{failed:?}");
+    for run in lab.begun(2).await {
+        lab.until_reaped(run).await;
+    }
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_training_is_cancelled_while_its_packages_are_installed() {
+    let lab = Lab::new().await;
+    let version = lab.train().await;
+    let worker = lab.worker_on(Arc::new(NeverPrepared(lab.runner.clone())));
+    let run = lab.begun(1).await[0];
+    let now = lab.ports.clock.now();
+    let organization = lab.actor.organization;
+    let cancelled = lab
+        .ports
+        .trainings
+        .cancel(organization, version.model, now)
+        .await;
+    assert_eq!(cancelled.unwrap().state.as_str(), "cancelled");
+    lab.until_reaped(run).await;
+    assert!(!lab.report(run, &constant_target()).await);
+    worker.stop().await;
+    assert_eq!(lab.version(&version).await.state.as_str(), "cancelled");
+}
+
+#[tokio::test]
+async fn the_reported_error_explains_a_failure_and_the_exit_code_one_without_a_report() {
+    let lab = Lab::new().await;
+    let worker = lab.worker();
+    let reported = lab.train().await;
+    let run = lab.begun(1).await[0];
+    assert!(lab.report(run, &constant_target()).await);
+    lab.runner.finish(run, exited(10));
+    let failed = lab.until(&reported, is_over).await;
+    assert_eq!(failed.error(), Some("\"cultivar\" has one value."));
+
+    let silent = lab.train().await;
+    let run = lab.begun(2).await[1];
+    lab.runner.finish(run, exited(10));
+    let failed = lab.until(&silent, is_over).await;
+    let error = failed.error().unwrap();
+    assert!(
+        error.contains("exit code 10") && error.contains("the last line"),
+        "{error}"
+    );
+
+    // An error of the process's last step does not count if it says that it succeeded.
+    let contradictory = lab.train().await;
+    let run = lab.begun(3).await[2];
+    assert!(lab.report(run, &constant_target()).await);
+    lab.runner.finish(run, exited(0));
+    let failed = lab.until(&contradictory, is_over).await;
+    let error = failed.error().unwrap();
+    assert!(error.contains("it reported no result"), "{error}");
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_result_does_not_count_after_another_exit_code() {
+    let lab = Lab::new().await;
+    let version = lab.train().await;
+    let worker = lab.worker();
+    let run = lab.begun(1).await[0];
+    lab.succeed(run).await;
+    lab.runner.finish(run, exited(20));
+    let failed = lab.until(&version, is_over).await;
+    assert!(
+        failed.error().unwrap().contains("exit code 20"),
+        "{failed:?}"
+    );
+    assert!(!failed.is_active);
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn workers_never_train_one_version_twice() {
+    const TRAININGS: usize = 12;
+    let lab = Lab::new().await;
+    let workers: Vec<_> = (0..3).map(|_| lab.worker()).collect();
+    let mut versions = Vec::new();
+    for _ in 0..TRAININGS {
+        versions.push(lab.train().await);
+    }
+    for number in 0..TRAININGS {
+        let run = lab.begun(number + 1).await[number];
+        lab.succeed(run).await;
+        lab.runner.finish(run, exited(0));
+    }
+    for version in &versions {
+        assert_eq!(lab.until(version, is_over).await.error(), None);
+    }
+    for worker in workers {
+        worker.stop().await;
+    }
+    let runs = lab.begun(TRAININGS).await;
+    let mut works: Vec<_> = runs.iter().map(|run| run.work.to_string()).collect();
+    works.sort();
+    works.dedup();
+    assert_eq!((runs.len(), works.len()), (TRAININGS, TRAININGS));
+    assert!(runs.iter().all(|run| run.attempt == 1), "{runs:?}");
+}
