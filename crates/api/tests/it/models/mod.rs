@@ -19,4 +19,5 @@ mod trained;
 #[cfg(target_os = "linux")]
 mod training_crashes;
 mod training_lab;
+mod training_memory;
 mod trainings;

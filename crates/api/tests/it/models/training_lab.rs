@@ -268,6 +268,16 @@ impl TrainingLab {
         preset: QualityPreset,
     ) -> ModelVersion {
         let dataset = self.dataset(csv).await;
+        self.train_on(&dataset, target, preset).await
+    }
+
+    /// Queues the training of a new model on a dataset.
+    pub(super) async fn train_on(
+        &self,
+        dataset: &Dataset,
+        target: &str,
+        preset: QualityPreset,
+    ) -> ModelVersion {
         let request = TrainingRequest {
             target: target.to_owned(),
             preset,
@@ -279,7 +289,7 @@ impl TrainingLab {
             id: ModelVersionId::new(ports.ids.next_id()),
             description: None,
             dataset: dataset.id,
-            plan: request.plan(&dataset).unwrap(),
+            plan: request.plan(dataset).unwrap(),
             requested_by: self.server.user,
             requested_at: ports.clock.now(),
         };
