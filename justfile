@@ -7,14 +7,15 @@ core := "-p labdata-domain -p labdata-ports -p labdata-port-contracts"
 
 client := "clients/python"
 trainer := "crates/adapters/training/trainer"
-trainer_environments := env("CARGO_TARGET_DIR", justfile_directory() / "target") / "trainer"
+target := absolute_path(env("CARGO_TARGET_DIR", "target"))
+trainer_environments := target / "trainer"
 
 [private]
 default:
     @just --list --unsorted
 
 # Everything CI checks, the quick checks first
-ci: fmt-check layers deny advisories core lint doc test fuzz
+ci: fmt-check layers deny advisories core lint doc test test-trainer fuzz
 
 # Format the code
 fmt:
@@ -41,11 +42,23 @@ test-trainer *args: (trainer-environment "tabular")
     cd {{ trainer }} && PYTHONDONTWRITEBYTECODE=1 \
         "{{ trainer_environments }}/tabular/bin/python" -m unittest {{ if args == "" { "discover --start-directory tests --top-level-directory ." } else { args } }}
 
-# Needs 15 GB of free disk: 2.8 GB to download, 5.6 GB installed.
+# Needs 20 GB of free disk: 2.8 GB to download and 5.6 GB installed, once for the trainer's own tests and
+# once in the platform's sandbox.
 # Models of images, texts and tables, and segmentation, on tiny generated checkpoints
 test-multimodal: (trainer-environment "multimodal")
-    cd {{ trainer }} && PYTHONDONTWRITEBYTECODE=1 \
-        "{{ trainer_environments }}/multimodal/bin/python" -m unittest discover --start-directory tests --top-level-directory . --pattern 'multimodal_*.py'
+    #!/usr/bin/env bash
+    set -euo pipefail
+    fixtures=$(mktemp -d)
+    trap 'rm -rf "$fixtures"' EXIT
+    python="{{ trainer_environments }}/multimodal/bin/python"
+    export PYTHONDONTWRITEBYTECODE=1
+    (
+        cd {{ trainer }}
+        "$python" -m unittest discover --start-directory tests --top-level-directory . --pattern 'multimodal_models.py'
+        "$python" -m tests.multimodal_fixtures "$fixtures"
+    )
+    chmod -R a+rX "$fixtures"
+    MULTIMODAL_FIXTURES=$fixtures cargo test --locked -p labdata-api --features test-multimodal --test it models::images
 
 # The trainer beside AutoGluon alone: seconds of a training, milliseconds of a prediction
 bench-trainer: (trainer-environment "tabular")
@@ -79,12 +92,13 @@ test-client *args: uv
     "$environment/bin/python" -m ruff format --no-cache --check .
     "$environment/bin/python" -m pyright --pythonpath "$environment/bin/python"
 
-# Install what an entry point of the trainer declares
+# Install what an entry point of the trainer declares, with the platform's uv and package index
 [private]
-trainer-environment name: uv
-    UV_SYSTEM_CERTS=1 UV_PYTHON_DOWNLOADS=never UV_CACHE_DIR="{{ trainer_environments }}/cache" \
-        VIRTUAL_ENV="{{ trainer_environments }}/{{ name }}" \
-        "{{ trainer_environments }}/uv/bin/uv" sync --quiet --active --no-config --python python3 \
+trainer-environment name:
+    # Of the whole workspace, so that nothing is compiled again after `just test`.
+    cargo build --quiet --locked --workspace --example uv
+    UV_CACHE_DIR="{{ trainer_environments }}/cache" VIRTUAL_ENV="{{ trainer_environments }}/{{ name }}" \
+        "{{ target }}/debug/examples/uv" "{{ target }}/tools" sync --quiet --active --no-config \
         --script {{ trainer }}/{{ name }}.py
 
 # Install a uv of the platform's version

@@ -68,6 +68,12 @@ impl Python {
         Ok(python)
     }
 
+    /// Returns the path of the program.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Returns the version.
     pub(crate) fn version(&self) -> Version {
         let (major, minor, patch) = self.version;

@@ -9,8 +9,6 @@ from __future__ import annotations
 import base64
 import functools
 import io
-import json
-import random
 import signal
 import subprocess
 import tempfile
@@ -21,120 +19,30 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from labdata_trainer import artifact
 from labdata_trainer.failure import Exit
-from tests import support
+from tests import multimodal_fixtures, support
+from tests.multimodal_fixtures import ROWS, SIDE
 
 MULTIMODAL = support.TRAINER / "multimodal.py"
-ROWS = 40
-SIDE = 32
 
 
 @functools.cache
 def checkpoints() -> dict[str, str]:
     """Creates a checkpoint of each kind."""
-    directory = Path(tempfile.mkdtemp(dir=support.SCRATCH))
-    image_checkpoint(directory / "image")
-    text_checkpoint(directory / "text")
-    segmentation_checkpoint(directory / "segmentation")
+    directory = Path(tempfile.mkdtemp(dir=support.SCRATCH)) / "checkpoints"
+    multimodal_fixtures.write_checkpoints(directory)
     return {name: str(directory / name) for name in ("image", "text", "segmentation")}
-
-
-def image_checkpoint(directory: Path) -> None:
-    """Writes a small convolutional network of timm."""
-    import timm
-    import torch
-
-    directory.mkdir()
-    model = timm.create_model("mobilenetv3_small_050", num_classes=0)
-    torch.save(model.state_dict(), directory / "pytorch_model.bin")
-    settings = {
-        "architecture": "mobilenetv3_small_050",
-        "num_features": model.num_features,
-        "pretrained_cfg": {
-            # Batch normalization needs more than one value, also for a last batch of one row.
-            "input_size": [3, 4 * SIDE, 4 * SIDE],
-            "mean": [0.5, 0.5, 0.5],
-            "std": [0.5, 0.5, 0.5],
-        },
-    }
-    (directory / "config.json").write_text(json.dumps(settings))
-
-
-def text_checkpoint(directory: Path) -> None:
-    """Writes a small BERT with a vocabulary of letters."""
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    directory.mkdir()
-    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    vocabulary = directory / "vocab.txt"
-    vocabulary.write_text("\n".join([*special, *letters, *(f"##{it}" for it in letters)]))
-    BertTokenizerFast(vocab_file=str(vocabulary)).save_pretrained(directory)
-    settings = BertConfig(
-        vocab_size=64,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=512,
-    )
-    BertModel(settings).save_pretrained(directory)
-
-
-def segmentation_checkpoint(directory: Path) -> None:
-    """Writes a small SAM."""
-    from transformers import SamConfig, SamModel
-
-    side, width = 64, 32
-    settings = SamConfig(
-        vision_config={
-            "hidden_size": width,
-            "output_channels": width,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "image_size": side,
-            "patch_size": 16,
-            "window_size": 2,
-            "global_attn_indexes": [1],
-            "mlp_dim": 64,
-            "num_pos_feats": width // 2,
-        },
-        prompt_encoder_config={
-            "hidden_size": width,
-            "image_size": side,
-            "patch_size": 16,
-            "mask_input_channels": 4,
-        },
-        mask_decoder_config={
-            "hidden_size": width,
-            "mlp_dim": 64,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "iou_head_hidden_dim": width,
-        },
-    )
-    SamModel(settings).save_pretrained(directory)
 
 
 @functools.cache
 def images() -> dict[str, str]:
     """Draws red and blue discs, and their masks. Returns paths by file id."""
-    directory = Path(tempfile.mkdtemp(dir=support.SCRATCH))
-    randomness = random.Random(3)
-    paths = {}
-    for row in range(ROWS):
-        image, mask = Image.new("RGB", (SIDE, SIDE), "white"), Image.new("L", (SIDE, SIDE), 0)
-        left, top = randomness.randrange(2, 14), randomness.randrange(2, 14)
-        box = (left, top, left + 14, top + 14)
-        ImageDraw.Draw(image).ellipse(box, fill="red" if row % 2 else "blue")
-        ImageDraw.Draw(mask).ellipse(box, fill=255)
-        for name, picture in ((f"image-{row}", image), (f"mask-{row}", mask)):
-            picture.save(directory / f"{name}.png")
-            paths[name] = str(directory / f"{name}.png")
-    return paths
+    directory = Path(tempfile.mkdtemp(dir=support.SCRATCH)) / "images"
+    multimodal_fixtures.write_images(directory)
+    return {path.stem: str(path) for path in directory.iterdir()}
 
 
 def multimodal_table(target: list[Any]) -> pa.Table:

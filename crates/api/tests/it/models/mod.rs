@@ -4,6 +4,8 @@ mod dataset_files;
 mod dataset_lab;
 mod datasets;
 mod given;
+#[cfg(all(feature = "test-multimodal", target_os = "linux"))]
+mod images;
 mod lives;
 #[cfg(target_os = "linux")]
 mod on_ray;

@@ -1,6 +1,7 @@
 //! Trainings of the built program on a real Ray cluster.
 
 use std::{
+    collections::BTreeMap,
     fs,
     time::{Duration, Instant},
 };
@@ -9,7 +10,7 @@ use labdata_test_ray::Cluster;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::platform_trainings::{dataset, ended, train, until_fitting};
+use super::platform_trainings::{self, dataset, ended, train, until_fitting};
 use crate::{
     process::directory,
     runs::platform_runs::{Lab, pause},
@@ -18,12 +19,9 @@ use crate::{
 /// Time in which a cancelled training must have ended.
 const CANCELLED_WITHIN: Duration = Duration::from_secs(10);
 
-/// Command lines of the processes of runs on the cluster.
-fn processes(cluster: &Cluster) -> Vec<String> {
-    let workspaces = cluster.workspaces().display().to_string();
-    let entries = fs::read_dir("/proc").unwrap().flatten();
-    let lines = entries.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
-    lines.filter(|line| line.contains(&workspaces)).collect()
+/// Processes of runs on the cluster.
+fn processes(cluster: &Cluster) -> BTreeMap<String, String> {
+    platform_trainings::processes(&cluster.workspaces().display().to_string())
 }
 
 fn workspaces(cluster: &Cluster) -> Vec<String> {

@@ -1,4 +1,6 @@
-//! Trainings by the built program, over HTTP.
+//! Trainings by the built program, over HTTP, and their processes.
+
+use std::{collections::BTreeMap, fs};
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -15,7 +17,8 @@ pub(super) async fn dataset(lab: &Lab) -> Value {
     lab.call(Method::POST, "/datasets", body).await["id"].clone()
 }
 
-/// Queues a training as soon as a worker has said that it can train.
+/// Queues a training as soon as a worker has said that it can train. `model` names the model, and may
+/// set more.
 pub(super) async fn train(lab: &Lab, dataset: &Value, preset: &str, model: Value) -> Value {
     let mut body = json!({
         "dataset_id": dataset, "target_column": "label", "quality_preset": preset,
@@ -64,4 +67,31 @@ pub(super) async fn ended(lab: &Lab, of: &Value) -> Value {
         !version["training_completed_at"].is_null()
     })
     .await
+}
+
+/// Predicts rows once the model is prepared.
+#[cfg(feature = "test-multimodal")]
+pub(super) async fn predict(lab: &Lab, of: &Value, rows: &[Value]) -> Value {
+    let body = json!({"ml_model_id": of["id"], "data": rows});
+    loop {
+        let (status, text) = lab
+            .ask(KEY, Method::POST, "/ml-models/predict", body.clone())
+            .await;
+        if status == StatusCode::OK {
+            return serde_json::from_str(&text).unwrap();
+        }
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{text}");
+        pause().await;
+    }
+}
+
+/// Processes whose command line contains that path: command lines by process id.
+pub(super) fn processes(path: &str) -> BTreeMap<String, String> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let found = entries.filter_map(|entry| {
+        let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
+        let id = entry.file_name().to_string_lossy().into_owned();
+        line.contains(path).then_some((id, line))
+    });
+    found.collect()
 }

@@ -2,6 +2,7 @@
 //! Linux alone.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -11,7 +12,7 @@ use std::{
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::platform_trainings::{dataset, ended, train, until_fitting};
+use super::platform_trainings::{self, dataset, ended, train, until_fitting};
 use crate::{
     process::directory,
     runs::platform_runs::{KEY, Lab, Worker, pause},
@@ -23,16 +24,10 @@ const ENDED_WITHIN: Duration = Duration::from_secs(10);
 /// Seconds of a fit that uses all its time.
 const LIMIT: (&str, &str) = ("LABDATA_TRAINING_TIME_LIMIT", "40");
 
-/// Processes of trainings, as ids and command lines.
-fn processes(directory: &Path) -> Vec<(String, String)> {
+/// Processes of trainings: command lines by process id.
+fn processes(directory: &Path) -> BTreeMap<String, String> {
     let workers = format!("{}/.labdata/jobs/workers/", directory.display());
-    let entries = fs::read_dir("/proc").unwrap().flatten();
-    let found = entries.filter_map(|entry| {
-        let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
-        let id = entry.file_name().to_string_lossy().into_owned();
-        line.contains(&workers).then_some((id, line))
-    });
-    found.collect()
+    platform_trainings::processes(&workers)
 }
 
 /// Workspaces of trainings.

@@ -121,15 +121,19 @@ impl Lab {
         job["id"].as_str().unwrap().to_owned()
     }
 
-    async fn upload(&self, instrument: &Value, name: &str) {
-        let file = Part::bytes(&b"well,value\n"[..]).file_name(name.to_owned());
+    /// Uploads a file of an instrument; returns its id.
+    pub(crate) async fn upload(&self, instrument: &Value, name: &str, bytes: Vec<u8>) -> Value {
+        let file = Part::bytes(bytes).file_name(name.to_owned());
         let form = Form::new()
             .text("instrument_id", instrument.as_str().unwrap().to_owned())
             .part("file", file);
         let url = format!("{}/api/v1/files", self.server.url);
         let request = self.http.post(url).bearer_auth(KEY).multipart(form);
         let answer = request.send().await.unwrap();
-        assert_eq!(answer.status(), StatusCode::OK);
+        let (status, text) = (answer.status(), answer.text().await.unwrap());
+        assert_eq!(status, StatusCode::OK, "{text}");
+        let file: Value = serde_json::from_str(&text).unwrap();
+        file["file_id"].clone()
     }
 
     pub(crate) async fn run(&self, job: &str) -> String {
@@ -282,8 +286,8 @@ async fn workers_that_are_killed_while_they_dispatch_lose_no_file_and_double_non
     });
     let job = lab.call(Method::POST, "/jobs", job).await;
     for number in 0..FILES {
-        lab.upload(&reader["id"], &format!("plate {number}.csv"))
-            .await;
+        let (name, bytes) = (format!("plate {number}.csv"), b"well,value\n".to_vec());
+        lab.upload(&reader["id"], &name, bytes).await;
     }
     let path = format!(
         "/job-executions?job_id={}&limit=1000",
