@@ -45,11 +45,12 @@ impl EndedTraining<'_> {
                  machine that trains models reaches the package index"
                     .to_owned(),
             ),
-            (EndReason::KeyNotReceived, _) => {
-                "the training did not reach the platform; ask the operator to check \
-                 LABDATA_PUBLIC_URL"
-                    .to_owned()
-            }
+            (EndReason::KeyNotReceived, _) => self.with_tail(
+                "the training did not get access to its data; retrain the model, and ask the operator to \
+                 check LABDATA_PUBLIC_URL, or, if its token is unknown, who else can read the jobs of \
+                 the Ray cluster"
+                    .to_owned(),
+            ),
             (EndReason::TimedOut, _) if !self.prepared => self.with_tail(format!(
                 "the packages that trainings need were not installed within {} s; retrain the \
                  model, or ask the operator to check the connection to the package index",

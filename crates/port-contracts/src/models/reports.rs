@@ -1,10 +1,11 @@
 //! Contract of [`TrainingQueue`](labdata_ports::models::TrainingQueue): reports of trainings.
 
+use futures::future::join_all;
 use labdata_domain::{
     ids::ModelVersionId,
     models::{Progress, ReportTokenHash, Score, TrainingError, TrainingPhase, TrainingReport},
 };
-use labdata_ports::models::{ClaimedTraining, Reported};
+use labdata_ports::models::{ClaimedTraining, ExchangedTraining, Reported};
 
 use crate::{
     files::object,
@@ -21,6 +22,8 @@ macro_rules! training_reports_contract {
             results_and_errors_wait_for_the_worker,
             a_report_without_the_token_is_refused,
             the_holder_is_known_by_its_token,
+            a_token_is_exchanged_once,
+            a_token_without_a_lease_is_not_exchanged,
             a_token_ends_with_its_lease,
             a_new_attempt_begins_without_reports,
             followers_are_signaled_of_progress,
@@ -156,6 +159,60 @@ pub async fn the_holder_is_known_by_its_token<H: Models>(harness: &H) {
     }
     assert!(queue.release(training.claim).await.unwrap());
     assert_eq!(queue.holder(version, own).await.unwrap(), None);
+}
+
+/// Of racing calls one succeeds; from then on only the fresh token is known.
+pub async fn a_token_is_exchanged_once<H: Models>(harness: &H) {
+    let lab = lab(harness, "lab").await;
+    let training = claimed(harness, lab, "wine", at(0)).await;
+    let (shown, artifact) = (token(), object());
+    let queue = harness.trainings();
+    let begun = queue.begin(training.claim, shown, artifact);
+    assert!(begun.await.unwrap());
+    let version = training.claim.version;
+    let fresh: Vec<ReportTokenHash> = (0..4).map(|_| token()).collect();
+    let calls = fresh
+        .iter()
+        .map(|fresh| queue.exchange_token(version, shown, *fresh));
+    let exchanged: Vec<_> = join_all(calls)
+        .await
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    let expected = ExchangedTraining {
+        claim: training.claim,
+        dataset: lab.dataset,
+        artifact,
+    };
+    assert_eq!(exchanged.iter().flatten().collect::<Vec<_>>(), [&expected]);
+    assert_eq!(queue.holder(version, shown).await.unwrap(), None);
+    for (fresh, exchanged) in fresh.iter().zip(&exchanged) {
+        let holder = queue.holder(version, *fresh).await.unwrap();
+        assert_eq!(holder, exchanged.map(|_| training.claim));
+    }
+}
+
+/// Neither an unknown token, nor that of another training, nor one whose training was released.
+pub async fn a_token_without_a_lease_is_not_exchanged<H: Models>(harness: &H) {
+    let (training, own) = begun(harness, "wine").await;
+    let (other, _) = begun(harness, "other").await;
+    let queue = harness.trainings();
+    let version = training.claim.version;
+    for (version, shown) in [
+        (version, token()),
+        (other.claim.version, own),
+        (ModelVersionId::new(given::uuid()), own),
+    ] {
+        let exchanged = queue.exchange_token(version, shown, token()).await;
+        assert_eq!(exchanged.unwrap(), None);
+    }
+    assert_eq!(
+        queue.holder(version, own).await.unwrap(),
+        Some(training.claim)
+    );
+    assert!(queue.release(training.claim).await.unwrap());
+    let exchanged = queue.exchange_token(version, own, token()).await;
+    assert_eq!(exchanged.unwrap(), None);
 }
 
 /// When the training ends, is cancelled or released, and when its worker is lost.

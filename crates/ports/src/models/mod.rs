@@ -11,6 +11,6 @@ pub use predictor::{PredictError, PredictionRequest, Predictor, ServedModel};
 pub use records::{ActivateModelError, AddVersionError, CreateModelError, ModelRepository};
 pub use scripts::TrainingScripts;
 pub use trainings::{
-    CancelTrainingError, ClaimedTraining, ExpiredTrainings, FailedTraining, Reported,
-    TrainingClaim, TrainingQueue,
+    CancelTrainingError, ClaimedTraining, ExchangedTraining, ExpiredTrainings, FailedTraining,
+    Reported, TrainingClaim, TrainingQueue,
 };

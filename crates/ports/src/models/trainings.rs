@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use labdata_domain::{
     files::ObjectKey,
-    ids::{ModelId, ModelVersionId, OrganizationId},
+    ids::{DatasetId, ModelId, ModelVersionId, OrganizationId},
     models::{
         Dataset, ModelVersion, NothingInFlight, ReportTokenHash, TrainingBackend, TrainingEnd,
         TrainingError, TrainingReport, TrainingResult,
@@ -38,6 +38,17 @@ pub struct ClaimedTraining {
     pub version: ModelVersion,
     /// The dataset that it learns from.
     pub dataset: Dataset,
+}
+
+/// Running training whose token was exchanged, and the objects that it uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExchangedTraining {
+    /// Claim under which it runs.
+    pub claim: TrainingClaim,
+    /// The dataset that it learns from.
+    pub dataset: DatasetId,
+    /// The object that it may upload.
+    pub artifact: ObjectKey,
 }
 
 /// Last result and last error that a training reported.
@@ -117,6 +128,16 @@ pub trait TrainingQueue: Send + Sync {
         version: ModelVersionId,
         token: ReportTokenHash,
     ) -> Result<Option<TrainingClaim>, PortError>;
+
+    /// Replaces the token with a fresh one, so that the one shown is unknown from now on; `None`, and
+    /// nothing changes, unless the version is held under a lease with the token shown. Of racing calls
+    /// exactly one MUST succeed.
+    async fn exchange_token(
+        &self,
+        version: ModelVersionId,
+        shown: ReportTokenHash,
+        fresh: ReportTokenHash,
+    ) -> Result<Option<ExchangedTraining>, PortError>;
 
     /// Stores a report; returns false, and stores nothing, unless the version is held under a lease with
     /// that token. A later report of the same kind replaces an earlier one. Progress is part of the

@@ -9,8 +9,8 @@ use std::{
 use bytes::Bytes;
 use futures::stream;
 use labdata_application::models::training::{
-    end_training::end_training, receive_report::receive_report, running_training::running_training,
-    sweep_trainings::sweep_trainings,
+    end_training::end_training, exchange_token::exchange_token, receive_report::receive_report,
+    running_training::running_training, sweep_trainings::sweep_trainings,
 };
 use labdata_domain::{
     files::ObjectKey,
@@ -20,7 +20,7 @@ use labdata_domain::{
         ColumnProfile, Dataset, DatasetColumn, DatasetSource, MAX_ARTIFACT_BYTES, ModelVersion,
         NewModel, NewVersion, TaskType, TrainingLimits, TrainingRequest, VersionState,
     },
-    runs::{BackendPolicy, RUN_LEASE},
+    runs::{BackendPolicy, RUN_LEASE, RunVisibility},
     scalar::DataType,
     storage::StorageQuota,
 };
@@ -127,6 +127,7 @@ struct Lab {
     dataset: DatasetId,
     runner: InMemoryJobRunner,
     scripts: Arc<Scripts>,
+    policy: BackendPolicy,
 }
 
 impl Lab {
@@ -169,6 +170,7 @@ impl Lab {
             dataset: dataset.id,
             runner: InMemoryJobRunner::new(),
             scripts: Arc::default(),
+            policy: BackendPolicy::default(),
         }
     }
 
@@ -222,7 +224,7 @@ impl Lab {
                     gpus: 0,
                 },
                 resources: RunResources::default(),
-                policy: BackendPolicy::default(),
+                policy: self.policy,
                 checkpoints: BTreeMap::new(),
                 scripts: self.scripts.clone(),
             },
@@ -293,7 +295,12 @@ impl Lab {
     /// Reports as that run; returns whether it was taken.
     async fn report(&self, run: RunId, body: &Value) -> bool {
         let manifest = self.manifest(run);
-        let token = manifest["outputs"]["report"]["token"].as_str().unwrap();
+        let token = &manifest["secrets"]["outputs"]["report"]["token"];
+        self.report_with(token.as_str().unwrap(), body).await
+    }
+
+    /// Reports with that token; returns whether it was taken.
+    async fn report_with(&self, token: &str, body: &Value) -> bool {
         let body = serde_json::to_vec(body).unwrap();
         match running_training(&self.ports, token).await {
             Ok(training) => {
@@ -308,7 +315,7 @@ impl Lab {
     /// Uploads an artifact and reports a result, as that run.
     async fn succeed(&self, run: RunId) {
         let manifest = self.manifest(run);
-        let artifact = &manifest["outputs"]["artifact"];
+        let artifact = &manifest["secrets"]["outputs"]["artifact"];
         let (_, path) = artifact["url"].as_str().unwrap().split_once("://").unwrap();
         let (_, path) = path.split_once('/').unwrap();
         let headers = artifact["headers"].as_object().unwrap().iter();
@@ -515,4 +522,33 @@ async fn workers_never_train_one_version_twice() {
     works.dedup();
     assert_eq!((runs.len(), works.len()), (TRAININGS, TRAININGS));
     assert!(runs.iter().all(|run| run.attempt == 1), "{runs:?}");
+}
+
+#[tokio::test]
+async fn on_a_backend_that_others_see_a_training_exchanges_its_token_once() {
+    let mut lab = Lab::new().await;
+    lab.policy.visibility = RunVisibility::BackendUsers;
+    let version = lab.train().await;
+    let worker = lab.worker();
+    let run = lab.begun(1).await[0];
+    assert_eq!(lab.manifest(run)["secrets"], Value::Null);
+    let spec = lab.runner.submitted().remove(0);
+    let exchange = spec.key_exchange.unwrap();
+    assert_eq!(exchange.url, "http://lab.example.org/training-token");
+
+    let secrets = exchange_token(&lab.ports, &exchange.nonce).await.unwrap();
+    let secrets: Value = serde_json::from_str(&secrets).unwrap();
+    assert!(
+        secrets["inputs"]["dataset"].is_string()
+            && secrets["outputs"]["artifact"]["url"].is_string()
+    );
+    let again = exchange_token(&lab.ports, &exchange.nonce).await;
+    assert!(matches!(again, Err(Error::Unauthenticated(_))), "{again:?}");
+    assert!(!lab.report_with(&exchange.nonce, &constant_target()).await);
+    let token = secrets["outputs"]["report"]["token"].as_str().unwrap();
+    assert!(lab.report_with(token, &constant_target()).await);
+    lab.runner.finish(run, exited(10));
+    let failed = lab.until(&version, is_over).await;
+    assert_eq!(failed.error(), Some("\"cultivar\" has one value."));
+    worker.stop().await;
 }

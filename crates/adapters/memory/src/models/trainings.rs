@@ -17,8 +17,8 @@ use labdata_domain::{
 use labdata_ports::{
     PortError,
     models::{
-        CancelTrainingError, ClaimedTraining, ExpiredTrainings, FailedTraining, Reported,
-        TrainingClaim, TrainingQueue,
+        CancelTrainingError, ClaimedTraining, ExchangedTraining, ExpiredTrainings, FailedTraining,
+        Reported, TrainingClaim, TrainingQueue,
     },
     runs::{RunNews, Wakeups},
 };
@@ -213,6 +213,30 @@ impl TrainingQueue for InMemoryTrainingQueue {
                 organization: row.organization,
                 version,
                 attempt: row.thing.claims.held_attempt()?,
+            })
+        }))
+    }
+
+    async fn exchange_token(
+        &self,
+        version: ModelVersionId,
+        shown: ReportTokenHash,
+        fresh: ReportTokenHash,
+    ) -> Result<Option<ExchangedTraining>, PortError> {
+        let Some(claim) = self.holder(version, shown).await? else {
+            return Ok(None);
+        };
+        let mut state = self.memory.lock();
+        let held = state.held(claim);
+        // Another call may have been faster.
+        let held = held.filter(|row| row.attempt.token.is_some_and(|own| own.matches(&shown)));
+        Ok(held.and_then(|row| {
+            let artifact = row.attempt.artifact?;
+            row.attempt.token = Some(fresh);
+            Some(ExchangedTraining {
+                claim,
+                dataset: row.version.dataset,
+                artifact,
             })
         }))
     }

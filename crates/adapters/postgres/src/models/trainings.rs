@@ -9,7 +9,7 @@ use diesel::{
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     files::ObjectKey,
-    ids::{ModelId, ModelVersionId, OrganizationId},
+    ids::{DatasetId, ModelId, ModelVersionId, OrganizationId},
     models::{
         Dataset, ModelVersion, ReportTokenHash, TRAINING_BACKEND_LIFETIME, TrainingBackend,
         TrainingEnd, TrainingReport,
@@ -19,8 +19,8 @@ use labdata_domain::{
 use labdata_ports::{
     PortError,
     models::{
-        CancelTrainingError, ClaimedTraining, ExpiredTrainings, Reported, TrainingClaim,
-        TrainingQueue,
+        CancelTrainingError, ClaimedTraining, ExchangedTraining, ExpiredTrainings, Reported,
+        TrainingClaim, TrainingQueue,
     },
     runs::{RunNews, Wakeups},
 };
@@ -168,6 +168,52 @@ fn is_token(stored: Option<Vec<u8>>, token: ReportTokenHash) -> bool {
     stored.is_some_and(|hash| ReportTokenHash(hash).matches(&token))
 }
 
+async fn exchange_token(
+    connection: &mut Connection,
+    version: ModelVersionId,
+    shown: ReportTokenHash,
+    fresh: ReportTokenHash,
+) -> Result<Option<ExchangedTraining>, Fault> {
+    let id = version.as_uuid();
+    let lease: Option<(Uuid, i64, Option<Vec<u8>>, Option<Uuid>)> = training_lease::table
+        .find(id)
+        .select((
+            training_lease::organization_id,
+            training_lease::attempt,
+            training_lease::token_hash,
+            training_lease::artifact_key,
+        ))
+        .for_update()
+        .first(connection)
+        .await
+        .optional()?;
+    let Some((organization, attempt, stored, Some(artifact))) = lease else {
+        return Ok(None);
+    };
+    if !is_token(stored, shown) {
+        return Ok(None);
+    }
+    diesel::update(training_lease::table.find(id))
+        .set(training_lease::token_hash.eq(Some(fresh.0.to_vec())))
+        .execute(connection)
+        .await?;
+    let dataset: Uuid = ml_model_version::table
+        .find(id)
+        .select(ml_model_version::dataset_id)
+        .first(connection)
+        .await?;
+    Ok(Some(ExchangedTraining {
+        claim: TrainingClaim {
+            organization: OrganizationId::new(organization),
+            version,
+            attempt: u32::try_from(attempt)
+                .map_err(|_| corrupt("training_lease", "attempt", version))?,
+        },
+        dataset: DatasetId::new(dataset),
+        artifact: ObjectKey::new(artifact),
+    }))
+}
+
 async fn report(
     connection: &mut Connection,
     version: ModelVersionId,
@@ -267,6 +313,17 @@ impl TrainingQueue for PgTrainingQueue {
             version,
             attempt,
         }))
+    }
+
+    async fn exchange_token(
+        &self,
+        version: ModelVersionId,
+        shown: ReportTokenHash,
+        fresh: ReportTokenHash,
+    ) -> Result<Option<ExchangedTraining>, PortError> {
+        Ok(
+            transacted!(self.database, connection => exchange_token(connection, version, shown, fresh))?,
+        )
     }
 
     async fn report(

@@ -15,6 +15,8 @@ from .transfer import Upload
 
 TASK_TYPES = ("tabular", "multimodal", "segmentation")
 PRESETS = ("best_quality", "high_quality", "good_quality", "medium_quality")
+# Holds the secrets of a manifest that others can read.
+SECRETS_VARIABLE = "LABDATA_TRAINER_SECRETS"
 PROBLEM_TYPES = ("binary", "multiclass", "regression", "semantic_segmentation")
 
 
@@ -47,6 +49,9 @@ def read_manifest(run_directory: Path) -> Manifest:
     """Reads the manifest of a training."""
     try:
         raw = json.loads((run_directory / "manifest.json").read_text())
+        secrets = os.environ.pop(SECRETS_VARIABLE, None)
+        for more in (raw.pop("secrets", None), json.loads(secrets) if secrets else None):
+            add(raw, more or {})
         return parse_manifest(raw)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Failure(
@@ -54,6 +59,15 @@ def read_manifest(run_directory: Path) -> Manifest:
             "manifest_invalid",
             f"The manifest is invalid: {type(error).__name__}: {error}",
         ) from error
+
+
+def add(target: dict[str, Any], more: dict[str, Any]) -> None:
+    """Adds the fields of one object to another, at all depths."""
+    for name, value in more.items():
+        if isinstance(value, dict) and isinstance(target.get(name), dict):
+            add(target[name], value)
+        else:
+            target[name] = value
 
 
 def parse_manifest(raw: dict[str, Any]) -> Manifest:

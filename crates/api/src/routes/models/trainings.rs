@@ -1,4 +1,4 @@
-//! `POST /training-report` and `POST /training-images`: calls of running trainings. The token of the training
+//! `POST /training-token`, `/training-report` and `/training-images`: calls of running trainings. The token of the training
 //! is the permission; no key is asked for.
 
 use std::{
@@ -15,7 +15,8 @@ use bytes::Bytes;
 use labdata_application::{
     Error,
     models::training::{
-        begin_training::{IMAGES_PATH, REPORT_PATH},
+        begin_training::{IMAGES_PATH, REPORT_PATH, TOKEN_PATH},
+        exchange_token::exchange_token,
         locate_images::locate_images,
         receive_report::receive_report,
         running_training::{RunningTraining, running_training},
@@ -44,9 +45,21 @@ static CALLING: Mutex<BTreeSet<ModelVersionId>> = Mutex::new(BTreeSet::new());
 #[must_use]
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
+        Endpoint::hidden(Method::POST, TOKEN_PATH, token),
         Endpoint::hidden(Method::POST, REPORT_PATH, report),
         Endpoint::hidden(Method::POST, IMAGES_PATH, images),
     ]
+}
+
+/// Exchanges the token in `Authorization: Bearer <token>`. The field is `key`, as in the answer to a run's nonce.
+///
+/// # Errors
+/// 401 for a token of no running training, or one that was exchanged.
+pub async fn token(app: Data<App>, request: HttpRequest) -> Answer<HttpResponse> {
+    let secrets = exchange_token(&app.ports, shown_key(&request)?).await?;
+    Ok(HttpResponse::Ok()
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .json(json!({ "key": secrets })))
 }
 
 /// Stores progress, result or error of a training.

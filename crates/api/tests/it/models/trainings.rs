@@ -148,7 +148,7 @@ async fn reports_need_the_token_of_a_running_training() {
     let client = lab.server.anonymous();
     let token =
         PlainReportToken::from_random(ModelVersionId::new(lab.server.ports.ids.next_id()), [7; 32]);
-    for path in ["/training-report", "/training-images"] {
+    for path in ["/training-token", "/training-report", "/training-images"] {
         assert_eq!(client.post(path, &json!({})).await.status, 401);
         for shown in [token.reveal(), "ldt_x", "ldk_aaaaaaaa_secret"] {
             let client = client.clone().authorized(&format!("Bearer {shown}"));

@@ -3,25 +3,23 @@
 use std::{fmt, sync::Arc};
 
 use labdata_domain::{
-    files::ContentType,
-    models::{MAX_ARTIFACT_BYTES, PlainReportToken, TrainingLimits},
+    models::{PlainReportToken, TrainingLimits},
     runs::{BackendPolicy, SharedBackend},
 };
 use labdata_ports::{
-    files::blob::UploadGrant,
     models::{TrainingClaim, TrainingScripts},
-    runs::runner::{PackageOwner, RunId, RunNetwork, RunResources, RunSpec, Work},
+    runs::runner::{KeyExchange, PackageOwner, RunId, RunNetwork, RunResources, RunSpec, Work},
 };
 use labdata_redacted::Variables;
 use time::Duration;
 
 use super::{
     claim_trainings::HeldTraining,
-    manifest::{Checkpoints, TrainingUrls, manifest},
+    manifest::{CallUrls, Checkpoints, Secrets, manifest},
+    signed_objects::{sign_artifact, sign_dataset},
 };
 use crate::{
     Error, Ports,
-    models::gateway_urls::sign_object,
     runs::check_backend::{CheckBackendError, check_backend},
 };
 
@@ -31,8 +29,12 @@ pub const REPORT_PATH: &str = "/training-report";
 /// Path at which trainings ask for the URLs of images, below the platform's URL.
 pub const IMAGES_PATH: &str = "/training-images";
 
-/// Name of a dataset, for people who follow its URL.
-const DATASET_NAME: &str = "dataset.parquet";
+/// Path at which trainings on a backend whose runs others see exchange their token, below the platform's
+/// URL.
+pub const TOKEN_PATH: &str = "/training-token";
+
+/// Environment variable of the trainer for its secrets.
+const SECRETS_VARIABLE: &str = "LABDATA_TRAINER_SECRETS";
 
 /// Context that a worker passes to all its trainings.
 #[derive(Clone)]
@@ -82,7 +84,8 @@ pub const fn training_run(claim: TrainingClaim) -> RunId {
 }
 
 /// Issues the token with which the training reports, signs URLs for its dataset and its artifact, and puts
-/// its script together. The training has no API key, and reaches nothing but the platform.
+/// its script together. The training has no API key, and reaches nothing but the platform. On a backend
+/// whose runs others see, the token is good for one exchange, and the URLs come with that.
 ///
 /// # Errors
 /// Errors of the ports.
@@ -108,36 +111,33 @@ pub async fn begin_training(
     let longest = Duration::try_from(limits.preparation + limits.wall_clock);
     let expires_at = ports.clock.now() + longest.unwrap_or(Duration::DAY);
     let (organization, dataset) = (claim.organization, &held.training.dataset);
-    let urls = TrainingUrls {
-        dataset: sign_object(
-            ports,
-            organization,
-            dataset.object,
-            DATASET_NAME,
-            expires_at,
-        )
-        .await?,
+    let calls = CallUrls {
         images: format!("{}{IMAGES_PATH}", context.base_url),
-        artifact: {
-            let grant = UploadGrant {
-                object: held.artifact,
-                content_type: ContentType::substitute(None),
-                limit: MAX_ARTIFACT_BYTES,
-                expires_at,
-            };
-            ports.gateway.sign_upload(organization, &grant).await?
-        },
         report: format!("{}{REPORT_PATH}", context.base_url),
-        token: token.reveal().to_owned(),
     };
-    let manifest = manifest(held, context.limits, &context.checkpoints, urls);
+    let (secrets, key_exchange) = if context.policy.hides_keys() {
+        let exchange = KeyExchange {
+            url: format!("{}{TOKEN_PATH}", context.base_url),
+            nonce: token.reveal().to_owned(),
+            variable: SECRETS_VARIABLE.to_owned(),
+        };
+        (None, Some(exchange))
+    } else {
+        let secrets = Secrets {
+            token: token.reveal().to_owned(),
+            dataset: sign_dataset(ports, organization, dataset, expires_at).await?,
+            artifact: sign_artifact(ports, organization, held.artifact, expires_at).await?,
+        };
+        (Some(secrets), None)
+    };
+    let manifest = manifest(held, context.limits, &context.checkpoints, &calls, secrets);
     let task = held.training.version.plan.task;
     Ok(BegunTraining::Ready(Box::new(RunSpec {
         organization,
         run: training_run(claim),
         script: context.scripts.script(task, &manifest.to_string()),
         environment: Variables::new(),
-        key_exchange: None,
+        key_exchange,
         limits,
         network: RunNetwork::Platform,
         packages: PackageOwner::Platform,

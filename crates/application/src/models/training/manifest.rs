@@ -15,25 +15,30 @@ const SEED: u32 = 42;
 /// Directories of pretrained models by kind (`image`, `text`, `segmentation`), as the backend sees them.
 pub type Checkpoints = BTreeMap<String, String>;
 
-/// URLs that a training uses.
-pub(super) struct TrainingUrls {
-    pub(super) dataset: String,
+/// URLs that a training calls with its token.
+pub(super) struct CallUrls {
     pub(super) images: String,
-    pub(super) artifact: SignedUpload,
     pub(super) report: String,
-    /// Token for `images` and `report`.
-    pub(super) token: String,
 }
 
+/// Secrets of a training.
+pub(super) struct Secrets {
+    pub(super) token: String,
+    pub(super) dataset: String,
+    pub(super) artifact: SignedUpload,
+}
+
+/// Returns the manifest. One without secrets is for a backend whose runs others see: the training gets them by
+/// [`exchange_token`](super::exchange_token::exchange_token).
 pub(super) fn manifest(
     held: &HeldTraining,
     limits: TrainingLimits,
     checkpoints: &Checkpoints,
-    urls: TrainingUrls,
+    calls: &CallUrls,
+    secrets: Option<Secrets>,
 ) -> Value {
     let claimed = &held.training;
     let plan = &claimed.version.plan;
-    let headers: BTreeMap<_, _> = urls.artifact.headers.into_iter().collect();
     json!({
         "training_id": claimed.claim.version.to_string(),
         "attempt": claimed.claim.attempt,
@@ -48,14 +53,26 @@ pub(super) fn manifest(
         "cpus": limits.cpus,
         "memory_bytes": limits.memory,
         "gpus": limits.gpus,
-        "inputs": {
-            "dataset": urls.dataset,
-            "image_locations": {"url": urls.images, "token": urls.token},
-        },
-        "outputs": {
-            "artifact": {"url": urls.artifact.url, "headers": headers},
-            "report": {"url": urls.report, "token": urls.token},
-        },
+        "inputs": {"image_locations": {"url": calls.images}},
+        "outputs": {"report": {"url": calls.report}},
+        "secrets": secrets.map(Secrets::into_json),
         "checkpoints": checkpoints,
     })
+}
+
+impl Secrets {
+    /// Returns them as the parts of the manifest that the trainer adds.
+    pub(super) fn into_json(self) -> Value {
+        let headers: BTreeMap<_, _> = self.artifact.headers.into_iter().collect();
+        json!({
+            "inputs": {
+                "dataset": self.dataset,
+                "image_locations": {"token": self.token},
+            },
+            "outputs": {
+                "artifact": {"url": self.artifact.url, "headers": headers},
+                "report": {"token": self.token},
+            },
+        })
+    }
 }

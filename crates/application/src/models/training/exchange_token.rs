@@ -1,0 +1,53 @@
+//! Exchanges the token of a training that others see for one that only the training knows.
+
+use labdata_domain::models::PlainReportToken;
+use time::Duration;
+
+use super::{
+    manifest::Secrets,
+    running_training::unknown_token,
+    signed_objects::{sign_artifact, sign_dataset},
+};
+use crate::{Error, Ports};
+
+/// Lifetime of the dataset's URL, which is read first.
+const DATASET_URL_LIFETIME: Duration = Duration::hours(2);
+
+/// Lifetime of the artifact's URL, longer than any training. An upload is refused once the attempt has
+/// ended.
+const ARTIFACT_URL_LIFETIME: Duration = Duration::days(30);
+
+/// Returns the secrets of a training as JSON that the trainer adds to its manifest: a fresh token, and signed
+/// URLs of its dataset and of its artifact. The token shown is unknown from now on.
+///
+/// # Errors
+/// [`Error::Unauthenticated`] for a token that is malformed, unknown or already exchanged, or of a training
+/// that was taken from its worker.
+pub async fn exchange_token(ports: &Ports, shown: &str) -> Result<String, Error> {
+    let shown = PlainReportToken::parse(shown).ok_or_else(unknown_token)?;
+    let version = shown.version();
+    let mut secret = [0; 32];
+    ports.ids.fill_random(&mut secret);
+    let fresh = PlainReportToken::from_random(version, secret);
+    let exchanged = ports
+        .trainings
+        .exchange_token(version, shown.hash(), fresh.hash());
+    let training = exchanged.await?.ok_or_else(unknown_token)?;
+    let organization = training.claim.organization;
+    let dataset = ports.datasets.get(organization, training.dataset).await?;
+    let now = ports.clock.now();
+    let artifact = sign_artifact(
+        ports,
+        organization,
+        training.artifact,
+        now + ARTIFACT_URL_LIFETIME,
+    );
+    let artifact = artifact.await?;
+    let dataset = sign_dataset(ports, organization, &dataset, now + DATASET_URL_LIFETIME);
+    let secrets = Secrets {
+        token: fresh.reveal().to_owned(),
+        dataset: dataset.await?,
+        artifact,
+    };
+    Ok(secrets.into_json().to_string())
+}
