@@ -23,6 +23,9 @@ def limit_threads(cpus: int) -> None:
     """Limits the threads of numeric libraries. Takes effect only before they are imported."""
     for name in THREAD_VARIABLES:
         os.environ[name] = str(cpus)
+    # Threads that wait for each other spin 300 times as long by default. Where other processes
+    # use the processors too, a fit then takes several times as long.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def use_private_caches(run_directory: Path) -> None:
