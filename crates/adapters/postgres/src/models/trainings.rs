@@ -168,6 +168,9 @@ fn is_token(stored: Option<Vec<u8>>, token: ReportTokenHash) -> bool {
     stored.is_some_and(|hash| ReportTokenHash(hash).matches(&token))
 }
 
+/// Organization, attempt, hash of the token and object of a lease.
+type LeaseRow = (Uuid, i64, Option<Vec<u8>>, Option<Uuid>);
+
 async fn exchange_token(
     connection: &mut Connection,
     version: ModelVersionId,
@@ -175,7 +178,7 @@ async fn exchange_token(
     fresh: ReportTokenHash,
 ) -> Result<Option<ExchangedTraining>, Fault> {
     let id = version.as_uuid();
-    let lease: Option<(Uuid, i64, Option<Vec<u8>>, Option<Uuid>)> = training_lease::table
+    let lease: Option<LeaseRow> = training_lease::table
         .find(id)
         .select((
             training_lease::organization_id,
