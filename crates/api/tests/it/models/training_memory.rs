@@ -39,9 +39,10 @@ fn names() -> impl Iterator<Item = String> {
 
 /// A Parquet file of some megabytes.
 fn parquet() -> Vec<u8> {
-    let fields: String = names()
+    let fields: Vec<String> = names()
         .map(|name| format!("optional double {name};"))
         .collect();
+    let fields = fields.concat();
     let schema = Arc::new(parse_message_type(&format!("message rows {{ {fields} }}")).unwrap());
     let properties = Arc::new(WriterProperties::builder().build());
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, properties).unwrap();
