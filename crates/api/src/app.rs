@@ -77,11 +77,16 @@ impl App {
         agent: Agent,
         public_url: PublicUrl,
     ) -> Result<Self, prometheus::Error> {
+        let metrics = Metrics::new()?;
+        let agent = Agent {
+            observer: Arc::new(metrics.clone()),
+            ..agent
+        };
         Ok(Self {
             ports,
             agent,
             public_url,
-            metrics: Metrics::new()?,
+            metrics,
             results: Arc::new(FairSlots::new(RESULTS_OF_ONE, RESULTS_OF_ALL)),
             pages: Arc::new(FairSlots::new(PAGES_OF_ONE, PAGES_OF_ALL)),
             series: Arc::new(FairSlots::new(SERIES_OF_ONE, SERIES_OF_ALL)),

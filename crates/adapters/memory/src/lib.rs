@@ -50,7 +50,9 @@ mod paging;
 mod runs;
 mod triggers;
 
-pub use agent::{InMemoryChatRepository, ScriptedAnswer, ScriptedModel};
+pub use agent::{
+    InMemoryAgentRunRepository, InMemoryChatRepository, ScriptedAnswer, ScriptedModel,
+};
 pub use catalog::InMemoryCatalogStore;
 pub use clock::{FixedClock, StepClock};
 pub use data::InMemoryDataStore;

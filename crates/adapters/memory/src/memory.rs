@@ -8,6 +8,7 @@ use std::{
 use bytes::Bytes;
 use futures::channel::mpsc;
 use labdata_domain::{
+    agent::{Usage, UsageMonth},
     executions::Execution,
     files::{File, ObjectKey},
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
@@ -26,7 +27,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{
-    agent::ChatRow,
+    agent::{AgentRunRow, ChatRow},
     data::tables::Tables,
     idempotency,
     models::rows::VersionRow,
@@ -64,6 +65,8 @@ pub(crate) struct State {
     pub(crate) model_versions: Vec<Owned<VersionRow>>,
     pub(crate) training_backends: BTreeMap<Uuid, TrainingBackend>,
     pub(crate) chats: Vec<ChatRow>,
+    pub(crate) agent_runs: Vec<AgentRunRow>,
+    pub(crate) agent_usage: BTreeMap<(OrganizationId, UsageMonth), Usage>,
     pub(crate) jobs: Vec<Owned<Job>>,
     /// The versions of each job's script, oldest first.
     pub(crate) scripts: BTreeMap<JobId, Vec<ScriptVersion>>,

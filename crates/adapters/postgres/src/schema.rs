@@ -212,6 +212,29 @@ diesel::table! {
         size_bytes -> BigInt,
         created_at -> Timestamptz,
         updated_at -> Timestamptz,
+        input_tokens -> Nullable<BigInt>,
+        output_tokens -> Nullable<BigInt>,
+        total_tokens -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    labdata.agent_run (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        user_id -> Uuid,
+        lease_until -> Timestamptz,
+        cancel_requested -> Bool,
+    }
+}
+
+diesel::table! {
+    labdata.agent_usage (organization_id, month) {
+        organization_id -> Uuid,
+        month -> Timestamptz,
+        input_tokens -> BigInt,
+        output_tokens -> BigInt,
+        total_tokens -> BigInt,
     }
 }
 

@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
     Ports,
-    agent::{Agent, RunSlots, tools::all_tools},
+    agent::{Agent, NoUsageObserver, tools::all_tools},
 };
 use labdata_domain::agent::{AgentLimits, ModelChoice};
 use labdata_llm::{LlmClient, LlmSettings, Provider};
-use labdata_postgres::PgChatRepository;
+use labdata_postgres::{PgAgentRunRepository, PgChatRepository};
 use labdata_redacted::Secret;
 use time::Duration as Span;
 
@@ -42,6 +42,7 @@ impl DatabaseServer {
         Ok(Agent {
             model: Arc::new(model),
             chats: Arc::new(PgChatRepository::new(self.database.clone())),
+            runs: Arc::new(PgAgentRunRepository::new(self.database.clone())),
             tools: all_tools(),
             models: ModelChoice {
                 default: llm.model.clone(),
@@ -52,9 +53,10 @@ impl DatabaseServer {
                 tool_calls: settings.agent.max_tool_calls,
                 duration: Span::minutes(settings.agent.timeout_minutes.into()),
                 runs_per_organization: settings.agent.concurrency,
+                monthly_tokens: settings.agent.monthly_tokens,
                 ..AgentLimits::default()
             },
-            slots: RunSlots::default(),
+            observer: Arc::new(NoUsageObserver),
         })
     }
 }

@@ -6,7 +6,7 @@ use actix_web::{
 };
 use labdata_application::{Error, agent::AgentError};
 use labdata_domain::{
-    agent::{ModelFailure, TooManyRuns},
+    agent::{ModelFailure, RunRefusal},
     data::write::Problem,
 };
 use labdata_request_body::{LocationStep, ShapeProblem};
@@ -20,9 +20,9 @@ pub enum ApiError {
     /// A use case refused or failed.
     #[error(transparent)]
     UseCase(#[from] Error),
-    /// The organization has as many runs of the agent as it may.
+    /// The organization may not start a run of the agent now.
     #[error(transparent)]
-    TooManyAgentRuns(#[from] TooManyRuns),
+    AgentRefused(#[from] RunRefusal),
     /// The agent's model gave no usable answer.
     #[error(transparent)]
     Model(#[from] ModelFailure),
@@ -147,15 +147,12 @@ impl From<Problem> for WriteDataProblem {
 impl From<AgentError> for ApiError {
     fn from(error: AgentError) -> Self {
         match error {
-            AgentError::TooManyRuns(refusal) => refusal.into(),
+            AgentError::Refused(refusal) => refusal.into(),
             AgentError::Model(failure) => failure.into(),
             AgentError::Platform(error) => error.into(),
         }
     }
 }
-
-/// Time after which a refused run of the agent is to try again, in seconds.
-const RUN_LATER: u32 = 10;
 
 impl ApiError {
     /// Explanation for people, without internals.
@@ -198,7 +195,7 @@ impl ResponseError for ApiError {
                 Error::InsufficientStorage(_) => StatusCode::INSUFFICIENT_STORAGE,
                 Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
-            Self::TooManyAgentRuns(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::AgentRefused(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Model(_) => StatusCode::BAD_GATEWAY,
             Self::Shape(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -238,8 +235,8 @@ impl ResponseError for ApiError {
             Self::UseCase(Error::Capped(reached)) => {
                 answer.insert_header((header::RETRY_AFTER, reached.retry_after_seconds));
             }
-            Self::TooManyAgentRuns(_) => {
-                answer.insert_header((header::RETRY_AFTER, RUN_LATER));
+            Self::AgentRefused(refusal) => {
+                answer.insert_header((header::RETRY_AFTER, refusal.retry_after_seconds()));
             }
             // `observe` adds the body, because only it knows the request's id.
             Self::UseCase(Error::Internal(_)) => return answer.finish(),

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
-use labdata_application::operations::measure_platform::Measurements;
+use labdata_application::{agent::UsageObserver, operations::measure_platform::Measurements};
+use labdata_domain::agent::Usage;
 use labdata_worker::TaskObserver;
 use prometheus::{
     Encoder, GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts,
@@ -28,6 +29,7 @@ pub struct Metrics {
     run_queue_age: GaugeVec,
     outbox_age: GaugeVec,
     connections: IntGaugeVec,
+    agent_tokens: IntCounterVec,
     resident_memory: IntGauge,
     open_files: IntGauge,
 }
@@ -89,6 +91,13 @@ impl Metrics {
                 ),
                 &["state"],
             )?,
+            agent_tokens: IntCounterVec::new(
+                Opts::new(
+                    "labdata_agent_tokens_total",
+                    "Tokens of agent runs on this server by kind",
+                ),
+                &["kind"],
+            )?,
             resident_memory: IntGauge::new(
                 "process_resident_memory_bytes",
                 "Resident memory size in bytes",
@@ -103,8 +112,11 @@ impl Metrics {
         metrics.register(metrics.run_queue_age.clone())?;
         metrics.register(metrics.outbox_age.clone())?;
         metrics.register(metrics.connections.clone())?;
+        metrics.register(metrics.agent_tokens.clone())?;
         metrics.register(metrics.resident_memory.clone())?;
         metrics.register(metrics.open_files.clone())?;
+        // Makes the counters visible before the first run.
+        metrics.used(Usage::default());
         Ok(metrics)
     }
 
@@ -174,6 +186,17 @@ impl Metrics {
         let mut text = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+impl UsageObserver for Metrics {
+    fn used(&self, usage: Usage) {
+        let add = |kind, tokens: Option<u64>| {
+            let counter = self.agent_tokens.with_label_values(&[kind]);
+            counter.inc_by(tokens.unwrap_or_default());
+        };
+        add("input", usage.input_tokens);
+        add("output", usage.output_tokens);
     }
 }
 

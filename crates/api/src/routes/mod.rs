@@ -90,6 +90,8 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(notifications::preferences::get),
         endpoint!(notifications::preferences::change),
         endpoint!(agent::run),
+        endpoint!(agent::cancel),
+        endpoint!(agent::usage),
         endpoint!(agent::chats::list),
         endpoint!(agent::chats::get),
         endpoint!(agent::chats::delete),

@@ -154,6 +154,7 @@ mod tests {
             ("LABDATA_AGENT_MAX_TOOL_CALLS", "0"),
             ("LABDATA_AGENT_TIMEOUT_MINUTES", "0.5"),
             ("LABDATA_AGENT_CONCURRENCY", "0"),
+            ("LABDATA_AGENT_MONTHLY_TOKENS", "1e6"),
             ("LABDATA_SMTP_URL", "http://host"),
             ("LABDATA_MAIL_FROM", "nobody"),
             ("LABDATA_NOTIFICATIONS_PER_HOUR", "1.5"),

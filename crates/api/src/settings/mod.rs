@@ -118,6 +118,8 @@ pub struct AgentSettings {
     pub timeout_minutes: u32,
     /// Maximum number of concurrent runs of an organization.
     pub concurrency: u32,
+    /// Number of tokens that an organization may use in a month.
+    pub monthly_tokens: Option<u64>,
 }
 
 /// Notification and e-mail settings.

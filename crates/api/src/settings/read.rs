@@ -436,6 +436,11 @@ fn agent(values: &Values<'_>) -> Result<AgentSettings, SettingsError> {
         max_tool_calls: values.number("agent_max_tool_calls", 50)?,
         timeout_minutes: values.number("agent_timeout_minutes", 10)?,
         concurrency: values.number("agent_concurrency", 4)?,
+        monthly_tokens: values.parsed(
+            "agent_monthly_tokens",
+            "a number of tokens, at least 1",
+            |value| value.trim().parse().ok().filter(|tokens| *tokens >= 1),
+        )?,
     })
 }
 

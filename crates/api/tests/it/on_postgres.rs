@@ -6,10 +6,11 @@ use labdata_application::{Ports, agent::Agent};
 use labdata_memory::FixedClock;
 use labdata_ports::Clock;
 use labdata_postgres::{
-    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgChatRepository, PgDataStore,
-    PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
-    PgInstrumentRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
-    PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository, PgTrainingQueue, PgTriggerStore,
+    Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgCatalogStore,
+    PgChatRepository, PgDataStore, PgDatasetRepository, PgExecutionRepository, PgFileRepository,
+    PgIdempotency, PgInstrumentRepository, PgJobRepository, PgModelRepository,
+    PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository,
+    PgTrainingQueue, PgTriggerStore,
 };
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
@@ -78,7 +79,8 @@ impl OnPostgres {
         };
         let ports = change(ports);
         let agent = Agent {
-            chats: Arc::new(PgChatRepository::new(database)),
+            chats: Arc::new(PgChatRepository::new(database.clone())),
+            runs: Arc::new(PgAgentRunRepository::new(database)),
             ..agent_without_model(&ports)
         };
         let agent = change_agent(agent, &ports);

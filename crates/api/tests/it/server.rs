@@ -18,7 +18,7 @@ use labdata_api::{
 };
 use labdata_application::{
     Ports,
-    agent::{Agent, RunSlots, tools::all_tools},
+    agent::{Agent, NoUsageObserver, tools::all_tools},
 };
 use labdata_domain::{
     agent::{AgentLimits, ModelChoice},
@@ -33,9 +33,9 @@ use labdata_domain::{
 };
 use labdata_llm::{LlmClient, LlmSettings};
 use labdata_memory::{
-    FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve,
-    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
+    FixedClock, InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryBlobStore,
+    InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository,
+    InMemoryDiskReserve, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
     InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
     InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
@@ -114,11 +114,7 @@ impl TestServer {
             served_models: Arc::default(),
             ..self.ports.clone()
         };
-        let agent = Agent {
-            slots: RunSlots::default(),
-            ..self.agent.clone()
-        };
-        Self::start_with(ports, agent, Arc::clone(&self.clock)).await
+        Self::start_with(ports, self.agent.clone(), Arc::clone(&self.clock)).await
     }
 
     /// Starts a server on these ports, without a model for its agent.
@@ -286,10 +282,11 @@ pub(crate) fn agent_without_model(ports: &Ports) -> Agent {
     Agent {
         model: Arc::new(LlmClient::new(&settings, Arc::clone(&ports.ids)).unwrap()),
         chats: Arc::new(InMemoryChatRepository::new(&Memory::new())),
+        runs: Arc::new(InMemoryAgentRunRepository::new(&Memory::new())),
         tools: all_tools(),
         models: ModelChoice::default(),
         limits: AgentLimits::default(),
-        slots: RunSlots::default(),
+        observer: Arc::new(NoUsageObserver),
     }
 }
 

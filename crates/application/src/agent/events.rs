@@ -1,7 +1,7 @@
 //! Events of a run.
 
 use labdata_domain::{
-    agent::{ModelFailure, RunResult, TooManyRuns, ToolCall, ToolOutput, Usage},
+    agent::{ModelFailure, RunRefusal, RunResult, ToolCall, ToolOutput, Usage},
     ids::{AgentRunId, ChatId},
 };
 
@@ -54,9 +54,9 @@ pub struct AgentResult {
 /// Why there is no run, or why it failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The organization has as many runs as it may.
+    /// The organization may not start it.
     #[error(transparent)]
-    TooManyRuns(#[from] TooManyRuns),
+    Refused(#[from] RunRefusal),
     /// The model gave no usable answer.
     #[error(transparent)]
     Model(#[from] ModelFailure),

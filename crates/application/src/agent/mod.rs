@@ -1,13 +1,18 @@
 //! The agent: runs that call tools, and saved chats.
 
+pub mod cancel_run;
 pub mod chats;
+mod conversation;
 mod events;
+pub mod get_usage;
+mod lease;
 mod run_agent;
 mod service;
-mod slots;
 pub mod tools;
+mod work;
 
 pub use events::{AgentError, AgentEvent, AgentResult};
-pub use run_agent::{RunAgent, run_agent};
-pub use service::Agent;
-pub use slots::RunSlots;
+pub use lease::Pause;
+pub use run_agent::{RunAgent, StartedRun, run_agent};
+pub use service::{Agent, NoUsageObserver, UsageObserver};
+pub use work::RunWork;

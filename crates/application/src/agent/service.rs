@@ -2,10 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use labdata_domain::agent::{AgentLimits, ModelChoice};
-use labdata_ports::agent::{ChatRepository, LanguageModel};
+use labdata_domain::agent::{AgentLimits, ModelChoice, Usage};
+use labdata_ports::agent::{AgentRunRepository, ChatRepository, LanguageModel};
 
-use super::{slots::RunSlots, tools::ToolRegistry};
+use super::tools::ToolRegistry;
 
 /// The agent, made once by the composition root.
 #[derive(Clone)]
@@ -14,18 +14,34 @@ pub struct Agent {
     pub model: Arc<dyn LanguageModel>,
     /// Saved chats.
     pub chats: Arc<dyn ChatRepository>,
+    /// Runs in progress, and used tokens.
+    pub runs: Arc<dyn AgentRunRepository>,
     /// The tools.
     pub tools: ToolRegistry,
     /// The models that runs may use.
     pub models: ModelChoice,
     /// Limits of runs.
     pub limits: AgentLimits,
-    /// Runs in progress; `RunSlots::default()`, shared by all of one process.
-    pub slots: RunSlots,
+    /// Hears of used tokens.
+    pub observer: Arc<dyn UsageObserver>,
 }
 
 impl fmt::Debug for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Agent").finish_non_exhaustive()
     }
+}
+
+/// Hears of the tokens that runs use on this server.
+pub trait UsageObserver: Send + Sync {
+    /// Tokens of one request and its answer.
+    fn used(&self, usage: Usage);
+}
+
+/// Observer that does nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct NoUsageObserver;
+
+impl UsageObserver for NoUsageObserver {
+    fn used(&self, _: Usage) {}
 }

@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use super::{ToolCall, ToolOutput, text::storable};
+use super::{ToolCall, ToolOutput, Usage, text::storable};
 use crate::ids::ChatId;
 
 /// Maximum number of characters of a prompt.
@@ -28,6 +28,8 @@ pub struct Chat {
     pub created_at: OffsetDateTime,
     /// When it was last continued.
     pub updated_at: OffsetDateTime,
+    /// Tokens of its runs, as far as they were reported.
+    pub usage: Usage,
 }
 
 impl Chat {
@@ -39,6 +41,7 @@ impl Chat {
             title: title_of(prompt),
             created_at: now,
             updated_at: now,
+            usage: Usage::default(),
         }
     }
 }

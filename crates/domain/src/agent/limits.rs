@@ -5,6 +5,12 @@ use time::Duration;
 /// Maximum number of bytes of one answer of a model: its text and the arguments of its tool calls.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
+/// Time for which a run counts without a sign of life of its server.
+pub const LEASE: Duration = Duration::seconds(30);
+
+/// Interval of those signs of life.
+pub const RENEW_EVERY: Duration = Duration::seconds(5);
+
 /// Limits of the runs of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentLimits {
@@ -20,8 +26,10 @@ pub struct AgentLimits {
     pub model_output_bytes: usize,
     /// Maximum number of bytes of all attachments of a run.
     pub attachment_bytes: u64,
-    /// Maximum number of concurrent runs of an organization on one server.
+    /// Maximum number of concurrent runs of an organization.
     pub runs_per_organization: u32,
+    /// Number of tokens that an organization may use in a month.
+    pub monthly_tokens: Option<u64>,
 }
 
 impl Default for AgentLimits {
@@ -34,6 +42,7 @@ impl Default for AgentLimits {
             model_output_bytes: 16 << 10,
             attachment_bytes: 16 << 20,
             runs_per_organization: 4,
+            monthly_tokens: None,
         }
     }
 }

@@ -30,6 +30,23 @@ pub enum Message {
     },
 }
 
+impl Message {
+    /// Its size in bytes, roughly.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let bytes = match self {
+            Self::User(text) => text.len(),
+            Self::Assistant { text, tool_calls } => {
+                let calls = tool_calls.iter();
+                let calls = calls.map(|call| call.name.len() + call.input.size());
+                text.len() + calls.sum::<usize>()
+            }
+            Self::ToolResult { output, .. } => output.len(),
+        };
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+}
+
 /// Call of a tool that the model asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {

@@ -4,6 +4,7 @@
 //! model or a tool: the use case does both, and passes on the outcome.
 
 mod attachment;
+mod budget;
 mod chat;
 mod failure;
 mod history;
@@ -18,6 +19,7 @@ mod text;
 mod usage;
 
 pub use attachment::{Attachment, AttachmentType, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS};
+pub use budget::{RunFacts, RunRefusal, UsageMonth, charged};
 pub use chat::{
     Chat, ChatFull, ChatMessage, ChatRole, ChatSize, CompletedCall, InvalidPrompt, MAX_CHAT_BYTES,
     MAX_CHAT_MESSAGES, MAX_PROMPT_LENGTH, MAX_TITLE_LENGTH, check_prompt, title_of,
@@ -25,10 +27,10 @@ pub use chat::{
 pub use failure::{BrokenStream, MAX_PROVIDER_MESSAGE, ModelFailure, provider_message};
 pub use history::{MAX_HISTORY_BYTES, history};
 pub use instructions::instructions;
-pub use limits::{AgentLimits, MAX_ANSWER_BYTES, TooManyRuns};
+pub use limits::{AgentLimits, LEASE, MAX_ANSWER_BYTES, RENEW_EVERY, TooManyRuns};
 pub use message::{Message, ModelAnswer, RequestedCall, StopReason, ToolCall, ToolInput};
 pub use models::{ModelChoice, ModelRefusal};
-pub use output::{ToolOutput, WriteNotAllowed};
+pub use output::{CANCELLED_CALL, ToolOutput, WriteNotAllowed};
 pub use retry::{MAX_TRIES, retry_delay};
 pub use run::{EndReason, Next, PendingCalls, Run, RunResult};
 pub use usage::Usage;

@@ -18,6 +18,10 @@ pub struct ToolOutput {
     pub attachments: Vec<Attachment>,
 }
 
+/// Output of a call during which the run was cancelled.
+pub const CANCELLED_CALL: &str =
+    "the run was cancelled during this call; if it writes, it wrote everything or nothing";
+
 /// Refusal of a tool that changes data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} changes data, which the API key of this run does not allow: it lacks the write scope")]
@@ -128,6 +132,7 @@ mod tests {
         model_output_bytes: 10,
         attachment_bytes: 100,
         runs_per_organization: 1,
+        monthly_tokens: None,
     };
 
     #[test]

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use labdata_domain::{
     agent::{
         Attachment, AttachmentType, Chat, ChatMessage, ChatRole, CompletedCall, MAX_CHAT_BYTES,
-        ToolCall, ToolInput, ToolOutput,
+        ToolCall, ToolInput, ToolOutput, Usage,
     },
     ids::{ChatFileId, ChatId, UserId},
     keys::tenancy::User,
@@ -133,10 +133,18 @@ pub async fn a_chat_reads_back_as_it_was_saved<H: Chats>(harness: &H) {
     assert_eq!(saved.messages, messages);
 }
 
-/// A continued chat has all its messages in order, and a later time of update.
+/// A continued chat has all its messages in order, the usage of all its runs, and a later time of update.
 pub async fn messages_are_added_at_the_end<H: Chats>(harness: &H) {
     let (chats, ada) = (chats(harness), user(harness, "lab").await);
-    let chat = chat("first", at(0));
+    let used = Usage {
+        input_tokens: Some(10),
+        output_tokens: None,
+        total_tokens: Some(12),
+    };
+    let chat = Chat {
+        usage: used,
+        ..chat("first", at(0))
+    };
     let mut messages = turn("first", at(0));
     chats
         .save(ada.organization, ada.id, &chat, &messages)
@@ -144,11 +152,12 @@ pub async fn messages_are_added_at_the_end<H: Chats>(harness: &H) {
         .unwrap();
     let more = turn("second", at(60));
     let continued = chats
-        .append(ada.organization, ada.id, chat.id, &more, at(60))
+        .append(ada.organization, ada.id, chat.id, &more, used, at(60))
         .await
         .unwrap();
     let expected = Chat {
         updated_at: at(60),
+        usage: used.plus(used),
         ..chat
     };
     assert_eq!(continued, expected);
@@ -167,7 +176,11 @@ pub async fn an_unknown_chat_is_not_found<H: Chats>(harness: &H) {
     assert_not_found(chats.get(lab, ada.id, unknown).await);
     assert_not_found(chats.delete(lab, ada.id, unknown).await);
     let turn = turn("x", at(0));
-    assert_not_found(port(chats.append(lab, ada.id, unknown, &turn, at(0)).await));
+    assert_not_found(port(
+        chats
+            .append(lab, ada.id, unknown, &turn, Usage::default(), at(0))
+            .await,
+    ));
 }
 
 /// A colleague's chat is answered like one that does not exist, and stays as it is.
@@ -180,7 +193,9 @@ pub async fn a_chat_of_another_user_is_not_found<H: Chats>(harness: &H) {
     assert_not_found(chats.get(lab, bob.id, chat.id).await);
     assert_not_found(chats.delete(lab, bob.id, chat.id).await);
     assert_not_found(port(
-        chats.append(lab, bob.id, chat.id, &messages, at(1)).await,
+        chats
+            .append(lab, bob.id, chat.id, &messages, Usage::default(), at(1))
+            .await,
     ));
     assert_eq!(
         chats.get(lab, ada.id, chat.id).await.unwrap().messages,
@@ -201,7 +216,14 @@ pub async fn a_chat_of_another_organization_is_not_found<H: Chats>(harness: &H) 
         assert_not_found(chats.get(ours.organization, user, chat.id).await);
         assert_not_found(chats.delete(ours.organization, user, chat.id).await);
         let appended = chats
-            .append(ours.organization, user, chat.id, &messages, at(1))
+            .append(
+                ours.organization,
+                user,
+                chat.id,
+                &messages,
+                Usage::default(),
+                at(1),
+            )
             .await;
         assert_not_found(port(appended));
     }
@@ -233,14 +255,16 @@ pub async fn a_full_chat_takes_no_message<H: Chats>(harness: &H) {
 
     let chat = chat("large", at(0));
     chats.save(lab, ada.id, &chat, &large).await.unwrap();
-    let appended = chats.append(lab, ada.id, chat.id, &large, at(1)).await;
+    let appended = chats
+        .append(lab, ada.id, chat.id, &large, Usage::default(), at(1))
+        .await;
     assert!(
         matches!(appended, Err(AppendError::Full(_))),
         "{appended:?}"
     );
     let small = turn("small", at(2));
     chats
-        .append(lab, ada.id, chat.id, &small, at(2))
+        .append(lab, ada.id, chat.id, &small, Usage::default(), at(2))
         .await
         .unwrap();
     let saved = chats.get(lab, ada.id, chat.id).await.unwrap();
@@ -258,9 +282,16 @@ pub async fn messages_of_racing_runs_do_not_mix<H: Chats>(harness: &H) {
     let turns: Vec<_> = (0..4)
         .map(|run| turn(&format!("run {run}"), at(run)))
         .collect();
-    let appends = turns
-        .iter()
-        .map(|turn| chats.append(ada.organization, ada.id, chat.id, turn, at(9)));
+    let appends = turns.iter().map(|turn| {
+        chats.append(
+            ada.organization,
+            ada.id,
+            chat.id,
+            turn,
+            Usage::default(),
+            at(9),
+        )
+    });
     for appended in join_all(appends).await {
         appended.unwrap();
     }

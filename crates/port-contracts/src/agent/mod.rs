@@ -2,3 +2,4 @@
 
 pub mod chats;
 pub mod language_model;
+pub mod runs;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
-    agent::{Chat, ChatFull, ChatMessage},
+    agent::{Chat, ChatFull, ChatMessage, Usage},
     ids::{ChatId, OrganizationId, UserId},
     page::{Page, PageRequest},
 };
@@ -47,8 +47,8 @@ pub trait ChatRepository: Send + Sync {
         messages: &[ChatMessage],
     ) -> Result<(), AppendError>;
 
-    /// Adds messages at the end of a chat, all of them or none; returns the chat, updated at that
-    /// time. Messages of racing calls MUST NOT mix.
+    /// Adds messages at the end of a chat, all of them or none, and the usage of their run to that of
+    /// the chat; returns the chat, updated at that time. Messages of racing calls MUST NOT mix.
     ///
     /// # Errors
     /// [`AppendError::Full`] by [`ChatSize::plus`](labdata_domain::agent::ChatSize::plus);
@@ -59,6 +59,7 @@ pub trait ChatRepository: Send + Sync {
         user: UserId,
         id: ChatId,
         messages: &[ChatMessage],
+        usage: Usage,
         now: OffsetDateTime,
     ) -> Result<Chat, AppendError>;
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
-    agent::{Chat, ChatMessage, ChatSize},
+    agent::{Chat, ChatMessage, ChatSize, Usage},
     ids::{ChatId, OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
 };
@@ -73,6 +73,7 @@ impl ChatRepository for InMemoryChatRepository {
         user: UserId,
         id: ChatId,
         messages: &[ChatMessage],
+        usage: Usage,
         now: OffsetDateTime,
     ) -> Result<Chat, AppendError> {
         let mut state = self.memory.lock();
@@ -85,6 +86,7 @@ impl ChatRepository for InMemoryChatRepository {
             .plus(messages)?;
         row.saved.messages.extend_from_slice(messages);
         row.saved.chat.updated_at = now;
+        row.saved.chat.usage = row.saved.chat.usage.plus(usage);
         Ok(row.saved.chat.clone())
     }
 

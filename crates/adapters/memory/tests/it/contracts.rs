@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use labdata_domain::agent::{BrokenStream, ModelAnswer, ModelFailure};
 use labdata_memory::{
-    InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryChatRepository,
-    InMemoryDataStore, InMemoryDatasetRepository, InMemoryExecutionRepository,
-    InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
-    InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository,
-    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTrainingQueue, InMemoryTriggerStore, Memory, ScriptedAnswer, ScriptedModel,
+    InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
+    InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository,
+    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
+    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
+    InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
+    InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
+    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, Memory, ScriptedAnswer,
+    ScriptedModel,
 };
 use labdata_port_contracts::{
     Harness, Subject, agent::language_model::Scripted, async_trait, models::predictions::Predictors,
 };
 use labdata_ports::{
-    agent::{ChatRepository, LanguageModel},
+    agent::{AgentRunRepository, ChatRepository, LanguageModel},
     catalog::CatalogStore,
     data::DataStore,
     executions::ExecutionRepository,
@@ -59,6 +60,7 @@ subjects! {
     TenancyRepository => InMemoryTenancyRepository,
     ApiKeyRepository => InMemoryApiKeyRepository,
     ChatRepository => InMemoryChatRepository,
+    AgentRunRepository => InMemoryAgentRunRepository,
     Idempotency => InMemoryIdempotency,
     DatasetRepository => InMemoryDatasetRepository,
     ModelRepository => InMemoryModelRepository,
@@ -159,6 +161,7 @@ labdata_port_contracts::tenancy_contract!(InMemory);
 labdata_port_contracts::api_keys_contract!(InMemory);
 labdata_port_contracts::idempotency_contract!(InMemory);
 labdata_port_contracts::chats_contract!(InMemory);
+labdata_port_contracts::agent_runs_contract!(InMemory);
 labdata_port_contracts::instruments_contract!(InMemory);
 labdata_port_contracts::datasets_contract!(InMemory);
 labdata_port_contracts::models_contract!(InMemory);

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
-    agent::{Chat, ChatFull, ChatMessage, ChatSize},
+    agent::{Chat, ChatFull, ChatMessage, ChatSize, Usage},
     ids::{ChatId, OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
 };
@@ -15,7 +15,7 @@ use labdata_ports::{
 use time::OffsetDateTime;
 
 use crate::{
-    agent::rows::{ChatRow, MessageRow, NewMessageRow, number},
+    agent::rows::{ChatRow, MessageRow, NewMessageRow, TokensRow, number},
     database::{
         errors::{Fault, corrupt, port_error, transacted},
         paging::page_of,
@@ -59,6 +59,7 @@ async fn save(
             agent_chat::size_bytes.eq(number(size.bytes)?),
             agent_chat::created_at.eq(chat.created_at),
             agent_chat::updated_at.eq(chat.updated_at),
+            TokensRow::of(chat.usage)?,
         ))
         .execute(connection)
         .await
@@ -94,18 +95,23 @@ async fn append(
     user: UserId,
     id: ChatId,
     messages: &[ChatMessage],
+    usage: Usage,
     now: OffsetDateTime,
 ) -> Result<Result<Chat, ChatFull>, Fault> {
-    let stored: Option<(i64, i64)> = agent_chat::table
+    let stored: Option<(i64, i64, TokensRow)> = agent_chat::table
         .find(id.as_uuid())
         .filter(agent_chat::organization_id.eq(organization.as_uuid()))
         .filter(agent_chat::user_id.eq(user.as_uuid()))
-        .select((agent_chat::message_count, agent_chat::size_bytes))
+        .select((
+            agent_chat::message_count,
+            agent_chat::size_bytes,
+            TokensRow::as_select(),
+        ))
         .for_update()
         .first(connection)
         .await
         .optional()?;
-    let (first, bytes) = stored.ok_or(PortError::NotFound("chat"))?;
+    let (first, bytes, tokens) = stored.ok_or(PortError::NotFound("chat"))?;
     let unreadable = |column| corrupt("agent_chat", column, id);
     let size = ChatSize {
         messages: u64::try_from(first).map_err(|_| unreadable("message_count"))?,
@@ -123,11 +129,12 @@ async fn append(
             agent_chat::message_count.eq(number(size.messages)?),
             agent_chat::size_bytes.eq(number(size.bytes)?),
             agent_chat::updated_at.eq(now),
+            TokensRow::of(tokens.read(id)?.plus(usage))?,
         ))
         .returning(ChatRow::as_returning())
         .get_result(connection)
         .await?;
-    Ok(Ok(row.into()))
+    Ok(Ok(row.try_into()?))
 }
 
 #[async_trait]
@@ -153,11 +160,12 @@ impl ChatRepository for PgChatRepository {
         user: UserId,
         id: ChatId,
         messages: &[ChatMessage],
+        usage: Usage,
         now: OffsetDateTime,
     ) -> Result<Chat, AppendError> {
         let appended = transacted!(
             self.database.of(organization),
-            connection => append(connection, organization, user, id, messages, now)
+            connection => append(connection, organization, user, id, messages, usage, now)
         );
         Ok(appended.map_err(PortError::from)??)
     }
@@ -178,7 +186,8 @@ impl ChatRepository for PgChatRepository {
             .load(&mut connection)
             .await
             .map_err(port_error)?;
-        let chats = rows.into_iter().map(Chat::from).collect();
+        let chats = rows.into_iter().map(Chat::try_from);
+        let chats = chats.collect::<Result<_, _>>()?;
         Ok(Page::from_overfetched(chats, page.limit, |chat| Cursor {
             at: chat.created_at,
             id: chat.id.as_uuid(),
@@ -201,7 +210,7 @@ impl ChatRepository for PgChatRepository {
             .await
             .optional()
             .map_err(port_error)?;
-        let chat = row.ok_or(PortError::NotFound("chat"))?.into();
+        let chat = row.ok_or(PortError::NotFound("chat"))?.try_into()?;
         let rows: Vec<MessageRow> = agent_message::table
             .filter(agent_message::organization_id.eq(organization.as_uuid()))
             .filter(agent_message::chat_id.eq(id.as_uuid()))

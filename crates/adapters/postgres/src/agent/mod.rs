@@ -2,5 +2,7 @@
 
 mod chats;
 mod rows;
+mod runs;
 
 pub use chats::PgChatRepository;
+pub use runs::PgAgentRunRepository;

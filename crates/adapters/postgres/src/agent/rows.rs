@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use labdata_domain::{
     agent::{
         Attachment, AttachmentType, Chat, ChatMessage, ChatRole, CompletedCall, ToolCall,
-        ToolInput, ToolOutput,
+        ToolInput, ToolOutput, Usage,
     },
     ids::{ChatFileId, ChatId, OrganizationId},
 };
@@ -27,16 +27,55 @@ pub(super) struct ChatRow {
     title: String,
     created_at: OffsetDateTime,
     updated_at: OffsetDateTime,
+    #[diesel(embed)]
+    tokens: TokensRow,
 }
 
-impl From<ChatRow> for Chat {
-    fn from(row: ChatRow) -> Self {
-        Self {
-            id: ChatId::new(row.id),
+impl TryFrom<ChatRow> for Chat {
+    type Error = PortError;
+
+    fn try_from(row: ChatRow) -> Result<Self, PortError> {
+        let id = ChatId::new(row.id);
+        Ok(Self {
+            id,
             title: row.title,
             created_at: row.created_at,
             updated_at: row.updated_at,
-        }
+            usage: row.tokens.read(id)?,
+        })
+    }
+}
+
+/// Tokens of the runs of a chat.
+#[derive(Clone, Copy, Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = agent_chat)]
+#[expect(clippy::struct_field_names, reason = "the names of columns")]
+pub(super) struct TokensRow {
+    input_tokens: Option<i64>,
+    output_tokens: Option<i64>,
+    total_tokens: Option<i64>,
+}
+
+impl TokensRow {
+    pub(super) fn of(usage: Usage) -> Result<Self, PortError> {
+        let stored = |tokens: Option<u64>| tokens.map(number).transpose();
+        Ok(Self {
+            input_tokens: stored(usage.input_tokens)?,
+            output_tokens: stored(usage.output_tokens)?,
+            total_tokens: stored(usage.total_tokens)?,
+        })
+    }
+
+    pub(super) fn read(self, chat: ChatId) -> Result<Usage, PortError> {
+        let read = |column, tokens: Option<i64>| {
+            let tokens = tokens.map(u64::try_from).transpose();
+            tokens.map_err(|_| corrupt("agent_chat", column, chat))
+        };
+        Ok(Usage {
+            input_tokens: read("input_tokens", self.input_tokens)?,
+            output_tokens: read("output_tokens", self.output_tokens)?,
+            total_tokens: read("total_tokens", self.total_tokens)?,
+        })
     }
 }
 

@@ -44,10 +44,12 @@ pub(crate) enum Channel {
     TrainingEnded,
     /// A training has started or reported its progress; the payload is its version.
     TrainingChanged,
+    /// A run of the agent is to be cancelled; the payload is its id.
+    AgentRunCancelled,
 }
 
 impl Channel {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::RunQueued,
         Self::RunEnded,
         Self::RunLog,
@@ -55,6 +57,7 @@ impl Channel {
         Self::TrainingQueued,
         Self::TrainingEnded,
         Self::TrainingChanged,
+        Self::AgentRunCancelled,
     ];
 
     /// The channel's name in PostgreSQL.
@@ -67,6 +70,7 @@ impl Channel {
             Self::TrainingQueued => "labdata_training",
             Self::TrainingEnded => "labdata_training_ended",
             Self::TrainingChanged => "labdata_training_changed",
+            Self::AgentRunCancelled => "labdata_agent_run_cancelled",
         }
     }
 }
@@ -82,8 +86,8 @@ pub(crate) async fn notify(
     Ok(())
 }
 
-/// Notifies the listeners on a channel about these executions, or versions of models, when the
-/// transaction commits.
+/// Notifies the listeners on a channel about these executions, versions of models, or runs of the agent,
+/// when the transaction commits.
 pub(crate) async fn notify_of(
     connection: &mut AsyncPgConnection,
     channel: Channel,
@@ -97,7 +101,8 @@ pub(crate) async fn notify_of(
     Ok(())
 }
 
-/// A subscription to the notifications of a channel, or about an execution or a version of a model.
+/// A subscription to the notifications of a channel, or about an execution, a version of a model, or a
+/// run of the agent.
 pub(crate) struct Subscription(pub(crate) watch::Receiver<u64>);
 
 #[async_trait]
@@ -134,7 +139,7 @@ type Sender = watch::Sender<u64>;
 #[derive(Debug, Default)]
 struct News {
     by_channel: [Sender; Channel::ALL.len()],
-    /// Of the executions and versions that have subscribers.
+    /// Of the executions, versions and runs of the agent that have subscribers.
     by_id: Mutex<HashMap<Uuid, Sender>>,
 }
 
@@ -152,6 +157,7 @@ impl News {
             training_queued,
             training_ended,
             training_changed,
+            agent_run_cancelled,
         ] = &self.by_channel;
         match channel {
             Channel::RunQueued => queued.subscribe(),
@@ -161,6 +167,7 @@ impl News {
             Channel::TrainingQueued => training_queued.subscribe(),
             Channel::TrainingEnded => training_ended.subscribe(),
             Channel::TrainingChanged => training_changed.subscribe(),
+            Channel::AgentRunCancelled => agent_run_cancelled.subscribe(),
         }
     }
 
@@ -208,7 +215,7 @@ impl Listener {
         self.news(server, runtime).subscribe(channel)
     }
 
-    /// Subscribes to notifications about an execution or a version of a model.
+    /// Subscribes to notifications about an execution, a version of a model, or a run of the agent.
     pub(crate) fn follow(
         &self,
         server: &Server,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
-    agent::ChatRepository,
+    agent::{AgentRunRepository, ChatRepository},
     catalog::CatalogStore,
     data::DataStore,
     executions::ExecutionRepository,
@@ -20,11 +20,11 @@ use labdata_ports::{
     triggers::TriggerStore,
 };
 use labdata_postgres::{
-    Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgChatRepository, PgDataStore,
-    PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
-    PgInstrumentRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
-    PgPeriodicTaskStore, PgRunLogStore, PgRunQueue, PgStoreHealth, PgTenancyRepository,
-    PgTrainingQueue, PgTriggerStore, SearchLimits,
+    Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgCatalogStore,
+    PgChatRepository, PgDataStore, PgDatasetRepository, PgExecutionRepository, PgFileRepository,
+    PgIdempotency, PgInstrumentRepository, PgJobRepository, PgModelRepository,
+    PgNotificationRepository, PgPeriodicTaskStore, PgRunLogStore, PgRunQueue, PgStoreHealth,
+    PgTenancyRepository, PgTrainingQueue, PgTriggerStore, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -79,6 +79,7 @@ subjects! {
     TenancyRepository => PgTenancyRepository,
     ApiKeyRepository => PgApiKeyRepository,
     ChatRepository => PgChatRepository,
+    AgentRunRepository => PgAgentRunRepository,
     Idempotency => PgIdempotency,
     DatasetRepository => PgDatasetRepository,
     ModelRepository => PgModelRepository,
@@ -119,6 +120,7 @@ labdata_port_contracts::tenancy_contract!(Postgres);
 labdata_port_contracts::api_keys_contract!(Postgres);
 labdata_port_contracts::idempotency_contract!(Postgres);
 labdata_port_contracts::chats_contract!(Postgres);
+labdata_port_contracts::agent_runs_contract!(Postgres);
 labdata_port_contracts::instruments_contract!(Postgres);
 labdata_port_contracts::datasets_contract!(Postgres);
 labdata_port_contracts::models_contract!(Postgres);

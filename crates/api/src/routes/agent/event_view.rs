@@ -84,6 +84,11 @@ impl EventView {
             Self::Error { .. } => "error",
         }
     }
+
+    /// True for the last event of a run.
+    pub(super) const fn is_last(&self) -> bool {
+        matches!(self, Self::Result { .. } | Self::Error { .. })
+    }
 }
 
 impl From<AgentEvent> for EventView {

@@ -8,7 +8,7 @@ use actix_web::{
 };
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
-use labdata_application::agent::AgentEvent;
+use labdata_application::{Error, agent::AgentEvent};
 use labdata_fair_slots::sending::while_read;
 use tokio::time::{Instant, timeout_at};
 
@@ -23,6 +23,8 @@ struct Sending {
     events: BoxStream<'static, AgentEvent>,
     /// Number of events so far.
     count: u64,
+    /// True once the last event was sent.
+    has_ended: bool,
     /// Time of the next sign of life. It also tells whether the client is still there.
     ping_at: Instant,
 }
@@ -35,24 +37,30 @@ impl Sending {
                 self.ping_at = Instant::now() + PING_EVERY;
                 Some(PING)
             }
-            Ok(event) => {
-                self.count += 1;
-                Some(encode(&event?.into(), self.count))
+            Ok(Some(event)) => Some(self.encode(&event.into())),
+            Ok(None) if self.has_ended => None,
+            Ok(None) => {
+                let error = Error::Internal("a run of the agent has no end".to_owned());
+                Some(self.encode(&AgentEvent::Error(error.into()).into()))
             }
         }
     }
+
+    fn encode(&mut self, event: &EventView) -> Bytes {
+        self.count += 1;
+        self.has_ended = event.is_last();
+        let data = serde_json::to_string(event).unwrap_or_default();
+        let (name, id) = (event.name(), self.count);
+        format!("event: {name}\nid: {id}\ndata: {data}\n\n").into()
+    }
 }
 
-fn encode(event: &EventView, id: u64) -> Bytes {
-    let data = serde_json::to_string(event).unwrap_or_default();
-    format!("event: {}\nid: {id}\ndata: {data}\n\n", event.name()).into()
-}
-
-/// The answer that sends the events of a run. The run is dropped with it.
+/// The answer that sends the events of a run. A client that leaves drops them.
 pub(super) fn answer(events: BoxStream<'static, AgentEvent>) -> HttpResponse {
     let sending = Sending {
         events,
         count: 0,
+        has_ended: false,
         ping_at: Instant::now() + PING_EVERY,
     };
     let pieces = while_read(sending, async |mut sending: Sending| {

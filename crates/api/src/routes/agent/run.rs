@@ -1,7 +1,7 @@
 //! `POST /api/v1/agent/runs`
 
 use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody};
-use futures::{StreamExt, stream::BoxStream};
+use futures::{FutureExt, StreamExt, stream::BoxStream};
 use labdata_application::{
     Error,
     agent::{AgentEvent, RunAgent, run_agent},
@@ -12,6 +12,9 @@ use labdata_request_body::{
     readers::{Reader as _, boolean, text, uuid},
     shape,
 };
+
+use time::Duration;
+use tokio::time::sleep;
 
 use super::{EventView, ResultView, events};
 use crate::http::{Answer, Call, JsonBody, Read, error::ErrorBody};
@@ -54,7 +57,7 @@ shape! {
         )),
         (status = 400, description = "The platform does not have the model", body = ErrorBody),
         (status = 404, description = "The caller has no such chat", body = ErrorBody),
-        (status = 429, description = "The organization has as many runs as it may", body = ErrorBody),
+        (status = 429, description = "The organization has as many runs as it may, or has used its tokens of the month", body = ErrorBody),
         (status = 502, description = "No model is set up, or its provider failed", body = ErrorBody),
     )
 )]
@@ -66,7 +69,13 @@ pub async fn handle(call: Call<Read, JsonBody<RunAgentBody>>) -> Answer<RunAnswe
         chat_id: body.chat_id,
         save: body.save,
     };
-    let mut events = run_agent(call.ports(), &call.app.agent, &call.actor, command).await?;
+    let run = run_agent(call.ports(), &call.app.agent, &call.actor, command).await?;
+    let (work, mut events) = (run.work, run.events);
+    // Apart from the answer, so that a client that leaves cancels the run but not what it has to close.
+    tokio::spawn(async move {
+        let pause = |time: Duration| sleep(time.unsigned_abs()).boxed();
+        work.finish(&pause).await;
+    });
     if body.stream {
         return Ok(RunAnswer::Events(events));
     }

@@ -1,14 +1,9 @@
 //! Chats that are saved, listed, continued and deleted.
 
-use labdata_domain::keys::{
-    scope::Scope::{Read, Write},
-    tenancy::User,
-};
 use labdata_test_llm::Reply;
 use serde_json::{Value, json};
 
 use super::lab::{AgentLab, CHATS, Events, fields, run};
-use crate::server::Client;
 
 fn path(chat: &Value) -> String {
     format!("{CHATS}/{}", chat.as_str().unwrap())
@@ -20,20 +15,6 @@ async fn saved(lab: &AgentLab, prompt: &str, answer: &str) -> Value {
     let body = json!({ "prompt": prompt, "save": true });
     let result = run(&lab.client, body).await.json(200);
     result["chat_id"].clone()
-}
-
-/// A client of another user of the same organization.
-async fn colleague(lab: &AgentLab) -> Client {
-    let server = &lab.on.server;
-    let user = User {
-        id: server.ports.ids.next_id().into(),
-        organization: server.organization,
-        email: "grace@example.org".to_owned(),
-        name: "Grace".to_owned(),
-    };
-    let user = server.ports.tenancy.ensure_user(&user).await.unwrap().id;
-    let key = server.key(&[Read, Write], |key| key.user = user).await;
-    server.with_key(&key)
 }
 
 #[tokio::test]
@@ -50,15 +31,23 @@ async fn a_saved_run_is_a_chat() {
     assert_eq!(chats.as_array().unwrap().len(), 1);
     assert_eq!(
         fields(&chats[0]),
-        ["created_at", "id", "title", "updated_at"]
+        ["created_at", "id", "title", "updated_at", "usage"]
     );
     assert_eq!(chats[0]["id"], result["chat_id"]);
     assert_eq!(chats[0]["title"], "Which jobs");
+    assert_eq!(chats[0]["usage"], result["usage"]);
 
     let chat = lab.client.get(&path(&result["chat_id"])).await.json(200);
     assert_eq!(
         fields(&chat),
-        ["created_at", "id", "messages", "title", "updated_at"]
+        [
+            "created_at",
+            "id",
+            "messages",
+            "title",
+            "updated_at",
+            "usage"
+        ]
     );
     let messages = chat["messages"].as_array().unwrap();
     let message = |index: usize| {
@@ -96,6 +85,8 @@ async fn a_chat_is_continued_with_what_was_said() {
     let chat = lab.client.get(&path(&chat)).await.json(200);
     assert_eq!(chat["messages"].as_array().unwrap().len(), 4);
     assert_eq!(chat["title"], "My plate is P1.");
+    let usage = json!({ "input_tokens": 24, "output_tokens": 10, "total_tokens": 34 });
+    assert_eq!(chat["usage"], usage);
     assert_eq!(
         lab.client
             .get(CHATS)
@@ -145,7 +136,7 @@ async fn chats_are_listed_by_pages_newest_first() {
 async fn a_chat_is_its_users_alone() {
     let lab = AgentLab::start().await;
     let chat = saved(&lab, "Secret", "Yes.").await;
-    for other in [colleague(&lab).await, lab.on.server.stranger().await] {
+    for other in [lab.colleague().await, lab.on.server.stranger().await] {
         assert_eq!(other.get(CHATS).await.json(200), json!([]));
         assert_eq!(other.get(&path(&chat)).await.detail(404), "chat not found");
         assert_eq!(other.delete(&path(&chat)).await.status, 404);

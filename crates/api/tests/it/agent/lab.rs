@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use labdata_application::{Ports, agent::Agent};
-use labdata_domain::agent::{AgentLimits, ModelChoice};
+use labdata_domain::{
+    agent::{AgentLimits, ModelChoice},
+    keys::{scope::Scope, tenancy::User},
+};
 use labdata_llm::{LlmClient, LlmSettings, Provider as Dialect};
 use labdata_redacted::Secret;
 use labdata_test_llm::{Provider, Reply as Answer};
@@ -37,14 +40,31 @@ impl AgentLab {
         Self::of(Dialect::OpenAi, |agent| agent).await
     }
 
+    /// The same, waiting long for a provider that sends nothing.
+    pub(crate) async fn patient() -> Self {
+        Self::waiting(Dialect::OpenAi, Duration::from_hours(1), |agent| agent).await
+    }
+
     /// The provider speaks that dialect; the test changes the agent.
     pub(crate) async fn of(dialect: Dialect, change: impl FnOnce(Agent) -> Agent) -> Self {
+        Self::waiting(dialect, Duration::from_secs(2), change).await
+    }
+
+    async fn waiting(
+        dialect: Dialect,
+        timeout: Duration,
+        change: impl FnOnce(Agent) -> Agent,
+    ) -> Self {
         let provider = Provider::start().await;
-        let base_url = provider.base_url();
-        let on = OnPostgres::with_agent(|agent, ports| {
-            change(on_provider(agent, ports, dialect, base_url))
-        })
-        .await;
+        let settings = LlmSettings {
+            provider: Some(dialect),
+            base_url: Some(provider.base_url()),
+            api_key: Some(Secret::new(KEY.to_owned())),
+            timeout,
+        };
+        let on =
+            OnPostgres::with_agent(|agent, ports| change(on_provider(agent, ports, &settings)))
+                .await;
         Self {
             client: on.client.clone(),
             on,
@@ -64,6 +84,28 @@ impl AgentLab {
         Events::of(&self.client, json!({ "prompt": prompt })).await
     }
 
+    /// Defines the table `sample`.
+    pub(crate) async fn define_sample(&self) {
+        let definition = json!({ "semantic_category": "curated", "columns": [
+            { "name": "name", "data_type": "string", "is_nullable": false, "is_unique": true },
+        ] });
+        self.on.define("sample", definition).await;
+    }
+
+    /// A client of another user of the same organization.
+    pub(crate) async fn colleague(&self) -> Client {
+        let server = &self.on.server;
+        let user = User {
+            id: server.ports.ids.next_id().into(),
+            organization: server.organization,
+            email: "grace@example.org".to_owned(),
+            name: "Grace".to_owned(),
+        };
+        let user = server.ports.tenancy.ensure_user(&user).await.unwrap().id;
+        let key = server.key(&Scope::ALL, |key| key.user = user).await;
+        server.with_key(&key)
+    }
+
     /// The provider calls this tool, and then says `text`.
     pub(crate) fn will_call(&self, tool: &str, arguments: &Value, text: &str) {
         self.provider.will(Answer::call("call_1", tool, arguments));
@@ -72,15 +114,9 @@ impl AgentLab {
 }
 
 /// The agent with the models `small` and `large` of that provider.
-fn on_provider(agent: Agent, ports: &Ports, dialect: Dialect, base_url: String) -> Agent {
-    let settings = LlmSettings {
-        provider: Some(dialect),
-        base_url: Some(base_url),
-        api_key: Some(Secret::new(KEY.to_owned())),
-        timeout: Duration::from_secs(2),
-    };
+fn on_provider(agent: Agent, ports: &Ports, settings: &LlmSettings) -> Agent {
     Agent {
-        model: Arc::new(LlmClient::new(&settings, Arc::clone(&ports.ids)).unwrap()),
+        model: Arc::new(LlmClient::new(settings, Arc::clone(&ports.ids)).unwrap()),
         models: ModelChoice {
             default: Some("small".to_owned()),
             allowed: vec!["large".to_owned()],

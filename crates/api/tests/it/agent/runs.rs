@@ -6,14 +6,6 @@ use serde_json::{Value, json};
 
 use super::lab::{AgentLab, Events, fields, names, run};
 
-/// Defines the table `sample`.
-async fn define_sample(lab: &AgentLab) {
-    let definition = json!({ "semantic_category": "curated", "columns": [
-        { "name": "name", "data_type": "string", "is_nullable": false, "is_unique": true },
-    ] });
-    lab.on.define("sample", definition).await;
-}
-
 #[tokio::test]
 async fn a_stream_carries_the_events_of_the_contract() {
     let lab = AgentLab::start().await;
@@ -129,7 +121,7 @@ async fn a_long_output_is_a_text_and_says_that_it_is_truncated() {
 #[tokio::test]
 async fn a_reader_is_offered_no_tool_that_writes_and_cannot_force_one() {
     let lab = AgentLab::start().await;
-    define_sample(&lab).await;
+    lab.define_sample().await;
     let write = json!({ "tables": [{ "table": "sample", "rows": [{ "name": "x" }] }] });
     lab.will_call("write_data", &write, "It is not allowed.");
     let reader = lab.on.server.client(&[Read]).await;
@@ -165,7 +157,7 @@ async fn a_reader_is_offered_no_tool_that_writes_and_cannot_force_one() {
 #[tokio::test]
 async fn the_writes_of_a_run_are_one_execution_that_is_reverted_at_once() {
     let lab = AgentLab::start().await;
-    define_sample(&lab).await;
+    lab.define_sample().await;
     for name in ["a", "b"] {
         let write = json!({ "tables": [{ "table": "sample", "rows": [{ "name": name }] }] });
         lab.provider.will(Reply::call(name, "write_data", &write));

@@ -6,6 +6,7 @@ use labdata_domain::{executions::FinalStatus, ids::ExecutionId, keys::actor::Act
 use crate::{
     Error, Ports,
     executions::{
+        cancel_execution::cancel_execution,
         close_execution::close_execution,
         start_execution::{StartExecution, start_execution},
     },
@@ -14,8 +15,8 @@ use crate::{
 /// Name of the job that writes of runs are recorded under.
 const JOB_NAME: &str = "Agent";
 
-/// Minutes after which the execution of a run that was cancelled ends. Longer than any run.
-const TIMEOUT_MINUTES: u32 = 15;
+/// Minutes after which the execution of a run ends whose server was lost.
+const TIMEOUT_MINUTES: u32 = 24 * 60;
 
 /// Caller and surroundings of a tool.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +55,16 @@ impl RunWrites {
         let id = start_execution(ports, actor, start).await?.id;
         *opened = Some(id);
         Ok(id)
+    }
+
+    /// Cancels the execution of the run, if it has opened one.
+    pub(crate) async fn cancel(&self, ports: &Ports, actor: &Actor) {
+        let Some(id) = *self.0.lock().await else {
+            return;
+        };
+        if let Err(error) = cancel_execution(ports, actor, id).await {
+            tracing::warn!(execution = %id, %error, "the execution of an agent run was not cancelled");
+        }
     }
 
     /// Closes the execution of the run, if it has opened one.

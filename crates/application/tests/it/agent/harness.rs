@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt, future, stream::BoxStream};
 use labdata_application::{
-    agent::{Agent, AgentEvent, AgentResult, RunAgent, RunSlots, run_agent, tools::all_tools},
+    agent::{
+        Agent, AgentError, AgentEvent, AgentResult, NoUsageObserver, RunAgent, run_agent,
+        tools::all_tools,
+    },
     executions::list_executions::list_executions,
 };
 use labdata_domain::{
@@ -15,7 +18,9 @@ use labdata_domain::{
     },
     page::PageRequest,
 };
-use labdata_memory::{InMemoryChatRepository, ScriptedAnswer, ScriptedModel};
+use labdata_memory::{
+    InMemoryAgentRunRepository, InMemoryChatRepository, ScriptedAnswer, ScriptedModel,
+};
 use labdata_ports::executions::ExecutionFilter;
 use serde_json::{Value, json};
 
@@ -41,14 +46,25 @@ impl Scripted {
                 allowed: vec!["large".to_owned()],
             },
             limits: AgentLimits::default(),
-            slots: RunSlots::default(),
+            runs: Arc::new(InMemoryAgentRunRepository::new(&lab.memory)),
+            observer: Arc::new(NoUsageObserver),
         };
         Self { lab, agent, model }
     }
 
     pub(super) async fn events(&self, actor: &Actor, command: RunAgent) -> Vec<AgentEvent> {
-        let events = run_agent(&self.lab.ports, &self.agent, actor, command).await;
-        events.unwrap().collect().await
+        self.begin(actor, command).await.unwrap().collect().await
+    }
+
+    /// Begins a run, whose work is a task. No lease is renewed unless the run is cancelled.
+    pub(super) async fn begin(
+        &self,
+        actor: &Actor,
+        command: RunAgent,
+    ) -> Result<BoxStream<'static, AgentEvent>, AgentError> {
+        let run = run_agent(&self.lab.ports, &self.agent, actor, command).await?;
+        tokio::spawn(async move { run.work.finish(&|_| future::pending().boxed()).await });
+        Ok(run.events)
     }
 
     /// Runs a prompt with these scopes; returns the result.

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::{FutureExt, StreamExt};
 use labdata_application::agent::{
-    AgentError, AgentEvent, run_agent,
+    AgentError, AgentEvent,
+    get_usage::get_usage,
     tools::{Tool, ToolContext, ToolRegistry},
 };
 use labdata_domain::{
-    agent::{EndReason, Message, ModelAnswer, RequestedCall, ToolOutput},
+    agent::{
+        EndReason, Message, ModelAnswer, RequestedCall, RunRefusal, TooManyRuns, ToolOutput, Usage,
+    },
     keys::scope::Scope::Read,
 };
 use labdata_memory::{FixedClock, ScriptedAnswer};
@@ -120,20 +123,22 @@ async fn an_organization_has_four_runs_at_once_and_a_dropped_one_is_over() {
         .collect();
     let scripted = Scripted::new(script).await;
     let actor = scripted.lab.actor(&[Read]);
-    let begin =
-        async || run_agent(&scripted.lab.ports, &scripted.agent, &actor, prompted("x")).await;
     let mut runs = Vec::new();
     for _ in 0..4 {
-        let mut run = begin().await.unwrap();
+        let mut run = scripted.begin(&actor, prompted("x")).await.unwrap();
         assert!(run.next().await.is_some());
         runs.push(run);
     }
-    assert!(matches!(
-        begin().await.err(),
-        Some(AgentError::TooManyRuns(_))
-    ));
+    let refused = scripted.begin(&actor, prompted("x")).await.err();
+    let expected = RunRefusal::TooMany(TooManyRuns(4));
+    assert!(matches!(refused, Some(AgentError::Refused(refusal)) if refusal == expected));
     drop(runs.pop());
-    let mut run = begin().await.unwrap();
+    let mut run = loop {
+        match scripted.begin(&actor, prompted("x")).await {
+            Ok(run) => break run,
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
     let mut seen = Vec::new();
     while seen.len() < 4 {
         seen.push(name(&run.next().await.unwrap()));
@@ -143,6 +148,53 @@ async fn an_organization_has_four_runs_at_once_and_a_dropped_one_is_over() {
         seen,
         ["run_started", "text_delta", "text_delta", "text_delta"]
     );
+}
+
+#[tokio::test]
+async fn a_run_that_uses_the_budget_up_ends_and_the_next_is_refused() {
+    let used = |input: u64| Usage {
+        input_tokens: Some(input),
+        output_tokens: Some(10),
+        total_tokens: None,
+    };
+    let call = |input| {
+        ScriptedAnswer::Answer(ModelAnswer {
+            text: "I look.".to_owned(),
+            tool_calls: vec![RequestedCall {
+                id: "call".to_owned(),
+                name: "list_jobs".to_owned(),
+                ..RequestedCall::default()
+            }],
+            usage: used(input),
+            ..ModelAnswer::default()
+        })
+    };
+    let mut scripted = Scripted::new(vec![call(80), call(0), says("late")]).await;
+    scripted.agent.limits.monthly_tokens = Some(100);
+    let result = scripted.result(&[Read], "x").await;
+    assert_eq!(result.run.reason, EndReason::Budget(100));
+    assert!(
+        result.run.output.contains("used its 100 tokens"),
+        "{}",
+        result.run.output
+    );
+    let texts: Vec<bool> = outputs(&result).iter().map(|it| it.is_error).collect();
+    assert_eq!(texts, [false, true], "the second call was not made");
+    assert_eq!(scripted.model.requests().len(), 2);
+
+    let actor = scripted.lab.actor(&[Read]);
+    let refused = scripted.begin(&actor, prompted("x")).await.err();
+    assert!(matches!(
+        refused,
+        Some(AgentError::Refused(RunRefusal::BudgetUsed {
+            tokens: 100,
+            ..
+        }))
+    ));
+    let usage = get_usage(&scripted.lab.ports, &scripted.agent, &actor).await;
+    assert_eq!(usage.unwrap().usage.total_tokens, Some(100));
+    scripted.lab.clock.advance(Duration::days(31));
+    assert!(scripted.begin(&actor, prompted("x")).await.is_ok());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use labdata_application::{
     Error,
-    agent::{AgentError, AgentEvent, RunAgent, run_agent},
+    agent::{AgentError, AgentEvent, RunAgent},
 };
 use labdata_domain::{
     agent::{BrokenStream, ModelChoice, ModelFailure},
@@ -66,7 +66,7 @@ async fn requests_that_make_no_sense_begin_no_run() {
     let scripted = Scripted::new(Vec::new()).await;
     let begin = async |scopes: &[Scope], command: RunAgent| {
         let actor = scripted.lab.actor(scopes);
-        let begun = run_agent(&scripted.lab.ports, &scripted.agent, &actor, command).await;
+        let begun = scripted.begin(&actor, command).await;
         begun.err().unwrap()
     };
     let refused = begin(&[Write], prompted("x")).await;
@@ -97,7 +97,7 @@ async fn without_a_model_the_missing_setting_is_named() {
     let mut scripted = Scripted::new(Vec::new()).await;
     scripted.agent.models = ModelChoice::default();
     let actor = scripted.lab.actor(&[Read]);
-    let begun = run_agent(&scripted.lab.ports, &scripted.agent, &actor, prompted("x")).await;
+    let begun = scripted.begin(&actor, prompted("x")).await;
     let failure = begun.err().unwrap().to_string();
     assert!(failure.contains("LABDATA_LLM_MODEL"), "{failure}");
 }

@@ -19,6 +19,10 @@ pub enum EndReason {
     ToolCalls(u32),
     /// It reached its duration.
     Duration(Duration),
+    /// Its user cancelled it, or left.
+    Cancelled,
+    /// The organization has used that many tokens, all that it has for the month.
+    Budget(u64),
 }
 
 impl EndReason {
@@ -40,6 +44,13 @@ impl EndReason {
             Self::Duration(duration) => Some(format!(
                 "(The run ended after {} s, the limit. This is the state that it had reached.)",
                 duration.whole_seconds()
+            )),
+            Self::Cancelled => {
+                Some("(The run was cancelled. This is the state that it had reached.)".to_owned())
+            }
+            Self::Budget(tokens) => Some(format!(
+                "(The run ended because the organization has used its {tokens} tokens of this month. This is \
+                 the state that it had reached.)"
             )),
         }
     }

@@ -149,10 +149,15 @@ impl Run {
         Next::End(Box::new(self.end(&text, reason, now)))
     }
 
-    /// Ends a run that has no time left, with the text of an answer that is incomplete.
+    /// Reason to end a run that has no time left.
     #[must_use]
-    pub fn out_of_time(self, text: &str, now: OffsetDateTime) -> RunResult {
-        let reason = EndReason::Duration(self.limits.duration);
+    pub const fn out_of_time(&self) -> EndReason {
+        EndReason::Duration(self.limits.duration)
+    }
+
+    /// Ends the run before its final answer, with the text of an answer that is incomplete.
+    #[must_use]
+    pub fn stop(self, reason: EndReason, text: &str, now: OffsetDateTime) -> RunResult {
         self.end(&storable(text), reason, now)
     }
 
@@ -259,11 +264,15 @@ impl PendingCalls {
         run
     }
 
-    /// Ends a run that has no time left for further calls. The outputs are those of the calls that
-    /// were made.
+    /// Ends the run before its further calls. The outputs are those of the calls that were made.
     #[must_use]
-    pub fn out_of_time(self, outputs: Vec<ToolOutput>, now: OffsetDateTime) -> RunResult {
-        self.completed(outputs, now).out_of_time("", now)
+    pub fn stop(
+        self,
+        reason: EndReason,
+        outputs: Vec<ToolOutput>,
+        now: OffsetDateTime,
+    ) -> RunResult {
+        self.completed(outputs, now).stop(reason, "", now)
     }
 }
 

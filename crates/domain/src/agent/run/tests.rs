@@ -171,7 +171,7 @@ fn a_run_out_of_time_ends_with_the_text_that_it_has() {
     let later = NOW + Duration::minutes(11);
     let run = start(25, 50);
     assert_eq!(run.time_left(later), Duration::ZERO);
-    let end = run.clone().out_of_time("Half of", later);
+    let end = run.clone().stop(run.out_of_time(), "Half of", later);
     assert!(
         end.output
             .starts_with("Half of\n\n(The run ended after 600 s")
@@ -184,7 +184,11 @@ fn a_run_out_of_time_ends_with_the_text_that_it_has() {
 fn a_partly_made_round_of_calls_ends_with_errors_for_the_rest() {
     let answer = calls("", &[call("a", "{}"), call("b", "{}")]);
     let pending = pending(start(25, 50).answered(answer, NOW));
-    let end = pending.out_of_time(vec![ToolOutput::result("1".to_owned())], NOW);
+    let end = pending.stop(
+        EndReason::Cancelled,
+        vec![ToolOutput::result("1".to_owned())],
+        NOW,
+    );
     let errors: Vec<bool> = end.tool_calls().map(|call| call.output.is_error).collect();
     assert_eq!(errors, [false, true]);
 }

@@ -17,7 +17,7 @@ use labdata_request_body::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::ToolCallView;
+use super::{ToolCallView, UsageView};
 use crate::http::Timestamp;
 
 shape! {
@@ -39,6 +39,8 @@ pub struct ChatView {
     created_at: Timestamp,
     /// When it was last continued.
     updated_at: Timestamp,
+    /// Tokens of its runs.
+    usage: UsageView,
 }
 
 /// A chat with its messages.
@@ -72,6 +74,7 @@ impl From<Chat> for ChatView {
             title: chat.title,
             created_at: chat.created_at.into(),
             updated_at: chat.updated_at.into(),
+            usage: chat.usage.into(),
         }
     }
 }

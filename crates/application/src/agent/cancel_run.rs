@@ -1,0 +1,25 @@
+//! Cancels a run.
+
+use labdata_domain::{
+    ids::AgentRunId,
+    keys::{actor::Actor, scope::Scope},
+};
+
+use super::Agent;
+use crate::{Error, Ports};
+
+/// Cancels one of the caller's runs, on whichever server it is. It ends within seconds with what it has.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] if no such run is in progress.
+pub async fn cancel_run(
+    ports: &Ports,
+    agent: &Agent,
+    actor: &Actor,
+    id: AgentRunId,
+) -> Result<(), Error> {
+    actor.require(Scope::Read)?;
+    let now = ports.clock.now();
+    let (organization, user) = (actor.organization, actor.user);
+    Ok(agent.runs.cancel(organization, user, id, now).await?)
+}

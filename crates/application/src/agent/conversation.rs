@@ -1,0 +1,356 @@
+//! The loop of a run: asks the model, calls its tools, and asks again until it has an answer.
+
+use std::pin::pin;
+
+use futures::{
+    FutureExt, SinkExt, StreamExt,
+    channel::mpsc,
+    future::{self, BoxFuture, Either, Shared, select},
+};
+use labdata_domain::{
+    agent::{
+        BrokenStream, CANCELLED_CALL, Chat, EndReason, Message, ModelAnswer, ModelFailure, Next,
+        PendingCalls, Run, RunResult, ToolOutput, Usage, UsageMonth, charged, instructions,
+    },
+    executions::FinalStatus,
+    ids::{AgentRunId, ChatId},
+    keys::{actor::Actor, scope::Scope},
+};
+use labdata_ports::agent::{AnswerPart, ModelRequest, ToolDefinition};
+use time::OffsetDateTime;
+
+use super::{
+    Agent, AgentEvent, AgentResult,
+    lease::Lease,
+    tools::{RunWrites, ToolContext},
+};
+use crate::Ports;
+
+/// The chat that a run is stored in.
+#[derive(Clone, Debug)]
+pub(super) enum ChatTarget {
+    None,
+    Existing(ChatId),
+    New(Chat),
+}
+
+impl ChatTarget {
+    const fn id(&self) -> Option<ChatId> {
+        match self {
+            Self::None => None,
+            Self::Existing(id) => Some(*id),
+            Self::New(chat) => Some(chat.id),
+        }
+    }
+}
+
+/// Outcome of a request to the model.
+enum Asked {
+    Answered(ModelAnswer),
+    /// The run ends; the text had arrived.
+    Stopped(EndReason, String),
+}
+
+/// Completes when the run is to be cancelled.
+pub(super) type Cancelled = Shared<BoxFuture<'static, ()>>;
+
+/// A run in progress.
+pub(super) struct Conversation {
+    run_id: AgentRunId,
+    ports: Ports,
+    agent: Agent,
+    actor: Actor,
+    model: String,
+    tools: Vec<ToolDefinition>,
+    target: ChatTarget,
+    events: mpsc::Sender<AgentEvent>,
+    /// Number of bytes that its further attachments may have.
+    attachment_bytes_left: u64,
+    cancelled: Cancelled,
+    /// Size of the tools' descriptions in a request, roughly.
+    tools_bytes: u64,
+    /// The budget of the organization, once it is used up.
+    spent_budget: Option<u64>,
+}
+
+impl Conversation {
+    pub(super) fn new(
+        ports: &Ports,
+        agent: &Agent,
+        actor: &Actor,
+        run_id: AgentRunId,
+        model: String,
+        target: ChatTarget,
+        events: mpsc::Sender<AgentEvent>,
+    ) -> Self {
+        let tools = agent.tools.definitions(actor);
+        Self {
+            run_id,
+            tools_bytes: tools.iter().map(description_bytes).sum(),
+            tools,
+            ports: ports.clone(),
+            agent: agent.clone(),
+            actor: actor.clone(),
+            model,
+            target,
+            events,
+            attachment_bytes_left: agent.limits.attachment_bytes,
+            cancelled: future::pending().boxed().shared(),
+            spent_budget: None,
+        }
+    }
+
+    /// Runs to the end. A cancelled run ends with what it has.
+    pub(super) async fn work(mut self, run: Run, cancelled: Cancelled, lease: &Lease) {
+        self.cancelled = cancelled;
+        let started = AgentEvent::RunStarted {
+            run_id: self.run_id,
+            model: self.model.clone(),
+            chat_id: self.target.id(),
+        };
+        self.emit(started).await;
+        let writes = RunWrites::default();
+        let outcome = self.converse(run, &writes).await;
+        let (ports, actor) = (&self.ports, &self.actor);
+        match &outcome {
+            Ok(run) if run.reason == EndReason::Cancelled => writes.cancel(ports, actor).await,
+            Ok(_) => writes.close(ports, actor, FinalStatus::Completed).await,
+            Err(_) => writes.close(ports, actor, FinalStatus::Failed).await,
+        }
+        let last = match outcome {
+            Ok(run) => {
+                let chat_id = self.store(&run).await;
+                let model = self.model.clone();
+                AgentEvent::Result(Box::new(AgentResult {
+                    run,
+                    model,
+                    chat_id,
+                }))
+            }
+            Err(failure) => {
+                tracing::info!(run = %self.run_id, %failure, "a run of the agent failed");
+                AgentEvent::Error(failure.into())
+            }
+        };
+        // Before its last event, so that the next run of the caller finds its place.
+        lease.end().await;
+        drop(self.events.send(last).await);
+    }
+
+    async fn converse(
+        &mut self,
+        mut run: Run,
+        writes: &RunWrites,
+    ) -> Result<RunResult, ModelFailure> {
+        loop {
+            if run.time_left(self.now()).is_zero() {
+                let reason = run.out_of_time();
+                return Ok(run.stop(reason, "", self.now()));
+            }
+            let next = match self.ask(&run).await? {
+                Asked::Stopped(reason, text) => return Ok(run.stop(reason, &text, self.now())),
+                Asked::Answered(answer) => run.answered(answer, self.now()),
+            };
+            let pending = match next {
+                Next::End(end) => {
+                    self.emit(AgentEvent::Usage(end.usage)).await;
+                    return Ok(*end);
+                }
+                Next::Calls(pending) => pending,
+            };
+            self.emit(AgentEvent::Usage(pending.run().usage())).await;
+            if let Some(tokens) = self.spent_budget {
+                let reason = EndReason::Budget(tokens);
+                return Ok(pending.stop(reason, Vec::new(), self.now()));
+            }
+            match self.call_tools(*pending, writes).await {
+                Ok(next) => run = next,
+                Err(end) => return Ok(*end),
+            }
+        }
+    }
+
+    /// Asks the model and passes its text on as it arrives.
+    async fn ask(&mut self, run: &Run) -> Result<Asked, ModelFailure> {
+        let may_write = self.actor.scopes.contains(Scope::Write);
+        let request = ModelRequest {
+            model: self.model.clone(),
+            instructions: instructions(self.now(), may_write),
+            messages: run.messages(),
+            tools: self.tools.clone(),
+        };
+        let sent = self.tools_bytes.saturating_add(request_bytes(&request));
+        let mut text = String::new();
+        let asked = self.read_answer(run, &request, &mut text).await;
+        match &asked {
+            Ok(Asked::Answered(answer)) => {
+                self.charge(answer.usage, sent, answer_bytes(answer)).await;
+            }
+            // The provider does not tell what an answer takes that is cut off.
+            Ok(Asked::Stopped(..)) | Err(ModelFailure::Broken(_) | ModelFailure::Timeout(_)) => {
+                self.charge(Usage::default(), sent, length(&text)).await;
+            }
+            Err(_) => {}
+        }
+        asked
+    }
+
+    async fn read_answer(
+        &mut self,
+        run: &Run,
+        request: &ModelRequest,
+        text: &mut String,
+    ) -> Result<Asked, ModelFailure> {
+        let stopped = |reason, text: &str| Ok(Asked::Stopped(reason, text.to_owned()));
+        let answer = self.agent.model.answer(request);
+        let Some(answer) = unless(&self.cancelled, answer).await else {
+            return stopped(EndReason::Cancelled, text);
+        };
+        let mut answer = answer?;
+        loop {
+            let Some(part) = unless(&self.cancelled, answer.next()).await else {
+                return stopped(EndReason::Cancelled, text);
+            };
+            match part.ok_or(ModelFailure::Broken(BrokenStream::NoEnd))?? {
+                AnswerPart::Text(more) => {
+                    text.push_str(&more);
+                    self.emit(AgentEvent::TextDelta(more)).await;
+                }
+                AnswerPart::End(answer) => return Ok(Asked::Answered(answer)),
+            }
+            if run.time_left(self.now()).is_zero() {
+                return stopped(run.out_of_time(), text);
+            }
+        }
+    }
+
+    /// Counts the tokens of a request and its answer.
+    async fn charge(&mut self, reported: Usage, sent: u64, received: u64) {
+        let usage = charged(reported, sent, received);
+        self.agent.observer.used(usage);
+        let month = UsageMonth::of(self.now());
+        let runs = &self.agent.runs;
+        match runs.add_usage(self.actor.organization, month, usage).await {
+            Ok(sum) => {
+                let used = sum.total_tokens.unwrap_or_default();
+                self.spent_budget = self.agent.limits.spent_budget(used);
+            }
+            Err(error) => {
+                tracing::warn!(run = %self.run_id, %error, "tokens of an agent run were not counted");
+            }
+        }
+    }
+
+    /// Calls the tools one after the other, each once. Returns the end of the run if its time is over.
+    async fn call_tools(
+        &mut self,
+        pending: PendingCalls,
+        writes: &RunWrites,
+    ) -> Result<Run, Box<RunResult>> {
+        let mut outputs = Vec::new();
+        for call in pending.calls() {
+            if pending.run().time_left(self.now()).is_zero() {
+                let reason = pending.run().out_of_time();
+                return Err(Box::new(pending.stop(reason, outputs, self.now())));
+            }
+            self.emit(AgentEvent::ToolCall(call.clone())).await;
+            let context = ToolContext {
+                ports: &self.ports,
+                actor: &self.actor,
+                writes,
+            };
+            let output = unless(&self.cancelled, self.agent.tools.call(&context, call)).await;
+            let is_cancelled = output.is_none();
+            let output = output.unwrap_or_else(|| ToolOutput::error(CANCELLED_CALL.to_owned()));
+            let output = output.within(&mut self.attachment_bytes_left);
+            let is_truncated = output.is_truncated(&self.agent.limits);
+            let output = output.kept(&self.agent.limits);
+            outputs.push(output.clone());
+            let result = AgentEvent::ToolResult {
+                call: call.clone(),
+                output,
+                is_truncated,
+            };
+            self.emit(result).await;
+            if is_cancelled {
+                return Err(Box::new(pending.stop(
+                    EndReason::Cancelled,
+                    outputs,
+                    self.now(),
+                )));
+            }
+        }
+        Ok(pending.completed(outputs, self.now()))
+    }
+
+    /// Stores the run in its chat. An answer is not lost because it cannot be stored.
+    async fn store(&self, run: &RunResult) -> Option<ChatId> {
+        let (organization, user) = (self.actor.organization, self.actor.user);
+        let chats = &self.agent.chats;
+        let stored = match &self.target {
+            ChatTarget::None => return None,
+            ChatTarget::Existing(id) => chats
+                .append(
+                    organization,
+                    user,
+                    *id,
+                    &run.messages,
+                    run.usage,
+                    self.now(),
+                )
+                .await
+                .map(|chat| chat.id),
+            ChatTarget::New(chat) => {
+                let chat = Chat {
+                    updated_at: self.now(),
+                    usage: run.usage,
+                    ..chat.clone()
+                };
+                let saved = chats.save(organization, user, &chat, &run.messages).await;
+                saved.map(|()| chat.id)
+            }
+        };
+        stored
+            .inspect_err(
+                |error| tracing::warn!(run = %self.run_id, %error, "a chat was not stored"),
+            )
+            .ok()
+    }
+
+    async fn emit(&mut self, event: AgentEvent) {
+        // A cancelled run waits for no one to take its events.
+        _ = unless(&self.cancelled, self.events.send(event)).await;
+    }
+
+    fn now(&self) -> OffsetDateTime {
+        self.ports.clock.now()
+    }
+}
+
+/// The outcome of the work; `None` if the run is cancelled before.
+async fn unless<T>(cancelled: &Cancelled, work: impl Future<Output = T>) -> Option<T> {
+    match select(pin!(work), cancelled.clone()).await {
+        Either::Left((done, _)) => Some(done),
+        Either::Right(_) => None,
+    }
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
+
+fn description_bytes(tool: &ToolDefinition) -> u64 {
+    let schema = serde_json::to_string(&tool.schema).unwrap_or_default();
+    length(&tool.name) + length(&tool.description) + length(&schema)
+}
+
+fn request_bytes(request: &ModelRequest) -> u64 {
+    let messages = request.messages.iter().map(Message::bytes);
+    length(&request.instructions).saturating_add(messages.sum())
+}
+
+fn answer_bytes(answer: &ModelAnswer) -> u64 {
+    let calls = answer.tool_calls.iter();
+    let calls = calls.map(|call| length(&call.name) + length(&call.arguments));
+    length(&answer.text).saturating_add(calls.sum())
+}

@@ -1,0 +1,51 @@
+//! The work of a run.
+
+use std::{fmt, pin::pin};
+
+use futures::{
+    FutureExt,
+    channel::oneshot,
+    future::{Either, select},
+};
+use labdata_domain::agent::Run;
+
+use super::{
+    conversation::Conversation,
+    lease::{Lease, Pause},
+};
+
+/// The work of a run that has begun.
+pub struct RunWork {
+    pub(super) conversation: Conversation,
+    pub(super) run: Run,
+    pub(super) lease: Lease,
+    /// Learns that the caller has dropped the events.
+    pub(super) left: oneshot::Sender<()>,
+}
+
+impl fmt::Debug for RunWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunWork").finish_non_exhaustive()
+    }
+}
+
+impl RunWork {
+    /// Runs to the end: the result, a failure, or the cancellation by its user or by a caller who left.
+    pub async fn finish(self, pause: &Pause) {
+        let Self {
+            conversation,
+            run,
+            lease,
+            mut left,
+        } = self;
+        let (tell, told) = oneshot::channel();
+        let left = async move { left.cancellation().await };
+        let cancelled = select(left.boxed(), told).map(drop).boxed().shared();
+        let work = pin!(conversation.work(run, cancelled, &lease));
+        let keep = pin!(lease.keep(pause, tell));
+        match select(work, keep).await {
+            Either::Left(((), _)) => {}
+            Either::Right((never, _)) => match never {},
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Runs that are cancelled.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::{StreamExt, future};
+use labdata_application::agent::{
+    AgentEvent, AgentResult, RunAgent,
+    cancel_run::cancel_run,
+    chats::get_chat,
+    tools::{Tool, ToolContext, ToolRegistry},
+};
+use labdata_domain::{
+    agent::{EndReason, ToolOutput},
+    executions::ExecutionState,
+    ids::AgentRunId,
+    keys::scope::Scope::{Read, Write},
+    page::PageRequest,
+};
+use labdata_memory::ScriptedAnswer;
+use labdata_ports::executions::ExecutionFilter;
+use serde_json::{Map, Value, json};
+
+use super::harness::{Scripted, calls, experiment, outputs, prompted, result};
+
+/// A tool that never returns.
+struct EndlessTool;
+
+#[async_trait]
+impl Tool for EndlessTool {
+    fn name(&self) -> &'static str {
+        "wait"
+    }
+
+    fn description(&self) -> &'static str {
+        "Waits forever."
+    }
+
+    fn schema(&self) -> Map<String, Value> {
+        Map::new()
+    }
+
+    fn needs_write(&self) -> bool {
+        false
+    }
+
+    async fn call(&self, _context: &ToolContext<'_>, _input: Map<String, Value>) -> ToolOutput {
+        future::pending().await
+    }
+}
+
+/// Cancels the run of that event.
+async fn cancel(scripted: &Scripted, started: &AgentEvent) {
+    let AgentEvent::RunStarted { run_id, .. } = started else {
+        panic!("the run began with another event");
+    };
+    let actor = scripted.lab.actor(&[Read]);
+    let cancelled = cancel_run(&scripted.lab.ports, &scripted.agent, &actor, *run_id).await;
+    cancelled.unwrap();
+}
+
+/// The result of a run that is cancelled after that event.
+async fn cancelled_after(
+    scripted: &Scripted,
+    command: RunAgent,
+    is_it: impl Fn(&AgentEvent) -> bool,
+) -> AgentResult {
+    let actor = scripted.lab.actor(&[Read, Write]);
+    let mut events = scripted.begin(&actor, command).await.unwrap();
+    let started = events.next().await.unwrap();
+    while !is_it(&events.next().await.unwrap()) {}
+    cancel(scripted, &started).await;
+    result(events.collect().await)
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_while_the_model_writes_keeps_its_text() {
+    let script = vec![ScriptedAnswer::Hang("I think".to_owned())];
+    let scripted = Scripted::new(script).await;
+    let command = RunAgent {
+        save: true,
+        ..prompted("x")
+    };
+    let is_last =
+        |event: &AgentEvent| matches!(event, AgentEvent::TextDelta(text) if text == " think");
+    let result = cancelled_after(&scripted, command, is_last).await;
+    assert_eq!(result.run.reason, EndReason::Cancelled);
+    let expected = "I think\n\n(The run was cancelled. This is the state that it had reached.)";
+    assert_eq!(result.run.output, expected);
+    let actor = scripted.lab.actor(&[Read]);
+    let chat = get_chat(&scripted.agent, &actor, result.chat_id.unwrap()).await;
+    assert_eq!(chat.unwrap().messages.len(), 2);
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_during_a_call_says_so() {
+    let mut scripted = Scripted::new(vec![calls("wait", &json!({}))]).await;
+    scripted.agent.tools = ToolRegistry::new(vec![Arc::new(EndlessTool)]);
+    let is_call = |event: &AgentEvent| matches!(event, AgentEvent::ToolCall(_));
+    let result = cancelled_after(&scripted, prompted("x"), is_call).await;
+    assert_eq!(result.run.reason, EndReason::Cancelled);
+    let output = outputs(&result)[0];
+    assert!(
+        output.is_error && output.text.contains("cancelled"),
+        "{output:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_execution_of_a_cancelled_run_is_cancelled() {
+    let script = vec![
+        calls("write_data", &experiment("a", false)),
+        ScriptedAnswer::Hang("Now".to_owned()),
+    ];
+    let scripted = Scripted::new(script).await;
+    let actor = scripted.lab.actor(&[Read, Write]);
+    let mut events = scripted.begin(&actor, prompted("x")).await.unwrap();
+    while !matches!(events.next().await.unwrap(), AgentEvent::TextDelta(_)) {}
+    drop(events);
+    let page = PageRequest {
+        limit: None,
+        after: None,
+    };
+    loop {
+        let filter = ExecutionFilter::default();
+        let executions = &scripted.lab.ports.executions;
+        let list = executions.list(actor.organization, &filter, page).await;
+        let state = list.unwrap().items.remove(0).state;
+        if matches!(state, ExecutionState::Cancelled { .. }) {
+            break;
+        }
+        assert!(matches!(state, ExecutionState::Running { .. }), "{state:?}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_not_in_progress_cannot_be_cancelled() {
+    let scripted = Scripted::new(vec![]).await;
+    let id = AgentRunId::new(scripted.lab.ports.ids.next_id());
+    let (ports, agent) = (&scripted.lab.ports, &scripted.agent);
+    let cancelled = cancel_run(ports, agent, &scripted.lab.actor(&[Read]), id).await;
+    assert_eq!(cancelled.unwrap_err().to_string(), "agent run not found");
+    let refused = cancel_run(ports, agent, &scripted.lab.actor(&[Write]), id).await;
+    assert!(refused.unwrap_err().to_string().contains("read scope"));
+}
