@@ -5,6 +5,7 @@ use std::sync::Arc;
 use labdata_domain::{notifications::Caps, storage::StorageQuota};
 use labdata_ports::{
     Clock, IdSource,
+    agent::PythonSandbox,
     catalog::CatalogStore,
     data::{DataStore, query::QueryRunner},
     executions::ExecutionRepository,
@@ -63,6 +64,8 @@ pub struct Ports {
     pub trainings: Arc<dyn TrainingQueue>,
     /// Trained models that predict.
     pub predictor: Arc<dyn Predictor>,
+    /// Python snippets of the agent.
+    pub python: Arc<dyn PythonSandbox>,
     /// Bytes of files and datasets.
     pub blobs: Arc<dyn BlobStore>,
     /// Quota of files per organization, from the settings.

@@ -52,6 +52,7 @@ mod triggers;
 
 pub use agent::{
     InMemoryAgentRunRepository, InMemoryChatRepository, ScriptedAnswer, ScriptedModel,
+    ScriptedPython,
 };
 pub use catalog::InMemoryCatalogStore;
 pub use clock::{FixedClock, StepClock};

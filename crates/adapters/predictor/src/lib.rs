@@ -12,7 +12,6 @@
 
 mod answer;
 mod arrow;
-mod frames;
 mod lists;
 mod pool;
 mod predictor;

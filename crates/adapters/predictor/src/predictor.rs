@@ -16,10 +16,9 @@ use tokio::{
 };
 
 use crate::{
-    frames::MAX_FRAME,
     pool::Pool,
     request,
-    session::{Pending, Reply, SessionPhase},
+    session::{MAX_FRAME, Pending, Reply, SessionPhase},
     settings::PredictorSettings,
 };
 

@@ -11,7 +11,7 @@ use std::{
 use labdata_domain::models::{ModelFailure, ModelSignature, PredictionDelay, Predictions};
 use labdata_ports::models::{PredictError, ServedModel};
 use labdata_sandbox::{
-    ProcessOutcome, Sandbox, SandboxError, Streams, process_pipes, stop_channel,
+    ProcessOutcome, Sandbox, SandboxError, Streams, frames, process_pipes, stop_channel,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, BufReader},
@@ -21,12 +21,15 @@ use tokio::{
 
 use crate::{
     answer::{Answer, BrokenProtocol, Content, Start, read_answer, read_start},
-    frames, process,
+    process,
     settings::PredictorSettings,
 };
 
 /// Maximum number of requests that wait for one process.
 pub(crate) const MAX_REQUESTS: usize = 64;
+
+/// Maximum length of a frame, in bytes.
+pub(crate) const MAX_FRAME: usize = 64 << 20;
 
 /// Time that a process may take to load its model.
 const LOADING: Duration = Duration::from_mins(5);
@@ -291,7 +294,7 @@ impl Exchange {
     ) -> ExchangeEnd {
         let Streams { mut input, output } = streams;
         let mut output = BufReader::with_capacity(1 << 16, output);
-        let first = match timeout(LOADING, frames::read(&mut output)).await {
+        let first = match timeout(LOADING, frames::read(&mut output, MAX_FRAME)).await {
             Ok(Ok(first)) => first,
             Ok(Err(error)) => return error.into(),
             Err(_) => return ExchangeEnd::Stuck,
@@ -337,7 +340,7 @@ impl Exchange {
 
     async fn receive(&self, output: &mut (impl AsyncRead + Unpin)) -> ExchangeEnd {
         loop {
-            let body = match frames::read(output).await {
+            let body = match frames::read(output, MAX_FRAME).await {
                 Ok(body) => body,
                 Err(error) => return error.into(),
             };

@@ -30,6 +30,7 @@ mod descriptors;
 mod directories;
 mod error;
 mod file_system;
+pub mod frames;
 mod host;
 mod install_access;
 mod isolation_trial;

@@ -114,6 +114,7 @@ impl HostCapabilities {
             cache: cache.directory(),
             directory: &cache.environment(&name),
             uv,
+            compile: request.scope == PLATFORM_SCOPE,
         };
         let outcome = self.install(installation, stop, &mut on_output).await?;
         // The log of the script continues after that of the installation.
@@ -144,6 +145,7 @@ impl HostCapabilities {
             cache,
             directory,
             uv,
+            compile,
             ..
         } = installation;
         let spec = ProcessSpec {
@@ -182,8 +184,12 @@ impl HostCapabilities {
             .map(|(name, path)| (name.to_owned(), text(&path))),
         );
         request.environment.extend(
-            [("UV_PYTHON_DOWNLOADS", "never"), ("NO_COLOR", "1")]
-                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+            [
+                ("UV_PYTHON_DOWNLOADS", "never"),
+                ("NO_COLOR", "1"),
+                ("UV_COMPILE_BYTECODE", if compile { "1" } else { "0" }),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned())),
         );
         let inherited = INSTALL_VARIABLES
             .iter()
@@ -239,4 +245,7 @@ struct Installation<'a> {
     /// Directory of the environment.
     directory: &'a Path,
     uv: &'a Uv,
+    /// True if modules are compiled now. Scripts cannot write their environment, so each one would compile
+    /// those that it imports. Worth it for environments that many processes use.
+    compile: bool,
 }

@@ -13,6 +13,7 @@ mod limits;
 mod message;
 mod models;
 mod output;
+mod python;
 mod retry;
 mod run;
 mod text;
@@ -31,6 +32,12 @@ pub use limits::{AgentLimits, LEASE, MAX_ANSWER_BYTES, RENEW_EVERY, TooManyRuns}
 pub use message::{Message, ModelAnswer, RequestedCall, StopReason, ToolCall, ToolInput};
 pub use models::{ModelChoice, ModelRefusal};
 pub use output::{CANCELLED_CALL, ToolOutput, WriteNotAllowed};
+pub use python::{
+    InvalidPythonInput, MAX_PYTHON_CODE, MAX_PYTHON_INPUT_BYTES, MAX_PYTHON_INPUTS, PYTHON_MEMORY,
+    PYTHON_PROCESSES, PYTHON_SCRATCH, PYTHON_TIME_LIMIT, PythonEnd, PythonFigure, PythonOutcome,
+    PythonOutput, PythonUnavailable, SHOWN_ERRORS, SHOWN_OUTPUT_PART, SHOWN_TRACEBACK, SHOWN_VALUE,
+    check_input_names,
+};
 pub use retry::{MAX_TRIES, retry_delay};
 pub use run::{EndReason, Next, PendingCalls, Run, RunResult};
 pub use usage::Usage;

@@ -11,6 +11,15 @@ pub(super) fn start(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+/// The last characters of a text, at most that many bytes.
+pub(super) fn end(text: &str, bytes: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text.get(start..).unwrap_or_default()
+}
+
 /// The text without NUL, which the database cannot store.
 pub(super) fn storable(text: &str) -> String {
     text.replace('\0', "\u{fffd}")

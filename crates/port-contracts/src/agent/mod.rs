@@ -2,4 +2,5 @@
 
 pub mod chats;
 pub mod language_model;
+pub mod python;
 pub mod runs;

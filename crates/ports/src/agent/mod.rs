@@ -1,9 +1,11 @@
-//! The agent: models and saved chats.
+//! The agent: models, Python snippets and saved chats.
 
 mod chats;
 mod language_model;
+mod python;
 mod runs;
 
 pub use chats::{AppendError, ChatRepository, SavedChat};
 pub use language_model::{AnswerPart, AnswerStream, LanguageModel, ModelRequest, ToolDefinition};
+pub use python::{PythonContent, PythonInput, PythonSandbox, PythonSnippet};
 pub use runs::{AgentRunRepository, BeginRun, BeginRunError, DecideStart};

@@ -2,10 +2,12 @@
 
 mod chats;
 mod language_model;
+mod python;
 mod runs;
 
 pub(crate) use chats::ChatRow;
 pub use chats::InMemoryChatRepository;
 pub use language_model::{ScriptedAnswer, ScriptedModel};
+pub use python::ScriptedPython;
 pub(crate) use runs::AgentRunRow;
 pub use runs::InMemoryAgentRunRepository;

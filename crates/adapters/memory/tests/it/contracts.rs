@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use labdata_domain::agent::{BrokenStream, ModelAnswer, ModelFailure};
+use labdata_domain::agent::{BrokenStream, ModelAnswer, ModelFailure, PythonOutcome};
 use labdata_memory::{
     InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository,
@@ -11,13 +11,16 @@ use labdata_memory::{
     InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
     InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
     InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, Memory, ScriptedAnswer,
-    ScriptedModel,
+    ScriptedModel, ScriptedPython,
 };
 use labdata_port_contracts::{
-    Harness, Subject, agent::language_model::Scripted, async_trait, models::predictions::Predictors,
+    Harness, Subject,
+    agent::{language_model::Scripted, python::Snippets},
+    async_trait,
+    models::predictions::Predictors,
 };
 use labdata_ports::{
-    agent::{AgentRunRepository, ChatRepository, LanguageModel},
+    agent::{AgentRunRepository, ChatRepository, LanguageModel, PythonSandbox},
     catalog::CatalogStore,
     data::DataStore,
     executions::ExecutionRepository,
@@ -157,6 +160,31 @@ impl Predictors for AddsUp {
 
 labdata_port_contracts::predictor_contract!(AddsUp);
 labdata_port_contracts::language_model_contract!(Model);
+
+/// A sandbox of its own that runs nothing.
+struct Python(ScriptedPython);
+
+#[async_trait]
+impl Harness for Python {
+    async fn fresh() -> Self {
+        Self(ScriptedPython::default())
+    }
+}
+
+impl Subject<dyn PythonSandbox> for Python {
+    fn subject(&self) -> Arc<dyn PythonSandbox> {
+        Arc::new(self.0.clone())
+    }
+}
+
+#[async_trait]
+impl Snippets for Python {
+    async fn will_end(&self, outcome: PythonOutcome) {
+        self.0.then(outcome);
+    }
+}
+
+labdata_port_contracts::python_contract!(Python);
 labdata_port_contracts::tenancy_contract!(InMemory);
 labdata_port_contracts::api_keys_contract!(InMemory);
 labdata_port_contracts::idempotency_contract!(InMemory);

@@ -1,0 +1,88 @@
+//! Implementation of the port of Python snippets.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use labdata_domain::{
+    agent::{PythonOutcome, PythonUnavailable},
+    ids::OrganizationId,
+};
+use labdata_fair_slots::FairSlots;
+use labdata_ports::agent::{PythonSandbox, PythonSnippet};
+use labdata_sandbox::{Sandbox, StopHandle, stop_channel};
+
+use crate::{
+    packages::{Packages, unavailable},
+    process::SnippetRun,
+    settings::SnippetSettings,
+};
+
+/// Runs snippets as processes of this machine. They end with it.
+#[derive(Debug)]
+pub struct SnippetSandbox {
+    sandbox: Arc<Sandbox>,
+    settings: SnippetSettings,
+    packages: Packages,
+    slots: FairSlots<OrganizationId>,
+    /// Number of the next snippet.
+    next: AtomicU64,
+}
+
+impl SnippetSandbox {
+    /// Creates a sandbox of snippets. Nothing is installed before the first one.
+    #[must_use]
+    pub fn new(sandbox: Arc<Sandbox>, settings: SnippetSettings) -> Self {
+        let all = settings.concurrency.max(1);
+        Self {
+            sandbox,
+            settings,
+            packages: Packages::default(),
+            slots: FairSlots::new(settings.of_one_organization(), all),
+            next: AtomicU64::new(0),
+        }
+    }
+}
+
+/// Kills a snippet whose caller has left.
+struct KilledOnDrop(Arc<StopHandle>);
+
+impl Drop for KilledOnDrop {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
+}
+
+#[async_trait]
+impl PythonSandbox for SnippetSandbox {
+    async fn run(&self, snippet: PythonSnippet) -> Result<PythonOutcome, PythonUnavailable> {
+        let patience = self.settings.patience;
+        self.packages.ready(&self.sandbox, patience).await?;
+        let slot = self.slots.enter(snippet.organization).await;
+        let slot = slot.ok_or(PythonUnavailable::Busy)?;
+        let host = self.sandbox.host().await;
+        let host = host.map_err(|error| unavailable(&error))?;
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let (stop, signal) = stop_channel();
+        let stop = Arc::new(stop);
+        let run = SnippetRun {
+            workspace: host.workspace(&format!("python-{number}")),
+            host,
+            snippet,
+            time_limit: self.settings.time_limit,
+            stop: Arc::clone(&stop),
+            signal,
+        };
+        let _killed = KilledOnDrop(stop);
+        // A separate task, so that a caller that leaves does not leave the workspace behind.
+        let task = tokio::spawn(async move {
+            let outcome = run.run().await;
+            drop(slot);
+            outcome
+        });
+        task.await
+            .unwrap_or_else(|error| Err(PythonUnavailable::Unavailable(error.to_string())))
+    }
+}
