@@ -4,6 +4,7 @@ mod agent;
 mod backends;
 mod disk_reserve;
 mod predictors;
+mod snippets;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -48,6 +49,7 @@ pub use agent::check_model_key;
 pub use backends::{backend_policy, worker_settings};
 pub use labdata_sandbox::supervise;
 pub use predictors::predictor;
+pub use snippets::python;
 
 /// Checks a storage URL; with `direct`, also that clients can upload directly to it.
 ///
@@ -241,6 +243,7 @@ impl DatabaseServer {
             datasets: Arc::new(PgDatasetRepository::new(self.database.clone())),
             models: Arc::new(PgModelRepository::new(self.database.clone())),
             predictor: predictor(settings, backends::this_program()?, public_url),
+            python: python(settings, backends::this_program()?, public_url),
             trainings: Arc::new(PgTrainingQueue::new(self.database.clone())),
             blobs: storage.blobs,
             storage_quota: settings.storage_quota,

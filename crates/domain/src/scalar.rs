@@ -276,6 +276,21 @@ macro_rules! for_each_values {
 }
 
 impl Values {
+    /// Returns the type of the values; `text` also for those of `string`.
+    #[must_use]
+    pub const fn data_type(&self) -> DataType {
+        match self {
+            Self::Text(_) => DataType::Text,
+            Self::Integer(_) => DataType::Integer,
+            Self::Float(_) => DataType::Float,
+            Self::Boolean(_) => DataType::Boolean,
+            Self::Datetime(_) => DataType::Datetime,
+            Self::Date(_) => DataType::Date,
+            Self::Uuid(_) => DataType::Uuid,
+            Self::Json(_) => DataType::Json,
+        }
+    }
+
     /// Makes an empty column of that type with the given capacity.
     #[must_use]
     pub fn with_capacity(data_type: DataType, capacity: usize) -> Self {

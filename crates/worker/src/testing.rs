@@ -28,7 +28,7 @@ use labdata_memory::{
     InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
     InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue,
     InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
-    InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
+    InMemoryUrlSigner, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
 };
 
 /// Ports over an empty store, with a clock that stands still.
@@ -51,6 +51,7 @@ pub(crate) fn in_memory() -> Ports {
         models: Arc::new(InMemoryModelRepository::new(&memory)),
         trainings: Arc::new(InMemoryTrainingQueue::new(&memory)),
         predictor: Arc::new(InMemoryPredictor::default()),
+        python: Arc::new(ScriptedPython::default()),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         storage_quota: StorageQuota::UNLIMITED,
         ongoing_uploads: Arc::default(),

@@ -119,6 +119,8 @@ settings! {
         "Number of agent runs of an organization at a time";
     agent_monthly_tokens "LABDATA_AGENT_MONTHLY_TOKENS" "agent-monthly-tokens" "NUMBER", "unset: no limit",
         "Most tokens that the agent runs of an organization use in a month";
+    agent_python_concurrency "LABDATA_AGENT_PYTHON_CONCURRENCY" "agent-python-concurrency" "NUMBER", "4",
+        "Number of Python snippets of the agent at a time, each of up to 1 GiB of memory";
     smtp_url "LABDATA_SMTP_URL" "smtp-url" "URL", "unset: no e-mail is sent",
         "The mail server, smtp://user:password@host:587 or smtps://…";
     mail_from "LABDATA_MAIL_FROM" "mail-from" "ADDRESS", "unset: no e-mail is sent",

@@ -69,6 +69,7 @@ mod tests {
             (25, 60)
         );
         assert_eq!(settings.agent.concurrency, 4);
+        assert_eq!(settings.agent.python_concurrency, 4);
         assert_eq!(settings.job_concurrency, 2);
     }
 
@@ -155,6 +156,7 @@ mod tests {
             ("LABDATA_AGENT_TIMEOUT_MINUTES", "0.5"),
             ("LABDATA_AGENT_CONCURRENCY", "0"),
             ("LABDATA_AGENT_MONTHLY_TOKENS", "1e6"),
+            ("LABDATA_AGENT_PYTHON_CONCURRENCY", "0"),
             ("LABDATA_SMTP_URL", "http://host"),
             ("LABDATA_MAIL_FROM", "nobody"),
             ("LABDATA_NOTIFICATIONS_PER_HOUR", "1.5"),

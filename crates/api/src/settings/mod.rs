@@ -120,6 +120,8 @@ pub struct AgentSettings {
     pub concurrency: u32,
     /// Number of tokens that an organization may use in a month.
     pub monthly_tokens: Option<u64>,
+    /// Maximum number of concurrent Python snippets.
+    pub python_concurrency: u32,
 }
 
 /// Notification and e-mail settings.

@@ -441,6 +441,7 @@ fn agent(values: &Values<'_>) -> Result<AgentSettings, SettingsError> {
             "a number of tokens, at least 1",
             |value| value.trim().parse().ok().filter(|tokens| *tokens >= 1),
         )?,
+        python_concurrency: values.number("agent_python_concurrency", 4)?,
     })
 }
 

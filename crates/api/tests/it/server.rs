@@ -40,6 +40,7 @@ use labdata_memory::{
     InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
     InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
     InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner, Memory, NoQueryRunner,
+    ScriptedPython,
 };
 use labdata_ports::{
     Clock, PortError,
@@ -311,6 +312,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         models: Arc::new(InMemoryModelRepository::new(&memory)),
         trainings: Arc::new(InMemoryTrainingQueue::new(&memory)),
         predictor: Arc::new(InMemoryPredictor::default()),
+        python: Arc::new(ScriptedPython::default()),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         storage_quota: StorageQuota::UNLIMITED,
         ongoing_uploads: Arc::default(),

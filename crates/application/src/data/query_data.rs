@@ -1,7 +1,7 @@
 //! Runs a query that a person or an agent wrote.
 
 use labdata_domain::{
-    data::query::{QUERY_LIMITS, QueryText},
+    data::query::{QUERY_LIMITS, QueryLimits, QueryText},
     keys::{actor::Actor, scope::Scope},
 };
 use labdata_ports::data::query::{Query, QueryError, QueryResult};
@@ -28,6 +28,19 @@ pub async fn query_data(
     actor: &Actor,
     command: QueryData,
 ) -> Result<QueryResult, Error> {
+    query_data_within(ports, actor, command, QUERY_LIMITS).await
+}
+
+/// Runs a query within other limits.
+///
+/// # Errors
+/// As [`query_data`].
+pub(crate) async fn query_data_within(
+    ports: &Ports,
+    actor: &Actor,
+    command: QueryData,
+    limits: QueryLimits,
+) -> Result<QueryResult, Error> {
     actor.require(Scope::Read)?;
     let text =
         QueryText::parse(&command.sql).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
@@ -36,7 +49,7 @@ pub async fn query_data(
     let query = Query {
         text,
         params: command.params,
-        limits: QUERY_LIMITS,
+        limits,
     };
     ports
         .queries

@@ -9,6 +9,7 @@ pub mod list_files;
 pub mod ongoing_uploads;
 pub mod open_download;
 pub mod parse_table;
+pub(crate) mod read_file;
 pub mod receive_upload;
 pub mod sweep_uploads;
 pub mod upload_file;

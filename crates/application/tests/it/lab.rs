@@ -20,7 +20,7 @@ use labdata_memory::{
     InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
     InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue,
     InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
-    InMemoryUrlSigner, Memory, NoQueryRunner, SequentialIds,
+    InMemoryUrlSigner, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
 };
 use labdata_ports::Clock;
 
@@ -97,6 +97,7 @@ fn in_memory(memory: &Memory, clock: Arc<dyn Clock>) -> Ports {
         models: Arc::new(InMemoryModelRepository::new(&memory)),
         trainings: Arc::new(InMemoryTrainingQueue::new(&memory)),
         predictor: Arc::new(InMemoryPredictor::default()),
+        python: Arc::new(ScriptedPython::default()),
         blobs: Arc::new(InMemoryBlobStore::new(&memory)),
         storage_quota: StorageQuota::UNLIMITED,
         ongoing_uploads: Arc::default(),

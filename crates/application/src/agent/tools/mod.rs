@@ -11,6 +11,7 @@ mod parse_table;
 mod query_data;
 mod read_series;
 mod registry;
+mod run_python;
 mod send_notification;
 mod tool;
 mod trainings;
@@ -38,6 +39,7 @@ pub fn all_tools() -> ToolRegistry {
         Arc::new(models::ListModels),
         Arc::new(models::PredictTool),
         Arc::new(datasets::ListDatasets),
+        Arc::new(run_python::RunPython),
         Arc::new(write_data::WriteDataTool),
         Arc::new(change_jobs::CreateJobTool),
         Arc::new(change_jobs::UpdateJobTool),

@@ -57,13 +57,7 @@ impl<T: TypedTool> Tool for T {
     }
 
     fn schema(&self) -> Map<String, Value> {
-        let Value::Object(mut schema) = inlined(json_schema::<T::Input>()) else {
-            return Map::new();
-        };
-        // The description of the tool says it.
-        schema.remove("description");
-        schema.insert("additionalProperties".to_owned(), false.into());
-        schema
+        schema_of::<T::Input>()
     }
 
     fn needs_write(&self) -> bool {
@@ -71,18 +65,46 @@ impl<T: TypedTool> Tool for T {
     }
 
     async fn call(&self, context: &ToolContext<'_>, input: Map<String, Value>) -> ToolOutput {
-        if let Some(unknown) = unknown_argument(&self.schema(), &input) {
-            return ToolOutput::error(format!("{} has no argument \"{unknown}\"", T::NAME));
-        }
-        let input = match read::<T::Input>("arguments", Value::Object(input)) {
+        let input = match arguments::<T::Input>(T::NAME, &self.schema(), input) {
             Ok(input) => input,
-            Err(problems) => return ToolOutput::error(explain(&problems)),
+            Err(refused) => return refused,
         };
         match self.run(context, input).await {
             Ok(text) => ToolOutput::result(text),
-            Err(error) => ToolOutput::error(message(T::NAME, &error)),
+            Err(error) => failure(T::NAME, &error),
         }
     }
+}
+
+/// The schema of arguments: an object without further properties.
+pub(super) fn schema_of<I: Shape>() -> Map<String, Value> {
+    let Value::Object(mut schema) = inlined(json_schema::<I>()) else {
+        return Map::new();
+    };
+    // The description of the tool says it.
+    schema.remove("description");
+    schema.insert("additionalProperties".to_owned(), false.into());
+    schema
+}
+
+/// Reads the arguments of a call; otherwise returns its output, which says what is wrong.
+pub(super) fn arguments<I: Shape>(
+    tool: &str,
+    schema: &Map<String, Value>,
+    input: Map<String, Value>,
+) -> Result<I, ToolOutput> {
+    if let Some(unknown) = unknown_argument(schema, &input) {
+        return Err(ToolOutput::error(format!(
+            "{tool} has no argument \"{unknown}\""
+        )));
+    }
+    read::<I>("arguments", Value::Object(input))
+        .map_err(|problems| ToolOutput::error(explain(&problems)))
+}
+
+/// The output of a call that failed.
+pub(super) fn failure(tool: &str, error: &Error) -> ToolOutput {
+    ToolOutput::error(message(tool, error))
 }
 
 /// Maximum number of definitions inside of each other.

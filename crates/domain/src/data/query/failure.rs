@@ -23,6 +23,13 @@ pub const QUERY_LIMITS: QueryLimits = QueryLimits {
     bytes: 16 << 20,
 };
 
+/// Limits of a query whose result is an input of a Python snippet.
+pub const PYTHON_QUERY_LIMITS: QueryLimits = QueryLimits {
+    rows: 200_000,
+    bytes: 32 << 20,
+    ..QUERY_LIMITS
+};
+
 /// Limits of a query whose result becomes a dataset.
 pub const SNAPSHOT_LIMITS: QueryLimits = QueryLimits {
     time: Duration::from_mins(5),

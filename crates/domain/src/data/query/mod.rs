@@ -11,7 +11,8 @@ mod system_names;
 use lexer::{TokenKind, tokenize};
 
 pub use failure::{
-    DatabaseMessage, MAX_ROW_BYTES, QUERY_LIMITS, QueryFailure, QueryLimits, SNAPSHOT_LIMITS,
+    DatabaseMessage, MAX_ROW_BYTES, PYTHON_QUERY_LIMITS, QUERY_LIMITS, QueryFailure, QueryLimits,
+    SNAPSHOT_LIMITS,
 };
 
 /// Maximum length of a query in bytes.

@@ -1,0 +1,48 @@
+//! Reads a whole file.
+
+use bytes::{Bytes, BytesMut};
+use futures::TryStreamExt;
+use labdata_domain::{
+    files::{File, FileRefusal, FileState},
+    ids::FileId,
+    keys::{actor::Actor, scope::Scope},
+};
+use labdata_ports::PortError;
+
+use crate::{Error, Ports};
+
+/// Reads a confirmed file; `None` if it has more than `max_bytes`.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] while the file
+/// awaits its bytes.
+pub(crate) async fn read_file(
+    ports: &Ports,
+    actor: &Actor,
+    id: FileId,
+    max_bytes: u64,
+) -> Result<Option<(File, Bytes)>, Error> {
+    actor.require(Scope::Read)?;
+    let file = ports.files.get(actor.organization, id).await?;
+    let FileState::Confirmed { object, bytes, .. } = file.state else {
+        return Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()));
+    };
+    if bytes.size > max_bytes {
+        return Ok(None);
+    }
+    let body = match ports.blobs.read(actor.organization, object, None).await {
+        // A file that is deleted at this moment is as good as deleted before.
+        Err(PortError::NotFound(_)) => return Err(Error::NotFound("file")),
+        read => read?,
+    };
+    let read = body
+        .bytes
+        .try_fold(BytesMut::new(), |mut whole, piece| async move {
+            whole.extend_from_slice(&piece);
+            Ok(whole)
+        });
+    let whole = read
+        .await
+        .map_err(|error| PortError::Unavailable(error.to_string()))?;
+    Ok(Some((file, whole.freeze())))
+}
