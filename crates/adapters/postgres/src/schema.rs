@@ -239,6 +239,18 @@ diesel::table! {
 }
 
 diesel::table! {
+    labdata.agent_chat_file (organization_id, id) {
+        organization_id -> Uuid,
+        id -> Uuid,
+        chat_id -> Uuid,
+        name -> Text,
+        media_type -> Text,
+        size_bytes -> BigInt,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     labdata.agent_message (organization_id, chat_id, position) {
         organization_id -> Uuid,
         chat_id -> Uuid,
@@ -376,6 +388,7 @@ diesel::table! {
     }
 }
 
+diesel::allow_tables_to_appear_in_same_query!(agent_chat, agent_chat_file);
 diesel::joinable!(ml_model_version -> ml_model (model_id));
 diesel::allow_tables_to_appear_in_same_query!(ml_model, ml_model_version);
 diesel::joinable!(job_execution -> job (job_id));

@@ -54,7 +54,7 @@ pub(crate) struct End {
     /// True if the exception is a lack of memory.
     pub(crate) is_memory: bool,
     /// End of its standard output.
-    output_end: String,
+    tail: String,
     /// Length of its standard output, in bytes.
     output_bytes: u64,
     omitted_figures: Vec<String>,
@@ -131,10 +131,10 @@ impl Report {
                 ..PythonOutput::default()
             };
         };
-        let shown = self.output.len() + end.output_end.len();
+        let shown = self.output.len() + end.tail.len();
         PythonOutput {
             start,
-            end: end.output_end.clone(),
+            end: end.tail.clone(),
             omitted: end
                 .output_bytes
                 .saturating_sub(u64::try_from(shown).unwrap_or(u64::MAX)),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     const END: &[u8] =
-        b"e{\"value\": null, \"error\": null, \"is_memory\": false, \"output_end\": \"z\", \
+        b"e{\"value\": null, \"error\": null, \"is_memory\": false, \"tail\": \"z\", \
         \"output_bytes\": 12, \"omitted_figures\": []}";
 
     #[tokio::test]

@@ -95,6 +95,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(agent::chats::list),
         endpoint!(agent::chats::get),
         endpoint!(agent::chats::delete),
+        endpoint!(agent::chats::file),
         endpoint!(open operations::health),
         endpoint!(open operations::ready),
         endpoint!(open operations::metrics),

@@ -1,15 +1,17 @@
-//! Lists, shows and deletes saved chats.
+//! Lists, shows and deletes saved chats and their files.
 
 use labdata_domain::{
-    agent::Chat,
-    ids::ChatId,
+    agent::{Attachment, Chat},
+    files::ObjectKey,
+    ids::{ChatFileId, ChatId},
     keys::{actor::Actor, scope::Scope},
     page::{Page, PageRequest},
 };
-use labdata_ports::agent::SavedChat;
+use labdata_ports::{PortError, agent::SavedChat, files::blob::BlobBody};
 
 use super::Agent;
-use crate::Error;
+use crate::files::upload_file::remove;
+use crate::{Error, Ports};
 
 /// The caller's chats, newest first.
 ///
@@ -36,14 +38,63 @@ pub async fn get_chat(agent: &Agent, actor: &Actor, id: ChatId) -> Result<SavedC
     Ok(agent.chats.get(actor.organization, actor.user, id).await?)
 }
 
-/// Deletes one of the caller's chats. The read scope suffices, as it does to save one.
+/// A file of a chat.
+pub struct ChatFile {
+    /// Its name and type.
+    pub attachment: Attachment,
+    /// Its bytes.
+    pub body: BlobBody,
+}
+
+impl std::fmt::Debug for ChatFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChatFile")
+            .field("attachment", &self.attachment)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads a file of one of the caller's chats.
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
-pub async fn delete_chat(agent: &Agent, actor: &Actor, id: ChatId) -> Result<(), Error> {
+pub async fn get_chat_file(
+    ports: &Ports,
+    agent: &Agent,
+    actor: &Actor,
+    chat: ChatId,
+    id: ChatFileId,
+) -> Result<ChatFile, Error> {
     actor.require(Scope::Read)?;
-    Ok(agent
-        .chats
-        .delete(actor.organization, actor.user, id)
-        .await?)
+    let (organization, user) = (actor.organization, actor.user);
+    let attachment = agent.chats.file(organization, user, chat, id).await?;
+    let body = ports
+        .blobs
+        .read(organization, attachment.object(), None)
+        .await;
+    let body = body.map_err(|error| match error {
+        // A chat that is deleted at this moment is as good as deleted before.
+        PortError::NotFound(_) => Error::NotFound("file"),
+        other => other.into(),
+    })?;
+    Ok(ChatFile { attachment, body })
+}
+
+/// Deletes one of the caller's chats with its files. The read scope suffices, as it does to save one.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+pub async fn delete_chat(
+    ports: &Ports,
+    agent: &Agent,
+    actor: &Actor,
+    id: ChatId,
+) -> Result<(), Error> {
+    actor.require(Scope::Read)?;
+    let (organization, user) = (actor.organization, actor.user);
+    let files = agent.chats.delete(organization, user, id).await?;
+    for file in files {
+        remove(ports, actor, ObjectKey::new(file.as_uuid())).await;
+    }
+    Ok(())
 }

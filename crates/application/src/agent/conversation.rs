@@ -9,8 +9,9 @@ use futures::{
 };
 use labdata_domain::{
     agent::{
-        BrokenStream, CANCELLED_CALL, Chat, EndReason, Message, ModelAnswer, ModelFailure, Next,
-        PendingCalls, Run, RunResult, ToolOutput, Usage, UsageMonth, charged, instructions,
+        BrokenStream, CANCELLED_CALL, Chat, ChatMessage, EndReason, Message, ModelAnswer,
+        ModelFailure, Next, PendingCalls, Run, RunResult, ToolOutput, Usage, UsageMonth, charged,
+        instructions,
     },
     executions::FinalStatus,
     ids::{AgentRunId, ChatId},
@@ -21,6 +22,7 @@ use time::OffsetDateTime;
 
 use super::{
     Agent, AgentEvent, AgentResult,
+    chat_files::StoredFiles,
     lease::Lease,
     tools::{RunWrites, ToolContext},
 };
@@ -118,8 +120,8 @@ impl Conversation {
             Err(_) => writes.close(ports, actor, FinalStatus::Failed).await,
         }
         let last = match outcome {
-            Ok(run) => {
-                let chat_id = self.store(&run).await;
+            Ok(mut run) => {
+                let chat_id = self.store(&mut run).await;
                 let model = self.model.clone();
                 AgentEvent::Result(Box::new(AgentResult {
                     run,
@@ -270,6 +272,7 @@ impl Conversation {
                 call: call.clone(),
                 output,
                 is_truncated,
+                chat_id: self.target.id(),
             };
             self.emit(result).await;
             if is_cancelled {
@@ -283,8 +286,28 @@ impl Conversation {
         Ok(pending.completed(outputs, self.now()))
     }
 
-    /// Stores the run in its chat. An answer is not lost because it cannot be stored.
-    async fn store(&self, run: &RunResult) -> Option<ChatId> {
+    /// Stores the run in its chat. An answer is not lost because it cannot be stored, and a chat has no
+    /// figures if these cannot be stored.
+    async fn store(&self, run: &mut RunResult) -> Option<ChatId> {
+        self.target.id()?;
+        let (ports, actor) = (&self.ports, &self.actor);
+        let files = match StoredFiles::store(ports, actor, &run.messages).await {
+            Ok(files) => files,
+            Err(error) => {
+                tracing::warn!(run = %self.run_id, %error, "the figures of a chat were not stored");
+                let messages = std::mem::take(&mut run.messages).into_iter();
+                run.messages = messages.map(ChatMessage::without_attachments).collect();
+                StoredFiles::default()
+            }
+        };
+        let stored = self.store_messages(run).await;
+        if stored.is_none() {
+            files.discard(ports, actor).await;
+        }
+        stored
+    }
+
+    async fn store_messages(&self, run: &RunResult) -> Option<ChatId> {
         let (organization, user) = (self.actor.organization, self.actor.user);
         let chats = &self.agent.chats;
         let stored = match &self.target {

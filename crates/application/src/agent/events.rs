@@ -31,6 +31,8 @@ pub enum AgentEvent {
         output: ToolOutput,
         /// True if the model gets less than all of it.
         is_truncated: bool,
+        /// The chat whose files its attachments will be, if the run is saved.
+        chat_id: Option<ChatId>,
     },
     /// The tokens of the run so far.
     Usage(Usage),

@@ -1,6 +1,7 @@
 //! The agent: runs that call tools, and saved chats.
 
 pub mod cancel_run;
+mod chat_files;
 pub mod chats;
 mod conversation;
 mod events;

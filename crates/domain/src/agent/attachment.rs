@@ -3,13 +3,16 @@
 use std::{fmt, sync::Arc};
 
 use super::text::{start, storable};
-use crate::ids::ChatFileId;
+use crate::{files::ObjectKey, ids::ChatFileId};
 
 /// Maximum number of attachments of one output.
 pub const MAX_ATTACHMENTS: usize = 20;
 
 /// Maximum number of bytes of one attachment.
 pub const MAX_ATTACHMENT_BYTES: usize = 4 << 20;
+
+/// Maximum number of bytes of an image that is part of an answer, where no file has it.
+pub const MAX_INLINE_IMAGE: u64 = 1 << 20;
 
 /// Maximum number of bytes of an attachment's name.
 const MAX_NAME_BYTES: usize = 100;
@@ -72,6 +75,12 @@ impl Attachment {
             size: u64::try_from(content.len()).unwrap_or(u64::MAX),
             content: Some(content.into()),
         }
+    }
+
+    /// The object that has its content once it is stored.
+    #[must_use]
+    pub const fn object(&self) -> ObjectKey {
+        ObjectKey::new(self.id.as_uuid())
     }
 }
 

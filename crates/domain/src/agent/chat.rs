@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use super::{ToolCall, ToolOutput, Usage, text::storable};
+use super::{Attachment, ToolCall, ToolOutput, Usage, text::storable};
 use crate::ids::ChatId;
 
 /// Maximum number of characters of a prompt.
@@ -16,6 +16,9 @@ pub const MAX_CHAT_MESSAGES: u64 = 2_000;
 
 /// Maximum number of bytes of the messages of a chat.
 pub const MAX_CHAT_BYTES: u64 = 16 << 20;
+
+/// Maximum number of bytes of the files of a chat.
+pub const MAX_CHAT_FILE_BYTES: u64 = 256 << 20;
 
 /// A saved conversation of one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +112,33 @@ impl ChatMessage {
         }
     }
 
-    /// Its size in bytes, roughly.
+    /// The attachments of its tool calls.
+    pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        let calls = self.tool_calls.iter();
+        calls.flat_map(|completed| &completed.output.attachments)
+    }
+
+    /// The message as a chat stores it: files have the content of its attachments.
+    #[must_use]
+    pub fn without_content(mut self) -> Self {
+        for completed in &mut self.tool_calls {
+            for attachment in &mut completed.output.attachments {
+                attachment.content = None;
+            }
+        }
+        self
+    }
+
+    /// The message without its attachments.
+    #[must_use]
+    pub fn without_attachments(mut self) -> Self {
+        for completed in &mut self.tool_calls {
+            completed.output.attachments = Vec::new();
+        }
+        self
+    }
+
+    /// Its size in bytes without its attachments, roughly.
     #[must_use]
     pub fn size(&self) -> u64 {
         let calls = self.tool_calls.iter().map(|completed| {
@@ -176,6 +205,8 @@ pub struct ChatSize {
     pub messages: u64,
     /// Their size in bytes, roughly.
     pub bytes: u64,
+    /// Size of their attachments in bytes.
+    pub file_bytes: u64,
 }
 
 /// Refusal: the chat has no room for more messages.
@@ -187,7 +218,8 @@ impl ChatSize {
     /// The size of a chat to which these messages are added.
     ///
     /// # Errors
-    /// [`ChatFull`], if it would be above [`MAX_CHAT_MESSAGES`] or [`MAX_CHAT_BYTES`].
+    /// [`ChatFull`], if it would be above [`MAX_CHAT_MESSAGES`], [`MAX_CHAT_BYTES`] or
+    /// [`MAX_CHAT_FILE_BYTES`].
     pub fn plus(self, messages: &[ChatMessage]) -> Result<Self, ChatFull> {
         let added = u64::try_from(messages.len()).unwrap_or(u64::MAX);
         let size = Self {
@@ -195,8 +227,17 @@ impl ChatSize {
             bytes: messages.iter().fold(self.bytes, |bytes, message| {
                 bytes.saturating_add(message.size())
             }),
+            file_bytes: messages
+                .iter()
+                .flat_map(ChatMessage::attachments)
+                .fold(self.file_bytes, |bytes, file| {
+                    bytes.saturating_add(file.size)
+                }),
         };
-        if size.messages > MAX_CHAT_MESSAGES || size.bytes > MAX_CHAT_BYTES {
+        if size.messages > MAX_CHAT_MESSAGES
+            || size.bytes > MAX_CHAT_BYTES
+            || size.file_bytes > MAX_CHAT_FILE_BYTES
+        {
             return Err(ChatFull);
         }
         Ok(size)
@@ -207,7 +248,10 @@ impl ChatSize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{
+        super::{AttachmentType, ToolInput},
+        *,
+    };
 
     #[test]
     fn a_title_is_the_first_line_of_the_prompt() {
@@ -247,10 +291,36 @@ mod tests {
         assert_eq!(full.plus(&one), Err(ChatFull));
         let most = ChatSize {
             messages: MAX_CHAT_MESSAGES,
-            bytes: 0,
+            ..ChatSize::default()
         };
         assert_eq!(most.plus(&one), Err(ChatFull));
         assert_eq!(most.plus(&[]), Ok(most));
+    }
+
+    #[test]
+    fn a_chat_fills_up_with_files() {
+        let id = crate::ids::ChatFileId::new(uuid::Uuid::nil());
+        let figure = Attachment::new(id, "Figure 1", AttachmentType::Png, vec![0; 10]);
+        let call = ToolCall {
+            id: "call_1".to_owned(),
+            name: "run_python".to_owned(),
+            input: ToolInput::parse("{}"),
+            provider_data: None,
+        };
+        let output = ToolOutput::result(String::new()).with_attachments(vec![figure]);
+        let message = ChatMessage {
+            role: ChatRole::Assistant,
+            tool_calls: vec![CompletedCall { call, output }],
+            ..ChatMessage::prompt("", OffsetDateTime::UNIX_EPOCH)
+        };
+        let with_room = |left| ChatSize {
+            file_bytes: MAX_CHAT_FILE_BYTES - left,
+            ..ChatSize::default()
+        };
+        let messages = [message];
+        let full = with_room(10).plus(&messages).unwrap();
+        assert_eq!(full.file_bytes, MAX_CHAT_FILE_BYTES);
+        assert_eq!(with_room(9).plus(&messages), Err(ChatFull));
     }
 
     #[test]

@@ -19,11 +19,14 @@ mod run;
 mod text;
 mod usage;
 
-pub use attachment::{Attachment, AttachmentType, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS};
+pub use attachment::{
+    Attachment, AttachmentType, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS, MAX_INLINE_IMAGE,
+};
 pub use budget::{RunFacts, RunRefusal, UsageMonth, charged};
 pub use chat::{
     Chat, ChatFull, ChatMessage, ChatRole, ChatSize, CompletedCall, InvalidPrompt, MAX_CHAT_BYTES,
-    MAX_CHAT_MESSAGES, MAX_PROMPT_LENGTH, MAX_TITLE_LENGTH, check_prompt, title_of,
+    MAX_CHAT_FILE_BYTES, MAX_CHAT_MESSAGES, MAX_PROMPT_LENGTH, MAX_TITLE_LENGTH, check_prompt,
+    title_of,
 };
 pub use failure::{BrokenStream, MAX_PROVIDER_MESSAGE, ModelFailure, provider_message};
 pub use history::{MAX_HISTORY_BYTES, history};

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// Time limit of a snippet.
-pub const PYTHON_TIME_LIMIT: Duration = Duration::from_secs(120);
+pub const PYTHON_TIME_LIMIT: Duration = Duration::from_mins(2);
 
 /// Memory of a snippet, in bytes.
 pub const PYTHON_MEMORY: u64 = 1 << 30;

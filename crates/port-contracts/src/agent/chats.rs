@@ -6,7 +6,7 @@ use futures::future::join_all;
 use labdata_domain::{
     agent::{
         Attachment, AttachmentType, Chat, ChatMessage, ChatRole, CompletedCall, MAX_CHAT_BYTES,
-        ToolCall, ToolInput, ToolOutput, Usage,
+        MAX_CHAT_FILE_BYTES, ToolCall, ToolInput, ToolOutput, Usage,
     },
     ids::{ChatFileId, ChatId, UserId},
     keys::tenancy::User,
@@ -41,6 +41,8 @@ macro_rules! chats_contract {
             messages_of_racing_runs_do_not_mix,
             the_list_is_newest_first_and_of_one_user,
             a_deleted_chat_is_gone_with_its_messages,
+            figures_of_messages_are_files_of_the_chat,
+            a_chat_has_room_for_so_many_bytes_of_files,
         }
     };
 }
@@ -344,4 +346,123 @@ pub async fn a_deleted_chat_is_gone_with_its_messages<H: Chats>(harness: &H) {
     assert_not_found(chats.get(lab, ada.id, gone.id).await);
     assert_not_found(chats.delete(lab, ada.id, gone.id).await);
     assert_eq!(chats.list(lab, ada.id, ALL).await.unwrap().items, [stays]);
+}
+
+/// The files are there as the messages name them, for the user of the chat and in this chat alone. They go
+/// with it.
+pub async fn figures_of_messages_are_files_of_the_chat<H: Chats>(harness: &H) {
+    let (chats, ada) = (chats(harness), user(harness, "lab").await);
+    let (first, other) = (chat("first", at(0)), chat("other", at(0)));
+    let content = |mut message: ChatMessage| {
+        for completed in &mut message.tool_calls {
+            for file in &mut completed.output.attachments {
+                file.content = Some(vec![1, 2, 3].into());
+            }
+        }
+        message
+    };
+    let messages = turn("first", at(0));
+    let files: Vec<Attachment> = messages
+        .iter()
+        .flat_map(ChatMessage::attachments)
+        .cloned()
+        .collect();
+    assert_eq!(files.len(), 2);
+    let with_content: Vec<ChatMessage> = messages.iter().cloned().map(content).collect();
+    chats
+        .save(ada.organization, ada.id, &first, &with_content)
+        .await
+        .unwrap();
+    let saved = chats.get(ada.organization, ada.id, first.id).await.unwrap();
+    assert_eq!(saved.messages, messages, "the content is not stored");
+    let more = turn("second", at(1));
+    chats
+        .append(
+            ada.organization,
+            ada.id,
+            first.id,
+            &more,
+            Usage::default(),
+            at(1),
+        )
+        .await
+        .unwrap();
+    chats
+        .save(ada.organization, ada.id, &other, &turn("other", at(0)))
+        .await
+        .unwrap();
+    for file in &files {
+        let found = chats
+            .file(ada.organization, ada.id, first.id, file.id)
+            .await;
+        assert_eq!(&found.unwrap(), file);
+        let elsewhere = chats
+            .file(ada.organization, ada.id, other.id, file.id)
+            .await;
+        assert_not_found(elsewhere);
+    }
+    let bob = harness.user(ada.organization, "bob@example.org").await;
+    let theirs = user(harness, "theirs").await;
+    for stranger in [&bob, &theirs] {
+        let found = chats
+            .file(stranger.organization, stranger.id, first.id, files[0].id)
+            .await;
+        assert_not_found(found);
+    }
+    let mut deleted = chats
+        .delete(ada.organization, ada.id, first.id)
+        .await
+        .unwrap();
+    deleted.sort_unstable();
+    let own = messages.iter().chain(&more);
+    let mut expected: Vec<ChatFileId> = own
+        .flat_map(ChatMessage::attachments)
+        .map(|file| file.id)
+        .collect();
+    expected.sort_unstable();
+    assert_eq!(deleted, expected);
+    let found = chats
+        .file(ada.organization, ada.id, first.id, files[0].id)
+        .await;
+    assert_not_found(found);
+}
+
+/// The sizes of all files of a chat count.
+pub async fn a_chat_has_room_for_so_many_bytes_of_files<H: Chats>(harness: &H) {
+    let (chats, ada) = (chats(harness), user(harness, "lab").await);
+    let chat = chat("large", at(0));
+    let sized = |size| {
+        let mut messages = turn("large", at(0));
+        for completed in messages
+            .iter_mut()
+            .flat_map(|message| &mut message.tool_calls)
+        {
+            for file in &mut completed.output.attachments {
+                file.size = size;
+            }
+        }
+        messages
+    };
+    let half = sized(MAX_CHAT_FILE_BYTES / 4);
+    chats
+        .save(ada.organization, ada.id, &chat, &half)
+        .await
+        .unwrap();
+    for (messages, fits) in [
+        (sized(MAX_CHAT_FILE_BYTES / 4 + 1), false),
+        (sized(MAX_CHAT_FILE_BYTES / 4), true),
+        (sized(1), false),
+    ] {
+        let added = chats
+            .append(
+                ada.organization,
+                ada.id,
+                chat.id,
+                &messages,
+                Usage::default(),
+                at(1),
+            )
+            .await;
+        assert_eq!(added.is_ok(), fits);
+    }
 }

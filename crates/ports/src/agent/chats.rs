@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
-    agent::{Chat, ChatFull, ChatMessage, Usage},
-    ids::{ChatId, OrganizationId, UserId},
+    agent::{Attachment, Chat, ChatFull, ChatMessage, Usage},
+    ids::{ChatFileId, ChatId, OrganizationId, UserId},
     page::{Page, PageRequest},
 };
 use time::OffsetDateTime;
@@ -34,7 +34,8 @@ pub enum AppendError {
 /// exist.
 #[async_trait]
 pub trait ChatRepository: Send + Sync {
-    /// Stores a new chat with its first messages.
+    /// Stores a new chat with its first messages, and the records of their attachments as its files. The
+    /// content of attachments is not stored.
     ///
     /// # Errors
     /// [`AppendError::Full`] by [`ChatSize::plus`](labdata_domain::agent::ChatSize::plus);
@@ -47,8 +48,9 @@ pub trait ChatRepository: Send + Sync {
         messages: &[ChatMessage],
     ) -> Result<(), AppendError>;
 
-    /// Adds messages at the end of a chat, all of them or none, and the usage of their run to that of
-    /// the chat; returns the chat, updated at that time. Messages of racing calls MUST NOT mix.
+    /// Adds messages at the end of a chat as [`ChatRepository::save`] does, all of them or none, and the
+    /// usage of their run to that of the chat; returns the chat, updated at that time. Messages of
+    /// racing calls MUST NOT mix.
     ///
     /// # Errors
     /// [`AppendError::Full`] by [`ChatSize::plus`](labdata_domain::agent::ChatSize::plus);
@@ -71,7 +73,7 @@ pub trait ChatRepository: Send + Sync {
         page: PageRequest,
     ) -> Result<Page<Chat>, PortError>;
 
-    /// One of the user's chats with its messages.
+    /// One of the user's chats with its messages, whose attachments have no content.
     ///
     /// # Errors
     /// [`PortError::NotFound`].
@@ -82,7 +84,19 @@ pub trait ChatRepository: Send + Sync {
         id: ChatId,
     ) -> Result<SavedChat, PortError>;
 
-    /// Deletes a chat with its messages.
+    /// A file of one of the user's chats, without content.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn file(
+        &self,
+        organization: OrganizationId,
+        user: UserId,
+        chat: ChatId,
+        id: ChatFileId,
+    ) -> Result<Attachment, PortError>;
+
+    /// Deletes a chat with its messages and the records of its files; returns these files.
     ///
     /// # Errors
     /// [`PortError::NotFound`].
@@ -91,5 +105,5 @@ pub trait ChatRepository: Send + Sync {
         organization: OrganizationId,
         user: UserId,
         id: ChatId,
-    ) -> Result<(), PortError>;
+    ) -> Result<Vec<ChatFileId>, PortError>;
 }

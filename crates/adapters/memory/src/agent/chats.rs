@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
-    agent::{Chat, ChatMessage, ChatSize, Usage},
-    ids::{ChatId, OrganizationId, UserId},
+    agent::{Attachment, Chat, ChatMessage, ChatSize, Usage},
+    files::ObjectKey,
+    ids::{ChatFileId, ChatId, OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
@@ -23,6 +24,26 @@ pub(crate) struct ChatRow {
 }
 
 impl ChatRow {
+    /// The files of the chat.
+    fn files(&self) -> impl Iterator<Item = &Attachment> {
+        let messages = self.saved.messages.iter();
+        messages.flat_map(ChatMessage::attachments)
+    }
+
+    /// True if the object is a file of the chat.
+    pub(crate) fn refers_to(&self, organization: OrganizationId, object: ObjectKey) -> bool {
+        self.organization == organization && self.files().any(|file| file.object() == object)
+    }
+
+    /// Size of its files, if it is the organization's.
+    pub(crate) fn file_bytes(&self, organization: OrganizationId) -> u64 {
+        if self.organization == organization {
+            self.files().map(|file| file.size).sum()
+        } else {
+            0
+        }
+    }
+
     fn belongs_to(&self, organization: OrganizationId, user: UserId) -> bool {
         self.organization == organization && self.user == user
     }
@@ -61,7 +82,7 @@ impl ChatRepository for InMemoryChatRepository {
             user,
             saved: SavedChat {
                 chat: chat.clone(),
-                messages: messages.to_vec(),
+                messages: without_content(messages),
             },
         });
         Ok(())
@@ -84,7 +105,7 @@ impl ChatRepository for InMemoryChatRepository {
         ChatSize::default()
             .plus(&row.saved.messages)?
             .plus(messages)?;
-        row.saved.messages.extend_from_slice(messages);
+        row.saved.messages.extend(without_content(messages));
         row.saved.chat.updated_at = now;
         row.saved.chat.usage = row.saved.chat.usage.plus(usage);
         Ok(row.saved.chat.clone())
@@ -120,20 +141,37 @@ impl ChatRepository for InMemoryChatRepository {
             .ok_or(PortError::NotFound("chat"))
     }
 
+    async fn file(
+        &self,
+        organization: OrganizationId,
+        user: UserId,
+        chat: ChatId,
+        id: ChatFileId,
+    ) -> Result<Attachment, PortError> {
+        let state = self.memory.lock();
+        let mut rows = state.chats.iter();
+        let row = rows.find(|row| row.belongs_to(organization, user) && row.saved.chat.id == chat);
+        row.and_then(|row| row.files().find(|file| file.id == id).cloned())
+            .ok_or(PortError::NotFound("file"))
+    }
+
     async fn delete(
         &self,
         organization: OrganizationId,
         user: UserId,
         id: ChatId,
-    ) -> Result<(), PortError> {
+    ) -> Result<Vec<ChatFileId>, PortError> {
         let mut state = self.memory.lock();
-        let before = state.chats.len();
-        state
-            .chats
-            .retain(|row| !row.belongs_to(organization, user) || row.saved.chat.id != id);
-        if state.chats.len() == before {
-            return Err(PortError::NotFound("chat"));
-        }
-        Ok(())
+        let mut rows = state.chats.iter();
+        let at = rows
+            .position(|row| row.belongs_to(organization, user) && row.saved.chat.id == id)
+            .ok_or(PortError::NotFound("chat"))?;
+        let deleted = state.chats.remove(at);
+        Ok(deleted.files().map(|file| file.id).collect())
     }
+}
+
+fn without_content(messages: &[ChatMessage]) -> Vec<ChatMessage> {
+    let messages = messages.iter().cloned();
+    messages.map(ChatMessage::without_content).collect()
 }

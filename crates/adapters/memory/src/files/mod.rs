@@ -224,7 +224,9 @@ impl FileRepository for InMemoryFileRepository {
             FileState::Confirmed { bytes, .. } => Some(bytes.size),
             FileState::AwaitingBytes { received, .. } => received.map(|bytes| bytes.size),
         });
-        Ok(sizes.sum::<u64>() + state.dataset_bytes(organization))
+        let chats = state.chats.iter();
+        let chats: u64 = chats.map(|row| row.file_bytes(organization)).sum();
+        Ok(sizes.sum::<u64>() + state.dataset_bytes(organization) + chats)
     }
 
     async fn note_received(
@@ -295,6 +297,10 @@ impl FileRepository for InMemoryFileRepository {
             owned(&state.files, *organization).any(|file| file.state.object() == *object)
                 || owned(&state.datasets, *organization).any(|dataset| dataset.object == *object)
                 || owned(&state.model_versions, *organization).any(|row| row.refers_to(*object))
+                || state
+                    .chats
+                    .iter()
+                    .any(|row| row.refers_to(*organization, *object))
         };
         let unreferenced = objects.iter().filter(|object| !is_referenced(object));
         Ok(unreferenced.copied().collect())

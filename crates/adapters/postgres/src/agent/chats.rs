@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
-    agent::{Chat, ChatFull, ChatMessage, ChatSize, Usage},
-    ids::{ChatId, OrganizationId, UserId},
+    agent::{Attachment, Chat, ChatFull, ChatMessage, ChatSize, Usage},
+    ids::{ChatFileId, ChatId, OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
@@ -13,15 +13,16 @@ use labdata_ports::{
     agent::{AppendError, ChatRepository, SavedChat},
 };
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use crate::{
-    agent::rows::{ChatRow, MessageRow, NewMessageRow, TokensRow, number},
+    agent::rows::{ChatRow, FileRow, MessageRow, NewFileRow, NewMessageRow, TokensRow, number},
     database::{
         errors::{Fault, corrupt, port_error, transacted},
         paging::page_of,
         pool::{Connection, Database},
     },
-    schema::{agent_chat, agent_message},
+    schema::{agent_chat, agent_chat_file, agent_message},
 };
 
 /// Number of messages that one statement inserts; each has seven values.
@@ -86,6 +87,18 @@ async fn insert(
             .execute(connection)
             .await?;
     }
+    for message in messages {
+        let files = message
+            .attachments()
+            .map(|file| NewFileRow::of(organization, chat, file, message.created_at))
+            .collect::<Result<Vec<_>, _>>()?;
+        for files in files.chunks(MESSAGES_PER_INSERT) {
+            diesel::insert_into(agent_chat_file::table)
+                .values(files)
+                .execute(connection)
+                .await?;
+        }
+    }
     Ok(())
 }
 
@@ -112,10 +125,18 @@ async fn append(
         .await
         .optional()?;
     let (first, bytes, tokens) = stored.ok_or(PortError::NotFound("chat"))?;
+    let files: Vec<i64> = agent_chat_file::table
+        .filter(agent_chat_file::organization_id.eq(organization.as_uuid()))
+        .filter(agent_chat_file::chat_id.eq(id.as_uuid()))
+        .select(agent_chat_file::size_bytes)
+        .load(connection)
+        .await?;
     let unreadable = |column| corrupt("agent_chat", column, id);
     let size = ChatSize {
         messages: u64::try_from(first).map_err(|_| unreadable("message_count"))?,
         bytes: u64::try_from(bytes).map_err(|_| unreadable("size_bytes"))?,
+        file_bytes: u64::try_from(files.iter().sum::<i64>())
+            .map_err(|_| corrupt("agent_chat_file", "size_bytes", id))?,
     };
     let size = match size.plus(messages) {
         Ok(size) => size,
@@ -135,6 +156,37 @@ async fn append(
         .get_result(connection)
         .await?;
     Ok(Ok(row.try_into()?))
+}
+
+async fn delete(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    user: UserId,
+    id: ChatId,
+) -> Result<Vec<ChatFileId>, Fault> {
+    // Locked, so that no run adds a file in between.
+    let found: Option<Uuid> = agent_chat::table
+        .find(id.as_uuid())
+        .filter(agent_chat::organization_id.eq(organization.as_uuid()))
+        .filter(agent_chat::user_id.eq(user.as_uuid()))
+        .select(agent_chat::id)
+        .for_update()
+        .first(connection)
+        .await
+        .optional()?;
+    found.ok_or(PortError::NotFound("chat"))?;
+    let files: Vec<Uuid> = diesel::delete(agent_chat_file::table)
+        .filter(agent_chat_file::organization_id.eq(organization.as_uuid()))
+        .filter(agent_chat_file::chat_id.eq(id.as_uuid()))
+        .returning(agent_chat_file::id)
+        .get_results(connection)
+        .await?;
+    diesel::delete(agent_chat::table)
+        .filter(agent_chat::id.eq(id.as_uuid()))
+        .filter(agent_chat::organization_id.eq(organization.as_uuid()))
+        .execute(connection)
+        .await?;
+    Ok(files.into_iter().map(ChatFileId::new).collect())
 }
 
 #[async_trait]
@@ -226,23 +278,40 @@ impl ChatRepository for PgChatRepository {
         })
     }
 
+    async fn file(
+        &self,
+        organization: OrganizationId,
+        user: UserId,
+        chat: ChatId,
+        id: ChatFileId,
+    ) -> Result<Attachment, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let of_user = agent_chat::table
+            .filter(agent_chat::organization_id.eq(organization.as_uuid()))
+            .filter(agent_chat::user_id.eq(user.as_uuid()))
+            .filter(agent_chat::id.eq(chat.as_uuid()))
+            .select(agent_chat::id);
+        let row: Option<FileRow> = agent_chat_file::table
+            .find((organization.as_uuid(), id.as_uuid()))
+            .filter(agent_chat_file::chat_id.eq_any(of_user))
+            .select(FileRow::as_select())
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        row.ok_or(PortError::NotFound("file"))?.try_into()
+    }
+
     async fn delete(
         &self,
         organization: OrganizationId,
         user: UserId,
         id: ChatId,
-    ) -> Result<(), PortError> {
-        let mut connection = self.database.of(organization).connection().await?;
-        let deleted = diesel::delete(agent_chat::table)
-            .filter(agent_chat::id.eq(id.as_uuid()))
-            .filter(agent_chat::organization_id.eq(organization.as_uuid()))
-            .filter(agent_chat::user_id.eq(user.as_uuid()))
-            .execute(&mut connection)
-            .await
-            .map_err(port_error)?;
-        if deleted == 0 {
-            return Err(PortError::NotFound("chat"));
-        }
-        Ok(())
+    ) -> Result<Vec<ChatFileId>, PortError> {
+        let deleted = transacted!(
+            self.database.of(organization),
+            connection => delete(connection, organization, user, id)
+        );
+        Ok(deleted.map_err(PortError::from)?)
     }
 }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::{
     database::errors::corrupt,
-    schema::{agent_chat, agent_message},
+    schema::{agent_chat, agent_chat_file, agent_message},
 };
 
 /// A chat as it is read.
@@ -75,6 +75,64 @@ impl TokensRow {
             input_tokens: read("input_tokens", self.input_tokens)?,
             output_tokens: read("output_tokens", self.output_tokens)?,
             total_tokens: read("total_tokens", self.total_tokens)?,
+        })
+    }
+}
+
+/// A file as it is read.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = agent_chat_file)]
+pub(super) struct FileRow {
+    id: Uuid,
+    name: String,
+    media_type: String,
+    size_bytes: i64,
+}
+
+/// A file as it is stored.
+#[derive(Insertable)]
+#[diesel(table_name = agent_chat_file)]
+pub(super) struct NewFileRow<'f> {
+    organization_id: Uuid,
+    id: Uuid,
+    chat_id: Uuid,
+    name: &'f str,
+    media_type: &'static str,
+    size_bytes: i64,
+    created_at: OffsetDateTime,
+}
+
+impl<'f> NewFileRow<'f> {
+    pub(super) fn of(
+        organization: OrganizationId,
+        chat: ChatId,
+        file: &'f Attachment,
+        now: OffsetDateTime,
+    ) -> Result<Self, PortError> {
+        Ok(Self {
+            organization_id: organization.as_uuid(),
+            id: file.id.as_uuid(),
+            chat_id: chat.as_uuid(),
+            name: &file.name,
+            media_type: file.kind.media_type(),
+            size_bytes: number(file.size)?,
+            created_at: now,
+        })
+    }
+}
+
+impl TryFrom<FileRow> for Attachment {
+    type Error = PortError;
+
+    fn try_from(row: FileRow) -> Result<Self, PortError> {
+        let unreadable = |column| corrupt("agent_chat_file", column, row.id);
+        Ok(Self {
+            id: ChatFileId::new(row.id),
+            kind: AttachmentType::from_media_type(&row.media_type)
+                .ok_or_else(|| unreadable("media_type"))?,
+            size: u64::try_from(row.size_bytes).map_err(|_| unreadable("size_bytes"))?,
+            name: row.name,
+            content: None,
         })
     }
 }

@@ -74,7 +74,9 @@ pub(crate) async fn unreferenced(
          AND NOT EXISTS (SELECT FROM labdata.ml_model_version v \
              WHERE v.artifact_key = o.object_key AND v.organization_id = o.organization_id) \
          AND NOT EXISTS (SELECT FROM labdata.training_lease l \
-             WHERE l.artifact_key = o.object_key AND l.organization_id = o.organization_id)",
+             WHERE l.artifact_key = o.object_key AND l.organization_id = o.organization_id) \
+         AND NOT EXISTS (SELECT FROM labdata.agent_chat_file c \
+             WHERE c.id = o.object_key AND c.organization_id = o.organization_id)",
     )
     .bind::<Array<SqlUuid>, _>(organizations)
     .bind::<Array<SqlUuid>, _>(keys)

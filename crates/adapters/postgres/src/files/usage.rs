@@ -1,4 +1,4 @@
-//! Bytes of an organization's files and datasets.
+//! Bytes of an organization's files, datasets and figures of chats.
 
 use diesel::{
     QueryableByName,
@@ -28,7 +28,7 @@ struct UsageRow {
     bytes: i64,
 }
 
-/// Sums the sizes of the organization's files and datasets.
+/// Sums the sizes of the organization's files, datasets and figures of chats.
 pub(crate) async fn used_bytes(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -42,6 +42,8 @@ pub(crate) async fn used_bytes(
         "SELECT (coalesce((SELECT sum(size_bytes) FROM labdata.file \
              WHERE organization_id = $1 AND size_bytes IS NOT NULL{confirmed}), 0) \
          + coalesce((SELECT sum(size_bytes) FROM labdata.dataset \
+             WHERE organization_id = $1), 0) \
+         + coalesce((SELECT sum(size_bytes) FROM labdata.agent_chat_file \
              WHERE organization_id = $1), 0))::bigint AS bytes"
     );
     let row: UsageRow = diesel::sql_query(query)

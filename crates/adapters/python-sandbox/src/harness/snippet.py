@@ -320,7 +320,7 @@ def main():
         "value": value,
         "error": error,
         "is_memory": error is not None and "MemoryError" in error.rstrip().rpartition("\n")[2],
-        "output_end": tail,
+        "tail": tail,
         "output_bytes": output.total,
         "omitted_figures": figures.omitted,
     }

@@ -17,7 +17,7 @@ impl Harness for Lab {
 
 impl Subject<dyn PythonSandbox> for Lab {
     fn subject(&self) -> Arc<dyn PythonSandbox> {
-        Arc::clone(&self.snippets) as _
+        self.snippets.clone()
     }
 }
 

@@ -13,10 +13,10 @@ use labdata_domain::{
     agent::{PythonEnd, PythonOutcome},
     ids::OrganizationId,
 };
+use labdata_port_contracts::given;
 use labdata_ports::agent::{PythonSandbox, PythonSnippet};
 use labdata_python_sandbox::{SnippetSandbox, SnippetSettings};
 use labdata_sandbox::{Sandbox, Settings};
-use uuid::Uuid;
 
 /// Time within which everything here happens.
 pub(crate) const SOON: Duration = Duration::from_mins(2);
@@ -51,7 +51,7 @@ impl Lab {
         let sandbox = Sandbox::new(Settings::new(data().to_owned(), vec![supervisor]));
         Self {
             snippets: Arc::new(SnippetSandbox::new(Arc::new(sandbox), settings)),
-            organization: OrganizationId::new(Uuid::now_v7()),
+            organization: OrganizationId::new(given::uuid()),
         }
     }
 
@@ -108,5 +108,5 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Returns a text that no other test uses.
 pub(crate) fn mark() -> String {
-    format!("mark-{}", Uuid::now_v7().simple())
+    format!("mark-{}", given::uuid().simple())
 }

@@ -6,10 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{
-    ResultView, UsageView,
-    result_view::{input, output_json},
-};
+use super::{ResultView, UsageView, output::output_json, result_view::input};
 use crate::http::ApiError;
 
 /// Event of a run. The last one is `result` or `error`.
@@ -113,10 +110,11 @@ impl From<AgentEvent> for EventView {
                 call,
                 output,
                 is_truncated,
+                chat_id,
             } => Self::ToolResult {
                 tool_call_id: call.id,
                 tool_name: call.name,
-                output: output_json(&output),
+                output: output_json(&output, chat_id),
                 is_error: output.is_error,
                 truncated: is_truncated,
             },

@@ -4,6 +4,7 @@ pub mod cancel;
 pub mod chats;
 pub mod event_view;
 mod events;
+mod output;
 pub mod result_view;
 pub mod run;
 pub mod usage;

@@ -1,10 +1,15 @@
 //! The result of a run.
 
 use labdata_application::agent::AgentResult;
-use labdata_domain::agent::{CompletedCall, ToolCall, ToolInput, ToolOutput, Usage};
+use labdata_domain::{
+    agent::{CompletedCall, ToolCall, ToolInput, Usage},
+    ids::ChatId,
+};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
+
+use super::output::output_json;
 
 /// JSON that is passed on as it is.
 type Json = Box<RawValue>;
@@ -34,7 +39,9 @@ pub struct ToolCallView {
     /// The arguments: an object, or the text of a model that wrote none.
     #[schema(value_type = serde_json::Value)]
     input: Json,
-    /// The output: JSON where it is JSON and complete, else a text.
+    /// The output: JSON where it is JSON and complete, else a text. `figures` of `run_python` have `name`,
+    /// `media_type` and `size`; in a saved chat `file_id` and `url`, otherwise an image has `base64`. A
+    /// Plotly figure is `figure` as well, except in chats that are read later.
     #[schema(value_type = serde_json::Value)]
     output: Json,
     /// True if the call failed; the output says why.
@@ -59,8 +66,10 @@ pub struct UsageView {
 
 impl From<AgentResult> for ResultView {
     fn from(result: AgentResult) -> Self {
+        let calls = result.run.tool_calls();
+        let calls = calls.map(|call| ToolCallView::of(call, result.chat_id));
         Self {
-            tool_calls: result.run.tool_calls().map(Into::into).collect(),
+            tool_calls: calls.collect(),
             output: result.run.output,
             model: result.model,
             usage: result.run.usage.into(),
@@ -69,14 +78,15 @@ impl From<AgentResult> for ResultView {
     }
 }
 
-impl From<&CompletedCall> for ToolCallView {
-    fn from(CompletedCall { call, output }: &CompletedCall) -> Self {
+impl ToolCallView {
+    /// A call of a run that is saved in that chat.
+    pub(super) fn of(CompletedCall { call, output }: &CompletedCall, chat: Option<ChatId>) -> Self {
         Self {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
             input: input(call),
             is_error: output.is_error,
-            output: output_json(output),
+            output: output_json(output, chat),
         }
     }
 }
@@ -98,13 +108,6 @@ pub(super) fn input(call: &ToolCall) -> Json {
         ToolInput::Invalid(text) => to_raw_value(text),
     };
     json.unwrap_or_else(|_| null())
-}
-
-/// The output of a call.
-pub(super) fn output_json(output: &ToolOutput) -> Json {
-    let json = RawValue::from_string(output.text.clone());
-    json.or_else(|_| to_raw_value(&output.text))
-        .unwrap_or_else(|_| null())
 }
 
 fn null() -> Json {

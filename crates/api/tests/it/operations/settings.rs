@@ -152,6 +152,7 @@ fn the_help_lists_every_setting_of_the_contract() {
         ("LABDATA_AGENT_TIMEOUT_MINUTES", "10]"),
         ("LABDATA_AGENT_CONCURRENCY", "4]"),
         ("LABDATA_AGENT_MONTHLY_TOKENS", "unset:"),
+        ("LABDATA_AGENT_PYTHON_CONCURRENCY", "4]"),
         ("LABDATA_SMTP_URL", "unset:"),
         ("LABDATA_MAIL_FROM", "unset:"),
         ("LABDATA_NOTIFICATIONS_PER_HOUR", "60]"),

@@ -5,6 +5,7 @@ mod chats;
 mod harness;
 mod limits;
 mod model_tools;
+mod python;
 mod runs;
 mod tools;
 mod writes;

@@ -149,7 +149,7 @@ async fn every_tool_is_described() {
     let tools: ToolRegistry = all_tools();
     let actor = Lab::new().await.actor(&[Read, Write]);
     let definitions = tools.definitions(&actor);
-    assert_eq!(definitions.len(), 19);
+    assert_eq!(definitions.len(), 20);
     for tool in definitions {
         assert!(tool.description.len() > 20, "{}", tool.name);
         assert_eq!(tool.schema["type"], "object");

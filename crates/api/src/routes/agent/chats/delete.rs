@@ -5,7 +5,7 @@ use labdata_application::agent::chats::delete_chat;
 use super::ChatPath;
 use crate::http::{Answer, Call, NoBody, NoContent, OrNotFound, Read};
 
-/// Deletes one of the caller's chats
+/// Deletes one of the caller's chats with its files
 ///
 /// What its runs wrote stays.
 #[utoipa::path(
@@ -17,6 +17,6 @@ use crate::http::{Answer, Call, NoBody, NoContent, OrNotFound, Read};
 )]
 pub async fn handle(call: Call<Read, NoBody, (), ChatPath>) -> Answer<NoContent> {
     let id = call.path.chat_id.or_not_found("chat")?;
-    delete_chat(&call.app.agent, &call.actor, id).await?;
+    delete_chat(call.ports(), &call.app.agent, &call.actor, id).await?;
     Ok(NoContent)
 }

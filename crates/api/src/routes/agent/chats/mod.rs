@@ -1,12 +1,13 @@
 //! `/api/v1/agent/chats`
 
 pub mod delete;
+pub mod file;
 pub mod get;
 pub mod list;
 
 use labdata_domain::{
     agent::{Chat, ChatMessage},
-    ids::ChatId,
+    ids::{ChatFileId, ChatId},
 };
 use labdata_ports::agent::SavedChat;
 use labdata_request_body::{
@@ -26,6 +27,17 @@ shape! {
     pub struct ChatPath {
         /// The chat's id
         pub chat_id: MaybeId<ChatId> = required(id()),
+    }
+}
+
+shape! {
+    /// The path of a file of a chat.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ChatFilePath {
+        /// The chat's id
+        pub chat_id: MaybeId<ChatId> = required(id()),
+        /// The file's id
+        pub file_id: MaybeId<ChatFileId> = required(id()),
     }
 }
 
@@ -81,18 +93,26 @@ impl From<Chat> for ChatView {
 
 impl From<SavedChat> for SavedChatView {
     fn from(saved: SavedChat) -> Self {
+        let id = saved.chat.id;
+        let messages = saved.messages.into_iter();
         Self {
             chat: saved.chat.into(),
-            messages: saved.messages.into_iter().map(Into::into).collect(),
+            messages: messages
+                .map(|message| MessageView::of(message, id))
+                .collect(),
         }
     }
 }
 
-impl From<ChatMessage> for MessageView {
-    fn from(message: ChatMessage) -> Self {
+impl MessageView {
+    /// A message of that chat.
+    fn of(message: ChatMessage, chat: ChatId) -> Self {
+        let calls = message.tool_calls.iter();
         Self {
             role: message.role.as_str(),
-            tool_calls: message.tool_calls.iter().map(Into::into).collect(),
+            tool_calls: calls
+                .map(|call| ToolCallView::of(call, Some(chat)))
+                .collect(),
             content: message.content,
             created_at: message.created_at.into(),
         }

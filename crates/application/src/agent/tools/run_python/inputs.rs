@@ -46,7 +46,7 @@ impl Inputs {
             series,
             file_id,
         } = wanted;
-        let content = match (query, series, file_id) {
+        let data = match (query, series, file_id) {
             (Some(sql), None, None) => self.of_query(context, QueryData { sql, params }).await,
             (None, Some(series), None) => self.of_series(context, series).await,
             (None, None, Some(id)) => {
@@ -58,12 +58,16 @@ impl Inputs {
                 let file_name = file.path.file_name().to_owned();
                 Ok(PythonContent::File { file_name, bytes })
             }
-            _ => Err(Error::Invalid(
-                InvalidPythonInput::Source(index).to_string(),
-            )),
+            _ => {
+                let refusal = InvalidPythonInput::Source(index);
+                return Err(Error::Invalid(refusal.to_string()));
+            }
         };
-        let content = content.map_err(|error| named(error, &name))?;
-        self.read.push(PythonInput { name, content });
+        let data = data.map_err(|error| named(error, &name))?;
+        self.read.push(PythonInput {
+            name,
+            content: data,
+        });
         Ok(())
     }
 

@@ -1,0 +1,42 @@
+//! `GET /api/v1/agent/chats/{chat_id}/files/{file_id}`
+
+use actix_web::{
+    HttpResponse,
+    body::SizedStream,
+    http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE},
+};
+use futures::TryStreamExt;
+use labdata_application::agent::chats::get_chat_file;
+
+use super::ChatFilePath;
+use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
+
+/// Reads a figure of one of the caller's chats
+///
+/// A PNG image, or a Plotly figure as JSON. The outputs of tools name it.
+#[utoipa::path(
+    get,
+    path = "/api/v1/agent/chats/{chat_id}/files/{file_id}",
+    operation_id = "get_agent_chat_file",
+    tag = "agent",
+    responses((status = 200, description = "The figure", content(
+        (Vec<u8> = "image/png"),
+        (serde_json::Value = "application/vnd.plotly.v1+json"),
+    )))
+)]
+pub async fn handle(call: Call<Read, NoBody, (), ChatFilePath>) -> Answer<HttpResponse> {
+    let chat = call.path.chat_id.or_not_found("chat")?;
+    let file = call.path.file_id.or_not_found("file")?;
+    let agent = &call.app.agent;
+    let file = get_chat_file(call.ports(), agent, &call.actor, chat, file).await?;
+    let bytes = file
+        .body
+        .bytes
+        .inspect_err(|error| tracing::warn!(%error, "a download broke off"));
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, file.attachment.kind.media_type()))
+        .insert_header((CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"))
+        // A file never changes; whether the caller may read it does.
+        .insert_header((CACHE_CONTROL, "private, no-cache"))
+        .body(SizedStream::new(file.body.size, bytes)))
+}
