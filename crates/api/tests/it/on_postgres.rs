@@ -47,7 +47,8 @@ impl OnPostgres {
         Self::start(DatabaseSettings::default(), |ports| ports, change).await
     }
 
-    async fn start(
+    /// A server on an empty database, with ports and an agent that the test changes.
+    pub(crate) async fn start(
         settings: DatabaseSettings,
         change: impl FnOnce(Ports) -> Ports,
         change_agent: impl FnOnce(Agent, &Ports) -> Agent,

@@ -1,6 +1,6 @@
 //! A server whose agent asks a scripted provider of models.
 
-use std::{sync::Arc, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration};
 
 use labdata_application::{Ports, agent::Agent};
 use labdata_domain::{
@@ -8,7 +8,11 @@ use labdata_domain::{
     keys::{scope::Scope, tenancy::User},
 };
 use labdata_llm::{LlmClient, LlmSettings, Provider as Dialect};
+use labdata_ports::agent::PythonSandbox;
+use labdata_postgres::DatabaseSettings;
+use labdata_python_sandbox::{SnippetSandbox, SnippetSettings};
 use labdata_redacted::Secret;
+use labdata_sandbox::{Sandbox, Settings};
 use labdata_test_llm::{Provider, Reply as Answer};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
@@ -45,6 +49,26 @@ impl AgentLab {
         Self::waiting(Dialect::OpenAi, Duration::from_hours(1), |agent| agent).await
     }
 
+    /// Python snippets really run.
+    pub(crate) async fn with_python() -> Self {
+        let provider = Provider::start().await;
+        let settings = llm_settings(&provider, Dialect::OpenAi, Duration::from_secs(2));
+        let on = OnPostgres::start(
+            DatabaseSettings::default(),
+            |ports| Ports {
+                python: snippets(),
+                ..ports
+            },
+            |agent, ports| on_provider(agent, ports, &settings),
+        )
+        .await;
+        Self {
+            client: on.client.clone(),
+            on,
+            provider,
+        }
+    }
+
     /// The provider speaks that dialect; the test changes the agent.
     pub(crate) async fn of(dialect: Dialect, change: impl FnOnce(Agent) -> Agent) -> Self {
         Self::waiting(dialect, Duration::from_secs(2), change).await
@@ -56,12 +80,7 @@ impl AgentLab {
         change: impl FnOnce(Agent) -> Agent,
     ) -> Self {
         let provider = Provider::start().await;
-        let settings = LlmSettings {
-            provider: Some(dialect),
-            base_url: Some(provider.base_url()),
-            api_key: Some(Secret::new(KEY.to_owned())),
-            timeout,
-        };
+        let settings = llm_settings(&provider, dialect, timeout);
         let on =
             OnPostgres::with_agent(|agent, ports| change(on_provider(agent, ports, &settings)))
                 .await;
@@ -113,6 +132,15 @@ impl AgentLab {
     }
 }
 
+fn llm_settings(provider: &Provider, dialect: Dialect, timeout: Duration) -> LlmSettings {
+    LlmSettings {
+        provider: Some(dialect),
+        base_url: Some(provider.base_url()),
+        api_key: Some(Secret::new(KEY.to_owned())),
+        timeout,
+    }
+}
+
 /// The agent with the models `small` and `large` of that provider.
 fn on_provider(agent: Agent, ports: &Ports, settings: &LlmSettings) -> Agent {
     Agent {
@@ -124,6 +152,25 @@ fn on_provider(agent: Agent, ports: &Ports, settings: &LlmSettings) -> Agent {
         limits: AgentLimits::default(),
         ..agent
     }
+}
+
+/// The sandbox of this machine.
+fn snippets() -> Arc<dyn PythonSandbox> {
+    let supervisor = vec![
+        env!("CARGO_BIN_EXE_labdata").into(),
+        "run-supervisor".into(),
+    ];
+    // That of the adapter's tests, so that the packages are installed once.
+    let data = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-sandbox");
+    fs::create_dir_all(&data).unwrap();
+    fs::set_permissions(&data, PermissionsExt::from_mode(0o755)).unwrap();
+    Arc::new(SnippetSandbox::new(
+        Arc::new(Sandbox::new(Settings::new(data, supervisor))),
+        SnippetSettings {
+            patience: Duration::from_mins(10),
+            ..SnippetSettings::default()
+        },
+    ))
 }
 
 /// Runs the agent without a stream.

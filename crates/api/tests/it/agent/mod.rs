@@ -4,6 +4,7 @@ mod budget;
 mod cancelled;
 mod chats;
 mod faults;
+mod growth_curves;
 mod lab;
 mod requests;
 mod runs;
