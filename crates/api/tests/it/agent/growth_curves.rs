@@ -46,9 +46,10 @@ for parent, curve in curves.groupby("parent"):
     axes.plot(curve["time_h"], curve["od600"], label=wells[parent])
     if wells[parent] == "D6":
         continue
+    curve = curve.dropna()
     od = (curve["od600"] - blank).to_numpy()
     # Cells grow exponentially, up to their capacity, after a lag.
-    grown = od > 0.01
+    grown = od > max(0.01, 1.5 * od[:3].mean())
     fitted, _ = curve_fit(logistic, curve["time_h"][grown], od[grown], p0=[1, 0.7, 8],
                           bounds=([0.3, 0.1, 0], [3, 2, 40]))
     times[parent] = round(float(np.log(2) / fitted[1]), 4)
@@ -57,21 +58,22 @@ print(json.dumps(times))
 px.bar(x=[wells[parent] for parent in times], y=list(times.values()), title="Doubling times")
 "#;
 
-/// Hours of the reads, and the values of each well.
-fn export() -> (Vec<f64>, BTreeMap<String, Vec<f64>>) {
+/// Hours of the reads, and the values of each well; none where the reader overflowed.
+fn export() -> (Vec<f64>, BTreeMap<String, Vec<Option<f64>>>) {
     let lines = labdata_demo::SIMULATED.lines();
     let mut lines = lines.skip_while(|line| !line.starts_with("Time\tT"));
     let names: Vec<&str> = lines.next().unwrap().split('\t').skip(2).collect();
     let mut hours = Vec::new();
-    let mut wells: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for line in lines.take_while(|line| !line.trim().is_empty()) {
+    let mut wells: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
+    // Then come reads that were planned and not taken.
+    for line in lines.take_while(|line| line.matches('.').count() > 1) {
         let mut cells = line.split('\t');
         let time = cells.next().unwrap().split(':');
         let time: Vec<f64> = time.map(|part| part.parse().unwrap()).collect();
         hours.push(time[0] + time[1] / 60.0 + time[2] / 3600.0);
         for (name, cell) in names.iter().zip(cells.skip(1)) {
             let values = wells.entry((*name).to_owned()).or_default();
-            values.push(cell.trim().parse().unwrap());
+            values.push(cell.trim().parse().ok());
         }
     }
     (hours, wells)
@@ -79,10 +81,10 @@ fn export() -> (Vec<f64>, BTreeMap<String, Vec<f64>>) {
 
 /// The doubling time by another way than the model's: with the known capacity K, ln(y / (K - y)) of a
 /// logistic curve is a straight line, whose slope is the growth rate.
-fn doubling_time(hours: &[f64], values: &[f64], capacity: f64) -> f64 {
-    let points = hours.iter().zip(values).map(|(hour, value)| {
-        let share = (value - BLANK) / capacity;
-        (*hour, share)
+fn doubling_time(hours: &[f64], values: &[Option<f64>], capacity: f64) -> f64 {
+    let points = hours.iter().zip(values).filter_map(|(hour, value)| {
+        let share = ((*value)? - BLANK) / capacity;
+        Some((*hour, share))
     });
     let points: Vec<(f64, f64)> = points
         .filter(|(_, share)| (0.05..0.8).contains(share))
@@ -166,7 +168,7 @@ fn outputs(request: &Request) -> Vec<Value> {
 /// The next step of the model, from what the former ones returned.
 fn next_step(request: &Request) -> Answer {
     let outputs = outputs(request);
-    let samples = "SELECT s.id, s.well FROM sample s JOIN carrier c ON c.id = s.plate \
+    let samples = "SELECT s.id, s.well FROM sample s JOIN carrier c ON c.id = s.plate_id \
         WHERE c.name = $1 ORDER BY s.well";
     let rows = || {
         let printed = outputs[2]["stdout"].as_str().unwrap();
@@ -239,7 +241,7 @@ async fn the_doubling_times_of_a_plate_are_plotted_written_and_reverted() {
         let computed = doubling_time(&hours, &wells[&well], capacity);
         for expected in [stated, computed] {
             let error = (time / expected - 1.0).abs();
-            assert!(error < 0.1, "{well}: {time} h instead of {expected} h");
+            assert!(error < 0.03, "{well}: {time} h instead of {expected} h");
         }
     }
 

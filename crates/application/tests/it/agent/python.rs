@@ -150,7 +150,7 @@ async fn a_run_that_is_not_saved_leaves_no_file() {
 
 #[tokio::test]
 async fn a_file_reaches_the_snippet_whole() {
-    let mut lab = scripted(&[]).await.0;
+    let mut lab = Scripted::new(Vec::new()).await;
     let python = ScriptedPython::default();
     python.then(outcome());
     lab.lab.ports.python = Arc::new(python.clone());
