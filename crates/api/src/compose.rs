@@ -22,8 +22,8 @@ use labdata_postgres::{
     PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
     PgInstrumentRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
     PgPeriodicTaskStore, PgQueryRunner, PgRunLogStore, PgRunQueue, PgStoreHealth,
-    PgTenancyRepository, PgTrainingQueue, PgTriggerStore, check_database_url, migrate,
-    prepare_file_search,
+    PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions, check_database_url,
+    migrate, prepare_file_search,
 };
 use labdata_ray_runner::{check_address, check_authorities};
 
@@ -256,6 +256,7 @@ impl DatabaseServer {
                 per_organization_and_day: settings.notifications.per_day,
             },
             idempotency: Arc::new(PgIdempotency::new(self.database.clone())),
+            write_sessions: Arc::new(PgWriteSessions::new(self.database.clone())),
             clock,
             ids,
             key_cache: Arc::default(),

@@ -6,6 +6,7 @@ use labdata_domain::{notifications::Caps, storage::StorageQuota};
 use labdata_ports::{
     Clock, IdSource,
     agent::PythonSandbox,
+    agent::WriteSessions,
     catalog::CatalogStore,
     data::{DataStore, query::QueryRunner},
     executions::ExecutionRepository,
@@ -89,6 +90,8 @@ pub struct Ports {
     pub disk_reserve: Arc<dyn DiskReserve>,
     /// Schedule of periodic tasks.
     pub periodic_tasks: Arc<dyn PeriodicTaskStore>,
+    /// Executions under which assistants write.
+    pub write_sessions: Arc<dyn WriteSessions>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Identifiers and random bytes.

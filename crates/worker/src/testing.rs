@@ -28,7 +28,7 @@ use labdata_memory::{
     InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
     InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue,
     InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
-    InMemoryUrlSigner, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
+    InMemoryUrlSigner, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
 };
 
 /// Ports over an empty store, with a clock that stands still.
@@ -60,6 +60,7 @@ pub(crate) fn in_memory() -> Ports {
         notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
         notification_caps: Caps::default(),
         idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
+        write_sessions: Arc::new(InMemoryWriteSessions::new(&memory)),
         clock: Arc::new(FixedClock::default()),
         ids: Arc::new(SequentialIds::default()),
         key_cache: Arc::default(),

@@ -51,8 +51,8 @@ mod runs;
 mod triggers;
 
 pub use agent::{
-    InMemoryAgentRunRepository, InMemoryChatRepository, ScriptedAnswer, ScriptedModel,
-    ScriptedPython,
+    InMemoryAgentRunRepository, InMemoryChatRepository, InMemoryWriteSessions, ScriptedAnswer,
+    ScriptedModel, ScriptedPython,
 };
 pub use catalog::InMemoryCatalogStore;
 pub use clock::{FixedClock, StepClock};

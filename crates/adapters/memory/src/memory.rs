@@ -27,7 +27,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{
-    agent::{AgentRunRow, ChatRow},
+    agent::{AgentRunRow, ChatRow, WriteSessionRow},
     data::tables::Tables,
     idempotency,
     models::rows::VersionRow,
@@ -67,6 +67,7 @@ pub(crate) struct State {
     pub(crate) chats: Vec<ChatRow>,
     pub(crate) agent_runs: Vec<AgentRunRow>,
     pub(crate) agent_usage: BTreeMap<(OrganizationId, UsageMonth), Usage>,
+    pub(crate) write_sessions: Vec<WriteSessionRow>,
     pub(crate) jobs: Vec<Owned<Job>>,
     /// The versions of each job's script, oldest first.
     pub(crate) scripts: BTreeMap<JobId, Vec<ScriptVersion>>,

@@ -20,7 +20,7 @@ mod runs;
 mod schema;
 mod triggers;
 
-pub use agent::{PgAgentRunRepository, PgChatRepository};
+pub use agent::{PgAgentRunRepository, PgChatRepository, PgWriteSessions};
 pub use catalog::PgCatalogStore;
 pub use data::PgDataStore;
 pub use data::query::PgQueryRunner;

@@ -381,6 +381,15 @@ diesel::table! {
 }
 
 diesel::table! {
+    labdata.agent_write_session (api_key_id) {
+        api_key_id -> Uuid,
+        organization_id -> Uuid,
+        execution_id -> Uuid,
+        last_used_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     labdata.training_backend (worker_id) {
         worker_id -> Uuid,
         checked_at -> Timestamptz,

@@ -10,7 +10,7 @@ use labdata_postgres::{
     PgChatRepository, PgDataStore, PgDatasetRepository, PgExecutionRepository, PgFileRepository,
     PgIdempotency, PgInstrumentRepository, PgJobRepository, PgModelRepository,
     PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository,
-    PgTrainingQueue, PgTriggerStore,
+    PgTrainingQueue, PgTriggerStore, PgWriteSessions,
 };
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
@@ -72,6 +72,7 @@ impl OnPostgres {
             models: Arc::new(PgModelRepository::new(database.clone())),
             trainings: Arc::new(PgTrainingQueue::new(database.clone())),
             notifications: Arc::new(PgNotificationRepository::new(database.clone())),
+            write_sessions: Arc::new(PgWriteSessions::new(database.clone())),
             idempotency: Arc::new(PgIdempotency::new(database.clone())),
             queries: Arc::new(PgQueryRunner::new(database.clone(), &[1; 32])),
             data: Arc::new(PgDataStore::new(database.clone(), Arc::clone(&catalog))),

@@ -39,8 +39,8 @@ use labdata_memory::{
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
     InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
     InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner, Memory, NoQueryRunner,
-    ScriptedPython,
+    InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner, InMemoryWriteSessions, Memory,
+    NoQueryRunner, ScriptedPython,
 };
 use labdata_ports::{
     Clock, PortError,
@@ -323,6 +323,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         health: Arc::new(InMemoryStoreHealth::new(&memory)),
         disk_reserve: Arc::new(InMemoryDiskReserve::default()),
         periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
+        write_sessions: Arc::new(InMemoryWriteSessions::new(&memory)),
         clock,
         ids: Arc::new(SystemIds::default()),
         key_cache: Arc::default(),

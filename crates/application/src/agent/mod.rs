@@ -1,5 +1,6 @@
 //! The agent: runs that call tools, and saved chats.
 
+mod call_tool;
 pub mod cancel_run;
 mod chat_files;
 pub mod chats;
@@ -11,9 +12,12 @@ mod run_agent;
 mod service;
 pub mod tools;
 mod work;
+mod write_session;
 
+pub use call_tool::call_tool;
 pub use events::{AgentError, AgentEvent, AgentResult};
 pub use lease::Pause;
 pub use run_agent::{RunAgent, StartedRun, run_agent};
 pub use service::{Agent, NoUsageObserver, UsageObserver};
 pub use work::RunWork;
+pub use write_session::end_write_sessions;

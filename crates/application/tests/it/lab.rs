@@ -20,7 +20,7 @@ use labdata_memory::{
     InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
     InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue,
     InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
-    InMemoryUrlSigner, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
+    InMemoryUrlSigner, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
 };
 use labdata_ports::Clock;
 
@@ -108,6 +108,7 @@ fn in_memory(memory: &Memory, clock: Arc<dyn Clock>) -> Ports {
         health: Arc::new(InMemoryStoreHealth::new(&memory)),
         disk_reserve: Arc::new(InMemoryDiskReserve::default()),
         periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
+        write_sessions: Arc::new(InMemoryWriteSessions::new(&memory)),
         clock,
         ids: Arc::new(SequentialIds::default()),
         key_cache: Arc::default(),

@@ -18,6 +18,7 @@ mod retry;
 mod run;
 mod text;
 mod usage;
+mod write_session;
 
 pub use attachment::{
     Attachment, AttachmentType, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS, MAX_INLINE_IMAGE,
@@ -31,7 +32,9 @@ pub use chat::{
 pub use failure::{BrokenStream, MAX_PROVIDER_MESSAGE, ModelFailure, provider_message};
 pub use history::{MAX_HISTORY_BYTES, history};
 pub use instructions::instructions;
-pub use limits::{AgentLimits, LEASE, MAX_ANSWER_BYTES, RENEW_EVERY, TooManyRuns};
+pub use limits::{
+    ASSISTANT_INSTRUCTIONS, AgentLimits, LEASE, MAX_ANSWER_BYTES, RENEW_EVERY, TooManyRuns,
+};
 pub use message::{Message, ModelAnswer, RequestedCall, StopReason, ToolCall, ToolInput};
 pub use models::{ModelChoice, ModelRefusal};
 pub use output::{CANCELLED_CALL, ToolOutput, WriteNotAllowed};
@@ -44,3 +47,4 @@ pub use python::{
 pub use retry::{MAX_TRIES, retry_delay};
 pub use run::{EndReason, Next, PendingCalls, Run, RunResult};
 pub use usage::Usage;
+pub use write_session::{ASSISTANT_JOB_NAME, WRITE_SESSION_MINUTES, WRITE_SESSION_PAUSE};

@@ -4,3 +4,4 @@ pub mod chats;
 pub mod language_model;
 pub mod python;
 pub mod runs;
+pub mod write_sessions;

@@ -4,8 +4,10 @@ mod chats;
 mod language_model;
 mod python;
 mod runs;
+mod write_sessions;
 
 pub use chats::{AppendError, ChatRepository, SavedChat};
 pub use language_model::{AnswerPart, AnswerStream, LanguageModel, ModelRequest, ToolDefinition};
 pub use python::{PythonContent, PythonInput, PythonSandbox, PythonSnippet};
 pub use runs::{AgentRunRepository, BeginRun, BeginRunError, DecideStart};
+pub use write_sessions::{EndedSession, WriteSessions};

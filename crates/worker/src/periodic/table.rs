@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
     Error, Ports,
+    agent::end_write_sessions,
     executions::sweep_executions::sweep_executions,
     files::sweep_uploads::{sweep_objects, sweep_uploads},
     idempotency::sweep_answers::sweep_answers,
@@ -34,6 +35,7 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
             Duration::from_secs(2),
             fail_overdue,
         ),
+        PeriodicTask::new("end_write_sessions", Duration::from_secs(30), end_sessions),
         // Covers servers that died between the end of an execution or a training and its notice.
         PeriodicTask::new("deliver_notices", Duration::from_secs(1), deliver_ended),
         PeriodicTask::new(
@@ -137,6 +139,14 @@ async fn fail_overdue(ports: Ports) -> Result<PassOutcome, Error> {
     let failed = sweep_executions(&ports).await?;
     if failed > 0 {
         tracing::info!(failed, "failed executions that were not closed in time");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn end_sessions(ports: Ports) -> Result<PassOutcome, Error> {
+    let ended = end_write_sessions(&ports).await?;
+    if ended > 0 {
+        tracing::debug!(ended, "completed executions of assistants");
     }
     Ok(PassOutcome::Idle)
 }

@@ -5,9 +5,13 @@ mod language_model;
 mod python;
 mod runs;
 
+mod write_sessions;
+
 pub(crate) use chats::ChatRow;
 pub use chats::InMemoryChatRepository;
 pub use language_model::{ScriptedAnswer, ScriptedModel};
 pub use python::ScriptedPython;
 pub(crate) use runs::AgentRunRow;
 pub use runs::InMemoryAgentRunRepository;
+pub use write_sessions::InMemoryWriteSessions;
+pub(crate) use write_sessions::WriteSessionRow;

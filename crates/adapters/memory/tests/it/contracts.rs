@@ -15,12 +15,12 @@ use labdata_memory::{
 };
 use labdata_port_contracts::{
     Harness, Subject,
-    agent::{language_model::Scripted, python::Snippets},
+    agent::{InMemoryWriteSessions, language_model::Scripted, python::Snippets},
     async_trait,
     models::predictions::Predictors,
 };
 use labdata_ports::{
-    agent::{AgentRunRepository, ChatRepository, LanguageModel, PythonSandbox},
+    agent::{AgentRunRepository, ChatRepository, LanguageModel, PythonSandbox, WriteSessions},
     catalog::CatalogStore,
     data::DataStore,
     executions::ExecutionRepository,
@@ -64,6 +64,7 @@ subjects! {
     ApiKeyRepository => InMemoryApiKeyRepository,
     ChatRepository => InMemoryChatRepository,
     AgentRunRepository => InMemoryAgentRunRepository,
+    WriteSessions => InMemoryWriteSessions,
     Idempotency => InMemoryIdempotency,
     DatasetRepository => InMemoryDatasetRepository,
     ModelRepository => InMemoryModelRepository,
@@ -190,6 +191,7 @@ labdata_port_contracts::api_keys_contract!(InMemory);
 labdata_port_contracts::idempotency_contract!(InMemory);
 labdata_port_contracts::chats_contract!(InMemory);
 labdata_port_contracts::agent_runs_contract!(InMemory);
+labdata_port_contracts::write_sessions_contract!(InMemory);
 labdata_port_contracts::instruments_contract!(InMemory);
 labdata_port_contracts::datasets_contract!(InMemory);
 labdata_port_contracts::models_contract!(InMemory);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
-    agent::{AgentRunRepository, ChatRepository},
+    agent::{AgentRunRepository, ChatRepository, WriteSessions},
     catalog::CatalogStore,
     data::DataStore,
     executions::ExecutionRepository,
@@ -24,7 +24,7 @@ use labdata_postgres::{
     PgChatRepository, PgDataStore, PgDatasetRepository, PgExecutionRepository, PgFileRepository,
     PgIdempotency, PgInstrumentRepository, PgJobRepository, PgModelRepository,
     PgNotificationRepository, PgPeriodicTaskStore, PgRunLogStore, PgRunQueue, PgStoreHealth,
-    PgTenancyRepository, PgTrainingQueue, PgTriggerStore, SearchLimits,
+    PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -80,6 +80,7 @@ subjects! {
     ApiKeyRepository => PgApiKeyRepository,
     ChatRepository => PgChatRepository,
     AgentRunRepository => PgAgentRunRepository,
+    WriteSessions => PgWriteSessions,
     Idempotency => PgIdempotency,
     DatasetRepository => PgDatasetRepository,
     ModelRepository => PgModelRepository,
@@ -121,6 +122,7 @@ labdata_port_contracts::api_keys_contract!(Postgres);
 labdata_port_contracts::idempotency_contract!(Postgres);
 labdata_port_contracts::chats_contract!(Postgres);
 labdata_port_contracts::agent_runs_contract!(Postgres);
+labdata_port_contracts::write_sessions_contract!(Postgres);
 labdata_port_contracts::instruments_contract!(Postgres);
 labdata_port_contracts::datasets_contract!(Postgres);
 labdata_port_contracts::models_contract!(Postgres);

@@ -87,6 +87,7 @@ impl TypedTool for UpdateJobTool {
     const NAME: &'static str = "update_job";
     const DESCRIPTION: &'static str = "Changes a job. Earlier versions of its script are kept.";
     const NEEDS_WRITE: bool = true;
+    const IS_DESTRUCTIVE: bool = true;
 
     async fn run(&self, context: &ToolContext<'_>, input: UpdateJobInput) -> Result<String, Error> {
         let id = input.job_id.known().ok_or(Error::NotFound("job"))?;
@@ -129,6 +130,7 @@ impl TypedTool for RunJobTool {
         list_job_executions shows the state. What the script writes falls under the execution of that \
         run, not under the one of this conversation.";
     const NEEDS_WRITE: bool = true;
+    const IS_DESTRUCTIVE: bool = true;
 
     async fn run(&self, context: &ToolContext<'_>, input: RunJobInput) -> Result<String, Error> {
         let id = input.job_id.known().ok_or(Error::NotFound("job"))?;

@@ -5,6 +5,7 @@ use labdata_domain::{executions::FinalStatus, ids::ExecutionId, keys::actor::Act
 
 use crate::{
     Error, Ports,
+    agent::write_session::write_session,
     executions::{
         cancel_execution::cancel_execution,
         close_execution::close_execution,
@@ -31,9 +32,21 @@ pub struct ToolContext<'c> {
 
 /// The writes of a run, all of which fall under one execution. It is opened by the first one.
 #[derive(Debug, Default)]
-pub struct RunWrites(Mutex<Option<ExecutionId>>);
+pub struct RunWrites {
+    opened: Mutex<Option<ExecutionId>>,
+    /// True if the execution outlives the run: that of the key's session.
+    is_of_session: bool,
+}
 
 impl RunWrites {
+    /// The writes of an assistant, which fall under the execution of its key's session.
+    pub(crate) fn of_session() -> Self {
+        Self {
+            opened: Mutex::default(),
+            is_of_session: true,
+        }
+    }
+
     /// Returns the execution of the run; opens it if this is the first write. The key of a platform run
     /// writes under the execution of that run.
     ///
@@ -43,9 +56,12 @@ impl RunWrites {
         if let Some(own) = actor.execution {
             return Ok(own);
         }
-        let mut opened = self.0.lock().await;
+        let mut opened = self.opened.lock().await;
         if let Some(id) = *opened {
             return Ok(id);
+        }
+        if self.is_of_session {
+            return write_session(ports, actor).await;
         }
         let start = StartExecution {
             job_id: None,
@@ -69,7 +85,7 @@ impl RunWrites {
 
     /// Closes the execution of the run, if it has opened one.
     pub(crate) async fn close(&self, ports: &Ports, actor: &Actor, status: FinalStatus) {
-        let Some(id) = *self.0.lock().await else {
+        let Some(id) = *self.opened.lock().await else {
             return;
         };
         if let Err(error) = close_execution(ports, actor, id, status).await {

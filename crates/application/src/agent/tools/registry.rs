@@ -30,14 +30,16 @@ impl ToolRegistry {
     }
 
     /// The tools that the caller may call.
+    pub fn allowed(&self, actor: &Actor) -> impl Iterator<Item = &dyn Tool> {
+        let may_write = actor.scopes.contains(Scope::Write);
+        let tools = self.0.iter().map(|tool| &**tool);
+        tools.filter(move |tool| may_write || !tool.needs_write())
+    }
+
+    /// The tools that the caller may call, for a model.
     #[must_use]
     pub fn definitions(&self, actor: &Actor) -> Vec<ToolDefinition> {
-        let may_write = actor.scopes.contains(Scope::Write);
-        let allowed = self
-            .0
-            .iter()
-            .filter(|tool| may_write || !tool.needs_write());
-        allowed
+        self.allowed(actor)
             .map(|tool| ToolDefinition {
                 name: tool.name().to_owned(),
                 description: tool.description().to_owned(),

@@ -23,6 +23,11 @@ pub trait Tool: Send + Sync {
     /// True if it changes something, for which the caller needs the write scope.
     fn needs_write(&self) -> bool;
 
+    /// True if it may change or remove what is there, rather than only add to it.
+    fn is_destructive(&self) -> bool {
+        false
+    }
+
     /// Calls it. A failure is an output that the model reads.
     async fn call(&self, context: &ToolContext<'_>, input: Map<String, Value>) -> ToolOutput;
 }
@@ -38,6 +43,8 @@ pub trait TypedTool: Send + Sync {
     const DESCRIPTION: &'static str;
     /// See [`Tool::needs_write`].
     const NEEDS_WRITE: bool;
+    /// See [`Tool::is_destructive`].
+    const IS_DESTRUCTIVE: bool = false;
 
     /// Calls it; returns a JSON text.
     ///
@@ -62,6 +69,10 @@ impl<T: TypedTool> Tool for T {
 
     fn needs_write(&self) -> bool {
         T::NEEDS_WRITE
+    }
+
+    fn is_destructive(&self) -> bool {
+        T::IS_DESTRUCTIVE
     }
 
     async fn call(&self, context: &ToolContext<'_>, input: Map<String, Value>) -> ToolOutput {

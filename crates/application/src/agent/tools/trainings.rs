@@ -59,6 +59,7 @@ impl TypedTool for CancelTrainingTool {
     const DESCRIPTION: &'static str =
         "Cancels every training of an ML model that is pending or in progress.";
     const NEEDS_WRITE: bool = true;
+    const IS_DESTRUCTIVE: bool = true;
 
     async fn run(
         &self,

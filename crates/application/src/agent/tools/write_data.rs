@@ -39,6 +39,7 @@ impl TypedTool for WriteDataTool {
         in one transaction or nothing. Call it with dry_run set to true first: the answer shows problems \
         and effects, and nothing is written.";
     const NEEDS_WRITE: bool = true;
+    const IS_DESTRUCTIVE: bool = true;
 
     async fn run(&self, context: &ToolContext<'_>, input: WriteDataInput) -> Result<String, Error> {
         let ToolContext {

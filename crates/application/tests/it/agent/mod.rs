@@ -1,5 +1,6 @@
 //! Runs of the agent on a scripted model.
 
+mod assistants;
 mod cancelled;
 mod chats;
 mod harness;
