@@ -41,6 +41,12 @@ const FOLLOWERS_OF_ONE: usize = 32;
 /// Maximum number of logs and trainings of all organizations that are followed at a time.
 const FOLLOWERS_OF_ALL: usize = 128;
 
+/// Maximum number of MCP requests of one organization that are answered at a time.
+const MCP_REQUESTS_OF_ONE: usize = 8;
+
+/// Maximum number of MCP requests of all organizations that are answered at a time.
+const MCP_REQUESTS_OF_ALL: usize = 32;
+
 /// Time after which a refused follower is to try again, in seconds.
 const FOLLOW_LATER: u32 = 10;
 
@@ -65,6 +71,8 @@ pub struct App {
     snapshots: Arc<FairSlots<OrganizationId>>,
     /// Limits logs and trainings that are followed.
     followers: Arc<FairSlots<OrganizationId>>,
+    /// Limits MCP requests.
+    mcp_requests: Arc<FairSlots<OrganizationId>>,
 }
 
 impl App {
@@ -92,6 +100,7 @@ impl App {
             series: Arc::new(FairSlots::new(SERIES_OF_ONE, SERIES_OF_ALL)),
             snapshots: Arc::new(FairSlots::new(SNAPSHOTS_OF_ONE, SNAPSHOTS_OF_ALL)),
             followers: Arc::new(FairSlots::new(FOLLOWERS_OF_ONE, FOLLOWERS_OF_ALL)),
+            mcp_requests: Arc::new(FairSlots::new(MCP_REQUESTS_OF_ONE, MCP_REQUESTS_OF_ALL)),
         })
     }
 
@@ -125,6 +134,14 @@ impl App {
     /// [`Error::Exhausted`] if others take 10 s.
     pub(crate) async fn snapshot_turn(&self, organization: OrganizationId) -> Result<Slot, Error> {
         enter(&self.snapshots, organization).await
+    }
+
+    /// Waits for the organization's turn to have an MCP request answered.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] if others take 10 s.
+    pub(crate) async fn mcp_turn(&self, organization: OrganizationId) -> Result<Slot, Error> {
+        enter(&self.mcp_requests, organization).await
     }
 
     /// Permission to follow a log or a training of that organization. Does not wait, as followers stay long.

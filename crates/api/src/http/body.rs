@@ -136,6 +136,39 @@ impl<T: Shape + 'static> Body for JsonBody<T> {
     }
 }
 
+/// The endpoint reads a JSON body itself.
+#[derive(Clone, Debug)]
+pub struct RawJson(pub Bytes);
+
+impl Body for RawJson {
+    type Received = Bytes;
+    const IS_JSON: bool = true;
+
+    async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Bytes, ApiError> {
+        receive_json(request, payload, true).await
+    }
+
+    fn read(received: &Bytes, _: &FieldPath<'_>) -> Option<Self> {
+        Some(Self(received.clone()))
+    }
+
+    fn document(_: &Bytes) -> Value {
+        Value::Null
+    }
+
+    fn sha256(received: &Bytes) -> [u8; 32] {
+        Sha256::digest(received).into()
+    }
+
+    fn describe(_: &mut Definitions) -> Option<BodyDescription> {
+        Some(BodyDescription {
+            content_type: JSON,
+            schema: Schema::of("object"),
+            is_required: true,
+        })
+    }
+}
+
 /// The endpoint reads a JSON body, which may be empty or null.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionalJson<T>(pub Option<T>);

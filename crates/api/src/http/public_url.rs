@@ -33,6 +33,11 @@ impl PublicUrl {
         }
     }
 
+    /// The base, whatever host a request names.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
     /// The base of the URLs that answer a request with these headers, without a trailing slash.
     pub(super) fn base_for(&self, headers: &HeaderMap) -> String {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());

@@ -22,6 +22,7 @@ pub mod files;
 pub mod instruments;
 pub mod jobs;
 pub mod keys;
+pub mod mcp;
 pub mod models;
 pub mod notifications;
 pub mod operations;
@@ -96,6 +97,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(agent::chats::get),
         endpoint!(agent::chats::delete),
         endpoint!(agent::chats::file),
+        endpoint!(mcp),
         endpoint!(open operations::health),
         endpoint!(open operations::ready),
         endpoint!(open operations::metrics),

@@ -1,0 +1,111 @@
+//! `POST /mcp`: the tools of the agent for assistants elsewhere, over the Model Context Protocol.
+//!
+//! The transport is Streamable HTTP without sessions: each request is answered by itself, as JSON, on
+//! whichever server it reaches. `rmcp` reads and answers the messages.
+
+mod origin;
+mod resources;
+mod server;
+mod tools;
+
+use std::{sync::Arc, time::Duration};
+
+use actix_web::{
+    HttpResponse,
+    http::{StatusCode, header::HeaderName},
+};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use labdata_application::Error;
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
+};
+use tokio::time::timeout;
+
+use self::{origin::check_origin, server::McpServer};
+use crate::http::{
+    Answer, Call, Read,
+    body::{BODY_LIMIT, RawJson},
+    error::ErrorBody,
+};
+
+/// Maximum time to answer a request. Longer than any tool takes.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(3);
+
+/// Headers of requests and answers that the protocol defines start with this.
+const PROTOCOL_PREFIX: &str = "mcp-";
+
+/// Answers a message of the Model Context Protocol
+///
+/// Streamable HTTP without sessions: a JSON-RPC message in, its answer out. Assistants connect to
+/// `/mcp` with an API key as bearer token, and have the tools and rights that the agent has with that
+/// key. `GET` and `DELETE`, which belong to sessions, are answered 405.
+#[utoipa::path(
+    post,
+    path = "/mcp",
+    operation_id = "mcp",
+    tag = "agent",
+    responses(
+        (status = 200, description = "The answer: a JSON-RPC message", body = serde_json::Value),
+        (status = 202, description = "The message needs no answer"),
+        (status = 403, description = "The key lacks the read scope, or the request comes from the page of another site", body = ErrorBody),
+        (status = 406, description = "The client accepts not both application/json and text/event-stream"),
+        (status = 503, description = "Too many requests of the organization are in progress", body = ErrorBody),
+    )
+)]
+pub async fn handle(call: Call<Read, RawJson>) -> Answer<HttpResponse> {
+    check_origin(&call.app.public_url, &call.request)?;
+    let _turn = call.app.mcp_turn(call.actor.organization).await?;
+    let request = to_service(&call)?;
+    let server = McpServer {
+        app: call.app.clone(),
+        actor: Arc::new(call.actor.clone()),
+    };
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        // check_origin is the guard: behind a proxy the host is not known.
+        .disable_allowed_hosts()
+        .with_max_request_body_bytes(BODY_LIMIT);
+    let sessions = Arc::new(NeverSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+    let answering = async {
+        let (head, body) = service.handle(request).await.into_parts();
+        // Infallible.
+        let body = body.collect().await.map(|body| body.to_bytes());
+        (head, body.unwrap_or_default())
+    };
+    match timeout(ANSWER_TIMEOUT, answering).await {
+        Ok((head, body)) => Ok(from_service(&head, body)),
+        Err(_) => Err(Error::Unavailable("an MCP request took too long".to_owned()).into()),
+    }
+}
+
+/// The request for the protocol's implementation: of the headers those that it reads, which the key is
+/// not among.
+fn to_service(call: &Call<Read, RawJson>) -> Result<http::Request<Full<Bytes>>, Error> {
+    let mut request = http::Request::post("/mcp");
+    for (name, value) in call.request.headers() {
+        let name = name.as_str();
+        if ["accept", "content-type", "host"].contains(&name) || name.starts_with(PROTOCOL_PREFIX) {
+            request = request.header(name, value.as_bytes());
+        }
+    }
+    let body = Full::new(call.body.0.clone());
+    let request = request.body(body);
+    request.map_err(|error| Error::Internal(format!("an MCP request: {error}")))
+}
+
+fn from_service(head: &http::response::Parts, body: Bytes) -> HttpResponse {
+    let status = StatusCode::from_u16(head.status.as_u16());
+    let mut response = HttpResponse::build(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+    for (name, value) in &head.headers {
+        let name = HeaderName::from_bytes(name.as_str().as_bytes());
+        if let Ok(name) = name
+            && (name.as_str() == "content-type" || name.as_str().starts_with(PROTOCOL_PREFIX))
+        {
+            response.insert_header((name, value.as_bytes()));
+        }
+    }
+    response.body(body)
+}
