@@ -12,10 +12,13 @@ mod agent;
 mod data;
 mod executions;
 mod files;
+#[path = "../../../adapters/postgres/tests/it/hostile_queries.rs"]
+mod hostile_queries;
 mod http;
 mod instruments;
 mod jobs;
 mod keys;
+mod mcp;
 mod models;
 mod notifications;
 mod on_postgres;

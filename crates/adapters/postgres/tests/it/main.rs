@@ -13,6 +13,7 @@ mod data_properties;
 mod events;
 mod failure_notices;
 mod file_lists;
+mod hostile_queries;
 mod managed_server;
 mod migrations;
 mod query;

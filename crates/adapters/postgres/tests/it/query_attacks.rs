@@ -11,95 +11,13 @@ use labdata_postgres::{Database, DatabaseSettings};
 use serde_json::json;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::query_lab::{LIMITS, QueryLab, schema};
+use crate::{
+    hostile_queries::ATTACKS,
+    query_lab::{LIMITS, QueryLab, schema},
+};
 
-/// Texts for the endpoint. `{theirs}` is the other organization's schema, `{ours}` the own one.
-const ATTACKS: &[&str] = &[
-    // Other statements, and ways out of the subquery.
-    "COMMIT; DROP TABLE sample",
-    "COMMIT",
-    "ROLLBACK",
-    "RESET ROLE",
-    "SET ROLE labdata",
-    "SET SESSION AUTHORIZATION labdata",
-    "DO $$ BEGIN PERFORM 1; END $$",
-    "PREPARE p AS SELECT 1",
-    "EXPLAIN ANALYZE SELECT 1",
-    "COPY sample TO STDOUT",
-    "COPY (SELECT 1) TO PROGRAM 'touch /tmp/labdata-attack'",
-    "LISTEN a",
-    "NOTIFY a",
-    "LOCK TABLE sample",
-    "DROP TABLE sample",
-    "select 1) as a; drop table sample; select * from (select 1",
-    "select 1) as a cross join (select 2",
-    "select 1) as a -- ",
-    "select 1 -- ",
-    "select 1 /* ",
-    "select 1) as a limit 5 /*",
-    "select 1; -- \n drop table sample",
-    "select $$ ) $$ ; select 2",
-    // Settings and roles.
-    "select set_config('role', '{theirs}_reader', false)",
-    "select set_config('role', '{theirs}_reader', false), query_to_xml('select * from {theirs}.secret', true, true, '')",
-    "select set_config('transaction_read_only', 'off', false)",
-    "select set_config('statement_timeout', '0', false)",
-    "select set_config('search_path', '{theirs}', false)",
-    "select current_setting('data_directory')",
-    // Writing.
-    "with d as (delete from sample returning *) select * from d",
-    "with i as (insert into sample (id, name) values ('x', 'x') returning *) select * from i",
-    "select * from sample for update",
-    "select * into stolen from sample",
-    "select 1 into temp stolen",
-    "merge into sample using sample s on false when not matched then do nothing",
-    "select lo_create(4711)",
-    "select lo_from_bytea(4711, 'x')",
-    "select nextval('{ours}_chunks.curve__chunk_seq')",
-    "create temp table t (a int)",
-    // The server's files and other servers.
-    "select pg_read_file('/etc/passwd')",
-    "select * from pg_read_file('PG_VERSION')",
-    "select * from rows from (pg_read_file('PG_VERSION'), pg_ls_dir('.')) as t",
-    "select pg_ls_dir('.')",
-    "select * from pg_stat_file('PG_VERSION')",
-    "select lo_import('/etc/passwd')",
-    "select * from dblink('dbname=postgres', 'select 1') as t(a int)",
-    "select * from postgres_fdw_get_connections()",
-    // Others' tables and names.
-    "select * from {theirs}.secret",
-    "select * from \"{theirs}\".\"secret\"",
-    "select * from {theirs}_platform.instrument",
-    "select * from {ours}_chunks.curve",
-    "select * from secret",
-    "select * from labdata.api_key",
-    "select * from labdata.server_secret",
-    "select * from U&\"\\006cabdata\".api_key",
-    "select 'labdata.api_key'::regclass",
-    "select n::regclass from generate_series(16384, 17000) n",
-    "select cast(n as \"regclass\")::text from generate_series(16384, 17000) n",
-    "select to_regclass('labdata.api_key')",
-    "select format_type(n::oid, -1) from generate_series(16384, 20000) n",
-    "select makeaclitem(n::oid, n::oid, 'SELECT', false)::text from generate_series(16384, 20000) n",
-    "select relname from pg_class",
-    "select relname from pg_catalog.pg_class",
-    "select rolname from pg_roles",
-    "select * from pg_user",
-    "select * from pg_stat_activity",
-    "select datname from pg_database",
-    "select * from pg_stats",
-    "select * from pg_settings",
-    "select * from information_schema.tables",
-    "select * from information_schema.schemata",
-    "table pg_namespace",
-    "select has_schema_privilege('{theirs}', 'usage')",
-    "select schema_to_xml('{theirs}', true, true, '')",
-    "select table_to_xml('{theirs}.secret', true, true, '')",
-    "select database_to_xml(true, true, '')",
-    "select ts_stat('select words::tsvector from {theirs}.secret')",
-    "select * from pg_stat_get_activity(null)",
-    "select pg_get_viewdef('{ours}.curve')",
-    // Using up.
+/// Queries that use up time or memory, until a limit ends them.
+const EXHAUSTING: &[&str] = &[
     "select pg_sleep(60)",
     "select 1 from pg_sleep(60)",
     "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b",
@@ -109,16 +27,6 @@ const ATTACKS: &[&str] = &[
     "select repeat(repeat('x', 500000000), 10)",
     "select array_fill(0, array[100000000])",
     "select string_agg(repeat('x', 100000), '') from generate_series(1, 20000)",
-    "select pg_advisory_lock(1)",
-    "select pg_advisory_lock_shared(1)",
-    "select pg_try_advisory_xact_lock(1)",
-    "select pg_notify('a', 'b')",
-    "select pg_terminate_backend(pid) from pg_stat_activity",
-    "select pg_terminate_backend(n), pg_cancel_backend(n) from generate_series(1, 70000) n",
-    "select pg_reload_conf()",
-    "select pg_switch_wal()",
-    "select txid_current()",
-    "select xmlparse(document '<!DOCTYPE a [<!ENTITY b SYSTEM \"file:///etc/passwd\">]><a>&b;</a>')",
 ];
 
 /// Contents of others, and of the platform.
@@ -187,7 +95,7 @@ async fn attack_the_port(lab: &QueryLab) {
         time: Duration::from_millis(400),
         ..LIMITS
     };
-    for attack in ATTACKS {
+    for attack in ATTACKS.iter().chain(EXHAUSTING) {
         let attack = filled(attack, lab);
         match lab.run_within(&attack, json!([]), limits).await {
             Ok(result) => {
@@ -226,7 +134,7 @@ async fn attack_as_the_role(lab: &QueryLab, server: Server) {
         ],
         Server::Managed => &["BEGIN READ ONLY; "],
     };
-    for attack in ATTACKS {
+    for attack in ATTACKS.iter().chain(EXHAUSTING) {
         let attack = filled(attack, lab);
         for prefix in prefixes {
             // An earlier attack may have lifted them.

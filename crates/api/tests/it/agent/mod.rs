@@ -5,6 +5,7 @@ mod cancelled;
 mod chats;
 mod faults;
 mod growth_curves;
-mod lab;
+mod injection;
+pub(crate) mod lab;
 mod requests;
 mod runs;

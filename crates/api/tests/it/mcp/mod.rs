@@ -1,0 +1,6 @@
+//! `POST /mcp`
+
+mod client;
+mod lab;
+mod requests;
+mod sql_attacks;
