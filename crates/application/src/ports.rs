@@ -5,8 +5,7 @@ use std::sync::Arc;
 use labdata_domain::{notifications::Caps, storage::StorageQuota};
 use labdata_ports::{
     Clock, IdSource,
-    agent::PythonSandbox,
-    agent::WriteSessions,
+    agent::{PythonSandbox, WriteSessions},
     catalog::CatalogStore,
     data::{DataStore, query::QueryRunner},
     executions::ExecutionRepository,

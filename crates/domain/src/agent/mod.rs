@@ -31,10 +31,8 @@ pub use chat::{
 };
 pub use failure::{BrokenStream, MAX_PROVIDER_MESSAGE, ModelFailure, provider_message};
 pub use history::{MAX_HISTORY_BYTES, history};
-pub use instructions::instructions;
-pub use limits::{
-    ASSISTANT_INSTRUCTIONS, AgentLimits, LEASE, MAX_ANSWER_BYTES, RENEW_EVERY, TooManyRuns,
-};
+pub use instructions::{ASSISTANT_INSTRUCTIONS, instructions};
+pub use limits::{AgentLimits, LEASE, MAX_ANSWER_BYTES, RENEW_EVERY, TooManyRuns};
 pub use message::{Message, ModelAnswer, RequestedCall, StopReason, ToolCall, ToolInput};
 pub use models::{ModelChoice, ModelRefusal};
 pub use output::{CANCELLED_CALL, ToolOutput, WriteNotAllowed};

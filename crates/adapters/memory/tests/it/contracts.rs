@@ -10,12 +10,12 @@ use labdata_memory::{
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
     InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
     InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, Memory, ScriptedAnswer,
-    ScriptedModel, ScriptedPython,
+    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryWriteSessions,
+    Memory, ScriptedAnswer, ScriptedModel, ScriptedPython,
 };
 use labdata_port_contracts::{
     Harness, Subject,
-    agent::{InMemoryWriteSessions, language_model::Scripted, python::Snippets},
+    agent::{language_model::Scripted, python::Snippets},
     async_trait,
     models::predictions::Predictors,
 };

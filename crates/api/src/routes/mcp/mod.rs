@@ -72,7 +72,10 @@ pub async fn handle(call: Call<Read, RawJson>) -> Answer<HttpResponse> {
     let answering = async {
         let (head, body) = service.handle(request).await.into_parts();
         // Infallible.
-        let body = body.collect().await.map(|body| body.to_bytes());
+        let body = body
+            .collect()
+            .await
+            .map(http_body_util::Collected::to_bytes);
         (head, body.unwrap_or_default())
     };
     match timeout(ANSWER_TIMEOUT, answering).await {

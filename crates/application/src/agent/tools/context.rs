@@ -75,7 +75,7 @@ impl RunWrites {
 
     /// Cancels the execution of the run, if it has opened one.
     pub(crate) async fn cancel(&self, ports: &Ports, actor: &Actor) {
-        let Some(id) = *self.0.lock().await else {
+        let Some(id) = *self.opened.lock().await else {
             return;
         };
         if let Err(error) = cancel_execution(ports, actor, id).await {
