@@ -178,7 +178,10 @@ impl Hostile {
         let job = client.post("/api/v1/jobs", &job).await.json(200);
         let execution = json!({ "job_id": job["id"] });
         let execution = client.post("/api/v1/job-executions", &execution).await;
-        let id = execution.json(200)["id"].as_str().unwrap().to_owned();
+        let id = execution.json(200)["job_execution_id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         let path = format!("/api/v1/job-executions/{id}");
         let completed = json!({ "status": "completed" });
         client.patch(&path, &completed).await.json(200);
