@@ -3,6 +3,7 @@
 //! The transport is Streamable HTTP without sessions: each request is answered by itself, as JSON, on
 //! whichever server it reaches. `rmcp` reads and answers the messages.
 
+mod caller;
 mod origin;
 mod resources;
 mod server;
@@ -22,7 +23,7 @@ use rmcp::transport::streamable_http_server::{
 };
 use tokio::time::timeout;
 
-use self::{origin::check_origin, server::McpServer};
+use self::{caller::McpServer, origin::check_origin};
 use crate::http::{
     Answer, Call, Read,
     body::{BODY_LIMIT, RawJson},

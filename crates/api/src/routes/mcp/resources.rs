@@ -18,7 +18,7 @@ use rmcp::{
 };
 use serde_json::{Map, Value, json};
 
-use super::server::McpServer;
+use super::caller::McpServer;
 
 const TABLES: &str = "labdata://tables/";
 const FILES: &str = "labdata://files/";

@@ -1,56 +1,17 @@
 //! Answers of the Model Context Protocol.
 
-use std::sync::Arc;
-
-use actix_web::web::Data;
-use labdata_application::agent::call_tool;
-use labdata_domain::{
-    agent::{ASSISTANT_INSTRUCTIONS, ToolCall, ToolInput, ToolOutput},
-    keys::actor::Actor,
-};
+use labdata_domain::agent::ASSISTANT_INSTRUCTIONS;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, Implementation, JsonObject,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+        CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+        ReadResourceResponse, ServerCapabilities, ServerConfig,
     },
     service::RequestContext,
 };
 
-use super::{resources, tools};
-use crate::app::App;
-
-/// The platform for one request of an assistant.
-#[derive(Clone)]
-pub(super) struct McpServer {
-    pub(super) app: Data<App>,
-    pub(super) actor: Arc<Actor>,
-}
-
-impl McpServer {
-    /// Calls a tool, unless the client leaves before its end.
-    pub(super) async fn call(
-        &self,
-        context: &RequestContext<RoleServer>,
-        name: &str,
-        input: JsonObject,
-    ) -> Result<ToolOutput, ErrorData> {
-        let call = ToolCall {
-            id: context.id.to_string(),
-            name: name.to_owned(),
-            input: ToolInput::Object(input),
-            provider_data: None,
-        };
-        let App { ports, agent, .. } = &**self.app;
-        tokio::select! {
-            output = call_tool(ports, agent, &self.actor, &call) => Ok(output),
-            () = context.ct.cancelled() => {
-                Err(ErrorData::internal_error("the request was cancelled", None))
-            }
-        }
-    }
-}
+use super::{caller::McpServer, resources, tools};
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {

@@ -1,4 +1,4 @@
-//! A model that obeys instructions hidden in data: the catalog of docs/AGENT.md.
+//! A model that obeys instructions hidden in data: the catalog of docs/SECURITY-MODEL.md.
 
 use std::time::Duration;
 

@@ -32,8 +32,9 @@ async fn write(scripted: &Scripted, actor: &Actor, name: &str) -> ExecutionId {
     let output = call_tool(&scripted.lab.ports, &scripted.agent, actor, &call).await;
     assert!(!output.is_error, "{}", output.text);
     let output: Value = serde_json::from_str(&output.text).unwrap();
-    output["job_execution_id"]
-        .as_str()
+    output
+        .get("job_execution_id")
+        .and_then(Value::as_str)
         .unwrap()
         .parse()
         .unwrap()
