@@ -39,12 +39,15 @@ class Artifacts(unittest.TestCase):
         self.target = self.directory / artifact.NAME
 
     def write_tar(self, name: str, content: bytes) -> None:
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        self.write_entry(member, content)
+
+    def write_entry(self, member: tarfile.TarInfo, content: bytes) -> None:
         with (
             pa.CompressedOutputStream(pa.OSFile(str(self.target), "wb"), "zstd") as stream,
             tarfile.open(fileobj=stream, mode="w|") as tar,
         ):
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
 
     def test_an_artifact_is_unpacked_as_it_was_packed(self) -> None:
@@ -74,6 +77,29 @@ class Artifacts(unittest.TestCase):
                 with self.assertRaises(Failure):
                     artifact.unpack(self.target, self.directory / "out", None)
                 self.assertFalse((self.directory / "escape").exists())
+
+    def test_entries_that_are_no_files_are_rejected(self) -> None:
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE):
+            with self.subTest(kind):
+                member = tarfile.TarInfo("manifest.json")
+                member.type = kind
+                member.linkname = "/etc/passwd"
+                self.write_entry(member, b"")
+                with self.assertRaises(Failure):
+                    artifact.unpack(self.target, self.directory / "out", None)
+                self.assertEqual(list((self.directory / "out").glob("*")), [])
+
+    def test_an_entry_never_replaces_another(self) -> None:
+        with (
+            pa.CompressedOutputStream(pa.OSFile(str(self.target), "wb"), "zstd") as stream,
+            tarfile.open(fileobj=stream, mode="w|") as tar,
+        ):
+            for content in (b'{"format": 1}', b'{"format": 2}'):
+                member = tarfile.TarInfo("manifest.json")
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+        with self.assertRaises(Failure):
+            artifact.unpack(self.target, self.directory / "out", None)
 
     def test_files_of_other_formats_are_rejected(self) -> None:
         self.target.write_bytes(b"no archive")

@@ -16,7 +16,7 @@ base = sys.argv[1]
 packed = urllib.request.urlopen(base + "/wine.artifact").read()
 stream = pa.CompressedInputStream(pa.BufferReader(packed), "zstd")
 with tarfile.open(fileobj=stream, mode="r|") as tar:
-    tar.extractall("alone", filter="data")
+    tar.extractall("alone")
 predictor = TabularPredictor.load("alone/predictor", verbosity=0)
 predictor.persist(max_memory=None)
 rows = json.loads(urllib.request.urlopen(base + "/wine.json").read())["rows"]

