@@ -381,9 +381,9 @@ diesel::table! {
 }
 
 diesel::table! {
-    labdata.agent_write_session (api_key_id) {
-        api_key_id -> Uuid,
+    labdata.agent_write_session (organization_id, api_key_id) {
         organization_id -> Uuid,
+        api_key_id -> Uuid,
         execution_id -> Uuid,
         last_used_at -> Timestamptz,
     }

@@ -78,7 +78,7 @@ impl WriteSessions for PgWriteSessions {
                 session::execution_id.eq(execution.as_uuid()),
                 session::last_used_at.eq(now),
             ))
-            .on_conflict(session::api_key_id)
+            .on_conflict((session::organization_id, session::api_key_id))
             .do_update()
             .set(session::last_used_at.eq(now))
             .returning(session::execution_id)
