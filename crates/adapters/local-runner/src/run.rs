@@ -58,6 +58,7 @@ async fn run_to_end(
     let request = EnvironmentRequest {
         scope: &scope,
         script: &spec.script,
+        completion: None,
         limits: limits(&spec.limits, spec.limits.preparation),
     };
     let environment = host

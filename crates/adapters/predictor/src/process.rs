@@ -45,6 +45,7 @@ pub(crate) async fn prepare(
     let request = EnvironmentRequest {
         scope: PLATFORM_SCOPE,
         script,
+        completion: None,
         limits: Limits {
             wall_clock: INSTALLATION,
             cpu_time: INSTALLATION,

@@ -15,6 +15,10 @@ use tokio::{sync::watch, time::timeout};
 /// The program that runs snippets. It declares their packages.
 pub(crate) const SNIPPET_PROGRAM: &str = include_str!("harness/snippet.py");
 
+/// Code that lists the fonts of this machine for matplotlib, which would do so in each process: that takes
+/// it up to some seconds.
+const FONT_LIST: &str = include_str!("harness/font_list.py");
+
 /// Time limit of the installation.
 const INSTALLATION: Duration = Duration::from_mins(20);
 
@@ -110,6 +114,7 @@ pub(crate) async fn installed(
     let request = EnvironmentRequest {
         scope: PLATFORM_SCOPE,
         script: SNIPPET_PROGRAM,
+        completion: Some(FONT_LIST),
         limits: LIMITS,
     };
     let installed = host.script_environment(active, request, stop, |_| ());

@@ -15,11 +15,11 @@ use crate::{
     error::SandboxError,
     host::{HostCapabilities, text},
     install_access::InstallAccess,
-    launch::LaunchAccount,
+    launch::{LaunchAccount, LaunchRequest},
     network::Reach,
     process::StopSignal,
     script_metadata::{INSTALL_VARIABLES, environment_name},
-    spec::{EndCause, Exit, Limits, ProcessOutcome, ProcessSpec, ScriptEnvironment},
+    spec::{EndCause, Exit, Limits, Network, ProcessOutcome, ProcessSpec, ScriptEnvironment},
     uv::Uv,
 };
 
@@ -34,7 +34,10 @@ pub struct EnvironmentRequest<'a> {
     pub scope: &'a str,
     /// Script with inline metadata (PEP 723), equal to that of the workspace.
     pub script: &'a str,
-    /// Limits of the installation.
+    /// Python code that completes a new environment: it runs in it after the installation, without network,
+    /// and can write below the directory of the environment, `sys.prefix`.
+    pub completion: Option<&'a str>,
+    /// Limits of the installation, and of its completion.
     pub limits: Limits,
 }
 
@@ -79,7 +82,8 @@ impl HostCapabilities {
         stop: &mut StopSignal,
         mut on_output: impl FnMut(u64),
     ) -> Result<EnvironmentOutcome, String> {
-        let name = match environment_name(request.script, &self.python.version()) {
+        let version = self.python.version();
+        let name = match environment_name(request.script, request.completion, &version) {
             Ok(None) => return Ok(EnvironmentOutcome::NotNeeded),
             Ok(Some(name)) => name,
             Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
@@ -116,10 +120,15 @@ impl HostCapabilities {
             uv,
             compile: request.scope == PLATFORM_SCOPE,
         };
-        let outcome = self.install(installation, stop, &mut on_output).await?;
+        let mut outcome = self.install(installation, stop, &mut on_output).await?;
+        if let Some(code) = request.completion.filter(|_| is_success(&outcome)) {
+            let logged = outcome.logged;
+            let completed = self.complete(installation, code, logged, stop, &mut on_output);
+            outcome = completed.await?;
+        }
         // The log of the script continues after that of the installation.
         on_output(outcome.logged);
-        if outcome.cause == EndCause::Exited && outcome.exit == Exit::Code(0) {
+        if is_success(&outcome) {
             let complete = move |cache: &DependencyCache, name: &str| cache.complete(name, lock);
             let in_use = in_cache(&cache, &name, complete).await?;
             Ok(EnvironmentOutcome::Installed(environment(in_use)))
@@ -141,26 +150,13 @@ impl HostCapabilities {
     ) -> Result<ProcessOutcome, String> {
         let Installation {
             workspace: active,
-            account,
             cache,
             directory,
             uv,
             compile,
             ..
         } = installation;
-        let spec = ProcessSpec {
-            arguments: Vec::new(),
-            packages: None,
-            environment: Variables::new(),
-            network: self.settings.network.access,
-            limits: installation.limits,
-            logged: 0,
-        };
-        let mut request = self.launch_request(self.isolation(), active, &spec);
-        request.account = account.map(|account| LaunchAccount {
-            group: active.account.as_ref().map(|account| account.id),
-            ..account.into()
-        });
+        let mut request = self.installation_request(installation, self.settings.network.access, 0);
         request.command = [
             text(&uv.program),
             "sync".to_owned(),
@@ -173,23 +169,18 @@ impl HostCapabilities {
             "--no-progress".to_owned(),
         ]
         .into();
-        let home = active.workspace.installation();
         request.environment.extend(
             [
-                ("UV_CACHE_DIR", cache.join("uv")),
-                ("VIRTUAL_ENV", directory.to_owned()),
-                ("HOME", home.clone()),
-                ("TMPDIR", home.clone()),
+                ("UV_CACHE_DIR", text(&cache.join("uv"))),
+                ("VIRTUAL_ENV", text(directory)),
+                ("UV_PYTHON_DOWNLOADS", "never".to_owned()),
+                ("NO_COLOR", "1".to_owned()),
+                (
+                    "UV_COMPILE_BYTECODE",
+                    if compile { "1" } else { "0" }.to_owned(),
+                ),
             ]
-            .map(|(name, path)| (name.to_owned(), text(&path))),
-        );
-        request.environment.extend(
-            [
-                ("UV_PYTHON_DOWNLOADS", "never"),
-                ("NO_COLOR", "1"),
-                ("UV_COMPILE_BYTECODE", if compile { "1" } else { "0" }),
-            ]
-            .map(|(name, value)| (name.to_owned(), value.to_owned())),
+            .map(|(name, value)| (name.to_owned(), value)),
         );
         let inherited = INSTALL_VARIABLES
             .iter()
@@ -207,12 +198,8 @@ impl HostCapabilities {
             request.environment.push((name, value));
         }
         request.readable.push(uv.program.clone());
-        request.directory.clone_from(&home);
-        request.temporary.clone_from(&home);
-        request.writable = vec![cache.to_owned(), home.clone()];
-        request.measured = vec![cache.to_owned(), home.clone()];
-        request.limits.scratch = self.settings.cache_quota;
-        create_for_account(&home, account).map_err(|error| error.to_string())?;
+        let home = active.workspace.installation();
+        create_for_account(&home, installation.account).map_err(|error| error.to_string())?;
         let reach = Reach {
             endpoints: access.endpoints,
             upstream: access.upstream,
@@ -220,6 +207,64 @@ impl HostCapabilities {
         };
         self.launch(request, None, reach, stop, on_output).await
     }
+
+    /// Runs code in an environment that was just installed. The log has that length.
+    async fn complete(
+        &self,
+        installation: Installation<'_>,
+        code: &str,
+        logged: u64,
+        stop: &mut StopSignal,
+        on_output: impl FnMut(u64),
+    ) -> Result<ProcessOutcome, String> {
+        let mut request = self.installation_request(installation, Network::Denied, logged);
+        let python = text(&installation.directory.join("bin/python"));
+        request.command = [&*python, "-I", "-c", code].map(str::to_owned).into();
+        self.launch(request, None, Reach::default(), stop, on_output)
+            .await
+    }
+
+    /// Returns the request for a process of an installation, without its command.
+    fn installation_request(
+        &self,
+        installation: Installation<'_>,
+        network: Network,
+        logged: u64,
+    ) -> LaunchRequest {
+        let Installation {
+            workspace: active,
+            account,
+            cache,
+            ..
+        } = installation;
+        let spec = ProcessSpec {
+            arguments: Vec::new(),
+            packages: None,
+            environment: Variables::new(),
+            network,
+            limits: installation.limits,
+            logged,
+        };
+        let mut request = self.launch_request(self.isolation(), active, &spec);
+        request.account = account.map(|account| LaunchAccount {
+            group: active.account.as_ref().map(|account| account.id),
+            ..account.into()
+        });
+        let home = active.workspace.installation();
+        request
+            .environment
+            .extend(["HOME", "TMPDIR"].map(|name| (name.to_owned(), text(&home))));
+        request.directory.clone_from(&home);
+        request.temporary.clone_from(&home);
+        request.writable = vec![cache.to_owned(), home.clone()];
+        request.measured = vec![cache.to_owned(), home];
+        request.limits.scratch = self.settings.cache_quota;
+        request
+    }
+}
+
+fn is_success(outcome: &ProcessOutcome) -> bool {
+    outcome.cause == EndCause::Exited && outcome.exit == Exit::Code(0)
 }
 
 /// Does work on the cache, on a thread that may block.
@@ -235,7 +280,8 @@ async fn in_cache<T: Send + 'static>(
     .await
 }
 
-/// Parameters of one run of uv.
+/// Parameters of an installation.
+#[derive(Clone, Copy)]
 struct Installation<'a> {
     workspace: &'a ActiveWorkspace,
     limits: Limits,

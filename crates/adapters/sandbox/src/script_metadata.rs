@@ -40,10 +40,14 @@ struct Metadata {
 }
 
 /// Returns the name of the script's environment, which is the same for all scripts with the same
-/// block, or none if the script has no dependencies.
+/// block and completion, or none if the script has no dependencies.
 ///
 /// The error is for the script's author: the block is invalid, or excludes this Python.
-pub(crate) fn environment_name(script: &str, python: &Version) -> Result<Option<String>, String> {
+pub(crate) fn environment_name(
+    script: &str,
+    completion: Option<&str>,
+    python: &Version,
+) -> Result<Option<String>, String> {
     let Some(block) = block(script) else {
         return Ok(None);
     };
@@ -53,8 +57,13 @@ pub(crate) fn environment_name(script: &str, python: &Version) -> Result<Option<
     if metadata.dependencies.is_empty() {
         return Ok(None);
     }
-    let digest = Sha256::digest(block.as_bytes());
+    let mut digest = Sha256::new_with_prefix(block.as_bytes());
+    if let Some(code) = completion {
+        digest.update([0]);
+        digest.update(code.as_bytes());
+    }
     let name = digest
+        .finalize()
         .iter()
         .take(16)
         .fold(String::new(), |mut name, byte| {
@@ -110,7 +119,7 @@ mod tests {
     use super::*;
 
     fn named(script: &str) -> Result<Option<String>, String> {
-        environment_name(script, &Version::new([3, 11, 7]))
+        environment_name(script, None, &Version::new([3, 11, 7]))
     }
 
     const DECLARED: &str = "# /// script\n# requires-python = \">=3.11\"\n# dependencies = [\n\
@@ -124,6 +133,8 @@ mod tests {
         let third = named(&DECLARED.replace("httpx", "polars")).unwrap();
         assert_ne!(third.as_deref(), Some(&*one));
         assert_eq!(one.len(), 32);
+        let completed = environment_name(DECLARED, Some("1"), &Version::new([3, 11, 7]));
+        assert_ne!(completed.unwrap().as_deref(), Some(&*one));
     }
 
     #[test]

@@ -67,6 +67,7 @@ pub(crate) async fn run(
     let request = EnvironmentRequest {
         scope: PLATFORM_SCOPE,
         script,
+        completion: None,
         limits: limits(),
     };
     let mut logged = 0;

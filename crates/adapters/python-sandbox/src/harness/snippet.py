@@ -230,6 +230,19 @@ def column(pandas, kind, values):
     return pandas.Series(values, dtype="object")
 
 
+def use_font_list():
+    """Gives matplotlib the list of fonts that was made with the environment.
+
+    Its directory must be writable, or matplotlib uses another one.
+    """
+    own = os.path.join(os.environ["TMPDIR"], "matplotlib")
+    made = os.path.join(sys.prefix, "matplotlib")
+    os.mkdir(own)
+    for name in os.listdir(made):
+        os.symlink(os.path.join(made, name), os.path.join(own, name))
+    os.environ["MPLCONFIGDIR"] = own
+
+
 def split(code):
     """Returns the snippet, and its last expression if it ends with one."""
     tree = ast.parse(code, FILE)
@@ -299,6 +312,7 @@ def main():
 
     output = Output(reports, limits["output_part"])
     sys.stdout = io.TextIOWrapper(output, "utf-8", "backslashreplace", write_through=True)
+    use_font_list()
     code = request["code"]
     linecache.cache[FILE] = (len(code), None, code.splitlines(keepends=True), FILE)
     module = types.ModuleType("__main__")

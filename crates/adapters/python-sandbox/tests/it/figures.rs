@@ -99,3 +99,15 @@ async fn a_huge_figure_is_left_out_with_a_reason() {
         );
     }
 }
+
+#[tokio::test]
+async fn matplotlib_finds_the_list_of_fonts_that_was_made_with_its_packages() {
+    let lab = Lab::new();
+    let code = "import io, logging, os\nlog = io.StringIO()\n\
+        logging.basicConfig(stream=log, level=logging.INFO)\n\
+        import matplotlib, matplotlib.pyplot as plt\nplt.plot([1], label='curve')\nplt.legend()\n\
+        plt.savefig(io.BytesIO())\nplt.close()\nprint('generated' in log.getvalue())\n\
+        made = [os.path.realpath(file) for file in os.scandir(matplotlib.get_cachedir())]\n\
+        for path in made:\n    try: open(path, 'a')\n    except OSError: print('read-only')";
+    assert_eq!(lab.output(code).await, "False\nread-only\n");
+}
