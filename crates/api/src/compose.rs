@@ -49,7 +49,7 @@ pub use agent::check_model_key;
 pub use backends::{backend_policy, worker_settings};
 pub use labdata_sandbox::supervise;
 pub use predictors::predictor;
-pub use snippets::python;
+pub use snippets::{python, remove_leftovers};
 
 /// Checks a storage URL; with `direct`, also that clients can upload directly to it.
 ///

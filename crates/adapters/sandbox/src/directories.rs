@@ -121,25 +121,7 @@ impl RunDirectories {
         // One sandbox at a time removes leftovers and creates its own directory.
         let opening = lock_file(&jobs.join("lock"))?;
         opening.lock()?;
-        let mut next = 0_u64;
-        for entry in fs::read_dir(&workers)? {
-            let path = entry?.path();
-            let number = path.file_stem().and_then(|name| name.to_str());
-            next = next.max(number.and_then(|name| name.parse().ok()).unwrap_or(0) + 1);
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "lock")
-            {
-                match lock_file(&path)?.try_lock() {
-                    Ok(()) => {
-                        remove(&path.with_extension(""))?;
-                        fs::remove_file(&path)?;
-                    }
-                    Err(TryLockError::WouldBlock) => {}
-                    Err(TryLockError::Error(error)) => return Err(error),
-                }
-            }
-        }
+        let next = remove_dead(&workers)?;
         let own = workers.join(next.to_string());
         let lock = lock_file(&own.with_extension("lock"))?;
         lock.lock()?;
@@ -248,6 +230,53 @@ impl Drop for RunDirectories {
         // Leftovers are removed when the next sandbox is opened.
         let _ = remove(&self.own);
     }
+}
+
+/// Removes the workspaces of sandboxes of this data directory whose program was killed. Opening a sandbox
+/// does so as well, but that may be long after the start of a program.
+///
+/// # Errors
+/// [`SandboxError::Unavailable`] if the file system fails.
+pub async fn remove_leftovers(data_dir: &Path) -> Result<(), SandboxError> {
+    let jobs = data_dir.join("jobs");
+    blocking(move || {
+        let remove = || {
+            let workers = jobs.join("workers");
+            if workers.is_dir() {
+                let opening = lock_file(&jobs.join("lock"))?;
+                opening.lock()?;
+                remove_dead(&workers)?;
+            }
+            Ok(())
+        };
+        remove().map_err(|error: io::Error| format!("{}: {error}", jobs.display()))
+    })
+    .await
+    .map_err(SandboxError::Unavailable)
+}
+
+/// Removes the directories whose lock is not held; returns the next free number of a directory.
+fn remove_dead(workers: &Path) -> io::Result<u64> {
+    let mut next = 0_u64;
+    for entry in fs::read_dir(workers)? {
+        let path = entry?.path();
+        let number = path.file_stem().and_then(|name| name.to_str());
+        next = next.max(number.and_then(|name| name.parse().ok()).unwrap_or(0) + 1);
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "lock")
+        {
+            match lock_file(&path)?.try_lock() {
+                Ok(()) => {
+                    remove(&path.with_extension(""))?;
+                    fs::remove_file(&path)?;
+                }
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+    Ok(next)
 }
 
 /// Workspace whose directories exist, with the account of its processes.

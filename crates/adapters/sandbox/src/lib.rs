@@ -50,7 +50,7 @@ mod spec;
 mod supervisor;
 mod uv;
 
-pub use directories::{ActiveWorkspace, Workspace};
+pub use directories::{ActiveWorkspace, Workspace, remove_leftovers};
 pub use error::SandboxError;
 pub use host::HostCapabilities;
 pub use log_segments::{LOG_SEGMENT_BYTES, LogSlice};

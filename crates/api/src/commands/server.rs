@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 
 use crate::{
     app::App,
-    compose::{DatabaseServer, backend_policy, worker_settings},
+    compose::{DatabaseServer, backend_policy, remove_leftovers, worker_settings},
     http::{self, public_url::PublicUrl, server::DRAIN_TIMEOUT},
     settings::{Settings, SettingsError, url_of},
 };
@@ -95,6 +95,7 @@ impl RunningServer {
         } else {
             None
         };
+        remove_leftovers(settings);
         let agent = database.agent(settings, &ports)?;
         let app = App::new(ports.clone(), agent, shown_url)?;
         let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());

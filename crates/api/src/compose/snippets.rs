@@ -20,3 +20,13 @@ pub fn python(settings: &Settings, program: PathBuf, public_url: &str) -> Arc<dy
         },
     ))
 }
+
+/// Begins to remove what scripts and snippets of a server left that was killed.
+pub fn remove_leftovers(settings: &Settings) {
+    let data_dir = settings.data_dir.clone();
+    tokio::spawn(async move {
+        if let Err(error) = labdata_sandbox::remove_leftovers(&data_dir).await {
+            tracing::warn!(%error, "what a killed server left was not removed");
+        }
+    });
+}

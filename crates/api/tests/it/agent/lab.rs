@@ -1,6 +1,12 @@
 //! A server whose agent asks a scripted provider of models.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use labdata_application::{Ports, agent::Agent};
 use labdata_domain::{
@@ -154,18 +160,22 @@ fn on_provider(agent: Agent, ports: &Ports, settings: &LlmSettings) -> Agent {
     }
 }
 
+/// Data directory of the adapter's tests, so that the packages of snippets are installed once.
+pub(super) fn python_data() -> PathBuf {
+    let data = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-sandbox");
+    fs::create_dir_all(&data).unwrap();
+    fs::set_permissions(&data, PermissionsExt::from_mode(0o755)).unwrap();
+    data
+}
+
 /// The sandbox of this machine.
 fn snippets() -> Arc<dyn PythonSandbox> {
     let supervisor = vec![
         env!("CARGO_BIN_EXE_labdata").into(),
         "run-supervisor".into(),
     ];
-    // That of the adapter's tests, so that the packages are installed once.
-    let data = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-sandbox");
-    fs::create_dir_all(&data).unwrap();
-    fs::set_permissions(&data, PermissionsExt::from_mode(0o755)).unwrap();
     Arc::new(SnippetSandbox::new(
-        Arc::new(Sandbox::new(Settings::new(data, supervisor))),
+        Arc::new(Sandbox::new(Settings::new(python_data(), supervisor))),
         SnippetSettings {
             patience: Duration::from_mins(10),
             ..SnippetSettings::default()

@@ -6,6 +6,7 @@ mod chats;
 mod faults;
 mod growth_curves;
 mod injection;
+mod killed_server;
 pub(crate) mod lab;
 mod requests;
 mod runs;
