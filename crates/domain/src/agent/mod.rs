@@ -6,6 +6,7 @@
 mod attachment;
 mod budget;
 mod chat;
+mod effects;
 mod failure;
 mod history;
 mod instructions;
@@ -28,6 +29,9 @@ pub use chat::{
     Chat, ChatFull, ChatMessage, ChatRole, ChatSize, CompletedCall, InvalidPrompt, MAX_CHAT_BYTES,
     MAX_CHAT_FILE_BYTES, MAX_CHAT_MESSAGES, MAX_PROMPT_LENGTH, MAX_TITLE_LENGTH, check_prompt,
     title_of,
+};
+pub use effects::{
+    JOB_ARCHIVED, RUN_QUEUED, SCRIPT_REPLACED, TRAININGS_STOPPED, VERSION_REPLACED, write_effects,
 };
 pub use failure::{BrokenStream, MAX_PROVIDER_MESSAGE, ModelFailure, provider_message};
 pub use history::{MAX_HISTORY_BYTES, history};

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
+    agent::{JOB_ARCHIVED, RUN_QUEUED, SCRIPT_REPLACED},
     ids::JobId,
     jobs::{MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH},
     triggers::TriggerChange,
@@ -15,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     ToolContext, TypedTool,
+    effects::{NONE, with_effects},
     jobs::{execution_json, job_json},
 };
 use crate::{
@@ -58,7 +60,7 @@ impl TypedTool for CreateJobTool {
             trigger: TriggerChange::default(),
         };
         let job = create_job(context.ports, context.actor, command).await?;
-        Ok(json!({ "job": job_json(&job) }).to_string())
+        Ok(with_effects(json!({ "job": job_json(&job) }), NONE))
     }
 }
 
@@ -91,7 +93,10 @@ impl TypedTool for UpdateJobTool {
 
     async fn run(&self, context: &ToolContext<'_>, input: UpdateJobInput) -> Result<String, Error> {
         let id = input.job_id.known().ok_or(Error::NotFound("job"))?;
-        let archives = input.archived == Some(true);
+        let effects = [
+            (input.archived == Some(true)).then_some(JOB_ARCHIVED),
+            input.code.is_some().then_some(SCRIPT_REPLACED),
+        ];
         let command = UpdateJob {
             name: input.name,
             description: input.description,
@@ -101,9 +106,8 @@ impl TypedTool for UpdateJobTool {
             trigger: TriggerChange::default(),
         };
         let job = update_job(context.ports, context.actor, id, command).await?;
-        let effect =
-            archives.then_some("the job is archived: it runs no more until it is restored");
-        Ok(json!({ "job": job_json(&job), "effect": effect }).to_string())
+        let effects = effects.into_iter().flatten();
+        Ok(with_effects(json!({ "job": job_json(&job) }), effects))
     }
 }
 
@@ -139,6 +143,7 @@ impl TypedTool for RunJobTool {
             file: input.file_id.filter(|id| !id.is_empty()),
         };
         let execution = run_job(context.ports, context.actor, id, command).await?;
-        Ok(json!({ "execution": execution_json(&execution) }).to_string())
+        let fields = json!({ "execution": execution_json(&execution) });
+        Ok(with_effects(fields, [RUN_QUEUED]))
     }
 }

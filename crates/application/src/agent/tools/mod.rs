@@ -3,6 +3,7 @@
 mod change_jobs;
 mod context;
 mod datasets;
+mod effects;
 mod files;
 mod get_schema;
 mod jobs;

@@ -9,7 +9,10 @@ use labdata_request_body::{
 };
 use serde_json::json;
 
-use super::{ToolContext, TypedTool};
+use super::{
+    ToolContext, TypedTool,
+    effects::{NONE, with_effects},
+};
 use crate::{Error, notifications::send_notification::send_notification};
 
 shape! {
@@ -48,6 +51,6 @@ impl TypedTool for SendNotification {
             data: None,
         };
         let sent = send_notification(context.ports, context.actor, draft).await?;
-        Ok(json!({ "status": sent.status() }).to_string())
+        Ok(with_effects(json!({ "status": sent.status() }), NONE))
     }
 }

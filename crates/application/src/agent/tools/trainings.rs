@@ -1,7 +1,10 @@
 //! The tools `train_model` and `cancel_training`.
 
 use async_trait::async_trait;
-use labdata_domain::ids::ModelId;
+use labdata_domain::{
+    agent::{TRAININGS_STOPPED, VERSION_REPLACED},
+    ids::ModelId,
+};
 use labdata_request_body::{
     fields::required,
     models::TrainModelBody,
@@ -10,7 +13,7 @@ use labdata_request_body::{
 };
 use serde_json::json;
 
-use super::{ToolContext, TypedTool, models::model_json};
+use super::{ToolContext, TypedTool, effects::with_effects, models::model_json};
 use crate::{
     Error,
     models::{
@@ -34,10 +37,9 @@ impl TypedTool for TrainModelTool {
     async fn run(&self, context: &ToolContext<'_>, input: TrainModelBody) -> Result<String, Error> {
         let command = TrainModel::try_from(input)?;
         let version = train_model(context.ports, context.actor, command).await?;
-        let effect = (version.number > 1)
-            .then_some("the model predicts with this version as soon as it is ready");
-        let effects: Vec<&str> = effect.into_iter().collect();
-        Ok(json!({ "ml_model": model_json(&version), "effects": effects }).to_string())
+        let effect = (version.number > 1).then_some(VERSION_REPLACED);
+        let fields = json!({ "ml_model": model_json(&version) });
+        Ok(with_effects(fields, effect))
     }
 }
 
@@ -69,7 +71,7 @@ impl TypedTool for CancelTrainingTool {
         let id = input.ml_model_id.known();
         let id = id.ok_or(Error::NotFound("ML model"))?;
         let version = cancel_training(context.ports, context.actor, id).await?;
-        let effects = ["the trainings of this model were stopped; what they had learned is lost"];
-        Ok(json!({ "ml_model": model_json(&version), "effects": effects }).to_string())
+        let fields = json!({ "ml_model": model_json(&version) });
+        Ok(with_effects(fields, [TRAININGS_STOPPED]))
     }
 }

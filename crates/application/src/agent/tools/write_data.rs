@@ -1,7 +1,10 @@
 //! The tool `write_data`.
 
 use async_trait::async_trait;
-use labdata_domain::data::write::{SeriesWrite, TableWrite, WriteOutcome, WriteRequest};
+use labdata_domain::{
+    agent::write_effects,
+    data::write::{SeriesWrite, TableWrite, WriteOutcome, WriteRequest},
+};
 use labdata_request_body::{
     data_write::{SeriesWriteBody, TableWriteBody},
     fields::or,
@@ -10,7 +13,7 @@ use labdata_request_body::{
 };
 use serde_json::{Value, json};
 
-use super::{ToolContext, TypedTool};
+use super::{ToolContext, TypedTool, effects::with_effects};
 use crate::{
     Error,
     data::write_data::{WriteData, write_data},
@@ -105,43 +108,6 @@ fn outcome_json(outcome: &WriteOutcome, is_dry_run: bool) -> String {
         "job_execution_id": outcome.execution.map(|id| id.to_string()),
         "tables": tables.collect::<Vec<Value>>(),
         "series": series.collect::<Vec<Value>>(),
-        "effects": effects(outcome, is_dry_run),
     });
-    json.to_string()
-}
-
-/// Effects that a revert of the execution does not undo, one sentence each.
-fn effects(outcome: &WriteOutcome, is_dry_run: bool) -> Vec<String> {
-    let verb = if is_dry_run { "would be" } else { "were" };
-    let mut effects = Vec::new();
-    for table in &outcome.tables {
-        if table.updated > 0 {
-            effects.push(format!(
-                "{} rows of {} {verb} changed",
-                table.updated, table.table
-            ));
-        }
-        if table.deleted > 0 {
-            effects.push(format!(
-                "{} rows of {} {verb} deleted",
-                table.deleted, table.table
-            ));
-        }
-        for (name, count) in table.cascade_deleted.iter().flatten() {
-            effects.push(format!(
-                "{count} rows or points of {name} {verb} deleted with them"
-            ));
-        }
-    }
-    for series in outcome
-        .series
-        .iter()
-        .filter(|series| series.points_replaced > 0)
-    {
-        effects.push(format!(
-            "{} points of {} {verb} replaced",
-            series.points_replaced, series.table
-        ));
-    }
-    effects
+    with_effects(json, write_effects(outcome, is_dry_run))
 }

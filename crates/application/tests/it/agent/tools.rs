@@ -2,7 +2,7 @@
 
 use labdata_application::agent::tools::{ToolRegistry, all_tools};
 use labdata_domain::{
-    agent::{Message, ModelAnswer, RequestedCall},
+    agent::{JOB_ARCHIVED, Message, ModelAnswer, RUN_QUEUED, RequestedCall, SCRIPT_REPLACED},
     keys::scope::Scope::{Read, Write},
 };
 use labdata_memory::ScriptedAnswer;
@@ -123,6 +123,7 @@ async fn jobs_are_created_and_changed_with_the_rights_of_the_caller() {
     let outputs = outputs(&result);
     let created: Value = serde_json::from_str(&outputs[0].text).unwrap();
     let id = created["job"]["id"].clone();
+    assert_eq!(created["effects"], json!([]));
     assert!(
         outputs[1].text.starts_with("the code is refused: line 1"),
         "{}",
@@ -130,17 +131,33 @@ async fn jobs_are_created_and_changed_with_the_rights_of_the_caller() {
     );
     scripted.model.then(calls(
         "update_job",
-        &json!({ "job_id": id, "archived": true }),
+        &json!({ "job_id": id, "code": "print(2)", "archived": true }),
     ));
     scripted
         .model
         .then(calls("get_job", &json!({ "job_id": id })));
+    scripted.model.then(calls(
+        "update_job",
+        &json!({ "job_id": id, "archived": false }),
+    ));
+    scripted
+        .model
+        .then(calls("run_job", &json!({ "job_id": id })));
     scripted.model.then(says("x"));
     let result = scripted.result(&[Read, Write], "x").await;
-    let shown: Value = serde_json::from_str(&self::outputs(&result)[1].text).unwrap();
+    let outputs: Vec<Value> = self::outputs(&result)
+        .iter()
+        .map(|output| serde_json::from_str(&output.text).unwrap())
+        .collect();
     assert_eq!(
-        (&shown["job"]["archived"], &shown["code"]),
-        (&json!(true), &json!("print(1)"))
+        (&outputs[1]["job"]["archived"], &outputs[1]["code"]),
+        (&json!(true), &json!("print(2)"))
+    );
+    let effects: Vec<&Value> = outputs.iter().map(|output| &output["effects"]).collect();
+    let archived = json!([JOB_ARCHIVED, SCRIPT_REPLACED]);
+    assert_eq!(
+        effects,
+        [&archived, &Value::Null, &json!([]), &json!([RUN_QUEUED])]
     );
 }
 
