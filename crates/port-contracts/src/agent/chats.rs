@@ -1,6 +1,6 @@
 //! Contract of [`ChatRepository`].
 
-use std::{cmp::Reverse, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
 use futures::future::join_all;
 use labdata_domain::{
@@ -8,12 +8,14 @@ use labdata_domain::{
         Attachment, AttachmentType, Chat, ChatMessage, ChatRole, CompletedCall, MAX_CHAT_BYTES,
         MAX_CHAT_FILE_BYTES, ToolCall, ToolInput, ToolOutput, Usage,
     },
+    files::ObjectKey,
     ids::{ChatFileId, ChatId, UserId},
     keys::tenancy::User,
 };
 use labdata_ports::{
     PortError,
     agent::{AppendError, ChatRepository},
+    files::FileRepository,
 };
 use serde_json::json;
 use time::OffsetDateTime;
@@ -42,15 +44,16 @@ macro_rules! chats_contract {
             the_list_is_newest_first_and_of_one_user,
             a_deleted_chat_is_gone_with_its_messages,
             figures_of_messages_are_files_of_the_chat,
+            objects_of_figures_are_referenced_until_their_chat_is_deleted,
             a_chat_has_room_for_so_many_bytes_of_files,
         }
     };
 }
 
-/// Prerequisites of these clauses.
-pub trait Chats: Tenants + Subject<dyn ChatRepository> {}
+/// Prerequisites of these clauses. Files of the same store, because the objects of figures are its.
+pub trait Chats: Tenants + Subject<dyn ChatRepository> + Subject<dyn FileRepository> {}
 
-impl<H: Tenants + Subject<dyn ChatRepository>> Chats for H {}
+impl<H: Tenants + Subject<dyn ChatRepository> + Subject<dyn FileRepository>> Chats for H {}
 
 fn chats<H: Chats>(harness: &H) -> Arc<dyn ChatRepository> {
     Subject::<dyn ChatRepository>::subject(harness)
@@ -425,6 +428,38 @@ pub async fn figures_of_messages_are_files_of_the_chat<H: Chats>(harness: &H) {
         .file(ada.organization, ada.id, first.id, files[0].id)
         .await;
     assert_not_found(found);
+}
+
+/// The sweep of objects spares those of a chat's figures, and takes them once the chat is deleted, even if
+/// the program died before it removed them. Their bytes count for the organization as long.
+pub async fn objects_of_figures_are_referenced_until_their_chat_is_deleted<H: Chats>(harness: &H) {
+    let (chats, ada) = (chats(harness), user(harness, "lab").await);
+    let files = Subject::<dyn FileRepository>::subject(harness);
+    let theirs = harness.organization("theirs").await.id;
+    let (lab, chat, messages) = (ada.organization, chat("x", at(0)), turn("x", at(0)));
+    chats.save(lab, ada.id, &chat, &messages).await.unwrap();
+    let attachments: Vec<&Attachment> =
+        messages.iter().flat_map(ChatMessage::attachments).collect();
+    let own: Vec<_> = attachments
+        .iter()
+        .map(|file| (lab, file.object()))
+        .collect();
+    let stray = (lab, ObjectKey::new(given::uuid()));
+    let foreign = (theirs, own[0].1);
+    let all: Vec<_> = own.iter().copied().chain([stray, foreign]).collect();
+    let unreferenced = async || {
+        let found = files.unreferenced(&all).await.unwrap();
+        found.into_iter().collect::<BTreeSet<_>>()
+    };
+    assert_eq!(unreferenced().await, BTreeSet::from([stray, foreign]));
+    let size: u64 = attachments.iter().map(|file| file.size).sum();
+    assert!(size > 0);
+    assert_eq!(files.used_bytes(lab).await.unwrap(), size);
+    assert_eq!(files.used_bytes(theirs).await.unwrap(), 0);
+
+    chats.delete(lab, ada.id, chat.id).await.unwrap();
+    assert_eq!(unreferenced().await, all.iter().copied().collect());
+    assert_eq!(files.used_bytes(lab).await.unwrap(), 0);
 }
 
 /// The sizes of all files of a chat count.

@@ -23,6 +23,7 @@ use labdata_domain::{
 use labdata_memory::ScriptedPython;
 use labdata_ports::agent::PythonContent;
 use serde_json::{Value, json};
+use time::Duration;
 
 use super::harness::{Scripted, calls, outputs, prompted, result, says};
 
@@ -136,6 +137,27 @@ async fn a_figure_is_a_file_of_the_chat_until_it_is_deleted() {
     let left: Vec<_> = ports.blobs.objects().collect().await;
     assert_eq!(left.len(), 0);
     assert_eq!(sweep_objects(ports).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn the_sweep_finds_figures_of_a_chat_that_was_deleted_as_its_server_died() {
+    let (scripted, _python) = scripted(&[json!({ "code": "plot()" })]).await;
+    let actor = scripted.lab.actor(&[Read]);
+    let command = RunAgent {
+        save: true,
+        ..prompted("Plot.")
+    };
+    let chat = result(scripted.events(&actor, command).await)
+        .chat_id
+        .unwrap();
+    let (ports, agent) = (&scripted.lab.ports, &scripted.agent);
+    scripted.lab.clock.advance(Duration::days(3));
+    assert_eq!(sweep_objects(ports).await.unwrap(), 0, "the chat has it");
+    let (organization, user) = (actor.organization, actor.user);
+    agent.chats.delete(organization, user, chat).await.unwrap();
+    assert_eq!(sweep_objects(ports).await.unwrap(), 1);
+    let left: Vec<_> = ports.blobs.objects().collect().await;
+    assert_eq!(left.len(), 0);
 }
 
 #[tokio::test]
