@@ -1,9 +1,11 @@
 //! Messages of the Model Context Protocol, as a client without a library sends them.
 
+use labdata_application::keys::authenticate::authenticate;
+use labdata_domain::keys::{actor::Actor, scope::Scope};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::server::{Client, Reply, send};
+use crate::server::{Client, Reply, TestServer, send};
 
 pub(crate) const MCP: &str = "/mcp";
 
@@ -34,4 +36,10 @@ pub(crate) async fn call_tool(client: &Client, name: &str, arguments: Value) -> 
     let text = result["content"][0]["text"].as_str();
     let text = text.unwrap_or_else(|| panic!("{answer}"));
     (text.to_owned(), result["isError"] == true)
+}
+
+/// The actor of a new key.
+pub(crate) async fn actor(server: &TestServer, scopes: &[Scope]) -> Actor {
+    let key = server.key(scopes, |_| {}).await;
+    authenticate(&server.ports, &key).await.unwrap()
 }

@@ -1,6 +1,8 @@
 //! `POST /mcp`
 
 mod client;
-mod lab;
+pub(crate) mod lab;
 mod requests;
+mod resources;
+mod sessions;
 mod sql_attacks;

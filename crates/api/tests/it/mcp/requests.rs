@@ -7,7 +7,7 @@ use labdata_postgres::DatabaseSettings;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::lab::{MCP, ask, call_tool, message, request};
+use super::lab::{MCP, actor, ask, call_tool, message, request};
 use crate::{
     on_postgres::OnPostgres,
     server::{TestServer, send},
@@ -34,15 +34,49 @@ async fn a_page_of_another_site_is_not_answered() {
         let foreign = message(&client, "tools/list", &json!({})).header("origin", origin);
         send(foreign).await.detail(403);
     }
+    // A name that was bound to this server's address afterwards is sent as both.
+    let rebound = message(&client, "tools/list", &json!({}))
+        .header("host", "evil.example.com")
+        .header("origin", "http://evil.example.com");
+    let detail = send(rebound).await.detail(403);
+    assert_eq!(
+        detail,
+        "requests of other sites' pages are not answered here"
+    );
+    let own = format!("http://{}", server.address);
+    let from_own_page = message(&client, "tools/list", &json!({})).header("origin", own);
+    send(from_own_page).await.json(200);
     ask(&client, "tools/list", json!({})).await.json(200);
+}
+
+#[tokio::test]
+async fn the_headers_of_the_transport_are_checked() {
+    let server = TestServer::start().await;
+    let client = server.client(&[Read]).await;
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    for accept in ["application/json", "text/event-stream", "text/html"] {
+        let request = client.request(Method::POST, MCP).header("accept", accept);
+        assert_eq!(send(request.json(&ping)).await.status, 406, "{accept}");
+    }
+    let accepted = || {
+        let request = client.request(Method::POST, MCP);
+        request.header("accept", "application/json, text/event-stream")
+    };
+    // As revisions before 2025-06-18 send it.
+    send(accepted().json(&ping)).await.json(200);
+    for version in ["1999-01-01", "x"] {
+        let request = accepted().header("mcp-protocol-version", version);
+        assert_eq!(send(request.json(&ping)).await.status, 400, "{version}");
+    }
 }
 
 #[tokio::test]
 async fn there_are_no_sessions_to_follow_or_end() {
     let server = TestServer::start().await;
     let client = server.client(&[Read]).await;
-    for method in [Method::GET, Method::DELETE] {
-        let reply = send(client.request(method, MCP)).await;
+    for method in [Method::GET, Method::DELETE, Method::PUT, Method::OPTIONS] {
+        let request = client.request(method, MCP).header("mcp-session-id", "x");
+        let reply = send(request.header("accept", "text/event-stream")).await;
         assert_eq!(reply.status, 405);
         assert_eq!(reply.header("allow"), Some("POST"));
     }
@@ -51,6 +85,11 @@ async fn there_are_no_sessions_to_follow_or_end() {
     let reply = ask(&client, "initialize", params).await;
     assert_eq!(reply.header("content-type"), Some("application/json"));
     assert_eq!(reply.json(200)["result"]["protocolVersion"], "2025-06-18");
+    // A session that a client believes to have changes nothing.
+    let ping = message(&client, "ping", &json!({})).header("mcp-session-id", "x");
+    let reply = send(ping).await;
+    assert_eq!(reply.header("mcp-session-id"), None);
+    assert_eq!(reply.json(200)["result"], json!({}));
     let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     assert_eq!(send(request(&client).json(&initialized)).await.status, 202);
 }
@@ -83,7 +122,11 @@ async fn the_schema_of_every_tool_is_the_one_of_the_agent() {
     let client = server.client(&[Read, Write]).await;
     let answer = ask(&client, "tools/list", json!({})).await.json(200);
     let tools = answer["result"]["tools"].as_array().unwrap();
-    for tool in server.agent.tools.allowed(&server_actor(&server).await) {
+    for tool in server
+        .agent
+        .tools
+        .allowed(&actor(&server, &[Read, Write]).await)
+    {
         let offered = tools.iter().find(|offered| offered["name"] == tool.name());
         let offered = offered.unwrap_or_else(|| panic!("{}", tool.name()));
         assert_eq!(offered["inputSchema"], Value::Object(tool.schema()));
@@ -91,12 +134,6 @@ async fn the_schema_of_every_tool_is_the_one_of_the_agent() {
         assert_eq!(hints["readOnlyHint"], !tool.needs_write());
         assert_eq!(hints["destructiveHint"], tool.is_destructive());
     }
-}
-
-async fn server_actor(server: &TestServer) -> labdata_domain::keys::actor::Actor {
-    let key = server.key(&[Read, Write], |_| {}).await;
-    let actor = labdata_application::keys::authenticate::authenticate(&server.ports, &key);
-    actor.await.unwrap()
 }
 
 #[tokio::test]
