@@ -116,6 +116,9 @@ async fn a_long_output_is_a_text_and_says_that_it_is_truncated() {
     assert_eq!(returned["truncated"], true);
     assert_eq!(returned["output"].as_str().unwrap().len(), 64 << 10);
     assert_eq!(events.until("result").await["result"]["output"], "Long.");
+    let read = lab.provider.requests()[1].body["messages"].to_string();
+    assert!(read.contains("[The output is cut off: 16384 of 100"));
+    assert!(read.len() < 20 << 10, "{}", read.len());
 }
 
 #[tokio::test]
