@@ -261,7 +261,11 @@ impl Conversation {
                 actor: &self.actor,
                 writes,
             };
-            let output = unless(&self.cancelled, self.agent.tools.call(&context, call)).await;
+            let output = unless(
+                &self.cancelled,
+                self.agent.tools.call_in_run(&context, call),
+            )
+            .await;
             let is_cancelled = output.is_none();
             let output = output.unwrap_or_else(|| ToolOutput::error(CANCELLED_CALL.to_owned()));
             let output = output.within(&mut self.attachment_bytes_left);

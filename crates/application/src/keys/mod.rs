@@ -1,6 +1,7 @@
 //! Users, organizations, API keys and their scopes.
 
 pub mod authenticate;
+pub(crate) mod check_key;
 pub mod create_api_key;
 pub mod first_start;
 pub mod key_cache;

@@ -34,6 +34,7 @@ mock! {
     impl ApiKeyRepository for Keys {
         async fn add(&self, key: &ApiKey) -> Result<(), PortError>;
         async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError>;
+        async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<ApiKey, PortError>;
         async fn find_run_nonce(
             &self,
             execution: ExecutionId,

@@ -188,9 +188,13 @@ impl ApiKey {
     /// Returns true if the presented key is this one and is valid now.
     #[must_use]
     pub fn admits(&self, shown: &PlainApiKey, now: OffsetDateTime) -> bool {
-        self.hash.matches(&shown.hash())
-            && self.revoked_at.is_none()
-            && self.expires_at.is_none_or(|end| now < end)
+        self.hash.matches(&shown.hash()) && self.is_valid(now)
+    }
+
+    /// Returns true if the key is neither revoked nor expired.
+    #[must_use]
+    pub fn is_valid(&self, now: OffsetDateTime) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
     }
 }
 

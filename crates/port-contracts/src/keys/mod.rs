@@ -28,6 +28,7 @@ macro_rules! api_keys_contract {
         $crate::clauses! { [$($test)?] $harness, api_keys in keys:
             a_key_reads_back_as_it_was_added,
             an_unknown_prefix_finds_nothing,
+            a_key_is_found_by_its_id_within_its_organization,
             a_prefix_is_unique_on_the_platform,
             of_racing_keys_with_one_prefix_one_is_added,
             every_set_of_scopes_reads_back,
@@ -102,6 +103,27 @@ where
         keys.add(&key).await.unwrap();
         assert_same(&found(&*keys, &key).await, &key);
     }
+}
+
+/// A key, also an ephemeral one, is found by its id, and by no other organization.
+pub async fn a_key_is_found_by_its_id_within_its_organization<H>(harness: &H)
+where
+    H: Executions + Subject<dyn ApiKeyRepository>,
+{
+    let (ours, theirs) = harness.two_organizations().await;
+    let user = harness.user(ours, "ada@example.org").await;
+    let execution = harness.execution(ours, at(0), None).await;
+    let ephemeral = ApiKey {
+        execution: Some(execution.id),
+        ..given::api_key(&user)
+    };
+    let keys = Subject::<dyn ApiKeyRepository>::subject(harness);
+    for key in [given::api_key(&user), ephemeral] {
+        keys.add(&key).await.unwrap();
+        assert_same(&keys.get(ours, key.id).await.unwrap(), &key);
+        assert_not_found(keys.get(theirs, key.id).await);
+    }
+    assert_not_found(keys.get(ours, ApiKeyId::new(given::uuid())).await);
 }
 
 /// An unknown prefix finds nothing and is no error.

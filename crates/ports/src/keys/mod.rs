@@ -24,6 +24,12 @@ pub trait ApiKeyRepository: Send + Sync {
     /// Revoked and expired keys are returned as well.
     async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError>;
 
+    /// One of the organization's keys, also an ephemeral one.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<ApiKey, PortError>;
+
     /// The nonce of that attempt at an execution of any organization: the organization follows from the
     /// nonce. Used and expired nonces are returned as well.
     async fn find_run_nonce(

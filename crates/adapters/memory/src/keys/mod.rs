@@ -58,6 +58,14 @@ impl ApiKeyRepository for InMemoryApiKeyRepository {
             .cloned())
     }
 
+    async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<ApiKey, PortError> {
+        let state = self.memory.lock();
+        let mut keys = state.api_keys.iter();
+        keys.find(|key| key.organization == organization && key.id == id)
+            .cloned()
+            .ok_or(PortError::NotFound("API key"))
+    }
+
     async fn find_run_nonce(
         &self,
         execution: ExecutionId,

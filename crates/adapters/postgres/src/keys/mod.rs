@@ -81,6 +81,19 @@ impl ApiKeyRepository for PgApiKeyRepository {
         row.map(ApiKey::try_from).transpose()
     }
 
+    async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<ApiKey, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let row: Option<ApiKeyRow> = api_key::table
+            .find(id.as_uuid())
+            .filter(api_key::organization_id.eq(organization.as_uuid()))
+            .select(ApiKeyRow::as_select())
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        row.ok_or(PortError::NotFound("API key"))?.try_into()
+    }
+
     async fn find_run_nonce(
         &self,
         execution: ExecutionId,

@@ -8,7 +8,8 @@ use labdata_domain::{
 };
 use labdata_ports::agent::ToolDefinition;
 
-use super::{Tool, ToolContext};
+use super::{Tool, ToolContext, tool::failure};
+use crate::keys::check_key::check_key;
 
 /// Tools by their names.
 #[derive(Clone)]
@@ -61,6 +62,19 @@ impl ToolRegistry {
         match call.input.object() {
             Ok(input) => tool.call(context, input.clone()).await,
             Err(output) => output,
+        }
+    }
+
+    /// Calls a tool for a run, which continues after the request that began it: a key that has been revoked
+    /// or has expired since then calls nothing.
+    pub(crate) async fn call_in_run(
+        &self,
+        context: &ToolContext<'_>,
+        call: &ToolCall,
+    ) -> ToolOutput {
+        match check_key(context.ports, context.actor).await {
+            Ok(()) => self.call(context, call).await,
+            Err(error) => failure(&call.name, &error),
         }
     }
 

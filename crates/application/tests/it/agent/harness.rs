@@ -13,6 +13,7 @@ use labdata_application::{
 use labdata_domain::{
     agent::{AgentLimits, ModelAnswer, ModelChoice, RequestedCall, ToolOutput},
     keys::{
+        ApiKey, ApiKeyHash,
         actor::Actor,
         scope::Scope::{self, Read},
     },
@@ -21,7 +22,7 @@ use labdata_domain::{
 use labdata_memory::{
     InMemoryAgentRunRepository, InMemoryChatRepository, ScriptedAnswer, ScriptedModel,
 };
-use labdata_ports::executions::ExecutionFilter;
+use labdata_ports::{PortError, executions::ExecutionFilter};
 use serde_json::{Value, json};
 
 use crate::lab::Lab;
@@ -62,9 +63,32 @@ impl Scripted {
         actor: &Actor,
         command: RunAgent,
     ) -> Result<BoxStream<'static, AgentEvent>, AgentError> {
+        self.add_key(actor).await;
         let run = run_agent(&self.lab.ports, &self.agent, actor, command).await?;
         tokio::spawn(async move { run.work.finish(&|_| future::pending().boxed()).await });
         Ok(run.events)
+    }
+
+    /// Stores the key of the caller, unless it is stored.
+    async fn add_key(&self, actor: &Actor) {
+        let key = ApiKey {
+            id: actor.api_key,
+            organization: actor.organization,
+            user: actor.user,
+            name: "of a test".to_owned(),
+            prefix: actor.api_key.to_string(),
+            hash: ApiKeyHash([0; 32]),
+            scopes: actor.scopes,
+            execution: None,
+            created_at: self.lab.ports.clock.now(),
+            expires_at: None,
+            last_used_at: None,
+            revoked_at: None,
+        };
+        match self.lab.ports.api_keys.add(&key).await {
+            Ok(()) | Err(PortError::Conflict(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// Runs a prompt with these scopes; returns the result.

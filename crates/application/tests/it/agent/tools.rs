@@ -1,12 +1,20 @@
 //! Calls of tools, with the rights of the caller.
 
-use labdata_application::agent::tools::{ToolRegistry, all_tools};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use labdata_application::agent::tools::{Tool, ToolContext, ToolRegistry, all_tools};
 use labdata_domain::{
-    agent::{JOB_ARCHIVED, Message, ModelAnswer, RUN_QUEUED, RequestedCall, SCRIPT_REPLACED},
-    keys::scope::Scope::{Read, Write},
+    agent::{
+        JOB_ARCHIVED, Message, ModelAnswer, RUN_QUEUED, RequestedCall, SCRIPT_REPLACED, ToolOutput,
+    },
+    keys::{
+        INVALID_KEY,
+        scope::Scope::{Read, Write},
+    },
 };
 use labdata_memory::ScriptedAnswer;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::harness::{Scripted, calls, executions, experiment, outputs, says};
 use crate::lab::Lab;
@@ -106,6 +114,54 @@ async fn a_forced_call_of_a_tool_that_writes_is_refused() {
         );
     }
     assert_eq!(executions(&scripted).await, 0);
+}
+
+/// A tool that revokes the key of its caller.
+struct Revoke;
+
+#[async_trait]
+impl Tool for Revoke {
+    fn name(&self) -> &'static str {
+        "revoke"
+    }
+
+    fn description(&self) -> &'static str {
+        "Revokes the key of this run."
+    }
+
+    fn schema(&self) -> Map<String, Value> {
+        Map::new()
+    }
+
+    fn needs_write(&self) -> bool {
+        false
+    }
+
+    async fn call(&self, context: &ToolContext<'_>, _input: Map<String, Value>) -> ToolOutput {
+        let (ports, actor) = (context.ports, context.actor);
+        let now = ports.clock.now();
+        let revoked = ports
+            .api_keys
+            .revoke(actor.organization, actor.api_key, now);
+        revoked.await.unwrap();
+        ToolOutput::result("{}".to_owned())
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_revoked_during_a_run_calls_no_further_tool() {
+    let script = vec![
+        calls("revoke", &json!({})),
+        calls("revoke", &json!({})),
+        says("x"),
+    ];
+    let mut scripted = Scripted::new(script).await;
+    scripted.agent.tools = ToolRegistry::new(vec![Arc::new(Revoke)]);
+    let result = scripted.result(&[Read, Write], "x").await;
+    let outputs = outputs(&result);
+    assert!(!outputs[0].is_error, "{:?}", outputs[0]);
+    assert!(outputs[1].is_error, "{:?}", outputs[1]);
+    assert_eq!(outputs[1].text, INVALID_KEY);
 }
 
 #[tokio::test]
