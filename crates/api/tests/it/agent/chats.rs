@@ -128,8 +128,51 @@ async fn chats_are_listed_by_pages_newest_first() {
         .map(|chat| chat["id"].clone())
         .collect();
     assert_eq!(ids, expected);
-    let reply = lab.client.get(&format!("{CHATS}?limit=0")).await;
-    assert_eq!(reply.status, 422);
+    for (query, place) in [
+        ("limit=0", "query.limit"),
+        ("limit=1001", "query.limit"),
+        ("limit=x", "query.limit"),
+        ("cursor=x", "query.cursor"),
+    ] {
+        let reply = lab.client.get(&format!("{CHATS}?{query}")).await;
+        assert_eq!(reply.problems()[0].1, place, "{query}");
+    }
+    let all = lab.client.get(&format!("{CHATS}?limit=1000")).await;
+    assert_eq!(all.json(200).as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn chats_that_are_saved_or_deleted_between_two_pages_move_no_other() {
+    let lab = AgentLab::start().await;
+    let mut chats = Vec::new();
+    for prompt in ["one", "two", "three", "four"] {
+        chats.push(saved(&lab, prompt, "Yes.").await);
+    }
+    let first = lab.client.get(&format!("{CHATS}?limit=2")).await;
+    let next = first.next().unwrap();
+    saved(&lab, "five", "Yes.").await;
+    lab.client.delete(&path(&chats[3])).await;
+    let second = lab.client.get(&next).await;
+    assert_eq!(second.next(), None);
+    let ids: Vec<Value> = [first.json(200), second.json(200)]
+        .iter()
+        .flat_map(|page| page.as_array().unwrap())
+        .map(|chat| chat["id"].clone())
+        .collect();
+    chats.reverse();
+    assert_eq!(ids, chats);
+}
+
+#[tokio::test]
+async fn a_run_that_continues_a_chat_saves_no_second_one() {
+    let lab = AgentLab::start().await;
+    let chat = saved(&lab, "one", "Yes.").await;
+    lab.provider.will(Reply::text("Yes."));
+    let body = json!({ "prompt": "two", "chat_id": chat, "save": true });
+    let result = run(&lab.client, body).await.json(200);
+    assert_eq!(result["chat_id"], chat);
+    let list = lab.client.get(CHATS).await.json(200);
+    assert_eq!(list.as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]

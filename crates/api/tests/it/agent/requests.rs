@@ -165,3 +165,61 @@ async fn a_fifth_run_of_an_organization_waits_for_its_turn() {
     let result: Value = lab.run("Count").await;
     assert_eq!(result["output"], "1 2 3 4 5 6 7 8 9");
 }
+
+#[tokio::test]
+async fn unknown_fields_and_an_idempotency_key_change_nothing() {
+    let lab = AgentLab::start().await;
+    for output in ["One.", "Two."] {
+        lab.provider.will(Reply::text(output));
+        let body = json!({ "prompt": "x", "stream": false, "temperature": 2, "tools": [] });
+        let request = lab.client.request(Method::POST, RUNS);
+        let request = request.header("idempotency-key", "the same").json(&body);
+        let reply = crate::server::send(request).await;
+        assert_eq!(reply.header("idempotent-replayed"), None);
+        assert_eq!(reply.json(200)["output"], output);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused_before_it_is_read() {
+    let lab = AgentLab::start().await;
+    let body = format!(
+        "{{\"prompt\": \"{}\", \"stream\": true}}",
+        "x".repeat(4_718_592)
+    );
+    lab.client.post_raw(RUNS, body.clone()).await.detail(413);
+    let pieces = futures::stream::iter([Ok::<_, std::io::Error>(body)]);
+    let unannounced = reqwest::Body::wrap_stream(pieces);
+    lab.client.post_raw(RUNS, unannounced).await.detail(413);
+    assert_eq!(lab.provider.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn a_key_that_is_revoked_during_a_run_writes_nothing_more() {
+    let lab = AgentLab::start().await;
+    lab.define_sample().await;
+    let created = json!({ "name": "agent", "scopes": ["read", "write"] });
+    let created = lab
+        .client
+        .post("/api/v1/api-keys", &created)
+        .await
+        .json(200);
+    let client = lab.on.server.with_key(created["key"].as_str().unwrap());
+    let write = json!({ "tables": [{ "table": "sample", "rows": [{ "name": "late" }] }] });
+    let slow = Reply::text("I write the row").with_pace(Duration::from_millis(200));
+    lab.provider
+        .will(slow.and_call("a", "write_data", &write.to_string()));
+    lab.provider.will(Reply::text("It was refused."));
+    let mut events = Events::of(&client, json!({ "prompt": "Write" })).await;
+    events.until("text_delta").await;
+    let path = format!("/api/v1/api-keys/{}", created["id"].as_str().unwrap());
+    assert_eq!(lab.client.delete(&path).await.status, 204);
+    let returned = events.until("tool_result").await;
+    assert_eq!(returned["is_error"], true);
+    assert_eq!(
+        returned["output"],
+        "this API key is unknown, revoked or expired"
+    );
+    events.until("result").await;
+    assert!(lab.on.rows("sample", json!({})).await.is_empty());
+}

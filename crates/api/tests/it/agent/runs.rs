@@ -1,10 +1,12 @@
 //! Runs that succeed, as a stream and without one.
 
 use labdata_domain::keys::scope::Scope::Read;
+use labdata_llm::Provider as Dialect;
 use labdata_test_llm::Reply;
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::lab::{AgentLab, Events, fields, names, run};
+use super::lab::{AgentLab, Events, RUNS, fields, names, run};
 
 #[tokio::test]
 async fn a_stream_carries_the_events_of_the_contract() {
@@ -180,4 +182,39 @@ async fn the_writes_of_a_run_are_one_execution_that_is_reverted_at_once() {
         .await;
     assert_eq!(reverted["deleted_count"], 2);
     assert!(lab.on.rows("sample", json!({})).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_run_that_reaches_a_limit_ends_with_what_it_has() {
+    let lab = AgentLab::of(Dialect::OpenAi, |mut agent| {
+        agent.limits.steps = 2;
+        agent
+    })
+    .await;
+    lab.provider
+        .otherwise(|_| Reply::text("Looking.").and_call("a", "list_jobs", "{}"));
+    let events = lab.stream("Loop").await.all().await;
+    let result = &events.last().unwrap().data["result"];
+    let output = result["output"].as_str().unwrap();
+    assert!(
+        output.starts_with("Looking.") && output.contains("after 2 steps, the limit"),
+        "{output}"
+    );
+    assert_eq!(lab.provider.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn events_are_never_compressed() {
+    let lab = AgentLab::start().await;
+    lab.provider.will(Reply::text("Hello."));
+    let body = json!({ "prompt": "x", "stream": true });
+    let request = lab.client.request(Method::POST, RUNS).json(&body);
+    let request = request.header("accept-encoding", "gzip, br, zstd, deflate");
+    let response = request.send().await.unwrap();
+    assert!(!response.headers().contains_key("content-encoding"));
+    let text = response.text().await.unwrap();
+    assert!(
+        text.starts_with("event: run_started\nid: 1\ndata: {"),
+        "{text}"
+    );
 }
