@@ -294,11 +294,7 @@ async fn the_doubling_times_of_a_plate_are_plotted_written_and_reverted() {
     }
 
     // Others get nothing.
-    let stranger = lab.on.server.stranger().await;
-    assert_eq!(
-        call(&stranger, Method::GET, url).await.detail(404),
-        "file not found"
-    );
+    assert_only_its_user_reads(&lab, chat, &figures[0]).await;
 
     // One execution, reverted by one call.
     let after = executions(&lab).await;
@@ -334,6 +330,27 @@ async fn a_run_that_is_not_saved_has_its_image_in_the_answer() {
             .starts_with("iVBORw0KGgo")
     );
     assert_eq!(figure.get("file_id"), None);
+}
+
+/// Checks that a figure of a chat of the lab's client is found in that chat, by that client alone.
+async fn assert_only_its_user_reads(lab: &AgentLab, chat: &str, figure: &Value) {
+    let [url, id] = ["url", "file_id"].map(|field| figure[field].as_str().unwrap());
+    for other in [lab.on.server.stranger().await, lab.colleague().await] {
+        let reply = call(&other, Method::GET, url).await;
+        assert_eq!(reply.detail(404), "file not found");
+    }
+    for (path, detail) in [
+        (format!("{CHATS}/{chat}/files/x"), "file not found"),
+        (format!("{CHATS}/{id}/files/{id}"), "file not found"),
+        (format!("{CHATS}/x/files/{id}"), "chat not found"),
+    ] {
+        let reply = call(&lab.client, Method::GET, &path).await;
+        assert_eq!(reply.detail(404), detail, "{path}");
+    }
+    let head = call(&lab.client, Method::HEAD, url).await;
+    assert_eq!(head.status, 200);
+    let size = figure["size"].to_string();
+    assert_eq!(head.header("content-length"), Some(&*size));
 }
 
 /// Ids of all executions.
