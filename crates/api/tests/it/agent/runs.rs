@@ -1,12 +1,13 @@
 //! Runs that succeed, as a stream and without one.
 
-use labdata_domain::keys::scope::Scope::Read;
+use labdata_domain::keys::scope::Scope::{self, Read};
 use labdata_llm::Provider as Dialect;
 use labdata_test_llm::Reply;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::lab::{AgentLab, Events, RUNS, fields, names, run};
+use crate::mcp::lab::call_tool;
 
 #[tokio::test]
 async fn a_stream_carries_the_events_of_the_contract() {
@@ -217,4 +218,42 @@ async fn events_are_never_compressed() {
         text.starts_with("event: run_started\nid: 1\ndata: {"),
         "{text}"
     );
+}
+
+#[tokio::test]
+async fn a_script_that_asks_the_agent_writes_under_its_own_execution() {
+    let lab = AgentLab::start().await;
+    lab.define_sample().await;
+    let opened = lab.client.post("/api/v1/job-executions", &json!({})).await;
+    let own = opened.json(200)["job_execution_id"].take();
+    let id = own.as_str().unwrap().parse().unwrap();
+    let key = lab
+        .on
+        .server
+        .key(&Scope::ALL, |key| key.execution = Some(id));
+    let script = lab.on.server.with_key(&key.await);
+    let write =
+        |name: &str| json!({ "tables": [{ "table": "sample", "rows": [{ "name": name }] }] });
+    let job = json!({ "name": "more", "code": "print(1)" });
+    let asked = Reply::call("a", "write_data", &write("of a run"));
+    lab.provider
+        .will(asked.and_call("b", "create_job", &job.to_string()));
+    lab.provider.will(Reply::text("Written."));
+    let result = run(&script, json!({ "prompt": "Write" })).await.json(200);
+    let calls = result["tool_calls"].as_array().unwrap();
+    assert_eq!(calls[0]["output"]["job_execution_id"], own);
+    let refusal = calls[1]["output"].as_str().unwrap();
+    assert!(refusal.contains("its own run"), "{refusal}");
+
+    let (text, _) = call_tool(&script, "write_data", write("of an assistant")).await;
+    let output: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(output["job_execution_id"], own);
+    let executions = lab.client.get("/api/v1/job-executions").await.json(200);
+    let executions = executions.as_array().unwrap();
+    assert_eq!(
+        (executions.len(), &executions[0]["status"]),
+        (1, &json!("running"))
+    );
+    let reverted = json!({ "job_execution_id": own });
+    assert_eq!(lab.on.revert(&reverted).await["deleted_count"], 2);
 }
