@@ -4,7 +4,7 @@ use labdata_domain::{
     conflict::Conflict,
     data::write::Problem,
     keys::{actor::MissingScope, run_key::NotForRuns},
-    models::{NoTrainingBackend, PredictionDelay},
+    models::{NoTrainingBackend, PredictionDelay, TrainingQueueFull},
     notifications::CapReached,
     storage::InsufficientStorage,
 };
@@ -56,6 +56,9 @@ pub enum Error {
     /// No training backend can take work; nothing was queued.
     #[error(transparent)]
     CannotTrain(#[from] NoTrainingBackend),
+    /// Too many trainings of the organization wait; nothing was queued.
+    #[error(transparent)]
+    TrainingQueueFull(#[from] TrainingQueueFull),
     /// There is no room for it; nothing was stored.
     #[error(transparent)]
     InsufficientStorage(InsufficientStorage),

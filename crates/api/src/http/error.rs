@@ -187,7 +187,9 @@ impl ResponseError for ApiError {
                 Error::Invalid(_) | Error::Problems(_) => StatusCode::BAD_REQUEST,
                 Error::Conflict(_) => StatusCode::CONFLICT,
                 Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-                Error::Busy { .. } | Error::Capped(_) => StatusCode::TOO_MANY_REQUESTS,
+                Error::Busy { .. } | Error::Capped(_) | Error::TrainingQueueFull(_) => {
+                    StatusCode::TOO_MANY_REQUESTS
+                }
                 Error::Exhausted { .. }
                 | Error::Delayed(_)
                 | Error::CannotTrain(_)
@@ -234,6 +236,9 @@ impl ResponseError for ApiError {
             }
             Self::UseCase(Error::Capped(reached)) => {
                 answer.insert_header((header::RETRY_AFTER, reached.retry_after_seconds));
+            }
+            Self::UseCase(Error::TrainingQueueFull(refusal)) => {
+                answer.insert_header((header::RETRY_AFTER, refusal.retry_after_seconds()));
             }
             Self::AgentRefused(refusal) => {
                 answer.insert_header((header::RETRY_AFTER, refusal.retry_after_seconds()));

@@ -65,7 +65,8 @@ impl TryFrom<TrainModelBody> for TrainModel {
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when dataset or model are not the
 /// organization's; [`Error::Invalid`] for a training that the dataset does not permit, a taken name
-/// and an archived model; [`Error::CannotTrain`] when no backend can take work.
+/// and an archived model; [`Error::CannotTrain`] when no backend can take work;
+/// [`Error::TrainingQueueFull`] when too many trainings of the organization wait.
 pub async fn train_model(
     ports: &Ports,
     actor: &Actor,
@@ -129,6 +130,7 @@ async fn create(
     let created = ports.models.create(actor.organization, &model, version);
     created.await.map_err(|error| match error {
         CreateModelError::NameTaken(taken) => Error::Invalid(taken.to_string()),
+        CreateModelError::QueueFull(refusal) => refusal.into(),
         CreateModelError::Port(error) => error.into(),
     })
 }
@@ -142,6 +144,7 @@ async fn retrain(
     let added = ports.models.add_version(actor.organization, id, version);
     added.await.map_err(|error| match error {
         AddVersionError::Archived(refusal) => Error::Invalid(refusal.to_string()),
+        AddVersionError::QueueFull(refusal) => refusal.into(),
         AddVersionError::Port(error) => error.into(),
     })
 }

@@ -9,6 +9,7 @@ mod failure;
 mod hex;
 mod limits;
 mod prediction;
+mod queue_limit;
 mod record;
 mod report;
 mod report_page;
@@ -34,6 +35,7 @@ pub use prediction::{
     PredictedLast, PredictedValue, PredictionDelay, PredictionInput, Predictions, RawPredictions,
     RowProblem, TAKEOVER_LIMIT, TablePrediction, UnusablePredictions, check_rows,
 };
+pub use queue_limit::{MAX_PENDING_TRAININGS, TrainingQueueFull, check_pending_trainings};
 pub use record::{
     Artifact, MAX_MODEL_DESCRIPTION_LENGTH, MAX_MODEL_NAME_LENGTH, Metric, ModelArchived,
     ModelVersion, NameTaken, NewModel, NewVersion, NotReadyYet, OneModel, Progress, Score,

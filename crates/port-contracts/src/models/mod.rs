@@ -3,6 +3,7 @@
 pub mod lab;
 pub mod notices;
 pub mod predictions;
+pub mod queue_limit;
 pub mod records;
 pub mod reports;
 pub mod training_ends;

@@ -47,6 +47,7 @@ macro_rules! models_contract {
             a_ready_version_has_its_result,
             the_objects_of_artifacts_are_referenced,
         }
+        $crate::training_queue_limit_contract!($harness $(, $test)?);
     };
 }
 

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use labdata_domain::{
     ids::{ModelId, OrganizationId},
     models::{
-        ActivateError, ModelArchived, ModelVersion, NameTaken, NewModel, NewVersion, TrainingResult,
+        ActivateError, ModelArchived, ModelVersion, NameTaken, NewModel, NewVersion,
+        TrainingQueueFull, TrainingResult,
     },
     page::{Page, PageRequest},
 };
@@ -18,6 +19,9 @@ pub enum CreateModelError {
     /// Another model that is not archived has the name.
     #[error(transparent)]
     NameTaken(#[from] NameTaken),
+    /// Too many trainings of the organization wait.
+    #[error(transparent)]
+    QueueFull(#[from] TrainingQueueFull),
     /// The port failed.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -29,6 +33,9 @@ pub enum AddVersionError {
     /// The model is archived.
     #[error(transparent)]
     Archived(#[from] ModelArchived),
+    /// Too many trainings of the organization wait.
+    #[error(transparent)]
+    QueueFull(#[from] TrainingQueueFull),
     /// The port failed.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -49,7 +56,9 @@ pub enum ActivateModelError {
 }
 
 /// Repository of models and their versions. Every version that is stored here waits in the
-/// [`TrainingQueue`](super::TrainingQueue) until its training starts.
+/// [`TrainingQueue`](super::TrainingQueue) until its training starts. Of racing calls, from all
+/// servers, no more MUST succeed than
+/// [`check_pending_trainings`](labdata_domain::models::check_pending_trainings) allows.
 ///
 /// The artifacts of versions are objects of the [`BlobStore`](crate::files::blob::BlobStore); an
 /// object to which a version refers, or which a running training may upload, is not unreferenced
@@ -62,7 +71,7 @@ pub trait ModelRepository: Send + Sync {
     /// with the same name exactly one MUST succeed.
     ///
     /// # Errors
-    /// [`CreateModelError::NameTaken`]; [`PortError::NotFound`] if the organization does not have the
+    /// The refusals, that of a full queue first; [`PortError::NotFound`] if the organization does not have the
     /// dataset or the user.
     async fn create(
         &self,
@@ -75,7 +84,7 @@ pub trait ModelRepository: Send + Sync {
     /// also in racing calls.
     ///
     /// # Errors
-    /// [`AddVersionError::Archived`]; [`PortError::NotFound`] if the organization does not have the
+    /// The refusals, that of a full queue first; [`PortError::NotFound`] if the organization does not have the
     /// model, the dataset or the user.
     async fn add_version(
         &self,

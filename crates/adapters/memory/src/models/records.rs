@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use labdata_domain::{
     ids::{ModelId, OrganizationId},
     models::{
-        ActivateError, ModelArchived, ModelVersion, NameTaken, NewModel, NewVersion, TrainingResult,
+        ActivateError, ModelArchived, ModelVersion, NameTaken, NewModel, NewVersion,
+        TrainingQueueFull, TrainingResult, VersionState, check_pending_trainings,
     },
     page::{Cursor, Page, PageRequest},
 };
@@ -54,6 +55,14 @@ impl State {
         }
     }
 
+    /// Refuses another training beside as many that wait as may.
+    fn check_queue(&self, organization: OrganizationId) -> Result<(), TrainingQueueFull> {
+        let pending = owned(&self.model_versions, organization)
+            .filter(|row| row.version.state == VersionState::Pending)
+            .count();
+        check_pending_trainings(u64::try_from(pending).unwrap_or(u64::MAX))
+    }
+
     fn queue_version(&mut self, organization: OrganizationId, version: &ModelVersion) {
         self.model_versions.push(Owned {
             organization,
@@ -87,6 +96,7 @@ impl ModelRepository for InMemoryModelRepository {
         version: &NewVersion,
     ) -> Result<ModelVersion, CreateModelError> {
         let mut state = self.memory.lock();
+        state.check_queue(organization)?;
         state.require_parents(organization, version)?;
         if state.named(organization, &model.name).is_some() {
             return Err(NameTaken(model.name.clone()).into());
@@ -103,6 +113,7 @@ impl ModelRepository for InMemoryModelRepository {
         version: &NewVersion,
     ) -> Result<ModelVersion, AddVersionError> {
         let mut state = self.memory.lock();
+        state.check_queue(organization)?;
         let newest = state.newest_version(organization, model)?;
         if newest.archived {
             return Err(ModelArchived.into());

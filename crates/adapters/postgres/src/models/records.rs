@@ -1,12 +1,16 @@
 //! Records of models.
 
 use async_trait::async_trait;
-use diesel::prelude::*;
+use diesel::{
+    prelude::*,
+    sql_types::{BigInt, Text, Uuid as SqlUuid},
+};
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{ModelId, OrganizationId},
     models::{
-        ActivateError, ModelArchived, ModelVersion, NameTaken, NewModel, NewVersion, TrainingResult,
+        ActivateError, ModelArchived, ModelVersion, NameTaken, NewModel, NewVersion,
+        TrainingQueueFull, TrainingResult, check_pending_trainings,
     },
     page::{Cursor, Page, PageRequest},
 };
@@ -55,12 +59,45 @@ impl PgModelRepository {
     }
 }
 
+#[derive(QueryableByName)]
+struct PendingRow {
+    #[diesel(sql_type = BigInt)]
+    pending: i64,
+}
+
+/// Checks that the organization may queue another training. Makes its other trainings wait for the end
+/// of the transaction, so that the number of pending ones does not grow. MUST come before any row is
+/// locked.
+async fn check_queue(
+    connection: &mut Connection,
+    organization: OrganizationId,
+) -> Result<Result<(), TrainingQueueFull>, Fault> {
+    diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
+        .bind::<Text, _>(format!("labdata.ml_model_version pending {organization}"))
+        .execute(connection)
+        .await?;
+    // A separate statement, so that it sees what was committed while it waited for the lock.
+    let row: PendingRow = diesel::sql_query(
+        "SELECT count(*) AS pending FROM labdata.ml_model_version \
+         WHERE organization_id = $1 AND status = 'pending'",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .get_result(connection)
+    .await?;
+    let pending = u64::try_from(row.pending)
+        .map_err(|_| PortError::Internal("less than no trainings".to_owned()))?;
+    Ok(check_pending_trainings(pending))
+}
+
 async fn create(
     connection: &mut Connection,
     organization: OrganizationId,
     model: &NewModel,
     version: &NewVersion,
-) -> Result<Result<ModelVersion, NameTaken>, Fault> {
+) -> Result<Result<ModelVersion, CreateRefusal>, Fault> {
+    if let Err(refusal) = check_queue(connection, organization).await? {
+        return Ok(Err(CreateRefusal::QueueFull(refusal)));
+    }
     let inserted = diesel::insert_into(ml_model::table)
         .values((
             ml_model::id.eq(model.id.as_uuid()),
@@ -73,7 +110,7 @@ async fn create(
         .execute(connection)
         .await?;
     if inserted == 0 {
-        return Ok(Err(NameTaken(model.name.clone())));
+        return Ok(Err(CreateRefusal::NameTaken(NameTaken(model.name.clone()))));
     }
     let queued = ModelVersion::queue(model, 1, version);
     version_rows::insert(connection, organization, &queued).await?;
@@ -86,10 +123,13 @@ async fn add_version(
     organization: OrganizationId,
     id: ModelId,
     version: &NewVersion,
-) -> Result<Result<ModelVersion, ModelArchived>, Fault> {
+) -> Result<Result<ModelVersion, AddRefusal>, Fault> {
+    if let Err(refusal) = check_queue(connection, organization).await? {
+        return Ok(Err(AddRefusal::QueueFull(refusal)));
+    }
     let model = lock_model(connection, organization, id).await?;
     if model.archived {
-        return Ok(Err(ModelArchived));
+        return Ok(Err(AddRefusal::Archived));
     }
     let next = model.version_number.saturating_add(1);
     let number = u32::try_from(next).map_err(|_| corrupt("ml_model", "version_number", id))?;
@@ -105,6 +145,18 @@ async fn add_version(
     version_rows::insert(connection, organization, &queued).await?;
     notify(connection, Channel::TrainingQueued).await?;
     Ok(Ok(queued))
+}
+
+/// Why a model is not created.
+enum CreateRefusal {
+    NameTaken(NameTaken),
+    QueueFull(TrainingQueueFull),
+}
+
+/// Why a model gets no further version.
+enum AddRefusal {
+    Archived,
+    QueueFull(TrainingQueueFull),
 }
 
 /// Why a locked model refuses an activation.
@@ -160,7 +212,12 @@ impl ModelRepository for PgModelRepository {
         version: &NewVersion,
     ) -> Result<ModelVersion, CreateModelError> {
         let created = transacted!(self.database.of(organization), connection => create(connection, organization, model, version));
-        Ok(created.map_err(PortError::from)??)
+        created
+            .map_err(PortError::from)?
+            .map_err(|refusal| match refusal {
+                CreateRefusal::NameTaken(refusal) => refusal.into(),
+                CreateRefusal::QueueFull(refusal) => refusal.into(),
+            })
     }
 
     async fn add_version(
@@ -170,7 +227,12 @@ impl ModelRepository for PgModelRepository {
         version: &NewVersion,
     ) -> Result<ModelVersion, AddVersionError> {
         let added = transacted!(self.database.of(organization), connection => add_version(connection, organization, model, version));
-        Ok(added.map_err(PortError::from)??)
+        added
+            .map_err(PortError::from)?
+            .map_err(|refusal| match refusal {
+                AddRefusal::Archived => ModelArchived.into(),
+                AddRefusal::QueueFull(refusal) => refusal.into(),
+            })
     }
 
     async fn list(

@@ -19,6 +19,7 @@ use crate::http::{Answer, Call, JsonBody, Write, error::ErrorBody};
     tag = "ml-models",
     responses(
         (status = 200, description = "The version, pending", body = ModelView),
+        (status = 429, description = "Too many trainings of the organization wait; nothing was queued", body = ErrorBody),
         (status = 503, description = "No training backend can take work; the detail says what is missing", body = ErrorBody),
     )
 )]

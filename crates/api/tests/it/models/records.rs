@@ -1,6 +1,9 @@
 //! `/api/v1/ml-models`: bodies, records, lists and results
 
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::{
+    keys::scope::Scope,
+    models::{MAX_PENDING_TRAININGS, TrainingQueueFull},
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -170,6 +173,28 @@ async fn nothing_is_queued_when_no_backend_can_take_work() {
     assert_eq!(lab.client.get(PATH).await.json(200), json!([]));
     lab.record_backend(None).await;
     lab.train("wine").await;
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_further_trainings_until_one_starts() {
+    let lab = Lab::start().await;
+    let first = lab.train("wine").await;
+    for _ in 1..MAX_PENDING_TRAININGS {
+        lab.retrain(&first).await;
+    }
+    let new = lab.body(json!({"name": "beer"}));
+    let retrained = lab.body(json!({"ml_model_id": first["id"]}));
+    for body in [&new, &retrained] {
+        let refused = lab.client.post(PATH, body).await;
+        assert_eq!(refused.header("retry-after"), Some("60"));
+        assert_eq!(refused.detail(429), TrainingQueueFull.to_string());
+    }
+    let listed = lab.client.get(PATH).await.json(200);
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    assert_eq!(listed[0]["version_number"], MAX_PENDING_TRAININGS);
+    lab.claim().await;
+    lab.client.post(PATH, &new).await.json(200);
+    lab.client.post(PATH, &retrained).await.detail(429);
 }
 
 #[tokio::test]
