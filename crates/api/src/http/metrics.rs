@@ -27,6 +27,8 @@ pub struct Metrics {
     task_successes: GaugeVec,
     runs: IntGaugeVec,
     run_queue_age: GaugeVec,
+    trainings: IntGaugeVec,
+    training_queue_age: GaugeVec,
     outbox_age: GaugeVec,
     connections: IntGaugeVec,
     agent_tokens: IntCounterVec,
@@ -77,6 +79,20 @@ impl Metrics {
                 ),
                 &[],
             )?,
+            trainings: IntGaugeVec::new(
+                Opts::new(
+                    "labdata_trainings",
+                    "Trainings of models of all organizations by state",
+                ),
+                &["state"],
+            )?,
+            training_queue_age: GaugeVec::new(
+                Opts::new(
+                    "labdata_training_queue_age_seconds",
+                    "Age of the oldest training that waits for a worker",
+                ),
+                &[],
+            )?,
             outbox_age: GaugeVec::new(
                 Opts::new(
                     "labdata_outbox_age_seconds",
@@ -110,6 +126,8 @@ impl Metrics {
         metrics.register(metrics.task_successes.clone())?;
         metrics.register(metrics.runs.clone())?;
         metrics.register(metrics.run_queue_age.clone())?;
+        metrics.register(metrics.trainings.clone())?;
+        metrics.register(metrics.training_queue_age.clone())?;
         metrics.register(metrics.outbox_age.clone())?;
         metrics.register(metrics.connections.clone())?;
         metrics.register(metrics.agent_tokens.clone())?;
@@ -145,20 +163,26 @@ impl Metrics {
         let Some(measured) = measured else {
             self.runs.reset();
             self.run_queue_age.reset();
+            self.trainings.reset();
+            self.training_queue_age.reset();
             self.outbox_age.reset();
             self.connections.reset();
             return;
         };
-        let runs = |state, count: u64| {
+        let set = |gauge: &IntGaugeVec, state, count: u64| {
             let count = i64::try_from(count).unwrap_or(i64::MAX);
-            self.runs.with_label_values(&[state]).set(count);
+            gauge.with_label_values(&[state]).set(count);
         };
-        runs("queued", measured.queued_runs);
-        runs("running", measured.running_runs);
-        let queue_age = measured.run_queue_age.as_secs_f64();
-        self.run_queue_age
-            .with_label_values::<&str>(&[])
-            .set(queue_age);
+        set(&self.runs, "queued", measured.queued_runs);
+        set(&self.runs, "running", measured.running_runs);
+        set(&self.trainings, "pending", measured.pending_trainings);
+        set(&self.trainings, "training", measured.running_trainings);
+        let set_age = |gauge: &GaugeVec, age: Duration| {
+            let gauge = gauge.with_label_values::<&str>(&[]);
+            gauge.set(age.as_secs_f64());
+        };
+        set_age(&self.run_queue_age, measured.run_queue_age);
+        set_age(&self.training_queue_age, measured.training_queue_age);
         let outbox = |outbox, age: Duration| {
             let gauge = self.outbox_age.with_label_values(&[outbox]);
             gauge.set(age.as_secs_f64());

@@ -16,6 +16,12 @@ pub struct Measurements {
     pub running_runs: u64,
     /// Age of the oldest queued run; zero without one.
     pub run_queue_age: Duration,
+    /// Number of trainings that wait for a worker.
+    pub pending_trainings: u64,
+    /// Number of trainings that a worker holds.
+    pub running_trainings: u64,
+    /// Age of the oldest waiting training; zero without one.
+    pub training_queue_age: Duration,
     /// Age of the oldest event that no trigger has acted on; zero without one.
     pub event_outbox_age: Duration,
     /// Age of the oldest end whose notice is not delivered; zero without one.
@@ -43,6 +49,9 @@ pub async fn measure_platform(ports: &Ports) -> Result<Measurements, Error> {
         queued_runs: figures.queued_runs,
         running_runs: figures.running_runs,
         run_queue_age: age(figures.oldest_queued_run_at),
+        pending_trainings: figures.pending_trainings,
+        running_trainings: figures.running_trainings,
+        training_queue_age: age(figures.oldest_pending_training_at),
         event_outbox_age: age(figures.oldest_event_at),
         notice_outbox_age: age(figures.oldest_notice_at),
         email_outbox_age: age(figures.oldest_email_at),

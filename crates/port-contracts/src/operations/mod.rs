@@ -14,6 +14,10 @@ use crate::{
     Subject,
     files::{Files, confirmed, files, reader},
     given::at,
+    models::{
+        self,
+        lab::{Models, failure, finish, pending},
+    },
     notifications::{PLENTY, notification, prefer},
     runs::queue::{Runs, claim, claimed, queued},
 };
@@ -40,6 +44,7 @@ macro_rules! store_health_contract {
             a_store_that_answers_is_healthy,
             an_empty_store_has_no_figures,
             queued_and_running_runs_are_counted,
+            waiting_and_running_trainings_are_counted,
             an_event_counts_from_its_creation,
             a_failure_counts_until_its_notice_is_delivered,
             an_email_counts_until_it_is_sent,
@@ -184,6 +189,29 @@ where
     let end = RunEnd::exited(0, "");
     let queue = harness.queue();
     queue.finish(running.claim, &end, at(5)).await.unwrap();
+    assert_eq!(counts().await, (2, 0, Some(at(3))));
+}
+
+/// Of all organizations. A training that has ended counts no more.
+pub async fn waiting_and_running_trainings_are_counted<H>(harness: &H)
+where
+    H: Models + Subject<dyn StoreHealth>,
+{
+    let ours = models::lab::lab(harness, "ours").await;
+    let theirs = models::lab::lab(harness, "theirs").await;
+    let running = models::lab::claimed(harness, ours, "running", at(1)).await;
+    pending(harness, ours, "wine", at(4)).await;
+    pending(harness, theirs, "wine", at(3)).await;
+    let counts = async || {
+        let figures = figures(harness).await;
+        (
+            figures.pending_trainings,
+            figures.running_trainings,
+            figures.oldest_pending_training_at,
+        )
+    };
+    assert_eq!(counts().await, (2, 1, Some(at(3))));
+    finish(harness, &running, &failure(), at(5)).await.unwrap();
     assert_eq!(counts().await, (2, 0, Some(at(3))));
 }
 

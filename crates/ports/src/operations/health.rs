@@ -25,6 +25,12 @@ pub struct StoreFigures {
     pub running_runs: u64,
     /// Time at which the oldest queued run was queued.
     pub oldest_queued_run_at: Option<OffsetDateTime>,
+    /// Number of trainings that wait for a worker.
+    pub pending_trainings: u64,
+    /// Number of trainings that a worker holds.
+    pub running_trainings: u64,
+    /// Time at which the oldest waiting training was requested.
+    pub oldest_pending_training_at: Option<OffsetDateTime>,
     /// Time of the oldest event that no trigger has acted on.
     pub oldest_event_at: Option<OffsetDateTime>,
     /// Time of the oldest end of an execution or a training whose notice is not delivered.

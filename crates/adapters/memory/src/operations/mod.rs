@@ -3,7 +3,10 @@
 pub(crate) mod disk_reserve;
 
 use async_trait::async_trait;
-use labdata_domain::executions::{ExecutionState, Origin};
+use labdata_domain::{
+    executions::{ExecutionState, Origin},
+    models::VersionState,
+};
 use labdata_ports::{
     PortError,
     operations::{
@@ -116,6 +119,14 @@ impl StoreHealth for InMemoryStoreHealth {
                 ExecutionState::Running { .. } => figures.running_runs += 1,
                 _ => {}
             }
+        }
+        for row in state.model_versions.iter().map(|owned| &owned.thing) {
+            if row.version.state == VersionState::Pending {
+                figures.pending_trainings += 1;
+                let requested_at = row.version.requested_at;
+                earlier(&mut figures.oldest_pending_training_at, requested_at);
+            }
+            figures.running_trainings += u64::from(row.claims.is_held());
         }
         for event in &state.events {
             earlier(&mut figures.oldest_event_at, event.created_at);

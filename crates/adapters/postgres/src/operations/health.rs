@@ -20,6 +20,11 @@ const FIGURES: &str = "SELECT \
      (SELECT count(*) FROM labdata.run_lease) AS running_runs, \
      (SELECT min(created_at) FROM labdata.job_execution WHERE status = 'queued') \
          AS oldest_queued_run_at, \
+     (SELECT count(*) FROM labdata.ml_model_version WHERE status = 'pending') \
+         AS pending_trainings, \
+     (SELECT count(*) FROM labdata.training_lease) AS running_trainings, \
+     (SELECT min(created_at) FROM labdata.ml_model_version WHERE status = 'pending') \
+         AS oldest_pending_training_at, \
      (SELECT min(created_at) FROM labdata.event) AS oldest_event_at, \
      (SELECT min(recorded_at) FROM labdata.notice) AS oldest_notice_at, \
      (SELECT min(n.created_at) FROM labdata.notification_email e \
@@ -35,6 +40,12 @@ struct FiguresRow {
     running_runs: i64,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     oldest_queued_run_at: Option<OffsetDateTime>,
+    #[diesel(sql_type = BigInt)]
+    pending_trainings: i64,
+    #[diesel(sql_type = BigInt)]
+    running_trainings: i64,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    oldest_pending_training_at: Option<OffsetDateTime>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     oldest_event_at: Option<OffsetDateTime>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
@@ -77,6 +88,9 @@ impl StoreHealth for PgStoreHealth {
             queued_runs: u64::try_from(row.queued_runs).unwrap_or_default(),
             running_runs: u64::try_from(row.running_runs).unwrap_or_default(),
             oldest_queued_run_at: row.oldest_queued_run_at,
+            pending_trainings: u64::try_from(row.pending_trainings).unwrap_or_default(),
+            running_trainings: u64::try_from(row.running_trainings).unwrap_or_default(),
+            oldest_pending_training_at: row.oldest_pending_training_at,
             oldest_event_at: row.oldest_event_at,
             oldest_notice_at: row.oldest_notice_at,
             oldest_email_at: row.oldest_email_at,

@@ -6,6 +6,7 @@ use labdata_domain::{
 };
 use reqwest::Method;
 use serde_json::{Value, json};
+use time::Duration;
 
 use super::given::{Lab, PATH, path_of, result};
 use crate::server::send;
@@ -195,6 +196,25 @@ async fn a_full_queue_refuses_further_trainings_until_one_starts() {
     lab.claim().await;
     lab.client.post(PATH, &new).await.json(200);
     lab.client.post(PATH, &retrained).await.detail(429);
+}
+
+#[tokio::test]
+async fn metrics_show_the_queue_of_trainings() {
+    let lab = Lab::start().await;
+    lab.train("running").await;
+    lab.claim().await;
+    let first = lab.train("waiting").await;
+    lab.retrain(&first).await;
+    lab.server.clock.advance(Duration::seconds(90));
+    let metrics = lab.server.anonymous().get("/metrics").await.text;
+    for line in [
+        "labdata_trainings{state=\"pending\"} 2",
+        "labdata_trainings{state=\"training\"} 1",
+        "labdata_training_queue_age_seconds 90",
+    ] {
+        let is_there = metrics.lines().any(|found| found == line);
+        assert!(is_there, "{line} is not in\n{metrics}");
+    }
 }
 
 #[tokio::test]
