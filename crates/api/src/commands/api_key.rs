@@ -11,7 +11,7 @@ use labdata_domain::{
         scope::{Scope, Scopes},
         tenancy::Organization,
     },
-    runs::BackendPolicy,
+    runs::{BackendPolicy, BackendWork},
     timestamp,
 };
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ async fn run(
         ApiKeyCommand::Create(arguments) => {
             create(
                 &ports,
-                backend_policy(settings, &settings.job_backend),
+                backend_policy(settings, BackendWork::Jobs),
                 arguments,
             )
             .await

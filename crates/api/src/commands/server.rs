@@ -14,7 +14,7 @@ use labdata_application::{
     keys::first_start::first_start,
     runs::check_backend::{CheckBackendError, check_backend},
 };
-use labdata_domain::keys::PlainApiKey;
+use labdata_domain::{keys::PlainApiKey, runs::BackendWork};
 use labdata_ports::models::Predictor;
 use labdata_worker::{Background, TaskObserver, WorkerSettings};
 use tokio::task::JoinHandle;
@@ -142,7 +142,7 @@ pub(super) async fn checked_worker_settings(
     settings: &Settings,
     public_url: &str,
 ) -> anyhow::Result<WorkerSettings> {
-    match check_backend(ports, backend_policy(settings, &settings.job_backend)).await {
+    match check_backend(ports, backend_policy(settings, BackendWork::Jobs)).await {
         Ok(()) => worker_settings(settings, public_url),
         Err(CheckBackendError::Shared(refusal)) => Err(SettingsError::from(refusal).into()),
         Err(CheckBackendError::Failed(error)) => Err(error.into()),

@@ -11,7 +11,7 @@ use labdata_application::{
 };
 use labdata_domain::{
     models::{TaskType, TrainingLimits},
-    runs::{BackendPolicy, Isolation},
+    runs::{BackendPolicy, BackendWork, Isolation},
 };
 use labdata_embedded_postgres::machine_memory;
 use labdata_local_runner::LocalRunner;
@@ -62,7 +62,7 @@ pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<
                 ..RunLimits::default()
             },
             base_url: public_url.clone(),
-            policy: backend_policy(settings, &settings.job_backend),
+            policy: backend_policy(settings, BackendWork::Jobs),
         },
     };
     let trainings = TrainingWorkerSettings {
@@ -107,7 +107,7 @@ fn training_context(settings: &Settings, base_url: String) -> TrainingContext {
             // Not the memory of this machine, which the nodes of a cluster need not have.
             memory: wanted.memory,
         },
-        policy: backend_policy(settings, &wanted.backend),
+        policy: backend_policy(settings, BackendWork::Trainings),
         checkpoints: checkpoints(settings),
         scripts: Arc::new(EmbeddedScripts),
     }
@@ -140,10 +140,15 @@ impl TrainingScripts for EmbeddedScripts {
     }
 }
 
-/// Rules for a backend.
+/// Rules for the backend of that work.
 #[must_use]
-pub const fn backend_policy(settings: &Settings, backend: &Backend) -> BackendPolicy {
+pub const fn backend_policy(settings: &Settings, work: BackendWork) -> BackendPolicy {
+    let backend = match work {
+        BackendWork::Jobs => &settings.job_backend,
+        BackendWork::Trainings => &settings.trainings.backend,
+    };
     BackendPolicy {
+        work,
         visibility: match backend {
             Backend::Local => LocalRunner::VISIBILITY,
             Backend::Ray(_) => RayRunner::VISIBILITY,

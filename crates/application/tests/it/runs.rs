@@ -23,7 +23,7 @@ use labdata_domain::{
         run_nonce::NONCE_LIFETIME,
         scope::{Scope, Scopes},
     },
-    runs::{BackendPolicy, FreeSlots, RunVisibility},
+    runs::{BackendPolicy, BackendWork, FreeSlots, RunVisibility},
     triggers::TriggerChange,
 };
 use labdata_ports::runs::{
@@ -36,6 +36,7 @@ use crate::lab::Lab;
 
 /// A backend whose users see the runs of all organizations.
 const VISIBLE: BackendPolicy = BackendPolicy {
+    work: BackendWork::Jobs,
     visibility: RunVisibility::BackendUsers,
     allows_sharing: false,
 };

@@ -12,9 +12,21 @@ pub enum RunVisibility {
     BackendUsers,
 }
 
+/// Kind of work that a backend does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum BackendWork {
+    /// Scripts of jobs.
+    #[default]
+    Jobs,
+    /// Trainings of models.
+    Trainings,
+}
+
 /// Rules for a job backend, from its kind and the operator's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct BackendPolicy {
+    /// Work that it does.
+    pub work: BackendWork,
     /// Visibility of the backend's runs.
     pub visibility: RunVisibility,
     /// True if organizations may share a backend whose users see the runs of all of them.
@@ -35,7 +47,7 @@ impl BackendPolicy {
     /// [`SharedBackend`].
     pub const fn check(self, organizations: usize) -> Result<(), SharedBackend> {
         if self.depends_on_organizations() && organizations > 1 {
-            Err(SharedBackend)
+            Err(SharedBackend(self.work))
         } else {
             Ok(())
         }
@@ -48,17 +60,26 @@ impl BackendPolicy {
     }
 }
 
-/// Refusal of a backend that several organizations would share.
+/// Refusal of a backend for this work, because several organizations would share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SharedBackend;
+pub struct SharedBackend(pub BackendWork);
 
 impl fmt::Display for SharedBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
+        let (cluster, work, setting) = match self.0 {
+            BackendWork::Jobs => ("LABDATA_JOB_BACKEND", "runs", "LABDATA_JOB_BACKEND"),
+            BackendWork::Trainings => (
+                "LABDATA_ML_BACKEND (unless set, that of LABDATA_JOB_BACKEND)",
+                "trainings",
+                "LABDATA_ML_BACKEND",
+            ),
+        };
+        write!(
+            f,
             "the platform has several organizations, and everyone with access to the Ray cluster of \
-             LABDATA_JOB_BACKEND can read and control the runs of all of them; the operator can set \
-             LABDATA_JOB_BACKEND=local, operate one platform per organization, or accept this with \
-             LABDATA_JOB_RAY_SHARED=true",
+             {cluster} can read and control the {work} of all of them; the operator can set \
+             {setting}=local, operate one platform per organization, or accept this with \
+             LABDATA_JOB_RAY_SHARED=true"
         )
     }
 }
@@ -74,11 +95,17 @@ mod tests {
         for (visibility, allows_sharing, organizations, expected) in [
             (RunVisibility::BackendUsers, false, 0, Ok(())),
             (RunVisibility::BackendUsers, false, 1, Ok(())),
-            (RunVisibility::BackendUsers, false, 2, Err(SharedBackend)),
+            (
+                RunVisibility::BackendUsers,
+                false,
+                2,
+                Err(SharedBackend(BackendWork::Jobs)),
+            ),
             (RunVisibility::BackendUsers, true, 2, Ok(())),
             (RunVisibility::Platform, false, 2, Ok(())),
         ] {
             let policy = BackendPolicy {
+                work: BackendWork::Jobs,
                 visibility,
                 allows_sharing,
             };
@@ -88,9 +115,14 @@ mod tests {
 
     #[test]
     fn the_refusal_names_what_the_operator_can_set() {
-        let text = SharedBackend.to_string();
-        for setting in ["LABDATA_JOB_BACKEND=local", "LABDATA_JOB_RAY_SHARED=true"] {
-            assert!(text.contains(setting), "{text}");
+        for (work, setting) in [
+            (BackendWork::Jobs, "LABDATA_JOB_BACKEND=local"),
+            (BackendWork::Trainings, "LABDATA_ML_BACKEND=local"),
+        ] {
+            let text = SharedBackend(work).to_string();
+            for setting in [setting, "LABDATA_JOB_RAY_SHARED=true"] {
+                assert!(text.contains(setting), "{text}");
+            }
         }
     }
 
@@ -99,6 +131,7 @@ mod tests {
         let policy = BackendPolicy {
             visibility: RunVisibility::BackendUsers,
             allows_sharing: true,
+            ..BackendPolicy::default()
         };
         assert!(policy.hides_keys());
     }

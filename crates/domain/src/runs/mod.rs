@@ -12,7 +12,7 @@ use time::{Duration, OffsetDateTime};
 
 use crate::ids::{ApiKeyId, ExecutionId, FileId, JobId, UserId};
 
-pub use backend::{BackendPolicy, RunVisibility, SharedBackend};
+pub use backend::{BackendPolicy, BackendWork, RunVisibility, SharedBackend};
 pub use exit::{EndReason, RunExit, RunLimits, ScriptEnd};
 pub use isolation::{InsufficientIsolation, Isolation};
 pub use lease::{Lease, LostWorker, after_lost_worker};

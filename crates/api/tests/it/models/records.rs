@@ -1,9 +1,12 @@
 //! `/api/v1/ml-models`: bodies, records, lists and results
 
+use labdata_application::models::training::record_backend::{new_worker, record_backend};
 use labdata_domain::{
     keys::scope::Scope,
     models::{MAX_PENDING_TRAININGS, TrainingQueueFull},
+    runs::{BackendPolicy, BackendWork, RunVisibility, SharedBackend},
 };
+use labdata_memory::InMemoryJobRunner;
 use reqwest::Method;
 use serde_json::{Value, json};
 use time::Duration;
@@ -174,6 +177,24 @@ async fn nothing_is_queued_when_no_backend_can_take_work() {
     assert_eq!(lab.client.get(PATH).await.json(200), json!([]));
     lab.record_backend(None).await;
     lab.train("wine").await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_organizations_would_share_is_refused_by_the_setting_of_trainings() {
+    let lab = Lab::without_backend().await;
+    lab.server.stranger().await;
+    let policy = BackendPolicy {
+        work: BackendWork::Trainings,
+        visibility: RunVisibility::BackendUsers,
+        allows_sharing: false,
+    };
+    let (ports, runner) = (&lab.server.ports, InMemoryJobRunner::new());
+    let recorded = record_backend(ports, &runner, policy, new_worker(ports)).await;
+    recorded.unwrap();
+    let body = lab.body(json!({"name": "wine"}));
+    let detail = lab.client.post(PATH, &body).await.detail(503);
+    let refusal = SharedBackend(BackendWork::Trainings);
+    assert_eq!(detail, format!("no model can be trained now: {refusal}"));
 }
 
 #[tokio::test]

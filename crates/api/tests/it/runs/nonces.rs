@@ -16,7 +16,7 @@ async fn lab_with_run() -> (Lab, String, KeyExchange) {
     let mut lab = Lab::without_worker().await;
     lab.policy = BackendPolicy {
         visibility: RunVisibility::BackendUsers,
-        allows_sharing: false,
+        ..BackendPolicy::default()
     };
     lab.start_worker();
     let run = lab.queue(ENDLESS).await;

@@ -14,6 +14,7 @@ async fn lab(allows_sharing: bool) -> Lab {
     lab.policy = BackendPolicy {
         visibility: RunVisibility::BackendUsers,
         allows_sharing,
+        ..BackendPolicy::default()
     };
     lab.start_worker();
     lab

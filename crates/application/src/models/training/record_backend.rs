@@ -4,7 +4,10 @@ use labdata_domain::{models::TrainingBackend, runs::BackendPolicy};
 use labdata_ports::runs::runner::JobRunner;
 use uuid::Uuid;
 
-use crate::{Error, Ports, runs::check_backend::check_backend};
+use crate::{
+    Error, Ports,
+    runs::check_backend::{CheckBackendError, check_backend},
+};
 
 /// Returns an id for a worker that starts.
 #[must_use]
@@ -15,7 +18,7 @@ pub fn new_worker(ports: &Ports) -> Uuid {
 /// Checks the backend and records its state for the worker of that id.
 ///
 /// # Errors
-/// Errors of the queue.
+/// Errors of the ports.
 pub async fn record_backend(
     ports: &Ports,
     runner: &dyn JobRunner,
@@ -23,7 +26,8 @@ pub async fn record_backend(
     worker: Uuid,
 ) -> Result<(), Error> {
     let missing = match check_backend(ports, policy).await {
-        Err(refusal) => Some(refusal.to_string()),
+        Err(CheckBackendError::Shared(refusal)) => Some(refusal.to_string()),
+        Err(CheckBackendError::Failed(error)) => return Err(error),
         Ok(()) => runner.check().await.err().map(|error| error.to_string()),
     };
     let backend = TrainingBackend {
