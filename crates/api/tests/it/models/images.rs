@@ -137,18 +137,34 @@ async fn models_of_images_are_trained_predict_and_are_cancelled() {
     let mask = predicted["predictions"][0].as_str().unwrap();
     assert!(mask.starts_with(PNG), "{mask:.40}");
 
+    let again = json!({"ml_model_id": colors["id"], "image_columns": ["picture"]});
+    cancelled_while_fitting(&lab, place, &discs, again).await;
+    let again = json!({
+        "ml_model_id": segmented["id"], "image_columns": ["picture"], "task_type": "segmentation",
+        "problem_type": "semantic_segmentation",
+    });
+    cancelled_while_fitting(&lab, place, &regions, again).await;
+    let predicted = predict(&lab, &segmented, &[json!({"picture": pictures[5]})]).await;
+    assert_eq!(predicted["version_number"], 1);
+    let mask = predicted["predictions"][0].as_str().unwrap();
+    assert!(mask.starts_with(PNG), "{mask:.40}");
+}
+
+/// Trains another version of that model, and cancels it while it fits: its processes end, and those of
+/// predictors do not.
+async fn cancelled_while_fitting(lab: &Lab, place: &Path, dataset: &Value, model: Value) {
     let predictors = running(place);
-    let next = json!({"ml_model_id": colors["id"], "image_columns": ["picture"]});
-    let queued = train(&lab, &discs, "medium_quality", next).await;
-    until_fitting(&lab, &queued, &Value::Null).await;
+    let queued = train(lab, dataset, "medium_quality", model).await;
+    until_fitting(lab, &queued, &Value::Null).await;
     assert!(!running(place).is_subset(&predictors));
     let began = Instant::now();
     let path = format!(
         "/ml-models/{}/cancel-training",
-        colors["id"].as_str().unwrap()
+        queued["id"].as_str().unwrap()
     );
     let cancelled = lab.call(Method::POST, &path, Value::Null).await;
     assert_eq!(cancelled["status"], "cancelled");
+    assert_eq!(cancelled["version_number"], queued["version_number"]);
     while !running(place).is_subset(&predictors) {
         assert!(began.elapsed() < CANCELLED_WITHIN, "{:?}", running(place));
         pause().await;
