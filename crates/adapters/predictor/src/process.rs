@@ -8,6 +8,7 @@ use labdata_redacted::Variables;
 use labdata_sandbox::{
     ActiveWorkspace, EndCause, EnvironmentOutcome, EnvironmentRequest, HostCapabilities, Limits,
     Network, PLATFORM_SCOPE, ProcessOutcome, ProcessSpec, SandboxError, StopSignal,
+    is_refused_memory,
 };
 use serde_json::json;
 
@@ -110,6 +111,16 @@ pub(crate) fn unavailable(error: SandboxError) -> PredictionDelay {
             tracing::warn!(reason, "a model's process could not be started");
             PredictionDelay::Failed(ModelFailure::Ended)
         }
+    }
+}
+
+/// Returns the failure of a process that did not answer. It may have waited for a descendant that the
+/// kernel refused memory.
+pub(crate) fn hang(outcome: &ProcessOutcome) -> ModelFailure {
+    if outcome.cause == EndCause::Memory || outcome.error_tail.lines().any(is_refused_memory) {
+        ModelFailure::Memory
+    } else {
+        ModelFailure::TooSlow
     }
 }
 

@@ -223,7 +223,11 @@ impl Session {
             // Its outcome says why.
             outcome = timeout(DYING, &mut running).await.ok();
         }
-        if outcome.is_none() {
+        if outcome.is_none() && matches!(end, ExchangeEnd::Stuck) {
+            // Unlike a kill, this has an outcome, which may say why.
+            stop.cancel();
+            outcome = Some(running.await);
+        } else if outcome.is_none() {
             stop.kill();
             let _ = running.await;
         }
@@ -249,8 +253,10 @@ impl Session {
                 failure
             }
             ExchangeEnd::Stuck => {
-                tracing::warn!(%organization, %version, "killed a predictor that did not answer");
-                ModelFailure::TooSlow
+                let outcome = outcome.and_then(Result::ok);
+                let errors = outcome.as_ref().map(|outcome| &*outcome.error_tail);
+                tracing::warn!(%organization, %version, errors, "ended a predictor that did not answer");
+                outcome.map_or(ModelFailure::TooSlow, |outcome| process::hang(&outcome))
             }
             ExchangeEnd::Broken(error) => {
                 let reason = error.0;

@@ -64,6 +64,7 @@ pub use script_metadata::INSTALL_VARIABLES;
 pub use settings::Settings;
 pub use spec::{
     EndCause, Exit, Isolation, Limits, Network, ProcessOutcome, ProcessSpec, ScriptEnvironment,
+    is_refused_memory,
 };
 pub use supervisor::{ERROR_TAIL_BYTES, supervise};
 pub use uv::Uv;

@@ -111,6 +111,15 @@ pub enum Exit {
     Signal(i32),
 }
 
+/// Returns true if a line of standard error is the end of a report by Python that the kernel refused
+/// memory, which [`Limits::memory`] limits for each process.
+#[must_use]
+pub fn is_refused_memory(line: &str) -> bool {
+    // Such as `numpy._core._exceptions._ArrayMemoryError: Unable to allocate 2.00 GiB`.
+    let kind = line.split(':').next().unwrap_or(line);
+    kind.ends_with("MemoryError") && !kind.contains(char::is_whitespace)
+}
+
 /// Facts about a process that has ended. None of its descendants is left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessOutcome {
@@ -123,4 +132,26 @@ pub struct ProcessOutcome {
     pub error_tail: String,
     /// Length of the log, in bytes.
     pub logged: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_memory_is_an_error_of_python_or_numpy() {
+        for (line, expected) in [
+            ("MemoryError", true),
+            ("MemoryError: std::bad_alloc", true),
+            (
+                "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 2.00 GiB",
+                true,
+            ),
+            ("ValueError: a MemoryError", false),
+            ("no MemoryError", false),
+            ("", false),
+        ] {
+            assert_eq!(is_refused_memory(line), expected, "{line}");
+        }
+    }
 }

@@ -41,6 +41,28 @@ async fn a_process_that_needs_too_much_memory_says_so() {
 }
 
 #[tokio::test]
+async fn descendants_that_need_too_much_memory_say_so() {
+    // Together beyond the limit, and one alone, which the kernel refuses. Their parent waits for them.
+    let together = "held = b'x' * (120 << 20)\n        time.sleep(600)";
+    let alone = "bytes(1 << 30)";
+    for (work, children) in [(together, 3), (alone, 1)] {
+        let script = format!(
+            "import threading\nready()\nwhile True:\n    request = receive()\n    \
+             for _ in range({children}):\n      if os.fork() == 0:\n        {work}\n    \
+             threading.Event().wait()\n"
+        );
+        let lab = Lab::with(&script, |settings| labdata_predictor::PredictorSettings {
+            memory: 200 << 20,
+            answer_limit: Duration::from_secs(5),
+            ..settings
+        });
+        let refused = lab.predict(&model(organization(1), 1), 1.0).await;
+        assert_eq!(refused, Err(failed(ModelFailure::Memory)), "{work}");
+        lab.wait_for_processes(0).await;
+    }
+}
+
+#[tokio::test]
 async fn descendants_end_with_their_process() {
     let script = "ready()\nwhile True:\n    request = receive()\n    \
         if os.fork() == 0:\n        os.setsid()\n        time.sleep(600)\n    \

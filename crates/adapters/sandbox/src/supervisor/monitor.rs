@@ -23,7 +23,7 @@ use super::{processes, program::LoggedOutput, tail::Tail};
 use crate::{
     launch::{CANCEL, Event, LaunchRequest},
     log_segments::Writer,
-    spec::{EndCause, Exit, ProcessOutcome},
+    spec::{EndCause, Exit, ProcessOutcome, is_refused_memory},
 };
 
 /// Interval of checks of the limits of the whole run, and of repeated kills.
@@ -224,7 +224,7 @@ impl Monitor<'_> {
         let exit = self.exit.unwrap_or(Exit::Signal(9));
         let tail = self.tail.into_lines();
         let last = tail.lines().next_back().unwrap_or_default();
-        let refused_memory = exit != Exit::Code(0) && last.starts_with("MemoryError");
+        let refused_memory = exit != Exit::Code(0) && is_refused_memory(last);
         ProcessOutcome {
             cause: match self.cause {
                 Some(cause) => cause,
