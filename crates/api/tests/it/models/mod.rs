@@ -2,6 +2,8 @@
 
 mod dataset_files;
 mod dataset_lab;
+#[cfg(target_os = "linux")]
+mod dataset_workbooks;
 mod datasets;
 mod given;
 #[cfg(all(feature = "test-multimodal", target_os = "linux"))]
@@ -23,3 +25,5 @@ mod training_crashes;
 mod training_lab;
 mod training_memory;
 mod trainings;
+#[cfg(target_os = "linux")]
+mod workbooks;

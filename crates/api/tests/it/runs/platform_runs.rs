@@ -90,6 +90,11 @@ impl Lab {
         }
     }
 
+    /// Id of the server's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
     /// Its base URL.
     pub(crate) fn url(&self) -> &str {
         &self.server.url
