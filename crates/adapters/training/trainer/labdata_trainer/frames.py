@@ -97,8 +97,9 @@ def encode(message: dict[str, Any]) -> bytes:
 
 
 def write_frame(stream: BinaryIO, body: Body) -> None:
-    """Writes a whole frame."""
-    for part in (HEADER.pack(len(body)), body):
+    """Writes a whole frame. One that fits into the pipe wakes its reader once."""
+    parts = [HEADER.pack(len(body)), body]
+    for part in [b"".join(parts)] if len(body) < PIPE_BYTES else parts:
         view = memoryview(part)
         while view:
             view = view[stream.write(view) :]

@@ -92,12 +92,13 @@ class TabularModel:
     def __init__(self, predictor: TabularPredictor) -> None:
         self.predictor = predictor
         self.classes: list[Any] = list(predictor.class_labels or [])
+        self.name = repeated_model(predictor)
 
     def predict(self, frame: pd.DataFrame) -> Prediction:
         """Predicts the target. One pass through the models gives classes and probabilities."""
         if not self.predictor.can_predict_proba:
-            return of_values(self.predictor.predict(frame, as_pandas=False))
-        probabilities = self.predictor.predict_proba(frame, as_pandas=False)
+            return of_values(self.predictor.predict(frame, model=self.name, as_pandas=False))
+        probabilities = self.predictor.predict_proba(frame, model=self.name, as_pandas=False)
         threshold = self.predictor.decision_threshold
         if len(self.classes) == 2 and threshold is not None:
             codes = (probabilities[:, 1] > threshold).astype(int)
@@ -150,6 +151,21 @@ class TabularModel:
     def save(self, directory: Path) -> None:
         """Writes the best model and the models that it depends on."""
         self.predictor.clone_for_deployment(str(directory))
+
+
+def repeated_model(predictor: TabularPredictor) -> str | None:
+    """Returns the model that the best one repeats; none if it does not.
+
+    The best model is a weighted ensemble. One of a single model adds a fifth to the time of a
+    prediction, and changes nothing unless it is calibrated.
+    """
+    best = predictor.model_best
+    model = predictor._trainer.load_model(best)
+    if any(getattr(model, it, True) for it in ("temperature_scalar", "conformalize")):
+        return None
+    members = list((predictor.model_info(best).get("children_info") or {}).values())
+    weights = members[0].get("model_weights") if len(members) == 1 else None
+    return next(iter(weights)) if weights and list(weights.values()) == [1.0] else None
 
 
 def fit(dataset: Dataset, train: pd.DataFrame, manifest: Manifest, directory: Path) -> TabularModel:

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -227,6 +228,41 @@ class Failures(unittest.TestCase):
                 table = pd.DataFrame(failures, columns=["exc_type", "exc_str"])
                 predictor = SimpleNamespace(model_failures=lambda table=table: table)
                 self.assertEqual(tabular_model.no_model(predictor, order).code, code)
+
+    def test_an_ensemble_that_repeats_one_model_is_left_out(self) -> None:
+        from labdata_trainer import tabular_model
+
+        def repeated(*members: dict[str, float], **calibration: Any) -> str | None:
+            ensemble = {"temperature_scalar": None, "conformalize": None, **calibration}
+            children = {str(it): {"model_weights": weights} for it, weights in enumerate(members)}
+            trainer = SimpleNamespace(load_model=lambda _: SimpleNamespace(**ensemble))
+            predictor = SimpleNamespace(
+                model_best="E", _trainer=trainer, model_info=lambda _: {"children_info": children}
+            )
+            return tabular_model.repeated_model(predictor)
+
+        self.assertEqual(repeated({"A": 1.0}), "A")
+        self.assertIsNone(repeated({"A": 0.75, "B": 0.25}))
+        self.assertIsNone(repeated({"A": 1.0}, {"A": 1.0}))
+        self.assertIsNone(repeated())
+        self.assertIsNone(repeated({"A": 1.0}, temperature_scalar=1.2))
+        self.assertIsNone(repeated({"A": 1.0}, conformalize=True))
+
+    def test_predictions_are_those_of_the_best_model(self) -> None:
+        from labdata_trainer import tabular_model
+
+        for outcome, table in (
+            (support.wine(), support.wine_table()),
+            (support.diabetes(), support.diabetes_table()),
+        ):
+            model = tabular_model.load(outcome.directory / "predictor")
+            frame = table.drop_columns(["target"]).to_pandas()
+            predicted = model.predict(frame)
+            expected = model.predictor.predict(frame).to_numpy()
+            np.testing.assert_array_equal(predicted.values, expected)
+            if predicted.probabilities is not None:
+                expected = model.predictor.predict_proba(frame).to_numpy()
+                np.testing.assert_array_equal(predicted.probabilities, expected)
 
     def test_errors_of_libraries_are_explained(self) -> None:
         def caused() -> Exception:
