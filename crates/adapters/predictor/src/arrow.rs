@@ -45,10 +45,13 @@ pub(crate) fn encode(id: u64, input: &PredictionInput) -> Result<Vec<u8>, ArrowE
 
 fn array(values: &FeatureValues) -> Result<ArrayRef, ArrowError> {
     Ok(match values {
-        FeatureValues::Numbers(values) => match values.iter().copied().collect() {
-            Some(numbers) => Arc::new(Float64Array::from_iter_values::<Vec<f64>>(numbers)),
-            None => Arc::new(values.iter().collect::<Float64Array>()),
-        },
+        FeatureValues::Numbers(values) => {
+            match values.iter().copied().collect::<Option<Vec<f64>>>() {
+                // Takes the memory of the vector over.
+                Some(numbers) => Arc::new(Float64Array::from(numbers)),
+                None => Arc::new(values.iter().collect::<Float64Array>()),
+            }
+        }
         FeatureValues::Booleans(values) => Arc::new(values.iter().collect::<BooleanArray>()),
         FeatureValues::Texts(values) => Arc::new(values.iter().collect::<StringArray>()),
         FeatureValues::Times(values) => {

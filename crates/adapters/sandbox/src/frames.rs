@@ -3,19 +3,22 @@
 
 use std::io;
 
+use bytes::Buf;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Number of bytes that are reserved before they have arrived.
 const RESERVED: usize = 1 << 16;
 
-/// Writes a frame.
+/// Writes a frame, its length together with its bytes: a reader that wakes up for a part of it waits
+/// again for the rest.
 ///
 /// # Errors
 /// Those of the output.
 pub async fn write(output: &mut (impl AsyncWrite + Unpin), body: &[u8]) -> io::Result<()> {
     let length = u32::try_from(body.len()).map_err(io::Error::other)?;
-    output.write_all(&length.to_be_bytes()).await?;
-    output.write_all(body).await
+    let length = length.to_be_bytes();
+    let mut frame = Buf::chain(length.as_slice(), body);
+    output.write_all_buf(&mut frame).await
 }
 
 /// Reads a frame of at most `max_bytes`. The length is that of untrusted bytes, so memory grows only as
