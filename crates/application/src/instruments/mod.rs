@@ -1,4 +1,7 @@
 //! Instruments.
 
 pub mod create_instrument;
+pub mod delete_instrument;
+pub mod get_instrument;
 pub mod list_instruments;
+pub mod update_instrument;

@@ -26,6 +26,46 @@ pub struct Instrument {
     pub created_at: OffsetDateTime,
 }
 
+/// Change of an instrument. Fields that are `None` stay as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstrumentChange {
+    /// Name.
+    pub name: Option<String>,
+    /// Description; an empty one removes it.
+    pub description: Option<String>,
+    /// Kind; an empty one removes it.
+    pub instrument_type: Option<String>,
+}
+
+impl InstrumentChange {
+    /// Returns the instrument as it is after the change.
+    #[must_use]
+    pub fn apply(&self, instrument: Instrument) -> Instrument {
+        Instrument {
+            name: self.name.clone().unwrap_or(instrument.name),
+            description: changed(self.description.as_ref(), instrument.description),
+            instrument_type: changed(self.instrument_type.as_ref(), instrument.instrument_type),
+            ..instrument
+        }
+    }
+}
+
+/// Returns an optional text after a change, in which an empty text removes it.
+fn changed(change: Option<&String>, current: Option<String>) -> Option<String> {
+    match change {
+        Some(text) if text.is_empty() => None,
+        Some(text) => Some(text.clone()),
+        None => current,
+    }
+}
+
+/// Error: files or triggers refer to the instrument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this instrument has files, or a job's trigger waits for its files: delete them or change the trigger first"
+)]
+pub struct InstrumentInUse;
+
 /// Error: an instrument's name is blank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an instrument's name is not blank")]
@@ -54,6 +94,32 @@ impl Instrument {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn reader() -> Instrument {
+        Instrument {
+            id: InstrumentId::new(uuid::Uuid::nil()),
+            name: "Reader 1".to_owned(),
+            description: Some("by the window".to_owned()),
+            instrument_type: Some("plate_reader".to_owned()),
+            created_at: OffsetDateTime::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn a_change_keeps_what_it_does_not_name_and_empty_texts_remove() {
+        assert_eq!(InstrumentChange::default().apply(reader()), reader());
+        let change = InstrumentChange {
+            name: Some("Reader 2".to_owned()),
+            description: Some(String::new()),
+            instrument_type: None,
+        };
+        let expected = Instrument {
+            name: "Reader 2".to_owned(),
+            description: None,
+            ..reader()
+        };
+        assert_eq!(change.apply(reader()), expected);
+    }
 
     #[test]
     fn a_name_has_more_than_white_space() {

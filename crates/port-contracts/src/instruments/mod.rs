@@ -1,4 +1,6 @@
-//! Contract of [`InstrumentRepository`].
+//! Contract of [`InstrumentRepository`]. [`crate::instruments::changes`] covers changes and deletion.
+
+pub mod changes;
 
 use futures::future::join_all;
 use labdata_domain::{
@@ -30,6 +32,18 @@ macro_rules! instruments_contract {
             a_full_last_page_has_no_next,
             pages_lose_and_repeat_nothing_while_others_insert,
             the_list_shows_no_other_organization,
+        }
+        $crate::clauses! { [$($test)?] $harness, instrument_changes in instruments::changes:
+            a_change_keeps_the_fields_that_it_does_not_name,
+            a_change_to_a_name_that_is_taken_conflicts,
+            an_instrument_keeps_its_own_name,
+            racing_changes_of_different_fields_all_take_effect,
+            only_its_own_organization_changes_an_instrument,
+            a_deleted_instrument_is_gone_and_its_name_free,
+            an_instrument_with_files_is_not_deleted,
+            an_instrument_of_a_trigger_is_not_deleted,
+            of_a_file_and_a_deletion_one_comes_first,
+            only_its_own_organization_deletes_an_instrument,
         }
     };
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{InstrumentId, OrganizationId},
-    instruments::Instrument,
+    instruments::{Instrument, InstrumentChange},
     page::{Page, PageRequest},
 };
 
@@ -38,4 +38,27 @@ pub trait InstrumentRepository: Send + Sync {
         organization: OrganizationId,
         id: InstrumentId,
     ) -> Result<Instrument, PortError>;
+
+    /// Changes an instrument and returns it as it is stored then. Racing changes of different fields
+    /// MUST all take effect.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`]; [`PortError::Conflict`] when another instrument has the name.
+    async fn update(
+        &self,
+        organization: OrganizationId,
+        id: InstrumentId,
+        change: &InstrumentChange,
+    ) -> Result<Instrument, PortError>;
+
+    /// Deletes an instrument to which no file and no trigger refers. False if one does: nothing is
+    /// changed then.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn delete(
+        &self,
+        organization: OrganizationId,
+        id: InstrumentId,
+    ) -> Result<bool, PortError>;
 }

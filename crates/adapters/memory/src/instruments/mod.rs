@@ -2,15 +2,17 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
+    files::File,
     ids::{InstrumentId, OrganizationId},
-    instruments::Instrument,
+    instruments::{Instrument, InstrumentChange},
+    jobs::Job,
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{PortError, instruments::InstrumentRepository};
 
 use crate::{
     Memory,
-    memory::{Owned, owned},
+    memory::{Owned, State, owned},
     paging::page,
 };
 
@@ -27,6 +29,18 @@ impl InMemoryInstrumentRepository {
         Self {
             memory: memory.clone(),
         }
+    }
+}
+
+impl State {
+    /// Returns true if a file or a trigger refers to the instrument.
+    fn instrument_is_used(&self, id: InstrumentId) -> bool {
+        let of_trigger = |job: &Owned<Job>| {
+            let trigger = job.thing.trigger.as_ref();
+            trigger.and_then(|trigger| trigger.instrument) == Some(id)
+        };
+        let of_file = |file: &Owned<File>| file.thing.attribution.instrument() == Some(id);
+        self.files.iter().any(of_file) || self.jobs.iter().any(of_trigger)
     }
 }
 
@@ -71,5 +85,45 @@ impl InstrumentRepository for InMemoryInstrumentRepository {
             .find(|instrument| instrument.id == id)
             .cloned()
             .ok_or(PortError::NotFound("instrument"))
+    }
+
+    async fn update(
+        &self,
+        organization: OrganizationId,
+        id: InstrumentId,
+        change: &InstrumentChange,
+    ) -> Result<Instrument, PortError> {
+        let mut state = self.memory.lock();
+        let stored = owned(&state.instruments, organization)
+            .find(|instrument| instrument.id == id)
+            .ok_or(PortError::NotFound("instrument"))?;
+        let changed = change.apply(stored.clone());
+        if owned(&state.instruments, organization)
+            .any(|other| other.id != id && other.name == changed.name)
+        {
+            return Err(PortError::Conflict(changed.name_taken()));
+        }
+        for row in &mut state.instruments {
+            if row.thing.id == id {
+                row.thing = changed.clone();
+            }
+        }
+        Ok(changed)
+    }
+
+    async fn delete(
+        &self,
+        organization: OrganizationId,
+        id: InstrumentId,
+    ) -> Result<bool, PortError> {
+        let mut state = self.memory.lock();
+        if !owned(&state.instruments, organization).any(|instrument| instrument.id == id) {
+            return Err(PortError::NotFound("instrument"));
+        }
+        if state.instrument_is_used(id) {
+            return Ok(false);
+        }
+        state.instruments.retain(|row| row.thing.id != id);
+        Ok(true)
     }
 }

@@ -1,11 +1,14 @@
 //! Instruments.
 
 use async_trait::async_trait;
-use diesel::prelude::*;
+use diesel::{
+    prelude::*,
+    result::{DatabaseErrorKind, Error as DieselError},
+};
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{InstrumentId, OrganizationId},
-    instruments::Instrument,
+    instruments::{Instrument, InstrumentChange},
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{PortError, instruments::InstrumentRepository};
@@ -14,9 +17,9 @@ use uuid::Uuid;
 
 use crate::{
     database::{
-        errors::{Fault, port_error},
+        errors::{Fault, port_error, transacted},
         paging::page_of,
-        pool::Database,
+        pool::{Connection, Database},
     },
     schema::instrument,
 };
@@ -41,6 +44,45 @@ impl From<InstrumentRow> for Instrument {
             created_at: row.created_at,
         }
     }
+}
+
+/// Maps the violation of an instrument's constraint.
+fn refusal(error: diesel::result::Error, instrument: &Instrument) -> Fault {
+    Fault::from(error)
+        .on_violation("instrument_name_key", || {
+            PortError::Conflict(instrument.name_taken())
+        })
+        .on_violation("instrument_organization_id_fkey", || {
+            PortError::NotFound("organization")
+        })
+}
+
+async fn update(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: InstrumentId,
+    change: &InstrumentChange,
+) -> Result<Instrument, Fault> {
+    let stored: Option<InstrumentRow> = instrument::table
+        .find(id.as_uuid())
+        .filter(instrument::organization_id.eq(organization.as_uuid()))
+        .select(InstrumentRow::as_select())
+        .for_update()
+        .first(connection)
+        .await
+        .optional()?;
+    let stored = stored.ok_or(PortError::NotFound("instrument"))?;
+    let changed = change.apply(stored.into());
+    diesel::update(instrument::table.find(id.as_uuid()))
+        .set((
+            instrument::name.eq(&changed.name),
+            instrument::description.eq(&changed.description),
+            instrument::instrument_type.eq(&changed.instrument_type),
+        ))
+        .execute(connection)
+        .await
+        .map_err(|error| refusal(error, &changed))?;
+    Ok(changed)
 }
 
 /// Instruments in PostgreSQL.
@@ -76,15 +118,7 @@ impl InstrumentRepository for PgInstrumentRepository {
             ))
             .execute(&mut connection)
             .await
-            .map_err(|error| {
-                Fault::from(error)
-                    .on_violation("instrument_name_key", || {
-                        PortError::Conflict(instrument.name_taken())
-                    })
-                    .on_violation("instrument_organization_id_fkey", || {
-                        PortError::NotFound("organization")
-                    })
-            })?;
+            .map_err(|error| refusal(error, instrument))?;
         Ok(())
     }
 
@@ -130,5 +164,35 @@ impl InstrumentRepository for PgInstrumentRepository {
             .map_err(port_error)?;
         row.map(Instrument::from)
             .ok_or(PortError::NotFound("instrument"))
+    }
+
+    async fn update(
+        &self,
+        organization: OrganizationId,
+        id: InstrumentId,
+        change: &InstrumentChange,
+    ) -> Result<Instrument, PortError> {
+        Ok(transacted!(
+            self.database.of(organization),
+            connection => update(connection, organization, id, change)
+        )?)
+    }
+
+    async fn delete(
+        &self,
+        organization: OrganizationId,
+        id: InstrumentId,
+    ) -> Result<bool, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let outcome = diesel::delete(instrument::table.find(id.as_uuid()))
+            .filter(instrument::organization_id.eq(organization.as_uuid()))
+            .execute(&mut connection)
+            .await;
+        match outcome {
+            Ok(0) => Err(PortError::NotFound("instrument")),
+            Ok(_) => Ok(true),
+            Err(DieselError::DatabaseError(DatabaseErrorKind::ForeignKeyViolation, _)) => Ok(false),
+            Err(error) => Err(port_error(error)),
+        }
     }
 }

@@ -1,13 +1,30 @@
 //! `/api/v1/instruments`
 
-use labdata_domain::instruments::Instrument;
+use labdata_domain::{ids::InstrumentId, instruments::Instrument};
+use labdata_request_body::{
+    fields::required,
+    readers::{MaybeId, id},
+    shape,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::Timestamp;
 
 pub mod create;
+pub mod delete;
+pub mod get;
 pub mod list;
+pub mod update;
+
+shape! {
+    /// The path of an instrument.
+    #[derive(Clone, Copy, Debug)]
+    pub struct InstrumentPath {
+        /// The instrument's id
+        instrument_id: MaybeId<InstrumentId> = required(id()),
+    }
+}
 
 /// An instrument.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -55,3 +55,88 @@ async fn a_blank_name_is_refused() {
         .await
         .detail(400);
 }
+
+#[tokio::test]
+async fn an_instrument_is_shown_and_changed_by_its_id() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    let body = json!({"name": "Reader 1", "description": "old", "instrument_type": "plate_reader"});
+    let made = admin.post(PATH, &body).await.json(200);
+    let path = format!("{PATH}/{}", made["id"].as_str().unwrap());
+    assert_eq!(admin.get(&path).await.json(200), made);
+
+    let change = json!({"name": "Reader 2", "description": "", "instrument_type": null});
+    let changed = admin.patch(&path, &change).await.json(200);
+    let mut expected = made.clone();
+    expected["name"] = json!("Reader 2");
+    expected["description"] = Value::Null;
+    assert_eq!(changed, expected);
+    assert_eq!(admin.get(&path).await.json(200), changed);
+    assert_eq!(admin.patch(&path, &json!({})).await.json(200), changed);
+
+    admin.post(PATH, &json!({"name": "taken"})).await.json(200);
+    admin
+        .patch(&path, &json!({"name": "taken"}))
+        .await
+        .detail(409);
+    admin.patch(&path, &json!({"name": " "})).await.detail(400);
+    assert_eq!(
+        admin.patch(&path, &json!({"name": ""})).await.problems(),
+        [("string_too_short".to_owned(), "body.name".to_owned())]
+    );
+    assert_eq!(admin.get(&path).await.json(200), changed);
+}
+
+#[tokio::test]
+async fn an_instrument_is_deleted_only_while_no_file_refers_to_it() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    let made = admin
+        .post(PATH, &json!({"name": "Reader 1"}))
+        .await
+        .json(200);
+    let path = format!("{PATH}/{}", made["id"].as_str().unwrap());
+    let request = json!({"file_name": "a.csv", "instrument_id": made["id"]});
+    let file = admin
+        .post("/api/v1/files/upload-url", &request)
+        .await
+        .json(200);
+    let detail = admin.delete(&path).await.detail(400);
+    assert!(detail.contains("has files"), "{detail}");
+    assert_eq!(admin.get(&path).await.json(200), made);
+
+    let file = format!("/api/v1/files/{}", file["file_id"].as_str().unwrap());
+    assert_eq!(admin.delete(&file).await.status, 204);
+    assert_eq!(admin.delete(&path).await.status, 204);
+    admin.get(&path).await.detail(404);
+    admin.delete(&path).await.detail(404);
+    admin
+        .post(PATH, &json!({"name": "Reader 1"}))
+        .await
+        .json(200);
+}
+
+#[tokio::test]
+async fn an_instrument_of_another_organization_is_not_found() {
+    let server = TestServer::start().await;
+    let (admin, stranger) = (server.admin().await, server.stranger().await);
+    let made = admin
+        .post(PATH, &json!({"name": "Reader 1"}))
+        .await
+        .json(200);
+    for path in [
+        format!("{PATH}/{}", made["id"].as_str().unwrap()),
+        format!("{PATH}/no-id"),
+    ] {
+        let body = json!({"name": "mine"});
+        let answers = [
+            stranger.get(&path).await,
+            stranger.patch(&path, &body).await,
+            stranger.delete(&path).await,
+        ];
+        for answer in answers {
+            assert_eq!(answer.detail(404), "instrument not found");
+        }
+    }
+    assert_eq!(admin.get(PATH).await.json(200), json!([made]));
+}

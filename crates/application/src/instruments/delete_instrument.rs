@@ -1,0 +1,27 @@
+//! Deletes an instrument.
+
+use labdata_domain::{
+    ids::InstrumentId,
+    instruments::InstrumentInUse,
+    keys::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports};
+
+/// Deletes an instrument to which nothing refers.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] while files or
+/// triggers refer to it.
+pub async fn delete_instrument(
+    ports: &Ports,
+    actor: &Actor,
+    id: InstrumentId,
+) -> Result<(), Error> {
+    actor.require(Scope::Admin)?;
+    if ports.instruments.delete(actor.organization, id).await? {
+        Ok(())
+    } else {
+        Err(Error::Invalid(InstrumentInUse.to_string()))
+    }
+}

@@ -1,0 +1,22 @@
+//! Shows an instrument.
+
+use labdata_domain::{
+    ids::InstrumentId,
+    instruments::Instrument,
+    keys::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports};
+
+/// One of the organization's instruments.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+pub async fn get_instrument(
+    ports: &Ports,
+    actor: &Actor,
+    id: InstrumentId,
+) -> Result<Instrument, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports.instruments.get(actor.organization, id).await?)
+}

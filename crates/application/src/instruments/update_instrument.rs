@@ -1,0 +1,29 @@
+//! Changes an instrument.
+
+use labdata_domain::{
+    ids::InstrumentId,
+    instruments::{Instrument, InstrumentChange, check_name},
+    keys::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+
+/// Changes an instrument. Its files stay its files.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] when the name
+/// is blank; [`Error::Conflict`] when another instrument has it.
+pub async fn update_instrument(
+    ports: &Ports,
+    actor: &Actor,
+    id: InstrumentId,
+    change: InstrumentChange,
+) -> Result<Instrument, Error> {
+    actor.require(Scope::Admin)?;
+    require_reserve(ports)?;
+    if let Some(name) = &change.name {
+        check_name(name).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    }
+    let changed = ports.instruments.update(actor.organization, id, &change);
+    Ok(changed.await?)
+}
