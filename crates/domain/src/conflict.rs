@@ -9,6 +9,9 @@ pub enum Conflict {
     /// The organization has an instrument of that name.
     #[error("there is an instrument named \"{0}\" already")]
     InstrumentName(String),
+    /// The organization has a user with that e-mail address.
+    #[error("there is a user with the e-mail address {0} already")]
+    UserEmail(String),
     /// The platform has an API key with that prefix.
     #[error("there is a key {0} already")]
     KeyPrefix(String),
@@ -34,6 +37,10 @@ mod tests {
             (
                 Conflict::InstrumentName("Reader 1".to_owned()),
                 "there is an instrument named \"Reader 1\" already",
+            ),
+            (
+                Conflict::UserEmail("ada@lab.example".to_owned()),
+                "there is a user with the e-mail address ada@lab.example already",
             ),
             (
                 Conflict::KeyPrefix("ldk_abcdefgh".to_owned()),

@@ -65,6 +65,8 @@ pub fn user(organization: OrganizationId, email: &str) -> User {
         organization,
         email: email.to_owned(),
         name: format!("The person behind {email}"),
+        created_at: at(0),
+        disabled_at: None,
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) async fn actor(ports: &Ports) -> Actor {
         organization: organization.id,
         email: "ada@example.org".to_owned(),
         name: "Ada".to_owned(),
+        created_at: ports.clock.now(),
+        disabled_at: None,
     };
     ports
         .tenancy

@@ -19,6 +19,7 @@ diesel::table! {
         email_folded -> Text,
         name -> Text,
         created_at -> Timestamptz,
+        disabled_at -> Nullable<Timestamptz>,
     }
 }
 
@@ -398,6 +399,7 @@ diesel::table! {
 }
 
 diesel::allow_tables_to_appear_in_same_query!(agent_chat, agent_chat_file);
+diesel::allow_tables_to_appear_in_same_query!(api_key, app_user);
 diesel::joinable!(ml_model_version -> ml_model (model_id));
 diesel::allow_tables_to_appear_in_same_query!(ml_model, ml_model_version);
 diesel::joinable!(job_execution -> job (job_id));

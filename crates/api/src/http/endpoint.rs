@@ -3,7 +3,6 @@
 use actix_web::{
     FromRequest, Handler, HttpRequest, HttpResponse, Responder, Route, http::Method, web,
 };
-use labdata_domain::keys::scope::Scope;
 use labdata_request_body::{Definitions, Shape};
 use utoipa::{
     __dev::SchemaReferences,
@@ -19,7 +18,7 @@ use super::{
     call::Call,
     once,
     operation::{SCHEMAS, components, parameters, request_body},
-    scope::RequiredScope,
+    scope::{Access, RequiredScope},
     secret,
 };
 
@@ -29,8 +28,8 @@ pub struct Endpoint {
     pub method: Method,
     /// The path's pattern, such as `/api/v1/api-keys/{id}`.
     pub path: String,
-    /// The scope that the caller's key must have; `None` where no key is asked for.
-    pub scope: Option<Scope>,
+    /// What it asks of its caller.
+    pub access: Access,
     pub(super) takes_json: bool,
     /// True if the endpoint honors `Idempotency-Key`.
     pub(super) is_idempotent: bool,
@@ -47,8 +46,13 @@ pub(super) struct Documentation {
 
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} ({:?})", self.method, self.path, self.scope)
+        write!(f, "{} {} ({:?})", self.method, self.path, self.access)
     }
+}
+
+/// What an endpoint whose call needs that scope asks of its caller.
+fn access<S: RequiredScope>() -> Access {
+    S::SCOPE.map_or(Access::AnyKey, Access::Scope)
 }
 
 impl Endpoint {
@@ -66,7 +70,7 @@ impl Endpoint {
         H::Output: Responder + 'static,
     {
         Self {
-            scope: Some(S::SCOPE),
+            access: access::<S>(),
             takes_json: B::IS_JSON,
             ..Self::open::<D, _, _>(handler).reading::<B, Q, P>()
         }
@@ -125,7 +129,7 @@ impl Endpoint {
         P: Shape + 'static,
     {
         Self {
-            scope: Some(S::SCOPE),
+            access: access::<S>(),
             takes_json: B::IS_JSON,
             is_idempotent: true,
             ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(answer).reading::<B, Q, P>()
@@ -148,7 +152,7 @@ impl Endpoint {
             secret::answer(request, call, handler.clone())
         };
         Self {
-            scope: Some(S::SCOPE),
+            access: access::<S>(),
             takes_json: B::IS_JSON,
             ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(unstored).reading::<B, Q, P>()
         }
@@ -203,7 +207,7 @@ impl Endpoint {
         Self {
             method,
             path: path.into(),
-            scope: None,
+            access: Access::Open,
             takes_json: false,
             is_idempotent: false,
             documentation: None,

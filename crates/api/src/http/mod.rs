@@ -30,4 +30,4 @@ pub use call::Call;
 pub use error::ApiError;
 pub use id::OrNotFound;
 pub use page::PageQuery;
-pub use scope::{Admin, Read, Write};
+pub use scope::{Access, Admin, AnyScope, Read, Write};

@@ -18,6 +18,7 @@ use utoipa::{
 use super::{
     endpoint::{Documentation, Endpoint},
     error::{ErrorBody, InternalErrorBody, ShapeErrorBody},
+    scope::Access,
 };
 
 /// The security scheme's name in the document.
@@ -44,8 +45,10 @@ pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
             schemas: own,
         } = documentation;
         schemas.extend(own);
-        if let Some(scope) = endpoint.scope {
-            complete(&mut operation, scope, endpoint.takes_json);
+        match endpoint.access {
+            Access::Open => {}
+            Access::AnyKey => complete(&mut operation, None, endpoint.takes_json),
+            Access::Scope(scope) => complete(&mut operation, Some(scope), endpoint.takes_json),
         }
         if endpoint.is_idempotent {
             operation
@@ -99,8 +102,9 @@ fn add(paths: &mut Paths, path: String, method: HttpMethod, operation: Operation
 
 /// Adds what follows from the endpoint's type: the key, its scope, and the answers that every
 /// operation has. What the endpoint documents itself stays.
-fn complete(operation: &mut Operation, scope: Scope, takes_json: bool) {
-    operation.security = Some(vec![SecurityRequirement::new(BEARER, [scope.as_str()])]);
+fn complete(operation: &mut Operation, scope: Option<Scope>, takes_json: bool) {
+    let scopes = scope.map(Scope::as_str);
+    operation.security = Some(vec![SecurityRequirement::new(BEARER, scopes)]);
     let mut answer = |status: &str, description: &str, schema: &str| {
         let answers = &mut operation.responses.responses;
         answers
@@ -113,11 +117,13 @@ fn complete(operation: &mut Operation, scope: Scope, takes_json: bool) {
         "ErrorBody",
     );
     answer("401", "No valid API key was shown", "ErrorBody");
-    answer(
-        "403",
-        &format!("The API key lacks the {scope} scope"),
-        "ErrorBody",
-    );
+    if let Some(scope) = scope {
+        answer(
+            "403",
+            &format!("The API key lacks the {scope} scope"),
+            "ErrorBody",
+        );
+    }
     answer("404", "No such thing in the organization", "ErrorBody");
     answer(
         "422",

@@ -4,11 +4,26 @@ use actix_web::{HttpRequest, http::header::AUTHORIZATION};
 use labdata_application::Error;
 use labdata_domain::keys::scope::Scope;
 
+/// What an endpoint asks of its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// No key.
+    Open,
+    /// A valid key, whatever its scopes.
+    AnyKey,
+    /// A valid key with this scope.
+    Scope(Scope),
+}
+
 /// A scope as a type, for [`crate::http::Call`].
 pub trait RequiredScope: 'static {
-    /// The scope that the caller's key must have.
-    const SCOPE: Scope;
+    /// The scope that the caller's key must have, if any.
+    const SCOPE: Option<Scope>;
 }
+
+/// The endpoint needs a valid key of any scope.
+#[derive(Debug)]
+pub enum AnyScope {}
 
 /// The endpoint needs the read scope.
 #[derive(Debug)]
@@ -20,16 +35,20 @@ pub enum Write {}
 #[derive(Debug)]
 pub enum Admin {}
 
+impl RequiredScope for AnyScope {
+    const SCOPE: Option<Scope> = None;
+}
+
 impl RequiredScope for Read {
-    const SCOPE: Scope = Scope::Read;
+    const SCOPE: Option<Scope> = Some(Scope::Read);
 }
 
 impl RequiredScope for Write {
-    const SCOPE: Scope = Scope::Write;
+    const SCOPE: Option<Scope> = Some(Scope::Write);
 }
 
 impl RequiredScope for Admin {
-    const SCOPE: Scope = Scope::Admin;
+    const SCOPE: Option<Scope> = Some(Scope::Admin);
 }
 
 /// Reads the key from `Authorization: Bearer <key>`.

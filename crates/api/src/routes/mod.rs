@@ -23,21 +23,30 @@ pub mod instruments;
 pub mod jobs;
 pub mod keys;
 pub mod mcp;
+pub mod me;
 pub mod models;
 pub mod notifications;
 pub mod operations;
 pub mod runs;
+pub mod users;
 
 /// Every endpoint of the server. Routing, the OpenAPI document and the authorization matrix of the
 /// tests are made from this one list.
 #[must_use]
 pub fn all() -> Vec<Endpoint> {
     let mut endpoints = vec![
+        endpoint!(me),
+        endpoint!(creating users::create),
+        endpoint!(users::list),
+        endpoint!(users::update),
         endpoint!(secret keys::create),
         endpoint!(keys::list),
         endpoint!(keys::revoke),
         endpoint!(creating instruments::create),
         endpoint!(instruments::list),
+        endpoint!(instruments::get),
+        endpoint!(instruments::update),
+        endpoint!(instruments::delete),
         endpoint!(creating executions::start),
         endpoint!(executions::list),
         endpoint!(executions::get),

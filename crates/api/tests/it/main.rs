@@ -30,3 +30,4 @@ mod s3_server;
 mod server;
 #[path = "../../../adapters/mail/tests/it/sink.rs"]
 mod smtp_sink;
+mod users;

@@ -265,6 +265,8 @@ async fn member(ports: &Ports, name: &str) -> (OrganizationId, UserId) {
         organization,
         email: "ada@example.org".to_owned(),
         name: "Ada".to_owned(),
+        created_at: ports.clock.now(),
+        disabled_at: None,
     };
     (
         organization,

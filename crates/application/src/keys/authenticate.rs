@@ -13,7 +13,8 @@ const INVALID: Error = Error::Unauthenticated(INVALID_KEY);
 /// Finds the caller that a key belongs to.
 ///
 /// # Errors
-/// [`Error::Unauthenticated`] for a key that is malformed, unknown, revoked or expired.
+/// [`Error::Unauthenticated`] for a key that is malformed, unknown, revoked or expired, or whose user is
+/// disabled.
 pub async fn authenticate(ports: &Ports, shown: &str) -> Result<Actor, Error> {
     let shown = PlainApiKey::parse(shown).ok_or(INVALID)?;
     let now = ports.clock.now();
@@ -21,14 +22,12 @@ pub async fn authenticate(ports: &Ports, shown: &str) -> Result<Actor, Error> {
         Ok(actor) => return Ok(actor),
         Err(generation) => generation,
     };
-    let key = ports
-        .api_keys
-        .find_by_prefix(shown.prefix())
-        .await?
-        .ok_or(INVALID)?;
-    if !key.admits(&shown, now) {
+    let found = ports.api_keys.find_by_prefix(shown.prefix()).await?;
+    let found = found.ok_or(INVALID)?;
+    if !found.admits(&shown, now) {
         return Err(INVALID);
     }
+    let key = found.key;
     note_use(ports, &key, now).await;
     let actor = Actor {
         organization: key.organization,

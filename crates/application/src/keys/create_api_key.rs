@@ -1,12 +1,13 @@
 //! Makes an API key.
 
 use labdata_domain::{
-    ids::ApiKeyId,
+    ids::{ApiKeyId, UserId},
     keys::{
         ApiKey, PlainApiKey,
         actor::{Actor, MissingScope},
         check_expiry,
         scope::{Scope, Scopes},
+        tenancy::UserDisabled,
     },
 };
 use labdata_ports::PortError;
@@ -26,13 +27,16 @@ pub struct CreateApiKey {
     pub scopes: Scopes,
     /// From when on it is refused.
     pub expires_at: Option<OffsetDateTime>,
+    /// User of the organization to whom it belongs; the caller if `None`.
+    pub user: Option<UserId>,
 }
 
-/// Makes a key for the caller's user. The plain key is returned this once and kept nowhere.
+/// Makes a key for the caller's user, or for another one of the organization. The plain key is returned this once and kept nowhere.
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope, or when the caller lacks a scope that the key is
-/// to have; [`Error::Invalid`] when it would be expired already.
+/// to have; [`Error::NotFound`] for an unknown user; [`Error::Invalid`] when it would be expired already
+/// or its user is disabled.
 pub async fn create_api_key(
     ports: &Ports,
     actor: &Actor,
@@ -44,12 +48,19 @@ pub async fn create_api_key(
     }
     let now = ports.clock.now();
     check_expiry(command.expires_at, now).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    let user = command.user.unwrap_or(actor.user);
+    if user != actor.user {
+        let user = ports.tenancy.user(actor.organization, user).await?;
+        if user.disabled_at.is_some() {
+            return Err(Error::Invalid(UserDisabled.to_string()));
+        }
+    }
     for _ in 0..ATTEMPTS {
         let plain = random_key(ports);
         let key = ApiKey {
             id: ApiKeyId::new(ports.ids.next_id()),
             organization: actor.organization,
-            user: actor.user,
+            user,
             name: command.name.clone(),
             prefix: plain.prefix().to_owned(),
             hash: plain.hash(),

@@ -50,6 +50,8 @@ pub async fn first_start(
         organization: organization.id,
         email: ADMINISTRATOR.to_owned(),
         name: ADMINISTRATOR.to_owned(),
+        created_at: now,
+        disabled_at: None,
     };
     let user = ports.tenancy.ensure_user(&candidate).await?;
     let plain = chosen

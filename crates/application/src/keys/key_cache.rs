@@ -6,7 +6,7 @@ use std::{
 };
 
 use labdata_domain::{
-    ids::{ApiKeyId, ExecutionId},
+    ids::{ApiKeyId, ExecutionId, UserId},
     keys::{ApiKeyHash, actor::Actor},
 };
 use time::{Duration, OffsetDateTime};
@@ -104,6 +104,13 @@ impl KeyCache {
         inner.entries.retain(|_, entry| entry.actor.api_key != id);
     }
 
+    /// Forgets the keys of a user.
+    pub fn evict_user(&self, id: UserId) {
+        let mut inner = self.lock();
+        inner.generation = inner.generation.wrapping_add(1);
+        inner.entries.retain(|_, entry| entry.actor.user != id);
+    }
+
     /// Forgets the keys of an execution.
     pub fn evict_execution(&self, id: ExecutionId) {
         let mut inner = self.lock();
@@ -115,10 +122,7 @@ impl KeyCache {
 
 #[cfg(test)]
 mod tests {
-    use labdata_domain::{
-        ids::{OrganizationId, UserId},
-        keys::scope::Scopes,
-    };
+    use labdata_domain::{ids::OrganizationId, keys::scope::Scopes};
     use uuid::Uuid;
 
     use super::*;

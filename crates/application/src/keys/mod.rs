@@ -3,8 +3,12 @@
 pub mod authenticate;
 pub(crate) mod check_key;
 pub mod create_api_key;
+pub mod create_user;
 pub mod first_start;
+pub mod identify;
 pub mod key_cache;
 pub mod list_api_keys;
+pub mod list_users;
 pub mod operator_keys;
 pub mod revoke_api_key;
+pub mod update_user;

@@ -61,6 +61,8 @@ pub async fn issue(
         organization: organization.id,
         email: email.to_owned(),
         name: email.to_owned(),
+        created_at: ports.clock.now(),
+        disabled_at: None,
     };
     let user = ports.tenancy.ensure_user(&candidate).await?;
     let operator = Actor {
@@ -76,6 +78,7 @@ pub async fn issue(
         expires_at: command
             .lifetime
             .map(|lifetime| ports.clock.now() + lifetime),
+        user: None,
     };
     create_api_key(ports, &operator, command).await
 }
@@ -112,11 +115,8 @@ pub async fn list(ports: &Ports) -> Result<Vec<(Organization, ApiKey)>, Error> {
 /// # Errors
 /// [`Error::NotFound`].
 pub async fn revoke(ports: &Ports, prefix: &str) -> Result<ApiKey, Error> {
-    let key = ports
-        .api_keys
-        .find_by_prefix(prefix)
-        .await?
-        .ok_or(Error::NotFound("API key"))?;
+    let found = ports.api_keys.find_by_prefix(prefix).await?;
+    let key = found.ok_or(Error::NotFound("API key"))?.key;
     ports
         .api_keys
         .revoke(key.organization, key.id, ports.clock.now())

@@ -15,7 +15,7 @@ use labdata_domain::{
     conflict::Conflict,
     ids::{ApiKeyId, ExecutionId, OrganizationId},
     keys::{
-        ApiKey, PlainApiKey,
+        ApiKey, FoundKey, PlainApiKey,
         actor::Actor,
         run_nonce::RunNonce,
         scope::{Scope, Scopes},
@@ -33,8 +33,8 @@ mock! {
     #[async_trait]
     impl ApiKeyRepository for Keys {
         async fn add(&self, key: &ApiKey) -> Result<(), PortError>;
-        async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError>;
-        async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<ApiKey, PortError>;
+        async fn find_by_prefix(&self, prefix: &str) -> Result<Option<FoundKey>, PortError>;
+        async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<FoundKey, PortError>;
         async fn find_run_nonce(
             &self,
             execution: ExecutionId,
@@ -51,6 +51,14 @@ mock! {
     }
 }
 
+/// The key, found, of a user who is not disabled.
+fn active(key: &ApiKey) -> FoundKey {
+    FoundKey {
+        key: key.clone(),
+        user_disabled_at: None,
+    }
+}
+
 fn with_keys(lab: &Lab, keys: MockKeys) -> Ports {
     Ports {
         api_keys: Arc::new(keys),
@@ -63,6 +71,7 @@ async fn make(lab: &Lab, actor: &Actor, scopes: Scopes) -> Result<(ApiKey, Plain
         name: "n".to_owned(),
         scopes,
         expires_at: None,
+        user: None,
     };
     create_api_key(&lab.ports, actor, command).await
 }
@@ -101,7 +110,7 @@ async fn a_burst_of_requests_costs_one_look_up() {
     let mut keys = MockKeys::new();
     keys.expect_find_by_prefix()
         .times(1)
-        .returning(move |_| Ok(Some(key.clone())));
+        .returning(move |_| Ok(Some(active(&key))));
     keys.expect_touch().times(1).returning(|_| Ok(()));
     let ports = with_keys(&lab, keys);
     for _ in 0..10 {
@@ -117,7 +126,7 @@ async fn a_use_that_cannot_be_noted_does_not_concern_the_caller() {
         .unwrap();
     let mut keys = MockKeys::new();
     keys.expect_find_by_prefix()
-        .returning(move |_| Ok(Some(key.clone())));
+        .returning(move |_| Ok(Some(active(&key))));
     keys.expect_touch()
         .returning(|_| Err(PortError::Busy("locked".to_owned())));
     authenticate(&with_keys(&lab, keys), plain.reveal())
@@ -144,6 +153,7 @@ async fn a_prefix_that_is_taken_is_drawn_again() {
         name: "n".to_owned(),
         scopes: Scopes::all(),
         expires_at: None,
+        user: None,
     };
     let ports = with_keys(&lab, keys);
     create_api_key(&ports, &lab.actor(&Scope::ALL), command)

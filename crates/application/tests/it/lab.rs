@@ -54,6 +54,8 @@ impl Lab {
             organization: organization.id,
             email: "ada@example.org".to_owned(),
             name: "Ada".to_owned(),
+            created_at: clock.now(),
+            disabled_at: None,
         };
         let user = ports.tenancy.ensure_user(&user).await.unwrap();
         Self {

@@ -75,8 +75,8 @@ async fn begun(lab: &Lab, claimed: &ClaimedRun, policy: BackendPolicy) -> RunSpe
 
 async fn expiry(lab: &Lab, key: &str) -> Option<time::OffsetDateTime> {
     let prefix = PlainApiKey::parse(key).unwrap().prefix().to_owned();
-    let key = lab.ports.api_keys.find_by_prefix(&prefix).await.unwrap();
-    key.unwrap().expires_at
+    let found = lab.ports.api_keys.find_by_prefix(&prefix).await.unwrap();
+    found.unwrap().key.expires_at
 }
 
 #[tokio::test]

@@ -144,6 +144,29 @@ pub struct ApiKey {
     pub revoked_at: Option<OffsetDateTime>,
 }
 
+/// API key found by its prefix, and what of its user decides whether it is valid.
+#[derive(Clone, Debug)]
+pub struct FoundKey {
+    /// The key.
+    pub key: ApiKey,
+    /// Time since which the key's user is disabled.
+    pub user_disabled_at: Option<OffsetDateTime>,
+}
+
+impl FoundKey {
+    /// Returns true if the presented key is this one and is valid now.
+    #[must_use]
+    pub fn admits(&self, shown: &PlainApiKey, now: OffsetDateTime) -> bool {
+        self.key.admits(shown, now) && self.user_disabled_at.is_none()
+    }
+
+    /// Returns true if the key is neither revoked nor expired, and its user is not disabled.
+    #[must_use]
+    pub fn is_valid(&self, now: OffsetDateTime) -> bool {
+        self.key.is_valid(now) && self.user_disabled_at.is_none()
+    }
+}
+
 /// Message for a caller whose key is not valid. It is the same for every reason, so that it does not
 /// tell which part of a key was right.
 pub const INVALID_KEY: &str = "this API key is unknown, revoked or expired";
@@ -292,6 +315,19 @@ mod tests {
             ..lasting
         };
         assert!(!revoked.admits(&shown, now));
+    }
+
+    #[test]
+    fn a_key_of_a_disabled_user_admits_no_one() {
+        let shown = PlainApiKey::from_random([1; 5], [7; 32]);
+        let found = |user_disabled_at| FoundKey {
+            key: stored(&shown),
+            user_disabled_at,
+        };
+        assert!(found(None).admits(&shown, NOW));
+        assert!(!found(Some(NOW)).admits(&shown, NOW));
+        let other = PlainApiKey::from_random([1; 5], [8; 32]);
+        assert!(!found(None).admits(&other, NOW));
     }
 
     #[test]

@@ -2,7 +2,15 @@
 
 use time::OffsetDateTime;
 
-use crate::ids::{OrganizationId, UserId};
+use crate::{
+    conflict::Conflict,
+    ids::{OrganizationId, UserId},
+};
+
+/// Maximum number of characters of a user's name.
+pub const MAX_USER_NAME_LENGTH: usize = 200;
+/// Maximum number of characters of an e-mail address (RFC 5321: 64 before the `@`, 255 after it).
+pub const MAX_EMAIL_LENGTH: usize = 320;
 
 /// A tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +34,55 @@ pub struct User {
     pub email: String,
     /// Display name; the e-mail address unless set.
     pub name: String,
+    /// Creation time.
+    pub created_at: OffsetDateTime,
+    /// Time since which the user is disabled.
+    pub disabled_at: Option<OffsetDateTime>,
 }
+
+/// Change of a user. Fields that are `None` stay as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserChange {
+    /// Display name.
+    pub name: Option<String>,
+    /// True disables the user, false enables the user again.
+    pub disabled: Option<bool>,
+}
+
+impl UserChange {
+    /// Returns the user as it is after the change. A user who is disabled already keeps that time.
+    #[must_use]
+    pub fn apply(&self, user: User, now: OffsetDateTime) -> User {
+        let disabled_at = match self.disabled {
+            Some(true) => user.disabled_at.or(Some(now)),
+            Some(false) => None,
+            None => user.disabled_at,
+        };
+        User {
+            name: self.name.clone().unwrap_or(user.name),
+            disabled_at,
+            ..user
+        }
+    }
+}
+
+impl User {
+    /// The conflict of a user whose e-mail address another one of the organization has.
+    #[must_use]
+    pub fn email_taken(&self) -> Conflict {
+        Conflict::UserEmail(self.email.clone())
+    }
+}
+
+/// Error: a key would belong to a disabled user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this user is disabled: enable the user first")]
+pub struct UserDisabled;
+
+/// Error: an administrator would disable the user to whom the presented key belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this API key belongs to that user: another administrator has to disable them")]
+pub struct DisablesSelf;
 
 /// Why an organization or a user cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +90,9 @@ pub enum InvalidTenant {
     /// The organization's name is blank or has control characters.
     #[error("an organization's name must not be blank")]
     OrganizationName,
+    /// The user's name is blank.
+    #[error("a user's name must not be blank")]
+    UserName,
     /// The text is no e-mail address.
     #[error("{0:?} is no e-mail address")]
     Email(String),
@@ -64,6 +123,18 @@ pub fn check_email(address: &str) -> Result<(), InvalidTenant> {
     }
 }
 
+/// Checks the display name of a user.
+///
+/// # Errors
+/// [`InvalidTenant::UserName`].
+pub fn check_user_name(name: &str) -> Result<(), InvalidTenant> {
+    if name.trim().is_empty() {
+        Err(InvalidTenant::UserName)
+    } else {
+        Ok(())
+    }
+}
+
 /// An e-mail address as it is compared: without regard to case.
 #[must_use]
 pub fn fold_email(address: &str) -> String {
@@ -83,6 +154,57 @@ mod tests {
                 Err(InvalidTenant::OrganizationName),
                 "{name:?}"
             );
+        }
+    }
+
+    fn ada(disabled_at: Option<OffsetDateTime>) -> User {
+        User {
+            id: UserId::new(uuid::Uuid::nil()),
+            organization: OrganizationId::new(uuid::Uuid::nil()),
+            email: "ada@lab.example".to_owned(),
+            name: "Ada".to_owned(),
+            created_at: OffsetDateTime::UNIX_EPOCH,
+            disabled_at,
+        }
+    }
+
+    #[test]
+    fn a_user_is_disabled_once_and_enabled_again() {
+        let first = OffsetDateTime::UNIX_EPOCH + time::Duration::days(1);
+        let later = first + time::Duration::days(1);
+        let disable = UserChange {
+            name: None,
+            disabled: Some(true),
+        };
+        let disabled = disable.apply(ada(None), first);
+        assert_eq!(disabled, ada(Some(first)));
+        assert_eq!(disable.apply(disabled.clone(), later), disabled);
+        let enable = UserChange {
+            name: None,
+            disabled: Some(false),
+        };
+        assert_eq!(enable.apply(disabled, later), ada(None));
+    }
+
+    #[test]
+    fn a_change_of_the_name_keeps_the_user_disabled() {
+        let since = Some(OffsetDateTime::UNIX_EPOCH);
+        let change = UserChange {
+            name: Some("Ada L.".to_owned()),
+            disabled: None,
+        };
+        let renamed = change.apply(ada(since), OffsetDateTime::UNIX_EPOCH);
+        assert_eq!(
+            (renamed.name.as_str(), renamed.disabled_at),
+            ("Ada L.", since)
+        );
+    }
+
+    #[test]
+    fn a_user_has_a_name_that_can_be_read() {
+        assert_eq!(check_user_name("Ada"), Ok(()));
+        for name in ["", " \t"] {
+            assert_eq!(check_user_name(name), Err(InvalidTenant::UserName));
         }
     }
 

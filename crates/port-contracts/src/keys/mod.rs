@@ -1,6 +1,7 @@
 //! Contract of [`ApiKeyRepository`].
 
 pub mod tenancy;
+pub mod users;
 
 use std::collections::BTreeSet;
 
@@ -10,9 +11,10 @@ use labdata_domain::{
     keys::{
         ApiKey,
         scope::{Scope, Scopes},
+        tenancy::UserChange,
     },
 };
-use labdata_ports::keys::ApiKeyRepository;
+use labdata_ports::keys::{ApiKeyRepository, tenancy::TenancyRepository};
 
 use crate::{
     Subject,
@@ -29,6 +31,7 @@ macro_rules! api_keys_contract {
             a_key_reads_back_as_it_was_added,
             an_unknown_prefix_finds_nothing,
             a_key_is_found_by_its_id_within_its_organization,
+            a_found_key_tells_since_when_its_user_is_disabled,
             a_prefix_is_unique_on_the_platform,
             of_racing_keys_with_one_prefix_one_is_added,
             every_set_of_scopes_reads_back,
@@ -60,7 +63,7 @@ async fn stored_key<H: Tenants + Subject<dyn ApiKeyRepository>>(harness: &H) -> 
 
 /// The stored form of a key, found by its prefix.
 async fn found(keys: &dyn ApiKeyRepository, key: &ApiKey) -> ApiKey {
-    keys.find_by_prefix(&key.prefix).await.unwrap().unwrap()
+    keys.find_by_prefix(&key.prefix).await.unwrap().unwrap().key
 }
 
 /// The ids of an organization's list.
@@ -120,10 +123,45 @@ where
     let keys = Subject::<dyn ApiKeyRepository>::subject(harness);
     for key in [given::api_key(&user), ephemeral] {
         keys.add(&key).await.unwrap();
-        assert_same(&keys.get(ours, key.id).await.unwrap(), &key);
+        assert_same(&keys.get(ours, key.id).await.unwrap().key, &key);
         assert_not_found(keys.get(theirs, key.id).await);
     }
     assert_not_found(keys.get(ours, ApiKeyId::new(given::uuid())).await);
+}
+
+/// A key of a disabled user is found, with the time; enabled again, the user has none.
+pub async fn a_found_key_tells_since_when_its_user_is_disabled<H>(harness: &H)
+where
+    H: Tenants + Subject<dyn ApiKeyRepository> + Subject<dyn TenancyRepository>,
+{
+    let lab = harness.organization("lab").await.id;
+    let (ada, ben) = (
+        harness.user(lab, "ada@example.org").await,
+        harness.user(lab, "ben@example.org").await,
+    );
+    let keys = Subject::<dyn ApiKeyRepository>::subject(harness);
+    let tenancy = Subject::<dyn TenancyRepository>::subject(harness);
+    let (of_ada, of_ben) = (given::api_key(&ada), given::api_key(&ben));
+    for key in [&of_ada, &of_ben] {
+        keys.add(key).await.unwrap();
+    }
+    for (disabled, since) in [(true, Some(at(60))), (false, None)] {
+        let change = UserChange {
+            name: None,
+            disabled: Some(disabled),
+        };
+        tenancy
+            .update_user(lab, ada.id, &change, at(60))
+            .await
+            .unwrap();
+        let found = async |key: &ApiKey| {
+            let found = keys.find_by_prefix(&key.prefix).await.unwrap().unwrap();
+            let by_id = keys.get(lab, key.id).await.unwrap();
+            assert_eq!(by_id.user_disabled_at, found.user_disabled_at);
+            found.user_disabled_at
+        };
+        assert_eq!((found(&of_ada).await, found(&of_ben).await), (since, None));
+    }
 }
 
 /// An unknown prefix finds nothing and is no error.

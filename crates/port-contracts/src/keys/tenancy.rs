@@ -6,7 +6,7 @@ use labdata_ports::keys::tenancy::TenancyRepository;
 
 use crate::{
     Subject,
-    assertions::assert_unanimous,
+    assertions::{assert_not_found, assert_unanimous},
     given::{self, at},
 };
 
@@ -21,6 +21,7 @@ macro_rules! tenancy_contract {
             names_of_organizations_differ_by_case,
             every_organization_is_listed_the_oldest_first,
             racing_calls_end_with_one_organization,
+            an_organization_is_found_by_its_id,
             a_missing_user_is_stored_as_the_candidate,
             an_existing_user_is_found_without_regard_to_case,
             an_address_may_belong_to_a_user_of_each_organization,
@@ -29,6 +30,15 @@ macro_rules! tenancy_contract {
             each_purpose_has_its_own_secret,
             racing_calls_agree_on_a_secret,
             a_secret_is_no_organization,
+        }
+        $crate::clauses! { [$($test)?] $harness, users in keys::users:
+            a_user_reads_back_as_added,
+            an_address_that_is_taken_in_any_case_conflicts,
+            of_racing_users_with_one_address_one_is_added,
+            the_list_of_users_is_newest_first_and_total,
+            a_change_of_a_user_keeps_the_rest,
+            racing_changes_of_a_user_all_take_effect,
+            users_are_seen_and_changed_by_their_own_organization_only,
         }
     };
 }
@@ -73,6 +83,19 @@ pub async fn an_existing_organization_is_returned_unchanged<H: Subject<dyn Tenan
         ..given::organization("lab")
     };
     assert_eq!(tenancy.ensure_organization(&later).await.unwrap(), first);
+}
+
+/// An organization is found by its id, and an unknown id finds none.
+pub async fn an_organization_is_found_by_its_id<H: Subject<dyn TenancyRepository>>(harness: &H) {
+    let tenancy = harness.subject();
+    let lab = given::organization("lab");
+    assert_not_found(tenancy.organization(lab.id).await);
+    tenancy.ensure_organization(&lab).await.unwrap();
+    tenancy
+        .ensure_organization(&given::organization("other"))
+        .await
+        .unwrap();
+    assert_eq!(tenancy.organization(lab.id).await.unwrap(), lab);
 }
 
 /// Names of organizations are compared exactly.

@@ -88,7 +88,8 @@ async fn key<H: Runs>(harness: &H, claim: RunClaim, now: OffsetDateTime) -> ApiK
 
 async fn stored<H: Runs>(harness: &H, key: &ApiKey) -> Option<ApiKey> {
     let keys = Subject::<dyn ApiKeyRepository>::subject(harness);
-    keys.find_by_prefix(&key.prefix).await.unwrap()
+    let found = keys.find_by_prefix(&key.prefix).await.unwrap();
+    found.map(|found| found.key)
 }
 
 /// Every field of a nonce is stored. Another attempt at its run has none.

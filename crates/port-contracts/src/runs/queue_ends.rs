@@ -334,6 +334,7 @@ async fn revoked<H: Runs>(harness: &H, key: &ApiKey) -> Option<time::OffsetDateT
         .await
         .unwrap()
         .unwrap()
+        .key
         .revoked_at
 }
 

@@ -5,7 +5,7 @@ pub mod tenancy;
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{ApiKeyId, ExecutionId, OrganizationId},
-    keys::{ApiKey, run_nonce::RunNonce},
+    keys::{ApiKey, FoundKey, run_nonce::RunNonce},
 };
 use time::OffsetDateTime;
 
@@ -21,14 +21,14 @@ pub trait ApiKeyRepository: Send + Sync {
     async fn add(&self, key: &ApiKey) -> Result<(), PortError>;
 
     /// The key with that prefix in any organization: the organization follows from the key.
-    /// Revoked and expired keys are returned as well.
-    async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError>;
+    /// Revoked and expired keys, and those of disabled users, are returned as well.
+    async fn find_by_prefix(&self, prefix: &str) -> Result<Option<FoundKey>, PortError>;
 
     /// One of the organization's keys, also an ephemeral one.
     ///
     /// # Errors
     /// [`PortError::NotFound`].
-    async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<ApiKey, PortError>;
+    async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<FoundKey, PortError>;
 
     /// The nonce of that attempt at an execution of any organization: the organization follows from the
     /// nonce. Used and expired nonces are returned as well.

@@ -1,7 +1,12 @@
 //! Organizations and users.
 
 use async_trait::async_trait;
-use labdata_domain::keys::tenancy::{Organization, User};
+use labdata_domain::{
+    ids::{OrganizationId, UserId},
+    keys::tenancy::{Organization, User, UserChange},
+    page::{Page, PageRequest},
+};
+use time::OffsetDateTime;
 
 use crate::PortError;
 
@@ -21,6 +26,45 @@ pub trait TenancyRepository: Send + Sync {
 
     /// Every organization of the platform, the oldest first. For operators: no API key sees it.
     async fn organizations(&self) -> Result<Vec<Organization>, PortError>;
+
+    /// The organization of that id.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn organization(&self, id: OrganizationId) -> Result<Organization, PortError>;
+
+    /// Stores a new user.
+    ///
+    /// # Errors
+    /// [`PortError::Conflict`] when the organization has a user of that e-mail address (compared without
+    /// regard to case).
+    async fn add_user(&self, user: &User) -> Result<(), PortError>;
+
+    /// One of the organization's users.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn user(&self, organization: OrganizationId, id: UserId) -> Result<User, PortError>;
+
+    /// The organization's users, newest first.
+    async fn users(
+        &self,
+        organization: OrganizationId,
+        page: PageRequest,
+    ) -> Result<Page<User>, PortError>;
+
+    /// Changes a user at that time, and returns the user as stored then. Racing changes of different
+    /// fields MUST all take effect.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn update_user(
+        &self,
+        organization: OrganizationId,
+        id: UserId,
+        change: &UserChange,
+        now: OffsetDateTime,
+    ) -> Result<User, PortError>;
 
     /// A secret of this platform for that purpose, made of `candidate` on first use and the same
     /// ever after on every server.

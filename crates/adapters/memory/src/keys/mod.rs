@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{ApiKeyId, ExecutionId, OrganizationId},
-    keys::{ApiKey, run_nonce::RunNonce},
+    keys::{ApiKey, FoundKey, run_nonce::RunNonce},
 };
 use labdata_ports::{PortError, keys::ApiKeyRepository};
 use time::OffsetDateTime;
@@ -31,6 +31,14 @@ impl InMemoryApiKeyRepository {
 }
 
 impl State {
+    fn found(&self, key: &ApiKey) -> FoundKey {
+        let user = self.users.iter().find(|user| user.id == key.user);
+        FoundKey {
+            key: key.clone(),
+            user_disabled_at: user.and_then(|user| user.disabled_at),
+        }
+    }
+
     /// Stores a new key.
     pub(crate) fn add_api_key(&mut self, key: &ApiKey) -> Result<(), PortError> {
         self.require_organization(key.organization)?;
@@ -48,21 +56,17 @@ impl ApiKeyRepository for InMemoryApiKeyRepository {
         self.memory.lock().add_api_key(key)
     }
 
-    async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError> {
-        Ok(self
-            .memory
-            .lock()
-            .api_keys
-            .iter()
-            .find(|key| key.prefix == prefix)
-            .cloned())
+    async fn find_by_prefix(&self, prefix: &str) -> Result<Option<FoundKey>, PortError> {
+        let state = self.memory.lock();
+        let key = state.api_keys.iter().find(|key| key.prefix == prefix);
+        Ok(key.map(|key| state.found(key)))
     }
 
-    async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<ApiKey, PortError> {
+    async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<FoundKey, PortError> {
         let state = self.memory.lock();
         let mut keys = state.api_keys.iter();
         keys.find(|key| key.organization == organization && key.id == id)
-            .cloned()
+            .map(|key| state.found(key))
             .ok_or(PortError::NotFound("API key"))
     }
 

@@ -11,7 +11,7 @@ use diesel::{
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{ApiKeyId, ExecutionId, OrganizationId},
-    keys::{ApiKey, run_nonce::RunNonce},
+    keys::{ApiKey, FoundKey, run_nonce::RunNonce},
 };
 use labdata_ports::{PortError, keys::ApiKeyRepository};
 use time::OffsetDateTime;
@@ -24,7 +24,7 @@ use crate::{
     },
     keys::rows::{ApiKeyRow, insert},
     runs::nonces,
-    schema::api_key,
+    schema::{api_key, app_user},
 };
 
 /// API keys in PostgreSQL.
@@ -62,6 +62,16 @@ impl PgApiKeyRepository {
     }
 }
 
+/// A key, and since when its user is disabled.
+type FoundKeyRow = (ApiKeyRow, Option<OffsetDateTime>);
+
+fn found((key, user_disabled_at): FoundKeyRow) -> Result<FoundKey, PortError> {
+    Ok(FoundKey {
+        key: key.try_into()?,
+        user_disabled_at,
+    })
+}
+
 #[async_trait]
 impl ApiKeyRepository for PgApiKeyRepository {
     async fn add(&self, key: &ApiKey) -> Result<(), PortError> {
@@ -69,29 +79,31 @@ impl ApiKeyRepository for PgApiKeyRepository {
         Ok(insert(&mut connection, key).await?)
     }
 
-    async fn find_by_prefix(&self, prefix: &str) -> Result<Option<ApiKey>, PortError> {
+    async fn find_by_prefix(&self, prefix: &str) -> Result<Option<FoundKey>, PortError> {
         let mut connection = self.database.connection().await?;
-        let row = api_key::table
+        let row: Option<FoundKeyRow> = api_key::table
+            .inner_join(app_user::table.on(app_user::id.eq(api_key::user_id)))
             .filter(api_key::prefix.eq(prefix))
-            .select(ApiKeyRow::as_select())
+            .select((ApiKeyRow::as_select(), app_user::disabled_at))
             .first(&mut connection)
             .await
             .optional()
             .map_err(port_error)?;
-        row.map(ApiKey::try_from).transpose()
+        row.map(found).transpose()
     }
 
-    async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<ApiKey, PortError> {
+    async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<FoundKey, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
-        let row: Option<ApiKeyRow> = api_key::table
-            .find(id.as_uuid())
+        let row: Option<FoundKeyRow> = api_key::table
+            .inner_join(app_user::table.on(app_user::id.eq(api_key::user_id)))
+            .filter(api_key::id.eq(id.as_uuid()))
             .filter(api_key::organization_id.eq(organization.as_uuid()))
-            .select(ApiKeyRow::as_select())
+            .select((ApiKeyRow::as_select(), app_user::disabled_at))
             .first(&mut connection)
             .await
             .optional()
             .map_err(port_error)?;
-        row.ok_or(PortError::NotFound("API key"))?.try_into()
+        found(row.ok_or(PortError::NotFound("API key"))?)
     }
 
     async fn find_run_nonce(

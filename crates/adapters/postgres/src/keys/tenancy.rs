@@ -5,7 +5,8 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{OrganizationId, UserId},
-    keys::tenancy::{Organization, User, fold_email},
+    keys::tenancy::{Organization, User, UserChange, fold_email},
+    page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{PortError, keys::tenancy::TenancyRepository};
 use time::OffsetDateTime;
@@ -14,7 +15,8 @@ use uuid::Uuid;
 use crate::{
     catalog,
     database::{
-        errors::{Fault, corrupt, end, port_error, retried},
+        errors::{Fault, corrupt, end, port_error, retried, transacted},
+        paging::page_of,
         pool::{Connection, Database},
         sql, transaction,
     },
@@ -46,6 +48,8 @@ struct UserRow {
     organization_id: Uuid,
     email: String,
     name: String,
+    created_at: OffsetDateTime,
+    disabled_at: Option<OffsetDateTime>,
 }
 
 impl From<UserRow> for User {
@@ -55,6 +59,8 @@ impl From<UserRow> for User {
             organization: OrganizationId::new(row.organization_id),
             email: row.email,
             name: row.name,
+            created_at: row.created_at,
+            disabled_at: row.disabled_at,
         }
     }
 }
@@ -140,6 +146,56 @@ async fn user_of(
     Ok(row.map(User::from))
 }
 
+async fn insert_user(connection: &mut Connection, user: &User) -> Result<bool, Fault> {
+    let stored = diesel::insert_into(app_user::table)
+        .values((
+            app_user::id.eq(user.id.as_uuid()),
+            app_user::organization_id.eq(user.organization.as_uuid()),
+            app_user::email.eq(&user.email),
+            app_user::email_folded.eq(fold_email(&user.email)),
+            app_user::name.eq(&user.name),
+            app_user::created_at.eq(user.created_at),
+            app_user::disabled_at.eq(user.disabled_at),
+        ))
+        .on_conflict((app_user::organization_id, app_user::email_folded))
+        .do_nothing()
+        .execute(connection)
+        .await
+        .map_err(|error| {
+            Fault::from(error).on_violation("app_user_organization_id_fkey", || {
+                PortError::NotFound("organization")
+            })
+        })?;
+    Ok(stored == 1)
+}
+
+async fn update_user(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: UserId,
+    change: &UserChange,
+    now: OffsetDateTime,
+) -> Result<User, Fault> {
+    let stored: Option<UserRow> = app_user::table
+        .find(id.as_uuid())
+        .filter(app_user::organization_id.eq(organization.as_uuid()))
+        .select(UserRow::as_select())
+        .for_update()
+        .first(connection)
+        .await
+        .optional()?;
+    let stored = stored.ok_or(PortError::NotFound("user"))?;
+    let changed = change.apply(stored.into(), now);
+    diesel::update(app_user::table.find(id.as_uuid()))
+        .set((
+            app_user::name.eq(&changed.name),
+            app_user::disabled_at.eq(changed.disabled_at),
+        ))
+        .execute(connection)
+        .await?;
+    Ok(changed)
+}
+
 /// No row is ever deleted between the two statements of an `ensure…`.
 fn vanished(what: &str) -> Fault {
     PortError::Internal(format!("the {what} vanished while it was created")).into()
@@ -161,23 +217,7 @@ impl TenancyRepository for PgTenancyRepository {
         {
             return Ok(found);
         }
-        diesel::insert_into(app_user::table)
-            .values((
-                app_user::id.eq(candidate.id.as_uuid()),
-                app_user::organization_id.eq(candidate.organization.as_uuid()),
-                app_user::email.eq(&candidate.email),
-                app_user::email_folded.eq(&email_folded),
-                app_user::name.eq(&candidate.name),
-            ))
-            .on_conflict((app_user::organization_id, app_user::email_folded))
-            .do_nothing()
-            .execute(&mut connection)
-            .await
-            .map_err(|error| {
-                Fault::from(error).on_violation("app_user_organization_id_fkey", || {
-                    PortError::NotFound("organization")
-                })
-            })?;
+        insert_user(&mut connection, candidate).await?;
         let stored = user_of(&mut connection, candidate.organization, &email_folded).await?;
         Ok(stored.ok_or_else(|| vanished("user"))?)
     }
@@ -191,6 +231,75 @@ impl TenancyRepository for PgTenancyRepository {
             .await
             .map_err(port_error)?;
         Ok(rows.into_iter().map(Organization::from).collect())
+    }
+
+    async fn organization(&self, id: OrganizationId) -> Result<Organization, PortError> {
+        let mut connection = self.database.of(id).connection().await?;
+        let row: Option<OrganizationRow> = organization::table
+            .find(id.as_uuid())
+            .select(OrganizationRow::as_select())
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        row.map(Organization::from)
+            .ok_or(PortError::NotFound("organization"))
+    }
+
+    async fn add_user(&self, user: &User) -> Result<(), PortError> {
+        let mut connection = self.database.of(user.organization).connection().await?;
+        if insert_user(&mut connection, user).await? {
+            Ok(())
+        } else {
+            Err(PortError::Conflict(user.email_taken()))
+        }
+    }
+
+    async fn user(&self, organization: OrganizationId, id: UserId) -> Result<User, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let row: Option<UserRow> = app_user::table
+            .find(id.as_uuid())
+            .filter(app_user::organization_id.eq(organization.as_uuid()))
+            .select(UserRow::as_select())
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        row.map(User::from).ok_or(PortError::NotFound("user"))
+    }
+
+    async fn users(
+        &self,
+        organization: OrganizationId,
+        page: PageRequest,
+    ) -> Result<Page<User>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let query = app_user::table
+            .filter(app_user::organization_id.eq(organization.as_uuid()))
+            .select(UserRow::as_select())
+            .into_boxed();
+        let rows: Vec<UserRow> = page_of!(query, page, app_user::created_at, app_user::id)
+            .load(&mut connection)
+            .await
+            .map_err(port_error)?;
+        let users = rows.into_iter().map(User::from).collect();
+        Ok(Page::from_overfetched(users, page.limit, |user| Cursor {
+            at: user.created_at,
+            id: user.id.as_uuid(),
+        }))
+    }
+
+    async fn update_user(
+        &self,
+        organization: OrganizationId,
+        id: UserId,
+        change: &UserChange,
+        now: OffsetDateTime,
+    ) -> Result<User, PortError> {
+        Ok(transacted!(
+            self.database.of(organization),
+            connection => update_user(connection, organization, id, change, now)
+        )?)
     }
 
     async fn ensure_secret(

@@ -2,11 +2,14 @@
 
 use actix_web::web::Json;
 use labdata_application::keys::create_api_key::{CreateApiKey, create_api_key};
-use labdata_domain::keys::{MAX_NAME_LENGTH, scope::Scope};
+use labdata_domain::{
+    ids::UserId,
+    keys::{MAX_NAME_LENGTH, scope::Scope},
+};
 use labdata_request_body::{
     Reader as _,
     fields::{optional, required},
-    readers::{choice_of, datetime, list, text},
+    readers::{MaybeId, choice_of, datetime, id, list, text},
     shape,
 };
 use serde::Serialize;
@@ -15,7 +18,7 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 
 use super::ApiKeyView;
-use crate::http::{Admin, Answer, Call, JsonBody};
+use crate::http::{Admin, Answer, Call, JsonBody, OrNotFound};
 
 shape! {
     /// The key to create.
@@ -29,6 +32,8 @@ shape! {
         ),
         /// From when on the key is refused; never unless given.
         expires_at: Option<OffsetDateTime> = optional(datetime()),
+        /// The user to whom it belongs; the caller's user unless given.
+        user_id: Option<MaybeId<UserId>> = optional(id()),
     }
 }
 
@@ -50,16 +55,19 @@ pub struct NewApiKeyView {
     tag = "api-keys",
     responses(
         (status = 200, description = "The key, shown this once", body = NewApiKeyView),
-        (status = 400, description = "expires_at lies in the past", body = crate::http::error::ErrorBody),
+        (status = 400, description = "expires_at lies in the past, or the user is disabled", body = crate::http::error::ErrorBody),
         (status = 403, description = "The caller's key lacks the admin scope, or a scope that the new key is to have", body = crate::http::error::ErrorBody),
     )
 )]
 pub async fn handle(call: Call<Admin, JsonBody<CreateApiKeyBody>>) -> Answer<Json<NewApiKeyView>> {
     let JsonBody(body) = &call.body;
+    let user = body.user_id.map(|id| id.or_not_found("user"));
+    let user = user.transpose()?;
     let command = CreateApiKey {
         name: body.name.clone(),
         scopes: body.scopes.iter().copied().collect(),
         expires_at: body.expires_at,
+        user,
     };
     let (key, plain) = create_api_key(call.ports(), &call.actor, command).await?;
     Ok(Json(NewApiKeyView {

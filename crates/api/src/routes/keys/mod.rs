@@ -14,6 +14,8 @@ pub mod revoke;
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ApiKeyView {
     id: String,
+    /// The user to whom it belongs.
+    user_id: String,
     name: String,
     /// The public part of the key.
     #[schema(example = "k3v9q2mx")]
@@ -32,6 +34,7 @@ impl From<ApiKey> for ApiKeyView {
     fn from(key: ApiKey) -> Self {
         Self {
             id: key.id.to_string(),
+            user_id: key.user.to_string(),
             name: key.name,
             prefix: key.prefix,
             scopes: key.scopes.iter().map(Scope::as_str).collect(),

@@ -125,6 +125,8 @@ impl AgentLab {
             organization: server.organization,
             email: "grace@example.org".to_owned(),
             name: "Grace".to_owned(),
+            created_at: server.ports.clock.now(),
+            disabled_at: None,
         };
         let user = server.ports.tenancy.ensure_user(&user).await.unwrap().id;
         let key = server.key(&Scope::ALL, |key| key.user = user).await;

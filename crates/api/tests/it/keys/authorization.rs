@@ -1,7 +1,7 @@
 //! Every endpoint against every kind of key, from the list of endpoints itself.
 
 use labdata_api::{
-    http::endpoint::Endpoint,
+    http::{Access, endpoint::Endpoint},
     routes::{self, openapi},
 };
 use labdata_domain::keys::scope::Scope;
@@ -22,11 +22,16 @@ const HIDDEN: &[&str] = &[
     "/unsubscribe",
 ];
 
+/// The endpoints for which any valid key will do. Adding one is a decision.
+const ANY_KEY: &[&str] = &["/api/v1/me"];
+
+/// The endpoints that need a scope.
 fn guarded() -> Vec<(Endpoint, Scope)> {
-    routes::all()
-        .into_iter()
-        .filter_map(|it| it.scope.map(|scope| (it, scope)))
-        .collect()
+    let scoped = |it: Endpoint| match it.access {
+        Access::Scope(scope) => Some((it, scope)),
+        Access::AnyKey | Access::Open => None,
+    };
+    routes::all().into_iter().filter_map(scoped).collect()
 }
 
 /// Calls the endpoint with ids that nothing bears and no body.
@@ -60,7 +65,8 @@ async fn every_guarded_endpoint_asks_for_a_key() {
         server.with_key(&revoked),
         server.with_key(&expired),
     ];
-    for (endpoint, _) in guarded() {
+    let closed = |endpoint: &Endpoint| endpoint.access != Access::Open;
+    for endpoint in routes::all().into_iter().filter(closed) {
         for client in &clients {
             let reply = call(client, &endpoint).await;
             assert_eq!(reply.status, 401, "{endpoint:?}");
@@ -98,10 +104,24 @@ async fn every_guarded_endpoint_asks_for_its_scope_and_no_other() {
 }
 
 #[tokio::test]
+async fn the_endpoints_listed_here_need_a_key_of_no_particular_scope() {
+    let server = TestServer::start().await;
+    let client = server.client(&[]).await;
+    let mut found = Vec::new();
+    for endpoint in routes::all() {
+        if endpoint.access == Access::AnyKey {
+            assert_eq!(call(&client, &endpoint).await.status, 200, "{endpoint:?}");
+            found.push(endpoint.path);
+        }
+    }
+    assert_eq!(found, ANY_KEY);
+}
+
+#[tokio::test]
 async fn only_the_endpoints_listed_here_ask_for_no_key() {
     for endpoint in routes::all()
         .into_iter()
-        .filter(|endpoint| endpoint.scope.is_none())
+        .filter(|endpoint| endpoint.access == Access::Open)
     {
         let path = endpoint.path.as_str();
         let listed = OPEN.contains(&path) || HIDDEN.iter().any(|start| path.starts_with(start));
@@ -125,7 +145,10 @@ async fn the_document_and_the_routes_agree() {
         .iter()
         .filter(|endpoint| !HIDDEN.iter().any(|start| endpoint.path.starts_with(start)))
         .map(|endpoint| {
-            let scope = endpoint.scope.map(|scope| scope.to_string());
+            let scope = match endpoint.access {
+                Access::Scope(scope) => Some(scope.to_string()),
+                Access::AnyKey | Access::Open => None,
+            };
             (endpoint.method.to_string(), endpoint.path.clone(), scope)
         })
         .collect();

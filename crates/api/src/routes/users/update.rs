@@ -1,0 +1,63 @@
+//! `PATCH /api/v1/users/{user_id}`
+
+use actix_web::web::Json;
+use labdata_application::keys::update_user::update_user;
+use labdata_domain::{
+    ids::UserId,
+    keys::tenancy::{MAX_USER_NAME_LENGTH, UserChange},
+};
+use labdata_request_body::{
+    fields::{optional, required},
+    readers::{MaybeId, boolean, id, text},
+    shape,
+};
+
+use super::UserView;
+use crate::http::{Admin, Answer, Call, JsonBody, OrNotFound};
+
+shape! {
+    /// The path of a user.
+    #[derive(Clone, Copy, Debug)]
+    pub struct UserPath {
+        /// The user's id
+        user_id: MaybeId<UserId> = required(id()),
+    }
+}
+
+shape! {
+    /// Changes of a user; fields that are left out or null stay as they are.
+    #[derive(Clone, Debug)]
+    pub struct UpdateUserBody {
+        /// Display name.
+        name: Option<String> = optional(text(1..=MAX_USER_NAME_LENGTH)),
+        /// True disables the user, false enables the user again.
+        disabled: Option<bool> = optional(boolean()),
+    }
+}
+
+/// Renames, disables or enables a user
+///
+/// The API keys of a disabled user are refused: at once on the server that is asked, within 5 s on every
+/// other. What the user made stays.
+#[utoipa::path(
+    patch,
+    path = "/api/v1/users/{user_id}",
+    operation_id = "update_user",
+    tag = "users",
+    responses(
+        (status = 200, description = "The user", body = UserView),
+        (status = 400, description = "The name is blank, or the user is the caller's own and would be disabled", body = crate::http::error::ErrorBody),
+    )
+)]
+pub async fn handle(
+    call: Call<Admin, JsonBody<UpdateUserBody>, (), UserPath>,
+) -> Answer<Json<UserView>> {
+    let id = call.path.user_id.or_not_found("user")?;
+    let JsonBody(body) = call.body.clone();
+    let change = UserChange {
+        name: body.name,
+        disabled: body.disabled,
+    };
+    let user = update_user(call.ports(), &call.actor, id, change).await?;
+    Ok(Json(user.into()))
+}

@@ -1,0 +1,21 @@
+//! Lists users.
+
+use labdata_domain::{
+    keys::{actor::Actor, scope::Scope, tenancy::User},
+    page::{Page, PageRequest},
+};
+
+use crate::{Error, Ports};
+
+/// The organization's users, newest first, disabled ones too.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn list_users(
+    ports: &Ports,
+    actor: &Actor,
+    page: PageRequest,
+) -> Result<Page<User>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports.tenancy.users(actor.organization, page).await?)
+}
