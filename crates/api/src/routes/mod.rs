@@ -87,6 +87,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(creating files::upload_url),
         endpoint!(files::confirm),
         endpoint!(files::content),
+        endpoint!(files::get),
         endpoint!(files::delete),
         endpoint!(prepared models::datasets::create),
         endpoint!(models::datasets::list),

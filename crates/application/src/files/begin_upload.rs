@@ -2,7 +2,8 @@
 
 use labdata_domain::{
     files::{
-        ContentType, File, FilePath, FileState, MAX_FILE_BYTES, ObjectKey, UPLOAD_URL_LIFETIME,
+        ContentType, File, FilePath, FileState, MAX_FILE_BYTES, ObjectKey, SourceType,
+        UPLOAD_URL_LIFETIME,
     },
     ids::{ExecutionId, FileId, InstrumentId},
     keys::{actor::Actor, scope::Scope},
@@ -29,6 +30,8 @@ pub struct BeginUpload {
     pub execution: Option<ExecutionId>,
     /// The instrument that captured it.
     pub instrument: Option<InstrumentId>,
+    /// The source that the caller declares.
+    pub source: Option<SourceType>,
 }
 
 /// URL and headers for the bytes.
@@ -61,6 +64,7 @@ pub async fn begin_upload(
         content_type,
         execution,
         instrument,
+        source,
     } = command;
     let attribution = attribute(ports, actor, instrument, execution).await?;
     check_room(ports, actor.organization).await?;
@@ -71,7 +75,7 @@ pub async fn begin_upload(
         id: FileId::new(ports.ids.next_id()),
         path,
         content_type: ContentType::substitute(content_type.as_deref()),
-        source_type: attribution.source_type(),
+        source_type: attribution.source_type(source),
         attribution,
         file_created_at: None,
         created_at: now,

@@ -3,6 +3,7 @@
 pub mod begin_upload;
 pub mod confirm_upload;
 pub mod delete_file;
+pub mod get_file;
 pub mod get_file_content;
 pub(crate) mod interrupted;
 pub mod list_files;

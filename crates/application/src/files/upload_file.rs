@@ -6,7 +6,7 @@ use labdata_domain::{
     conflict::Conflict,
     files::{
         Attribution, ContentType, File, FilePath, FileRefusal, FileState, MAX_FILE_BYTES,
-        ObjectKey, Recorded,
+        ObjectKey, Recorded, SourceType,
         executable::{Verdict, inspect_file},
     },
     ids::{ExecutionId, FileId, InstrumentId},
@@ -30,6 +30,8 @@ pub struct UploadFile {
     pub execution: Option<ExecutionId>,
     /// The instrument that captured it.
     pub instrument: Option<InstrumentId>,
+    /// The source that the caller declares.
+    pub source: Option<SourceType>,
     /// Its bytes.
     pub bytes: Bytes,
 }
@@ -52,6 +54,7 @@ pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> R
         content_type,
         execution,
         instrument,
+        source,
         bytes,
     } = command;
     let attribution = attribute(ports, actor, instrument, execution).await?;
@@ -74,7 +77,7 @@ pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> R
         id: FileId::new(ports.ids.next_id()),
         path,
         content_type: ContentType::substitute(content_type.as_deref()),
-        source_type: attribution.source_type(),
+        source_type: attribution.source_type(source),
         attribution,
         file_created_at: None,
         created_at: now,

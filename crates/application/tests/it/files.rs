@@ -120,6 +120,7 @@ fn upload(instrument: InstrumentId) -> UploadFile {
         content_type: None,
         execution: None,
         instrument: Some(instrument),
+        source: None,
         bytes: Bytes::from_static(b"x"),
     }
 }
@@ -256,6 +257,7 @@ async fn an_upload_that_was_superseded_while_it_was_checked_is_not_confirmed() {
         content_type: None,
         execution: None,
         instrument: Some(instrument(&lab).await),
+        source: None,
     };
     let file = begin_upload(&lab.ports, &actor, wanted).await.unwrap().file;
     let object = file.state.object();
@@ -332,6 +334,7 @@ async fn a_record_that_was_never_confirmed_goes_a_day_after_its_url_with_what_wa
         content_type: None,
         execution: None,
         instrument: Some(instrument(&lab).await),
+        source: None,
     };
     let begun = begin_upload(&lab.ports, &actor, wanted).await.unwrap();
     put(&lab, begun.file.state.object()).await;
@@ -357,6 +360,7 @@ async fn objects_that_nothing_refers_to_are_removed_when_they_are_old() {
         content_type: None,
         execution: None,
         instrument: Some(instrument(&lab).await),
+        source: None,
         bytes: Bytes::from_static(b"a"),
     };
     let file = upload_file(&lab.ports, &actor, upload).await.unwrap();
@@ -376,6 +380,7 @@ async fn what_the_gateway_received_is_not_read_again_by_the_confirmation() {
         content_type: None,
         execution: None,
         instrument: Some(instrument(&lab).await),
+        source: None,
     };
     let begun = begin_upload(&lab.ports, &actor, wanted).await.unwrap();
     let request = SignedRequest {
@@ -422,6 +427,7 @@ async fn what_a_cloud_took_beyond_the_limit_is_discarded_with_its_record() {
         content_type: None,
         execution: None,
         instrument: Some(instrument(&lab).await),
+        source: None,
     };
     let begun = begin_upload(&lab.ports, &actor, wanted).await.unwrap();
     // The cloud alone knows how long it is.

@@ -1,13 +1,18 @@
 //! Filters of file lists.
 
-use super::path::{FilePath, fold};
-use crate::ids::InstrumentId;
+use super::{
+    Attribution,
+    path::{FilePath, fold},
+};
+use crate::ids::{ExecutionId, InstrumentId};
 
 /// Filter of confirmed files; a file must match every part that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileFilter {
     /// Only files of this instrument.
     pub instrument: Option<InstrumentId>,
+    /// Only files of this execution.
+    pub execution: Option<ExecutionId>,
     /// Only files with one of these extensions.
     pub extensions: Option<ExtensionFilter>,
     /// Only files whose path contains this.
@@ -118,11 +123,14 @@ impl NameQuery {
 }
 
 impl FileFilter {
-    /// Returns true if a file of that path and instrument matches.
+    /// Returns true if a file of that path, instrument and execution matches.
     #[must_use]
-    pub fn matches(&self, path: &FilePath, instrument: Option<InstrumentId>) -> bool {
+    pub fn matches(&self, path: &FilePath, attribution: Attribution) -> bool {
         self.instrument
-            .is_none_or(|wanted| instrument == Some(wanted))
+            .is_none_or(|wanted| attribution.instrument() == Some(wanted))
+            && self
+                .execution
+                .is_none_or(|wanted| attribution.execution() == Some(wanted))
             && self
                 .extensions
                 .as_ref()
@@ -196,18 +204,26 @@ mod tests {
 
     #[test]
     fn a_file_must_meet_every_part_of_the_filter() {
-        let instrument = InstrumentId::new(uuid::Uuid::from_u128(1));
-        let other = InstrumentId::new(uuid::Uuid::from_u128(2));
+        let id = uuid::Uuid::from_u128;
+        let of = |instrument: u128, execution: u128| {
+            let instrument = InstrumentId::new(id(instrument));
+            let execution = ExecutionId::new(id(execution));
+            Attribution::new(Some(instrument), Some(execution)).unwrap()
+        };
+        let captured = Attribution::new(Some(InstrumentId::new(id(1))), None).unwrap();
+        let made = Attribution::new(None, Some(ExecutionId::new(id(2)))).unwrap();
         let filter = FileFilter {
-            instrument: Some(instrument),
+            instrument: Some(InstrumentId::new(id(1))),
+            execution: Some(ExecutionId::new(id(2))),
             extensions: ExtensionFilter::parse("csv"),
             query: NameQuery::parse("plate").unwrap(),
         };
-        assert!(filter.matches(&path("plate.csv"), Some(instrument)));
-        assert!(!filter.matches(&path("plate.csv"), Some(other)));
-        assert!(!filter.matches(&path("plate.csv"), None));
-        assert!(!filter.matches(&path("plate.txt"), Some(instrument)));
-        assert!(!filter.matches(&path("rack.csv"), Some(instrument)));
-        assert!(FileFilter::default().matches(&path("rack.txt"), None));
+        assert!(filter.matches(&path("plate.csv"), of(1, 2)));
+        for other in [of(3, 2), of(1, 3), captured, made] {
+            assert!(!filter.matches(&path("plate.csv"), other), "{other:?}");
+        }
+        assert!(!filter.matches(&path("plate.txt"), of(1, 2)));
+        assert!(!filter.matches(&path("rack.csv"), of(1, 2)));
+        assert!(FileFilter::default().matches(&path("rack.txt"), made));
     }
 }

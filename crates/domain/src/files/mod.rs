@@ -99,6 +99,8 @@ pub enum SourceType {
 }
 
 impl SourceType {
+    /// The source types that a client may declare; the platform finds out the rest.
+    pub const DECLARABLE: [Self; 1] = [Self::InstrumentSync];
     /// Every source type.
     pub const ALL: [Self; 3] = [Self::ManualUpload, Self::JobArtifact, Self::InstrumentSync];
 
@@ -116,6 +118,26 @@ impl SourceType {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|source| source.as_str() == name)
+    }
+}
+
+/// Error: a synchronized file names no instrument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("instrument_sync needs an instrument_id")]
+pub struct SyncWithoutInstrument;
+
+/// Checks the source that a client declares for an upload.
+///
+/// # Errors
+/// [`SyncWithoutInstrument`].
+pub fn check_declared_source(
+    source: Option<SourceType>,
+    has_instrument: bool,
+) -> Result<(), SyncWithoutInstrument> {
+    if source == Some(SourceType::InstrumentSync) && !has_instrument {
+        Err(SyncWithoutInstrument)
+    } else {
+        Ok(())
     }
 }
 
@@ -161,13 +183,14 @@ impl Attribution {
         self.execution
     }
 
-    /// Returns the source type of an upload with this attribution.
+    /// Returns the source type of an upload with this attribution, for which the client declared that
+    /// source or none.
     #[must_use]
-    pub const fn source_type(self) -> SourceType {
-        if self.execution.is_some() {
-            SourceType::JobArtifact
-        } else {
-            SourceType::ManualUpload
+    pub const fn source_type(self, declared: Option<SourceType>) -> SourceType {
+        match declared {
+            Some(source) => source,
+            None if self.execution.is_some() => SourceType::JobArtifact,
+            None => SourceType::ManualUpload,
         }
     }
 }
@@ -308,7 +331,7 @@ mod tests {
     fn a_file_belongs_to_an_instrument_or_an_execution() {
         let instrument = InstrumentId::new(Uuid::from_u128(1));
         let execution = ExecutionId::new(Uuid::from_u128(2));
-        let source = |i, e| Attribution::new(i, e).map(Attribution::source_type);
+        let source = |i, e| Attribution::new(i, e).map(|it| it.source_type(None));
         assert_eq!(source(None, None), Err(Unattributed));
         assert_eq!(source(Some(instrument), None), Ok(SourceType::ManualUpload));
         assert_eq!(source(None, Some(execution)), Ok(SourceType::JobArtifact));
@@ -316,6 +339,20 @@ mod tests {
             source(Some(instrument), Some(execution)),
             Ok(SourceType::JobArtifact)
         );
+    }
+
+    #[test]
+    fn a_declared_source_comes_first_and_a_synchronized_file_has_an_instrument() {
+        let instrument = InstrumentId::new(Uuid::from_u128(1));
+        let sync = Some(SourceType::InstrumentSync);
+        let attribution = Attribution::new(Some(instrument), None).unwrap();
+        assert_eq!(attribution.source_type(sync), SourceType::InstrumentSync);
+        assert_eq!(check_declared_source(sync, true), Ok(()));
+        assert_eq!(
+            check_declared_source(sync, false),
+            Err(SyncWithoutInstrument)
+        );
+        assert_eq!(check_declared_source(None, false), Ok(()));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{cmp::Reverse, sync::Arc};
 
 use labdata_domain::{
     files::{ExtensionFilter, File, FileFilter, NameQuery},
-    ids::OrganizationId,
+    ids::{ExecutionId, OrganizationId},
     storage::StorageQuota,
 };
 use labdata_ports::files::FileRepository;
@@ -12,7 +12,7 @@ use labdata_ports::files::FileRepository;
 use crate::{
     Subject,
     files::{Files, confirmed, of},
-    given::at,
+    given::{self, at},
     paging::{ALL, first, read_to_the_end},
 };
 
@@ -25,6 +25,7 @@ macro_rules! file_lists_contract {
             a_full_last_page_has_no_next,
             pages_lose_and_repeat_nothing_while_others_upload,
             every_part_of_a_filter_must_match,
+            the_files_of_an_execution_are_listed,
             extensions_match_without_regard_to_case,
             a_query_is_a_literal_part_of_the_path_without_regard_to_case,
             filters_and_pages_go_together,
@@ -99,7 +100,7 @@ async fn assert_shows<H: Files>(
     assert_eq!(on_a_page.items, found, "{filter:?}");
     let matching: Vec<File> = stored
         .iter()
-        .filter(|file| filter.matches(&file.path, file.attribution.instrument()))
+        .filter(|file| filter.matches(&file.path, file.attribution))
         .cloned()
         .collect();
     assert_eq!(found, matching, "{filter:?}");
@@ -203,6 +204,63 @@ pub async fn every_part_of_a_filter_must_match<H: Files>(harness: &H) {
     assert_shows(harness, lab, &all, &stored, &["plate 1.csv"]).await;
 }
 
+/// Only the files of that execution are listed, in pages and with any other filter; an unknown execution
+/// has none.
+pub async fn the_files_of_an_execution_are_listed<H: Files>(harness: &H) {
+    let lab = harness.organization("lab").await.id;
+    let (ours, other) = (
+        harness.execution(lab, at(0), None).await.id,
+        harness.execution(lab, at(0), None).await.id,
+    );
+    let mut stored = uploaded(harness, lab, "reader", &["plate 9.csv"]).await;
+    for (second, (path, execution)) in (10..).zip([
+        ("plate 1.csv", ours),
+        ("plate 2.csv", other),
+        ("plate 3.txt", ours),
+        ("plate 4.tar.gz", ours),
+    ]) {
+        let file = confirmed(path, of(None, Some(execution)), at(second));
+        files(harness)
+            .add(lab, &file, StorageQuota::UNLIMITED, at(second))
+            .await
+            .unwrap();
+        stored.insert(0, file);
+    }
+    let of_execution = |execution| FileFilter {
+        execution: Some(execution),
+        ..FileFilter::default()
+    };
+    let expected = ["plate 4.tar.gz", "plate 3.txt", "plate 1.csv"];
+    assert_shows(harness, lab, &of_execution(ours), &stored, &expected).await;
+    assert_shows(
+        harness,
+        lab,
+        &of_execution(other),
+        &stored,
+        &["plate 2.csv"],
+    )
+    .await;
+    let unknown = ExecutionId::new(given::uuid());
+    assert_shows(harness, lab, &of_execution(unknown), &stored, &[]).await;
+    let named = FileFilter {
+        extensions: extensions("csv,tar.gz").extensions,
+        query: query("plate").query,
+        ..of_execution(ours)
+    };
+    assert_shows(
+        harness,
+        lab,
+        &named,
+        &stored,
+        &["plate 4.tar.gz", "plate 1.csv"],
+    )
+    .await;
+    let pages = read_to_the_end(2, async |_, page| {
+        files(harness).list(lab, &of_execution(ours), page).await
+    });
+    assert_eq!(pages.await.len(), 3);
+}
+
 /// `csv` and `.CSV` ask for the same; an extension is the end of the name behind a dot.
 pub async fn extensions_match_without_regard_to_case<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
@@ -304,7 +362,7 @@ pub async fn searches_find_files_that_come_late_and_none_that_were_deleted<H: Fi
         let deleted = stored.swap_remove(usize::try_from(round).unwrap() * 3);
         files.delete(lab, deleted.id).await.unwrap();
         let mut expected = stored.clone();
-        expected.retain(|file| filter.matches(&file.path, file.attribution.instrument()));
+        expected.retain(|file| filter.matches(&file.path, file.attribution));
         expected.sort_by_key(|file| Reverse((file.state.uploaded_at(), file.id)));
         for limit in [1, 5, 100] {
             let read = async |_, page| files.list(lab, &filter, page).await;

@@ -95,7 +95,7 @@ pub fn confirmed(path: &str, attribution: Attribution, at: OffsetDateTime) -> Fi
         id: FileId::new(given::uuid()),
         path: FilePath::parse(path).unwrap(),
         content_type: ContentType::substitute(Some("text/csv; charset=utf-8")),
-        source_type: attribution.source_type(),
+        source_type: attribution.source_type(None),
         attribution,
         file_created_at: None,
         created_at: at,

@@ -161,7 +161,7 @@ impl FileRepository for InMemoryFileRepository {
         let state = self.memory.lock();
         let files = owned(&state.files, organization)
             .filter(|file| file.place().is_some())
-            .filter(|file| filter.matches(&file.path, file.attribution.instrument()))
+            .filter(|file| filter.matches(&file.path, file.attribution))
             .cloned();
         let place = |file: &File| {
             file.place().unwrap_or(Cursor {

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     files::FileFilter,
-    ids::{InstrumentId, OrganizationId},
+    ids::{ExecutionId, InstrumentId, OrganizationId},
     page::{Cursor, PageRequest},
 };
 use uuid::Uuid;
@@ -17,6 +17,7 @@ use crate::{
 pub(crate) struct FileConditions {
     pub(crate) organization: Uuid,
     pub(crate) instrument: Option<Uuid>,
+    execution: Option<Uuid>,
     /// Values of the column `extension`, each once.
     pub(crate) extensions: Option<Vec<String>>,
     /// Endings of paths; set if the column `extension` does not decide.
@@ -69,6 +70,7 @@ impl FileConditions {
         Self {
             organization: organization.as_uuid(),
             instrument: filter.instrument.map(InstrumentId::as_uuid),
+            execution: filter.execution.map(ExecutionId::as_uuid),
             extensions,
             suffixes,
             part,
@@ -82,18 +84,22 @@ impl FileConditions {
         self.part.is_some() || self.suffixes.is_some()
     }
 
-    /// True if the trigram index can find the matching files.
+    /// True if the trigram index can find the matching files. The few files of one execution are found
+    /// without it.
     pub(crate) fn are_indexed(&self) -> bool {
-        self.indexed.is_some()
+        self.indexed.is_some() && self.execution.is_none()
     }
 
-    /// Adds the conditions on organization, instrument and cursor. They select a range of an index.
+    /// Adds the conditions on organization, instrument, execution and cursor. They select a range of an index.
     pub(crate) fn push_range<Row>(&self, query: &mut Prepared<'_, Row>) {
         query
             .sql("uploaded_at IS NOT NULL AND organization_id = ")
             .uuid(self.organization);
         if let Some(instrument) = self.instrument {
             query.sql(" AND instrument_id = ").uuid(instrument);
+        }
+        if let Some(execution) = self.execution {
+            query.sql(" AND job_execution_id = ").uuid(execution);
         }
         self.push_cursor(query);
     }

@@ -57,6 +57,7 @@ async fn stored(postgres: &Postgres) -> (OrganizationId, InstrumentId) {
 fn filter(instrument: Option<InstrumentId>, extensions: &str, query: &str) -> FileFilter {
     FileFilter {
         instrument,
+        execution: None,
         extensions: ExtensionFilter::parse(extensions),
         query: NameQuery::parse(query).expect("a query"),
     }
@@ -106,7 +107,7 @@ async fn assert_lists_are_right(
                 let filter = filter(instrument, extensions, query);
                 let matching: Vec<&File> = everything
                     .iter()
-                    .filter(|file| filter.matches(&file.path, file.attribution.instrument()))
+                    .filter(|file| filter.matches(&file.path, file.attribution))
                     .collect();
                 let mut page = first(20);
                 for expected in matching.chunks(20).take(3) {

@@ -1,9 +1,10 @@
 //! `GET /api/v1/files`
 
+use std::str::FromStr;
+
 use labdata_application::files::list_files::list_files;
 use labdata_domain::{
     files::{ExtensionFilter, FileFilter, NameQuery},
-    ids::InstrumentId,
     page::{DEFAULT_LIMIT, Page, PageRequest},
 };
 use labdata_request_body::{
@@ -21,6 +22,8 @@ shape! {
     pub struct ListFilesQuery {
         /// Only files of this instrument.
         instrument_id: Option<String> = optional(text(..)),
+        /// Only files of this execution.
+        job_execution_id: Option<String> = optional(text(..)),
         /// Only files with one of these extensions, such as `csv,.TXT`: without regard to case, the
         /// dot optional.
         extensions: Option<String> = optional(text(..)),
@@ -33,18 +36,22 @@ shape! {
 impl ListFilesQuery {
     /// The filter; `None` when nothing can match. An empty value asks for nothing.
     fn filter(&self) -> Option<FileFilter> {
-        let instrument = match self.instrument_id.as_deref() {
-            None | Some("") => None,
-            Some(id) => Some(id.parse::<InstrumentId>().ok()?),
-        };
+        let instrument = wanted(self.instrument_id.as_deref()).ok()?;
+        let execution = wanted(self.job_execution_id.as_deref()).ok()?;
         let query = NameQuery::parse(self.query.as_deref().unwrap_or_default()).ok()?;
         let extensions = self.extensions.as_deref().and_then(ExtensionFilter::parse);
         Some(FileFilter {
             instrument,
+            execution,
             extensions,
             query,
         })
     }
+}
+
+/// Reads the id of a filter; an empty text asks for nothing.
+fn wanted<T: FromStr>(id: Option<&str>) -> Result<Option<T>, T::Err> {
+    id.filter(|id| !id.is_empty()).map(str::parse).transpose()
 }
 
 /// Lists uploaded files, newest first

@@ -14,6 +14,7 @@ use crate::http::Timestamp;
 pub mod confirm;
 pub mod content;
 pub mod delete;
+pub mod get;
 pub mod list;
 mod multipart;
 pub mod storage;

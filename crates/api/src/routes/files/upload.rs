@@ -34,6 +34,7 @@ pub async fn handle(call: Call<Write, UploadForm>) -> Answer<Json<FileUploadView
         content_type: body.content_type,
         execution: body.execution,
         instrument: body.instrument,
+        source: body.source,
         bytes: body.bytes,
     };
     let file = upload_file(&app.ports, &actor, command).await?;

@@ -3,13 +3,13 @@
 use actix_web::{HttpRequest, dev::Payload, http::header::CONTENT_TYPE};
 use bytes::Bytes;
 use labdata_domain::{
-    files::{Attribution, FilePath},
+    files::{Attribution, FilePath, SourceType, check_declared_source},
     ids::{ExecutionId, InstrumentId},
 };
 use labdata_request_body::{
     Definitions, FieldPath, ProblemKind, Reader, Schema, Shape as _,
     fields::{optional, required},
-    readers::uuid,
+    readers::{choice_of, uuid},
     shape,
 };
 use serde_json::{Map, Value};
@@ -25,6 +25,7 @@ const MULTIPART: &str = "multipart/form-data";
 const FILE: &str = "file";
 const EXECUTION: &str = "job_execution_id";
 const INSTRUMENT: &str = "instrument_id";
+const SOURCE: &str = "source_type";
 
 shape! {
     /// The parts of an upload's `multipart/form-data`.
@@ -35,12 +36,21 @@ shape! {
         job_execution_id: Option<ExecutionId> = optional(uuid()),
         /// Attaches the file to the instrument that captured it.
         instrument_id: Option<InstrumentId> = optional(uuid()),
+        /// `instrument_sync` for a file that a program sent by itself for an instrument; otherwise the
+        /// platform finds out the source.
+        source_type: Option<SourceType> =
+            optional(choice_of(SourceType::DECLARABLE, SourceType::as_str)),
     }
     rules |at| {
         if let (Some(execution), Some(instrument)) = (job_execution_id, instrument_id)
             && let Err(unattributed) = Attribution::new(*instrument, *execution)
         {
             at.report(ProblemKind::value_error(&unattributed.to_string()));
+        }
+        if let (Some(source), Some(instrument)) = (source_type, instrument_id)
+            && let Err(refusal) = check_declared_source(*source, instrument.is_some())
+        {
+            at.field(SOURCE).report(ProblemKind::value_error(&refusal.to_string()));
         }
     }
 }
@@ -85,6 +95,8 @@ pub struct UploadForm {
     pub execution: Option<ExecutionId>,
     /// The instrument that captured it.
     pub instrument: Option<InstrumentId>,
+    /// The source that the client declares.
+    pub source: Option<SourceType>,
 }
 
 /// A form, or what is wrong with the body's form.
@@ -120,6 +132,7 @@ impl Body for UploadForm {
             bytes: file.bytes.clone(),
             execution: body.job_execution_id,
             instrument: body.instrument_id,
+            source: body.source_type,
         })
     }
 
@@ -135,7 +148,7 @@ impl Body for UploadForm {
             return Value::Null;
         };
         let mut fields = Map::new();
-        for name in [EXECUTION, INSTRUMENT] {
+        for name in [EXECUTION, INSTRUMENT, SOURCE] {
             if let Some(text) = form.text(name) {
                 fields.insert(name.to_owned(), text.into());
             }

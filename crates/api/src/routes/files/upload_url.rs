@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use actix_web::web::Json;
 use labdata_application::files::begin_upload::{BeginUpload, UploadBegun, begin_upload};
 use labdata_domain::{
-    files::{FilePath, Unattributed, path::MAX_PATH_CHARS},
+    files::{FilePath, SourceType, Unattributed, check_declared_source, path::MAX_PATH_CHARS},
     ids::{ExecutionId, InstrumentId},
 };
 use labdata_request_body::{
     ProblemKind, Reader as _,
     fields::{optional, required},
-    readers::{MaybeId, id, text},
+    readers::{MaybeId, choice_of, id, text},
     shape,
 };
 use serde::Serialize;
@@ -34,10 +34,19 @@ shape! {
         job_execution_id: Option<MaybeId<ExecutionId>> = optional(id()),
         /// Attaches the file to the instrument that captured it.
         instrument_id: Option<MaybeId<InstrumentId>> = optional(id()),
+        /// `instrument_sync` for a file that a program sent by itself for an instrument; otherwise the
+        /// platform finds out the source.
+        source_type: Option<SourceType> =
+            optional(choice_of(SourceType::DECLARABLE, SourceType::as_str)),
     }
     rules |at| {
         if (job_execution_id, instrument_id) == (&Some(None), &Some(None)) {
             at.report(ProblemKind::value_error(&Unattributed.to_string()));
+        }
+        if let (Some(source), Some(instrument)) = (source_type, instrument_id)
+            && let Err(refusal) = check_declared_source(*source, instrument.is_some())
+        {
+            at.field("source_type").report(ProblemKind::value_error(&refusal.to_string()));
         }
     }
 }
@@ -98,6 +107,7 @@ pub async fn handle(call: Call<Write, JsonBody<UploadUrlBody>>) -> Answer<Json<U
         content_type: body.content_type,
         execution,
         instrument,
+        source: body.source_type,
     };
     let mut begun = begin_upload(call.ports(), &call.actor, command).await?;
     begun.upload.url = call.localize(begun.upload.url);

@@ -73,6 +73,7 @@ async fn an_unknown_file_is_not_found() {
             client.get(&format!("{path}/content")).await.detail(404),
             "file not found"
         );
+        assert_eq!(client.get(&path).await.detail(404), "file not found");
         assert_eq!(client.delete(&path).await.detail(404), "file not found");
     }
     lab.content(&id).await;

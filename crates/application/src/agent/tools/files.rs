@@ -56,6 +56,7 @@ impl TypedTool for ListFiles {
         };
         let filter = FileFilter {
             instrument,
+            execution: None,
             extensions: input.extensions.as_deref().and_then(ExtensionFilter::parse),
             query,
         };

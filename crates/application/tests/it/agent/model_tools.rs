@@ -63,6 +63,7 @@ async fn file(lab: &Lab, actor: &Actor, name: &str, text: &str) -> String {
         content_type: None,
         execution: None,
         instrument: Some(instrument.id),
+        source: None,
         bytes: text.to_owned().into(),
     };
     let file = upload_file(&lab.ports, actor, command).await.unwrap();

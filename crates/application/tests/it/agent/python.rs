@@ -188,6 +188,7 @@ async fn a_file_reaches_the_snippet_whole() {
         content_type: None,
         execution: Some(execution.id),
         instrument: None,
+        source: None,
         bytes: Bytes::from_static(b"a,b\n1,2\n"),
     };
     let file = upload_file(ports, &actor, upload).await.unwrap();

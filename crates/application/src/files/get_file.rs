@@ -1,0 +1,25 @@
+//! Shows a file.
+
+use labdata_domain::{
+    files::{File, FileRefusal, FileState},
+    ids::FileId,
+    keys::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports};
+
+/// One of the organization's confirmed files.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] while the
+/// file awaits its bytes.
+pub async fn get_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<File, Error> {
+    actor.require(Scope::Read)?;
+    let file = ports.files.get(actor.organization, id).await?;
+    match file.state {
+        FileState::Confirmed { .. } => Ok(file),
+        FileState::AwaitingBytes { .. } => {
+            Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()))
+        }
+    }
+}
