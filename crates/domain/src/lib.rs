@@ -9,6 +9,7 @@ pub mod agent;
 pub mod catalog;
 pub mod conflict;
 pub mod data;
+pub mod events;
 pub mod executions;
 pub mod files;
 mod html;

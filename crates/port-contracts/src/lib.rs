@@ -40,6 +40,7 @@ pub mod agent;
 pub mod assertions;
 pub mod catalog;
 pub mod data;
+pub mod events;
 pub mod executions;
 pub mod files;
 pub mod fixtures;

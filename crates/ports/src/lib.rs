@@ -11,6 +11,7 @@ pub mod catalog;
 pub mod clock;
 pub mod data;
 pub mod error;
+pub mod events;
 pub mod executions;
 pub mod files;
 pub mod idempotency;

@@ -29,6 +29,7 @@ use uuid::Uuid;
 use crate::{
     agent::{AgentRunRow, ChatRow, WriteSessionRow},
     data::tables::Tables,
+    events::EventRow,
     idempotency,
     models::rows::VersionRow,
     notifications::rows::{NoticeRow, NotificationRow},
@@ -78,7 +79,7 @@ pub(crate) struct State {
     pub(crate) runs: BTreeMap<ExecutionId, RunRow>,
     pub(crate) logs: BTreeMap<ExecutionId, Log>,
     pub(crate) subscribers: Vec<Subscriber>,
-    /// Followers of logs, by execution, and of trainings, by version.
+    /// Followers of logs, by execution, of trainings, by version, and of events, by organization.
     pub(crate) followers: Vec<(Uuid, mpsc::UnboundedSender<()>)>,
     pub(crate) training_subscribers: Vec<Subscriber>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
@@ -92,6 +93,10 @@ pub(crate) struct State {
     pub(crate) event_subscribers: Vec<mpsc::UnboundedSender<()>>,
     /// Number of events recorded so far.
     pub(crate) events_so_far: u128,
+    /// The event log, in order.
+    pub(crate) event_log: Vec<EventRow>,
+    /// Number of events logged so far.
+    pub(crate) logged_so_far: u64,
     /// Answers by API key, operation and idempotency key.
     pub(crate) answers: BTreeMap<(ApiKeyId, String, String), idempotency::Slot>,
     pub(crate) periodic_tasks: BTreeMap<String, TaskSchedule>,

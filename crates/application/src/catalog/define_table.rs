@@ -33,7 +33,7 @@ pub async fn define_table(
     require_reserve(ports)?;
     let table = ports
         .catalog
-        .define(actor.organization, definition)
+        .define(actor.organization, definition, ports.clock.now())
         .await
         .map_err(refusal)?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;

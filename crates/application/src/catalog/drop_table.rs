@@ -19,7 +19,7 @@ pub async fn drop_table(
     actor.may(GuardedAction::DeleteTable)?;
     ports
         .catalog
-        .drop_table(actor.organization, name, force)
+        .drop_table(actor.organization, name, force, ports.clock.now())
         .await
         .map_err(refusal)
 }

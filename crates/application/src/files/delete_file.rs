@@ -14,7 +14,8 @@ use crate::{Error, Ports, files::upload_file::remove};
 pub async fn delete_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<(), Error> {
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::DeleteFile)?;
-    let file = ports.files.delete(actor.organization, id).await?;
+    let now = ports.clock.now();
+    let file = ports.files.delete(actor.organization, id, now).await?;
     remove(ports, actor, file.state.object()).await;
     Ok(())
 }

@@ -59,7 +59,7 @@ mockall::mock! {
         async fn discard(&self, organization: OrganizationId, id: FileId, object: ObjectKey) -> Result<(), ConfirmFileError>;
         async fn take_expired(&self, before: OffsetDateTime, limit: u32) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
         async fn unreferenced(&self, objects: &[(OrganizationId, ObjectKey)]) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
-        async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError>;
+        async fn delete(&self, organization: OrganizationId, id: FileId, now: OffsetDateTime) -> Result<File, PortError>;
     }
 }
 

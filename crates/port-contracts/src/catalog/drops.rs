@@ -15,6 +15,7 @@ use crate::{
         with,
     },
     data::lab::{DataHarness, Lab, insert, request, series},
+    given::at,
 };
 
 /// Makes one test of each clause of [`crate::catalog::drops`].
@@ -49,7 +50,10 @@ fn assert_no_table<T: std::fmt::Debug>(result: Result<T, DefineError>) {
 /// A dropped table is not found, neither by reads nor by another drop.
 pub async fn a_dropped_table_is_gone<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
-    let drop = |name: &'static str| lab.catalog.drop_table(lab.organization, name, false);
+    let drop = |name: &'static str| {
+        lab.catalog
+            .drop_table(lab.organization, name, false, at(50))
+    };
     assert_no_table(drop("sample").await);
     lab.define_tables().await;
     drop("curve").await.unwrap();
@@ -67,12 +71,12 @@ pub async fn a_table_with_rows_is_dropped_by_force_only<H: DataHarness>(harness:
     lab.insert("sample", json!([{"name": "a"}])).await;
     let refused = lab
         .catalog
-        .drop_table(lab.organization, "sample", false)
+        .drop_table(lab.organization, "sample", false, at(50))
         .await;
     assert_refused(refused, &CatalogRefusal::NotEmpty("sample".to_owned()));
     assert_eq!(lab.count("sample").await, 1);
     lab.catalog
-        .drop_table(lab.organization, "sample", true)
+        .drop_table(lab.organization, "sample", true, at(50))
         .await
         .unwrap();
     assert!(lab.tables().await.table("sample").is_none());
@@ -86,11 +90,11 @@ pub async fn a_raw_table_with_points_is_dropped_by_force_only<H: DataHarness>(ha
     lab.write(request([rows], [points])).await.unwrap();
     let refused = lab
         .catalog
-        .drop_table(lab.organization, "curve", false)
+        .drop_table(lab.organization, "curve", false, at(50))
         .await;
     assert_refused(refused, &CatalogRefusal::NotEmpty("curve".to_owned()));
     lab.catalog
-        .drop_table(lab.organization, "curve", true)
+        .drop_table(lab.organization, "curve", true, at(50))
         .await
         .unwrap();
     assert_eq!(lab.count("sample").await, 1);
@@ -106,7 +110,7 @@ pub async fn a_referenced_table_is_not_dropped<H: DataHarness>(harness: &H) {
     for force in [false, true] {
         let refused = lab
             .catalog
-            .drop_table(lab.organization, "sample", force)
+            .drop_table(lab.organization, "sample", force, at(50))
             .await;
         assert_refused(refused, &expected);
     }
@@ -115,7 +119,7 @@ pub async fn a_referenced_table_is_not_dropped<H: DataHarness>(harness: &H) {
         .await
         .unwrap();
     lab.catalog
-        .drop_table(lab.organization, "step", false)
+        .drop_table(lab.organization, "step", false, at(50))
         .await
         .unwrap();
 }
@@ -126,7 +130,7 @@ pub async fn a_core_table_is_not_dropped<H: DataHarness>(harness: &H) {
     for force in [false, true] {
         let refused = lab
             .catalog
-            .drop_table(lab.organization, "operation", force)
+            .drop_table(lab.organization, "operation", force, at(50))
             .await;
         assert_refused(refused, &CatalogRefusal::CoreTable("operation".to_owned()));
     }
@@ -139,7 +143,7 @@ pub async fn a_dropped_table_comes_back_empty<H: DataHarness>(harness: &H) {
     let first = lab.define(&sample()).await.unwrap();
     lab.insert("sample", json!([{"name": "a"}])).await;
     lab.catalog
-        .drop_table(lab.organization, "sample", true)
+        .drop_table(lab.organization, "sample", true, at(50))
         .await
         .unwrap();
     let second = lab
@@ -159,7 +163,7 @@ pub async fn organizations_define_their_own_tables<H: DataHarness>(harness: &H) 
     assert!(ours.tables().await.table("sample").is_none());
     assert_no_table(
         ours.catalog
-            .drop_table(ours.organization, "sample", true)
+            .drop_table(ours.organization, "sample", true, at(50))
             .await,
     );
     ours.define(&curated("sample", vec![column("x", DataType::Integer)]))
@@ -168,7 +172,7 @@ pub async fn organizations_define_their_own_tables<H: DataHarness>(harness: &H) 
     theirs.insert("sample", json!([{"name": "a"}])).await;
     assert_eq!(ours.count("sample").await, 0);
     ours.catalog
-        .drop_table(ours.organization, "sample", false)
+        .drop_table(ours.organization, "sample", false, at(50))
         .await
         .unwrap();
     assert_eq!(theirs.column("sample", "name").await, ["a"]);
@@ -215,7 +219,10 @@ pub async fn racing_definitions_of_different_tables_all_stand<H: DataHarness>(ha
 pub async fn of_racing_drops_exactly_one_wins<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
     lab.define(&sample()).await.unwrap();
-    let drops = (0..4).map(|_| lab.catalog.drop_table(lab.organization, "sample", false));
+    let drops = (0..4).map(|_| {
+        lab.catalog
+            .drop_table(lab.organization, "sample", false, at(50))
+    });
     let (won, lost): (Vec<_>, Vec<_>) = join_all(drops).await.into_iter().partition(Result::is_ok);
     assert_eq!((won.len(), lost.len()), (1, 3));
     lost.into_iter().for_each(assert_no_table);

@@ -24,6 +24,7 @@ use crate::{
         DataHarness, Lab, assert_problems, assert_problems_are, insert, repeated, request, series,
         violated_key,
     },
+    given::at,
 };
 
 /// Makes one test of each clause of [`crate::catalog`] and [`crate::catalog::drops`].
@@ -218,7 +219,7 @@ pub async fn every_change_is_seen_at_once_and_counts_a_version<H: DataHarness>(h
     assert!(third.version > second.version);
     assert!(third.table("sample").unwrap().column("ph").is_some());
     lab.catalog
-        .drop_table(lab.organization, "sample", false)
+        .drop_table(lab.organization, "sample", false, at(50))
         .await
         .unwrap();
     let fourth = other.tables().await;

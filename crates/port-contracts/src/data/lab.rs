@@ -120,7 +120,9 @@ impl Lab {
 
     /// Defines a table.
     pub async fn define(&self, definition: &TableDefinition) -> Result<Arc<Table>, DefineError> {
-        self.catalog.define(self.organization, definition).await
+        self.catalog
+            .define(self.organization, definition, at(50))
+            .await
     }
 
     /// Returns the current catalog.

@@ -14,6 +14,7 @@ use crate::{
     assertions::by_value,
     catalog::definitions::{column, curated, key, reference, required},
     data::lab::{DataHarness, Lab, insert, labelled_sample, request, writing_time},
+    given::at,
 };
 
 /// Makes one test of each clause of [`crate::data::write`].
@@ -343,7 +344,7 @@ pub async fn questions_about_a_dropped_table_conflict<H: DataHarness>(harness: &
     let checked = check(&request([asked], []), &*lab.tables().await);
     for table in ["curve", "measurement", "sample"] {
         lab.catalog
-            .drop_table(lab.organization, table, false)
+            .drop_table(lab.organization, table, false, at(50))
             .await
             .unwrap();
     }

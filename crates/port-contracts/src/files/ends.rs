@@ -230,9 +230,9 @@ pub async fn a_deleted_file_is_gone_and_its_path_free<H: Files>(harness: &H) {
             .add(lab, &file, StorageQuota::UNLIMITED, at(1))
             .await
             .unwrap();
-        assert_eq!(files.delete(lab, file.id).await.unwrap(), file);
+        assert_eq!(files.delete(lab, file.id, at(50)).await.unwrap(), file);
         assert_not_found(files.get(lab, file.id).await);
-        assert_not_found(files.delete(lab, file.id).await);
+        assert_not_found(files.delete(lab, file.id, at(50)).await);
         assert_eq!(
             files
                 .list(lab, &FileFilter::default(), ALL)
@@ -262,6 +262,6 @@ pub async fn only_its_own_organization_deletes_a_file<H: Files>(harness: &H) {
         .add(theirs, &file, StorageQuota::UNLIMITED, at(0))
         .await
         .unwrap();
-    assert_not_found(files.delete(ours, file.id).await);
+    assert_not_found(files.delete(ours, file.id, at(50)).await);
     assert_eq!(files.get(theirs, file.id).await.unwrap(), file);
 }

@@ -360,7 +360,7 @@ pub async fn searches_find_files_that_come_late_and_none_that_were_deleted<H: Fi
             stored.push(file);
         }
         let deleted = stored.swap_remove(usize::try_from(round).unwrap() * 3);
-        files.delete(lab, deleted.id).await.unwrap();
+        files.delete(lab, deleted.id, at(50)).await.unwrap();
         let mut expected = stored.clone();
         expected.retain(|file| filter.matches(&file.path, file.attribution));
         expected.sort_by_key(|file| Reverse((file.state.uploaded_at(), file.id)));

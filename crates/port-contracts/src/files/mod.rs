@@ -193,7 +193,7 @@ pub async fn an_unknown_file_is_not_found<H: Files>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let unknown = FileId::new(given::uuid());
     assert_not_found(files(harness).get(lab, unknown).await);
-    assert_not_found(files(harness).delete(lab, unknown).await);
+    assert_not_found(files(harness).delete(lab, unknown, at(50)).await);
 }
 
 /// Another organization's file is answered like one that does not exist.

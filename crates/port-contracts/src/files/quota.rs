@@ -69,7 +69,7 @@ pub async fn usage_counts_confirmed_and_received_bytes<H: Files>(harness: &H) {
         .await
         .unwrap();
     assert_eq!(files.used_bytes(lab).await.unwrap(), 90);
-    files.delete(lab, stored.id).await.unwrap();
+    files.delete(lab, stored.id, at(50)).await.unwrap();
     assert_eq!(files.used_bytes(lab).await.unwrap(), 30);
     assert_eq!(files.used_bytes(theirs).await.unwrap(), 1);
 }

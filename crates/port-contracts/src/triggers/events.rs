@@ -223,7 +223,7 @@ pub async fn the_event_of_a_deleted_file_goes_with_it<H: Events>(harness: &H) {
             .await
             .unwrap();
     }
-    files.delete(lab, gone.id).await.unwrap();
+    files.delete(lab, gone.id, at(50)).await.unwrap();
     let expected = (lab, EventKind::FileUploaded(stays.id), at(2));
     assert_eq!(told(harness).await, [expected]);
 }

@@ -127,7 +127,10 @@ pub async fn a_deleted_file_triggers_nothing<H: Triggers>(harness: &H) {
     lab.job("parse", Category::FileUploaded, json!({})).await;
     let gone = lab.file("gone.csv", None).await;
     let stays = lab.file("stays.csv", None).await;
-    lab.files.delete(lab.user.organization, gone).await.unwrap();
+    lab.files
+        .delete(lab.user.organization, gone, at(50))
+        .await
+        .unwrap();
     assert_eq!(lab.act().await, 1);
     assert_eq!(file_of(&lab.claim().await[0]), Some(stays));
 }

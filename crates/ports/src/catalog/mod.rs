@@ -7,6 +7,7 @@ use labdata_domain::{
     catalog::{Catalog, CatalogRefusal, Table, TableDefinition},
     ids::OrganizationId,
 };
+use time::OffsetDateTime;
 
 use crate::PortError;
 
@@ -50,6 +51,7 @@ pub trait CatalogStore: Send + Sync {
         &self,
         organization: OrganizationId,
         definition: &TableDefinition,
+        now: OffsetDateTime,
     ) -> Result<Arc<Table>, DefineError>;
 
     /// Drops a table if [`Catalog::check_drop`] allows it, given the current tables.
@@ -62,5 +64,6 @@ pub trait CatalogStore: Send + Sync {
         organization: OrganizationId,
         name: &str,
         force: bool,
+        now: OffsetDateTime,
     ) -> Result<(), DefineError>;
 }

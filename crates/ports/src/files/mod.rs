@@ -167,5 +167,10 @@ pub trait FileRepository: Send + Sync {
     ///
     /// # Errors
     /// [`PortError::NotFound`].
-    async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError>;
+    async fn delete(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        now: OffsetDateTime,
+    ) -> Result<File, PortError>;
 }

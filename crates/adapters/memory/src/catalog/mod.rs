@@ -5,12 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use labdata_domain::{
     catalog::{Alteration, Catalog, CatalogChange, CatalogRefusal, Column, Table, TableDefinition},
+    events::LoggedEventKind,
     ids::OrganizationId,
 };
 use labdata_ports::{
     PortError,
     catalog::{CatalogStore, DefineError},
 };
+use time::OffsetDateTime;
 
 use crate::{Memory, data::tables::Tables};
 
@@ -42,13 +44,17 @@ impl CatalogStore for InMemoryCatalogStore {
         &self,
         organization: OrganizationId,
         definition: &TableDefinition,
+        now: OffsetDateTime,
     ) -> Result<Arc<Table>, DefineError> {
         let mut state = self.memory.lock();
         let tables = state.tables_mut(organization)?;
         if let Some(changed) = tables.defined_as(definition)? {
             *tables = changed;
+            let changed = LoggedEventKind::TableChanged(definition.name.clone());
+            state.log_event(organization, now, changed);
         }
-        let table = tables.catalog().table(&definition.name).cloned();
+        let catalog = state.tables_mut(organization)?.catalog();
+        let table = catalog.table(&definition.name).cloned();
         table.ok_or_else(|| PortError::Internal("a defined table is missing".to_owned()).into())
     }
 
@@ -57,6 +63,7 @@ impl CatalogStore for InMemoryCatalogStore {
         organization: OrganizationId,
         name: &str,
         force: bool,
+        now: OffsetDateTime,
     ) -> Result<(), DefineError> {
         let mut state = self.memory.lock();
         let tables = state.tables_mut(organization)?;
@@ -72,6 +79,8 @@ impl CatalogStore for InMemoryCatalogStore {
         tables.rows.remove(name);
         tables.series.remove(name);
         tables.version += 1;
+        let dropped = LoggedEventKind::TableChanged(name.to_owned());
+        state.log_event(organization, now, dropped);
         Ok(())
     }
 }

@@ -19,6 +19,7 @@ use labdata_domain::{
         revert::RevertReport,
         write::{Answers, Questions, WriteOutcome, WritePlan},
     },
+    events::LoggedEventKind,
     executions::Execution,
     ids::{ExecutionId, OrganizationId},
     jobs::Job,
@@ -71,12 +72,17 @@ impl DataStore for InMemoryDataStore {
         if tables.catalog().version != plan.version {
             return Err(WriteError::CatalogChanged);
         }
+        let recorded = tables.ledger.len();
         let mut outcome =
             apply::apply(tables, plan, execution, attribution.now).map_err(WriteError::Problems)?;
         if let Some(violation) = tables.dangling() {
             return Err(WriteError::Problems(vec![violation.into()]));
         }
         if !plan.dry_run {
+            for table in tables.written_since(recorded) {
+                let kind = LoggedEventKind::DataWritten { execution, table };
+                after.log_event(organization, attribution.now, kind);
+            }
             *state = after;
             outcome.execution = Some(execution);
         }
@@ -87,11 +93,18 @@ impl DataStore for InMemoryDataStore {
         &self,
         organization: OrganizationId,
         execution: ExecutionId,
-        _now: OffsetDateTime,
+        now: OffsetDateTime,
     ) -> Result<RevertReport, RevertError> {
         let mut state = self.memory.lock();
         state.execution_mut(organization, execution)?;
-        revert::revert(state.tables_mut(organization)?, execution).map_err(RevertError::Blocked)
+        let tables = state.tables_mut(organization)?;
+        let is_recorded = tables.has_written(execution);
+        let report = revert::revert(tables, execution).map_err(RevertError::Blocked)?;
+        if is_recorded {
+            let kind = LoggedEventKind::ExecutionReverted(execution);
+            state.log_event(organization, now, kind);
+        }
+        Ok(report)
     }
 
     async fn read(

@@ -1,6 +1,6 @@
 //! A plain model of an organization's tables: maps of rows, lists of points.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use labdata_domain::{
     catalog::{Catalog, CatalogVersion, Column, Table, ViolatedKey, Violation},
@@ -50,6 +50,19 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
+    /// Names of the tables that entries from that index of the ledger on are about.
+    pub(crate) fn written_since(&self, index: usize) -> BTreeSet<String> {
+        let recorded = self.ledger.iter().skip(index).map(|it| &it.entry);
+        let changed = recorded.filter(|entry| entry.count > 0);
+        changed.map(|entry| entry.table.clone()).collect()
+    }
+
+    /// Returns true if the ledger has entries of that execution.
+    pub(crate) fn has_written(&self, execution: ExecutionId) -> bool {
+        let mut recorded = self.ledger.iter();
+        recorded.any(|it| it.execution == execution && it.entry.count > 0)
+    }
+
     /// The current definitions.
     pub(crate) fn catalog(&self) -> Catalog {
         Catalog::new(CatalogVersion(self.version), self.defined.clone())

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
+    events::LoggedEventKind,
     executions::{Execution, FinalStatus},
     ids::{ExecutionId, OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
@@ -41,6 +42,10 @@ impl ExecutionRepository for InMemoryExecutionRepository {
         let mut state = self.memory.lock();
         state.job(organization, execution.job_id)?;
         state.add_execution(organization, execution, started_by);
+        if let Some(at) = execution.started_at {
+            let started = LoggedEventKind::ExecutionStarted(execution.id);
+            state.log_event(organization, at, started);
+        }
         Ok(())
     }
 

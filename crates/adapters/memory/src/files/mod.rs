@@ -5,6 +5,7 @@ pub(crate) mod signer;
 
 use async_trait::async_trait;
 use labdata_domain::{
+    events::LoggedEventKind,
     files::{File, FileFilter, FileState, ObjectKey, Recorded, StoredBytes, UploadState},
     ids::{FileId, OrganizationId},
     page::{Cursor, Page, PageRequest},
@@ -86,10 +87,11 @@ impl State {
         datasets.map(|dataset| dataset.size).sum()
     }
 
-    /// Stores the event of a file that is confirmed now.
+    /// Stores the events of a file that is confirmed now.
     fn record_upload(&mut self, organization: OrganizationId, file: &File) {
         if let Some(at) = file.state.uploaded_at() {
             self.record_event(organization, EventKind::FileUploaded(file.id), at);
+            self.log_event(organization, at, LoggedEventKind::FileConfirmed(file.id));
         }
     }
 
@@ -306,7 +308,12 @@ impl FileRepository for InMemoryFileRepository {
         Ok(unreferenced.copied().collect())
     }
 
-    async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
+    async fn delete(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        now: OffsetDateTime,
+    ) -> Result<File, PortError> {
         let mut state = self.memory.lock();
         let is_it = |file: &Owned<File>| file.organization == organization && file.thing.id == id;
         let at = state
@@ -315,6 +322,10 @@ impl FileRepository for InMemoryFileRepository {
             .position(is_it)
             .ok_or(PortError::NotFound("file"))?;
         state.events.retain(|event| event.kind.file() != Some(id));
-        Ok(state.files.remove(at).thing)
+        let file = state.files.remove(at).thing;
+        if file.state.bytes().is_some() {
+            state.log_event(organization, now, LoggedEventKind::FileDeleted(id));
+        }
+        Ok(file)
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use futures::channel::mpsc;
 use labdata_domain::{
+    events::LoggedEventKind,
     files::ObjectKey,
     ids::{ModelId, ModelVersionId, OrganizationId},
     models::{
@@ -93,6 +94,9 @@ impl State {
         now: OffsetDateTime,
     ) {
         self.store_stopped(version);
+        if let Some(kind) = LoggedEventKind::of_training(version) {
+            self.log_event(organization, now, kind);
+        }
         if has_training_notice(version) {
             self.notices.push(NoticeRow {
                 organization,

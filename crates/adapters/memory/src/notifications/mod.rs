@@ -138,6 +138,7 @@ impl NotificationRepository for InMemoryNotificationRepository {
             is_counted: true,
             ..NotificationRow::new(organization, user, new, sender, email)
         });
+        state.log_notification(organization, user, new.now, new.id);
         Ok(Sent::Delivered(new.id))
     }
 
@@ -162,6 +163,7 @@ impl NotificationRepository for InMemoryNotificationRepository {
                 let sender = state.sender(organization, &new)?;
                 let row = NotificationRow::new(organization, user, &new, sender, email);
                 state.notifications.push(row);
+                state.log_notification(organization, user, new.now, new.id);
             }
         }
         Ok(handled)

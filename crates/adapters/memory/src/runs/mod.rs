@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use futures::channel::mpsc;
 use labdata_domain::{
+    events::LoggedEventKind,
     executions::{Execution, ExecutionState},
     ids::{ExecutionId, OrganizationId},
     keys::{ApiKey, run_nonce::RunNonce},
@@ -124,6 +125,9 @@ impl State {
             self.release_run(ended.id, now);
         }
         self.record_end(organization, ended);
+        if let Some(kind) = LoggedEventKind::of_end(ended) {
+            self.log_event(organization, now, kind);
+        }
         if has_failure_notice(ended) {
             self.notices.push(NoticeRow {
                 organization,
@@ -195,13 +199,15 @@ impl RunQueue for InMemoryRunQueue {
             if let Some(running) = execution.clone().claim(now, timeout) {
                 *execution = running;
             }
+            let execution = execution.clone();
+            state.log_event(organization, now, LoggedEventKind::ExecutionStarted(id));
             claimed.push(ClaimedRun {
                 claim: RunClaim {
                     organization,
                     execution: id,
                     attempt,
                 },
-                execution: execution.clone(),
+                execution,
                 started_by,
             });
         }

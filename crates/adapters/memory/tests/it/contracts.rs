@@ -5,7 +5,7 @@ use std::sync::Arc;
 use labdata_domain::agent::{BrokenStream, ModelAnswer, ModelFailure, PythonOutcome};
 use labdata_memory::{
     InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository,
+    InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository, InMemoryEventLog,
     InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
     InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
@@ -23,6 +23,7 @@ use labdata_ports::{
     agent::{AgentRunRepository, ChatRepository, LanguageModel, PythonSandbox, WriteSessions},
     catalog::CatalogStore,
     data::DataStore,
+    events::EventLog,
     executions::ExecutionRepository,
     files::{FileRepository, blob::BlobStore},
     idempotency::Idempotency,
@@ -72,6 +73,7 @@ subjects! {
     InstrumentRepository => InMemoryInstrumentRepository,
     JobRepository => InMemoryJobRepository,
     TriggerStore => InMemoryTriggerStore,
+    EventLog => InMemoryEventLog,
     ExecutionRepository => InMemoryExecutionRepository,
     RunQueue => InMemoryRunQueue,
     RunLogStore => InMemoryRunLogStore,
@@ -200,6 +202,7 @@ labdata_port_contracts::training_notices_contract!(InMemory);
 labdata_port_contracts::jobs_contract!(InMemory);
 labdata_port_contracts::job_changes_contract!(InMemory);
 labdata_port_contracts::triggers_contract!(InMemory);
+labdata_port_contracts::event_log_contract!(InMemory);
 labdata_port_contracts::executions_contract!(InMemory);
 labdata_port_contracts::run_queue_contract!(InMemory);
 labdata_port_contracts::run_logs_contract!(InMemory);

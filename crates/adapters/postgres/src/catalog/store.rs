@@ -16,6 +16,7 @@ use labdata_domain::{
         Alteration, Catalog, CatalogChange, CatalogRefusal, CatalogVersion, Column, Table,
         TableDefinition,
     },
+    events::LoggedEventKind,
     ids::OrganizationId,
 };
 use labdata_ports::{
@@ -23,17 +24,22 @@ use labdata_ports::{
     catalog::{CatalogStore, DefineError},
 };
 
+use time::OffsetDateTime;
+
 use super::{
     ddl,
     load::{LoadError, load_catalog},
     lock_key,
 };
-use crate::database::{
-    errors::port_error,
-    pool::Database,
-    sql::{Schemas, statement},
-    transaction,
-    violation::violation_of,
+use crate::{
+    database::{
+        errors::port_error,
+        pool::Database,
+        sql::{Schemas, statement},
+        transaction,
+        violation::violation_of,
+    },
+    events::record::record,
 };
 
 /// Maximum number of cached snapshots.
@@ -135,12 +141,13 @@ impl PgCatalogStore {
         &self,
         organization: OrganizationId,
         change: Change<'_>,
+        now: OffsetDateTime,
     ) -> Result<Arc<Catalog>, DefineError> {
         let mut connection = self.database.of(organization).connection().await?;
         transaction::begin(&mut connection)
             .await
             .map_err(port_error)?;
-        match change.carry_out(&mut connection, organization).await {
+        match change.carry_out(&mut connection, organization, now).await {
             Ok(catalog) => {
                 transaction::commit(&mut connection)
                     .await
@@ -180,9 +187,10 @@ impl CatalogStore for PgCatalogStore {
         &self,
         organization: OrganizationId,
         definition: &TableDefinition,
+        now: OffsetDateTime,
     ) -> Result<Arc<Table>, DefineError> {
         let catalog = self
-            .change(organization, Change::Define(definition))
+            .change(organization, Change::Define(definition), now)
             .await?;
         let table = catalog.table(&definition.name);
         table
@@ -195,8 +203,9 @@ impl CatalogStore for PgCatalogStore {
         organization: OrganizationId,
         name: &str,
         force: bool,
+        now: OffsetDateTime,
     ) -> Result<(), DefineError> {
-        self.change(organization, Change::Drop { name, force })
+        self.change(organization, Change::Drop { name, force }, now)
             .await
             .map(|_| ())
     }
@@ -213,6 +222,7 @@ impl Change<'_> {
         &self,
         connection: &mut AsyncPgConnection,
         organization: OrganizationId,
+        now: OffsetDateTime,
     ) -> Result<Catalog, DefineError> {
         diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
             .bind::<BigInt, _>(lock_key(organization))
@@ -243,7 +253,19 @@ impl Change<'_> {
         .execute(connection)
         .await
         .map_err(port_error)?;
+        let changed = LoggedEventKind::TableChanged(self.table().to_owned());
+        record(connection, organization, now, &[changed])
+            .await
+            .map_err(port_error)?;
         load(connection, organization).await
+    }
+
+    /// The name of the table.
+    fn table(&self) -> &str {
+        match self {
+            Self::Define(definition) => &definition.name,
+            Self::Drop { name, .. } => name,
+        }
     }
 }
 

@@ -28,7 +28,8 @@ struct LedgerRow {
     ids: Option<Vec<String>>,
 }
 
-/// Writes the entries of one request.
+/// Writes the entries of one request, and an event per table. Followers are not notified: a commit
+/// with a notification waits for every other one.
 pub(super) async fn record(
     connection: &AsyncPgConnection,
     context: &WriteContext<'_>,
@@ -48,8 +49,11 @@ pub(super) async fn record(
             })
             .collect();
         let mut query = statement(format!(
-            "INSERT INTO labdata.write_ledger \
-             (organization_id, execution_id, created_at, table_name, action, row_count, ids) VALUES {}",
+            "WITH recorded AS (INSERT INTO labdata.write_ledger \
+             (organization_id, execution_id, created_at, table_name, action, row_count, ids) VALUES {} \
+             RETURNING table_name) \
+             INSERT INTO labdata.event_log (organization_id, type, at, job_execution_id, table_name) \
+             SELECT DISTINCT $1::uuid, 'data.written', $3::timestamptz, $2::uuid, table_name FROM recorded",
             rows.join(", ")
         ))
         .bind::<SqlUuid, _>(context.organization.as_uuid())

@@ -13,16 +13,20 @@ use labdata_domain::{
         revert::{Blocker, RevertFacts, RevertReport},
         write::{LedgerAction, RowKeys},
     },
+    events::LoggedEventKind,
 };
 use labdata_ports::{PortError, data::RevertError};
 
 use super::{context::WriteContext, delete::delete_all, failure::Failure, ledger::take_for_revert};
-use crate::database::{
-    errors::Transient,
-    sql::{
-        bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
-        statement,
+use crate::{
+    database::{
+        errors::Transient,
+        sql::{
+            bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
+            statement,
+        },
     },
+    events::record::record,
 };
 
 /// Failure of a revert.
@@ -128,6 +132,11 @@ pub(super) async fn revert(
         facts.updated_by_others.insert(table.to_owned(), updated);
     }
     facts.series = delete_all(connection, context, &facts.rows).await?;
+    // Of an execution whose writes were reverted before there is nothing to tell.
+    if !facts.ledger.is_empty() {
+        let reverted = LoggedEventKind::ExecutionReverted(context.execution);
+        record(connection, context.organization, context.now, &[reverted]).await?;
+    }
     Ok(RevertReport::new(&facts))
 }
 

@@ -253,7 +253,9 @@ impl<'b> Batch<'b> {
             9,
         );
         let text = format!(
-            "WITH created AS ({}) \
+            "WITH created AS ({}), told AS ( \
+                 INSERT INTO labdata.event_log (organization_id, type, at, job_execution_id, table_name) \
+                 SELECT $1, 'data.written', u.at, u.execution, $4 FROM unnest($5, $8) AS u (execution, at)) \
              SELECT labdata.record_inserts($1, $2, $3, $4, $5, $6, $7, $8, $9)",
             insertion.text
         );

@@ -38,6 +38,8 @@ pub(crate) enum Channel {
     RunLog,
     /// An event was recorded.
     Event,
+    /// An event was added to the log; the payload is its organization.
+    EventLog,
     /// A training was queued.
     TrainingQueued,
     /// A training stopped running; the payload is its version.
@@ -49,11 +51,12 @@ pub(crate) enum Channel {
 }
 
 impl Channel {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::RunQueued,
         Self::RunEnded,
         Self::RunLog,
         Self::Event,
+        Self::EventLog,
         Self::TrainingQueued,
         Self::TrainingEnded,
         Self::TrainingChanged,
@@ -67,6 +70,7 @@ impl Channel {
             Self::RunEnded => "labdata_run_ended",
             Self::RunLog => "labdata_run_log",
             Self::Event => "labdata_event",
+            Self::EventLog => "labdata_event_log",
             Self::TrainingQueued => "labdata_training",
             Self::TrainingEnded => "labdata_training_ended",
             Self::TrainingChanged => "labdata_training_changed",
@@ -101,8 +105,8 @@ pub(crate) async fn notify_of(
     Ok(())
 }
 
-/// A subscription to the notifications of a channel, or about an execution, a version of a model, or a
-/// run of the agent.
+/// A subscription to the notifications of a channel, or about an execution, a version of a model, a run
+/// of the agent, or the events of an organization.
 pub(crate) struct Subscription(pub(crate) watch::Receiver<u64>);
 
 #[async_trait]
@@ -139,7 +143,7 @@ type Sender = watch::Sender<u64>;
 #[derive(Debug, Default)]
 struct News {
     by_channel: [Sender; Channel::ALL.len()],
-    /// Of the executions, versions and runs of the agent that have subscribers.
+    /// Of the executions, versions, runs of the agent and organizations that have subscribers.
     by_id: Mutex<HashMap<Uuid, Sender>>,
 }
 
@@ -154,6 +158,7 @@ impl News {
             ended,
             log,
             event,
+            event_log,
             training_queued,
             training_ended,
             training_changed,
@@ -164,6 +169,7 @@ impl News {
             Channel::RunEnded => ended.subscribe(),
             Channel::RunLog => log.subscribe(),
             Channel::Event => event.subscribe(),
+            Channel::EventLog => event_log.subscribe(),
             Channel::TrainingQueued => training_queued.subscribe(),
             Channel::TrainingEnded => training_ended.subscribe(),
             Channel::TrainingChanged => training_changed.subscribe(),
@@ -215,7 +221,8 @@ impl Listener {
         self.news(server, runtime).subscribe(channel)
     }
 
-    /// Subscribes to notifications about an execution, a version of a model, or a run of the agent.
+    /// Subscribes to notifications about an execution, a version of a model, a run of the agent, or an
+    /// organization.
     pub(crate) fn follow(
         &self,
         server: &Server,

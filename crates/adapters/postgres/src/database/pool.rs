@@ -322,7 +322,8 @@ impl Database {
         Subscription(listener.subscribe(&self.server, &self.runtime, channel))
     }
 
-    /// Subscribes to notifications about an execution or a version of a model from now on.
+    /// Subscribes to notifications about an execution, a version of a model or the events of an
+    /// organization from now on.
     pub(crate) fn follow(&self, id: uuid::Uuid) -> Subscription {
         let listener = &self.listener;
         Subscription(listener.follow(&self.server, &self.runtime, id))

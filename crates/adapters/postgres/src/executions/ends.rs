@@ -3,6 +3,7 @@
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
+    events::LoggedEventKind,
     executions::{Execution, ExecutionState},
     ids::OrganizationId,
 };
@@ -11,6 +12,7 @@ use uuid::Uuid;
 
 use crate::{
     database::{errors::Fault, pool::Connection},
+    events::record::record,
     notifications::notices,
     runs::leases,
     triggers::outbox,
@@ -54,5 +56,7 @@ pub(crate) async fn store_ends(
         leases::release(connection, organization, &ids, now).await?;
     }
     outbox::record_ends(connection, organization, &ids).await?;
+    let kinds: Vec<_> = ended.iter().filter_map(LoggedEventKind::of_end).collect();
+    record(connection, organization, now, &kinds).await?;
     notices::record_failures(connection, organization, ended, now).await
 }

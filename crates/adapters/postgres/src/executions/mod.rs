@@ -12,6 +12,7 @@ use diesel::{
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
+    events::LoggedEventKind,
     executions::{CloseError, Execution, FinalStatus},
     ids::{ExecutionId, OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
@@ -29,6 +30,7 @@ use crate::{
         paging::page_of,
         pool::{Connection, Database},
     },
+    events::record::record,
     executions::{
         ends::store_ends,
         rows::{ExecutionRow, insert, load, lock},
@@ -57,6 +59,21 @@ impl PgExecutionRepository {
     pub fn new(database: Database) -> Self {
         Self { database }
     }
+}
+
+/// Stores an execution, and its event if it has started.
+async fn add(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    execution: &Execution,
+    started_by: UserId,
+) -> Result<(), Fault> {
+    insert(connection, organization, execution, started_by, None).await?;
+    if let Some(at) = execution.started_at {
+        let started = LoggedEventKind::ExecutionStarted(execution.id);
+        record(connection, organization, at, &[started]).await?;
+    }
+    Ok(())
 }
 
 /// Reads the state under a lock and stores the next one.
@@ -129,9 +146,10 @@ impl ExecutionRepository for PgExecutionRepository {
         execution: &Execution,
         started_by: UserId,
     ) -> Result<(), PortError> {
-        let mut connection = self.database.of(organization).connection().await?;
-        insert(&mut connection, organization, execution, started_by, None).await?;
-        Ok(())
+        Ok(transacted!(
+            self.database.of(organization),
+            connection => add(connection, organization, execution, started_by)
+        )?)
     }
 
     async fn get(

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
+    events::LoggedEventKind,
     executions::ExecutionState,
     files::{File, FileFilter, FileState, ObjectKey, Recorded, StoredBytes, UploadState},
     ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
@@ -26,10 +27,11 @@ use uuid::Uuid;
 
 use crate::{
     database::{
-        errors::{Fault, corrupt, end, port_error, retried},
+        errors::{Fault, corrupt, end, port_error, retried, transacted},
         pool::{Connection, Database},
         transaction,
     },
+    events::record::record,
     files::{
         list::{SearchLimits, read_page},
         rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash, size_column},
@@ -246,7 +248,7 @@ async fn take_over(
     Ok(Ok(recorded))
 }
 
-/// Stores the event of the file if it is confirmed.
+/// Stores the events of the file if it is confirmed.
 async fn record_upload(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -254,7 +256,12 @@ async fn record_upload(
 ) -> Result<(), Fault> {
     match file.state.uploaded_at() {
         None => Ok(()),
-        Some(at) => outbox::record_upload(connection, organization, file.id, at).await,
+        Some(at) => {
+            outbox::record_upload(connection, organization, file.id, at).await?;
+            let confirmed = LoggedEventKind::FileConfirmed(file.id);
+            record(connection, organization, at, &[confirmed]).await?;
+            Ok(())
+        }
     }
 }
 
@@ -306,6 +313,29 @@ async fn confirm(
     };
     record_upload(connection, organization, &file).await?;
     Ok(Ok((file, true)))
+}
+
+async fn delete(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: FileId,
+    now: OffsetDateTime,
+) -> Result<File, Fault> {
+    let row: Option<FileRow> = diesel::delete(
+        file::table
+            .filter(file::id.eq(id.as_uuid()))
+            .filter(file::organization_id.eq(organization.as_uuid())),
+    )
+    .returning(FileRow::as_returning())
+    .get_result(connection)
+    .await
+    .optional()?;
+    let file = File::try_from(row.ok_or(PortError::NotFound("file"))?)?;
+    if file.state.bytes().is_some() {
+        let deleted = LoggedEventKind::FileDeleted(id);
+        record(connection, organization, now, &[deleted]).await?;
+    }
+    Ok(file)
 }
 
 #[async_trait]
@@ -449,18 +479,15 @@ impl FileRepository for PgFileRepository {
         sweep::unreferenced(&self.database, objects).await
     }
 
-    async fn delete(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
-        let mut connection = self.database.of(organization).connection().await?;
-        let row: Option<FileRow> = diesel::delete(
-            file::table
-                .filter(file::id.eq(id.as_uuid()))
-                .filter(file::organization_id.eq(organization.as_uuid())),
-        )
-        .returning(FileRow::as_returning())
-        .get_result(&mut connection)
-        .await
-        .optional()
-        .map_err(port_error)?;
-        row.ok_or(PortError::NotFound("file"))?.try_into()
+    async fn delete(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        now: OffsetDateTime,
+    ) -> Result<File, PortError> {
+        Ok(transacted!(
+            self.database.of(organization),
+            connection => delete(connection, organization, id, now)
+        )?)
     }
 }

@@ -3,6 +3,7 @@
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
+    events::LoggedEventKind,
     ids::{ModelId, OrganizationId},
     models::{ModelVersion, NothingInFlight, TrainingEnd, becomes_active},
     runs::{LostWorker, after_lost_worker},
@@ -20,6 +21,7 @@ use crate::{
         listen::{Channel, notify, notify_of},
         pool::Connection,
     },
+    events::record::record,
     models::version_rows::{
         LockedModel, json, load_newest, load_versions, lock_model, progress_json, set_active,
         versions,
@@ -94,7 +96,8 @@ async fn store_stopped(connection: &mut Connection, version: &ModelVersion) -> R
     notify_of(connection, Channel::TrainingEnded, &[id]).await
 }
 
-/// Stores the end of the training of a locked version that is not ready, with its notice.
+/// Stores the end of the training of a locked version, with its event and its notice. Of a ready
+/// version the caller stores the rest.
 async fn store_end(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -102,6 +105,9 @@ async fn store_end(
     now: OffsetDateTime,
 ) -> Result<(), Fault> {
     store_stopped(connection, ended).await?;
+    if let Some(kind) = LoggedEventKind::of_training(ended) {
+        record(connection, organization, now, &[kind]).await?;
+    }
     notices::record_training(connection, organization, ended, now).await
 }
 

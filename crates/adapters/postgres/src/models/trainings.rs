@@ -53,7 +53,8 @@ const CLAIM: &str = claim_statement! {
     and_sets: "",
     lease: "training_lease" by "model_version_id",
     joined: "ml_model" on "model_id",
-    columns: "ml_model.name AS model_name, ml_model.archived, ml_model.active_version_number"
+    columns: "ml_model.name AS model_name, ml_model.archived, ml_model.active_version_number",
+    recorded: ""
 };
 
 /// The queue of trainings in PostgreSQL.

@@ -8,8 +8,9 @@ use diesel::{
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
+    events::LoggedEventKind,
     executions::Execution,
-    ids::{ApiKeyId, OrganizationId},
+    ids::{ApiKeyId, OrganizationId, UserId},
     models::ModelVersion,
     notifications::{
         Channels, Delivery, DeliveryFacts, Ended, Preferences, Sender, has_failure_notice,
@@ -26,6 +27,7 @@ use uuid::Uuid;
 
 use crate::{
     database::{errors::Fault, pool::Connection},
+    events::record::record_for,
     executions::rows::ExecutionRow,
     models::version_rows::{VersionRow, load_versions},
     schema::{notice, notification, notification_email},
@@ -275,7 +277,16 @@ impl Recipient {
             .do_nothing()
             .execute(connection)
             .await?;
-        if email && delivered == 1 {
+        if delivered == 0 {
+            return Ok(());
+        }
+        let created = LoggedEventKind::NotificationCreated(new.id);
+        let (organization, user) = (
+            OrganizationId::new(self.organization),
+            UserId::new(self.user),
+        );
+        record_for(connection, organization, user, new.now, created).await?;
+        if email {
             diesel::insert_into(notification_email::table)
                 .values((
                     notification_email::notification_id.eq(new.id.as_uuid()),

@@ -159,12 +159,16 @@ async fn deliver(
     };
     let data = each(sends, |send| send.new.draft.data.clone().map(Value::Object));
     let query = diesel::sql_query(
-        "SELECT sent.outcome, sent.hour_at, sent.day_at \
-         FROM unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::jsonb[], \
+        "WITH sent AS MATERIALIZED (SELECT u.nth, u.user_id, u.id, u.now, \
+         sent.outcome, sent.hour_at, sent.day_at FROM unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::jsonb[], \
          $10::uuid[], $11::timestamptz[], $12::bigint[], $13::bigint[]) WITH ORDINALITY \
          AS u(user_id, id, dedupe_key, title, body, action_url, data, api_key, now, per_hour, per_day, nth) \
          CROSS JOIN LATERAL labdata.send_notification($1, u.user_id, u.id, u.dedupe_key, u.title, u.body, \
-         u.action_url, u.data, u.api_key, $2, u.now, u.per_hour, u.per_day) AS sent ORDER BY u.nth",
+         u.action_url, u.data, u.api_key, $2, u.now, u.per_hour, u.per_day) AS sent), told AS ( \
+         INSERT INTO labdata.event_log (organization_id, type, at, user_id, notification_id) \
+         SELECT $1, 'notification.created', now, user_id, id FROM sent WHERE outcome = 'delivered' ORDER BY nth \
+         RETURNING pg_notify('labdata_event_log', organization_id::text)) \
+         SELECT outcome, hour_at, day_at FROM sent ORDER BY nth",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())
     .bind::<Text, _>(PLATFORM)

@@ -11,11 +11,12 @@ pub(crate) const CLAIMED_BY_OTHERS: i64 = 64;
 /// there are several organizations. The array makes the planner choose the rows once.
 ///
 /// Parameters: time, end of the lease, free slots, rows to examine per organization, slots of
-/// organizations with a running run. Further ones are those of `and_sets`.
+/// organizations with a running run. Further ones are those of `and_sets`. `recorded` is empty, or a
+/// further part that stores what follows from `claimed`.
 macro_rules! claim_statement {
     (table: $table:literal, from: $waiting:literal to: $running:literal, and_sets: $sets:literal,
      lease: $lease:literal by $key:literal, joined: $parent:literal on $parent_key:literal,
-     columns: $columns:literal) => {
+     columns: $columns:literal, recorded: $recorded:literal) => {
         concat!(
             "WITH RECURSIVE waiting AS (
                 (SELECT organization_id FROM labdata.", $table, " WHERE status = '", $waiting, "'
@@ -58,6 +59,7 @@ macro_rules! claim_statement {
             held AS (
                 INSERT INTO labdata.", $lease, " (", $key, ", organization_id, attempt, expires_at)
                 SELECT id, organization_id, attempt, $2 FROM claimed)
+            ", $recorded, "
             SELECT * FROM claimed ORDER BY created_at, id"
         )
     };

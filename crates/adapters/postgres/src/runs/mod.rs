@@ -86,7 +86,11 @@ const CLAIM: &str = claim_statement! {
     and_sets: ", deadline = $6",
     lease: "run_lease" by "execution_id",
     joined: "job" on "job_id",
-    columns: "job.name AS job_name"
+    columns: "job.name AS job_name",
+    recorded: ", started AS (
+        INSERT INTO labdata.event_log (organization_id, type, at, job_execution_id)
+        SELECT organization_id, 'job_execution.started', $1, id FROM claimed ORDER BY created_at, id
+        RETURNING pg_notify('labdata_event_log', organization_id::text))"
 };
 
 #[derive(QueryableByName)]

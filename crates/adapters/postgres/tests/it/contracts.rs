@@ -7,6 +7,7 @@ use labdata_ports::{
     agent::{AgentRunRepository, ChatRepository, WriteSessions},
     catalog::CatalogStore,
     data::DataStore,
+    events::EventLog,
     executions::ExecutionRepository,
     files::FileRepository,
     idempotency::Idempotency,
@@ -21,8 +22,8 @@ use labdata_ports::{
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgCatalogStore,
-    PgChatRepository, PgDataStore, PgDatasetRepository, PgExecutionRepository, PgFileRepository,
-    PgIdempotency, PgInstrumentRepository, PgJobRepository, PgModelRepository,
+    PgChatRepository, PgDataStore, PgDatasetRepository, PgEventLog, PgExecutionRepository,
+    PgFileRepository, PgIdempotency, PgInstrumentRepository, PgJobRepository, PgModelRepository,
     PgNotificationRepository, PgPeriodicTaskStore, PgRunLogStore, PgRunQueue, PgStoreHealth,
     PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions, SearchLimits,
 };
@@ -88,6 +89,7 @@ subjects! {
     InstrumentRepository => PgInstrumentRepository,
     JobRepository => PgJobRepository,
     TriggerStore => PgTriggerStore,
+    EventLog => PgEventLog,
     ExecutionRepository => PgExecutionRepository,
     RunQueue => PgRunQueue,
     RunLogStore => PgRunLogStore,
@@ -131,6 +133,7 @@ labdata_port_contracts::training_notices_contract!(Postgres);
 labdata_port_contracts::jobs_contract!(Postgres);
 labdata_port_contracts::job_changes_contract!(Postgres);
 labdata_port_contracts::triggers_contract!(Postgres);
+labdata_port_contracts::event_log_contract!(Postgres);
 labdata_port_contracts::executions_contract!(Postgres);
 labdata_port_contracts::run_queue_contract!(Postgres);
 labdata_port_contracts::run_logs_contract!(Postgres);

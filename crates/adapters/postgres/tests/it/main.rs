@@ -10,6 +10,7 @@
 mod contracts;
 mod data_concurrency;
 mod data_properties;
+mod event_log;
 mod events;
 mod failure_notices;
 mod file_lists;

@@ -6,7 +6,7 @@ use labdata_domain::{
     data::query::{QueryFailure, QueryLimits, QueryText},
     scalar::DataType,
 };
-use labdata_port_contracts::catalog::definitions;
+use labdata_port_contracts::{catalog::definitions, given::at};
 use labdata_ports::{
     catalog::CatalogStore,
     data::query::{Query, QueryError, QueryRunner},
@@ -67,7 +67,10 @@ async fn points_of_raw_tables_have_an_id_that_stays_while_their_series_stands() 
         ],
     );
     let catalog = PgCatalogStore::new(lab.database.clone());
-    catalog.define(lab.ours, &numbered).await.expect("a table");
+    catalog
+        .define(lab.ours, &numbered, at(0))
+        .await
+        .expect("a table");
     lab.run_behind(&format!(
         "INSERT INTO {schema}_chunks.numbered (sample_id, _points, _start, id) \
          VALUES ('ours-1', 1, 0, '{{7}}')"

@@ -7,7 +7,10 @@ use labdata_domain::{
     ids::OrganizationId,
     scalar::DataType::{Boolean, Date, Datetime, Float, Integer, Json, Text, Uuid},
 };
-use labdata_port_contracts::{catalog::definitions, given};
+use labdata_port_contracts::{
+    catalog::definitions,
+    given::{self, at},
+};
 use labdata_ports::{
     catalog::CatalogStore,
     data::query::{Query, QueryError, QueryResult, QueryRunner},
@@ -116,7 +119,7 @@ impl QueryLab {
                 definitions::curve(),
             ] {
                 catalog
-                    .define(organization, &definition)
+                    .define(organization, &definition, at(0))
                     .await
                     .expect("a table");
             }
@@ -132,10 +135,13 @@ impl QueryLab {
             .await;
         }
         catalog
-            .define(self.ours, &every_type)
+            .define(self.ours, &every_type, at(0))
             .await
             .expect("a table");
-        catalog.define(self.theirs, &secret).await.expect("a table");
+        catalog
+            .define(self.theirs, &secret, at(0))
+            .await
+            .expect("a table");
         let theirs = schema(self.theirs);
         self.run_behind(&format!(
             "INSERT INTO {theirs}.secret (id, words) VALUES ('x', 'hush')"

@@ -5,12 +5,14 @@ use labdata_test_database::TestDatabase;
 use crate::{look_behind, texts};
 
 /// Tables that belong to no organization by a reference of their own: the organization itself, the
-/// platform's secrets, migrations, periodic tasks and training backends, parts that go with their table's definition, and the ledger,
+/// platform's secrets, migrations, periodic tasks and training backends, parts that go with their table's definition, the event log,
+/// which outlives what it refers to, and the ledger,
 /// which is written with its execution or while that is locked (docs/adr/0016).
-const WITHOUT_ORGANIZATION: [&str; 8] = [
+const WITHOUT_ORGANIZATION: [&str; 9] = [
     "__diesel_schema_migrations",
     "catalog_column",
     "catalog_unique",
+    "event_log",
     "organization",
     "periodic_task",
     "server_secret",

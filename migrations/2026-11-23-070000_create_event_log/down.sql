@@ -1,0 +1,2 @@
+DROP FUNCTION labdata.event_horizon;
+DROP TABLE labdata.event_log;
