@@ -35,10 +35,10 @@ const SNAPSHOTS_OF_ONE: usize = 2;
 /// Maximum number of snapshots of all organizations that are taken at a time.
 const SNAPSHOTS_OF_ALL: usize = 4;
 
-/// Maximum number of logs and trainings of one organization that are followed at a time.
+/// Maximum number of logs, trainings and event streams of one organization that are followed at a time.
 const FOLLOWERS_OF_ONE: usize = 32;
 
-/// Maximum number of logs and trainings of all organizations that are followed at a time.
+/// Maximum number of logs, trainings and event streams of all organizations that are followed at a time.
 const FOLLOWERS_OF_ALL: usize = 128;
 
 /// Maximum number of MCP requests of one organization that are answered at a time.
@@ -69,7 +69,7 @@ pub struct App {
     series: Arc<FairSlots<OrganizationId>>,
     /// Limits snapshots that are taken.
     snapshots: Arc<FairSlots<OrganizationId>>,
-    /// Limits logs and trainings that are followed.
+    /// Limits logs, trainings and event streams that are followed.
     followers: Arc<FairSlots<OrganizationId>>,
     /// Limits MCP requests.
     mcp_requests: Arc<FairSlots<OrganizationId>>,
@@ -144,7 +144,8 @@ impl App {
         enter(&self.mcp_requests, organization).await
     }
 
-    /// Permission to follow a log or a training of that organization. Does not wait, as followers stay long.
+    /// Permission to follow a log, a training or the events of that organization. Does not wait, as
+    /// followers stay long.
     ///
     /// # Errors
     /// [`Error::Exhausted`] if too many are followed.

@@ -19,7 +19,7 @@ use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, Uploa
 use labdata_ports::{Clock, IdSource, files::blob::UrlSigner, notifications::mailer::Mailer};
 use labdata_postgres::{
     Database, DatabaseSettings, FileSearch, PgApiKeyRepository, PgCatalogStore, PgDataStore,
-    PgDatasetRepository, PgExecutionRepository, PgFileRepository, PgIdempotency,
+    PgDatasetRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgIdempotency,
     PgInstrumentRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
     PgPeriodicTaskStore, PgQueryRunner, PgRunLogStore, PgRunQueue, PgStoreHealth,
     PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions, check_database_url,
@@ -235,6 +235,7 @@ impl DatabaseServer {
             )),
             catalog,
             queries: Arc::new(queries),
+            events: Arc::new(PgEventLog::new(self.database.clone())),
             executions: Arc::new(PgExecutionRepository::new(self.database.clone())),
             runs: Arc::new(PgRunQueue::new(self.database.clone())),
             run_logs: Arc::new(PgRunLogStore::new(self.database.clone())),

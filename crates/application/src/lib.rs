@@ -8,6 +8,7 @@ pub mod agent;
 pub mod catalog;
 pub mod data;
 pub mod error;
+pub mod events;
 pub mod executions;
 pub mod files;
 pub mod idempotency;

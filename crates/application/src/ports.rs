@@ -8,6 +8,7 @@ use labdata_ports::{
     agent::{PythonSandbox, WriteSessions},
     catalog::CatalogStore,
     data::{DataStore, query::QueryRunner},
+    events::EventLog,
     executions::ExecutionRepository,
     files::{
         FileRepository,
@@ -46,6 +47,8 @@ pub struct Ports {
     pub data: Arc<dyn DataStore>,
     /// Queries in SQL.
     pub queries: Arc<dyn QueryRunner>,
+    /// The event log.
+    pub events: Arc<dyn EventLog>,
     /// Job executions.
     pub executions: Arc<dyn ExecutionRepository>,
     /// Runs on the platform: their queue, and who holds them.

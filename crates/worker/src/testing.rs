@@ -23,12 +23,13 @@ use labdata_domain::{
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryExecutionRepository,
-    InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
-    InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
-    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue,
-    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
-    InMemoryUrlSigner, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
+    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryEventLog,
+    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
+    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
+    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
+    InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner, InMemoryWriteSessions, Memory,
+    NoQueryRunner, ScriptedPython, SequentialIds,
 };
 
 /// Ports over an empty store, with a clock that stands still.
@@ -42,6 +43,7 @@ pub(crate) fn in_memory() -> Ports {
         catalog: Arc::new(InMemoryCatalogStore::new(&memory)),
         data: Arc::new(InMemoryDataStore::new(&memory)),
         queries: Arc::new(NoQueryRunner),
+        events: Arc::new(InMemoryEventLog::new(&memory)),
         executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
         runs: Arc::new(InMemoryRunQueue::new(&memory)),
         run_logs: Arc::new(InMemoryRunLogStore::new(&memory)),

@@ -10,8 +10,8 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 /// Shortest time between two looks: notifications that come together are one look.
 const LOOK_AFTER: Duration = Duration::from_millis(250);
 
-/// Longest time between two looks; covers missed notifications, and changes that are not notified.
-const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(15);
+/// Longest time between two looks of most followers; covers missed notifications, and changes that are not notified.
+pub(crate) const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 
 /// Interval of keep-alive comments to followers of events.
 pub(crate) const PING_EVERY: Duration = Duration::from_secs(5);
@@ -36,9 +36,10 @@ pub(crate) async fn pause(
     news: &mut Subscription,
     looked_at: Instant,
     told_at: Option<Instant>,
+    at_least_every: Duration,
 ) -> Next {
     sleep_until(looked_at + LOOK_AFTER).await;
-    let look_at = looked_at + LOOK_AT_LEAST_EVERY;
+    let look_at = looked_at + at_least_every;
     let ping_at = told_at.map(|told_at| told_at + PING_EVERY);
     let until = ping_at.map_or(look_at, |ping_at| ping_at.min(look_at));
     if timeout_at(until, news.next()).await.is_ok() || until == look_at {

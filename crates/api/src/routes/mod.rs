@@ -17,6 +17,7 @@ use crate::{
 pub mod agent;
 pub mod catalog;
 pub mod data;
+pub mod events;
 pub mod executions;
 pub mod files;
 pub mod instruments;
@@ -47,6 +48,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(instruments::get),
         endpoint!(instruments::update),
         endpoint!(instruments::delete),
+        endpoint!(events::follow),
         endpoint!(creating executions::start),
         endpoint!(executions::list),
         endpoint!(executions::get),

@@ -10,6 +10,7 @@
 
 mod agent;
 mod data;
+mod events;
 mod executions;
 mod files;
 #[path = "../../../adapters/postgres/tests/it/hostile_queries.rs"]

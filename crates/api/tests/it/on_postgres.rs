@@ -7,8 +7,8 @@ use labdata_memory::FixedClock;
 use labdata_ports::Clock;
 use labdata_postgres::{
     Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgCatalogStore,
-    PgChatRepository, PgDataStore, PgDatasetRepository, PgExecutionRepository, PgFileRepository,
-    PgIdempotency, PgInstrumentRepository, PgJobRepository, PgModelRepository,
+    PgChatRepository, PgDataStore, PgDatasetRepository, PgEventLog, PgExecutionRepository,
+    PgFileRepository, PgIdempotency, PgInstrumentRepository, PgJobRepository, PgModelRepository,
     PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository,
     PgTrainingQueue, PgTriggerStore, PgWriteSessions,
 };
@@ -63,6 +63,7 @@ impl OnPostgres {
             tenancy: Arc::new(PgTenancyRepository::new(database.clone())),
             jobs: Arc::new(PgJobRepository::new(database.clone())),
             triggers: Arc::new(PgTriggerStore::new(database.clone())),
+            events: Arc::new(PgEventLog::new(database.clone())),
             executions: Arc::new(PgExecutionRepository::new(database.clone())),
             runs: Arc::new(PgRunQueue::new(database.clone())),
             run_logs: Arc::new(PgRunLogStore::new(database.clone())),

@@ -35,12 +35,12 @@ use labdata_llm::{LlmClient, LlmSettings};
 use labdata_memory::{
     FixedClock, InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryBlobStore,
     InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository,
-    InMemoryDiskReserve, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
-    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
-    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner, InMemoryWriteSessions, Memory,
-    NoQueryRunner, ScriptedPython,
+    InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository,
+    InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryJobRepository,
+    InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
+    InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
+    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
+    InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython,
 };
 use labdata_ports::{
     Clock, PortError,
@@ -303,6 +303,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         jobs: Arc::new(InMemoryJobRepository::new(&memory)),
         catalog: Arc::new(InMemoryCatalogStore::new(&memory)),
         data: Arc::new(InMemoryDataStore::new(&memory)),
+        events: Arc::new(InMemoryEventLog::new(&memory)),
         executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
         runs: Arc::new(InMemoryRunQueue::new(&memory)),
         run_logs: Arc::new(InMemoryRunLogStore::new(&memory)),
@@ -404,10 +405,18 @@ impl Client {
 /// Sends a request and reads the whole answer.
 pub(crate) async fn send(request: reqwest::RequestBuilder) -> Reply {
     let response = request.send().await.unwrap();
+    let (status, headers) = (response.status(), response.headers().clone());
+    // The stream of all events has no end.
+    let is_endless = status.is_success() && response.url().path() == crate::events::PATH;
+    let text = if is_endless {
+        String::new()
+    } else {
+        response.text().await.unwrap()
+    };
     Reply {
-        status: response.status(),
-        headers: response.headers().clone(),
-        text: response.text().await.unwrap(),
+        status,
+        headers,
+        text,
     }
 }
 

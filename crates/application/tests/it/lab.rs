@@ -15,12 +15,13 @@ use labdata_domain::{
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryExecutionRepository,
-    InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
-    InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
-    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue,
-    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
-    InMemoryUrlSigner, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
+    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryEventLog,
+    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
+    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
+    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
+    InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner, InMemoryWriteSessions, Memory,
+    NoQueryRunner, ScriptedPython, SequentialIds,
 };
 use labdata_ports::Clock;
 
@@ -88,6 +89,7 @@ fn in_memory(memory: &Memory, clock: Arc<dyn Clock>) -> Ports {
         jobs: Arc::new(InMemoryJobRepository::new(&memory)),
         catalog: Arc::new(InMemoryCatalogStore::new(&memory)),
         data: Arc::new(InMemoryDataStore::new(&memory)),
+        events: Arc::new(InMemoryEventLog::new(&memory)),
         executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
         runs: Arc::new(InMemoryRunQueue::new(&memory)),
         run_logs: Arc::new(InMemoryRunLogStore::new(&memory)),

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use labdata_application::{
     Error, Ports,
     agent::end_write_sessions,
+    events::sweep_events::sweep_events,
     executions::sweep_executions::sweep_executions,
     files::sweep_uploads::{sweep_objects, sweep_uploads},
     idempotency::sweep_answers::sweep_answers,
@@ -64,6 +65,8 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
             forget_responses,
         )
         .on_one_server(),
+        PeriodicTask::new("delete_old_events", Duration::from_mins(1), delete_events)
+            .on_one_server(),
         PeriodicTask {
             // After the start, when there is less to do.
             first_after: Duration::from_mins(10),
@@ -192,6 +195,14 @@ async fn remove_uploads(ports: Ports) -> Result<PassOutcome, Error> {
 async fn forget_responses(ports: Ports) -> Result<PassOutcome, Error> {
     let forgotten = sweep_answers(&ports).await?;
     tracing::debug!(forgotten, "deleted expired responses of idempotency keys");
+    Ok(PassOutcome::Idle)
+}
+
+async fn delete_events(ports: Ports) -> Result<PassOutcome, Error> {
+    let deleted = sweep_events(&ports).await?;
+    if deleted > 0 {
+        tracing::debug!(deleted, "deleted old events");
+    }
     Ok(PassOutcome::Idle)
 }
 

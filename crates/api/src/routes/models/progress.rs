@@ -14,7 +14,7 @@ use super::{ModelPath, ModelView, VersionQuery};
 use crate::http::{
     Answer, Call, NoBody, OrNotFound, Read,
     error::ErrorBody,
-    follow::{EVENTS, Next, PING, pause},
+    follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, pause},
 };
 
 /// Follows the training of a version
@@ -76,7 +76,13 @@ impl Progress {
                 return Ok(None);
             }
             if let Some(looked_at) = self.looked_at {
-                let next = pause(&mut self.news, looked_at, Some(self.told_at)).await;
+                let next = pause(
+                    &mut self.news,
+                    looked_at,
+                    Some(self.told_at),
+                    LOOK_AT_LEAST_EVERY,
+                )
+                .await;
                 if next == Next::Ping {
                     break PING;
                 }

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::http::{
     Answer, Call, NoBody, OrNotFound, Read,
     error::ErrorBody,
-    follow::{EVENTS, Next, PING, pause, wants_events},
+    follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, pause, wants_events},
 };
 use crate::routes::executions::ExecutionPath;
 
@@ -40,7 +40,8 @@ shape! {
 /// says what is left out between. The log of a script that ran elsewhere is empty.
 ///
 /// With `Accept: text/event-stream`: events `log` with `{"text": "…"}`, and at last `end` with
-/// `{"status": "…"}` of the execution. At most 32 logs and trainings of an organization are followed at a time.
+/// `{"status": "…"}` of the execution. At most 32 logs, trainings and event streams of an organization are
+/// followed at a time.
 #[utoipa::path(
     get,
     path = "/api/v1/job-executions/{execution_id}/logs",
@@ -155,7 +156,7 @@ impl Log {
             return true;
         };
         let told_at = self.events.as_ref().map(|_| self.told_at);
-        pause(news, looked_at, told_at).await == Next::Look
+        pause(news, looked_at, told_at, LOOK_AT_LEAST_EVERY).await == Next::Look
     }
 
     fn tell(&mut self, bytes: Bytes) {

@@ -142,10 +142,10 @@ fn id(file: &Value) -> String {
 
 /// A multipart form, put together byte by byte.
 #[derive(Clone, Default)]
-struct Form(Vec<u8>);
+pub(crate) struct Form(Vec<u8>);
 
 impl Form {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
@@ -157,14 +157,14 @@ impl Form {
         self
     }
 
-    fn field(self, name: &str, value: &str) -> Self {
+    pub(crate) fn field(self, name: &str, value: &str) -> Self {
         self.part(
             &format!("Content-Disposition: form-data; name=\"{name}\""),
             value.as_bytes(),
         )
     }
 
-    fn file(self, name: &str, bytes: &[u8]) -> Self {
+    pub(crate) fn file(self, name: &str, bytes: &[u8]) -> Self {
         self.file_of("text/csv", name, bytes)
     }
 
@@ -182,7 +182,7 @@ impl Form {
         self.0
     }
 
-    async fn post(self, client: &Client) -> Reply {
+    pub(crate) async fn post(self, client: &Client) -> Reply {
         post(client, self.bytes()).await
     }
 }

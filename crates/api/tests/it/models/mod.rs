@@ -5,6 +5,7 @@ mod dataset_lab;
 #[cfg(target_os = "linux")]
 mod dataset_workbooks;
 mod datasets;
+mod events;
 mod given;
 #[cfg(all(feature = "test-multimodal", target_os = "linux"))]
 mod images;

@@ -1,0 +1,207 @@
+//! `GET /api/v1/events`
+
+use std::{collections::VecDeque, time::Duration};
+
+use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::header::CACHE_CONTROL};
+use bytes::Bytes;
+use labdata_application::{
+    Error, Ports,
+    events::follow_events::{EventFollower, MAX_EVENTS_PER_READ, follow_events},
+    keys::authenticate::authenticate,
+    subscription::Subscription,
+};
+use labdata_domain::{
+    events::{EventPosition, LoggedEvent},
+    timestamp::render,
+};
+use labdata_fair_slots::{Slot, sending::while_read};
+use labdata_redacted::Secret;
+use labdata_request_body::{ProblemKind, ShapeProblem};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::http::{
+    Answer, ApiError, Call, NoBody, Read,
+    error::ErrorBody,
+    follow::{EVENTS, Next, PING, pause},
+    scope::shown_key,
+};
+
+/// Header with the id of the last event that a client has received.
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// Longest time between two looks: data writes are not notified.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Follows what happens in the organization
+///
+/// Server-sent events from now on, or after the event that the header `Last-Event-ID` names. Events are
+/// stored for an hour; an older or unknown id resumes at the oldest one. `event` is the type and `id` the id of
+/// `data`, an object `{id, type, at, data}`. Types: `file.confirmed`, `file.deleted`,
+/// `job_execution.started`, `.completed`, `.failed`, `.cancelled` and `.reverted`, `data.written`,
+/// `table.changed`, `model.ready`, `model.failed`, and `notification.created` of the caller. The inner
+/// `data` holds `file_id`, `job_execution_id`, `table`, `ml_model_id`, `version_number` and
+/// `notification_id` as far as they apply. The stream ends when the key is revoked. At most 32 logs,
+/// trainings and event streams of an organization are followed at a time.
+#[utoipa::path(
+    get,
+    path = "/api/v1/events",
+    operation_id = "follow_events",
+    tag = "events",
+    responses(
+        (status = 200, description = "The events", body = String, content_type = "text/event-stream"),
+        (status = 503, description = "Too many streams of the organization are followed", body = ErrorBody),
+    )
+)]
+pub async fn handle(call: Call<Read, NoBody>) -> Answer<Events> {
+    let after = last_event(&call.request)?;
+    let key = Secret::new(shown_key(&call.request)?.to_owned());
+    let slot = call.app.follower_slot(call.actor.organization)?;
+    let (follower, news) = follow_events(call.ports(), &call.actor, after).await?;
+    Ok(Events {
+        ports: call.ports().clone(),
+        key,
+        follower,
+        news,
+        // The head of the answer is sent with its first piece.
+        waiting: VecDeque::from([PING]),
+        looked_at: None,
+        told_at: Instant::now(),
+        _slot: slot,
+    })
+}
+
+/// The position after which the client resumes, if it names one.
+fn last_event(request: &HttpRequest) -> Result<Option<EventPosition>, ApiError> {
+    let Some(header) = request.headers().get(LAST_EVENT_ID) else {
+        return Ok(None);
+    };
+    let shown = String::from_utf8_lossy(header.as_bytes()).into_owned();
+    // An event source that has received nothing sends an empty one.
+    if shown.is_empty() {
+        return Ok(None);
+    }
+    shown
+        .parse()
+        .map(Some)
+        .map_err(|error: labdata_domain::events::InvalidEventPosition| {
+            let kind = ProblemKind::value_error(&error.to_string());
+            let problem = ShapeProblem::of_header("Last-Event-ID", kind, Value::String(shown));
+            ApiError::Shape(vec![problem])
+        })
+}
+
+/// Event stream of an organization.
+#[derive(Debug)]
+pub struct Events {
+    ports: Ports,
+    /// Checked as long as the stream lasts.
+    key: Secret,
+    follower: EventFollower,
+    /// Wakes the follower.
+    news: Subscription,
+    /// Events that are ready to be sent.
+    waiting: VecDeque<Bytes>,
+    /// Time of the last look, if there was nothing more.
+    looked_at: Option<Instant>,
+    /// Time of the last piece.
+    told_at: Instant,
+    /// Counts the stream until it is over.
+    _slot: Slot,
+}
+
+impl Events {
+    /// The next piece; `None` once the key is no longer valid.
+    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                self.told_at = Instant::now();
+                return Ok(Some(event));
+            }
+            if let Some(looked_at) = self.looked_at {
+                let told_at = Some(self.told_at);
+                let next = pause(&mut self.news, looked_at, told_at, LOOK_EVERY).await;
+                if next == Next::Ping {
+                    self.waiting.push_back(PING);
+                    continue;
+                }
+            }
+            match authenticate(&self.ports, self.key.reveal()).await {
+                Ok(_) => {}
+                Err(Error::Unauthenticated(_)) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+            let events = self.follower.next(&self.ports).await?;
+            // Of a full batch the rest follows at once.
+            let is_full = u32::try_from(events.len()) == Ok(MAX_EVENTS_PER_READ);
+            self.looked_at = (!is_full).then(Instant::now);
+            for event in events {
+                self.waiting.push_back(rendered(&event)?);
+            }
+        }
+    }
+}
+
+/// An event as clients get it.
+#[derive(Debug, Serialize)]
+struct EventView<'e> {
+    id: &'e str,
+    r#type: &'static str,
+    at: String,
+    data: EventDataView,
+}
+
+/// The records that an event refers to.
+#[derive(Debug, Serialize)]
+struct EventDataView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job_execution_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ml_model_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version_number: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notification_id: Option<String>,
+}
+
+fn rendered(event: &LoggedEvent) -> Result<Bytes, Error> {
+    let references = event.kind.references();
+    let (id, name) = (event.position.to_string(), event.kind.as_str());
+    let view = EventView {
+        id: &id,
+        r#type: name,
+        at: render(event.at),
+        data: EventDataView {
+            file_id: references.file.map(|id| id.to_string()),
+            job_execution_id: references.execution.map(|id| id.to_string()),
+            table: references.table,
+            ml_model_id: references.model.map(|id| id.to_string()),
+            version_number: references.version_number,
+            notification_id: references.notification.map(|id| id.to_string()),
+        },
+    };
+    let data = serde_json::to_string(&view).map_err(|error| Error::Internal(error.to_string()))?;
+    Ok(format!("event: {name}\nid: {id}\ndata: {data}\n\n").into())
+}
+
+impl Responder for Events {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        let events = while_read(self, async |mut events: Self| {
+            let event = events.next().await.inspect_err(|error| {
+                tracing::warn!(%error, "an event stream broke off");
+            })?;
+            Ok::<_, Error>(event.map(|event| (event, events)))
+        });
+        HttpResponse::Ok()
+            .insert_header((CACHE_CONTROL, "no-store"))
+            .content_type(EVENTS)
+            .streaming(events)
+    }
+}

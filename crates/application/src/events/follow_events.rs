@@ -1,0 +1,62 @@
+//! Follows the events of an organization.
+
+use labdata_domain::{
+    events::{EventPosition, LoggedEvent},
+    keys::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports, subscription::Subscription};
+
+/// Maximum number of events that are read at a time.
+pub const MAX_EVENTS_PER_READ: u32 = 200;
+
+/// A follower of the events that its caller may see.
+#[derive(Clone, Debug)]
+pub struct EventFollower {
+    actor: Actor,
+    position: EventPosition,
+}
+
+/// Begins to follow events: those after the given one, or those from now on. A position of which the
+/// log has no event that the caller may see begins at the oldest event that is stored: the event was
+/// deleted with age, or the database was restored from a copy. The subscription wakes the follower when
+/// an event is recorded on any server; data writes are found by polling.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+pub async fn follow_events(
+    ports: &Ports,
+    actor: &Actor,
+    after: Option<EventPosition>,
+) -> Result<(EventFollower, Subscription), Error> {
+    actor.require(Scope::Read)?;
+    // Before the position is read, so that no signal is missed.
+    let news = Subscription::new(ports.events.follow(actor.organization));
+    let (organization, user) = (actor.organization, actor.user);
+    let position = match after {
+        None => ports.events.end(organization).await?,
+        Some(after) if ports.events.contains(organization, user, after).await? => after,
+        Some(_) => EventPosition::START,
+    };
+    let follower = EventFollower {
+        actor: actor.clone(),
+        position,
+    };
+    Ok((follower, news))
+}
+
+impl EventFollower {
+    /// Reads the next events. Those of a transaction follow when every older transaction is over.
+    ///
+    /// # Errors
+    /// What the port answers.
+    pub async fn next(&mut self, ports: &Ports) -> Result<Vec<LoggedEvent>, Error> {
+        let (organization, user) = (self.actor.organization, self.actor.user);
+        let batch = ports
+            .events
+            .read(organization, user, self.position, MAX_EVENTS_PER_READ)
+            .await?;
+        self.position = batch.next;
+        Ok(batch.events)
+    }
+}

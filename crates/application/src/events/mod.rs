@@ -1,0 +1,4 @@
+//! The event log.
+
+pub mod follow_events;
+pub mod sweep_events;

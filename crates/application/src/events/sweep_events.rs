@@ -1,0 +1,25 @@
+//! Deletes events that are no longer kept.
+
+use labdata_domain::events::EVENT_RETENTION;
+
+use crate::{Error, Ports};
+
+/// Maximum number of events that are deleted in one step.
+const BATCH: u32 = 5000;
+
+/// Deletes all events that are older than [`EVENT_RETENTION`]; returns their number. Several servers may
+/// do it at once.
+///
+/// # Errors
+/// What the port answers.
+pub async fn sweep_events(ports: &Ports) -> Result<u64, Error> {
+    let before = ports.clock.now() - EVENT_RETENTION;
+    let mut deleted = 0;
+    loop {
+        let batch = ports.events.delete_before(before, BATCH).await?;
+        deleted += batch;
+        if batch < u64::from(BATCH) {
+            return Ok(deleted);
+        }
+    }
+}
