@@ -9,7 +9,7 @@ use std::{
 
 use actix_web::{
     HttpResponse, ResponseError,
-    body::{BodySize, BoxBody, MessageBody},
+    body::{self, BodySize, BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
     http::{
         Method, StatusCode,
@@ -57,7 +57,8 @@ pub async fn observe(
     let _entered = span.enter();
     match answered {
         Ok(Ok(response)) => {
-            let response = finish(response.map_into_boxed_body(), &id, is_private);
+            let response = without_stream(&method, response.map_into_boxed_body());
+            let response = finish(response, &id, is_private);
             let route = response.request().match_pattern();
             let route = route.as_deref().unwrap_or("unmatched");
             note(&app, &method, route, response.status(), started.elapsed());
@@ -123,6 +124,16 @@ fn loggable(path: &str) -> String {
         .iter()
         .find(|prefix| path.starts_with(**prefix));
     secret.map_or_else(|| path.to_owned(), |prefix| format!("{prefix}…"))
+}
+
+/// Drops the stream that a HEAD request would be answered with. The server would read it to its end before
+/// it took the next request of the connection.
+fn without_stream(method: &Method, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    if method == Method::HEAD && response.response().body().size() == BodySize::Stream {
+        response.map_body(|_, _| BoxBody::new(body::None::new()))
+    } else {
+        response
+    }
 }
 
 /// Adds the headers of every response, and a body to an error without one.
