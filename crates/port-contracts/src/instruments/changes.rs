@@ -196,7 +196,7 @@ pub async fn an_instrument_with_files_is_not_deleted<
         instruments.get(lab, instrument.id).await.unwrap(),
         instrument
     );
-    files.delete(lab, file.id).await.unwrap();
+    files.delete(lab, file.id, at(2)).await.unwrap();
     assert!(instruments.delete(lab, instrument.id).await.unwrap());
 }
 
