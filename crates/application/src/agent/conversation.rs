@@ -1,6 +1,6 @@
 //! The loop of a run: asks the model, calls its tools, and asks again until it has an answer.
 
-use std::pin::pin;
+use std::{pin::pin, sync::Arc};
 
 use futures::{
     FutureExt, SinkExt, StreamExt,
@@ -63,7 +63,7 @@ pub(super) struct Conversation {
     agent: Agent,
     actor: Actor,
     model: String,
-    tools: Vec<ToolDefinition>,
+    tools: Arc<[ToolDefinition]>,
     target: ChatTarget,
     events: mpsc::Sender<AgentEvent>,
     /// Number of bytes that its further attachments may have.
@@ -179,7 +179,7 @@ impl Conversation {
             model: self.model.clone(),
             instructions: instructions(self.now(), may_write),
             messages: run.messages(),
-            tools: self.tools.clone(),
+            tools: Arc::clone(&self.tools),
         };
         let sent = self.tools_bytes.saturating_add(request_bytes(&request));
         let mut text = String::new();

@@ -1,5 +1,7 @@
 //! Contract of [`LanguageModel`].
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures::StreamExt;
 use labdata_domain::agent::{
@@ -48,11 +50,11 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         model: "stub".to_owned(),
         instructions: "Answer.".to_owned(),
         messages,
-        tools: vec![ToolDefinition {
+        tools: Arc::new([ToolDefinition {
             name: "query_data".to_owned(),
             description: "Runs a query.".to_owned(),
             schema: object(schema),
-        }],
+        }]),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Language models, behind a provider's API.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -17,7 +17,7 @@ pub struct ModelRequest {
     /// The conversation to continue. It begins with a message of the user.
     pub messages: Vec<Message>,
     /// Tools that the model may call.
-    pub tools: Vec<ToolDefinition>,
+    pub tools: Arc<[ToolDefinition]>,
 }
 
 impl fmt::Debug for ModelRequest {

@@ -31,11 +31,11 @@ fn conversation() -> ModelRequest {
                 is_error: true,
             },
         ],
-        tools: vec![ToolDefinition {
+        tools: Arc::new([ToolDefinition {
             name: "query_data".to_owned(),
             description: "Runs a query.".to_owned(),
             schema: json!({ "type": "object" }).as_object().unwrap().clone(),
-        }],
+        }]),
         ..request()
     }
 }

@@ -93,6 +93,6 @@ pub(crate) fn request() -> ModelRequest {
         model: "stub".to_owned(),
         instructions: "Answer.".to_owned(),
         messages: vec![Message::User("How many?".to_owned())],
-        tools: Vec::new(),
+        tools: Arc::new([]),
     }
 }

@@ -413,11 +413,12 @@ async fn titles_of_chats_and_texts_of_notifications_are_shown_to_no_model() {
     }
     // Beside these, a tool that reads asks for the id or name of what it shows, or for a query.
     let actor = actor(&hostile.lab.on.server, &[Read]).await;
-    let others = tools.definitions(&actor).into_iter().filter(|tool| {
+    let definitions = tools.definitions(&actor);
+    let others = definitions.iter().filter(|tool| {
         let required = tool.schema.get("required").and_then(Value::as_array);
         required.is_none_or(Vec::is_empty)
     });
-    let others: Vec<String> = others.map(|tool| tool.name).collect();
+    let others: Vec<String> = others.map(|tool| tool.name.clone()).collect();
     assert_eq!(others, reads);
 }
 

@@ -11,14 +11,20 @@ use labdata_ports::agent::ToolDefinition;
 use super::{Tool, ToolContext, tool::failure};
 use crate::keys::check_key::check_key;
 
-/// Tools by their names.
+/// Tools by their names. Clones share them.
 #[derive(Clone)]
-pub struct ToolRegistry(Arc<[Arc<dyn Tool>]>);
+pub struct ToolRegistry {
+    tools: Arc<[Arc<dyn Tool>]>,
+    /// Definitions of all tools, made once: the schemas are large, and each waiting run has them.
+    all: Arc<[ToolDefinition]>,
+    /// Definitions of the tools that need no write scope.
+    reading: Arc<[ToolDefinition]>,
+}
 
 impl fmt::Debug for ToolRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set()
-            .entries(self.0.iter().map(|tool| tool.name()))
+            .entries(self.tools.iter().map(|tool| tool.name()))
             .finish()
     }
 }
@@ -27,32 +33,38 @@ impl ToolRegistry {
     /// A registry of these tools.
     #[must_use]
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
-        Self(tools.into())
+        let definitions = |may_write: bool| {
+            let allowed = tools.iter().filter(|tool| may_write || !tool.needs_write());
+            allowed.map(|tool| definition(&**tool)).collect()
+        };
+        Self {
+            all: definitions(true),
+            reading: definitions(false),
+            tools: tools.into(),
+        }
     }
 
     /// The tools that the caller may call.
     pub fn allowed(&self, actor: &Actor) -> impl Iterator<Item = &dyn Tool> {
         let may_write = actor.scopes.contains(Scope::Write);
-        let tools = self.0.iter().map(|tool| &**tool);
+        let tools = self.tools.iter().map(|tool| &**tool);
         tools.filter(move |tool| may_write || !tool.needs_write())
     }
 
     /// The tools that the caller may call, for a model.
     #[must_use]
-    pub fn definitions(&self, actor: &Actor) -> Vec<ToolDefinition> {
-        self.allowed(actor)
-            .map(|tool| ToolDefinition {
-                name: tool.name().to_owned(),
-                description: tool.description().to_owned(),
-                schema: tool.schema(),
-            })
-            .collect()
+    pub fn definitions(&self, actor: &Actor) -> Arc<[ToolDefinition]> {
+        if actor.scopes.contains(Scope::Write) {
+            Arc::clone(&self.all)
+        } else {
+            Arc::clone(&self.reading)
+        }
     }
 
     /// Calls a tool. An unknown tool, arguments that do not fit, and a tool that the caller may not call
     /// are outputs that the model reads.
     pub async fn call(&self, context: &ToolContext<'_>, call: &ToolCall) -> ToolOutput {
-        let Some(tool) = self.0.iter().find(|tool| tool.name() == call.name) else {
+        let Some(tool) = self.tools.iter().find(|tool| tool.name() == call.name) else {
             return ToolOutput::error(self.unknown(context.actor));
         };
         // The model may ask for a tool that it was not offered.
@@ -79,11 +91,18 @@ impl ToolRegistry {
     }
 
     fn unknown(&self, actor: &Actor) -> String {
-        let definitions = self.definitions(actor).into_iter();
-        let names: Vec<String> = definitions.map(|tool| tool.name).collect();
+        let names: Vec<&str> = self.allowed(actor).map(Tool::name).collect();
         format!(
             "there is no tool of that name; the tools are {}",
             names.join(", ")
         )
+    }
+}
+
+fn definition(tool: &dyn Tool) -> ToolDefinition {
+    ToolDefinition {
+        name: tool.name().to_owned(),
+        description: tool.description().to_owned(),
+        schema: tool.schema(),
     }
 }

@@ -223,7 +223,7 @@ async fn every_tool_is_described() {
     let actor = Lab::new().await.actor(&[Read, Write]);
     let definitions = tools.definitions(&actor);
     assert_eq!(definitions.len(), 20);
-    for tool in definitions {
+    for tool in &*definitions {
         assert!(tool.description.len() > 20, "{}", tool.name);
         assert_eq!(tool.schema["type"], "object");
         assert_eq!(tool.schema["additionalProperties"], false);
