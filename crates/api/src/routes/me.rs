@@ -13,7 +13,7 @@ use crate::http::{Answer, AnyScope, Call, NoBody, Timestamp};
 pub struct MeView {
     organization: MyOrganizationView,
     user: MyUserView,
-    /// The key; null for the session of a browser.
+    /// The key that was presented.
     #[schema(required)]
     api_key: Option<MyKeyView>,
     /// The execution of a key that was made for a run on the platform.

@@ -10,8 +10,7 @@ use labdata_domain::{
 use labdata_ports::{PortError, agent::SavedChat, files::blob::BlobBody};
 
 use super::Agent;
-use crate::files::upload_file::remove;
-use crate::{Error, Ports};
+use crate::{Error, Ports, files::upload_file::remove};
 
 /// The caller's chats, newest first.
 ///

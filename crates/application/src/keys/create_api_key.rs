@@ -31,7 +31,8 @@ pub struct CreateApiKey {
     pub user: Option<UserId>,
 }
 
-/// Makes a key for the caller's user, or for another one of the organization. The plain key is returned this once and kept nowhere.
+/// Makes a key for the caller's user, or for another one of the organization. The plain key is returned
+/// this once and kept nowhere.
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope, or when the caller lacks a scope that the key is

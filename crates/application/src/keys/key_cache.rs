@@ -99,24 +99,23 @@ impl KeyCache {
 
     /// Forgets a key.
     pub fn evict(&self, id: ApiKeyId) {
-        let mut inner = self.lock();
-        inner.generation = inner.generation.wrapping_add(1);
-        inner.entries.retain(|_, entry| entry.actor.api_key != id);
+        self.evict_callers(|actor| actor.api_key == id);
     }
 
     /// Forgets the keys of a user.
     pub fn evict_user(&self, id: UserId) {
-        let mut inner = self.lock();
-        inner.generation = inner.generation.wrapping_add(1);
-        inner.entries.retain(|_, entry| entry.actor.user != id);
+        self.evict_callers(|actor| actor.user == id);
     }
 
     /// Forgets the keys of an execution.
     pub fn evict_execution(&self, id: ExecutionId) {
+        self.evict_callers(|actor| actor.execution == Some(id));
+    }
+
+    fn evict_callers(&self, is_evicted: impl Fn(&Actor) -> bool) {
         let mut inner = self.lock();
         inner.generation = inner.generation.wrapping_add(1);
-        let of = |entry: &Entry| entry.actor.execution == Some(id);
-        inner.entries.retain(|_, entry| !of(entry));
+        inner.entries.retain(|_, entry| !is_evicted(&entry.actor));
     }
 }
 

@@ -112,8 +112,9 @@ impl WriteSessions for PgWriteSessions {
     ) -> Result<Vec<EndedSession>, PortError> {
         let mut connection = self.database.connection().await?;
         let ended: Vec<EndedRow> = diesel::sql_query(
-            "DELETE FROM labdata.agent_write_session WHERE api_key_id IN \
-                 (SELECT api_key_id FROM labdata.agent_write_session WHERE last_used_at < $1 \
+            "DELETE FROM labdata.agent_write_session WHERE (organization_id, api_key_id) IN \
+                 (SELECT organization_id, api_key_id FROM labdata.agent_write_session \
+                  WHERE last_used_at < $1 \
                   ORDER BY last_used_at LIMIT $2 FOR UPDATE SKIP LOCKED) \
              RETURNING organization_id, execution_id",
         )

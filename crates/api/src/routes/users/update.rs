@@ -13,7 +13,7 @@ use labdata_request_body::{
 };
 
 use super::UserView;
-use crate::http::{Admin, Answer, Call, JsonBody, OrNotFound};
+use crate::http::{Admin, Answer, Call, JsonBody, OrNotFound, error::ErrorBody};
 
 shape! {
     /// The path of a user.
@@ -46,7 +46,7 @@ shape! {
     tag = "users",
     responses(
         (status = 200, description = "The user", body = UserView),
-        (status = 400, description = "The name is blank, or the user is the caller's own and would be disabled", body = crate::http::error::ErrorBody),
+        (status = 400, description = "The name is blank, or the user is the caller's own and would be disabled", body = ErrorBody),
     )
 )]
 pub async fn handle(

@@ -27,4 +27,7 @@ mod training_lab;
 mod training_memory;
 mod trainings;
 #[cfg(target_os = "linux")]
+#[path = "../../../../table-formats/src/read/xlsx/tests/package.rs"]
+mod workbook_package;
+#[cfg(target_os = "linux")]
 mod workbooks;

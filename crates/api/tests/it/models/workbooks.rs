@@ -2,22 +2,7 @@
 
 use std::fmt::Write as _;
 
-const WORKBOOK: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
-<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"
- xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships">
-<sheets><sheet name="Plate 1" sheetId="1" r:id="rId1"/></sheets></workbook>"#;
-
-const RELATIONS: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
-<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">
-<Relationship Id="rId1" Target="worksheets/sheet1.xml"
- Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet"/>
-</Relationships>"#;
-
-const PACKAGE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
-<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">
-<Relationship Id="rId1" Target="xl/workbook.xml"
- Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"/>
-</Relationships>"#;
+use super::workbook_package::{PACKAGE, RELATIONS, WORKBOOK};
 
 /// Style 1 is a date, style 2 a date with a time.
 const STYLES: &str = r#"<?xml version="1.0" encoding="UTF-8"?>

@@ -1,28 +1,14 @@
+mod package;
+
 use std::io::{Cursor, Write};
 
 use proptest::prelude::*;
 use time::macros::date;
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
+use self::package::{PACKAGE, RELATIONS, WORKBOOK};
 use super::{archive::ArchiveLimits, *};
 use crate::read::guarded::open_guarded;
-
-const WORKBOOK: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
-<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"
- xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships">
-<sheets><sheet name="Plate 1" sheetId="1" r:id="rId1"/></sheets></workbook>"#;
-
-const RELATIONS: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
-<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">
-<Relationship Id="rId1" Target="worksheets/sheet1.xml"
- Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet"/>
-</Relationships>"#;
-
-const PACKAGE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
-<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">
-<Relationship Id="rId1" Target="xl/workbook.xml"
- Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"/>
-</Relationships>"#;
 
 /// Style 1 is a date.
 const STYLES: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
