@@ -86,7 +86,7 @@ async fn an_open_transaction_delays_later_events_and_loses_none() {
     let open = lab.begin_writing().await;
     let during = lab.confirm("during.csv").await;
     let [before, during] = [before, during].map(LoggedEventKind::FileConfirmed);
-    assert_eq!(lab.until(1).await, [before.clone()]);
+    assert_eq!(lab.until(1).await, std::slice::from_ref(&before));
 
     let insert = format!(
         "INSERT INTO labdata.event_log (organization_id, type, at, table_name) \
