@@ -3,6 +3,7 @@
 
 pub(crate) mod ddl;
 mod load;
+mod save;
 mod store;
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};

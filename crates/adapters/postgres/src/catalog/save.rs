@@ -1,0 +1,62 @@
+//! Stores an organization's definitions.
+
+use diesel::sql_types::{Array, BigInt, Bool, Integer, Jsonb, Nullable, Text};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::catalog::{Column, Table};
+use labdata_ports::catalog::DefineError;
+
+use crate::database::errors::port_error;
+
+/// Adds a column, or changes it as far as columns change.
+pub(super) async fn save_column(
+    connection: &mut AsyncPgConnection,
+    table: i64,
+    position: usize,
+    column: &Column,
+) -> Result<(), DefineError> {
+    diesel::sql_query(
+        "INSERT INTO labdata.catalog_column (table_id, position, name, description, data_type, is_primary_key, \
+         is_nullable, is_unique, default_value, references_table) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+         ON CONFLICT (table_id, name) DO UPDATE SET position = excluded.position, description = excluded.description, \
+         is_nullable = excluded.is_nullable, is_unique = excluded.is_unique, default_value = excluded.default_value",
+    )
+    .bind::<BigInt, _>(table)
+    .bind::<Integer, _>(i32::try_from(position).unwrap_or(i32::MAX))
+    .bind::<Text, _>(&column.name)
+    .bind::<Nullable<Text>, _>(&column.description)
+    .bind::<Text, _>(column.data_type.as_str())
+    .bind::<Bool, _>(column.is_primary_key)
+    .bind::<Bool, _>(column.is_nullable)
+    .bind::<Bool, _>(column.is_unique)
+    .bind::<Nullable<Jsonb>, _>(&column.default)
+    .bind::<Nullable<Text>, _>(&column.references)
+    .execute(connection)
+    .await
+    .map_err(port_error)?;
+    Ok(())
+}
+
+/// Replaces a table's sets of columns that are unique together.
+pub(super) async fn save_unique_together(
+    connection: &mut AsyncPgConnection,
+    id: i64,
+    table: &Table,
+) -> Result<(), DefineError> {
+    diesel::sql_query("DELETE FROM labdata.catalog_unique WHERE table_id = $1")
+        .bind::<BigInt, _>(id)
+        .execute(connection)
+        .await
+        .map_err(port_error)?;
+    for (position, group) in table.unique_together.iter().enumerate() {
+        diesel::sql_query(
+            "INSERT INTO labdata.catalog_unique (table_id, position, columns) VALUES ($1, $2, $3)",
+        )
+        .bind::<BigInt, _>(id)
+        .bind::<Integer, _>(i32::try_from(position).unwrap_or(i32::MAX))
+        .bind::<Array<Text>, _>(group)
+        .execute(connection)
+        .await
+        .map_err(port_error)?;
+    }
+    Ok(())
+}
