@@ -65,6 +65,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(creating runs::run_job),
         endpoint!(catalog::put),
         endpoint!(catalog::delete),
+        endpoint!(catalog::delete_column),
         endpoint!(catalog::schema),
         endpoint!(data::read),
         endpoint!(data::query),

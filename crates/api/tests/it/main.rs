@@ -9,6 +9,7 @@
 )]
 
 mod agent;
+mod catalog;
 mod data;
 mod events;
 mod executions;

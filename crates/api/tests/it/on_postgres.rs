@@ -148,6 +148,11 @@ impl OnPostgres {
         client
     }
 
+    /// The database's URL.
+    pub(crate) fn url(&self) -> &str {
+        self.own.url()
+    }
+
     /// Waits until a statement of the platform waits for a lock.
     pub(crate) async fn until_a_statement_waits(&self) {
         let behind = self.behind().await;

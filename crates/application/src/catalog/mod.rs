@@ -1,5 +1,6 @@
 //! Tables and their definitions.
 
 pub mod define_table;
+pub mod drop_column;
 pub mod drop_table;
 pub mod get_schema;

@@ -1,6 +1,9 @@
 //! Changes that turn a table into its new definition.
 
-use super::{Catalog, CatalogRefusal, Column, SemanticCategory, Table, TableDefinition};
+use super::{
+    Catalog, CatalogRefusal, Column, ColumnRename, SemanticCategory, Table, TableDefinition,
+    rename::renamed,
+};
 
 /// Change of an existing column.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +28,9 @@ pub enum CatalogChange {
 /// Change of an existing table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alteration {
-    /// The current table.
+    /// Renamed columns, in the order in which their new names become free.
+    pub renamed: Vec<ColumnRename>,
+    /// The current table; renamed columns have their new names.
     pub before: Table,
     /// The new table; existing columns keep their ids and come first.
     pub after: Table,
@@ -53,13 +58,18 @@ impl CatalogChange {
             .map_err(CatalogRefusal::Definition)?;
         match catalog.table(&definition.name) {
             None => Ok(Self::Create(wanted)),
-            Some(current) => alter(current, &wanted),
+            Some(current) => alter(current, definition, &wanted),
         }
     }
 }
 
-fn alter(before: &Table, wanted: &Table) -> Result<CatalogChange, CatalogRefusal> {
+fn alter(
+    current: &Table,
+    definition: &TableDefinition,
+    wanted: &Table,
+) -> Result<CatalogChange, CatalogRefusal> {
     let mut refusals = Vec::new();
+    let (before, renamed) = renamed(current, definition, &mut refusals);
     if before.category != wanted.category {
         refusals.push(format!(
             "\"{}\" is a {} table and cannot become {}",
@@ -72,10 +82,7 @@ fn alter(before: &Table, wanted: &Table) -> Result<CatalogChange, CatalogRefusal
     let mut changed = Vec::new();
     for current in &before.columns {
         let Some((_, column)) = wanted.column(&current.name) else {
-            refusals.push(format!(
-                "column \"{}\" is missing from the definition; leaving it out would lose what it holds",
-                current.name
-            ));
+            refusals.push(missing_column(&current.name, definition));
             continue;
         };
         let after = Column {
@@ -118,6 +125,7 @@ fn alter(before: &Table, wanted: &Table) -> Result<CatalogChange, CatalogRefusal
     let together_removed = missing_from(&before.unique_together, &wanted.unique_together);
     let same_text = before.description == wanted.description;
     if same_text
+        && renamed.is_empty()
         && added.is_empty()
         && changed.is_empty()
         && together_added.is_empty()
@@ -132,13 +140,28 @@ fn alter(before: &Table, wanted: &Table) -> Result<CatalogChange, CatalogRefusal
         ..wanted.clone()
     };
     Ok(CatalogChange::Alter(Box::new(Alteration {
-        before: before.clone(),
+        renamed,
+        before,
         after,
         added,
         changed,
         together_added,
         together_removed,
     })))
+}
+
+/// Refusal of a definition that has no place for an existing column.
+fn missing_column(name: &str, definition: &TableDefinition) -> String {
+    let mut columns = definition.columns.iter();
+    match columns.find(|column| column.renamed_from.as_deref() == Some(name)) {
+        Some(renamed) => format!(
+            "column \"{name}\" cannot be renamed to \"{}\": the table has a column of this name, in reads or in SQL",
+            renamed.name
+        ),
+        None => format!(
+            "column \"{name}\" is missing from the definition; leaving it out would lose what it holds"
+        ),
+    }
 }
 
 fn refuse_column_change(current: &Column, wanted: &Column, refusals: &mut Vec<String>) {

@@ -8,6 +8,7 @@ use super::{
     Catalog, Column, Name, ORDER_COLUMN, Origin, PlatformTable, SYSTEM_COLUMNS, SemanticCategory,
     Table,
     core_tables::{core_tables, generated_key},
+    rename::check_renames,
 };
 use crate::{data::write::cell, scalar::DataType};
 
@@ -39,6 +40,8 @@ pub struct ColumnDefinition {
     pub default: Option<Value>,
     /// The referenced table.
     pub references: Option<String>,
+    /// Former name: an existing column of that name is renamed, with its data.
+    pub renamed_from: Option<String>,
 }
 
 /// A table as a person defines it.
@@ -82,6 +85,7 @@ impl TableDefinition {
         }
         self.check_key(&mut columns, &mut problems);
         self.check_together(&columns, &mut problems);
+        check_renames(&self.columns, &mut problems);
         if columns.len() > MAX_COLUMNS {
             problems.push(format!("a table has at most {MAX_COLUMNS} columns"));
         }

@@ -6,6 +6,8 @@ mod definition;
 mod name;
 mod platform_tables;
 mod refusal;
+mod removal;
+mod rename;
 mod snapshot;
 mod table;
 #[cfg(test)]
@@ -18,6 +20,8 @@ pub use definition::{ColumnDefinition, TableDefinition};
 pub use name::{InvalidName, Name};
 pub use platform_tables::{PlatformColumn, PlatformTable};
 pub use refusal::CatalogRefusal;
+pub use removal::ColumnRole;
+pub use rename::ColumnRename;
 pub use snapshot::{Catalog, CatalogVersion};
 pub use table::{Column, ORDER_COLUMN, Origin, SYSTEM_COLUMNS, SemanticCategory, Table};
 pub use violation::{ViolatedKey, Violation};

@@ -1,8 +1,8 @@
-//! Reasons why a table is not defined or dropped.
+//! Reasons why a table or a column is not defined or dropped.
 
-use super::{Catalog, Origin, Table, Violation};
+use super::{Catalog, ColumnRole, Origin, Table, Violation};
 
-/// Reason why a table is not defined or dropped; displays as a sentence for the person who asked.
+/// Reason why a table is not defined or dropped, or a column not dropped; displays as a sentence for the person who asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogRefusal {
     /// The definition is wrong in itself, or would lose stored data; one sentence per reason.
@@ -25,6 +25,32 @@ pub enum CatalogRefusal {
     /// The table holds rows or points.
     #[error("\"{0}\" is not empty; set force to drop it with its rows")]
     NotEmpty(String),
+    /// The column belongs to the platform.
+    #[error("column \"{column}\" of \"{table}\" belongs to the platform and cannot be dropped")]
+    PlatformColumn {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+    /// The table needs the column.
+    #[error("column \"{column}\" of \"{table}\" cannot be dropped: {role}")]
+    NeededColumn {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// Its role in the table.
+        role: ColumnRole,
+    },
+    /// The column holds values.
+    #[error("column \"{column}\" of \"{table}\" holds values; set force to drop it with them")]
+    ColumnHoldsValues {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
 }
 
 impl Catalog {

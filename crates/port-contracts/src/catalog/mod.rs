@@ -1,6 +1,7 @@
 //! Contract of [`labdata_ports::catalog::CatalogStore`]. The domain checks definitions; these
 //! clauses cover their execution.
 
+pub mod columns;
 pub mod definitions;
 pub mod drops;
 
@@ -27,7 +28,8 @@ use crate::{
     given::at,
 };
 
-/// Makes one test of each clause of [`crate::catalog`] and [`crate::catalog::drops`].
+/// Makes one test of each clause of [`crate::catalog`], [`crate::catalog::columns`] and
+/// [`crate::catalog::drops`].
 #[macro_export]
 macro_rules! catalog_contract {
     ($harness:ty $(, $test:meta)?) => {
@@ -47,6 +49,7 @@ macro_rules! catalog_contract {
             what_would_lose_data_is_refused,
             a_wrong_definition_is_refused,
         }
+        $crate::catalog_columns_contract!($harness $(, $test)?);
         $crate::catalog_drops_contract!($harness $(, $test)?);
     };
 }

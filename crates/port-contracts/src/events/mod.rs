@@ -193,9 +193,22 @@ pub async fn writes_reverts_and_definitions_are_logged<H: Events>(harness: &H) {
     }
     expected.push(LoggedEventKind::ExecutionReverted(execution));
     let catalog = Subject::<dyn CatalogStore>::subject(harness);
-    let dropped = catalog.drop_table(lab.organization, "sample", true, at(201));
+    let table = || LoggedEventKind::TableChanged("sample".to_owned());
+    let dropped = catalog.drop_column(lab.organization, "sample", "note", true, at(201));
     dropped.await.unwrap();
-    expected.push(LoggedEventKind::TableChanged("sample".to_owned()));
+    expected.push(table());
+    let mut renamed = sample();
+    renamed.columns.retain(|column| column.name != "note");
+    for column in &mut renamed.columns {
+        if column.name == "volume" {
+            column.renamed_from = Some(std::mem::replace(&mut column.name, "amount".to_owned()));
+        }
+    }
+    lab.define(&renamed).await.unwrap();
+    expected.push(table());
+    let dropped = catalog.drop_table(lab.organization, "sample", true, at(202));
+    dropped.await.unwrap();
+    expected.push(table());
     assert_kinds(harness, lab.organization, lab.user, &expected).await;
 }
 

@@ -11,7 +11,7 @@ use time::OffsetDateTime;
 
 use crate::PortError;
 
-/// Failure to define or drop a table.
+/// Failure to define or drop a table or a column.
 #[derive(Debug, thiserror::Error)]
 pub enum DefineError {
     /// The definition is wrong, or stored rows forbid the change; for the person who asked.
@@ -41,7 +41,7 @@ pub trait CatalogStore: Send + Sync {
 
     /// Creates or alters a table so that it is as defined
     /// ([`labdata_domain::catalog::CatalogChange::towards`] decides, given the current tables), and
-    /// returns the result. The same definition again MUST change nothing. Racing calls and writes
+    /// returns the result. A renamed column keeps its data. The same definition again MUST change nothing. Racing calls and writes
     /// MUST wait for each other.
     ///
     /// # Errors
@@ -63,6 +63,21 @@ pub trait CatalogStore: Send + Sync {
         &self,
         organization: OrganizationId,
         name: &str,
+        force: bool,
+        now: OffsetDateTime,
+    ) -> Result<(), DefineError>;
+
+    /// Drops a column with its values if [`Table::column_to_drop`] and
+    /// [`Table::check_dropped_values`] allow it, given the current tables.
+    ///
+    /// # Errors
+    /// [`DefineError::Refused`] with that refusal; [`PortError::NotFound`] if no table, or no column
+    /// of the table, has the name.
+    async fn drop_column(
+        &self,
+        organization: OrganizationId,
+        table: &str,
+        column: &str,
         force: bool,
         now: OffsetDateTime,
     ) -> Result<(), DefineError>;

@@ -14,7 +14,10 @@ use labdata_ports::{
 };
 use time::OffsetDateTime;
 
-use crate::{Memory, data::tables::Tables};
+use crate::{
+    Memory,
+    data::tables::{Tables, cell},
+};
 
 /// Definitions of tables in memory.
 #[derive(Clone, Debug)]
@@ -83,6 +86,31 @@ impl CatalogStore for InMemoryCatalogStore {
         state.log_event(organization, now, dropped);
         Ok(())
     }
+
+    async fn drop_column(
+        &self,
+        organization: OrganizationId,
+        table: &str,
+        column: &str,
+        force: bool,
+        now: OffsetDateTime,
+    ) -> Result<(), DefineError> {
+        let mut state = self.memory.lock();
+        let tables = state.tables_mut(organization)?;
+        let catalog = tables.catalog();
+        let found = catalog.table(table).ok_or(PortError::NotFound("table"))?;
+        let (index, dropped) = found
+            .column_to_drop(column)?
+            .ok_or(PortError::NotFound("column"))?;
+        let mut cells = tables.cells_of(table);
+        let holds_values = cells.any(|cells| cell(cells, index).is_some());
+        drop(cells);
+        found.check_dropped_values(dropped, holds_values, force)?;
+        tables.remove_column(table, index);
+        let changed = LoggedEventKind::TableChanged(table.to_owned());
+        state.log_event(organization, now, changed);
+        Ok(())
+    }
 }
 
 impl Tables {
@@ -114,6 +142,22 @@ impl Tables {
             None => Ok(Some(tables)),
             Some(violation) => Err(CatalogRefusal::Violation(violation)),
         }
+    }
+
+    /// Removes a column from a table, its rows and its points.
+    fn remove_column(&mut self, name: &str, index: usize) {
+        for table in self.defined.iter_mut().filter(|table| table.name == name) {
+            table.columns.remove(index);
+        }
+        let rows = self.rows.get_mut(name).into_iter();
+        for row in rows.flat_map(|rows| rows.values_mut()) {
+            row.cells.remove(index);
+        }
+        let series = self.series.get_mut(name).into_iter().flatten();
+        for (_, cells) in series.flat_map(|series| &mut series.points) {
+            cells.remove(index);
+        }
+        self.version += 1;
     }
 
     /// Gives ids to the table and to those defined columns that have none yet.

@@ -173,7 +173,7 @@ impl Tables {
     }
 
     /// The cells of all rows and points of a table.
-    fn cells_of(&self, table: &str) -> impl Iterator<Item = &Cells> {
+    pub(crate) fn cells_of(&self, table: &str) -> impl Iterator<Item = &Cells> {
         let points = self.series_of(table).iter();
         let points = points.flat_map(|series| &series.points);
         let rows = self.rows_of(table).map(|(_, row)| &row.cells);

@@ -5,6 +5,7 @@ use labdata_domain::{
     scalar::{DataType, Scalar},
 };
 
+use super::constraints::rename_constraints;
 use crate::database::sql::{Schemas, ident, key_type, literal, primary_key, sql_type};
 
 /// Maximum number of points of a chunk: arrays of this length are read whole, and the row around
@@ -306,6 +307,7 @@ fn create_view(schemas: &Schemas, table: &Table) -> String {
 /// Statements that alter a table, as a checked change asks.
 pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<String> {
     let Alteration {
+        renamed,
         before,
         after,
         added,
@@ -313,7 +315,17 @@ pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<Str
         together_added,
         together_removed,
     } = alteration;
+    let stored = stored_table(schemas, after);
     let mut statements = Vec::new();
+    for rename in renamed {
+        let (from, to) = (rename.before.sql_name(), rename.after.sql_name());
+        statements.push(format!(
+            "ALTER TABLE {stored} RENAME COLUMN {} TO {}",
+            ident(&from),
+            ident(&to)
+        ));
+        statements.push(rename_constraints(&stored, &to));
+    }
     if after.is_raw() {
         for column in added {
             statements.push(format!(
@@ -338,9 +350,8 @@ pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<Str
                 ));
             }
         }
-        if !added.is_empty() {
-            statements.push(format!("DROP VIEW {}", schemas.table(&after.name)));
-            statements.push(create_view(schemas, after));
+        if !(added.is_empty() && renamed.is_empty()) {
+            statements.extend(replace_view(schemas, after));
         }
         return statements;
     }
@@ -398,6 +409,68 @@ fn alter_column(schemas: &Schemas, before_table: &Table, change: &ColumnChange) 
         });
     }
     statements
+}
+
+/// Statements that show other columns of a raw table than before.
+fn replace_view(schemas: &Schemas, table: &Table) -> [String; 2] {
+    [
+        format!("DROP VIEW {}", schemas.table(&table.name)),
+        create_view(schemas, table),
+    ]
+}
+
+/// The table that stores rows or chunks.
+pub(crate) fn stored_table(schemas: &Schemas, table: &Table) -> String {
+    if table.is_raw() {
+        schemas.chunk_table(&table.name)
+    } else {
+        schemas.table(&table.name)
+    }
+}
+
+/// Statements that drop a column with its constraints.
+pub(crate) fn drop_column(schemas: &Schemas, table: &Table, column: &Column) -> Vec<String> {
+    let drop = format!(
+        "ALTER TABLE {} DROP COLUMN {}",
+        stored_table(schemas, table),
+        ident(&column.sql_name())
+    );
+    if !table.is_raw() {
+        return vec![drop];
+    }
+    let mut rest = table.clone();
+    rest.columns.retain(|other| other.name != column.name);
+    let [drop_view, create_view] = replace_view(schemas, &rest);
+    let mut statements = vec![drop_view, drop];
+    statements.extend(keep_points(schemas, &rest));
+    statements.push(create_view);
+    statements
+}
+
+/// Stores nulls for points that have no values left: the view shows as many points as arrays have
+/// elements.
+fn keep_points(schemas: &Schemas, table: &Table) -> Option<String> {
+    let values = || stored_columns(table).filter(|column| column.references.is_none());
+    let first = values().next()?;
+    let none = values().map(|column| format!("{} IS NULL", ident(&column.sql_name())));
+    Some(format!(
+        "UPDATE {} SET {} = array_fill(NULL::{}, ARRAY[_points]) WHERE {}",
+        schemas.chunk_table(&table.name),
+        ident(&first.sql_name()),
+        sql_type(first.data_type),
+        none.collect::<Vec<_>>().join(" AND ")
+    ))
+}
+
+/// Condition of a stored row or chunk that has a value in a column.
+pub(crate) fn holds_value(table: &Table, column: &Column) -> String {
+    let name = ident(&column.sql_name());
+    if table.is_raw() && column.references.is_none() {
+        // A chunk without any value may store an array of nulls.
+        format!("cardinality(array_remove({name}, NULL)) > 0")
+    } else {
+        format!("{name} IS NOT NULL")
+    }
 }
 
 /// Statements that drop a table.

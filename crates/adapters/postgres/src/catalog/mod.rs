@@ -1,6 +1,7 @@
 //! Definitions of organizations' tables: kept in the platform's schema, carried out as real
 //! tables, keys and constraints in a schema of each organization's own.
 
+mod constraints;
 pub(crate) mod ddl;
 mod load;
 mod save;

@@ -2,8 +2,8 @@
 
 use diesel::sql_types::{Array, BigInt, Bool, Integer, Jsonb, Nullable, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use labdata_domain::catalog::{Column, Table};
-use labdata_ports::catalog::DefineError;
+use labdata_domain::catalog::{Column, ColumnRename, Table};
+use labdata_ports::{PortError, catalog::DefineError};
 
 use crate::database::errors::port_error;
 
@@ -58,5 +58,44 @@ pub(super) async fn save_unique_together(
         .await
         .map_err(port_error)?;
     }
+    Ok(())
+}
+
+/// The table's id.
+pub(super) fn id_of(table: &Table) -> Result<i64, PortError> {
+    let missing = || PortError::Internal(format!("table \"{}\" has no id", table.name));
+    table.id.ok_or_else(missing)
+}
+
+/// Renames a column.
+pub(super) async fn rename_column(
+    connection: &mut AsyncPgConnection,
+    table: i64,
+    rename: &ColumnRename,
+) -> Result<(), DefineError> {
+    diesel::sql_query(
+        "UPDATE labdata.catalog_column SET name = $3 WHERE table_id = $1 AND name = $2",
+    )
+    .bind::<BigInt, _>(table)
+    .bind::<Text, _>(&rename.before.name)
+    .bind::<Text, _>(&rename.after.name)
+    .execute(connection)
+    .await
+    .map_err(port_error)?;
+    Ok(())
+}
+
+/// Deletes a column.
+pub(super) async fn delete_column(
+    connection: &mut AsyncPgConnection,
+    table: i64,
+    name: &str,
+) -> Result<(), DefineError> {
+    diesel::sql_query("DELETE FROM labdata.catalog_column WHERE table_id = $1 AND name = $2")
+        .bind::<BigInt, _>(table)
+        .bind::<Text, _>(name)
+        .execute(connection)
+        .await
+        .map_err(port_error)?;
     Ok(())
 }

@@ -13,7 +13,8 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{
-        Alteration, Catalog, CatalogChange, CatalogRefusal, CatalogVersion, Table, TableDefinition,
+        Alteration, Catalog, CatalogChange, CatalogRefusal, CatalogVersion, Column, Table,
+        TableDefinition,
     },
     events::LoggedEventKind,
     ids::OrganizationId,
@@ -29,7 +30,7 @@ use super::{
     ddl,
     load::{LoadError, load_catalog},
     lock_key,
-    save::{save_column, save_unique_together},
+    save::{delete_column, id_of, rename_column, save_column, save_unique_together},
 };
 use crate::{
     database::{
@@ -64,9 +65,9 @@ struct IdRow {
 }
 
 #[derive(QueryableByName)]
-struct EmptyRow {
+struct ExistsRow {
     #[diesel(sql_type = Bool)]
-    is_empty: bool,
+    found: bool,
 }
 
 impl PgCatalogStore {
@@ -209,11 +210,35 @@ impl CatalogStore for PgCatalogStore {
             .await
             .map(|_| ())
     }
+
+    async fn drop_column(
+        &self,
+        organization: OrganizationId,
+        table: &str,
+        column: &str,
+        force: bool,
+        now: OffsetDateTime,
+    ) -> Result<(), DefineError> {
+        let change = Change::DropColumn {
+            table,
+            column,
+            force,
+        };
+        self.change(organization, change, now).await.map(|_| ())
+    }
 }
 
 enum Change<'c> {
     Define(&'c TableDefinition),
-    Drop { name: &'c str, force: bool },
+    Drop {
+        name: &'c str,
+        force: bool,
+    },
+    DropColumn {
+        table: &'c str,
+        column: &'c str,
+        force: bool,
+    },
 }
 
 impl Change<'_> {
@@ -242,6 +267,20 @@ impl Change<'_> {
                 drop_table(connection, organization, &schemas, table).await?;
                 true
             }
+            Self::DropColumn {
+                table,
+                column,
+                force,
+            } => {
+                let table = current.table(table).ok_or(PortError::NotFound("table"))?;
+                let (_, column) = table
+                    .column_to_drop(column)?
+                    .ok_or(PortError::NotFound("column"))?;
+                let holds_values = holds_values(connection, &schemas, table, column).await?;
+                table.check_dropped_values(column, holds_values, *force)?;
+                drop_column(connection, &schemas, table, column).await?;
+                true
+            }
         };
         if !changed {
             return Ok(current);
@@ -265,6 +304,7 @@ impl Change<'_> {
         match self {
             Self::Define(definition) => &definition.name,
             Self::Drop { name, .. } => name,
+            Self::DropColumn { table, .. } => table,
         }
     }
 }
@@ -327,11 +367,12 @@ async fn define(
             save_unique_together(connection, created.id, &table).await?;
         }
         CatalogChange::Alter(alteration) => {
-            let Alteration { before, after, .. } = alteration.as_ref();
-            let id = before.id.ok_or_else(|| {
-                PortError::Internal(format!("table \"{}\" has no id", before.name))
-            })?;
+            let Alteration { renamed, after, .. } = alteration.as_ref();
+            let id = id_of(after)?;
             run(connection, &ddl::alter_table(schemas, &alteration)).await?;
+            for rename in renamed {
+                rename_column(connection, id, rename).await?;
+            }
             diesel::sql_query("UPDATE labdata.catalog_table SET description = $2 WHERE id = $1")
                 .bind::<BigInt, _>(id)
                 .bind::<Nullable<Text>, _>(&after.description)
@@ -353,18 +394,43 @@ async fn is_empty(
     schemas: &Schemas,
     table: &Table,
 ) -> Result<bool, DefineError> {
-    let stored = if table.is_raw() {
-        schemas.chunk_table(&table.name)
-    } else {
-        schemas.table(&table.name)
-    };
-    let row: EmptyRow = statement(format!(
-        "SELECT NOT EXISTS (SELECT 1 FROM {stored}) AS is_empty"
+    Ok(!exists(connection, &ddl::stored_table(schemas, table), "true").await?)
+}
+
+/// Returns whether a row or point has a value in the column.
+async fn holds_values(
+    connection: &mut AsyncPgConnection,
+    schemas: &Schemas,
+    table: &Table,
+    column: &Column,
+) -> Result<bool, DefineError> {
+    let condition = ddl::holds_value(table, column);
+    exists(connection, &ddl::stored_table(schemas, table), &condition).await
+}
+
+/// Returns whether a table has a row that meets the condition.
+async fn exists(
+    connection: &mut AsyncPgConnection,
+    table: &str,
+    condition: &str,
+) -> Result<bool, DefineError> {
+    let row: ExistsRow = statement(format!(
+        "SELECT EXISTS (SELECT FROM {table} WHERE {condition}) AS found"
     ))
     .get_result(connection)
     .await
     .map_err(port_error)?;
-    Ok(row.is_empty)
+    Ok(row.found)
+}
+
+async fn drop_column(
+    connection: &mut AsyncPgConnection,
+    schemas: &Schemas,
+    table: &Table,
+    column: &Column,
+) -> Result<(), DefineError> {
+    run(connection, &ddl::drop_column(schemas, table, column)).await?;
+    delete_column(connection, id_of(table)?, &column.name).await
 }
 
 async fn drop_table(

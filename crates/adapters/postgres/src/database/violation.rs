@@ -26,7 +26,7 @@ pub(crate) fn violation_of(error: &DieselError) -> Option<Violation> {
             constraint: constraint(information),
             detail: information.details().unwrap_or_default().to_owned(),
         }),
-        _ if is_about_values(information.message()) => Some(Violation::Limit {
+        _ if is_about_limits(information.message()) => Some(Violation::Limit {
             table: information.table_name().map(str::to_owned),
             limit: information.message().to_owned(),
         }),
@@ -63,8 +63,8 @@ fn key_of_detail(detail: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns whether a message is about a limit of PostgreSQL on values that passed every check of
-/// their type.
-fn is_about_values(message: &str) -> bool {
+/// their type, or on columns.
+fn is_about_limits(message: &str) -> bool {
     [
         "index row size",
         "index row requires",
@@ -73,6 +73,8 @@ fn is_about_values(message: &str) -> bool {
         "invalid memory alloc",
         "array size exceeds",
         "exceeds the maximum allowed",
+        // Columns that were dropped count.
+        "tables can have at most",
     ]
     .iter()
     .any(|part| message.contains(part))

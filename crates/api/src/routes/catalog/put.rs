@@ -55,6 +55,8 @@ shape! {
         default: Option<Value> = optional(storable(any())),
         /// The table whose row it points at.
         references: Option<String> = optional(text(..)),
+        /// Its former name: a column of that name is renamed and keeps its data. Ignored once it is done.
+        renamed_from: Option<String> = optional(text(..)),
     }
 }
 
@@ -69,6 +71,7 @@ impl From<DefineColumnBody> for ColumnDefinition {
             is_primary_key: body.is_primary_key,
             default: body.default,
             references: body.references,
+            renamed_from: body.renamed_from,
         }
     }
 }
@@ -84,8 +87,8 @@ shape! {
 
 /// Create or change a table
 ///
-/// Idempotent: the same definition again changes nothing. New nullable columns are added; what
-/// would lose or contradict stored data is refused.
+/// Idempotent: the same definition again changes nothing. New nullable columns are added, and columns
+/// with `renamed_from` renamed; what would lose or contradict stored data is refused.
 #[utoipa::path(
     put,
     path = "/api/v1/tables/{name}",

@@ -2,6 +2,8 @@
 
 mod changes;
 mod definitions;
+mod removals;
+mod renames;
 mod tables;
 
 use super::{Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, Table, TableDefinition};
@@ -17,6 +19,7 @@ fn column(name: &str, data_type: DataType) -> ColumnDefinition {
         is_primary_key: false,
         default: None,
         references: None,
+        renamed_from: None,
     }
 }
 

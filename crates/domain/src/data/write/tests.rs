@@ -25,6 +25,7 @@ fn column(name: &str, data_type: DataType) -> ColumnDefinition {
         is_primary_key: false,
         default: None,
         references: None,
+        renamed_from: None,
     }
 }
 

@@ -1,0 +1,30 @@
+//! SQL that changes constraints of stored tables.
+
+use crate::database::sql::literal;
+
+/// Maximum length of a name in PostgreSQL, in bytes.
+const MAX_IDENTIFIER: usize = 63;
+
+/// Gives constraints over a renamed column the names that they would have as new ones, because
+/// refusals name them. One keeps its name if the other is taken or too long.
+pub(super) fn rename_constraints(stored: &str, column: &str) -> String {
+    format!(
+        "DO $rename$ DECLARE found record; BEGIN \
+         FOR found IN SELECT c.conname, c.connamespace, r.relname || '_' || \
+           (SELECT string_agg(a.attname, '_' ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY k(number, place) \
+            JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.number) || \
+           CASE c.contype WHEN 'u' THEN '_key' ELSE '_fkey' END AS wanted \
+           FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid \
+           JOIN pg_attribute named ON named.attrelid = c.conrelid AND named.attnum = ANY (c.conkey) \
+           WHERE c.conrelid = {relation}::regclass AND c.contype IN ('u', 'f') AND named.attname = {column} \
+         LOOP \
+           IF octet_length(found.wanted) <= {MAX_IDENTIFIER} \
+           AND NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = {relation}::regclass AND conname = found.wanted) \
+           AND NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = found.connamespace AND relname = found.wanted) THEN \
+             EXECUTE format('ALTER TABLE {stored} RENAME CONSTRAINT %I TO %I', found.conname, found.wanted); \
+           END IF; \
+         END LOOP; END $rename$",
+        relation = literal(stored),
+        column = literal(column),
+    )
+}

@@ -1,0 +1,3 @@
+//! Definitions of tables.
+
+mod columns;

@@ -1,0 +1,36 @@
+//! Drops a column of a table.
+
+use labdata_domain::keys::{actor::Actor, run_key::GuardedAction, scope::Scope};
+
+use crate::{Error, Ports, catalog::define_table::refusal};
+
+/// The column to drop.
+#[derive(Clone, Debug)]
+pub struct DropColumn {
+    /// The name of its table.
+    pub table: String,
+    /// Its name in writes and reads.
+    pub column: String,
+    /// Drop it also when it holds values.
+    pub force: bool,
+}
+
+/// Drops a column; with `force` also when it holds values.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] while its
+/// table needs it, or it holds values and `force` is not set.
+pub async fn drop_column(ports: &Ports, actor: &Actor, command: DropColumn) -> Result<(), Error> {
+    actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::DeleteTable)?;
+    let DropColumn {
+        table,
+        column,
+        force,
+    } = &command;
+    ports
+        .catalog
+        .drop_column(actor.organization, table, column, *force, ports.clock.now())
+        .await
+        .map_err(refusal)
+}

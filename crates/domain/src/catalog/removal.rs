@@ -1,0 +1,129 @@
+//! Removal of columns.
+
+use std::fmt;
+
+use super::{CatalogRefusal, Column, ORDER_COLUMN, Origin, SYSTEM_COLUMNS, Table};
+
+/// Role of a column that its table cannot do without.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColumnRole {
+    /// The primary key.
+    PrimaryKey,
+    /// Part of a set of columns that are unique together: what they promise would be lost.
+    UniqueTogether(Vec<String>),
+    /// The order of the points of a raw table.
+    Order,
+    /// The only reference of a raw table.
+    OnlyReference,
+    /// The only column of values of a raw table.
+    OnlyValues,
+    /// A reference of a raw table that points have.
+    Owner,
+}
+
+impl fmt::Display for ColumnRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PrimaryKey => f.write_str("it is the primary key"),
+            Self::UniqueTogether(group) => write!(
+                f,
+                "it is unique together with other columns ({}); first define the table without this group",
+                group.join(", ")
+            ),
+            Self::Order => f.write_str("it is the order of the points"),
+            Self::OnlyReference => f.write_str("a raw table needs at least one reference"),
+            Self::OnlyValues => f.write_str("a raw table needs at least one column of values"),
+            Self::Owner => f.write_str("stored points belong to the rows that it references"),
+        }
+    }
+}
+
+impl Table {
+    /// The column of that name, to be dropped; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`CatalogRefusal::PlatformColumn`] or [`CatalogRefusal::NeededColumn`].
+    pub fn column_to_drop(&self, name: &str) -> Result<Option<(usize, &Column)>, CatalogRefusal> {
+        let is_system = SYSTEM_COLUMNS.iter().any(|(system, _)| *system == name);
+        if is_system && !self.is_raw() {
+            return Err(self.platform_column(name));
+        }
+        let Some((index, column)) = self.column(name) else {
+            return Ok(None);
+        };
+        if self.origin == Origin::Core {
+            return Err(self.platform_column(name));
+        }
+        match self.role_of(column) {
+            Some(role) => Err(self.needed(column, role)),
+            None => Ok(Some((index, column))),
+        }
+    }
+
+    /// Checks that a column of [`Self::column_to_drop`] can be dropped. `holds_values` tells whether
+    /// a stored row or point has a value there; with `force` it may.
+    ///
+    /// # Errors
+    /// [`CatalogRefusal::ColumnHoldsValues`]; [`CatalogRefusal::NeededColumn`] for a reference that
+    /// points have.
+    pub fn check_dropped_values(
+        &self,
+        column: &Column,
+        holds_values: bool,
+        force: bool,
+    ) -> Result<(), CatalogRefusal> {
+        if holds_values && self.is_raw() && column.references.is_some() {
+            return Err(self.needed(column, ColumnRole::Owner));
+        }
+        if holds_values && !force {
+            return Err(CatalogRefusal::ColumnHoldsValues {
+                table: self.name.clone(),
+                column: column.name.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The role by which the table needs a column, whatever the column holds.
+    fn role_of(&self, column: &Column) -> Option<ColumnRole> {
+        if column.is_primary_key {
+            return Some(ColumnRole::PrimaryKey);
+        }
+        let mut groups = self.unique_together.iter();
+        if let Some(group) = groups.find(|group| group.contains(&column.name)) {
+            return Some(ColumnRole::UniqueTogether(group.clone()));
+        }
+        if !self.is_raw() {
+            return None;
+        }
+        let order = self.order_column();
+        if order.is_some_and(|(_, order)| order.name == column.name) {
+            return Some(ColumnRole::Order);
+        }
+        let is_values =
+            |column: &Column| column.references.is_none() && column.name != ORDER_COLUMN;
+        let mut others = self
+            .columns
+            .iter()
+            .filter(|other| other.name != column.name);
+        if others.clone().all(|other| other.references.is_none()) {
+            return Some(ColumnRole::OnlyReference);
+        }
+        (!others.any(is_values)).then_some(ColumnRole::OnlyValues)
+    }
+
+    fn platform_column(&self, column: &str) -> CatalogRefusal {
+        CatalogRefusal::PlatformColumn {
+            table: self.name.clone(),
+            column: column.to_owned(),
+        }
+    }
+
+    fn needed(&self, column: &Column, role: ColumnRole) -> CatalogRefusal {
+        CatalogRefusal::NeededColumn {
+            table: self.name.clone(),
+            column: column.name.clone(),
+            role,
+        }
+    }
+}
