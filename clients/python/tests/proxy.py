@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -45,6 +46,10 @@ class Proxy:
                 upstream = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
                 upstream.request(self.command, self.path, body, dict(self.headers))
                 answer = upstream.getresponse()
+                if answer.getheader("Content-Type") == "text/event-stream":
+                    self.stream(answer)
+                    upstream.close()
+                    return
                 content = answer.read()
                 upstream.close()
                 if step == "lost after":
@@ -58,6 +63,17 @@ class Proxy:
                 self.answer(answer.status, kept, content)
 
             do_GET = do_POST = do_PUT = do_PATCH = handle_any  # noqa: N815
+
+            def stream(self, answer: http.client.HTTPResponse) -> None:
+                """Pass events on as they come, until the client leaves."""
+                self.close_connection = True
+                self.send_response(answer.status)
+                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Connection", "close")
+                self.end_headers()
+                with contextlib.suppress(OSError):
+                    while line := answer.readline():
+                        self.wfile.write(line)
 
             def lose(self) -> None:
                 self.close_connection = True

@@ -13,6 +13,8 @@ use serde_json::json;
 
 use crate::{on_postgres::OnPostgres, server::send};
 
+const GUIDE: &str = include_str!("../../../../../docs/MCP.md");
+
 /// Returns a Python with the SDK, which the first call installs below the target directory.
 fn python() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
@@ -60,4 +62,27 @@ async fn the_python_sdk_reads_writes_and_is_held_to_its_key() {
     assert!(output.status.success(), "{errors}");
     let report = String::from_utf8_lossy(&output.stdout);
     assert_eq!(report.trim(), "both lifecycles work");
+}
+
+#[tokio::test]
+async fn the_example_of_the_guide_queries_a_table() {
+    let lab = OnPostgres::with_tables(DatabaseSettings::default()).await;
+    lab.insert("sample", json!([{ "name": "A" }, { "name": "B" }]))
+        .await;
+    let (base, reader) = lab.server.client(&[Read]).await.as_others_need_it();
+    let key = reader.trim_start_matches("Bearer ").to_owned();
+    let (_, example) = GUIDE.split_once("```python\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let using = tokio::task::spawn_blocking(move || {
+        Command::new(python())
+            .args(["-c", example])
+            .env("LABDATA_BASE_URL", base)
+            .env("LABDATA_API_KEY", key)
+            .output()
+    });
+    let output = using.await.unwrap().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(report.contains("[[2]]"), "{report}");
 }
