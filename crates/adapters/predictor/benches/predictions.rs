@@ -30,7 +30,7 @@ use labdata_domain::{data::write::Rows, models::check_rows};
 use labdata_ports::models::{PredictionRequest, Predictor};
 use serde_json::Value;
 
-use self::trained_lab::{Lab, run, with_packages};
+use self::trained_lab::{Lab, run, train, with_packages};
 
 /// Program that measures the floor.
 const ALONE: &str = include_str!("../tests/it/programs/alone.py");
@@ -38,11 +38,21 @@ const ALONE: &str = include_str!("../tests/it/programs/alone.py");
 #[tokio::main]
 async fn main() {
     let lab = Lab::new().await;
+    train(&lab.platform, "diabetes", "regression").await;
+    for (version, name) in [(1, "wine"), (2, "diabetes")] {
+        measure(&lab, name, version).await;
+    }
+}
+
+/// Prints the figures of the dataset and the model with that name.
+async fn measure(lab: &Lab, name: &str, version: u128) {
     let program = with_packages(ALONE);
-    run(&lab.platform, "alone", &program, &[&lab.platform.url], None).await;
-    let alone: Value = serde_json::from_slice(&lab.platform.stored("/alone.json")).unwrap();
-    let model = lab.model("wine", "/wine.artifact", 1);
-    let rows = lab.rows("wine");
+    let arguments = [&*lab.platform.url, name];
+    run(&lab.platform, "alone", &program, &arguments, None).await;
+    let alone = lab.platform.stored(&format!("/{name}.alone.json"));
+    let alone: Value = serde_json::from_slice(&alone).unwrap();
+    let model = lab.model(name, &format!("/{name}.artifact"), version);
+    let rows = lab.rows(name);
     for (count, repeats) in [(1, 100), (10_000, 50)] {
         let rows: Rows = rows.iter().cycle().take(count).cloned().collect();
         let (mut checks, mut predictions) = (Vec::new(), Vec::new());
@@ -60,11 +70,11 @@ async fn main() {
         }
         // The first one starts the process.
         let (check, warm) = (median(&mut checks), median(&mut predictions[1..]));
-        println!("{count} rows: {warm:.1} ms, and their check {check:.1} ms");
-        for name in ["predict", "predict and predict_proba"] {
-            let floor = 1e3 * alone[format!("{count} {name}")].as_f64().unwrap();
+        println!("{name}, {count} rows: {warm:.1} ms, and their check {check:.1} ms");
+        for call in ["predict", "predict and predict_proba"] {
+            let floor = 1e3 * alone[format!("{count} {call}")].as_f64().unwrap();
             println!(
-                "  {name} alone: {floor:.1} ms; {:+.1} ms, {:.2} times",
+                "  {call} alone: {floor:.1} ms; {:+.1} ms, {:.2} times",
                 warm - floor,
                 warm / floor
             );

@@ -45,13 +45,12 @@ pub(crate) fn encode(id: u64, input: &PredictionInput) -> Result<Vec<u8>, ArrowE
 
 fn array(values: &FeatureValues) -> Result<ArrayRef, ArrowError> {
     Ok(match values {
-        FeatureValues::Numbers(values) => {
-            match values.iter().copied().collect::<Option<Vec<f64>>>() {
-                // Takes the memory of the vector over.
-                Some(numbers) => Arc::new(Float64Array::from(numbers)),
-                None => Arc::new(values.iter().collect::<Float64Array>()),
-            }
+        FeatureValues::Numbers(values) if values.iter().all(Option::is_some) => {
+            // Of known length, unlike `flatten`, and without a bit per value.
+            let numbers = values.iter().map(|value| value.unwrap_or_default());
+            Arc::new(Float64Array::from_iter_values(numbers))
         }
+        FeatureValues::Numbers(values) => Arc::new(values.iter().collect::<Float64Array>()),
         FeatureValues::Booleans(values) => Arc::new(values.iter().collect::<BooleanArray>()),
         FeatureValues::Texts(values) => Arc::new(values.iter().collect::<StringArray>()),
         FeatureValues::Times(values) => {
@@ -90,7 +89,12 @@ pub(crate) fn decode(body: &[u8], classes: usize) -> Result<(u64, RawPredictions
             .columns()
             .split_first()
             .ok_or_else(|| refused("no columns"))?;
-        answer.values.extend(read_values(values)?);
+        let values = read_values(values)?;
+        if answer.values.is_empty() {
+            answer.values = values;
+        } else {
+            answer.values.extend(values);
+        }
         for (read, column) in answer.probabilities.iter_mut().flatten().zip(probabilities) {
             read.extend(column.as_primitive::<Float64Type>());
         }

@@ -98,7 +98,8 @@ pub(crate) fn with_packages(program: &str) -> String {
     format!("{metadata}# ///\n{program}")
 }
 
-async fn train(platform: &Platform, name: &str, problem: &str) {
+/// Trains a model of the dataset with that name, which becomes the object `/{name}.artifact`.
+pub(crate) async fn train(platform: &Platform, name: &str, problem: &str) {
     let manifest = json!({
         "training_id": name, "attempt": 1, "task_type": "tabular",
         "quality_preset": "medium_quality", "problem_type": problem, "target_column": "target",
@@ -120,6 +121,8 @@ async fn trained() -> &'static Trained {
             train(&platform, "wine", "multiclass").await;
             train(&platform, "mixed", "binary").await;
             let paths = [
+                "/diabetes.json",
+                "/diabetes.parquet",
                 "/wine.json",
                 "/wine.artifact",
                 "/mixed.json",
@@ -169,15 +172,20 @@ impl Lab {
             levels: None,
         };
         let classes = match name {
-            "wine" => (0..3).map(Class::Integer).collect(),
-            _ => ["bad", "good"].map(|it| Class::Text(it.to_owned())).into(),
+            "wine" => Some((0..3).map(Class::Integer).collect()),
+            "diabetes" => None,
+            _ => Some(["bad", "good"].map(|it| Class::Text(it.to_owned())).into()),
+        };
+        let problem = match classes {
+            Some(_) => ProblemType::Multiclass,
+            None => ProblemType::Regression,
         };
         let mut model = model(organization(1), version);
         model.task = TaskType::Tabular;
         model.signature = Arc::new(ModelSignature {
             features: types.iter().map(feature).collect(),
-            problem: ProblemType::Multiclass,
-            classes: Some(classes),
+            problem,
+            classes,
         });
         let body = self.platform.stored(artifact);
         model.artifact.sha256 = Sha256::digest(&body).into();

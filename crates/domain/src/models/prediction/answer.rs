@@ -71,16 +71,19 @@ impl Predictions {
         if raw.values.len() != rows {
             return Err(UnusablePredictions::Rows);
         }
-        let values = raw.values.into_iter();
-        let values: Option<Vec<_>> = values
-            .map(|value| match value {
-                Some(value) => signature.value(value).map(Some),
+        // Reserved at once: `collect` into an option grows step by step.
+        let mut values = Vec::with_capacity(rows);
+        for value in raw.values {
+            let value = match value {
+                Some(value) => Some(signature.value(value).ok_or(UnusablePredictions::Value)?),
+                None if signature.problem == ProblemType::Regression => None,
                 // Classes and masks are always there.
-                None => (signature.problem == ProblemType::Regression).then_some(None),
-            })
-            .collect();
+                None => return Err(UnusablePredictions::Value),
+            };
+            values.push(value);
+        }
         Ok(Self {
-            values: values.ok_or(UnusablePredictions::Value)?,
+            values,
             probabilities: check_probabilities(signature, rows, raw.probabilities)?,
         })
     }

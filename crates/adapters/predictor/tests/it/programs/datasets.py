@@ -1,8 +1,8 @@
-"""Stores two datasets on the platform at argv[1], and what they contain as JSON."""
+"""Stores three datasets on the platform at argv[1], and what they contain as JSON."""
 
 import datetime, io, json, sys, urllib.request
 import pandas as pd
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_diabetes, load_wine
 
 def put(path, body):
     urllib.request.urlopen(urllib.request.Request(sys.argv[1] + path, body, method="PUT"))
@@ -17,6 +17,9 @@ def store(name, frame, types):
 wine = load_wine(as_frame=True).frame
 wine.columns = [name.replace("/", "_") for name in wine.columns]
 store("wine", wine, {name: "float" for name in wine.columns if name != "target"})
+
+diabetes = load_diabetes(as_frame=True).frame
+store("diabetes", diabetes, {name: "float" for name in diabetes.columns if name != "target"})
 
 rows = range(240)
 first = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
