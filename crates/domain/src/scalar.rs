@@ -148,6 +148,21 @@ impl Scalar {
         }
     }
 
+    /// Returns the type of the value; `text` also for one of `string`.
+    #[must_use]
+    pub const fn data_type(&self) -> DataType {
+        match self {
+            Self::Text(_) => DataType::Text,
+            Self::Integer(_) => DataType::Integer,
+            Self::Float(_) => DataType::Float,
+            Self::Boolean(_) => DataType::Boolean,
+            Self::Datetime(_) => DataType::Datetime,
+            Self::Date(_) => DataType::Date,
+            Self::Uuid(_) => DataType::Uuid,
+            Self::Json(_) => DataType::Json,
+        }
+    }
+
     /// Compares two values of one type, texts by their bytes. `None` for JSON, which has no order, and
     /// for values of two types.
     #[must_use]

@@ -1,7 +1,9 @@
 //! Reads rows of a table.
 
 use labdata_domain::{
-    data::read::{Position, ReadMode, ReadPlan, ReadTarget, RowPage, SingleReadError},
+    data::read::{
+        Position, ReadMode, ReadPlan, ReadTarget, RowPage, RowSelection, SingleReadError,
+    },
     keys::{actor::Actor, scope::Scope},
 };
 use serde_json::{Map, Value};
@@ -32,6 +34,10 @@ pub struct ReadRows {
     pub target_type: TargetType,
     /// Filters that all rows must meet.
     pub filters: Map<String, Value>,
+    /// Columns of the rows; all unless given.
+    pub columns: Option<Vec<String>>,
+    /// Order of the rows: names of columns, after `-` where the greatest value comes first.
+    pub order_by: Vec<String>,
     /// Number of rows expected.
     pub mode: ReadMode,
     /// Maximum number of rows of a page.
@@ -44,16 +50,22 @@ pub struct ReadRows {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] without such a table, or
-/// without a row in single mode; [`Error::Invalid`] for wrong filters, or several rows in single
-/// mode.
+/// without a row in single mode; [`Error::Invalid`] for wrong filters and columns, or several rows
+/// in single mode.
 pub async fn read_rows(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
     actor.require(Scope::Read)?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let core = query.target_type == TargetType::CoreTable;
     let target =
         ReadTarget::find(&catalog, &query.target_name, core).ok_or(Error::NotFound("table"))?;
-    let limit = query.mode.row_limit(query.limit);
-    let plan = ReadPlan::new(target, &catalog, &query.filters, query.after, limit)
+    let selection = RowSelection {
+        filters: query.filters,
+        columns: query.columns,
+        order_by: query.order_by,
+        after: query.after,
+        limit: query.mode.row_limit(query.limit),
+    };
+    let plan = ReadPlan::new(target, &catalog, selection)
         .map_err(|problems| Error::Invalid(problems.join("; ")))?;
     let page = ports.data.read(actor.organization, &plan).await?;
     query.mode.check(page).map_err(|error| match error {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use labdata_domain::{
     catalog::{Catalog, Table, TableDefinition, ViolatedKey, Violation},
     data::{
-        read::{ReadPlan, ReadTarget, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
+        read::{
+            ReadPlan, ReadTarget, RowPage, RowSelection, SeriesColumns, SeriesLimits, SeriesPlan,
+        },
         revert::RevertReport,
         write::{
             LABEL_KEY, Mode, Problem, Rows, SeriesValues, SeriesWrite, TableWrite, WriteOutcome,
@@ -217,12 +219,21 @@ impl Lab {
 
     /// A plan to read rows of a table of the organization, of a core table or of the platform.
     pub async fn read_plan(&self, table: &str, filters: Value, limit: u32) -> ReadPlan {
+        let selection = RowSelection {
+            filters: as_map(filters),
+            limit,
+            ..RowSelection::default()
+        };
+        self.selection_plan(table, selection).await
+    }
+
+    /// A plan to read selected rows of a table, as [`Self::read_plan`] finds it.
+    pub async fn selection_plan(&self, table: &str, selection: RowSelection) -> ReadPlan {
         let catalog = self.tables().await;
         let target = ReadTarget::find(&catalog, table, false)
             .or_else(|| ReadTarget::find(&catalog, table, true))
             .unwrap();
-        let filters = as_map(filters);
-        ReadPlan::new(target, &catalog, &filters, None, limit).unwrap()
+        ReadPlan::new(target, &catalog, selection).unwrap()
     }
 
     /// The rows that meet the filters, in the order in which they are read.

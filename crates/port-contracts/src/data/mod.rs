@@ -4,6 +4,7 @@ pub mod attribution;
 pub mod delete;
 pub mod lab;
 pub mod modify;
+pub mod order;
 pub mod pages;
 pub mod races;
 pub mod read;
@@ -15,7 +16,8 @@ pub mod write;
 
 /// Makes one test of each clause of [`crate::data::write`], [`crate::data::refusals`],
 /// [`crate::data::attribution`], [`crate::data::series`], [`crate::data::modify`],
-/// [`crate::data::delete`], [`crate::data::read`], [`crate::data::pages`], [`crate::data::revert`]
+/// [`crate::data::delete`], [`crate::data::read`], [`crate::data::pages`],
+/// [`crate::data::order`], [`crate::data::revert`]
 /// and [`crate::data::races`].
 #[macro_export]
 macro_rules! data_contract {
@@ -29,6 +31,7 @@ macro_rules! data_contract {
         $crate::data_delete_contract!($harness $(, $test)?);
         $crate::data_read_contract!($harness $(, $test)?);
         $crate::data_pages_contract!($harness $(, $test)?);
+        $crate::data_order_contract!($harness $(, $test)?);
         $crate::data_revert_contract!($harness $(, $test)?);
         $crate::data_races_contract!($harness $(, $test)?);
     };

@@ -35,7 +35,7 @@ macro_rules! data_pages_contract {
 }
 
 /// Reads all rows, `limit` at a time; `between` runs after each page.
-async fn read_pages(
+pub(crate) async fn read_pages(
     lab: &Lab,
     plan: ReadPlan,
     mut between: impl AsyncFnMut(usize),
@@ -67,7 +67,7 @@ async fn read_pages(
 }
 
 /// The values of a column.
-fn values(rows: &[Map<String, Value>], column: &str) -> Vec<Value> {
+pub(crate) fn values(rows: &[Map<String, Value>], column: &str) -> Vec<Value> {
     rows.iter()
         .map(|row| row.get(column).cloned().unwrap())
         .collect()

@@ -54,6 +54,7 @@ pub(super) fn meets(tables: &Tables, named: &Named, condition: &Condition) -> bo
     condition.test.accepts(value)
 }
 
-fn value_of<'n>(named: &'n Named, name: &str) -> Option<&'n Scalar> {
+/// The value of a column by its name in SQL.
+pub(super) fn value_of<'n>(named: &'n Named, name: &str) -> Option<&'n Scalar> {
     named.iter().find(|(given, _)| given == name)?.1.as_ref()
 }

@@ -1,9 +1,12 @@
 //! Reading pages of rows.
 
+use std::cmp::Ordering;
+
 use labdata_domain::{
     catalog::Table,
     data::read::{
-        Position, ReadPlan, ReadTarget, RowJson, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
+        Position, ReadPlan, ReadTarget, RowJson, RowPage, RowPosition, SeriesColumns, SeriesLimits,
+        SeriesPlan,
     },
     ids::OrganizationId,
     scalar::{KeyValue, Scalar, Values},
@@ -12,7 +15,7 @@ use labdata_ports::data::ReadSeriesError;
 use serde_json::{Map, Value};
 
 use super::{
-    filter::{Named, meets, named_cells, named_row},
+    filter::{Named, meets, named_cells, named_row, value_of},
     platform::platform_rows,
 };
 use crate::{
@@ -20,9 +23,9 @@ use crate::{
     memory::State,
 };
 
-/// A row with its place in the order in which rows are read.
+/// A row with its place in the order in which its target's rows are read.
 struct Placed {
-    position: Position,
+    row: RowPosition,
     named: Named,
 }
 
@@ -33,62 +36,82 @@ pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan)
         ReadTarget::Platform(table) => platform_rows(state, organization, *table)
             .into_iter()
             .map(|(key, named)| Placed {
-                position: Position::Key(key),
+                row: RowPosition::Key(key),
                 named,
             })
             .collect(),
         ReadTarget::Table(table) if table.is_raw() => points(tables, table),
         ReadTarget::Table(table) => rows(tables, table),
     };
-    let rest = placed
+    let mut rest: Vec<(Position, Named)> = placed
         .into_iter()
-        .filter(|row| {
-            plan.after
-                .as_ref()
-                .is_none_or(|after| is_behind(&row.position, after))
-        })
         .filter(|row| {
             plan.conditions
                 .iter()
                 .all(|condition| meets(tables, &row.named, condition))
-        });
-    let render_named = |named: Named| match &plan.target {
-        ReadTarget::Table(table) => render(&read_names(table, named)),
-        ReadTarget::Platform(_) => render(&named),
-    };
+        })
+        .map(|row| (position(plan, row.row, &row.named), row.named))
+        .filter(|(position, _)| {
+            let after = plan.after.as_ref();
+            after.is_none_or(|after| compare(plan, position, after).is_gt())
+        })
+        .collect();
+    rest.sort_by(|(left, _), (right, _)| compare(plan, left, right));
     let mut page = RowPage::default();
     let (mut bytes, mut last) = (0, None);
-    for row in rest {
+    for (position, named) in rest {
         if plan.is_full(page.rows.len(), bytes) {
             page.next = last;
             break;
         }
-        last = Some(row.position);
-        let row = render_named(row.named);
+        last = Some(position);
+        let row = render_columns(plan, &named);
         bytes += row.as_str().len();
         page.rows.push(row);
     }
     page
 }
 
-/// Keys descend, points ascend.
-fn is_behind(position: &Position, after: &Position) -> bool {
-    match (position, after) {
-        (Position::Key(key), Position::Key(after)) => key < after,
+fn position(plan: &ReadPlan, row: RowPosition, named: &Named) -> Position {
+    let terms = plan.order.iter();
+    let ordered = terms.map(|term| term.place(value_of(named, &term.field.sql_name)));
+    Position {
+        ordered: ordered.collect(),
+        row,
+    }
+}
+
+/// Compares two places in the order of the plan, then by descending keys and ascending points.
+fn compare(plan: &ReadPlan, left: &Position, right: &Position) -> Ordering {
+    let values = left.ordered.iter().zip(&right.ordered);
+    let ordered = plan.order.iter().zip(values);
+    let ordered = ordered.fold(Ordering::Equal, |found, (term, (left, right))| {
+        found.then_with(|| term.compare(left, right))
+    });
+    ordered.then_with(|| match (&left.row, &right.row) {
+        (RowPosition::Key(left), RowPosition::Key(right)) => right.cmp(left),
         (
-            Position::Point { chunk, place },
-            Position::Point {
-                chunk: last,
+            RowPosition::Point { chunk, place },
+            RowPosition::Point {
+                chunk: other,
                 place: behind,
             },
-        ) => (chunk, place) > (last, behind),
-        _ => false,
-    }
+        ) => (chunk, place).cmp(&(other, behind)),
+        _ => Ordering::Equal,
+    })
+}
+
+fn render_columns(plan: &ReadPlan, named: &Named) -> RowJson {
+    let shown = plan.columns.iter().map(|column| {
+        let value = value_of(named, &column.field.sql_name).cloned();
+        (column.name.clone(), value)
+    });
+    render(&shown.collect())
 }
 
 fn rows(tables: &Tables, table: &Table) -> Vec<Placed> {
     let place = |(key, row): (&KeyValue, &Row)| Placed {
-        position: Position::Key(key.clone()),
+        row: RowPosition::Key(key.clone()),
         named: named_row(table, row),
     };
     tables.rows_of(&table.name).rev().map(place).collect()
@@ -98,12 +121,12 @@ fn points(tables: &Tables, table: &Table) -> Vec<Placed> {
     let mut placed = Vec::new();
     for series in tables.series_of(&table.name) {
         for (place, cells) in &series.points {
-            let position = Position::Point {
+            let row = RowPosition::Point {
                 chunk: series.id,
                 place: *place,
             };
             placed.push(Placed {
-                position,
+                row,
                 named: named_cells(table, cells),
             });
         }

@@ -6,23 +6,21 @@ use diesel::sql_types::Uuid as SqlUuid;
 use diesel_async::RunQueryDsl;
 use futures::TryStreamExt;
 use labdata_domain::{
-    catalog::{PlatformTable, SYSTEM_COLUMNS, Table},
-    data::read::{Condition, Position, ReadPlan, ReadTarget, RowJson, RowPage, Test},
+    catalog::{PlatformTable, Table},
+    data::read::{
+        Condition, OrderTerm, OrderedValue, Position, ReadPlan, ReadTarget, RowJson, RowPage,
+        RowPosition, Test,
+    },
     ids::OrganizationId,
-    scalar::{DataType, KeyValue, Scalar, Values},
+    scalar::{DataType, Scalar, Values},
 };
-
-use serde_json::{Map, Value};
 
 use super::read_row::{Rendered, position_columns};
 use crate::{
     catalog::ddl::{point_expression, points_from},
     database::{
         pool::Connection,
-        sql::{
-            Schemas, bind_scalar, bind_values, ident, key_from_text, primary_key, sql_type,
-            statement,
-        },
+        sql::{Schemas, bind_scalar, bind_values, ident, primary_key, sql_type, statement},
     },
 };
 
@@ -32,6 +30,7 @@ enum Bound {
     Organization,
 }
 
+#[derive(Default)]
 struct Query {
     text: String,
     bound: Vec<Bound>,
@@ -83,7 +82,7 @@ pub(crate) async fn read(
         connection.end_rows();
     }
     let next = if is_full {
-        found.last().and_then(|last| position(&plan.target, last))
+        found.last().and_then(|last| position(plan, last))
     } else {
         None
     };
@@ -96,128 +95,200 @@ pub(crate) async fn read(
     })
 }
 
-fn position(target: &ReadTarget, last: &Rendered) -> Option<Position> {
-    let (name, key_type) = match target {
+fn position(plan: &ReadPlan, last: &Rendered) -> Option<Position> {
+    let mut values = last.position.iter().cloned();
+    let row = match &plan.target {
         ReadTarget::Table(table) if table.is_raw() => {
-            return Some(Position::Point {
-                chunk: last.chunk?,
-                place: last.place?,
-            });
+            let (Some(Scalar::Integer(chunk)), Some(Scalar::Integer(place))) =
+                (values.next()?, values.next()?)
+            else {
+                return None;
+            };
+            RowPosition::Point { chunk, place }
         }
-        ReadTarget::Table(table) => {
-            let (_, key) = table.primary_key()?;
-            (key.name.as_str(), key.data_type)
-        }
-        ReadTarget::Platform(table) => {
-            let key = table.columns().first()?;
-            (key.name, key.data_type)
-        }
+        _ => RowPosition::Key(values.next()??.into_key()?),
     };
-    let row: Map<String, Value> = serde_json::from_str(&last.json).ok()?;
-    let key = match row.get(name)? {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    Some(Position::Key(key_from_text(key, key_type)))
+    let ordered = plan.order.iter().zip(values);
+    let ordered = ordered.map(|(term, value)| OrderedValue {
+        term: term.to_text(),
+        value,
+    });
+    Some(Position {
+        ordered: ordered.collect(),
+        row,
+    })
 }
 
-fn key_scalar(key: &KeyValue) -> Scalar {
-    key.clone().into()
-}
-
-/// An item of a select list: a value under its name in reads.
-fn selected(expression: &str, name: &str) -> String {
-    format!("{expression} AS {}", ident(name))
+/// Parts of a target's statement.
+struct Source<'s> {
+    /// What it selects from.
+    from: String,
+    /// Expressions of the row's own position, each with the direction of the order.
+    row: &'s [(&'s str, &'s str)],
 }
 
 fn rows_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
-    let mut query = Query {
-        text: String::new(),
-        bound: Vec::new(),
+    let key = format!("t.{}", primary_key(table));
+    let source = Source {
+        from: format!("{} t", schemas.table(&table.name)),
+        row: &[(&key, "DESC")],
     };
-    let key = primary_key(table);
-    let mut conditions = conditions(&mut query, schemas, plan, |sql_name| {
-        format!("t.{}", ident(sql_name))
-    });
-    if let Some(Position::Key(after)) = &plan.after {
-        let parameter = query.parameter(Bound::Scalar(key_scalar(after)));
-        conditions.push(format!("t.{key} < {parameter}"));
-    }
-    let own = table.columns.iter();
-    let own = own.map(|column| selected(&format!("t.{}", ident(&column.sql_name())), &column.name));
-    let system = SYSTEM_COLUMNS.iter();
-    let system = system.map(|(name, _)| selected(&format!("t.{}", ident(name)), name));
-    let columns: Vec<String> = own.chain(system).collect();
-    query.text = format!(
-        "SELECT {position}, {columns} FROM {from} t{filter} ORDER BY t.{key} DESC LIMIT {limit}",
-        position = position_columns(false),
-        from = schemas.table(&table.name),
-        columns = columns.join(", "),
-        filter = filter(&conditions),
-        limit = u64::from(plan.limit) + 1,
-    );
-    query
+    let column = |sql_name: &str| format!("t.{}", ident(sql_name));
+    query(Query::default(), schemas, plan, &source, column)
 }
 
 fn points_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
-    let mut query = Query {
-        text: String::new(),
-        bound: Vec::new(),
+    let source = Source {
+        from: points_from(schemas, table),
+        row: &[("c._chunk", "ASC"), ("p._place", "ASC")],
     };
-    let mut conditions = conditions(&mut query, schemas, plan, |sql_name| {
-        point_expression(table, sql_name)
-    });
-    if let Some(Position::Point { chunk, place }) = plan.after {
-        let chunk = query.parameter(Bound::Scalar(Scalar::Integer(chunk)));
-        let place = query.parameter(Bound::Scalar(Scalar::Integer(place)));
-        conditions.push(format!(
-            "(c._chunk > {chunk} OR (c._chunk = {chunk} AND p._place > {place}))"
-        ));
+    let column = |sql_name: &str| point_expression(table, sql_name);
+    query(Query::default(), schemas, plan, &source, column)
+}
+
+fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
+    let mut begun = Query::default();
+    let organization = begun.parameter(Bound::Organization);
+    let source = Source {
+        from: format!("({}) t", platform_source(table, &organization)),
+        row: &[("t.id", "DESC")],
+    };
+    let schemas = Schemas::of(OrganizationId::new(uuid::Uuid::nil()));
+    let column = |sql_name: &str| format!("t.{}", ident(sql_name));
+    query(begun, &schemas, plan, &source, column)
+}
+
+fn query(
+    mut query: Query,
+    schemas: &Schemas,
+    plan: &ReadPlan,
+    source: &Source<'_>,
+    column: impl Fn(&str) -> String,
+) -> Query {
+    let mut conditions = conditions(&mut query, schemas, plan, &column);
+    let terms: Vec<String> = plan.order.iter().map(|it| term_sql(it, &column)).collect();
+    if let Some(after) = &plan.after {
+        let places = places(plan, &terms, source, after);
+        conditions.push(behind(&mut query, places));
     }
-    let columns: Vec<String> = table
-        .columns
+    let position: Vec<String> = source
+        .row
         .iter()
-        .map(|column| selected(&point_expression(table, &column.sql_name()), &column.name))
+        .map(|(expression, _)| (*expression).to_owned())
+        .chain(terms.iter().cloned())
         .collect();
+    let columns = plan.columns.iter();
+    let columns = columns.map(|shown| {
+        format!(
+            "{} AS {}",
+            column(&shown.field.sql_name),
+            ident(&shown.name)
+        )
+    });
+    let selected: Vec<String> = std::iter::once(position_columns(&position))
+        .chain(columns)
+        .collect();
+    // Null is greater than every value, as PostgreSQL has it unless told otherwise.
+    let ordered = plan.order.iter().zip(&terms);
+    let ordered = ordered.map(|(term, expression)| {
+        let direction = if term.descending { "DESC" } else { "ASC" };
+        format!("{expression} {direction}")
+    });
+    let row = source.row.iter();
+    let row = row.map(|(expression, direction)| format!("{expression} {direction}"));
+    let ordered: Vec<String> = ordered.chain(row).collect();
     query.text = format!(
-        "SELECT {position}, {columns} FROM {from}{filter} ORDER BY c._chunk, p._place LIMIT {limit}",
-        position = position_columns(true),
-        from = points_from(schemas, table),
-        columns = columns.join(", "),
+        "SELECT {selected} FROM {from}{filter} ORDER BY {ordered} LIMIT {limit}",
+        selected = selected.join(", "),
+        from = source.from,
         filter = filter(&conditions),
+        ordered = ordered.join(", "),
         limit = u64::from(plan.limit) + 1,
     );
     query
 }
 
-fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
-    let mut query = Query {
-        text: String::new(),
-        bound: Vec::new(),
-    };
-    let organization = query.parameter(Bound::Organization);
-    let source = platform_source(table, &organization);
-    let schemas = Schemas::of(OrganizationId::new(uuid::Uuid::nil()));
-    let mut conditions = conditions(&mut query, &schemas, plan, |sql_name| {
-        format!("t.{}", ident(sql_name))
-    });
-    if let Some(Position::Key(after)) = &plan.after {
-        let parameter = query.parameter(Bound::Scalar(key_scalar(after)));
-        conditions.push(format!("t.id < {parameter}"));
+/// The expression that rows are ordered by.
+fn term_sql(term: &OrderTerm, column: &impl Fn(&str) -> String) -> String {
+    let expression = column(&term.field.sql_name);
+    match term.characters() {
+        Some(count) => format!("left({expression}, {count}) COLLATE \"C\""),
+        None => expression,
     }
-    let columns: Vec<String> = table
-        .columns()
-        .iter()
-        .map(|column| selected(&format!("t.{}", ident(column.name)), column.name))
-        .collect();
-    query.text = format!(
-        "SELECT {position}, {columns} FROM ({source}) t{filter} ORDER BY t.id DESC LIMIT {limit}",
-        position = position_columns(false),
-        columns = columns.join(", "),
-        filter = filter(&conditions),
-        limit = u64::from(plan.limit) + 1,
-    );
-    query
+}
+
+/// A part of a position: a row is behind it if its value is, or if it is equal and the next part is.
+struct Place<'s> {
+    expression: &'s str,
+    descending: bool,
+    is_nullable: bool,
+    value: Option<Scalar>,
+}
+
+/// The parts of a position, up to one that no two rows share.
+fn places<'s>(
+    plan: &ReadPlan,
+    terms: &'s [String],
+    source: &Source<'s>,
+    after: &Position,
+) -> Vec<Place<'s>> {
+    let mut places = Vec::new();
+    for ((term, expression), at) in plan.order.iter().zip(terms).zip(&after.ordered) {
+        places.push(Place {
+            expression,
+            descending: term.descending,
+            is_nullable: !term.is_key,
+            value: at.value.clone(),
+        });
+        if term.is_key {
+            return places;
+        }
+    }
+    let row = match &after.row {
+        RowPosition::Key(key) => vec![key.clone().into()],
+        RowPosition::Point { chunk, place } => {
+            vec![Scalar::Integer(*chunk), Scalar::Integer(*place)]
+        }
+    };
+    let row = source.row.iter().zip(row);
+    places.extend(row.map(|((expression, direction), value)| Place {
+        expression,
+        descending: *direction == "DESC",
+        is_nullable: false,
+        value: Some(value),
+    }));
+    places
+}
+
+/// The condition that a row is behind a position.
+fn behind(query: &mut Query, places: Vec<Place<'_>>) -> String {
+    let mut condition: Option<String> = None;
+    for place in places.into_iter().rev() {
+        let expression = place.expression;
+        let (greater, equal) = match place.value {
+            None => {
+                let greater = place
+                    .descending
+                    .then(|| format!("{expression} IS NOT NULL"));
+                (greater, format!("{expression} IS NULL"))
+            }
+            Some(value) => {
+                let parameter = query.parameter(Bound::Scalar(value));
+                let sign = if place.descending { '<' } else { '>' };
+                let mut greater = format!("{expression} {sign} {parameter}");
+                if place.is_nullable && !place.descending {
+                    greater = format!("({greater} OR {expression} IS NULL)");
+                }
+                (Some(greater), format!("{expression} = {parameter}"))
+            }
+        };
+        let equal = condition.map(|rest| format!("({equal} AND {rest})"));
+        condition = match (greater, equal) {
+            (Some(greater), Some(equal)) => Some(format!("({greater} OR {equal})")),
+            (greater, equal) => greater.or(equal),
+        };
+    }
+    condition.unwrap_or_else(|| "false".to_owned())
 }
 
 /// A platform table's rows of one organization, with exactly the columns that are readable.

@@ -8,42 +8,50 @@ use diesel::{
     deserialize::{FromSql, Result as Read},
     pg::{Pg, PgValue},
     row::{Field, NamedRow, Row},
-    sql_types::{BigInt, Bool, Date, Double, Integer, Nullable, Timestamptz, Uuid as SqlUuid},
+    sql_types::{BigInt, Bool, Date, Double, Integer, Timestamptz, Uuid as SqlUuid},
 };
-use labdata_domain::{scalar::write_float, timestamp};
+use labdata_domain::{
+    scalar::{Scalar, write_float},
+    timestamp,
+};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// Number of columns before those of the row: a point's position.
-const POSITION: usize = 2;
+/// First character of the names of columns that tell a row's position, before those of the row. No
+/// column of a table begins with it.
+const POSITION: char = '_';
 
-/// The columns of a point's position, its chunk and the place there; null for rows that have a key.
-pub(super) const fn position_columns(is_point: bool) -> &'static str {
-    if is_point {
-        "c._chunk, p._place"
-    } else {
-        "NULL::bigint, NULL::bigint"
-    }
+/// The items of a select list that tell a row's position.
+pub(super) fn position_columns(expressions: &[String]) -> String {
+    let items = expressions.iter().enumerate();
+    let items = items.map(|(index, expression)| format!("{expression} AS {POSITION}{index}"));
+    items.collect::<Vec<_>>().join(", ")
 }
 
 /// A row that was read, after the columns of its position.
 pub(super) struct Rendered {
-    pub(super) chunk: Option<i64>,
-    pub(super) place: Option<i64>,
+    /// The values of [`position_columns`].
+    pub(super) position: Vec<Option<Scalar>>,
     /// The text of a JSON object.
     pub(super) json: String,
 }
 
 impl QueryableByName<Pg> for Rendered {
     fn build<'a>(row: &impl NamedRow<'a, Pg>) -> Read<Self> {
+        let mut position = Vec::with_capacity(2);
         let mut json = Vec::with_capacity(row.field_count() * 48);
         json.push(b'{');
-        for index in POSITION..row.field_count() {
-            if index > POSITION {
+        for index in 0..row.field_count() {
+            let field = Row::get(row, index).ok_or("a column is missing")?;
+            let name = field.field_name().unwrap_or_default();
+            if name.starts_with(POSITION) {
+                position.push(field.value().map(scalar).transpose()?);
+                continue;
+            }
+            if index > position.len() {
                 json.push(b',');
             }
-            let field = Row::get(row, index).ok_or("a column is missing")?;
-            serde_json::to_writer(&mut json, field.field_name().unwrap_or_default())?;
+            serde_json::to_writer(&mut json, name)?;
             json.push(b':');
             match field.value() {
                 Some(value) => push(&mut json, value)?,
@@ -52,16 +60,28 @@ impl QueryableByName<Pg> for Rendered {
         }
         json.push(b'}');
         Ok(Self {
-            chunk: position(row, 0)?,
-            place: position(row, 1)?,
+            position,
             json: String::from_utf8(json)?,
         })
     }
 }
 
-fn position<'a>(row: &impl NamedRow<'a, Pg>, index: usize) -> Read<Option<i64>> {
-    let field = Row::get(row, index).ok_or("a row has no position")?;
-    FromSql::<Nullable<BigInt>, Pg>::from_nullable_sql(field.value())
+/// A value that rows are ordered by.
+fn scalar(value: PgValue<'_>) -> Read<Scalar> {
+    Ok(match value.get_oid().get() {
+        oid::TEXT | oid::VARCHAR => Scalar::Text(str::from_utf8(value.as_bytes())?.to_owned()),
+        oid::INTEGER => Scalar::Integer(FromSql::<BigInt, Pg>::from_sql(value)?),
+        oid::SMALLER_INTEGER => {
+            let number: i32 = FromSql::<Integer, Pg>::from_sql(value)?;
+            Scalar::Integer(number.into())
+        }
+        oid::FLOAT => Scalar::Float(FromSql::<Double, Pg>::from_sql(value)?),
+        oid::BOOLEAN => Scalar::Boolean(FromSql::<Bool, Pg>::from_sql(value)?),
+        oid::DATETIME => Scalar::Datetime(FromSql::<Timestamptz, Pg>::from_sql(value)?),
+        oid::DATE => Scalar::Date(FromSql::<Date, Pg>::from_sql(value)?),
+        oid::UUID => Scalar::Uuid(FromSql::<SqlUuid, Pg>::from_sql(value)?),
+        other => return Err(format!("rows are ordered by the type {other}").into()),
+    })
 }
 
 /// Type oids of tables' columns, which `pg_type.dat` fixes for all servers.

@@ -6,12 +6,12 @@ use labdata_application::{
     data::read_rows::{ReadRows, TargetType, read_rows},
 };
 use labdata_domain::{
-    data::read::{Position, ReadMode, RowJson, RowPage},
+    data::read::{MAX_ORDER_TERMS, Position, ReadMode, RowJson, RowPage},
     page::{DEFAULT_LIMIT, MAX_LIMIT},
 };
 use labdata_request_body::{
     fields::{optional, or, required},
-    readers::{choice, cursor_of, object, text, unsigned},
+    readers::{choice, cursor_of, list, object, text, unsigned},
     shape,
 };
 use labdata_table_formats::FormatError;
@@ -19,6 +19,9 @@ use serde_json::{Map, Value, json};
 
 use super::written::{Begun, LONG_ENOUGH};
 use crate::http::{Answer, Call, JsonBody, Read, answer::next_page, error::ErrorBody};
+
+/// Maximum number of columns of a read.
+const MAX_COLUMNS: usize = 512;
 
 shape! {
     /// The rows to read.
@@ -34,6 +37,11 @@ shape! {
         filters: Map<String, Value> = or(json!({}), object()),
         /// `single` expects exactly one row.
         mode: ReadMode = or("multiple", choice(ReadMode::ALL)),
+        /// Columns of the rows, in this order; all unless given.
+        columns: Option<Vec<String>> = optional(list(text(..)).of(1..=MAX_COLUMNS)),
+        /// Columns that order the rows, each after `-` where the greatest value comes first. Null is
+        /// greater than every value. Rows that are equal come as without an order.
+        order_by: Vec<String> = or(json!([]), list(text(..)).of(0..=MAX_ORDER_TERMS)),
         /// The most rows.
         limit: u32 = or(DEFAULT_LIMIT, unsigned(1..=MAX_LIMIT)),
         /// Start of the page, from the previous page's `Link` header.
@@ -96,9 +104,9 @@ fn json_pieces(rows: Vec<RowJson>) -> impl Iterator<Item = Result<Vec<u8>, Forma
 
 /// Read rows
 ///
-/// Always an array, of one row in single mode. Rows come by descending primary key (newest first
-/// for generated ids), points of raw tables series by series in order. The next page is in the
-/// `Link` header: the same body to that URL. A page ends before its limit with the row that brings it
+/// Always an array, of one row in single mode. Unless `order_by` is given, rows come by descending
+/// primary key (newest first for generated ids), points of raw tables series by series in order. The
+/// next page is in the `Link` header: the same body to that URL. A page ends before its limit with the row that brings it
 /// to 8 MiB.
 #[utoipa::path(
     post,
@@ -116,6 +124,8 @@ pub async fn handle(call: Call<Read, JsonBody<ReadRowsBody>, ReadRowsQuery>) -> 
         target_name: body.target_name,
         target_type: body.target_type,
         filters: body.filters,
+        columns: body.columns,
+        order_by: body.order_by,
         mode: body.mode,
         limit: Some(body.limit),
         after: body.cursor.or_else(|| call.query.cursor.clone()),

@@ -4,6 +4,7 @@ mod given;
 mod hostile_bodies;
 mod queries;
 mod readers;
+mod reads;
 mod results;
 mod write_limits;
 mod write_rules;

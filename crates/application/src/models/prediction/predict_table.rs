@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     data::{
-        read::{ReadPlan, ReadTarget},
+        read::{ReadPlan, ReadTarget, RowSelection},
         write::{Mode, Rows, TableWrite, WriteRequest, cell::Cell},
     },
     ids::{ExecutionId, ModelId},
@@ -76,7 +76,12 @@ pub async fn predict_table(
     // Before the predictions, which take longer.
     choose_target(ports, actor, command.job_execution_id.clone(), None).await?;
     let target = ReadTarget::Table(table.clone());
-    let read = ReadPlan::new(target, &catalog, &command.filters, None, PAGE_ROWS)
+    let selection = RowSelection {
+        filters: command.filters.clone(),
+        limit: PAGE_ROWS,
+        ..RowSelection::default()
+    };
+    let read = ReadPlan::new(target, &catalog, selection)
         .map_err(|problems| Error::Invalid(problems.join("; ")))?;
     let predicted = predict_all(ports, actor, &active, &plan, read).await?;
     let rows = u64::try_from(predicted.len()).unwrap_or(u64::MAX);

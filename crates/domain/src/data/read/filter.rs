@@ -123,17 +123,22 @@ const OPERATORS: [&str; 7] = ["in", "gt", "gte", "lt", "lte", "isnull", "contain
 
 fn resolve(target: &ReadTarget, catalog: &Catalog, path: &str) -> Option<(Vec<Hop>, Field)> {
     match target {
-        ReadTarget::Platform(table) => {
-            let column = table.columns().iter().find(|column| column.name == path)?;
-            Some((
-                Vec::new(),
-                Field {
-                    sql_name: column.name.to_owned(),
-                    data_type: column.data_type,
-                },
-            ))
-        }
+        ReadTarget::Platform(_) => own_field(target, path).map(|field| (Vec::new(), field)),
         ReadTarget::Table(table) => resolve_in(table, catalog, path, MAX_HOPS),
+    }
+}
+
+/// Finds a column of the target itself.
+pub(super) fn own_field(target: &ReadTarget, name: &str) -> Option<Field> {
+    match target {
+        ReadTarget::Platform(table) => {
+            let mut columns = table.columns().iter();
+            columns.find(|column| column.name == name).map(|it| Field {
+                sql_name: it.name.to_owned(),
+                data_type: it.data_type,
+            })
+        }
+        ReadTarget::Table(table) => field(table, name),
     }
 }
 

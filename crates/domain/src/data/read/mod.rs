@@ -2,6 +2,8 @@
 
 mod filter;
 mod mode;
+mod order;
+mod position;
 mod row;
 mod series;
 #[cfg(test)]
@@ -9,21 +11,18 @@ mod tests;
 
 use std::sync::Arc;
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde_json::Value;
-use uuid::Uuid;
+use serde_json::{Map, Value};
 
 pub use filter::{Condition, Field, Hop, Test};
 pub use mode::{ReadMode, SingleReadError};
+pub use order::{MAX_ORDER_TERMS, ORDERED_CHARACTERS, OrderTerm, ReadColumn};
+pub use position::{OrderedValue, Position, RowPosition};
 pub use row::RowJson;
 pub use series::{
     SERIES_LIMITS, SeriesColumns, SeriesLimits, SeriesPlan, SeriesRefusal, SeriesTooLarge,
 };
 
-use crate::{
-    catalog::{Catalog, PlatformTable, Table},
-    scalar::KeyValue,
-};
+use crate::catalog::{Catalog, PlatformTable, Table};
 
 /// Target of a read.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,86 +55,38 @@ impl ReadTarget {
             Self::Platform(table) => table.as_str(),
         }
     }
-}
 
-/// Position in the total order of rows: the last row seen.
-///
-/// Rows of keyed tables are ordered by descending primary key, newest first for generated ids;
-/// points of raw tables by series, then in the order in which they were written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Position {
-    /// Primary key of a row.
-    Key(KeyValue),
-    /// A point: the id of the chunk that stores it, and its index there.
-    Point {
-        /// Chunk id.
-        chunk: i64,
-        /// Index in the chunk, starting at 1.
-        place: i64,
-    },
-}
-
-impl Position {
-    /// Encodes the position as an opaque text.
-    #[must_use]
-    pub fn encode(&self) -> String {
-        let text = match self {
-            Self::Key(KeyValue::Text(text)) => format!("t{text}"),
-            Self::Key(KeyValue::Integer(number)) => format!("i{number}"),
-            Self::Key(KeyValue::Uuid(id)) => format!("u{id}"),
-            Self::Point { chunk, place } => format!("p{chunk}/{place}"),
-        };
-        URL_SAFE_NO_PAD.encode(text)
+    /// Finds a column by its name in writes, or by its SQL name.
+    fn field(&self, name: &str) -> Option<Field> {
+        filter::own_field(self, name)
     }
 
-    /// Decodes a text written by [`Position::encode`]; `None` for any other text.
-    #[must_use]
-    pub fn decode(text: &str) -> Option<Self> {
-        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
-        if text.contains('\0') {
-            return None;
+    /// SQL name of the primary key; `None` for points.
+    fn key_name(&self) -> Option<&str> {
+        match self {
+            Self::Table(table) => table.primary_key().map(|(_, key)| key.name.as_str()),
+            Self::Platform(table) => table.columns().first().map(|key| key.name),
         }
-        let rest = text.get(1..)?;
-        match text.as_bytes().first()? {
-            b't' => Some(Self::Key(KeyValue::Text(rest.to_owned()))),
-            b'i' => rest
-                .parse()
-                .ok()
-                .map(|number| Self::Key(KeyValue::Integer(number))),
-            b'u' => Uuid::try_parse(rest)
-                .ok()
-                .map(|id| Self::Key(KeyValue::Uuid(id))),
-            b'p' => {
-                let (chunk, place) = rest.split_once('/')?;
-                Some(Self::Point {
-                    chunk: chunk.parse().ok()?,
-                    place: place.parse().ok()?,
-                })
-            }
-            _ => None,
-        }
-    }
-
-    /// Returns true if rows of the target have positions of this kind.
-    #[must_use]
-    fn fits(&self, target: &ReadTarget) -> bool {
-        use crate::scalar::DataType::{Integer, String, Text, Uuid};
-        let key_type = match target {
-            ReadTarget::Table(table) => table.primary_key().map(|(_, key)| key.data_type),
-            ReadTarget::Platform(table) => table.columns().first().map(|key| key.data_type),
-        };
-        matches!(
-            (self, key_type),
-            (Self::Key(KeyValue::Text(_)), Some(String | Text))
-                | (Self::Key(KeyValue::Integer(_)), Some(Integer))
-                | (Self::Key(KeyValue::Uuid(_)), Some(Uuid))
-                | (Self::Point { .. }, None)
-        )
     }
 }
 
 /// Size of a page's rows, in bytes of JSON, at which it ends although more rows would be allowed.
 pub const MAX_PAGE_BYTES: usize = 8 << 20;
+
+/// Requested rows of a target, not yet validated.
+#[derive(Clone, Debug, Default)]
+pub struct RowSelection {
+    /// Conditions by column.
+    pub filters: Map<String, Value>,
+    /// Columns of the rows; all unless given.
+    pub columns: Option<Vec<String>>,
+    /// Order of the rows: names of columns, after `-` where the greatest value comes first.
+    pub order_by: Vec<String>,
+    /// The page starts after this row.
+    pub after: Option<Position>,
+    /// At most this many rows.
+    pub limit: u32,
+}
 
 /// Validated read.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,6 +95,11 @@ pub struct ReadPlan {
     pub target: ReadTarget,
     /// Conditions that rows must meet, all of them.
     pub conditions: Vec<Condition>,
+    /// Columns of the rows that are read, in this order.
+    pub columns: Vec<ReadColumn>,
+    /// Order of the rows. Rows that are equal in it come by descending primary key, points in the
+    /// order in which they were written.
+    pub order: Vec<OrderTerm>,
     /// The page starts after this row.
     pub after: Option<Position>,
     /// At most this many rows.
@@ -170,28 +126,32 @@ impl ReadPlan {
         rows >= limit || (rows > 0 && bytes >= self.max_bytes)
     }
 
-    /// Validates filters such as `sample__name` or `value__gte`.
+    /// Validates filters such as `sample__name` or `value__gte`, columns, and the order.
     ///
     /// # Errors
-    /// A sentence for every invalid filter, and for a cursor of another list.
-    pub fn new<'a>(
+    /// A sentence for every invalid filter and column, and for a cursor of another list.
+    pub fn new(
         target: ReadTarget,
         catalog: &Catalog,
-        filters: impl IntoIterator<Item = (&'a String, &'a Value)>,
-        after: Option<Position>,
-        limit: u32,
+        selection: RowSelection,
     ) -> Result<Self, Vec<String>> {
         let mut problems = Vec::new();
         let mut conditions = Vec::new();
-        for (key, value) in filters {
+        for (key, value) in &selection.filters {
             match Condition::parse(&target, catalog, key, value) {
                 Ok(condition) => conditions.push(condition),
                 Err(problem) => problems.push(problem),
             }
         }
-        if after
-            .as_ref()
-            .is_some_and(|position| !position.fits(&target))
+        let (columns, wrong_columns) = order::columns(&target, selection.columns.as_deref());
+        let (order, wrong_terms) = order::order(&target, &selection.order_by);
+        problems.extend(wrong_columns);
+        problems.extend(wrong_terms);
+        let after = selection.after;
+        if problems.is_empty()
+            && after
+                .as_ref()
+                .is_some_and(|position| !position.fits(&target, &order))
         {
             problems.push("the cursor belongs to another list".to_owned());
         }
@@ -199,8 +159,10 @@ impl ReadPlan {
             Ok(Self {
                 target,
                 conditions,
+                columns,
+                order,
                 after,
-                limit,
+                limit: selection.limit,
                 max_bytes: MAX_PAGE_BYTES,
             })
         } else {

@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        data::read::{Position, RowJson},
+        data::read::{RowJson, RowPosition},
         scalar::KeyValue,
     };
 
@@ -73,7 +73,7 @@ mod tests {
 
     fn full_page(rows: usize) -> RowPage {
         RowPage {
-            next: Some(Position::Key(KeyValue::Integer(1))),
+            next: Some(RowPosition::Key(KeyValue::Integer(1)).into()),
             ..page(rows)
         }
     }

@@ -1,12 +1,16 @@
 //! The rules of reads, each as a sentence.
 
+mod order;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::json;
 use time::macros::{date, datetime};
+use uuid::Uuid;
 
 use super::*;
 use crate::{
     catalog::{CatalogVersion, Column, Origin, SemanticCategory},
-    scalar::{DataType, Scalar, Values},
+    scalar::{DataType, KeyValue, Scalar, Values},
 };
 
 fn column(name: &str, data_type: DataType) -> Column {
@@ -88,8 +92,12 @@ fn target(name: &str) -> ReadTarget {
 }
 
 fn plan(name: &str, filters: &Value) -> Result<ReadPlan, Vec<String>> {
-    let filters = filters.as_object().unwrap();
-    ReadPlan::new(target(name), &catalog(), filters, None, 10)
+    let selection = RowSelection {
+        filters: filters.as_object().unwrap().clone(),
+        limit: 10,
+        ..RowSelection::default()
+    };
+    ReadPlan::new(target(name), &catalog(), selection)
 }
 
 fn condition(name: &str, key: &str, value: &Value) -> Condition {
@@ -126,16 +134,56 @@ fn own_core_and_platform_tables_are_found_by_their_kind() {
 #[test]
 fn a_position_reads_back_and_garbage_does_not() {
     let positions = [
-        Position::Key(KeyValue::Text("a/b ü".to_owned())),
-        Position::Key(KeyValue::Text(String::new())),
-        Position::Key(KeyValue::Integer(-7)),
-        Position::Key(KeyValue::Uuid(Uuid::from_u128(7))),
-        Position::Point { chunk: 9, place: 1 },
+        RowPosition::Key(KeyValue::Text("a/b ü".to_owned())),
+        RowPosition::Key(KeyValue::Text(String::new())),
+        RowPosition::Key(KeyValue::Integer(-7)),
+        RowPosition::Key(KeyValue::Uuid(Uuid::from_u128(7))),
+        RowPosition::Point { chunk: 9, place: 1 },
     ];
-    for position in positions {
-        assert_eq!(Position::decode(&position.encode()), Some(position));
+    let values = [
+        None,
+        Some(Scalar::Text("\"ü".to_owned())),
+        Some(Scalar::Integer(i64::MIN)),
+        Some(Scalar::Float(0.1 + 0.2)),
+        Some(Scalar::Float(1e17)),
+        Some(Scalar::Boolean(false)),
+        Some(Scalar::Datetime(datetime!(1926-03-01 12:00:00.000001 UTC))),
+        Some(Scalar::Date(date!(2024 - 02 - 29))),
+        Some(Scalar::Uuid(Uuid::from_u128(7))),
+    ];
+    for row in positions {
+        let ordered = values.iter().cloned().map(|value| OrderedValue {
+            term: "-volume".to_owned(),
+            value,
+        });
+        for ordered in [Vec::new(), ordered.collect()] {
+            let row = row.clone();
+            let position = Position { ordered, row };
+            assert_eq!(Position::decode(&position.encode()), Some(position));
+        }
     }
-    for garbage in ["", "x", "ix", "i", "u7", "p1", "p1/x", "px/1", "ta\0", "ü"] {
+    for garbage in [
+        "",
+        "x",
+        "ix",
+        "i",
+        "u7",
+        "p1",
+        "p1/x",
+        "px/1",
+        "ta\0",
+        "ü",
+        "o",
+        "o[]",
+        r#"o["ta"]"#,
+        r#"o["ta",[]]"#,
+        r#"o["ta",[[]]]"#,
+        r#"o["ta\u0000",[["x"]]]"#,
+        r#"o["ta",[["x","text"]]]"#,
+        r#"o["ta",[["x","text",1]]]"#,
+        r#"o["ta",[["x","text","\u0000"]]]"#,
+        r#"o["ta",[["x","none",1]]]"#,
+    ] {
         let text = URL_SAFE_NO_PAD.encode(garbage);
         assert_eq!(Position::decode(&text), None, "{garbage:?}");
     }
@@ -145,10 +193,10 @@ fn a_position_reads_back_and_garbage_does_not() {
 #[test]
 fn a_cursor_belongs_to_tables_with_its_kind_of_key() {
     let positions = [
-        Position::Key(KeyValue::Text("a".to_owned())),
-        Position::Key(KeyValue::Integer(1)),
-        Position::Key(KeyValue::Uuid(Uuid::from_u128(1))),
-        Position::Point { chunk: 1, place: 1 },
+        RowPosition::Key(KeyValue::Text("a".to_owned())),
+        RowPosition::Key(KeyValue::Integer(1)),
+        RowPosition::Key(KeyValue::Uuid(Uuid::from_u128(1))),
+        RowPosition::Point { chunk: 1, place: 1 },
     ];
     for (name, fitting) in [
         ("part", 0),
@@ -159,8 +207,12 @@ fn a_cursor_belongs_to_tables_with_its_kind_of_key() {
         ("points", 3),
     ] {
         for (index, position) in positions.iter().enumerate() {
-            let after = Some(position.clone());
-            let plan = ReadPlan::new(target(name), &catalog(), [], after.clone(), 10);
+            let after = Some(Position::from(position.clone()));
+            let selection = RowSelection {
+                after: after.clone(),
+                ..RowSelection::default()
+            };
+            let plan = ReadPlan::new(target(name), &catalog(), selection);
             if index == fitting {
                 assert_eq!(plan.unwrap().after, after);
             } else {
