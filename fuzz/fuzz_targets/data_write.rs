@@ -97,6 +97,7 @@ fn catalog() -> Catalog {
         is_primary_key: false,
         default: None,
         references: None,
+        renamed_from: None,
     };
     let reference = |name: &str| ColumnDefinition {
         references: Some(name.to_owned()),

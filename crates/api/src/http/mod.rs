@@ -12,6 +12,7 @@ pub mod error;
 pub(crate) mod follow;
 pub mod id;
 pub mod metrics;
+pub mod multipart;
 pub mod observe;
 pub mod once;
 pub mod openapi;

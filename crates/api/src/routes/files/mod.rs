@@ -16,7 +16,6 @@ pub mod content;
 pub mod delete;
 pub mod get;
 pub mod list;
-mod multipart;
 pub mod storage;
 pub mod upload;
 pub mod upload_form;

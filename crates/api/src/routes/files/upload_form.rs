@@ -1,13 +1,13 @@
 //! The body of the one-request upload.
 
-use actix_web::{HttpRequest, dev::Payload, http::header::CONTENT_TYPE};
+use actix_web::{HttpRequest, dev::Payload};
 use bytes::Bytes;
 use labdata_domain::{
     files::{Attribution, FilePath, SourceType, check_declared_source},
     ids::{ExecutionId, InstrumentId},
 };
 use labdata_request_body::{
-    Definitions, FieldPath, ProblemKind, Reader, Schema, Shape as _,
+    Definitions, FieldPath, ProblemKind, Reader as _, Shape as _,
     fields::{optional, required},
     readers::{choice_of, uuid},
     shape,
@@ -15,13 +15,12 @@ use labdata_request_body::{
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::multipart::Form;
 use crate::http::{
     ApiError,
     body::{BODY_LIMIT, Body, BodyDescription, receive_bytes},
+    multipart::{FilePart, Form, MULTIPART, malformed, require_multipart},
 };
 
-const MULTIPART: &str = "multipart/form-data";
 const FILE: &str = "file";
 const EXECUTION: &str = "job_execution_id";
 const INSTRUMENT: &str = "instrument_id";
@@ -52,33 +51,6 @@ shape! {
         {
             at.field(SOURCE).report(ProblemKind::value_error(&refusal.to_string()));
         }
-    }
-}
-
-/// The file's part, by its file name.
-struct FilePart;
-
-impl Reader for FilePart {
-    type Output = FilePath;
-
-    fn read(&self, value: Value, at: &FieldPath<'_>) -> Option<FilePath> {
-        match value.as_str() {
-            None => at.refuse(ProblemKind::value_error(
-                "a file with a file name is expected here",
-            )),
-            // Browsers send this where no file was chosen.
-            Some("") => at.refuse(ProblemKind::missing()),
-            Some(name) => match FilePath::parse(name) {
-                Ok(path) => Some(path),
-                Err(error) => at.refuse(ProblemKind::value_error(&error.to_string())),
-            },
-        }
-    }
-
-    fn schema(&self, _: &mut Definitions) -> Schema {
-        Schema::of("string")
-            .with("format", "binary")
-            .with("contentMediaType", "application/octet-stream")
     }
 }
 
@@ -119,10 +91,7 @@ impl Body for UploadForm {
     fn read(received: &ReceivedForm, at: &FieldPath<'_>) -> Option<Self> {
         let form = match &received.0 {
             Ok(form) => form,
-            Err(reason) => {
-                let text = format!("the body is not well-formed multipart/form-data: {reason}");
-                return at.refuse(ProblemKind::value_error(&text));
-            }
+            Err(reason) => return at.refuse(malformed(reason)),
         };
         let body = UploadFileBody::read(Self::document(received), at)?;
         let file = form.part(FILE)?;
@@ -166,22 +135,4 @@ impl Body for UploadForm {
             is_required: true,
         })
     }
-}
-
-fn require_multipart(request: &HttpRequest) -> Result<(), ApiError> {
-    let shown = request
-        .headers()
-        .get(CONTENT_TYPE)
-        .map(|value| value.to_str().unwrap_or_default());
-    let essence = shown
-        .and_then(|value| value.split(';').next())
-        .unwrap_or_default();
-    if essence.trim().eq_ignore_ascii_case(MULTIPART) {
-        return Ok(());
-    }
-    Err(ApiError::UnsupportedMediaType(match shown {
-        Some(other) => format!("this operation reads multipart/form-data, not {other:.100}"),
-        None => "this operation reads multipart/form-data: the Content-Type header is missing"
-            .to_owned(),
-    }))
 }

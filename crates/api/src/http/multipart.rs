@@ -1,29 +1,41 @@
-//! Takes a multipart body apart.
+//! Multipart forms.
 
 use actix_multipart::{Field, Multipart};
-use actix_web::http::header::{Charset, ContentDisposition, DispositionParam, HeaderMap};
+use actix_web::{
+    HttpRequest,
+    http::header::{CONTENT_TYPE, Charset, ContentDisposition, DispositionParam, HeaderMap},
+};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
+use labdata_domain::files::FilePath;
+use labdata_request_body::{Definitions, FieldPath, ProblemKind, Reader, Schema};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::ApiError;
+
+/// The Content-Type of forms with files.
+pub const MULTIPART: &str = "multipart/form-data";
+
 /// More parts than this are no upload.
-const MOST_PARTS: usize = 100;
+pub(super) const MOST_PARTS: usize = 100;
 
 /// The parts of a form.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Form {
+pub struct Form {
     parts: Vec<Part>,
 }
 
 /// A part of a form.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub struct Part {
     name: String,
     /// The file's name, where it is a file.
-    pub(super) file_name: Option<String>,
+    pub file_name: Option<String>,
     /// Its type, where it states one that can be read.
-    pub(super) content_type: Option<String>,
-    pub(super) bytes: Bytes,
+    pub content_type: Option<String>,
+    /// Its content.
+    pub bytes: Bytes,
 }
 
 impl Form {
@@ -31,7 +43,7 @@ impl Form {
     ///
     /// # Errors
     /// What is wrong with its form.
-    pub(super) async fn parse(headers: &HeaderMap, body: Bytes) -> Result<Self, String> {
+    pub async fn parse(headers: &HeaderMap, body: Bytes) -> Result<Self, String> {
         let length = body.len();
         let mut multipart = Multipart::new(headers, stream::iter([Ok(body)]));
         let mut parts = Vec::new();
@@ -46,12 +58,14 @@ impl Form {
     }
 
     /// The part of that name; of several the last.
-    pub(super) fn part(&self, name: &str) -> Option<&Part> {
+    #[must_use]
+    pub fn part(&self, name: &str) -> Option<&Part> {
         self.parts.iter().rfind(|part| part.name == name)
     }
 
     /// SHA-256 of the parts, whatever boundary separated them.
-    pub(super) fn sha256(&self) -> [u8; 32] {
+    #[must_use]
+    pub fn sha256(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         for part in &self.parts {
             let texts = [
@@ -59,17 +73,15 @@ impl Form {
                 part.file_name.as_ref(),
                 part.content_type.as_ref(),
             ];
-            for text in texts {
-                hash.update([u8::from(text.is_some())]);
-                update(&mut hash, text.map_or(&[], |text| text.as_bytes()));
-            }
+            hash_texts(&mut hash, texts);
             update(&mut hash, &part.bytes);
         }
         hash.finalize().into()
     }
 
     /// The value of a field that is no file; one that is empty or `null` counts as absent.
-    pub(super) fn text(&self, name: &str) -> Option<String> {
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<String> {
         let part = self.part(name)?;
         let text = String::from_utf8_lossy(&part.bytes);
         let text = text.trim();
@@ -96,14 +108,22 @@ impl Part {
     }
 }
 
+/// Adds what identifies a part besides its content.
+pub(super) fn hash_texts(hash: &mut Sha256, texts: [Option<&String>; 3]) {
+    for text in texts {
+        hash.update([u8::from(text.is_some())]);
+        update(hash, text.map_or(&[], |text| text.as_bytes()));
+    }
+}
+
 /// Adds a value with its length, so that values cannot run into each other.
 fn update(hash: &mut Sha256, bytes: &[u8]) {
     hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
     hash.update(bytes);
 }
 
-/// The name that a file was sent with. The extended form (`filename*`) wins, as RFC 6266 has it.
-fn file_name(disposition: &ContentDisposition) -> Option<String> {
+/// Returns the name that a file was sent with. The extended form (`filename*`) wins, as RFC 6266 has it.
+pub(super) fn file_name(disposition: &ContentDisposition) -> Option<String> {
     let extended = disposition
         .parameters
         .iter()
@@ -120,9 +140,66 @@ fn file_name(disposition: &ContentDisposition) -> Option<String> {
     extended.or_else(|| disposition.get_filename().map(str::to_owned))
 }
 
+/// The file's part, by its file name.
+#[derive(Clone, Copy, Debug)]
+pub struct FilePart;
+
+impl Reader for FilePart {
+    type Output = FilePath;
+
+    fn read(&self, value: Value, at: &FieldPath<'_>) -> Option<FilePath> {
+        match value.as_str() {
+            None => at.refuse(ProblemKind::value_error(
+                "a file with a file name is expected here",
+            )),
+            // Browsers send this where no file was chosen.
+            Some("") => at.refuse(ProblemKind::missing()),
+            Some(name) => match FilePath::parse(name) {
+                Ok(path) => Some(path),
+                Err(error) => at.refuse(ProblemKind::value_error(&error.to_string())),
+            },
+        }
+    }
+
+    fn schema(&self, _: &mut Definitions) -> Schema {
+        Schema::of("string")
+            .with("format", "binary")
+            .with("contentMediaType", "application/octet-stream")
+    }
+}
+
+/// Refuses a request whose body is no form with files.
+///
+/// # Errors
+/// 415.
+pub fn require_multipart(request: &HttpRequest) -> Result<(), ApiError> {
+    let shown = request
+        .headers()
+        .get(CONTENT_TYPE)
+        .map(|value| value.to_str().unwrap_or_default());
+    let essence = shown
+        .and_then(|value| value.split(';').next())
+        .unwrap_or_default();
+    if essence.trim().eq_ignore_ascii_case(MULTIPART) {
+        return Ok(());
+    }
+    Err(ApiError::UnsupportedMediaType(match shown {
+        Some(other) => format!("this operation reads multipart/form-data, not {other:.100}"),
+        None => "this operation reads multipart/form-data: the Content-Type header is missing"
+            .to_owned(),
+    }))
+}
+
+/// The problem of a form that cannot be taken apart.
+#[must_use]
+pub fn malformed(reason: &str) -> ProblemKind {
+    let text = format!("the body is not well-formed multipart/form-data: {reason}");
+    ProblemKind::value_error(&text)
+}
+
 #[cfg(test)]
 mod tests {
-    use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
+    use actix_web::http::header::HeaderValue;
 
     use super::*;
 
