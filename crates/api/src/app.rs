@@ -47,6 +47,20 @@ const MCP_REQUESTS_OF_ONE: usize = 8;
 /// Maximum number of MCP requests of all organizations that are answered at a time.
 const MCP_REQUESTS_OF_ALL: usize = 32;
 
+/// Maximum number of files of one organization that are received for imports at a time. Each takes up to
+/// 100 MiB of the disk.
+const SPOOLED_OF_ONE: usize = 4;
+
+/// Maximum number of files of all organizations that are received for imports at a time.
+const SPOOLED_OF_ALL: usize = 32;
+
+/// Maximum number of files of one organization that are imported at a time. Each takes up to 700 MiB of
+/// memory.
+const IMPORTS_OF_ONE: usize = 1;
+
+/// Maximum number of files of all organizations that are imported at a time.
+const IMPORTS_OF_ALL: usize = 3;
+
 /// Time after which a refused follower is to try again, in seconds.
 const FOLLOW_LATER: u32 = 10;
 
@@ -73,6 +87,10 @@ pub struct App {
     followers: Arc<FairSlots<OrganizationId>>,
     /// Limits MCP requests.
     mcp_requests: Arc<FairSlots<OrganizationId>>,
+    /// Limits received files of imports.
+    spooled: Arc<FairSlots<OrganizationId>>,
+    /// Limits imports.
+    imports: Arc<FairSlots<OrganizationId>>,
 }
 
 impl App {
@@ -101,6 +119,8 @@ impl App {
             snapshots: Arc::new(FairSlots::new(SNAPSHOTS_OF_ONE, SNAPSHOTS_OF_ALL)),
             followers: Arc::new(FairSlots::new(FOLLOWERS_OF_ONE, FOLLOWERS_OF_ALL)),
             mcp_requests: Arc::new(FairSlots::new(MCP_REQUESTS_OF_ONE, MCP_REQUESTS_OF_ALL)),
+            spooled: Arc::new(FairSlots::new(SPOOLED_OF_ONE, SPOOLED_OF_ALL)),
+            imports: Arc::new(FairSlots::new(IMPORTS_OF_ONE, IMPORTS_OF_ALL)),
         })
     }
 
@@ -142,6 +162,22 @@ impl App {
     /// [`Error::Exhausted`] if others take 10 s.
     pub(crate) async fn mcp_turn(&self, organization: OrganizationId) -> Result<Slot, Error> {
         enter(&self.mcp_requests, organization).await
+    }
+
+    /// Waits for room on the disk for a file that the organization imports.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] if too many are received for 10 s.
+    pub(crate) async fn spool_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
+        enter(&self.spooled, organization).await
+    }
+
+    /// Waits for the organization's turn to import a file.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] if others take 10 s.
+    pub(crate) async fn import_turn(&self, organization: OrganizationId) -> Result<Slot, Error> {
+        enter(&self.imports, organization).await
     }
 
     /// Permission to follow a log, a training or the events of that organization. Does not wait, as

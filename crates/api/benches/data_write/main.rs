@@ -16,6 +16,7 @@
 
 #[expect(dead_code, reason = "another bench uses the rest")]
 mod harness;
+mod import;
 mod modify;
 mod rows;
 mod scale;
@@ -44,6 +45,9 @@ async fn main() {
     let chosen = |name: &str| wanted.is_empty() || wanted.iter().any(|word| name.contains(word));
     if chosen("insert") {
         rows::insert_10_000(&mut bench).await;
+    }
+    if chosen("import") {
+        import::import_100_000_rows(&mut bench).await;
     }
     if chosen("series") {
         series::write_250_000_values(&mut bench).await;

@@ -21,7 +21,7 @@ use super::ApiError;
 pub const BODY_LIMIT: usize = 4_718_592;
 
 /// Time limit for the next chunk of a body.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The most bytes of a refused body that are read and thrown away, and for how long, so that the
 /// client comes to see the answer instead of a broken connection.
@@ -262,7 +262,7 @@ fn header<'a>(request: &'a HttpRequest, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// The body's length as the client announces it.
-fn announced(request: &HttpRequest) -> Option<usize> {
+pub(super) fn announced(request: &HttpRequest) -> Option<usize> {
     header(request, &CONTENT_LENGTH)?.parse().ok()
 }
 

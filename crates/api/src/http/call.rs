@@ -2,7 +2,9 @@
 
 use std::marker::PhantomData;
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, http::header::HeaderName, web::Data};
+use actix_web::{
+    FromRequest, HttpMessage as _, HttpRequest, dev::Payload, http::header::HeaderName, web::Data,
+};
 use futures::future::LocalBoxFuture;
 use labdata_application::{Error, Ports, keys::authenticate::authenticate};
 use labdata_domain::keys::actor::Actor;
@@ -89,6 +91,8 @@ impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
         if let Some(scope) = S::SCOPE {
             actor.require(scope).map_err(Error::from)?;
         }
+        // For bodies whose room is shared among organizations.
+        request.extensions_mut().insert(actor.organization);
         let received = B::receive(request, payload).await?;
         let body_sha256 = request
             .headers()

@@ -24,6 +24,7 @@ pub mod scope;
 mod secret;
 mod security_headers;
 pub mod server;
+pub mod spooled_form;
 
 pub use answer::{Answer, Listing, NoContent, Timestamp};
 pub use body::{JsonBody, NoBody, OptionalJson};

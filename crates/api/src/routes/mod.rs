@@ -71,6 +71,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(data::query),
         endpoint!(data::series),
         endpoint!(creating data::write),
+        endpoint!(prepared data::import),
         endpoint!(creating models::train),
         // Before the path of a model, which would take its name for an id.
         endpoint!(models::predict),

@@ -1,5 +1,6 @@
 //! Rows and series: write, revert, read, query.
 
+pub mod import_table;
 pub mod query_data;
 pub mod read_rows;
 pub mod read_series;

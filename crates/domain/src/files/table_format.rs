@@ -48,12 +48,17 @@ impl TableFormat {
     /// # Errors
     /// [`ShowTableRefusal`].
     pub fn shown(path: &FilePath, size: u64) -> Result<Self, ShowTableRefusal> {
-        let unknown = || ShowTableRefusal::UnknownFormat(path.file_name().to_owned());
-        let format = Self::of(path).ok_or_else(unknown)?;
+        let format = Self::of(path).ok_or_else(|| Self::unknown(path))?;
         if size > MAX_SHOWN_TABLE_BYTES {
             return Err(ShowTableRefusal::TooLarge);
         }
         Ok(format)
+    }
+
+    /// The refusal of a file whose name has no extension of a table.
+    #[must_use]
+    pub fn unknown(path: &FilePath) -> ShowTableRefusal {
+        ShowTableRefusal::UnknownFormat(path.file_name().to_owned())
     }
 
     /// Returns the format of a file of that name; `None` for all other files.

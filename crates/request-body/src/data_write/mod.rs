@@ -42,6 +42,7 @@ impl From<DataWriteBody> for WriteRequest {
             series: body.series,
             dry_run: body.dry_run,
             return_rows: body.return_rows,
+            ..Self::default()
         }
     }
 }

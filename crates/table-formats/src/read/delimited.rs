@@ -21,7 +21,7 @@ const SAMPLE: usize = 50;
 const SAMPLE_BYTES: u64 = 256 << 10;
 
 /// Maximum size of a record in bytes.
-const MAX_RECORD: u64 = 16 << 20;
+pub(super) const MAX_RECORD: u64 = 16 << 20;
 
 /// Character between the fields of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,17 +43,11 @@ pub enum Delimiter {
 /// # Errors
 /// [`ReadError`] if it is no table, or has more than `max_rows` rows.
 pub fn open_delimited(
-    mut source: Box<dyn Source>,
+    source: Box<dyn Source>,
     delimiter: Delimiter,
     max_rows: usize,
 ) -> Result<impl TableReader + use<>, ReadError> {
-    let encoding = file_encoding(&mut *source)?;
-    let mut text = DecodedText::new(source, encoding);
-    text.rewind()?;
-    let delimiter = match delimiter {
-        Delimiter::Sniffed => sniff(&sample(&mut text)?),
-        Delimiter::Tab => b'\t',
-    };
+    let (text, delimiter) = open_text(source, delimiter)?;
     let decimal = match delimiter {
         b';' => Decimal::Comma,
         _ => Decimal::Point,
@@ -78,6 +72,22 @@ pub fn open_delimited(
         records,
         decimal,
     })
+}
+
+/// Finds the encoding and the delimiter of a file; returns its text from the beginning.
+pub(super) fn open_text(
+    mut source: Box<dyn Source>,
+    delimiter: Delimiter,
+) -> Result<(DecodedText, u8), ReadError> {
+    let encoding = file_encoding(&mut *source)?;
+    let mut text = DecodedText::new(source, encoding);
+    text.rewind()?;
+    let delimiter = match delimiter {
+        Delimiter::Sniffed => sniff(&sample(&mut text)?),
+        Delimiter::Tab => b'\t',
+    };
+    text.rewind()?;
+    Ok((text, delimiter))
 }
 
 struct DelimitedReader {
@@ -132,7 +142,7 @@ impl Records {
         if !records.read()? {
             return Err(ReadError::NoHeader);
         }
-        records.names = names(&records.record);
+        records.names = field_names(records.record.iter());
         match records.names.len() {
             0 => Err(ReadError::NoHeader),
             count if count > MAX_COLUMNS => Err(ReadError::TooManyColumns(count)),
@@ -212,11 +222,12 @@ fn reader<R: Read>(text: R, delimiter: u8) -> csv::Reader<R> {
 }
 
 /// The names of a header without the blank fields at its end.
-fn names(header: &StringRecord) -> Vec<String> {
-    let named = header.iter().zip(1..).filter(|(name, _)| !name.is_empty());
-    let length = named.last().map_or(0, |(_, number)| number);
-    let fields = header.iter().take(length).zip(1..);
+pub(super) fn field_names<'h>(header: impl Iterator<Item = &'h str>) -> Vec<String> {
+    let header: Vec<&str> = header.collect();
+    let length = header.iter().rposition(|name| !name.is_empty());
+    let fields = header.into_iter().take(length.map_or(0, |last| last + 1));
     fields
+        .zip(1..)
         .map(|(name, number)| {
             if name.is_empty() {
                 format!("column_{number}")

@@ -7,7 +7,7 @@ use labdata_domain::scalar::{DataType, Values};
 use super::{ReadError, TableReader};
 
 /// Does work that may panic. What it was working on must not be used again.
-fn guarded<T>(work: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError> {
+pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(ReadError::Damaged))
 }
 

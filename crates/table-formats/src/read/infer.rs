@@ -1,20 +1,10 @@
 //! Inference of a column's type from its texts.
 
 use labdata_domain::{
+    data::write::is_missing,
     scalar::{DataType, Values},
     timestamp,
 };
-
-/// Texts that stand for a missing value in a column of another type than text. They are those that
-/// instruments and spreadsheets write.
-const MISSING: [&str; 9] = [
-    "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None",
-];
-
-/// Returns whether a text stands for a missing value.
-pub(super) fn is_missing(text: &str) -> bool {
-    MISSING.contains(&text)
-}
 
 /// Decimal separator of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ mod delimited;
 mod guarded;
 mod infer;
 mod parquet;
+mod rows;
 mod xlsx;
 
 use std::io::{self, Read, Seek};
@@ -20,6 +21,7 @@ pub use delimited::{Delimiter, open_delimited};
 use guarded::open_guarded;
 pub use parquet::PartialFile;
 use parquet::open_parquet;
+pub use rows::{RowSink, read_rows};
 use xlsx::open_xlsx;
 
 /// Maximum number of columns of a table that is read.
@@ -129,9 +131,33 @@ pub enum ReadError {
         /// Number of the column, starting at 1.
         column: u64,
     },
+    /// A sheet is named, but the file is no workbook.
+    #[error("the file is no workbook, so it has no sheets")]
+    NoSheets,
+    /// The workbook has no such sheet.
+    #[error("the workbook has no sheet \"{name}\"; it has {sheets}")]
+    UnknownSheet {
+        /// The name that was asked for.
+        name: String,
+        /// The names of the first sheets.
+        sheets: String,
+    },
     /// The file cannot be read from the storage, or the reading was given up.
     #[error("the file could not be read: {0}")]
     Source(io::Error),
+}
+
+impl ReadError {
+    fn unknown_sheet(name: &str, sheets: &[String]) -> Self {
+        let first = sheets.iter().take(20);
+        let quoted: Vec<String> = first
+            .map(|sheet| format!("\"{}\"", sheet.chars().take(31).collect::<String>()))
+            .collect();
+        Self::UnknownSheet {
+            name: name.chars().take(100).collect(),
+            sheets: quoted.join(", "),
+        }
+    }
 }
 
 impl From<io::Error> for ReadError {

@@ -1,5 +1,6 @@
 //! `/api/v1/data`: writing rows and series.
 
+pub mod import;
 pub mod query;
 pub mod read;
 pub mod series;

@@ -7,7 +7,7 @@ use labdata_domain::{
     ids::{ExecutionId, InstrumentId},
 };
 use labdata_request_body::{
-    Definitions, FieldPath, ProblemKind, Reader as _, Shape as _,
+    Definitions, FieldPath, ProblemKind, Shape as _,
     fields::{optional, required},
     readers::{choice_of, uuid},
     shape,

@@ -2,6 +2,7 @@
 
 mod given;
 mod hostile_bodies;
+mod import;
 mod queries;
 mod readers;
 mod reads;

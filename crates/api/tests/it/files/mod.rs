@@ -183,7 +183,19 @@ impl Form {
     }
 
     pub(crate) async fn post(self, client: &Client) -> Reply {
-        post(client, self.bytes()).await
+        self.post_to(client, PATH).await
+    }
+
+    /// Posts the form to another path.
+    pub(crate) async fn post_to(self, client: &Client, path: &str) -> Reply {
+        send(self.request(client, path)).await
+    }
+
+    /// The request that posts the form to a path.
+    pub(crate) fn request(self, client: &Client, path: &str) -> reqwest::RequestBuilder {
+        let request = client.request(Method::POST, path);
+        let form = format!("multipart/form-data; boundary={BOUNDARY}");
+        request.header(CONTENT_TYPE, form).body(self.bytes())
     }
 }
 

@@ -54,7 +54,7 @@ impl TypedTool for WriteDataTool {
             tables: input.tables,
             series: input.series,
             dry_run: true,
-            return_rows: false,
+            ..WriteRequest::default()
         };
         // A dry run under no execution: a write with problems opens none.
         let tried = WriteData {

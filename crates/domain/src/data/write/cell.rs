@@ -3,10 +3,16 @@
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::{
+    conversion::{exact_integer, holds_nul},
+    file_cell::FileCell,
+};
 use crate::{
     scalar::{DataType, Scalar},
     timestamp,
 };
+
+pub use super::conversion::integer_to_float;
 
 /// A cell of a row, before its column's type is known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +34,8 @@ pub enum Cell {
     List(Vec<Value>),
     /// An object: a lookup in a reference, itself in a json column.
     Object(Box<Map<String, Value>>),
+    /// A cell of an imported file, which its column's type reads.
+    File(FileCell),
 }
 
 impl From<Value> for Cell {
@@ -58,6 +66,7 @@ impl Cell {
             Self::Text(_) => "a string",
             Self::List(_) => "a list",
             Self::Object(_) => "an object",
+            Self::File(_) => "a cell of a file",
         }
     }
 
@@ -83,6 +92,7 @@ impl Cell {
     pub fn to_scalar(&self, data_type: DataType) -> Result<Option<Scalar>, String> {
         let scalar = match (data_type, self) {
             (_, Self::Absent | Self::Null) => return Ok(None),
+            (_, Self::File(cell)) => return cell.to_scalar(data_type).map(Some),
             (DataType::Json, cell) => Some(cell.to_json())
                 .filter(|value| !holds_nul(value))
                 .map(Scalar::Json),
@@ -123,32 +133,8 @@ impl Cell {
             Self::Text(text) => Value::from(text.as_str()),
             Self::List(list) => Value::from(list.clone()),
             Self::Object(map) => Value::Object((**map).clone()),
+            Self::File(cell) => Value::from(cell.to_string()),
         }
-    }
-}
-
-/// Reads a whole number that JSON wrote with a point or an exponent.
-fn exact_integer(number: f64) -> Option<i64> {
-    // Beyond 2^53 neighboring integers share one double.
-    const LIMIT: f64 = 9_007_199_254_740_992.0;
-    #[expect(
-        clippy::as_conversions,
-        clippy::cast_possible_truncation,
-        reason = "whole and within ±2^53"
-    )]
-    (number.fract() == 0.0 && number.abs() <= LIMIT).then_some(number as i64)
-}
-
-/// The double nearest to an integer, which a float column stores for it.
-#[must_use]
-pub fn integer_to_float(number: i64) -> f64 {
-    #[expect(
-        clippy::as_conversions,
-        clippy::cast_precision_loss,
-        reason = "rounding is what a float column does"
-    )]
-    {
-        number as f64
     }
 }
 
@@ -159,18 +145,6 @@ pub fn scalar_of_json(value: &Value, data_type: DataType) -> Option<Scalar> {
         .to_scalar(data_type)
         .ok()
         .flatten()
-}
-
-/// Returns whether any text in a value, keys included, holds a NUL, which jsonb cannot store.
-fn holds_nul(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains('\0'),
-        Value::Array(list) => list.iter().any(holds_nul),
-        Value::Object(map) => map
-            .iter()
-            .any(|(key, value)| key.contains('\0') || holds_nul(value)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
 }
 
 #[cfg(test)]

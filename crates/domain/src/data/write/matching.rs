@@ -65,7 +65,7 @@ impl TableStep {
         let mut first_rows: HashMap<KeyValue, usize> = HashMap::with_capacity(found.len());
         for (row, found) in found.into_iter().enumerate() {
             let reported = problems.len();
-            let mut report = |message| problems.push(Problem::at_row(self.address(row), message));
+            let mut report = |message| problems.push(Problem::at(self.path(row), message));
             let key = match found {
                 RowMatch::Several => {
                     report(format!(
@@ -80,9 +80,9 @@ impl TableStep {
                             entry.insert(row);
                         }
                         Entry::Occupied(first) => report(format!(
-                            "matches the same row of \"{}\" as rows[{}]",
+                            "matches the same row of \"{}\" as {}",
                             self.table.name,
-                            first.get()
+                            self.row_names.row(*first.get())
                         )),
                     }
                     problems.extend(self.changed_primary_key(row, &key));
@@ -106,8 +106,8 @@ impl TableStep {
             };
             match key {
                 Some(key) => assigned.keys.push(key),
-                None if problems.len() == reported => problems.push(Problem::at_row(
-                    self.address(row),
+                None if problems.len() == reported => problems.push(Problem::at(
+                    self.path(row),
                     "a created row needs a primary key",
                 )),
                 None => {}
@@ -127,7 +127,7 @@ impl TableStep {
         let given = given.values.key(row).filter(|_| given.is_provided(row))?;
         (given != *key).then(|| {
             Problem::at(
-                format!("{}.{}", self.address(row), column.name),
+                format!("{}.{}", self.path(row), column.name),
                 format!("the row that matches has the key \"{key}\", which cannot be changed"),
             )
         })
@@ -177,8 +177,8 @@ impl TableStep {
         let problems = referencing.into_iter().map(|((row, table), rows)| {
             let noun = if rows.len() == 1 { "row" } else { "rows" };
             let key = keys.get(row).map(ToString::to_string).unwrap_or_default();
-            Problem::at_row(
-                self.address(row),
+            Problem::at(
+                self.path(row),
                 format!(
                     "\"{key}\" is referenced by {} {noun} of \"{table}\"; delete them first, or set cascade",
                     rows.len()

@@ -10,6 +10,8 @@
 mod address;
 pub mod cell;
 mod check;
+mod conversion;
+mod file_cell;
 mod ledger;
 mod matching;
 mod outcome;
@@ -24,14 +26,17 @@ mod resolved;
 #[cfg(test)]
 mod tests;
 
-pub use address::RowAddress;
+pub use address::{RowAddress, RowNames};
 pub use check::{Checked, check, check_up_to};
+pub(super) use check::{unknown_column, writable_table};
+pub use file_cell::{FileCell, is_missing};
 pub use ledger::{LedgerAction, LedgerEntry};
 pub use matching::{MatchedStep, StoredReference};
 pub use outcome::{DeletedSeries, RowKeys, SeriesOutcome, TableOutcome, WriteOutcome, key_at};
 pub use plan::{
     Action, LateKey, Order, RowKey, SeriesColumn, SeriesStep, StepColumn, TableStep, WritePlan,
 };
+pub(super) use problem::quoted;
 pub use problem::{MAX_PROBLEMS, Problem};
 pub use question::{Answers, IdQuestion, LookupQuestion, Questions, RowMatch};
 pub use request::{

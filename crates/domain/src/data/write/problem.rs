@@ -2,8 +2,6 @@
 
 use crate::catalog::Violation;
 
-use super::address::RowAddress;
-
 /// Maximum number of problems reported one by one (specification, "Limits").
 pub const MAX_PROBLEMS: usize = 100;
 
@@ -26,11 +24,6 @@ impl Problem {
             path: Some(path.into()),
             message: message.into(),
         }
-    }
-
-    /// A problem of a row of a table write.
-    pub fn at_row(address: RowAddress, message: impl Into<String>) -> Self {
-        Self::at(address.to_string(), message)
     }
 
     /// A problem of the whole request.
@@ -72,7 +65,7 @@ impl From<Violation> for Problem {
 }
 
 /// The first characters of a caller's text, for messages.
-pub(super) fn quoted(text: &str) -> String {
+pub(in crate::data) fn quoted(text: &str) -> String {
     text.chars().take(MAX_QUOTED).collect()
 }
 

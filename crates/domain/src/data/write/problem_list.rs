@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    address::RowAddress,
+    address::{RowAddress, RowNames},
     problem::{MAX_PROBLEMS, Problem},
 };
 
@@ -49,14 +49,28 @@ pub(super) struct PointAddress {
 /// consists of problems needs no more memory than one with a few.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProblemList {
+    names: RowNames,
     first: BTreeMap<(Position, usize), Problem>,
     count: usize,
 }
 
 impl ProblemList {
+    /// An empty list that names rows in this way.
+    pub(super) fn new(names: RowNames) -> Self {
+        Self {
+            names,
+            ..Self::default()
+        }
+    }
+
+    /// Names of rows.
+    pub(super) const fn names(&self) -> &RowNames {
+        &self.names
+    }
+
     /// Adds a problem of the whole request.
     pub(super) fn of_the_request(&mut self, message: impl FnOnce() -> String) {
-        self.add(Position::Request, || Problem::of_the_request(message()));
+        self.add(Position::Request, |_| Problem::of_the_request(message()));
     }
 
     /// Adds a problem of a part of a table write, such as `key[0]`.
@@ -66,14 +80,16 @@ impl ProblemList {
             row: None,
             column: None,
         };
-        self.add(position, || {
-            Problem::at(format!("tables[{table}].{part}"), message())
+        self.add(position, |names| {
+            Problem::at(names.part(table, part), message())
         });
     }
 
     /// Adds a problem of a row.
     pub(super) fn at_row(&mut self, row: RowAddress, message: impl FnOnce() -> String) {
-        self.add(Position::row(row, None), || Problem::at_row(row, message()));
+        self.add(Position::row(row, None), |names| {
+            Problem::at(names.path(row), message())
+        });
     }
 
     /// Adds a problem of a cell. `input` is the position of its column among the row's columns;
@@ -85,8 +101,8 @@ impl ProblemList {
         column: &str,
         message: impl FnOnce() -> String,
     ) {
-        self.add(Position::row(row, input), || {
-            Problem::at(format!("{row}.{column}"), message())
+        self.add(Position::row(row, input), |names| {
+            Problem::at(format!("{}.{column}", names.path(row)), message())
         });
     }
 
@@ -102,7 +118,7 @@ impl ProblemList {
             column: None,
             point: None,
         };
-        self.add(position, || {
+        self.add(position, |_| {
             Problem::at(format!("series[{series}].{part}"), message())
         });
     }
@@ -124,7 +140,7 @@ impl ProblemList {
             column: input,
             point: Some(point),
         };
-        self.add(position, || {
+        self.add(position, |_| {
             Problem::at(
                 format!("series[{series}].columns.{column}[{point}]"),
                 message(),
@@ -133,7 +149,7 @@ impl ProblemList {
     }
 
     /// Adds a problem; its text is made only if it is among the first.
-    fn add(&mut self, position: Position, problem: impl FnOnce() -> Problem) {
+    fn add(&mut self, position: Position, problem: impl FnOnce(&RowNames) -> Problem) {
         self.count += 1;
         let key = (position, self.count);
         if self.first.len() >= MAX_PROBLEMS {
@@ -146,7 +162,8 @@ impl ProblemList {
             }
             self.first.pop_last();
         }
-        self.first.insert(key, problem());
+        let problem = problem(&self.names);
+        self.first.insert(key, problem);
     }
 
     pub(super) fn is_empty(&self) -> bool {

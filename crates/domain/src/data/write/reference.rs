@@ -155,11 +155,19 @@ impl<'a> ReferenceReader<'a> {
         let key_type = table
             .primary_key()
             .map_or(DataType::String, |(_, key)| key.data_type);
-        let Ok(Some(scalar)) = cell.to_scalar(key_type) else {
-            return Err(format!(
-                "must be the id of a row of \"{target}\" ({key_type}), an \"@label\" of an earlier row, or a lookup object, not {}",
-                cell.kind()
-            ));
+        let scalar = match (cell, cell.to_scalar(key_type)) {
+            (_, Ok(Some(scalar))) => scalar,
+            (Cell::File(_), Err(message)) => {
+                return Err(format!(
+                    "must be the id of a row of \"{target}\": {message}"
+                ));
+            }
+            _ => {
+                return Err(format!(
+                    "must be the id of a row of \"{target}\" ({key_type}), an \"@label\" of an earlier row, or a lookup object, not {}",
+                    cell.kind()
+                ));
+            }
         };
         let Some(key) = scalar.into_key() else {
             return Err(format!("\"{target}\" has no primary key to reference"));

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashMap};
 
 use serde_json::{Map, Value};
 
-use super::cell::Cell;
+use super::{address::RowNames, cell::Cell};
 
 /// Action of a table write on its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub struct WriteRequest {
     pub dry_run: bool,
     /// Return the written rows.
     pub return_rows: bool,
+    /// Names of rows in problems.
+    pub row_names: RowNames,
 }
 
 /// Rows for one table.

@@ -299,5 +299,6 @@ fn described(cell: &Cell) -> String {
         }
         Cell::List(_) => "a list".to_owned(),
         Cell::Object(_) => "an object".to_owned(),
+        Cell::File(cell) => cell.to_string(),
     }
 }

@@ -4,19 +4,18 @@ use std::collections::BTreeSet;
 
 use calamine::{DataRef, ExcelDateTime};
 use labdata_domain::{
+    data::write::{FileCell, is_missing},
     scalar::{DataType, Values},
     timestamp,
 };
 use time::{Date, Month, PrimitiveDateTime, Time};
-
-use crate::read::infer::is_missing;
 
 /// Largest whole number that Excel stores exactly.
 const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// Value of a cell that has one.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum CellValue {
+pub(in crate::read) enum CellValue {
     Boolean(bool),
     Integer(i64),
     Float(f64),
@@ -43,7 +42,7 @@ impl CellValue {
     }
 
     /// Renders the value as a text.
-    pub(super) fn into_text(self) -> String {
+    pub(in crate::read) fn into_text(self) -> String {
         match self {
             Self::Boolean(flag) => flag.to_string(),
             Self::Integer(number) => number.to_string(),
@@ -73,6 +72,19 @@ impl CellValue {
             (Values::Text(column), value) => column.push(Some(value.into_text())),
             // A text that marks a missing value.
             (values, _) => values.push_null(),
+        }
+    }
+}
+
+impl From<CellValue> for FileCell {
+    fn from(value: CellValue) -> Self {
+        match value {
+            CellValue::Boolean(flag) => Self::Boolean(flag),
+            CellValue::Integer(number) => Self::Integer(number),
+            CellValue::Float(number) => Self::Float(number),
+            CellValue::Date(date) => Self::Date(date),
+            CellValue::LocalTime(time) => Self::LocalTime(time),
+            CellValue::Text(text) => Self::Text(text),
         }
     }
 }

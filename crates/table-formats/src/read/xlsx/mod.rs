@@ -10,9 +10,11 @@ use labdata_domain::scalar::{DataType, Values};
 
 use self::{
     archive::{LIMITS, check_archive},
-    cell::{CellValue, SheetColumn},
+    cell::SheetColumn,
 };
 use super::{MAX_COLUMNS, ReadError, Source, TableReader};
+
+pub(super) use self::cell::CellValue;
 
 /// Maximum number of cells of a sheet. They are in memory while they are read.
 const MAX_CELLS: usize = 5_000_000;
@@ -23,7 +25,7 @@ const MAX_TEXTS: usize = 128 << 20;
 /// Number of rows of a part.
 const PART_ROWS: usize = 8_192;
 
-type Workbook = Xlsx<BufReader<Box<dyn Source>>>;
+pub(super) type Workbook = Xlsx<BufReader<Box<dyn Source>>>;
 
 /// Begins to read the table on a workbook's first sheet. Its first row that is not blank names the
 /// columns.
@@ -34,22 +36,10 @@ type Workbook = Xlsx<BufReader<Box<dyn Source>>>;
 /// # Errors
 /// [`ReadError`] if it is no table, or has more than `max_rows` rows.
 pub(super) fn open_xlsx(
-    mut source: Box<dyn Source>,
+    source: Box<dyn Source>,
     max_rows: usize,
 ) -> Result<impl TableReader + use<>, ReadError> {
-    check_archive(&mut *source, LIMITS)?;
-    source.rewind()?;
-    let mut workbook: Workbook =
-        Xlsx::new(BufReader::new(source)).map_err(|error| match error {
-            XlsxError::Io(error) => ReadError::Source(error),
-            _ => ReadError::NotWorkbook,
-        })?;
-    let sheets = workbook.sheets_metadata().iter();
-    let sheet = sheets
-        .filter(|sheet| sheet.typ == SheetType::WorkSheet)
-        .map(|sheet| sheet.name.clone())
-        .next()
-        .ok_or(ReadError::NoHeader)?;
+    let (mut workbook, sheet) = open_sheet(source, None)?;
     let mut survey = Survey::default();
     each_cell(&mut workbook, &sheet, |place, value| {
         survey.add(place, value)?;
@@ -70,6 +60,33 @@ pub(super) fn open_xlsx(
     })
 }
 
+/// Opens a workbook; returns it with the name of a sheet, the first one unless given.
+pub(super) fn open_sheet(
+    mut source: Box<dyn Source>,
+    sheet: Option<&str>,
+) -> Result<(Workbook, String), ReadError> {
+    check_archive(&mut *source, LIMITS)?;
+    source.rewind()?;
+    let workbook: Workbook = Xlsx::new(BufReader::new(source)).map_err(|error| match error {
+        XlsxError::Io(error) => ReadError::Source(error),
+        _ => ReadError::NotWorkbook,
+    })?;
+    let sheets = workbook.sheets_metadata().iter();
+    let names = sheets
+        .filter(|sheet| sheet.typ == SheetType::WorkSheet)
+        .map(|sheet| sheet.name.clone());
+    let names: Vec<String> = names.collect();
+    let found = match sheet {
+        None => names.first(),
+        Some(sheet) => names.iter().find(|name| *name == sheet),
+    };
+    match (found.cloned(), sheet) {
+        (Some(found), _) => Ok((workbook, found)),
+        (None, None) => Err(ReadError::NoHeader),
+        (None, Some(sheet)) => Err(ReadError::unknown_sheet(sheet, &names)),
+    }
+}
+
 struct SheetReader {
     columns: Vec<(String, DataType)>,
     parts: vec::IntoIter<Vec<Values>>,
@@ -87,13 +104,13 @@ impl TableReader for SheetReader {
 
 /// Position of a cell; row and column start at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    row: u32,
-    column: u32,
+pub(super) struct Place {
+    pub(super) row: u32,
+    pub(super) column: u32,
 }
 
 /// Calls a function for each cell of a sheet that has a value, in their order.
-fn each_cell(
+pub(super) fn each_cell(
     workbook: &mut Workbook,
     sheet: &str,
     mut work: impl FnMut(Place, CellValue) -> Result<(), ReadError>,

@@ -14,6 +14,7 @@ use crate::catalog::Catalog;
 
 pub use checked::Checked;
 pub(super) use checked::{CheckedColumn, CheckedSeries, CheckedTable, Content};
+pub(in crate::data) use table::{unknown_column, writable_table};
 
 /// Checks everything that needs no database.
 #[must_use]
@@ -24,7 +25,7 @@ pub fn check(request: &WriteRequest, catalog: &Catalog) -> Checked {
 /// Checks a request of at most that many rows.
 #[must_use]
 pub fn check_up_to(max_rows: usize, request: &WriteRequest, catalog: &Catalog) -> Checked {
-    let mut problems = ProblemList::default();
+    let mut problems = ProblemList::new(request.row_names.clone());
     check_size(max_rows, request, &mut problems);
     let mut references = ReferenceReader::new(catalog);
     for (index, write) in request.tables.iter().enumerate() {

@@ -50,7 +50,11 @@ pub(super) fn check(
     })
 }
 
-fn writable_table<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Arc<Table>, String> {
+/// The table of that name, if rows can be written to it.
+pub(in crate::data) fn writable_table<'c>(
+    catalog: &'c Catalog,
+    name: &str,
+) -> Result<&'c Arc<Table>, String> {
     match catalog.table(name) {
         Some(table) if table.is_raw() => Err(format!(
             "\"{name}\" is a raw table; write its points through \"series\""
@@ -318,11 +322,11 @@ impl<'a> TableChecker<'a, '_> {
                 && let Some(first) = first.filter(|first| first.table == self.index)
             {
                 let shown = values.key(row).map(|key| key.to_string());
+                let first = self.problems.names().row(first.row);
                 self.at_cell(row, position, name, || {
                     format!(
-                        "the key \"{}\" is given twice (first in rows[{}])",
+                        "the key \"{}\" is given twice (first in {first})",
                         shown.unwrap_or_default(),
-                        first.row
                     )
                 });
             }
@@ -394,7 +398,8 @@ fn must_not_be_null() -> String {
     "must not be null".to_owned()
 }
 
-fn unknown_column(table: &Table, name: &str) -> String {
+/// Message for a column that the table does not have, or that cannot be written.
+pub(in crate::data) fn unknown_column(table: &Table, name: &str) -> String {
     let shown = quoted(name);
     if SYSTEM_COLUMNS.iter().any(|(system, _)| *system == name) {
         return format!("column \"{shown}\" is kept by the server and cannot be written");

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use crate::{
     catalog::{CatalogVersion, Table},
-    data::write::{OnMatch, address::RowAddress},
+    data::write::{
+        OnMatch,
+        address::{RowAddress, RowNames},
+    },
     scalar::{KeyValue, Values},
 };
 
@@ -94,6 +97,8 @@ pub struct TableStep {
     /// For an upsert: the primary key of each row if it is created; null if it cannot be generated
     /// and was not given.
     pub new_keys: Option<Values>,
+    /// Names of rows in problems.
+    pub row_names: RowNames,
 }
 
 impl TableStep {
@@ -110,6 +115,12 @@ impl TableStep {
             table: self.index,
             row,
         }
+    }
+
+    /// Path of a row of the step, for problems.
+    #[must_use]
+    pub fn path(&self, row: usize) -> String {
+        self.row_names.path(self.address(row))
     }
 
     /// The keys of the rows that an insert creates; `None` for other actions.

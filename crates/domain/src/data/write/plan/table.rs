@@ -79,6 +79,7 @@ pub(super) fn plan(
         len,
         columns: step_columns,
         new_keys,
+        row_names: problems.names().clone(),
     }
 }
 
@@ -244,9 +245,10 @@ impl TablePlanner<'_> {
                         table: self.index,
                         row,
                     };
-                    let (first, names) = (*first.get(), self.key_names());
+                    let names = self.key_names();
+                    let first = self.problems.names().row(*first.get());
                     self.problems.at_row(address, || {
-                        format!("has the same key ({names}) as rows[{first}] of this table write")
+                        format!("has the same key ({names}) as {first} of this table write")
                     });
                 }
             }

@@ -1,0 +1,241 @@
+//! Multipart forms with a large file, which is written to the disk while it arrives.
+
+use std::{cell::RefCell, fs::File, io, io::Seek, rc::Rc};
+
+use actix_multipart::{Field, Multipart};
+use actix_web::{HttpRequest, dev::Payload, error::PayloadError};
+use bytes::Bytes;
+use futures::{Stream, StreamExt, stream};
+use labdata_application::Error;
+use labdata_domain::storage::InsufficientStorage;
+use sha2::{Digest, Sha256};
+use tokio::{io::AsyncWriteExt, time::timeout};
+
+use super::{
+    ApiError,
+    body::{PATIENCE, announced, too_large},
+    multipart::{MOST_PARTS, file_name, hash_texts},
+};
+
+/// Maximum size of a form without its file, in bytes.
+const FIELDS_LIMIT: usize = 1 << 20;
+
+/// The parts of a form, of which one is a file.
+#[derive(Debug)]
+pub struct SpooledForm {
+    /// Names and texts of the other parts, in their order.
+    fields: Vec<(String, String)>,
+    /// The part with the file, if there is one.
+    pub file: Option<SpooledFile>,
+    sha256: [u8; 32],
+}
+
+/// A file on the disk, without a name there: it is gone once it is closed.
+#[derive(Debug)]
+pub struct SpooledFile {
+    /// The name that it was sent with.
+    pub file_name: Option<String>,
+    /// Its bytes, from the beginning.
+    pub bytes: File,
+}
+
+impl SpooledForm {
+    /// Receives a form whose part `file` has at most `limit` bytes. The inner error says what is wrong
+    /// with the form.
+    ///
+    /// # Errors
+    /// 413 for a larger one; 400 when it breaks off, 408 when it stalls; 507 when the disk is full.
+    pub async fn receive(
+        request: &HttpRequest,
+        payload: &mut Payload,
+        file: &str,
+        limit: usize,
+    ) -> Result<Result<Self, String>, ApiError> {
+        let most = limit.saturating_add(FIELDS_LIMIT);
+        if announced(request).unwrap_or_default() > most {
+            return Err(too_large(most));
+        }
+        let lent = Lent::default();
+        let arriving = lent.lend(std::mem::replace(payload, Payload::None), most);
+        let mut multipart = Multipart::new(request.headers(), arriving.fuse().boxed_local());
+        let read = read(&mut multipart, file, limit).await;
+        drop(multipart);
+        // The caller reads and throws away what is left of the body.
+        *payload = lent.payload.borrow_mut().take().unwrap_or(Payload::None);
+        match (lent.trouble.borrow_mut().take(), read) {
+            (Some(trouble), _) | (None, Err(Trouble::Api(trouble))) => Err(trouble),
+            (None, Err(Trouble::Form(reason))) => Ok(Err(reason)),
+            (None, Ok(form)) => Ok(Ok(form)),
+        }
+    }
+
+    /// The texts of all parts of that name, without those that are empty.
+    pub fn texts<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
+        let parts = self.fields.iter().filter(move |(field, _)| field == name);
+        parts
+            .map(|(_, text)| text.trim())
+            .filter(|text| !text.is_empty())
+    }
+
+    /// The text of the last part of that name; one that is empty or `null` counts as absent.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let last = self.fields.iter().rfind(|(field, _)| field == name);
+        let text = last.map(|(_, text)| text.trim());
+        text.filter(|text| !text.is_empty() && *text != "null")
+    }
+
+    /// SHA-256 of the parts, whatever boundary separated them.
+    #[must_use]
+    pub const fn sha256(&self) -> [u8; 32] {
+        self.sha256
+    }
+}
+
+/// Reason why a form is not read.
+enum Trouble {
+    /// It has another form.
+    Form(String),
+    Api(ApiError),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Api(match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Error::InsufficientStorage(InsufficientStorage::DiskFull).into()
+            }
+            _ => Error::Internal(format!("a file could not be spooled: {error}")).into(),
+        })
+    }
+}
+
+async fn read(multipart: &mut Multipart, file: &str, limit: usize) -> Result<SpooledForm, Trouble> {
+    let mut form = SpooledForm {
+        fields: Vec::new(),
+        file: None,
+        sha256: [0; 32],
+    };
+    let mut hash = Sha256::new();
+    let (mut parts, mut room) = (0, FIELDS_LIMIT);
+    while let Some(part) = multipart.next().await {
+        let mut part = part.map_err(|error| Trouble::Form(error.to_string()))?;
+        parts += 1;
+        if parts > MOST_PARTS {
+            return Err(Trouble::Form(format!(
+                "it has more than {MOST_PARTS} parts"
+            )));
+        }
+        let name = part.name().unwrap_or_default().to_owned();
+        let sent_name = part.content_disposition().and_then(file_name);
+        let content_type = part.content_type().map(ToString::to_string);
+        hash_texts(
+            &mut hash,
+            [Some(&name), sent_name.as_ref(), content_type.as_ref()],
+        );
+        if name == file {
+            let (bytes, sha256) = spool(&mut part, limit).await?;
+            hash.update(sha256);
+            form.file = Some(SpooledFile {
+                file_name: sent_name,
+                bytes,
+            });
+        } else {
+            let bytes = text_of(&mut part, room).await?;
+            room = room.saturating_sub(bytes.len());
+            hash.update(Sha256::digest(&bytes));
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            form.fields.push((name, text));
+        }
+    }
+    form.sha256 = hash.finalize().into();
+    Ok(form)
+}
+
+/// Writes a part to the disk; returns it with its SHA-256.
+async fn spool(part: &mut Field, limit: usize) -> Result<(File, [u8; 32]), Trouble> {
+    let file = tokio::task::spawn_blocking(tempfile::tempfile)
+        .await
+        .map_err(io::Error::other)??;
+    let mut file = tokio::fs::File::from_std(file);
+    let (mut hash, mut size) = (Sha256::new(), 0_usize);
+    while let Some(piece) = part.next().await {
+        let piece = piece.map_err(|error| Trouble::Form(error.to_string()))?;
+        size = size.saturating_add(piece.len());
+        if size > limit {
+            let text = format!("the file must have at most {limit} bytes");
+            return Err(Trouble::Api(Error::TooLarge(text).into()));
+        }
+        hash.update(&piece);
+        file.write_all(&piece).await?;
+    }
+    file.flush().await?;
+    let mut file = file.into_std().await;
+    file.rewind()?;
+    Ok((file, hash.finalize().into()))
+}
+
+/// Reads a part of at most that many bytes.
+async fn text_of(part: &mut Field, room: usize) -> Result<Bytes, Trouble> {
+    match part.bytes(room).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) => Err(Trouble::Form(error.to_string())),
+        Err(_) => Err(Trouble::Form(format!(
+            "its parts besides the file have more than {FIELDS_LIMIT} bytes"
+        ))),
+    }
+}
+
+/// A payload that is lent to the parser, and the reason why it ended early.
+#[derive(Default)]
+struct Lent {
+    payload: Rc<RefCell<Option<Payload>>>,
+    trouble: Rc<RefCell<Option<ApiError>>>,
+}
+
+/// Gives the payload back when the parser is done with it.
+struct Borrowed {
+    payload: Payload,
+    home: Rc<RefCell<Option<Payload>>>,
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        let payload = std::mem::replace(&mut self.payload, Payload::None);
+        self.home.replace(Some(payload));
+    }
+}
+
+impl Lent {
+    /// The pieces of a body of at most that many bytes.
+    fn lend(
+        &self,
+        payload: Payload,
+        most: usize,
+    ) -> impl Stream<Item = Result<Bytes, PayloadError>> + use<> {
+        let borrowed = Borrowed {
+            payload,
+            home: Rc::clone(&self.payload),
+        };
+        let trouble = Rc::clone(&self.trouble);
+        stream::unfold(Some((borrowed, most)), move |state| {
+            let trouble = Rc::clone(&trouble);
+            async move {
+                let (mut borrowed, room) = state?;
+                let found = match timeout(PATIENCE, borrowed.payload.next()).await {
+                    Ok(None) => return None,
+                    Ok(Some(Ok(piece))) => match room.checked_sub(piece.len()) {
+                        Some(room) => return Some((Ok(piece), Some((borrowed, room)))),
+                        None => too_large(most),
+                    },
+                    Ok(Some(Err(error))) => {
+                        ApiError::BrokenBody(format!("the request body broke off: {error}"))
+                    }
+                    Err(_) => ApiError::SlowBody,
+                };
+                trouble.replace(Some(found));
+                Some((Err(PayloadError::Overflow), None))
+            }
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! Imports the rows of a file into a table.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+    thread,
+};
+
+use futures::channel::oneshot;
+use labdata_domain::{
+    catalog::Table,
+    data::{
+        import::{ImportColumns, ImportRows, ImportWrite, Imported, MAX_IMPORT_ROWS},
+        write::{FileCell, Problem, WriteRequest},
+    },
+    files::{FilePath, TableFormat},
+    keys::{actor::Actor, scope::Scope},
+};
+use labdata_table_formats::read::{ReadError, RowSink, Source, read_rows};
+
+use super::write_data::{WriteData, choose_target, write_data};
+use crate::{
+    Error, Ports, files::interrupted::Interrupted, operations::disk_reserve::require_reserve,
+};
+
+/// The file to import.
+pub struct ImportFile {
+    /// Its name, whose extension tells the format.
+    pub path: FilePath,
+    /// Its bytes.
+    pub source: Box<dyn Source>,
+}
+
+/// The import to do.
+#[derive(Clone, Debug)]
+pub struct ImportTable {
+    /// The write of the rows.
+    pub write: ImportWrite,
+    /// Columns for fields of the header; `None` to leave a field out.
+    pub columns: BTreeMap<String, Option<String>>,
+    /// The sheet of a workbook, the first one unless given.
+    pub sheet: Option<String>,
+    /// Id of the execution to record it under; one is created if it is missing.
+    pub job_execution_id: Option<String>,
+}
+
+/// An import whose file is read.
+pub struct ReadImport {
+    request: WriteRequest,
+    columns: ImportColumns,
+    job_execution_id: Option<String>,
+}
+
+/// Reads the file of an import to its end. A thread reads it; it stops when the caller has left.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when there is no such table or
+/// execution; [`Error::Problems`] if the table takes no rows, the execution has ended, or the file
+/// is no table of at most [`MAX_IMPORT_ROWS`] rows whose fields all have a column.
+pub async fn read_import(
+    ports: &Ports,
+    actor: &Actor,
+    file: ImportFile,
+    command: ImportTable,
+) -> Result<ReadImport, Error> {
+    actor.require(Scope::Write)?;
+    require_reserve(ports)?;
+    choose_target(ports, actor, command.job_execution_id.clone(), None).await?;
+    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    let table = ImportColumns::table(&catalog, &command.write.table)
+        .map_err(|problem| Error::Problems(vec![problem]))?
+        .ok_or(Error::NotFound("table"))?
+        .clone();
+    let format = TableFormat::of(&file.path).ok_or_else(|| {
+        let unknown = TableFormat::unknown(&file.path);
+        Error::Problems(vec![Problem::at("file", unknown.to_string())])
+    })?;
+    let job_execution_id = command.job_execution_id.clone();
+    let caller = Arc::new(());
+    let waiting = Arc::downgrade(&caller);
+    let (done, outcome) = oneshot::channel();
+    let thread = thread::Builder::new().name("import".to_owned());
+    let spawned = thread.spawn(move || {
+        let read = read(file.source, format, &table, command, waiting);
+        // The receiver is gone if the caller is.
+        let _ = done.send(read);
+    });
+    spawned.map_err(|error| Error::Internal(format!("no thread for an import: {error}")))?;
+    let read = outcome
+        .await
+        .map_err(|_| Error::Internal("the thread of an import ended early".to_owned()))?;
+    drop(caller);
+    let (request, columns) = read?;
+    Ok(ReadImport {
+        request,
+        columns,
+        job_execution_id,
+    })
+}
+
+/// Writes the rows of an import: all of them, or none.
+///
+/// # Errors
+/// See [`write_data`].
+pub async fn import_table(
+    ports: &Ports,
+    actor: &Actor,
+    import: ReadImport,
+) -> Result<Imported, Error> {
+    let command = WriteData {
+        request: import.request,
+        job_execution_id: import.job_execution_id,
+        job_name: None,
+        max_rows: Some(MAX_IMPORT_ROWS),
+    };
+    let outcome = write_data(ports, actor, command).await?;
+    Ok(Imported::new(&outcome, &import.columns))
+}
+
+fn read(
+    source: Box<dyn Source>,
+    format: TableFormat,
+    table: &Table,
+    command: ImportTable,
+    caller: Weak<()>,
+) -> Result<(WriteRequest, ImportColumns), Error> {
+    let ImportTable {
+        write,
+        columns,
+        sheet,
+        ..
+    } = command;
+    let source = Interrupted::new(source, move || caller.strong_count() == 0);
+    let mut sink = Sink {
+        table,
+        chosen: columns,
+        rows: None,
+        problems: Vec::new(),
+    };
+    read_rows(
+        Box::new(source),
+        format,
+        sheet.as_deref(),
+        MAX_IMPORT_ROWS,
+        &mut sink,
+    )
+    .map_err(|error| refusal(&error))?;
+    if !sink.problems.is_empty() {
+        return Err(Error::Problems(sink.problems));
+    }
+    let rows = sink.rows.ok_or_else(|| refusal(&ReadError::NoHeader))?;
+    rows.into_request(write).map_err(Error::Problems)
+}
+
+/// Rows of the file, and what ended their reading.
+struct Sink<'t> {
+    table: &'t Table,
+    chosen: BTreeMap<String, Option<String>>,
+    rows: Option<ImportRows>,
+    problems: Vec<Problem>,
+}
+
+impl RowSink for Sink<'_> {
+    fn header(&mut self, names: &[String]) -> Option<Vec<bool>> {
+        match ImportColumns::choose(names, &self.chosen, self.table) {
+            Ok(columns) => {
+                let wanted = columns.wanted();
+                self.rows = Some(ImportRows::new(columns));
+                Some(wanted)
+            }
+            Err(problems) => {
+                self.problems = problems;
+                None
+            }
+        }
+    }
+
+    fn row(&mut self, line: u64, cells: &mut [Option<FileCell>]) -> bool {
+        let Some(rows) = &mut self.rows else {
+            return false;
+        };
+        match rows.add(line, cells) {
+            Ok(()) => true,
+            Err(problem) => {
+                self.problems.push(problem);
+                false
+            }
+        }
+    }
+
+    fn refused(&mut self, line: u64, reason: &ReadError) {
+        if let Some(rows) = &mut self.rows {
+            rows.refuse(line, reason.to_string());
+        }
+    }
+}
+
+/// The error of a file that is no table.
+fn refusal(error: &ReadError) -> Error {
+    let path = match error {
+        ReadError::Source(_) => return Error::Internal(error.to_string()),
+        ReadError::NoSheets | ReadError::UnknownSheet { .. } => "sheet",
+        _ => "file",
+    };
+    Error::Problems(vec![Problem::at(path, error.to_string())])
+}

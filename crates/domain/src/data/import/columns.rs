@@ -1,0 +1,205 @@
+//! Columns of a table for the fields of a file.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::{
+    catalog::{Catalog, Column, PlatformTable, Table},
+    data::write::{Problem, quoted, unknown_column, writable_table},
+};
+
+/// The column of each field of a file's header, if it has one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportColumns {
+    /// Names of the header's fields.
+    pub(super) header: Vec<String>,
+    /// Their columns.
+    pub(super) columns: Vec<Option<Column>>,
+}
+
+impl ImportColumns {
+    /// Checks that rows can be imported into a table; `None` if there is none of that name.
+    ///
+    /// # Errors
+    /// The problem of a table that cannot be written.
+    pub fn table<'c>(catalog: &'c Catalog, name: &str) -> Result<Option<&'c Table>, Problem> {
+        match writable_table(catalog, name) {
+            Ok(table) => Ok(Some(table.as_ref())),
+            Err(_) if is_unknown(catalog, name) => Ok(None),
+            Err(message) => Err(Problem::at("table", message)),
+        }
+    }
+
+    /// Chooses a column for each field: the one that `chosen` names for it, or else the one of the
+    /// same name. A field whose choice is `None` is left out.
+    ///
+    /// # Errors
+    /// A problem at `columns.<field>` for each field without a column, for fields of one name or for one
+    /// column, and for choices without a field.
+    pub fn choose(
+        header: &[String],
+        chosen: &BTreeMap<String, Option<String>>,
+        table: &Table,
+    ) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut names: HashMap<&str, usize> = HashMap::new();
+        for name in header {
+            *names.entry(name).or_default() += 1;
+        }
+        let mut taken: HashMap<&str, &str> = HashMap::new();
+        let mut columns = Vec::with_capacity(header.len());
+        let mut reported: HashSet<&str> = HashSet::new();
+        for field in header {
+            let name = match chosen.get(field) {
+                Some(None) => {
+                    columns.push(None);
+                    continue;
+                }
+                Some(Some(name)) => name.as_str(),
+                None => field.as_str(),
+            };
+            let column = table.column(name).map(|(_, column)| column);
+            let other = column.and_then(|column| taken.insert(&column.name, field));
+            let message = if names.get(field.as_str()).is_some_and(|count| *count > 1) {
+                Some("the file has several columns of this name; rename all but one, or choose null for it to leave all of them out".to_owned())
+            } else if let Some(other) = other {
+                Some(format!(
+                    "column \"{name}\" is also the column for \"{}\"",
+                    quoted(other)
+                ))
+            } else if column.is_none() {
+                Some(format!(
+                    "{}; choose a column for it in \"columns\", or null to leave it out",
+                    unknown_column(table, name)
+                ))
+            } else {
+                None
+            };
+            if let Some(message) = message
+                && reported.insert(field)
+            {
+                problems.push(Problem::at(path(field), message));
+            }
+            columns.push(column.cloned());
+        }
+        let unused = chosen
+            .keys()
+            .filter(|name| !names.contains_key(name.as_str()));
+        problems.extend(unused.map(|name| {
+            let message = "the file has no column of this name in its header";
+            Problem::at(path(name), message)
+        }));
+        if problems.is_empty() {
+            let header = header.to_vec();
+            Ok(Self { header, columns })
+        } else {
+            Err(Problem::first_of(problems))
+        }
+    }
+
+    /// Returns for each field whether it has a column.
+    #[must_use]
+    pub fn wanted(&self) -> Vec<bool> {
+        self.columns.iter().map(Option::is_some).collect()
+    }
+
+    /// Fields that have a column, with its name.
+    pub fn chosen(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.header.iter().zip(&self.columns);
+        pairs.filter_map(|(field, column)| Some((field.as_str(), column.as_ref()?.name.as_str())))
+    }
+}
+
+fn is_unknown(catalog: &Catalog, name: &str) -> bool {
+    catalog.table(name).is_none() && PlatformTable::from_name(name).is_none()
+}
+
+fn path(field: &str) -> String {
+    format!("columns.{}", quoted(field))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalog::{CatalogVersion, core_tables},
+        scalar::DataType,
+    };
+
+    fn carrier() -> Table {
+        let mut tables = core_tables().into_iter();
+        tables.find(|table| table.name == "carrier").unwrap()
+    }
+
+    fn choose(
+        header: &[&str],
+        chosen: &[(&str, Option<&str>)],
+    ) -> Result<ImportColumns, Vec<(String, String)>> {
+        let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();
+        let chosen = chosen.iter();
+        let chosen = chosen.map(|(field, column)| ((*field).to_owned(), column.map(str::to_owned)));
+        let columns = ImportColumns::choose(&header, &chosen.collect(), &carrier());
+        columns.map_err(|problems| {
+            let problems = problems.into_iter();
+            let pairs = problems.map(|problem| (problem.path.unwrap(), problem.message));
+            pairs.collect()
+        })
+    }
+
+    fn paths(refused: Result<ImportColumns, Vec<(String, String)>>) -> Vec<String> {
+        refused
+            .unwrap_err()
+            .into_iter()
+            .map(|(path, _)| path)
+            .collect()
+    }
+
+    #[test]
+    fn a_field_is_for_the_column_of_its_name_or_the_chosen_one() {
+        let choices = [("Type", Some("carrier_type")), ("Remark", None)];
+        let columns = choose(&["name", "Type", "Remark"], &choices).unwrap();
+        assert_eq!(columns.wanted(), [true, true, false]);
+        let chosen: Vec<_> = columns.chosen().collect();
+        assert_eq!(chosen, [("name", "name"), ("Type", "carrier_type")]);
+        let column = columns.columns[1].as_ref().unwrap();
+        assert_eq!(column.data_type, DataType::String);
+    }
+
+    #[test]
+    fn a_field_without_a_column_is_a_problem() {
+        let refused = choose(
+            &["name", "Name", "created_at"],
+            &[("name", Some("nothing"))],
+        );
+        let refused = refused.unwrap_err();
+        assert_eq!(refused[0].0, "columns.name");
+        assert_eq!(
+            refused[1].1,
+            "\"carrier\" has no column \"Name\"; choose a column for it in \"columns\", or null to leave it out"
+        );
+        assert_eq!(refused[2].0, "columns.created_at");
+        assert!(refused[2].1.contains("kept by the server"));
+        assert_eq!(refused.len(), 3);
+    }
+
+    #[test]
+    fn fields_that_are_not_distinct_are_a_problem() {
+        let same_name = choose(&["name", "barcode", "barcode"], &[]);
+        assert_eq!(paths(same_name), ["columns.barcode"]);
+        let left_out = choose(&["name", "barcode", "barcode"], &[("barcode", None)]);
+        assert_eq!(left_out.unwrap().wanted(), [true, false, false]);
+        let same_column = choose(&["name", "Label"], &[("Label", Some("name"))]);
+        assert_eq!(paths(same_column), ["columns.Label"]);
+        let unused = choose(&["name"], &[("Name", Some("name"))]);
+        assert_eq!(paths(unused), ["columns.Name"]);
+    }
+
+    #[test]
+    fn rows_are_imported_into_tables_of_rows_only() {
+        let catalog = Catalog::new(CatalogVersion(1), Vec::new());
+        assert!(ImportColumns::table(&catalog, "carrier").unwrap().is_some());
+        assert_eq!(ImportColumns::table(&catalog, "nothing"), Ok(None));
+        let refused = ImportColumns::table(&catalog, "job").unwrap_err();
+        assert_eq!(refused.path.as_deref(), Some("table"));
+        assert!(refused.message.contains("read only"));
+    }
+}

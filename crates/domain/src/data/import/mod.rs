@@ -1,0 +1,51 @@
+//! Imports: the rows of a file become one table write.
+//!
+//! A header chooses a column per field ([`ImportColumns`]), the rows become the rows of a write
+//! ([`ImportRows`]), and the write is checked, planned and applied like any other. Its problems name the
+//! lines of the file.
+
+mod columns;
+mod rows;
+
+pub use columns::ImportColumns;
+pub use rows::{ImportRows, ImportWrite, Imported};
+
+use super::write::Mode;
+
+/// Maximum size of an imported file in bytes.
+pub const MAX_IMPORT_BYTES: u64 = 100 << 20;
+
+/// Maximum number of rows of an imported file.
+pub const MAX_IMPORT_ROWS: usize = 100_000;
+
+/// Maximum number of cells of an imported file in columns of the table: they are in memory.
+pub const MAX_IMPORT_CELLS: usize = 5_000_000;
+
+/// Action of an import on its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportMode {
+    /// Creates every row.
+    Insert,
+    /// Updates rows that match, creates the rest.
+    Upsert,
+}
+
+impl ImportMode {
+    /// Both modes.
+    pub const ALL: [Self; 2] = [Self::Insert, Self::Upsert];
+
+    /// The mode's name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.mode().as_str()
+    }
+
+    /// The mode of the table write.
+    #[must_use]
+    pub const fn mode(self) -> Mode {
+        match self {
+            Self::Insert => Mode::Insert,
+            Self::Upsert => Mode::Upsert,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Rows of a file, as those of a table write.
+
+use std::collections::BTreeMap;
+
+use super::{ImportColumns, ImportMode, MAX_IMPORT_CELLS};
+use crate::{
+    catalog::Column,
+    data::write::{
+        FileCell, Problem, RowNames, Rows, TableWrite, WriteOutcome, WriteRequest, cell::Cell,
+        is_missing,
+    },
+    ids::ExecutionId,
+    scalar::DataType,
+};
+
+/// Rows of a file that are read one after the other.
+#[derive(Debug)]
+pub struct ImportRows {
+    columns: ImportColumns,
+    rows: Rows,
+    lines: Vec<u64>,
+    problems: Vec<Problem>,
+    cells: usize,
+}
+
+impl ImportRows {
+    /// No rows yet.
+    #[must_use]
+    pub fn new(columns: ImportColumns) -> Self {
+        Self {
+            columns,
+            rows: Rows::default(),
+            lines: Vec::new(),
+            problems: Vec::new(),
+            cells: 0,
+        }
+    }
+
+    /// Adds the row of a line: a cell, or `None` for a blank one, per field of the header. Takes the
+    /// cells.
+    ///
+    /// # Errors
+    /// The problem of a file with more than [`MAX_IMPORT_CELLS`] cells; the rest need not be read.
+    pub fn add(&mut self, line: u64, cells: &mut [Option<FileCell>]) -> Result<(), Problem> {
+        self.rows.begin_row();
+        self.lines.push(line);
+        let mut position = 0;
+        for (column, cell) in self.columns.columns.iter().zip(cells) {
+            let (Some(column), cell) = (column, cell.take()) else {
+                continue;
+            };
+            if let Some(cell) = cell_for(column, cell) {
+                self.rows.set(position, &column.name, cell);
+            }
+            position += 1;
+        }
+        self.cells += position;
+        if self.cells > MAX_IMPORT_CELLS {
+            return Err(Problem::at(
+                "file",
+                format!(
+                    "the file has more than {MAX_IMPORT_CELLS} cells in columns of the table; import it in parts"
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Notes a line that is no row, and why.
+    pub fn refuse(&mut self, line: u64, message: String) {
+        let path = RowNames::Lines([line].into()).row(0);
+        self.problems.push(Problem::at(path, message));
+    }
+
+    /// The request of a write of all rows, and the columns of the fields.
+    ///
+    /// # Errors
+    /// The problems of the lines that are no rows.
+    pub fn into_request(
+        self,
+        write: ImportWrite,
+    ) -> Result<(WriteRequest, ImportColumns), Vec<Problem>> {
+        if !self.problems.is_empty() {
+            return Err(Problem::first_of(self.problems));
+        }
+        let request = WriteRequest {
+            tables: vec![TableWrite {
+                table: write.table,
+                rows: self.rows,
+                mode: write.mode.mode(),
+                key: write.key,
+                ..TableWrite::default()
+            }],
+            dry_run: write.dry_run,
+            row_names: RowNames::Lines(self.lines.into()),
+            ..WriteRequest::default()
+        };
+        Ok((request, self.columns))
+    }
+}
+
+/// A cell of the write. A blank one is null, or left out for the default where the column must not be
+/// null.
+fn cell_for(column: &Column, cell: Option<FileCell>) -> Option<Cell> {
+    let is_text = matches!(column.data_type, DataType::String | DataType::Text);
+    let cell = cell.filter(|cell| match cell {
+        FileCell::Text(text) => is_text || !is_missing(text),
+        _ => true,
+    });
+    match cell {
+        Some(cell) => Some(Cell::File(cell)),
+        None if column.is_nullable || column.is_required_to_create() => Some(Cell::Null),
+        None => None,
+    }
+}
+
+/// The write of an import's rows.
+#[derive(Clone, Debug)]
+pub struct ImportWrite {
+    /// The table.
+    pub table: String,
+    /// Action on the rows.
+    pub mode: ImportMode,
+    /// Columns that identify an existing row; the primary key unless given.
+    pub key: Option<Vec<String>>,
+    /// Apply everything, then roll back.
+    pub dry_run: bool,
+}
+
+/// The result of an import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The execution that it is recorded under; `None` on a dry run.
+    pub execution: Option<ExecutionId>,
+    /// Rows created.
+    pub created: u64,
+    /// Rows that matched.
+    pub updated: u64,
+    /// Names of the fields that were read, with their columns.
+    pub columns: BTreeMap<String, String>,
+}
+
+impl Imported {
+    /// The result of the write of an import.
+    #[must_use]
+    pub fn new(outcome: &WriteOutcome, columns: &ImportColumns) -> Self {
+        let tables = || outcome.tables.iter();
+        let columns = columns.chosen();
+        Self {
+            execution: outcome.execution,
+            created: tables().map(|table| table.created).sum(),
+            updated: tables().map(|table| table.updated).sum(),
+            columns: columns
+                .map(|(field, column)| (field.to_owned(), column.to_owned()))
+                .collect(),
+        }
+    }
+}

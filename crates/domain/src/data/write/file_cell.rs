@@ -1,0 +1,278 @@
+//! Cells of imported files, read by the types of their columns.
+
+use serde_json::Value;
+use time::{Date, OffsetDateTime, PrimitiveDateTime};
+use uuid::Uuid;
+
+use super::{
+    conversion::{exact_integer, holds_nul, integer_to_float},
+    problem::quoted,
+};
+use crate::{
+    scalar::{DataType, Scalar},
+    timestamp,
+};
+
+/// Texts that stand for a missing value in a column of another type than text. They are those that
+/// instruments and spreadsheets write.
+const MISSING: [&str; 9] = [
+    "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None",
+];
+
+/// Returns whether a text stands for a missing value.
+#[must_use]
+pub fn is_missing(text: &str) -> bool {
+    MISSING.contains(&text)
+}
+
+/// A cell of a file that is not blank.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FileCell {
+    /// A text; everything in a file of delimited fields.
+    Text(String),
+    /// True or false.
+    Boolean(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Any other number.
+    Float(f64),
+    /// A date.
+    Date(Date),
+    /// A date with a time, without an offset.
+    LocalTime(PrimitiveDateTime),
+    /// A point in time.
+    Instant(OffsetDateTime),
+}
+
+impl FileCell {
+    /// Reads the cell as a value of a type. Nothing is guessed: numbers have a decimal point, dates
+    /// are ISO 8601, datetimes have an offset.
+    ///
+    /// # Errors
+    /// A sentence that says what the column takes.
+    pub fn to_scalar(&self, data_type: DataType) -> Result<Scalar, String> {
+        self.read(data_type)
+            .ok_or_else(|| format!("must be {}, not {}", data_type.expectation(), self.shown()))
+    }
+
+    fn read(&self, data_type: DataType) -> Option<Scalar> {
+        match (data_type, self) {
+            (_, Self::Text(text)) => read_text(text, data_type),
+            (DataType::String | DataType::Text, cell) => Some(Scalar::Text(cell.to_string())),
+            (DataType::Integer, Self::Integer(number)) => Some(Scalar::Integer(*number)),
+            (DataType::Integer, Self::Float(number)) => exact_integer(*number).map(Scalar::Integer),
+            (DataType::Float, Self::Integer(number)) => {
+                Some(Scalar::Float(integer_to_float(*number)))
+            }
+            (DataType::Float, Self::Float(number)) => {
+                number.is_finite().then_some(Scalar::Float(*number))
+            }
+            (DataType::Boolean, Self::Boolean(flag)) => Some(Scalar::Boolean(*flag)),
+            (DataType::Date, Self::Date(date)) => Some(Scalar::Date(*date)),
+            (DataType::Datetime, Self::Instant(at)) => Some(Scalar::Datetime(*at)),
+            (DataType::Json, Self::Boolean(flag)) => Some(Scalar::Json(Value::from(*flag))),
+            (DataType::Json, Self::Integer(number)) => Some(Scalar::Json(Value::from(*number))),
+            (DataType::Json, Self::Float(number)) => Some(Scalar::Json(Value::from(*number))),
+            (DataType::Json, cell) => Some(Scalar::Json(Value::from(cell.to_string()))),
+            _ => None,
+        }
+    }
+
+    /// The cell as messages show it.
+    fn shown(&self) -> String {
+        match self {
+            Self::Text(text) => format!("\"{}\"", quoted(text)),
+            Self::LocalTime(_) => format!("{self}, which has no offset"),
+            cell => cell.to_string(),
+        }
+    }
+}
+
+/// Displays the value as a text column stores it: numbers and dates in their ISO forms.
+impl std::fmt::Display for FileCell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Boolean(flag) => write!(f, "{flag}"),
+            Self::Integer(number) => write!(f, "{number}"),
+            Self::Float(number) => write!(f, "{number}"),
+            Self::Date(date) => f.write_str(&timestamp::render_date(*date)),
+            Self::LocalTime(time) => {
+                let text = timestamp::render(time.assume_utc());
+                f.write_str(text.trim_end_matches('Z'))
+            }
+            Self::Instant(at) => f.write_str(&timestamp::render(*at)),
+        }
+    }
+}
+
+fn read_text(text: &str, data_type: DataType) -> Option<Scalar> {
+    if text.contains('\0') {
+        return None;
+    }
+    match data_type {
+        DataType::String | DataType::Text => Some(Scalar::Text(text.to_owned())),
+        DataType::Integer => {
+            let whole = text.parse().ok();
+            // Programs that know no missing integers write "7.0".
+            whole
+                .or_else(|| exact_integer(number(text)?))
+                .map(Scalar::Integer)
+        }
+        DataType::Float => number(text).map(Scalar::Float),
+        DataType::Boolean => match text.to_ascii_lowercase().as_str() {
+            "true" => Some(Scalar::Boolean(true)),
+            "false" => Some(Scalar::Boolean(false)),
+            _ => None,
+        },
+        DataType::Datetime => datetime(text).map(Scalar::Datetime),
+        DataType::Date => timestamp::parse_date(text).map(Scalar::Date),
+        DataType::Uuid => Uuid::try_parse(text).ok().map(Scalar::Uuid),
+        DataType::Json => {
+            let value: Value = serde_json::from_str(text).ok()?;
+            (!holds_nul(&value)).then_some(Scalar::Json(value))
+        }
+    }
+}
+
+/// Reads a number with a decimal point. Rust also reads "inf" and "nan".
+fn number(text: &str) -> Option<f64> {
+    let is_part =
+        |byte: u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'e' | b'E' | b'.');
+    let number: f64 = text.bytes().all(is_part).then(|| text.parse().ok())??;
+    number.is_finite().then_some(number)
+}
+
+/// Reads a datetime with its offset; a blank may stand in place of the `T`, as many programs write it.
+fn datetime(text: &str) -> Option<OffsetDateTime> {
+    match text.get(10..11) {
+        Some(" ") => {
+            let (day, time) = text.split_at(10);
+            timestamp::parse(&format!("{day}T{}", time.trim_start()))
+        }
+        _ => timestamp::parse(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use time::macros::{date, datetime};
+
+    use super::*;
+
+    fn text(text: &str, data_type: DataType) -> Result<Scalar, String> {
+        FileCell::Text(text.to_owned()).to_scalar(data_type)
+    }
+
+    #[track_caller]
+    fn refused(texts: &[&str], data_type: DataType) {
+        for given in texts {
+            let message = text(given, data_type).unwrap_err();
+            assert!(message.starts_with("must be "), "{message}");
+            assert!(message.contains(given), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_read_by_the_type_of_its_column() {
+        assert_eq!(
+            text("007", DataType::String),
+            Ok(Scalar::Text("007".to_owned()))
+        );
+        assert_eq!(text("007", DataType::Integer), Ok(Scalar::Integer(7)));
+        assert_eq!(text("+7.0", DataType::Integer), Ok(Scalar::Integer(7)));
+        let beyond_doubles = text("9007199254740993", DataType::Integer);
+        assert_eq!(beyond_doubles, Ok(Scalar::Integer(9_007_199_254_740_993)));
+        assert_eq!(text("-1.5e-3", DataType::Float), Ok(Scalar::Float(-0.0015)));
+        assert_eq!(text("TRUE", DataType::Boolean), Ok(Scalar::Boolean(true)));
+        let day = date!(2024 - 02 - 29);
+        assert_eq!(text("2024-02-29", DataType::Date), Ok(Scalar::Date(day)));
+        let id = "0199d6a0-0000-7000-8000-000000000000";
+        assert_eq!(
+            text(id, DataType::Uuid),
+            Ok(Scalar::Uuid(id.parse().unwrap()))
+        );
+        let value = Scalar::Json(json!({"a": [1]}));
+        assert_eq!(text("{\"a\": [1]}", DataType::Json), Ok(value));
+    }
+
+    #[test]
+    fn datetimes_have_an_offset() {
+        let at = Scalar::Datetime(datetime!(2026-03-01 11:00 UTC));
+        for given in [
+            "2026-03-01T12:00:00+01:00",
+            "2026-03-01 11:00:00Z",
+            "2026-03-01 12:00:00+01:00",
+        ] {
+            assert_eq!(text(given, DataType::Datetime), Ok(at.clone()), "{given}");
+        }
+        refused(
+            &[
+                "2026-03-01T12:00:00",
+                "2026-03-01",
+                "01.03.2026 12:00",
+                "1772362800",
+            ],
+            DataType::Datetime,
+        );
+    }
+
+    #[test]
+    fn nothing_is_guessed() {
+        refused(
+            &["01.02.2026", "1/2/2026", "2026-2-1", "20260201", "Feb 1"],
+            DataType::Date,
+        );
+        refused(
+            &["1,5", "1.000,5", "1 000", "inf", "1e999", "<0.1", "5 µl"],
+            DataType::Float,
+        );
+        refused(
+            &["1.5", "1,0", "0x10", "9223372036854775808"],
+            DataType::Integer,
+        );
+        refused(&["1", "yes", "t"], DataType::Boolean);
+        refused(&["{", "text"], DataType::Json);
+        assert!(text("a\0", DataType::String).is_err());
+    }
+
+    #[test]
+    fn values_of_spreadsheets_keep_their_types() {
+        let day = FileCell::Date(date!(2026 - 03 - 01));
+        assert_eq!(
+            day.to_scalar(DataType::Date),
+            Ok(Scalar::Date(date!(2026 - 03 - 01)))
+        );
+        assert_eq!(
+            day.to_scalar(DataType::Text),
+            Ok(Scalar::Text("2026-03-01".to_owned()))
+        );
+        let local = FileCell::LocalTime(datetime!(2026-03-01 12:30));
+        let refusal = local.to_scalar(DataType::Datetime).unwrap_err();
+        assert!(
+            refusal.ends_with("not 2026-03-01T12:30:00, which has no offset"),
+            "{refusal}"
+        );
+        assert_eq!(
+            FileCell::Integer(7).to_scalar(DataType::Float),
+            Ok(Scalar::Float(7.0))
+        );
+        assert_eq!(
+            FileCell::Float(7.0).to_scalar(DataType::Integer),
+            Ok(Scalar::Integer(7))
+        );
+        assert_eq!(
+            FileCell::Integer(7).to_scalar(DataType::String),
+            Ok(Scalar::Text("7".to_owned()))
+        );
+        for (cell, data_type) in [
+            (FileCell::Float(7.5), DataType::Integer),
+            (FileCell::Integer(1), DataType::Boolean),
+            (FileCell::Integer(46_082), DataType::Date),
+            (FileCell::Float(f64::NAN), DataType::Float),
+        ] {
+            assert!(cell.to_scalar(data_type).is_err(), "{cell:?} {data_type}");
+        }
+    }
+}
