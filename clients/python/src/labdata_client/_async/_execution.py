@@ -115,6 +115,36 @@ class AsyncExecution:
             self._count(result)
         return result
 
+    async def import_file(
+        self,
+        table: str,
+        source: Source,
+        *,
+        mode: str = "insert",
+        key: str | Sequence[str] | None = None,
+        columns: Mapping[str, str | None] | None = None,
+        sheet: str | None = None,
+        name: str | None = None,
+        dry_run: bool = False,
+    ) -> Record:
+        """Import a file under this execution; the arguments are those of the client's `import_file`."""
+        result = await self._lab.import_file(
+            table,
+            source,
+            mode=mode,
+            key=key,
+            columns=columns,
+            sheet=sheet,
+            name=name,
+            dry_run=dry_run,
+            job_execution_id=self.id,
+        )
+        if not dry_run:
+            counts = self._counts.setdefault(table, {"created": 0, "updated": 0, "deleted": 0})
+            for action in ("created", "updated"):
+                counts[action] = counts.get(action, 0) + result[action]
+        return result
+
     async def upload(
         self,
         source: Source,

@@ -17,6 +17,7 @@ from labdata_client._batches import (
     table_writes,
 )
 from labdata_client._environment import PlatformRun, connection
+from labdata_client._json import encode
 from labdata_client._merging import distinct, merged, total_rows
 from labdata_client._progress import Progress
 from labdata_client._results import Curves, Predictions, Record, Rows, WriteResult, as_text
@@ -352,6 +353,50 @@ class Lab:
             problems = [batch.locate(problem) for problem in error.problems]
             raise WriteRefused(problems, request_id=error.request_id) from None
         return batch, response.json()
+
+    def import_file(
+        self,
+        table: str,
+        source: Source,
+        *,
+        mode: str = "insert",
+        key: str | Sequence[str] | None = None,
+        columns: Mapping[str, str | None] | None = None,
+        sheet: str | None = None,
+        name: str | None = None,
+        dry_run: bool = False,
+        job_execution_id: str | None = None,
+    ) -> Record:
+        """Write the rows of a CSV, TSV, XLSX or Parquet file into a table, in one transaction.
+
+        `source` is a path, bytes or an open binary file; the extension of its name tells the format.
+        `columns` maps headers to columns, or to None to leave them out; other headers are for the column of
+        their name. The platform reads the cells, and names the lines of what it refuses
+        (`WriteRefused.problems`). Returns `job_execution_id`, `created`, `updated` and `columns`.
+        """
+        if job_execution_id is None and self.platform_run is not None:
+            job_execution_id = self.platform_run.job_execution_id
+        fields: dict[str, Any] = {"mode": mode, "sheet": sheet, "job_execution_id": job_execution_id}
+        if key is not None:
+            fields["key"] = [key] if isinstance(key, str) else list(key)
+        if columns is not None:
+            fields["columns"] = encode(columns).decode()
+        if dry_run:
+            fields["dry_run"] = "true"
+        given = {field: value for field, value in fields.items() if value is not None}
+        opened = blocking(lambda: open_source(source, name, None))
+        try:
+            content = blocking(opened.read)
+        finally:
+            opened.close()
+        response = self.transport.request(
+            "POST",
+            f"/tables/{table}/import",
+            data=given,
+            files={"file": (opened.name, content, opened.content_type)},
+            creates=True,
+        )
+        return Record(response.json())
 
     # --- reading ------------------------------------------------------------------------------------------
 

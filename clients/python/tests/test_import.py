@@ -1,0 +1,63 @@
+import asyncio
+import io
+import uuid
+
+import pytest
+from conftest import KEY
+
+import labdata_client as labdata
+
+CSV = "Sample,Vol (µl),Remark\nA,1.5,x\nB,,\n"
+COLUMNS = {"Sample": "name", "Vol (µl)": "volume", "Remark": None}
+
+
+@pytest.fixture
+def table(lab):
+    name = f"sample_{uuid.uuid4().hex[:8]}"
+    columns = [
+        {"name": "name", "data_type": "string", "is_nullable": False, "is_unique": True},
+        {"name": "volume", "data_type": "float"},
+    ]
+    lab.define_table(name, columns)
+    return name
+
+
+def test_a_file_is_imported_and_reverted(lab, table, tmp_path):
+    path = tmp_path / "plate.csv"
+    path.write_text(CSV, encoding="utf-8")
+    result = lab.import_file(table, path, columns=COLUMNS)
+    assert (result.created, result.updated) == (2, 0)
+    assert result.columns == {"Sample": "name", "Vol (µl)": "volume"}
+    again = lab.import_file(table, str(path), mode="upsert", key="name", columns=COLUMNS)
+    assert (again.created, again.updated) == (0, 2)
+    assert {row["name"]: row["volume"] for row in lab.read(table)} == {"A": 1.5, "B": None}
+    assert lab.revert(result.job_execution_id)["deleted_count"] == 2
+
+
+def test_problems_name_the_lines_of_the_file(lab, table):
+    with pytest.raises(labdata.WriteRefused) as refused:
+        lab.import_file(table, b'name,volume\nA,1\n\nB,"1,5"\n', name="plate.csv")
+    assert [problem.path for problem in refused.value.problems] == ["rows[4].volume"]
+    assert lab.read(table) == []
+
+
+def test_a_dry_run_writes_nothing(lab, table):
+    result = lab.import_file(table, io.BytesIO(b"name\nA\n"), name="plate.csv", dry_run=True)
+    assert (result.created, result.job_execution_id) == (1, None)
+    assert lab.read(table) == []
+
+
+def test_an_execution_imports(lab, table):
+    with lab.execution("Import") as run:
+        result = run.import_file(table, b"name\nA\n", name="plate.csv")
+        assert result.job_execution_id == run.id
+        assert table in run._repr_html_()
+
+
+def test_the_asynchronous_client_imports_by_several_key_columns(server, table):
+    async def script():
+        async with labdata.connect_async(server.url, KEY) as lab:
+            key = ["name", "volume"]
+            return await lab.import_file(table, b"name,volume\nA,1\n", name="p.csv", mode="upsert", key=key)
+
+    assert asyncio.run(script()).created == 1
