@@ -1,6 +1,6 @@
 //! The state that all handlers share.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use labdata_application::{Error, Ports, agent::Agent};
 use labdata_domain::ids::OrganizationId;
@@ -34,6 +34,16 @@ const SNAPSHOTS_OF_ONE: usize = 2;
 
 /// Maximum number of snapshots of all organizations that are taken at a time.
 const SNAPSHOTS_OF_ALL: usize = 4;
+
+/// Maximum number of tables of one organization that are sent while they are read. Each holds a
+/// connection to the database.
+const STREAMS_OF_ONE: usize = 2;
+
+/// Maximum number of tables of all organizations that are sent while they are read.
+const STREAMS_OF_ALL: usize = 4;
+
+/// Default of [`App::stall`].
+pub const STALL: Duration = Duration::from_secs(30);
 
 /// Maximum number of logs, trainings and event streams of one organization that are followed at a time.
 const FOLLOWERS_OF_ONE: usize = 32;
@@ -75,6 +85,8 @@ pub struct App {
     pub public_url: PublicUrl,
     /// Metrics for Prometheus.
     pub metrics: Metrics,
+    /// Time that a client may keep a table waiting that is sent while it is read.
+    pub stall: Duration,
     /// Limits results in memory: each counts until its last byte is sent.
     results: Arc<FairSlots<OrganizationId>>,
     /// Limits pages of rows in the same way.
@@ -83,6 +95,8 @@ pub struct App {
     series: Arc<FairSlots<OrganizationId>>,
     /// Limits snapshots that are taken.
     snapshots: Arc<FairSlots<OrganizationId>>,
+    /// Limits tables that are sent while they are read.
+    streams: Arc<FairSlots<OrganizationId>>,
     /// Limits logs, trainings and event streams that are followed.
     followers: Arc<FairSlots<OrganizationId>>,
     /// Limits MCP requests.
@@ -113,10 +127,12 @@ impl App {
             agent,
             public_url,
             metrics,
+            stall: STALL,
             results: Arc::new(FairSlots::new(RESULTS_OF_ONE, RESULTS_OF_ALL)),
             pages: Arc::new(FairSlots::new(PAGES_OF_ONE, PAGES_OF_ALL)),
             series: Arc::new(FairSlots::new(SERIES_OF_ONE, SERIES_OF_ALL)),
             snapshots: Arc::new(FairSlots::new(SNAPSHOTS_OF_ONE, SNAPSHOTS_OF_ALL)),
+            streams: Arc::new(FairSlots::new(STREAMS_OF_ONE, STREAMS_OF_ALL)),
             followers: Arc::new(FairSlots::new(FOLLOWERS_OF_ONE, FOLLOWERS_OF_ALL)),
             mcp_requests: Arc::new(FairSlots::new(MCP_REQUESTS_OF_ONE, MCP_REQUESTS_OF_ALL)),
             spooled: Arc::new(FairSlots::new(SPOOLED_OF_ONE, SPOOLED_OF_ALL)),
@@ -154,6 +170,18 @@ impl App {
     /// [`Error::Exhausted`] if others take 10 s.
     pub(crate) async fn snapshot_turn(&self, organization: OrganizationId) -> Result<Slot, Error> {
         enter(&self.snapshots, organization).await
+    }
+
+    /// Waits for the organization's turn to be sent a table while it is read. It counts as a result too.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] if others take 10 s.
+    pub(crate) async fn stream_slots(
+        &self,
+        organization: OrganizationId,
+    ) -> Result<(Slot, Slot), Error> {
+        let result = self.result_slot(organization).await?;
+        Ok((result, enter(&self.streams, organization).await?))
     }
 
     /// Waits for the organization's turn to have an MCP request answered.

@@ -23,6 +23,14 @@ pub enum Error {
     /// No such thing in the caller's organization.
     #[error("{0} not found")]
     NotFound(&'static str),
+    /// No row of that key in the caller's organization.
+    #[error("{what} \"{key}\" not found")]
+    RowNotFound {
+        /// Its role in the request.
+        what: &'static str,
+        /// Its key.
+        key: String,
+    },
     /// The request is invalid. Nothing was changed.
     #[error("{0}")]
     Invalid(String),

@@ -352,6 +352,24 @@ impl Values {
         }
     }
 
+    /// Moves the values of another column of the same type to the end of this one; returns false, and
+    /// changes nothing, if the types differ.
+    #[must_use]
+    pub fn append(&mut self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Text(vector), Self::Text(mut other)) => vector.append(&mut other),
+            (Self::Integer(vector), Self::Integer(mut other)) => vector.append(&mut other),
+            (Self::Float(vector), Self::Float(mut other)) => vector.append(&mut other),
+            (Self::Boolean(vector), Self::Boolean(mut other)) => vector.append(&mut other),
+            (Self::Datetime(vector), Self::Datetime(mut other)) => vector.append(&mut other),
+            (Self::Date(vector), Self::Date(mut other)) => vector.append(&mut other),
+            (Self::Uuid(vector), Self::Uuid(mut other)) => vector.append(&mut other),
+            (Self::Json(vector), Self::Json(mut other)) => vector.append(&mut other),
+            _ => return false,
+        }
+        true
+    }
+
     /// Appends a null.
     pub fn push_null(&mut self) {
         for_each_values!(self, vector => vector.push(None));

@@ -36,11 +36,37 @@ impl Frame {
     /// [`FormatError::Unrepresentable`] for a Parquet file without columns. All other errors are
     /// found when the frame is made.
     pub fn encode(self, format: Format) -> Result<Pieces, FormatError> {
-        let schema = &self.schema;
+        Ok(Pieces {
+            writer: Some(BatchWriter::new(self.schema, format)?),
+            batches: self.batches.into_iter(),
+        })
+    }
+}
+
+/// Maximum number of rows of a Parquet row group, which is in memory until it is complete.
+const GROUP_ROWS: usize = 16 * BATCH;
+
+/// Maximum size of a Parquet row group in bytes, as far as the writer can tell.
+const GROUP_BYTES: usize = 16 << 20;
+
+/// Writes batches of rows in a format.
+pub(crate) struct BatchWriter {
+    schema: SchemaRef,
+    writer: Writer,
+}
+
+enum Writer {
+    Csv { begun: bool },
+    Arrow(Box<StreamWriter<Vec<u8>>>),
+    Parquet(Box<ArrowWriter<Vec<u8>>>),
+}
+
+impl BatchWriter {
+    pub(crate) fn new(schema: SchemaRef, format: Format) -> Result<Self, FormatError> {
         let writer = match format {
             Format::Csv => Writer::Csv { begun: false },
             Format::ArrowStream => {
-                Writer::Arrow(Box::new(StreamWriter::try_new(Vec::new(), schema)?))
+                Writer::Arrow(Box::new(StreamWriter::try_new(Vec::new(), &schema)?))
             }
             Format::Parquet => {
                 if schema.fields().is_empty() {
@@ -49,9 +75,10 @@ impl Frame {
                 }
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::SNAPPY)
-                    .set_max_row_group_row_count(Some(ROW_GROUP))
+                    .set_max_row_group_row_count(Some(GROUP_ROWS))
+                    .set_max_row_group_bytes(Some(GROUP_BYTES))
                     .build();
-                let schema = Arc::clone(schema);
+                let schema = Arc::clone(&schema);
                 Writer::Parquet(Box::new(ArrowWriter::try_new(
                     Vec::new(),
                     schema,
@@ -59,29 +86,43 @@ impl Frame {
                 )?))
             }
         };
-        Ok(Pieces {
-            schema: self.schema,
-            batches: self.batches.into_iter(),
-            writer: Some(writer),
-        })
+        Ok(Self { schema, writer })
     }
-}
 
-/// Maximum number of rows of a Parquet row group, which is written as a whole.
-const ROW_GROUP: usize = 16 * BATCH;
+    /// Writes a batch; returns the bytes that are complete, which may be none.
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<Vec<u8>, FormatError> {
+        match &mut self.writer {
+            Writer::Csv { begun } => {
+                let header = !std::mem::replace(begun, true);
+                csv(batch, header)
+            }
+            Writer::Arrow(writer) => {
+                writer.write(batch)?;
+                Ok(std::mem::take(writer.get_mut()))
+            }
+            Writer::Parquet(writer) => {
+                writer.write(batch)?;
+                Ok(std::mem::take(writer.inner_mut()))
+            }
+        }
+    }
 
-enum Writer {
-    Csv { begun: bool },
-    Arrow(Box<StreamWriter<Vec<u8>>>),
-    Parquet(Box<ArrowWriter<Vec<u8>>>),
+    /// Returns the last bytes.
+    pub(crate) fn finish(self) -> Result<Vec<u8>, FormatError> {
+        match self.writer {
+            Writer::Csv { begun: false } => csv(&RecordBatch::new_empty(self.schema), true),
+            Writer::Csv { begun: true } => Ok(Vec::new()),
+            Writer::Arrow(writer) => Ok(writer.into_inner()?),
+            Writer::Parquet(writer) => Ok(writer.into_inner()?),
+        }
+    }
 }
 
 /// Iterator over the bytes of an encoded frame, which frees each part once it is written.
 pub struct Pieces {
-    schema: SchemaRef,
     batches: std::vec::IntoIter<RecordBatch>,
     /// `None` after the last piece.
-    writer: Option<Writer>,
+    writer: Option<BatchWriter>,
 }
 
 impl Pieces {
@@ -90,31 +131,14 @@ impl Pieces {
             return Ok(Vec::new());
         };
         for batch in self.batches.by_ref() {
-            let written = match writer {
-                Writer::Csv { begun } => {
-                    let header = !std::mem::replace(begun, true);
-                    csv(&batch, header)?
-                }
-                Writer::Arrow(writer) => {
-                    writer.write(&batch)?;
-                    std::mem::take(writer.get_mut())
-                }
-                Writer::Parquet(writer) => {
-                    writer.write(&batch)?;
-                    std::mem::take(writer.inner_mut())
-                }
-            };
+            let written = writer.write(&batch)?;
             if !written.is_empty() {
                 return Ok(written);
             }
         }
         match self.writer.take() {
-            Some(Writer::Csv { begun: false }) => {
-                csv(&RecordBatch::new_empty(Arc::clone(&self.schema)), true)
-            }
-            Some(Writer::Arrow(writer)) => Ok(writer.into_inner()?),
-            Some(Writer::Parquet(writer)) => Ok(writer.into_inner()?),
-            Some(Writer::Csv { .. }) | None => Ok(Vec::new()),
+            Some(writer) => writer.finish(),
+            None => Ok(Vec::new()),
         }
     }
 }
@@ -312,14 +336,14 @@ mod tests {
 
     #[test]
     fn a_long_frame_is_encoded_in_several_pieces() {
-        let length = ROW_GROUP * 2 + 5;
+        let length = GROUP_ROWS * 2 + 5;
         let numbers: Vec<Option<i64>> = (0..).take(length).map(Some).collect();
         let columns = vec![("n".to_owned(), Values::Integer(numbers))];
         let frame = Frame::of_columns(columns, length).unwrap();
         for (format, most) in [
             (Format::Csv, BATCH * 10),
             (Format::ArrowStream, BATCH * 10),
-            (Format::Parquet, ROW_GROUP * 10),
+            (Format::Parquet, GROUP_ROWS * 10),
         ] {
             let pieces: Vec<Vec<u8>> = frame
                 .clone()

@@ -82,12 +82,7 @@ impl Frame {
         types: Vec<ArrowType>,
         batches: impl IntoIterator<Item = (Vec<ArrayRef>, usize)>,
     ) -> Result<Self, FormatError> {
-        let fields: Vec<Field> = distinct(names)
-            .into_iter()
-            .zip(types)
-            .map(|(name, data_type)| Field::new(name, data_type, true))
-            .collect();
-        let schema = Arc::new(Schema::new(fields));
+        let schema = schema(names, types);
         let batches = batches.into_iter().map(|(arrays, length)| {
             let options = RecordBatchOptions::new().with_row_count(Some(length));
             RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)
@@ -95,6 +90,13 @@ impl Frame {
         let batches = batches.collect::<Result<_, _>>()?;
         Ok(Self { schema, batches })
     }
+}
+
+/// The schema of columns of those names and types.
+pub(crate) fn schema(names: &[String], types: Vec<ArrowType>) -> SchemaRef {
+    let fields = distinct(names).into_iter().zip(types);
+    let fields = fields.map(|(name, data_type)| Field::new(name, data_type, true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 /// Makes names distinct by appending a number to repeated ones.

@@ -2,7 +2,8 @@
 //! tools read directly, and reading of tables from files ([`read`]).
 //!
 //! A [`Frame`] is a table of typed columns, encoded in pieces. The crate sets no limit on its size:
-//! the caller limits the result.
+//! the caller limits the result. A [`TableWriter`] encodes a table of any size, of which it holds a
+//! part in memory.
 
 mod columns;
 mod encode;
@@ -10,10 +11,12 @@ mod frame;
 pub mod read;
 mod rows;
 mod snapshot;
+mod stream;
 
 pub use encode::{Format, Pieces};
 pub use frame::Frame;
 pub use snapshot::{SnapshotWriter, WrittenSnapshot};
+pub use stream::TableWriter;
 
 /// Reason why a result cannot be encoded.
 #[derive(Debug, thiserror::Error)]

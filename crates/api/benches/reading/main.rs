@@ -10,6 +10,7 @@
     reason = "a benchmark prints its figures, and stops at the first surprise"
 )]
 
+mod export;
 #[path = "../data_write/harness.rs"]
 #[expect(dead_code, reason = "another bench uses the rest")]
 mod harness;
@@ -49,6 +50,12 @@ async fn main() {
     }
     if chosen("pages") {
         pages::among_1_000_000(&mut bench).await;
+    }
+    if chosen("curves") {
+        export::curves(&bench).await;
+    }
+    if chosen("export") {
+        export::of_10_000_000_points(&bench).await;
     }
     bench.stop().await;
 }

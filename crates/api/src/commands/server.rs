@@ -97,7 +97,8 @@ impl RunningServer {
         };
         remove_leftovers(settings);
         let agent = database.agent(settings, &ports)?;
-        let app = App::new(ports.clone(), agent, shown_url)?;
+        let mut app = App::new(ports.clone(), agent, shown_url)?;
+        app.stall = settings.export_stall;
         let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());
         let (server, handle) = http::server::bind(app, listener)?;
         let background = Background::start(&ports, worker, &observer);

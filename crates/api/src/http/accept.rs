@@ -40,6 +40,17 @@ impl ResultForm {
         }
     }
 
+    /// Extension of files in the form.
+    #[must_use]
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::File(Format::Csv) => "csv",
+            Self::File(Format::ArrowStream) => "arrows",
+            Self::File(Format::Parquet) => "parquet",
+        }
+    }
+
     /// `Content-Type` of a response in this form.
     #[must_use]
     pub fn content_type(self) -> HeaderValue {

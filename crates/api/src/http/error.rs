@@ -183,7 +183,7 @@ impl ResponseError for ApiError {
             Self::UseCase(error) => match error {
                 Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
                 Error::Forbidden(_) => StatusCode::FORBIDDEN,
-                Error::NotFound(_) => StatusCode::NOT_FOUND,
+                Error::NotFound(_) | Error::RowNotFound { .. } => StatusCode::NOT_FOUND,
                 Error::Invalid(_) | Error::Problems(_) => StatusCode::BAD_REQUEST,
                 Error::Conflict(_) => StatusCode::CONFLICT,
                 Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,

@@ -25,6 +25,7 @@ mod secret;
 mod security_headers;
 pub mod server;
 pub mod spooled_form;
+pub(crate) mod table_stream;
 
 pub use answer::{Answer, Listing, NoContent, Timestamp};
 pub use body::{JsonBody, NoBody, OptionalJson};

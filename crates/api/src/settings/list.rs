@@ -129,6 +129,8 @@ settings! {
         "Maximum notifications to a user per hour";
     notifications_per_day "LABDATA_NOTIFICATIONS_PER_DAY" "notifications-per-day" "NUMBER", "1000",
         "Maximum notifications in an organization per day";
+    export_stall_seconds "LABDATA_EXPORT_STALL_SECONDS" "export-stall-seconds" "NUMBER", "30",
+        "Seconds that a client may keep an export waiting, which holds a connection, before it is cut off";
     log "LABDATA_LOG" "log" "FILTER", "info; warn for commands other than serve and worker",
         "Log filter: error, warn, info, debug, trace, or target=level,…";
     log_format "LABDATA_LOG_FORMAT" "log-format" "FORMAT", "text",

@@ -71,6 +71,7 @@ mod tests {
         assert_eq!(settings.agent.concurrency, 4);
         assert_eq!(settings.agent.python_concurrency, 4);
         assert_eq!(settings.job_concurrency, 2);
+        assert_eq!(settings.export_stall, crate::app::STALL);
     }
 
     #[test]

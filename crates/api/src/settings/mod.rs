@@ -198,6 +198,8 @@ pub struct Settings {
     pub trainings: TrainingSettings,
     /// Models that predict.
     pub predictors: PredictorSettings,
+    /// Time that a client may keep waiting a table that is sent while it is read.
+    pub export_stall: Duration,
     /// Bearer token of the Ray cluster.
     pub ray_token: Option<Secret>,
     /// Certificate authorities of the Ray cluster; `None` for those of the machine.

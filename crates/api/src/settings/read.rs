@@ -193,6 +193,11 @@ pub(super) fn settings(
             .unwrap_or_default(),
         trainings: trainings(&values, checks)?,
         predictors: predictors(&values)?,
+        export_stall: Duration::from_secs(
+            values
+                .number("export_stall_seconds", EXPORT_STALL_SECONDS)?
+                .into(),
+        ),
         ray_token: values.secret("ray_token", "a token", |value| {
             (!value.trim().is_empty()).then(|| Secret::new(value.to_owned()))
         })?,
@@ -333,6 +338,9 @@ fn trainings(values: &Values<'_>, checks: &Checks) -> Result<TrainingSettings, S
         checkpoints: values.directory("training_checkpoints")?,
     })
 }
+
+/// Default of [`Settings::export_stall`].
+const EXPORT_STALL_SECONDS: u32 = 30;
 
 /// Defaults of [`PredictorSettings`].
 const PREDICTORS: u32 = 4;

@@ -99,6 +99,9 @@ impl Drop for TestServer {
     }
 }
 
+/// Time that a client may keep a table waiting that is sent while it is read: longer than any test.
+const STALL: Duration = Duration::from_hours(1);
+
 impl TestServer {
     /// Starts a server on a free port, with an empty store.
     pub(crate) async fn start() -> Self {
@@ -157,7 +160,8 @@ impl TestServer {
             ..ports
         };
         let public_url = PublicUrl::fixed(format!("http://{address}"));
-        let app = App::new(ports.clone(), agent.clone(), public_url).unwrap();
+        let mut app = App::new(ports.clone(), agent.clone(), public_url).unwrap();
+        app.stall = STALL;
         let metrics = app.metrics.clone();
         let (server, handle) = bind(app, listener).unwrap();
         tokio::spawn(server);

@@ -43,7 +43,9 @@ pub async fn read_series(ports: &Ports, actor: &Actor, query: ReadSeries) -> Res
         SeriesPlan::new(&catalog, table, column, &query.parent).map_err(
             |refusal| match refusal {
                 SeriesRefusal::NoTable => Error::NotFound("table"),
-                SeriesRefusal::NoParent => Error::NotFound("parent"),
+                SeriesRefusal::NoParent | SeriesRefusal::UnknownParent(_) => {
+                    Error::NotFound("parent")
+                }
                 SeriesRefusal::Invalid(text) => Error::Invalid(text),
             },
         )?;

@@ -12,12 +12,13 @@ pub mod read_series;
 pub mod refusals;
 pub mod revert;
 pub mod series;
+pub mod stream;
 pub mod write;
 
 /// Makes one test of each clause of [`crate::data::write`], [`crate::data::refusals`],
 /// [`crate::data::attribution`], [`crate::data::series`], [`crate::data::modify`],
 /// [`crate::data::delete`], [`crate::data::read`], [`crate::data::pages`],
-/// [`crate::data::order`], [`crate::data::revert`]
+/// [`crate::data::order`], [`crate::data::stream`], [`crate::data::revert`]
 /// and [`crate::data::races`].
 #[macro_export]
 macro_rules! data_contract {
@@ -32,6 +33,7 @@ macro_rules! data_contract {
         $crate::data_read_contract!($harness $(, $test)?);
         $crate::data_pages_contract!($harness $(, $test)?);
         $crate::data_order_contract!($harness $(, $test)?);
+        $crate::data_stream_contract!($harness $(, $test)?);
         $crate::data_revert_contract!($harness $(, $test)?);
         $crate::data_races_contract!($harness $(, $test)?);
     };

@@ -1,12 +1,16 @@
 //! Rows and series of an organization's tables.
 
+pub mod parts;
 pub mod query;
 
 use async_trait::async_trait;
 use labdata_domain::{
     catalog::Catalog,
     data::{
-        read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan, SeriesTooLarge},
+        read::{
+            ExportPlan, ManySeriesPlan, ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
+            SeriesTooLarge,
+        },
         revert::{Blocker, RevertReport},
         write::{Answers, Problem, Questions, WriteOutcome, WritePlan},
     },
@@ -15,6 +19,7 @@ use labdata_domain::{
 };
 use time::OffsetDateTime;
 
+use self::parts::{PartSink, StreamError};
 use crate::PortError;
 
 /// The execution that a write is recorded under.
@@ -155,4 +160,36 @@ pub trait DataStore: Send + Sync {
         plan: &SeriesPlan,
         limits: SeriesLimits,
     ) -> Result<SeriesColumns, ReadSeriesError>;
+
+    /// Reads the series of many rows as of one moment, in the order of the plan. Each row has at least
+    /// one part, without points if it owns none; the points of a row come in the order in which they
+    /// were written. The columns of a part are those of [`ManySeriesPlan::series_columns`].
+    ///
+    /// An implementation MUST
+    /// - refuse with [`StreamError::NoParent`] before the first part if a row does not exist;
+    /// - hold a bounded part of the series in memory, and wait for the sink to take it;
+    /// - end the sink once, after the last part;
+    /// - free what it holds when the returned future is dropped, or the sink takes no more.
+    ///
+    /// # Errors
+    /// See [`StreamError`]. The sink may have taken parts by then.
+    async fn stream_series(
+        &self,
+        organization: OrganizationId,
+        plan: &ManySeriesPlan,
+        sink: Box<dyn PartSink>,
+    ) -> Result<(), StreamError>;
+
+    /// Reads all rows of a table, or all points of a raw one, as of one moment, in any order. The
+    /// columns of a part are those of [`ExportPlan::columns`]. MUST do as
+    /// [`DataStore::stream_series`] does.
+    ///
+    /// # Errors
+    /// See [`StreamError`]. The sink may have taken parts by then.
+    async fn export(
+        &self,
+        organization: OrganizationId,
+        plan: &ExportPlan,
+        sink: Box<dyn PartSink>,
+    ) -> Result<(), StreamError>;
 }

@@ -7,6 +7,7 @@ mod platform;
 pub(crate) mod queries;
 mod read;
 mod revert;
+mod stream;
 pub(crate) mod tables;
 
 use std::sync::Arc;
@@ -15,7 +16,9 @@ use async_trait::async_trait;
 use labdata_domain::{
     catalog::{Catalog, Table},
     data::{
-        read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
+        read::{
+            ExportPlan, ManySeriesPlan, ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
+        },
         revert::RevertReport,
         write::{Answers, Questions, WriteOutcome, WritePlan},
     },
@@ -26,7 +29,10 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    data::{Attribution, DataStore, ReadSeriesError, RevertError, WriteError, WriteTarget},
+    data::{
+        Attribution, DataStore, ReadSeriesError, RevertError, WriteError, WriteTarget,
+        parts::{PartSink, StreamError},
+    },
 };
 use time::OffsetDateTime;
 
@@ -144,6 +150,26 @@ impl DataStore for InMemoryDataStore {
     ) -> Result<SeriesColumns, ReadSeriesError> {
         let mut state = self.memory.lock();
         read::read_series(state.tables_mut(organization)?, plan, limits)
+    }
+
+    async fn stream_series(
+        &self,
+        organization: OrganizationId,
+        plan: &ManySeriesPlan,
+        sink: Box<dyn PartSink>,
+    ) -> Result<(), StreamError> {
+        let parts = stream::series(self.memory.lock().tables_mut(organization)?, plan)?;
+        stream::send(parts, sink).await
+    }
+
+    async fn export(
+        &self,
+        organization: OrganizationId,
+        plan: &ExportPlan,
+        sink: Box<dyn PartSink>,
+    ) -> Result<(), StreamError> {
+        let part = stream::table(self.memory.lock().tables_mut(organization)?, plan);
+        stream::send(vec![part], sink).await
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod answer;
 mod apply;
+mod chunk;
+mod conditions;
 mod context;
 mod delete;
 mod execution;
@@ -20,6 +22,7 @@ mod row_counts;
 mod series;
 mod small;
 mod store;
+mod stream;
 
 pub(crate) use read::platform_source;
 pub use store::PgDataStore;

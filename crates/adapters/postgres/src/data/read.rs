@@ -2,46 +2,28 @@
 
 use std::pin::pin;
 
-use diesel::sql_types::Uuid as SqlUuid;
 use diesel_async::RunQueryDsl;
 use futures::TryStreamExt;
 use labdata_domain::{
     catalog::{PlatformTable, Table},
     data::read::{
-        Condition, OrderTerm, OrderedValue, Position, ReadPlan, ReadTarget, RowJson, RowPage,
-        RowPosition, Test,
+        OrderTerm, OrderedValue, Position, ReadPlan, ReadTarget, RowJson, RowPage, RowPosition,
     },
     ids::OrganizationId,
-    scalar::{DataType, Scalar, Values},
+    scalar::Scalar,
 };
 
-use super::read_row::{Rendered, position_columns};
+use super::{
+    conditions::{Bound, Query, conditions, filter},
+    read_row::{Rendered, position_columns},
+};
 use crate::{
     catalog::ddl::{point_expression, points_from},
     database::{
         pool::Connection,
-        sql::{Schemas, bind_scalar, bind_values, ident, primary_key, sql_type, statement},
+        sql::{Schemas, ident, primary_key},
     },
 };
-
-enum Bound {
-    Scalar(Scalar),
-    Values(Values),
-    Organization,
-}
-
-#[derive(Default)]
-struct Query {
-    text: String,
-    bound: Vec<Bound>,
-}
-
-impl Query {
-    fn parameter(&mut self, bound: Bound) -> String {
-        self.bound.push(bound);
-        format!("${}", self.bound.len())
-    }
-}
 
 pub(crate) async fn read(
     connection: &mut Connection,
@@ -54,14 +36,7 @@ pub(crate) async fn read(
         ReadTarget::Table(table) => rows_query(&schemas, table, plan),
         ReadTarget::Platform(table) => platform_query(*table, plan),
     };
-    let mut prepared = statement(query.text);
-    for bound in &query.bound {
-        prepared = match bound {
-            Bound::Scalar(scalar) => bind_scalar(prepared, scalar),
-            Bound::Values(values) => bind_values(prepared, values),
-            Bound::Organization => prepared.bind::<SqlUuid, _>(organization.as_uuid()),
-        };
-    }
+    let prepared = query.prepared(organization);
     connection.begin_rows();
     let mut found = Vec::new();
     let (is_full, is_whole) = {
@@ -165,7 +140,7 @@ fn query(
     source: &Source<'_>,
     column: impl Fn(&str) -> String,
 ) -> Query {
-    let mut conditions = conditions(&mut query, schemas, plan, &column);
+    let mut conditions = conditions(&mut query, schemas, &plan.conditions, &column);
     let terms: Vec<String> = plan.order.iter().map(|it| term_sql(it, &column)).collect();
     if let Some(after) = &plan.after {
         let places = places(plan, &terms, source, after);
@@ -326,84 +301,4 @@ pub(crate) fn platform_source(table: PlatformTable, organization: &str) -> Strin
         }
     };
     format!("{source} WHERE organization_id = {organization}")
-}
-
-fn filter(conditions: &[String]) -> String {
-    if conditions.is_empty() {
-        String::new()
-    } else {
-        format!(" WHERE {}", conditions.join(" AND "))
-    }
-}
-
-fn conditions(
-    query: &mut Query,
-    schemas: &Schemas,
-    plan: &ReadPlan,
-    column: impl Fn(&str) -> String,
-) -> Vec<String> {
-    plan.conditions
-        .iter()
-        .map(|condition| condition_sql(query, schemas, condition, &column))
-        .collect()
-}
-
-/// A condition that follows references becomes a chain of `IN (SELECT …)`, which uses indexes.
-fn condition_sql(
-    query: &mut Query,
-    schemas: &Schemas,
-    condition: &Condition,
-    column: &impl Fn(&str) -> String,
-) -> String {
-    let Some(last) = condition.hops.len().checked_sub(1) else {
-        return test_sql(
-            query,
-            &column(&condition.field.sql_name),
-            condition.field.data_type,
-            &condition.test,
-        );
-    };
-    let field = format!("h{last}.{}", ident(&condition.field.sql_name));
-    let mut inner = test_sql(query, &field, condition.field.data_type, &condition.test);
-    for (depth, hop) in condition.hops.iter().enumerate().rev() {
-        let outer = if depth == 0 {
-            column(&hop.sql_column)
-        } else {
-            format!("h{}.{}", depth - 1, ident(&hop.sql_column))
-        };
-        inner = format!(
-            "{outer} IN (SELECT h{depth}.{key} FROM {table} h{depth} WHERE {inner})",
-            key = primary_key(&hop.table),
-            table = schemas.table(&hop.table.name),
-        );
-    }
-    inner
-}
-
-fn test_sql(query: &mut Query, expression: &str, data_type: DataType, test: &Test) -> String {
-    let mut compare = |operator: &str, scalar: &Scalar| {
-        let parameter = query.parameter(Bound::Scalar(scalar.clone()));
-        format!("{expression} {operator} {parameter}")
-    };
-    match test {
-        Test::Equals(scalar) => compare("=", scalar),
-        Test::Greater(scalar) => compare(">", scalar),
-        Test::GreaterOrEqual(scalar) => compare(">=", scalar),
-        Test::Less(scalar) => compare("<", scalar),
-        Test::LessOrEqual(scalar) => compare("<=", scalar),
-        Test::In(values) => {
-            let parameter = query.parameter(Bound::Values(values.clone()));
-            format!("{expression} = ANY({parameter}::{}[])", sql_type(data_type))
-        }
-        Test::IsNull(true) => format!("{expression} IS NULL"),
-        Test::IsNull(false) => format!("{expression} IS NOT NULL"),
-        Test::Contains(part) => {
-            let escaped = part
-                .replace('\\', "\\\\")
-                .replace('%', "\\%")
-                .replace('_', "\\_");
-            let parameter = query.parameter(Bound::Scalar(Scalar::Text(format!("%{escaped}%"))));
-            format!("{expression} ILIKE {parameter}")
-        }
-    }
 }

@@ -8,7 +8,7 @@ use diesel::{
     deserialize::{FromSql, Result as Read},
     pg::{Pg, PgValue},
     row::{Field, NamedRow, Row},
-    sql_types::{BigInt, Bool, Date, Double, Integer, Timestamptz, Uuid as SqlUuid},
+    sql_types::{BigInt, Bool, Date, Double, Integer, Jsonb, Timestamptz, Uuid as SqlUuid},
 };
 use labdata_domain::{
     scalar::{Scalar, write_float},
@@ -66,8 +66,8 @@ impl QueryableByName<Pg> for Rendered {
     }
 }
 
-/// A value that rows are ordered by.
-fn scalar(value: PgValue<'_>) -> Read<Scalar> {
+/// A value of a column.
+pub(super) fn scalar(value: PgValue<'_>) -> Read<Scalar> {
     Ok(match value.get_oid().get() {
         oid::TEXT | oid::VARCHAR => Scalar::Text(str::from_utf8(value.as_bytes())?.to_owned()),
         oid::INTEGER => Scalar::Integer(FromSql::<BigInt, Pg>::from_sql(value)?),
@@ -80,7 +80,8 @@ fn scalar(value: PgValue<'_>) -> Read<Scalar> {
         oid::DATETIME => Scalar::Datetime(FromSql::<Timestamptz, Pg>::from_sql(value)?),
         oid::DATE => Scalar::Date(FromSql::<Date, Pg>::from_sql(value)?),
         oid::UUID => Scalar::Uuid(FromSql::<SqlUuid, Pg>::from_sql(value)?),
-        other => return Err(format!("rows are ordered by the type {other}").into()),
+        oid::JSON => Scalar::Json(FromSql::<Jsonb, Pg>::from_sql(value)?),
+        other => return Err(format!("a row holds the type {other}").into()),
     })
 }
 

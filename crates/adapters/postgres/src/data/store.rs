@@ -7,7 +7,9 @@ use labdata_domain::{
     catalog::Catalog,
     conflict::Conflict,
     data::{
-        read::{ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan},
+        read::{
+            ExportPlan, ManySeriesPlan, ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
+        },
         revert::RevertReport,
         write::{Answers, Questions, WriteOutcome, WritePlan},
     },
@@ -16,7 +18,10 @@ use labdata_domain::{
 use labdata_ports::{
     PortError,
     catalog::CatalogStore,
-    data::{Attribution, DataStore, ReadSeriesError, RevertError, WriteError},
+    data::{
+        Attribution, DataStore, ReadSeriesError, RevertError, WriteError,
+        parts::{PartSink, StreamError},
+    },
 };
 use time::OffsetDateTime;
 
@@ -29,6 +34,7 @@ use super::{
     revert::{RevertFailure, revert},
     row_counts,
     small::{SmallInsert, SmallInserts, Written},
+    stream,
 };
 use crate::{
     catalog::PgCatalogStore,
@@ -269,6 +275,29 @@ impl DataStore for PgDataStore {
     ) -> Result<SeriesColumns, ReadSeriesError> {
         let mut connection = self.database.of(organization).connection().await?;
         read_series::read_series(&mut connection, organization, plan, limits).await
+    }
+
+    async fn stream_series(
+        &self,
+        organization: OrganizationId,
+        plan: &ManySeriesPlan,
+        sink: Box<dyn PartSink>,
+    ) -> Result<(), StreamError> {
+        let (database, plan) = (self.database.clone(), plan.clone());
+        let reading =
+            async move { stream::stream_series(&database, organization, &plan, sink).await };
+        self.database.beside_connections(reading).await?
+    }
+
+    async fn export(
+        &self,
+        organization: OrganizationId,
+        plan: &ExportPlan,
+        sink: Box<dyn PartSink>,
+    ) -> Result<(), StreamError> {
+        let (database, plan) = (self.database.clone(), plan.clone());
+        let reading = async move { stream::export(&database, organization, &plan, sink).await };
+        self.database.beside_connections(reading).await?
     }
 
     async fn row_counts(

@@ -2,6 +2,7 @@
 
 pub mod delete;
 pub mod delete_column;
+pub mod export;
 pub mod put;
 pub mod schema;
 pub mod table_view;

@@ -21,7 +21,7 @@ use super::written::{Begun, LONG_ENOUGH};
 use crate::http::{Answer, Call, JsonBody, Read, answer::next_page, error::ErrorBody};
 
 /// Maximum number of columns of a read.
-const MAX_COLUMNS: usize = 512;
+pub(super) const MAX_COLUMNS: usize = 512;
 
 shape! {
     /// The rows to read.

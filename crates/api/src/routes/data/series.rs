@@ -82,7 +82,7 @@ impl Serialize for Column<'_> {
 const PIECE: usize = 8192;
 
 /// The series as the text of a JSON object: a beginning, a piece per column and part of it, an end.
-fn json_pieces(series: Series) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
+pub(super) fn json_pieces(series: Series) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
     let points = series.points.points;
     let parent = Scalar::from(series.parent).to_json();
     let beginning = format!("{{\"parent\":{parent},\"columns\":{{");
@@ -113,7 +113,7 @@ fn json_pieces(series: Series) -> impl Iterator<Item = Result<Vec<u8>, FormatErr
         .chain(once(end.into_bytes()))
 }
 
-fn once(piece: Vec<u8>) -> std::iter::Once<Result<Vec<u8>, FormatError>> {
+pub(super) fn once(piece: Vec<u8>) -> std::iter::Once<Result<Vec<u8>, FormatError>> {
     std::iter::once(Ok(piece))
 }
 

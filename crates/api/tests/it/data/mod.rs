@@ -1,8 +1,10 @@
 //! Rows and series: write, revert, read, query.
 
+mod exports;
 mod given;
 mod hostile_bodies;
 mod import;
+mod many_series;
 mod queries;
 mod readers;
 mod reads;

@@ -1,6 +1,7 @@
 //! Reading rows: a target, filters, a page.
 
 mod filter;
+mod many_series;
 mod mode;
 mod order;
 mod position;
@@ -14,6 +15,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 pub use filter::{Condition, Field, Hop, Test};
+pub use many_series::{
+    ExportPlan, ManySeriesPlan, ManySeriesTooLarge, SeriesParents, SeriesSelection, TablePart,
+};
 pub use mode::{ReadMode, SingleReadError};
 pub use order::{MAX_ORDER_TERMS, ORDERED_CHARACTERS, OrderTerm, ReadColumn};
 pub use position::{OrderedValue, Position, RowPosition};

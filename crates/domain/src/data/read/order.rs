@@ -153,7 +153,8 @@ pub(super) fn columns(
     (columns, problems)
 }
 
-fn all_columns(target: &ReadTarget) -> Vec<ReadColumn> {
+/// All columns of a target, system columns included.
+pub(super) fn all_columns(target: &ReadTarget) -> Vec<ReadColumn> {
     let column = |name: &str, sql_name: &str, data_type| ReadColumn {
         name: name.to_owned(),
         field: Field {

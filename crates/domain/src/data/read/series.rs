@@ -32,6 +32,9 @@ pub enum SeriesRefusal {
     /// The parent is no valid key of its table, so no row has it.
     #[error("parent not found")]
     NoParent,
+    /// The named parent is no valid key of its table, so no row has it.
+    #[error("parent \"{0}\" not found")]
+    UnknownParent(String),
     /// The request is invalid; the text is for the client.
     #[error("{0}")]
     Invalid(String),
@@ -49,6 +52,38 @@ impl SeriesPlan {
         parent_column: Option<&str>,
         parent: &str,
     ) -> Result<Self, SeriesRefusal> {
+        let owner = SeriesOwner::find(catalog, table, parent_column)?;
+        let parent = key(parent, owner.key_type).ok_or(SeriesRefusal::NoParent)?;
+        Ok(Self {
+            table: owner.table,
+            parent_column: owner.parent_column,
+            parent_table: owner.parent_table,
+            parent,
+        })
+    }
+
+    /// Returns the columns of a series in the table's order: all but the reference to the parent.
+    pub fn columns(&self) -> impl Iterator<Item = (usize, &Column)> {
+        let parent = self.parent_column;
+        let columns = self.table.columns.iter().enumerate();
+        columns.filter(move |(index, _)| *index != parent)
+    }
+}
+
+/// A raw table and the reference by which rows own its points.
+pub(super) struct SeriesOwner {
+    pub(super) table: Arc<Table>,
+    pub(super) parent_column: usize,
+    pub(super) parent_table: Arc<Table>,
+    pub(super) key_type: DataType,
+}
+
+impl SeriesOwner {
+    pub(super) fn find(
+        catalog: &Catalog,
+        table: &str,
+        parent_column: Option<&str>,
+    ) -> Result<Self, SeriesRefusal> {
         let table = catalog.table(table).ok_or(SeriesRefusal::NoTable)?;
         if !table.is_raw() {
             return Err(SeriesRefusal::Invalid(format!(
@@ -62,20 +97,12 @@ impl SeriesPlan {
             .as_deref()
             .and_then(|name| catalog.table(name))
             .ok_or(SeriesRefusal::NoTable)?;
-        let parent = key(parent, column.data_type).ok_or(SeriesRefusal::NoParent)?;
         Ok(Self {
             table: Arc::clone(table),
             parent_column,
             parent_table: Arc::clone(parent_table),
-            parent,
+            key_type: column.data_type,
         })
-    }
-
-    /// Returns the columns of a series in the table's order: all but the reference to the parent.
-    pub fn columns(&self) -> impl Iterator<Item = (usize, &Column)> {
-        let parent = self.parent_column;
-        let columns = self.table.columns.iter().enumerate();
-        columns.filter(move |(index, _)| *index != parent)
     }
 }
 
@@ -106,7 +133,7 @@ fn reference<'t>(
 }
 
 /// Parses a key of a query string; `None` if the type has no such key.
-fn key(text: &str, data_type: DataType) -> Option<KeyValue> {
+pub(super) fn key(text: &str, data_type: DataType) -> Option<KeyValue> {
     match data_type {
         DataType::Integer => text.parse().ok().map(KeyValue::Integer),
         DataType::Uuid => Uuid::try_parse(text).ok().map(KeyValue::Uuid),

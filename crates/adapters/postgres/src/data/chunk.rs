@@ -1,0 +1,216 @@
+//! Chunks of raw tables: whole arrays, never the view's rows.
+
+use std::collections::VecDeque;
+
+use diesel::{
+    QueryableByName,
+    deserialize::{FromSql, Result as Read},
+    pg::{Pg, PgValue},
+    row::{Field, NamedRow, Row},
+    sql_types::{
+        Array, BigInt, Bool, Date, Double, Integer, Jsonb, Nullable, Text, Timestamptz,
+        Uuid as SqlUuid,
+    },
+};
+use labdata_domain::{
+    catalog::{Column, Table},
+    for_each_values,
+    scalar::{KeyValue, Scalar, Values},
+};
+use labdata_ports::PortError;
+
+use crate::database::sql::ident;
+
+/// Typical ratio of a JSON value's size in memory to its stored size.
+const JSON_GROWS: usize = 8;
+
+/// A chunk: its number of points, the source of its places, and its columns.
+pub(super) struct Chunk {
+    pub(super) points: usize,
+    start: i64,
+    order: Option<Vec<Option<i64>>>,
+    columns: VecDeque<Stored>,
+    pub(super) bytes: usize,
+}
+
+/// Content of a column in a chunk.
+enum Stored {
+    /// Null: the column was not written, or is newer than the chunk.
+    Null,
+    /// A reference's one value.
+    One(Scalar),
+    /// A value per point.
+    Each(Values),
+}
+
+/// Type oids of chunks' columns, which `pg_type.dat` fixes for all servers.
+mod oid {
+    pub(super) const TEXT: u32 = 25;
+    pub(super) const INTEGER: u32 = 20;
+    pub(super) const UUID: u32 = 2950;
+    pub(super) const TEXTS: u32 = 1009;
+    pub(super) const INTEGERS: u32 = 1016;
+    pub(super) const FLOATS: u32 = 1022;
+    pub(super) const BOOLEANS: u32 = 1000;
+    pub(super) const DATETIMES: u32 = 1185;
+    pub(super) const DATES: u32 = 1182;
+    pub(super) const UUIDS: u32 = 2951;
+    pub(super) const JSONS: u32 = 3807;
+}
+
+impl QueryableByName<Pg> for Chunk {
+    fn build<'a>(row: &impl NamedRow<'a, Pg>) -> Read<Self> {
+        let points: i32 = NamedRow::get::<Integer, _>(row, "_points")?;
+        let mut chunk = Self {
+            points: usize::try_from(points)?,
+            start: NamedRow::get::<BigInt, _>(row, "_start")?,
+            order: NamedRow::get::<Nullable<Array<Nullable<BigInt>>>, _>(row, "_order")?,
+            columns: VecDeque::with_capacity(row.field_count()),
+            bytes: 0,
+        };
+        for index in 3..row.field_count() {
+            let field = Row::get(row, index).ok_or("a column is missing")?;
+            chunk.columns.push_back(match field.value() {
+                Some(value) => {
+                    let json = value.get_oid().get() == oid::JSONS;
+                    let grows = if json { JSON_GROWS } else { 1 };
+                    chunk.bytes += value.as_bytes().len().saturating_mul(grows);
+                    stored(value)?
+                }
+                None => Stored::Null,
+            });
+        }
+        Ok(chunk)
+    }
+}
+
+fn stored(value: PgValue<'_>) -> Read<Stored> {
+    fn each<S, T>(value: PgValue<'_>) -> Read<Vec<Option<T>>>
+    where
+        Vec<Option<T>>: FromSql<Array<Nullable<S>>, Pg>,
+        S: diesel::sql_types::SqlType<IsNull = diesel::sql_types::is_nullable::NotNull>,
+    {
+        FromSql::<Array<Nullable<S>>, Pg>::from_sql(value)
+    }
+    Ok(match value.get_oid().get() {
+        oid::TEXT => Stored::One(Scalar::Text(FromSql::<Text, Pg>::from_sql(value)?)),
+        oid::INTEGER => Stored::One(Scalar::Integer(FromSql::<BigInt, Pg>::from_sql(value)?)),
+        oid::UUID => Stored::One(Scalar::Uuid(FromSql::<SqlUuid, Pg>::from_sql(value)?)),
+        oid::TEXTS => Stored::Each(Values::Text(each::<Text, _>(value)?)),
+        oid::INTEGERS => Stored::Each(Values::Integer(each::<BigInt, _>(value)?)),
+        oid::FLOATS => Stored::Each(Values::Float(each::<Double, _>(value)?)),
+        oid::BOOLEANS => Stored::Each(Values::Boolean(each::<Bool, _>(value)?)),
+        oid::DATETIMES => Stored::Each(Values::Datetime(each::<Timestamptz, _>(value)?)),
+        oid::DATES => Stored::Each(Values::Date(each::<Date, _>(value)?)),
+        oid::UUIDS => Stored::Each(Values::Uuid(each::<SqlUuid, _>(value)?)),
+        oid::JSONS => Stored::Each(Values::Json(each::<Jsonb, _>(value)?)),
+        other => return Err(format!("a chunk holds the type {other}").into()),
+    })
+}
+
+/// The select list of chunks `c`: their points, the source of their places, the value of `parent` if
+/// one is given, and these columns.
+pub(super) fn chunk_columns<'c>(
+    table: &Table,
+    parent: Option<&str>,
+    columns: impl Iterator<Item = (usize, &'c Column)>,
+) -> String {
+    let order = order_column(table);
+    let parent = parent.map(|parent| format!("{parent} AS _parent"));
+    let columns = columns.filter(|(index, _)| Some(*index) != order);
+    let columns = columns.map(|(_, column)| format!("c.{}", ident(&column.sql_name())));
+    [
+        "coalesce(c._points, 0) AS _points",
+        "coalesce(c._start, 0) AS _start",
+        "c._order",
+    ]
+    .map(str::to_owned)
+    .into_iter()
+    .chain(parent)
+    .chain(columns)
+    .collect::<Vec<_>>()
+    .join(", ")
+}
+
+fn order_column(table: &Table) -> Option<usize> {
+    table.order_column().map(|(index, _)| index)
+}
+
+impl Chunk {
+    /// Takes the value of `parent` that the chunk was selected with.
+    pub(super) fn take_parent(&mut self) -> Option<KeyValue> {
+        match self.columns.pop_front()? {
+            Stored::One(key) => key.into_key(),
+            _ => None,
+        }
+    }
+
+    /// Appends the points to the columns that were selected.
+    ///
+    /// # Errors
+    /// [`PortError::Internal`] if the chunk does not hold what the table says.
+    pub(super) fn append_to<'c>(
+        mut self,
+        table: &Table,
+        columns: impl Iterator<Item = (usize, &'c Column)>,
+        found: &mut [Values],
+    ) -> Result<(), PortError> {
+        let order = order_column(table);
+        for ((index, _), values) in columns.zip(found) {
+            let appended = if Some(index) == order {
+                append_places(values, self.points, self.start, self.order.as_deref())
+            } else {
+                let stored = self.columns.pop_front().unwrap_or(Stored::Null);
+                append(values, stored, self.points)
+            };
+            if !appended {
+                let cause = format!(
+                    "a chunk of {} does not hold what its table says",
+                    table.name
+                );
+                return Err(PortError::Internal(cause));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Appends the places of a chunk's points; returns whether there is one per point.
+fn append_places(
+    values: &mut Values,
+    points: usize,
+    start: i64,
+    order: Option<&[Option<i64>]>,
+) -> bool {
+    let Values::Integer(places) = values else {
+        return false;
+    };
+    let before = places.len();
+    match order {
+        Some(order) => places.extend_from_slice(order),
+        None => places.extend((start..).take(points).map(Some)),
+    }
+    places.len() == before + points
+}
+
+/// Appends a chunk's values; returns whether they have the column's type and one is there per point.
+fn append(values: &mut Values, stored: Stored, points: usize) -> bool {
+    let before = values.len();
+    match stored {
+        Stored::Null => {
+            for_each_values!(&mut *values, vector => vector.resize(before + points, None));
+        }
+        Stored::One(scalar) => match (&mut *values, scalar) {
+            (Values::Text(all), Scalar::Text(one)) => all.resize(before + points, Some(one)),
+            (Values::Integer(all), Scalar::Integer(one)) => all.resize(before + points, Some(one)),
+            (Values::Uuid(all), Scalar::Uuid(one)) => all.resize(before + points, Some(one)),
+            _ => return false,
+        },
+        Stored::Each(each) => {
+            if !values.append(each) {
+                return false;
+            }
+        }
+    }
+    values.len() == before + points
+}

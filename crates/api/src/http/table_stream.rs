@@ -1,0 +1,306 @@
+//! Tables that are encoded and sent while they are read.
+//!
+//! A read holds a connection and one moment of the database, so a client that stalls loses its answer:
+//! the body ends early, which every HTTP client reports as an error.
+
+use std::{
+    mem,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use actix_web::{
+    HttpRequest, HttpResponse, Responder,
+    body::BoxBody,
+    http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue, VARY},
+    web::Bytes,
+};
+use async_trait::async_trait;
+use futures::{Stream, StreamExt, stream};
+use labdata_application::Error;
+use labdata_domain::{data::read::TablePart, scalar::DataType};
+use labdata_fair_slots::Slot;
+use labdata_ports::data::{parts::PartSink, query::SinkClosed};
+use labdata_table_formats::{Format, FormatError, TableWriter};
+use tokio::{
+    sync::mpsc,
+    task::{AbortHandle, JoinHandle},
+    time::{Instant, timeout},
+};
+
+use super::{ApiError, accept::ResultForm};
+
+/// Maximum size of a piece of a body, in bytes.
+const PIECE: usize = 256 << 10;
+
+/// Bytes that pay for a second of waiting. A client that takes less for a long time stalls as well.
+const BYTES_PER_SECOND: u64 = 64 << 10;
+
+/// Part of a body.
+enum Piece {
+    Bytes(Bytes),
+    /// The body is whole.
+    End,
+}
+
+/// Time that a client may keep a read waiting. Waiting uses it up, and what the client takes adds to it
+/// again, up to the limit.
+struct Patience {
+    limit: Duration,
+    left: Duration,
+}
+
+impl Patience {
+    const fn new(limit: Duration) -> Self {
+        Self { limit, left: limit }
+    }
+
+    fn took(&mut self, bytes: usize, waited: Duration) {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let earned = Duration::from_millis(bytes.saturating_mul(1000) / BYTES_PER_SECOND);
+        let left = self.left.saturating_sub(waited);
+        self.left = left.saturating_add(earned).min(self.limit);
+    }
+}
+
+/// Encodes parts, and hands the bytes to the body.
+struct Encoder {
+    /// `None` after the last part.
+    writer: Option<TableWriter>,
+    pieces: mpsc::Sender<Piece>,
+    patience: Patience,
+    refusal: Arc<Mutex<Option<FormatError>>>,
+}
+
+impl Encoder {
+    fn refused(&self, error: FormatError) -> SinkClosed {
+        let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        *refusal = Some(error);
+        SinkClosed
+    }
+
+    async fn send(&mut self, bytes: Vec<u8>) -> Result<(), SinkClosed> {
+        let mut bytes = Bytes::from(bytes);
+        while !bytes.is_empty() {
+            let piece = bytes.split_to(bytes.len().min(PIECE));
+            self.put(Piece::Bytes(piece)).await?;
+        }
+        Ok(())
+    }
+
+    async fn put(&mut self, piece: Piece) -> Result<(), SinkClosed> {
+        let bytes = match &piece {
+            Piece::Bytes(bytes) => bytes.len(),
+            Piece::End => 0,
+        };
+        let begun = Instant::now();
+        if let Ok(sent) = timeout(self.patience.left, self.pieces.send(piece)).await {
+            self.patience.took(bytes, begun.elapsed());
+            sent.map_err(|_| SinkClosed)
+        } else {
+            let seconds = self.patience.limit.as_secs();
+            tracing::warn!(seconds, "a table is not sent on, as its client stalls");
+            Err(SinkClosed)
+        }
+    }
+}
+
+#[async_trait]
+impl PartSink for Encoder {
+    async fn part(&mut self, part: TablePart) -> Result<(), SinkClosed> {
+        let Some(writer) = &mut self.writer else {
+            return Err(SinkClosed);
+        };
+        let written = writer.write(part.columns, part.rows, part.bytes);
+        let written = written.map_err(|error| self.refused(error))?;
+        self.send(written).await
+    }
+
+    async fn end(&mut self) -> Result<(), SinkClosed> {
+        let writer = self.writer.take().ok_or(SinkClosed)?;
+        let written = writer.finish().map_err(|error| self.refused(error))?;
+        self.send(written).await?;
+        self.put(Piece::End).await
+    }
+}
+
+/// A body that ends before its table.
+#[derive(Debug, thiserror::Error)]
+#[error("the table was not read to its end")]
+struct Unfinished;
+
+/// Ends the read when the answer is dropped, because its client left.
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The rest of a body.
+struct Rest {
+    pieces: mpsc::Receiver<Piece>,
+    _reading: AbortOnDrop,
+}
+
+impl Rest {
+    fn into_stream(self) -> impl Stream<Item = Result<Bytes, Unfinished>> {
+        stream::unfold(Some(self), async |rest| {
+            let mut rest = rest?;
+            match rest.pieces.recv().await {
+                Some(Piece::Bytes(bytes)) => Some((Ok(bytes), Some(rest))),
+                Some(Piece::End) => None,
+                None => Some((Err(Unfinished), None)),
+            }
+        })
+    }
+}
+
+/// An answer with a table of any size.
+pub struct TableStream {
+    form: ResultForm,
+    first: Bytes,
+    rest: Rest,
+    disposition: Option<HeaderValue>,
+}
+
+impl TableStream {
+    /// Begins to read a table. Failures before its first bytes are errors.
+    ///
+    /// # Arguments
+    /// `stall` is the time that the client may keep the read waiting; `slots` are held until it ends.
+    pub(crate) async fn begin<R>(
+        format: Format,
+        columns: Vec<(String, DataType)>,
+        stall: Duration,
+        slots: (Slot, Slot),
+        read: impl FnOnce(Box<dyn PartSink>) -> R,
+    ) -> Result<Self, ApiError>
+    where
+        R: Future<Output = Result<(), Error>> + Send + 'static,
+    {
+        let writer = TableWriter::new(columns, format).map_err(refused)?;
+        let (sender, mut pieces) = mpsc::channel(1);
+        let refusal = Arc::new(Mutex::new(None));
+        let reading = read(Box::new(Encoder {
+            writer: Some(writer),
+            pieces: sender,
+            patience: Patience::new(stall),
+            refusal: Arc::clone(&refusal),
+        }));
+        let reading = tokio::spawn(async move {
+            let done = reading.await;
+            drop(slots);
+            done
+        });
+        let abort = AbortOnDrop(reading.abort_handle());
+        let first = match pieces.recv().await {
+            Some(Piece::Bytes(bytes)) => {
+                tokio::spawn(log_failure(reading, refusal));
+                bytes
+            }
+            Some(Piece::End) => Bytes::new(),
+            None => return Err(failure(reading, &refusal).await),
+        };
+        Ok(Self {
+            form: ResultForm::File(format),
+            first,
+            rest: Rest {
+                pieces,
+                _reading: abort,
+            },
+            disposition: None,
+        })
+    }
+
+    /// The same, as a file to download. The name has letters, digits, `_` and `.` only.
+    pub(crate) fn named(mut self, file_name: &str) -> Self {
+        let disposition = format!("attachment; filename=\"{file_name}\"");
+        self.disposition = HeaderValue::try_from(disposition).ok();
+        self
+    }
+}
+
+fn refused(error: FormatError) -> ApiError {
+    ApiError::from(match error {
+        FormatError::Unrepresentable(text) => Error::Invalid(text),
+        FormatError::Failed(text) => Error::Internal(text),
+    })
+}
+
+/// Why a read ended before its first bytes.
+async fn failure(
+    reading: JoinHandle<Result<(), Error>>,
+    refusal: &Mutex<Option<FormatError>>,
+) -> ApiError {
+    let done = reading.await;
+    let refusal = mem::take(&mut *refusal.lock().unwrap_or_else(PoisonError::into_inner));
+    match (refusal, done) {
+        (Some(refusal), _) => refused(refusal),
+        (None, Ok(Err(error))) => error.into(),
+        (None, Ok(Ok(()))) => Error::Internal("a table without an end".to_owned()).into(),
+        (None, Err(error)) => Error::Internal(error.to_string()).into(),
+    }
+}
+
+/// Logs what ended a read after its first bytes, unless the client left or stalled.
+async fn log_failure(
+    reading: JoinHandle<Result<(), Error>>,
+    refusal: Arc<Mutex<Option<FormatError>>>,
+) {
+    let Ok(Err(error)) = reading.await else {
+        return;
+    };
+    let refusal = mem::take(&mut *refusal.lock().unwrap_or_else(PoisonError::into_inner));
+    match (refusal, error) {
+        (Some(error), _) => tracing::warn!(%error, "a table could not be encoded to its end"),
+        (None, Error::Internal(cause)) if cause == SinkClosed.to_string() => {}
+        (None, error) => tracing::error!(%error, "a table could not be read to its end"),
+    }
+}
+
+impl Responder for TableStream {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        let mut answer = HttpResponse::Ok();
+        answer
+            .insert_header((CONTENT_TYPE, self.form.content_type()))
+            .insert_header((VARY, HeaderValue::from_static("accept")));
+        if let Some(disposition) = self.disposition {
+            answer.insert_header((CONTENT_DISPOSITION, disposition));
+        }
+        let first = stream::iter([Ok(self.first)]);
+        answer.streaming(first.chain(self.rest.into_stream()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn patience_is_used_up_by_waiting_and_earned_by_reading() {
+        let mut patience = Patience::new(SECOND * 10);
+        patience.took(0, SECOND * 4);
+        assert_eq!(patience.left, SECOND * 6);
+        patience.took(PIECE, SECOND);
+        assert_eq!(patience.left, SECOND * 9, "256 KiB are worth 4 s");
+        patience.took(100 * PIECE, Duration::ZERO);
+        assert_eq!(patience.left, SECOND * 10, "never more than the limit");
+        patience.took(0, SECOND * 11);
+        assert_eq!(patience.left, Duration::ZERO);
+    }
+
+    #[test]
+    fn a_client_that_takes_little_for_long_stalls() {
+        let mut patience = Patience::new(SECOND * 10);
+        for _ in 0..3 {
+            patience.took(PIECE / 4, SECOND * 5);
+        }
+        assert_eq!(patience.left, Duration::ZERO + SECOND);
+    }
+}

@@ -1,0 +1,265 @@
+//! Reads the series of many rows.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use labdata_domain::{
+    data::read::{
+        ManySeriesPlan, ManySeriesTooLarge, SERIES_LIMITS, SeriesColumns, SeriesLimits,
+        SeriesRefusal, SeriesSelection, TablePart,
+    },
+    ids::OrganizationId,
+    keys::{actor::Actor, scope::Scope},
+    scalar::{DataType, Values},
+};
+use labdata_ports::data::{
+    parts::{PartSink, StreamError},
+    query::SinkClosed,
+};
+
+use super::{export_table::failure, read_series::Series};
+use crate::{Error, Ports};
+
+/// Series that can be read.
+#[derive(Clone, Debug)]
+pub struct ManySeries {
+    organization: OrganizationId,
+    plan: ManySeriesPlan,
+}
+
+/// Prepares to read the series of many rows.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] for an unknown table;
+/// [`Error::RowNotFound`] for a parent that is no key; [`Error::Invalid`] for a table that is not raw,
+/// an ambiguous reference, unknown columns and wrong filters.
+pub async fn read_many_series(
+    ports: &Ports,
+    actor: &Actor,
+    selection: SeriesSelection,
+) -> Result<ManySeries, Error> {
+    actor.require(Scope::Read)?;
+    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    let plan = ManySeriesPlan::new(&catalog, selection).map_err(|refusal| match refusal {
+        SeriesRefusal::NoTable => Error::NotFound("table"),
+        SeriesRefusal::NoParent => Error::NotFound("parent"),
+        SeriesRefusal::UnknownParent(key) => Error::RowNotFound {
+            what: "parent",
+            key,
+        },
+        SeriesRefusal::Invalid(text) => Error::Invalid(text),
+    })?;
+    Ok(ManySeries {
+        organization: actor.organization,
+        plan,
+    })
+}
+
+impl ManySeries {
+    /// Names and types of the columns of all series as one table: the parent's key first.
+    #[must_use]
+    pub fn columns(&self) -> Vec<(String, DataType)> {
+        self.plan.table_columns()
+    }
+
+    /// Reads all series as one table, in the order of the parents.
+    ///
+    /// # Errors
+    /// [`Error::RowNotFound`] for a parent that does not exist; [`Error::Internal`] if the sink takes no
+    /// more; those of the store.
+    pub async fn send(self, ports: &Ports, sink: Box<dyn PartSink>) -> Result<(), Error> {
+        let parent_type = self.plan.parent().map(|column| column.data_type);
+        let sink = Box::new(AsTable {
+            parent_type: parent_type.unwrap_or(DataType::String),
+            sink,
+        });
+        let sent = ports
+            .data
+            .stream_series(self.organization, &self.plan, sink)
+            .await;
+        sent.map_err(failure)
+    }
+
+    /// Reads all series into memory, in the order of the parents.
+    ///
+    /// # Errors
+    /// [`Error::RowNotFound`] for a parent that does not exist; [`Error::Invalid`] for more than
+    /// [`SERIES_LIMITS`]; those of the store.
+    pub async fn collect(self, ports: &Ports) -> Result<Vec<Series>, Error> {
+        self.collect_within(ports, SERIES_LIMITS).await
+    }
+
+    async fn collect_within(
+        self,
+        ports: &Ports,
+        limits: SeriesLimits,
+    ) -> Result<Vec<Series>, Error> {
+        let columns = self.plan.series_columns();
+        let names: Vec<String> = columns.map(|(_, column)| column.name.clone()).collect();
+        let collected = Arc::new(Mutex::new(Collected::default()));
+        let sink = Box::new(Collector {
+            names,
+            limits,
+            collected: Arc::clone(&collected),
+        });
+        let sent = ports
+            .data
+            .stream_series(self.organization, &self.plan, sink)
+            .await;
+        let mut collected = lock(&collected);
+        match sent {
+            Ok(()) => Ok(std::mem::take(&mut collected.series)),
+            Err(StreamError::Closed(_)) if collected.is_too_large => {
+                Err(Error::Invalid(ManySeriesTooLarge(limits).to_string()))
+            }
+            Err(error) => Err(failure(error)),
+        }
+    }
+}
+
+/// Puts the parent's key before the columns of its series.
+struct AsTable {
+    parent_type: DataType,
+    sink: Box<dyn PartSink>,
+}
+
+#[async_trait]
+impl PartSink for AsTable {
+    async fn part(&mut self, mut part: TablePart) -> Result<(), SinkClosed> {
+        if part.rows == 0 {
+            return Ok(());
+        }
+        let parent = match part.parent.take() {
+            Some(parent) => Values::repeat(self.parent_type, &parent.into(), part.rows),
+            None => Values::nulls_of(self.parent_type, part.rows),
+        };
+        part.columns.insert(0, parent);
+        self.sink.part(part).await
+    }
+
+    async fn end(&mut self) -> Result<(), SinkClosed> {
+        self.sink.end().await
+    }
+}
+
+/// Series that were read so far.
+#[derive(Default)]
+struct Collected {
+    series: Vec<Series>,
+    values: usize,
+    bytes: usize,
+    is_too_large: bool,
+}
+
+struct Collector {
+    names: Vec<String>,
+    limits: SeriesLimits,
+    collected: Arc<Mutex<Collected>>,
+}
+
+fn lock(collected: &Mutex<Collected>) -> MutexGuard<'_, Collected> {
+    collected.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Collected {
+    fn add(&mut self, names: &[String], part: TablePart) -> bool {
+        let Some(parent) = part.parent else {
+            return false;
+        };
+        // The parts of a row follow each other.
+        let begun = self.series.last_mut();
+        if let Some(series) = begun.filter(|series| series.parent == parent) {
+            series.points.points += part.rows;
+            let columns = series.points.columns.iter_mut().zip(part.columns);
+            columns.fold(true, |fits, ((_, values), more)| {
+                values.append(more) && fits
+            })
+        } else {
+            let columns = names.iter().cloned().zip(part.columns).collect();
+            let points = SeriesColumns {
+                columns,
+                points: part.rows,
+            };
+            self.series.push(Series { parent, points });
+            true
+        }
+    }
+}
+
+#[async_trait]
+impl PartSink for Collector {
+    async fn part(&mut self, part: TablePart) -> Result<(), SinkClosed> {
+        let mut collected = lock(&self.collected);
+        // A row without points takes room as well.
+        let values = part.rows.saturating_mul(self.names.len()).max(1);
+        collected.values = collected.values.saturating_add(values);
+        collected.bytes = collected.bytes.saturating_add(part.bytes);
+        let SeriesLimits { values, bytes } = self.limits;
+        if collected.values > values || collected.bytes > bytes {
+            collected.is_too_large = true;
+            return Err(SinkClosed);
+        }
+        if collected.add(&self.names, part) {
+            Ok(())
+        } else {
+            Err(SinkClosed)
+        }
+    }
+
+    async fn end(&mut self) -> Result<(), SinkClosed> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use labdata_domain::scalar::KeyValue;
+
+    use super::*;
+
+    fn part(parent: i64, rows: usize, bytes: usize) -> TablePart {
+        TablePart {
+            parent: Some(KeyValue::Integer(parent)),
+            columns: vec![Values::Float(vec![Some(0.5); rows]); 2],
+            rows,
+            bytes,
+        }
+    }
+
+    /// The number of series, or `None` where they are too large.
+    async fn collected(parts: &[(i64, usize, usize)]) -> Option<Vec<usize>> {
+        let collected = Arc::<Mutex<Collected>>::default();
+        let mut sink = Collector {
+            names: vec!["t".to_owned(), "od".to_owned()],
+            limits: SeriesLimits {
+                values: 8,
+                bytes: 100,
+            },
+            collected: Arc::clone(&collected),
+        };
+        for (parent, rows, bytes) in parts {
+            if sink.part(part(*parent, *rows, *bytes)).await.is_err() {
+                assert!(lock(&collected).is_too_large);
+                return None;
+            }
+        }
+        let series = std::mem::take(&mut lock(&collected).series);
+        Some(series.iter().map(|series| series.points.points).collect())
+    }
+
+    #[tokio::test]
+    async fn parts_of_a_row_are_one_series() {
+        let series = collected(&[(1, 2, 0), (1, 1, 0), (2, 0, 0), (3, 0, 0)]).await;
+        assert_eq!(series, Some(vec![3, 0, 0]));
+    }
+
+    #[tokio::test]
+    async fn series_are_limited_together() {
+        assert_eq!(collected(&[(1, 2, 0), (2, 2, 100)]).await, Some(vec![2, 2]));
+        assert_eq!(collected(&[(1, 2, 0), (2, 3, 0)]).await, None);
+        assert_eq!(collected(&[(1, 1, 50), (2, 1, 51)]).await, None);
+        // Rows without points count as well.
+        let empty: Vec<_> = (0..9).map(|parent| (parent, 0, 0)).collect();
+        assert_eq!(collected(&empty).await, None);
+    }
+}

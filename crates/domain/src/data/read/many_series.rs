@@ -1,0 +1,328 @@
+//! Column-wise reads of many series, and of whole tables.
+
+use std::{collections::HashSet, sync::Arc};
+
+use serde_json::{Map, Value};
+
+use super::{
+    Condition, ReadTarget, SeriesLimits, SeriesRefusal,
+    order::all_columns,
+    series::{SeriesOwner, key},
+};
+use crate::{
+    catalog::{Catalog, Column, Table},
+    numbers::grouped,
+    scalar::{DataType, KeyValue, Values},
+};
+
+/// Requested series, not yet validated.
+#[derive(Clone, Debug, Default)]
+pub struct SeriesSelection {
+    /// The raw table.
+    pub table: String,
+    /// The reference whose rows are the parents, where there are several.
+    pub parent_column: Option<String>,
+    /// Primary keys of the parents; those that meet the filters unless given.
+    pub parents: Option<Vec<Value>>,
+    /// Conditions by column of the parents' table.
+    pub filters: Map<String, Value>,
+    /// Columns of the series; all unless given.
+    pub columns: Option<Vec<String>>,
+}
+
+/// Rows whose series are read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SeriesParents {
+    /// The rows of these keys, in this order.
+    Keys(Vec<KeyValue>),
+    /// The rows that meet all these conditions, by ascending key.
+    Matching(Vec<Condition>),
+}
+
+/// Read of many series, validated against the catalog.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ManySeriesPlan {
+    /// The raw table.
+    pub table: Arc<Table>,
+    /// Index of the reference to the parents.
+    pub parent_column: usize,
+    /// The parents' table.
+    pub parent_table: Arc<Table>,
+    /// The parents.
+    pub parents: SeriesParents,
+    /// Indices of the columns of each series, in this order; never that of the parents.
+    pub columns: Vec<usize>,
+}
+
+impl ManySeriesPlan {
+    /// Finds the table, the reference to the parents, the parents' keys and the columns.
+    ///
+    /// # Errors
+    /// [`SeriesRefusal`]; as for one series, and for unknown columns and invalid filters.
+    pub fn new(catalog: &Catalog, selection: SeriesSelection) -> Result<Self, SeriesRefusal> {
+        let parent_column = selection.parent_column.as_deref();
+        let owner = SeriesOwner::find(catalog, &selection.table, parent_column)?;
+        let columns = columns(&owner, selection.columns.as_deref())?;
+        let parents = if let Some(keys) = selection.parents {
+            SeriesParents::Keys(keys_of(&keys, owner.key_type)?)
+        } else {
+            let target = ReadTarget::Table(Arc::clone(&owner.parent_table));
+            let parsed = selection.filters.iter();
+            let parsed = parsed.map(|(key, value)| Condition::parse(&target, catalog, key, value));
+            SeriesParents::Matching(all_or_problems(parsed)?)
+        };
+        Ok(Self {
+            table: owner.table,
+            parent_column: owner.parent_column,
+            parent_table: owner.parent_table,
+            parents,
+            columns,
+        })
+    }
+
+    /// The columns of each series, with their indices in the table.
+    pub fn series_columns(&self) -> impl Iterator<Item = (usize, &Column)> {
+        let columns = self.columns.iter();
+        columns.filter_map(|index| Some((*index, self.table.columns.get(*index)?)))
+    }
+
+    /// The reference to the parents.
+    #[must_use]
+    pub fn parent(&self) -> Option<&Column> {
+        self.table.columns.get(self.parent_column)
+    }
+
+    /// Names and types of the columns of all series as one table: the parent's key first.
+    #[must_use]
+    pub fn table_columns(&self) -> Vec<(String, DataType)> {
+        let series = self.series_columns().map(|(_, column)| column);
+        let columns = self.parent().into_iter().chain(series);
+        columns
+            .map(|column| (column.name.clone(), column.data_type))
+            .collect()
+    }
+}
+
+fn columns(owner: &SeriesOwner, names: Option<&[String]>) -> Result<Vec<usize>, SeriesRefusal> {
+    let table = &owner.table;
+    let Some(names) = names else {
+        let all = 0..table.columns.len();
+        return Ok(all.filter(|index| *index != owner.parent_column).collect());
+    };
+    let mut seen = HashSet::new();
+    let found = names.iter().map(|name| {
+        let shown: String = name.chars().take(100).collect();
+        if !seen.insert(name) {
+            return Err(format!("columns \"{shown}\": named twice"));
+        }
+        table
+            .column(name)
+            .map(|(index, _)| index)
+            .ok_or_else(|| format!("columns \"{shown}\": \"{}\" has no such column", table.name))
+    });
+    let mut found = all_or_problems(found)?;
+    found.retain(|index| *index != owner.parent_column);
+    Ok(found)
+}
+
+fn all_or_problems<T>(
+    results: impl Iterator<Item = Result<T, String>>,
+) -> Result<Vec<T>, SeriesRefusal> {
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(value) => found.push(value),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() {
+        Ok(found)
+    } else {
+        Err(SeriesRefusal::Invalid(problems.join("; ")))
+    }
+}
+
+fn keys_of(keys: &[Value], key_type: DataType) -> Result<Vec<KeyValue>, SeriesRefusal> {
+    let mut seen = HashSet::with_capacity(keys.len());
+    let parsed = keys.iter().map(|given| {
+        let shown = || match given {
+            Value::String(text) => text.chars().take(100).collect(),
+            other => other.to_string().chars().take(100).collect(),
+        };
+        let found = match given {
+            Value::String(text) if !text.contains('\0') => key(text, key_type),
+            Value::Number(number) if key_type == DataType::Integer => {
+                key(&number.to_string(), key_type)
+            }
+            _ => None,
+        };
+        let found = found.ok_or_else(|| SeriesRefusal::UnknownParent(shown()))?;
+        if seen.insert(found.clone()) {
+            Ok(found)
+        } else {
+            let text: String = shown();
+            Err(SeriesRefusal::Invalid(format!(
+                "parents \"{text}\": named twice"
+            )))
+        }
+    });
+    parsed.collect()
+}
+
+/// Table of the organization that is read as a whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExportPlan {
+    /// The table.
+    pub table: Arc<Table>,
+}
+
+impl ExportPlan {
+    /// Finds the table; `None` if the organization has none of that name.
+    #[must_use]
+    pub fn new(catalog: &Catalog, name: &str) -> Option<Self> {
+        let table = Arc::clone(catalog.table(name)?);
+        Some(Self { table })
+    }
+
+    /// Names in reads, SQL names and types of all columns, system columns included.
+    #[must_use]
+    pub fn columns(&self) -> Vec<super::ReadColumn> {
+        all_columns(&ReadTarget::Table(Arc::clone(&self.table)))
+    }
+
+    /// Names and types of the columns.
+    #[must_use]
+    pub fn table_columns(&self) -> Vec<(String, DataType)> {
+        let columns = self.columns().into_iter();
+        columns
+            .map(|column| (column.name, column.field.data_type))
+            .collect()
+    }
+}
+
+/// Rows of a table that is read in parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TablePart {
+    /// The row that owns the points, in a read of series.
+    pub parent: Option<KeyValue>,
+    /// A column of values for each column of the plan, all of the same length.
+    pub columns: Vec<Values>,
+    /// Number of rows.
+    pub rows: usize,
+    /// Stored size of the values in bytes; 0 for a store that has no stored form.
+    pub bytes: usize,
+}
+
+/// Error: several series exceed the limits of one read as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the series have more than {} values or {} MiB: name fewer parents or columns, or accept an Arrow stream, \
+     Parquet or CSV",
+    grouped(.0.values),
+    .0.bytes >> 20
+)]
+pub struct ManySeriesTooLarge(pub SeriesLimits);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::catalog::{CatalogVersion, Origin, SemanticCategory};
+
+    fn column(name: &str, data_type: DataType, references: Option<&str>) -> Column {
+        Column {
+            id: None,
+            name: name.to_owned(),
+            description: None,
+            data_type,
+            is_primary_key: false,
+            is_nullable: true,
+            is_unique: false,
+            default: None,
+            references: references.map(str::to_owned),
+        }
+    }
+
+    fn plan(change: impl FnOnce(&mut SeriesSelection)) -> Result<ManySeriesPlan, SeriesRefusal> {
+        let table = Table {
+            id: None,
+            name: "signal".to_owned(),
+            description: None,
+            category: SemanticCategory::Raw,
+            origin: Origin::Organization,
+            columns: vec![
+                column("x", DataType::Float, None),
+                column("carrier", DataType::String, Some("carrier")),
+                column("operation", DataType::Integer, Some("operation")),
+                column("y", DataType::Float, None),
+            ],
+            unique_together: Vec::new(),
+        };
+        let catalog = Catalog::new(CatalogVersion(1), vec![table]);
+        let mut selection = SeriesSelection {
+            table: "signal".to_owned(),
+            parent_column: Some("operation".to_owned()),
+            ..SeriesSelection::default()
+        };
+        change(&mut selection);
+        ManySeriesPlan::new(&catalog, selection)
+    }
+
+    fn names(list: &[&str]) -> Vec<String> {
+        list.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_parents_key_is_the_first_column_and_never_repeated() {
+        let shown = |plan: ManySeriesPlan| {
+            let columns = plan.table_columns().into_iter();
+            columns.map(|(name, _)| name).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(shown(plan(|_| ()).unwrap()), "operation x carrier y");
+        let some = plan(|it| it.columns = Some(names(&["y", "operation", "x"])));
+        assert_eq!(shown(some.unwrap()), "operation y x");
+    }
+
+    #[test]
+    fn wrong_columns_and_filters_are_reported_together() {
+        let refused = plan(|it| it.columns = Some(names(&["z", "x", "x"]))).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "columns \"z\": \"signal\" has no such column; columns \"x\": named twice"
+        );
+        let refused = plan(|it| {
+            it.filters.insert("nme".to_owned(), json!("a"));
+            it.filters.insert("name__gt".to_owned(), json!(1));
+        });
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.contains("\"nme\"") && refused.contains("\"name__gt\""),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn parents_are_keys_of_their_table() {
+        let keys = |list: Value| plan(|it| it.parents = list.as_array().cloned());
+        assert_eq!(
+            keys(json!([9, "8", 7])).unwrap().parents,
+            SeriesParents::Keys([9, 8, 7].map(KeyValue::Integer).to_vec())
+        );
+        assert_eq!(
+            keys(json!([7, "8", "7"])).unwrap_err().to_string(),
+            "parents \"7\": named twice"
+        );
+        for (wrong, named) in [
+            (json!([7, "seven"]), "seven"),
+            (json!([1.5]), "1.5"),
+            (json!([null]), "null"),
+            (json!([{"id": 7}]), "{\"id\":7}"),
+        ] {
+            let refused = keys(wrong).unwrap_err();
+            assert_eq!(refused, SeriesRefusal::UnknownParent(named.to_owned()));
+        }
+        let all = plan(|_| ()).unwrap();
+        assert_eq!(all.parents, SeriesParents::Matching(Vec::new()));
+    }
+}
