@@ -1,5 +1,7 @@
 import pytest
 
+import labdata_client as labdata
+
 
 @pytest.fixture
 def samples(lab, tables):
@@ -101,3 +103,42 @@ class TestSeries:
         frame = lab.series(tables.curve, [keys["A"]]).to_pandas()
         result = lab.write(series={tables.curve: frame})
         assert result.series[0]["points_replaced"] == result.series[0]["points_written"] == 2
+
+
+class TestExport:
+    @pytest.fixture(autouse=True)
+    def rows(self, lab, tables):
+        lab.write({tables.sample: [{"name": "A", "strain": "x"}, {"name": "B"}]})
+
+    def test_a_table_is_saved_as_its_name_says(self, lab, tables, tmp_path):
+        path = lab.export(tables.sample, tmp_path / "samples.csv")
+        assert path == tmp_path / "samples.csv"
+        lines = path.read_text().splitlines()
+        assert lines[0].startswith("id,name,")
+        assert len(lines) == 3
+
+    def test_a_directory_gets_a_file_named_after_the_table(self, lab, tables, tmp_path):
+        parquet = pytest.importorskip("pyarrow.parquet")
+        path = lab.export(tables.sample, tmp_path, file_format="parquet")
+        assert path == tmp_path / f"{tables.sample}.parquet"
+        assert sorted(parquet.read_table(path)["name"].to_pylist()) == ["A", "B"]
+
+    def test_an_arrow_stream(self, lab, tables, tmp_path):
+        ipc = pytest.importorskip("pyarrow.ipc")
+        path = lab.export(tables.sample, tmp_path / "samples.arrows")
+        assert ipc.open_stream(path.read_bytes()).read_all().num_rows == 2
+
+    def test_nothing_is_left_of_a_table_that_is_not_there(self, lab, tmp_path):
+        with pytest.raises(labdata.NotFound):
+            lab.export("nothing", tmp_path / "nothing.csv")
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestOrder:
+    def test_chosen_columns_in_a_chosen_order(self, lab, tables):
+        lab.write(
+            {tables.sample: [{"name": "A", "strain": "x"}, {"name": "B"}, {"name": "C", "strain": "y"}]}
+        )
+        rows = lab.read(tables.sample, columns=["name", "strain"], order_by=["-strain", "name"])
+        assert [row["name"] for row in rows] == ["B", "C", "A"]
+        assert list(rows[0]) == ["name", "strain"]

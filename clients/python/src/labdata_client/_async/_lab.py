@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from labdata_client import _frames
@@ -32,13 +33,14 @@ if TYPE_CHECKING:
     import os
     import ssl
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
     from types import TracebackType
 
     from labdata_client._batches import SeriesWrite
 
 PAGE_ROWS = 1000
 ARROW = "application/vnd.apache.arrow.stream"
+FORMATS = {".arrow": "arrow", ".arrows": "arrow", ".parquet": "parquet"}
+EXTENSIONS = {"arrow": "arrows"}
 PREDICTION_ROWS = 10_000
 """Rows of one prediction request; more are cut."""
 
@@ -483,6 +485,21 @@ class AsyncLab:
             parent_column=parent_column,
         )
         return await _curves.read(self, request, schema)
+
+    async def export(
+        self, table: str, to: str | os.PathLike[str] | None = None, *, file_format: str | None = None
+    ) -> Path:
+        """Save a whole table, as of one moment, as CSV, an Arrow stream or Parquet.
+
+        `to` is a path or a directory, by default the working directory. The end of its name (`.csv`,
+        `.arrow`, `.arrows`, `.parquet`) chooses the format unless `file_format` does (`csv`, `arrow`,
+        `parquet`).
+        """
+        target = Path() if to is None else Path(to)
+        is_directory = target.is_dir()
+        form = file_format or (None if is_directory else FORMATS.get(target.suffix.lower())) or "csv"
+        path = target / f"{table}.{EXTENSIONS.get(form, form)}" if is_directory else target
+        return await _transfers.export(self.transport, table, form, path, progress=self._progress)
 
     # --- models -------------------------------------------------------------------------------------------
 

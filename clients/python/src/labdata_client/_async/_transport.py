@@ -45,6 +45,11 @@ class AsyncTransport:
         )
         self._answered = False
 
+    @property
+    def authorization(self) -> Mapping[str, str]:
+        """Headers that show the key, for requests to the platform."""
+        return self._headers
+
     async def close(self) -> None:
         """Close all connections."""
         await self.client.aclose()

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from labdata_client._progress import Progress
 from labdata_client._results import Record
@@ -21,6 +23,15 @@ if TYPE_CHECKING:
     import httpx
 
     from ._transport import Transport
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a download comes from."""
+
+    name: str
+    url: str
+    headers: Mapping[str, str] | None = None
 
 
 def upload(
@@ -124,28 +135,42 @@ def download(transport: Transport, file_id: str, to: str | None, *, progress: bo
     path = Path(to) if to is not None else Path(name)
     if path.is_dir():
         path /= name
-    partial = path.with_name(path.name + ".part")
     kilobytes: int | None = record["size_kilobytes"]
     with Progress(progress, name, "B", None if kilobytes is None else kilobytes * 1024) as bar:
-        try:
-            with partial.open("wb") as file:
-                _receive(transport, file_id, record["download_url"], file, bar)
-            os.replace(partial, path)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                partial.unlink()
-            raise
+        _save(transport, Source(file_id, record["download_url"]), path, bar)
     return path
 
 
-def _receive(transport: Transport, file_id: str, url: str, file: Any, bar: Progress) -> None:
+def export(transport: Transport, table: str, form: str, path: Path, *, progress: bool | None) -> Path:
+    """Save a whole table as a file; the target appears once it is complete."""
+    url = f"{transport.base_url}/api/v1/tables/{quote(table, safe='')}/export?format={quote(form, safe='')}"
+    with Progress(progress, path.name, "B", None) as bar:
+        _save(transport, Source(table, url, transport.authorization), path, bar)
+    return path
+
+
+def _save(transport: Transport, source: Source, path: Path, bar: Progress) -> None:
+    partial = path.with_name(path.name + ".part")
+    try:
+        with partial.open("wb") as file:
+            _receive(transport, source, file, bar)
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            partial.unlink()
+        raise
+
+
+def _receive(transport: Transport, source: Source, file: Any, bar: Progress) -> None:
     patience = Patience(transport.retry_seconds)
     etag: str | None = None
     while True:
         offset = file.tell()
-        headers = {"Range": f"bytes={offset}-", "If-Range": etag} if offset and etag else {}
+        headers = dict(source.headers or {})
+        if offset and etag:
+            headers.update({"Range": f"bytes={offset}-", "If-Range": etag})
         try:
-            with transport.client.stream("GET", url, headers=headers) as response:
+            with transport.client.stream("GET", source.url, headers=headers) as response:
                 pause = _refused(response, patience)
                 if pause is None:
                     if response.status_code != 206 and offset:
@@ -161,7 +186,7 @@ def _receive(transport: Transport, file_id: str, url: str, file: Any, bar: Progr
         except LOST_CONNECTION as error:
             pause = patience.pause()
             if pause is None:
-                message = f"the download of {file_id} was interrupted ({error or type(error).__name__})"
+                message = f"the download of {source.name} was interrupted ({error or type(error).__name__})"
                 raise ConnectionFailed(message) from error
         sleep(pause)
 

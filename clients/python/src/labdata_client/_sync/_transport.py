@@ -46,6 +46,11 @@ class Transport:
         )
         self._answered = False
 
+    @property
+    def authorization(self) -> Mapping[str, str]:
+        """Headers that show the key, for requests to the platform."""
+        return self._headers
+
     def close(self) -> None:
         """Close all connections."""
         self.client.close()
