@@ -126,7 +126,7 @@ bench *args:
 demo *args:
     cargo run --release --locked -- demo {{ args }}
 
-# Write docs/openapi.json anew from the handlers
+# Write docs/openapi.json from the handlers
 openapi:
     mkdir -p target
     cargo run --locked --quiet -- openapi > target/openapi.json.new
