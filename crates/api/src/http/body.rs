@@ -35,9 +35,6 @@ pub trait Body: Sized + 'static {
     /// The body as it was received, before it is read.
     type Received: 'static;
 
-    /// True for a JSON body: the operation then also answers 413 and 415.
-    const IS_JSON: bool;
-
     /// Receives the bytes. Content-Type first, then size.
     ///
     /// # Errors
@@ -79,7 +76,6 @@ pub struct NoBody;
 
 impl Body for NoBody {
     type Received = ();
-    const IS_JSON: bool = false;
 
     async fn receive(_: &HttpRequest, payload: &mut Payload) -> Result<(), ApiError> {
         drain(payload).await;
@@ -109,7 +105,6 @@ pub struct JsonBody<T>(pub T);
 
 impl<T: Shape + 'static> Body for JsonBody<T> {
     type Received = Bytes;
-    const IS_JSON: bool = true;
 
     async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Bytes, ApiError> {
         receive_json(request, payload, true).await
@@ -142,7 +137,6 @@ pub struct RawJson(pub Bytes);
 
 impl Body for RawJson {
     type Received = Bytes;
-    const IS_JSON: bool = true;
 
     async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Bytes, ApiError> {
         receive_json(request, payload, true).await
@@ -175,7 +169,6 @@ pub struct OptionalJson<T>(pub Option<T>);
 
 impl<T: Shape + 'static> Body for OptionalJson<T> {
     type Received = Bytes;
-    const IS_JSON: bool = true;
 
     async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Bytes, ApiError> {
         receive_json(request, payload, false).await

@@ -5,7 +5,7 @@ use actix_web::{
 };
 use labdata_request_body::{Definitions, Shape};
 use utoipa::{
-    __dev::SchemaReferences,
+    __dev::{SchemaReferences, Tags},
     Path,
     openapi::{
         RefOr, Schema,
@@ -30,7 +30,6 @@ pub struct Endpoint {
     pub path: String,
     /// What it asks of its caller.
     pub access: Access,
-    pub(super) takes_json: bool,
     /// True if the endpoint honors `Idempotency-Key`.
     pub(super) is_idempotent: bool,
     pub(super) documentation: Option<Documentation>,
@@ -41,7 +40,10 @@ pub struct Endpoint {
 pub(super) struct Documentation {
     pub(super) method: HttpMethod,
     pub(super) operation: Operation,
-    pub(super) schemas: Vec<(String, RefOr<Schema>)>,
+    /// Schemas that the request refers to.
+    pub(super) request_schemas: Vec<(String, RefOr<Schema>)>,
+    /// Schemas that the answers refer to.
+    pub(super) answer_schemas: Vec<(String, RefOr<Schema>)>,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -61,7 +63,7 @@ impl Endpoint {
     /// [`endpoint!`](crate::endpoint).
     pub fn scoped<D, H, S, B, Q, P>(handler: H) -> Self
     where
-        D: Path + SchemaReferences,
+        D: Path + SchemaReferences + Tags<'static>,
         S: RequiredScope,
         B: Body,
         Q: Shape + 'static,
@@ -71,7 +73,6 @@ impl Endpoint {
     {
         Self {
             access: access::<S>(),
-            takes_json: B::IS_JSON,
             ..Self::open::<D, _, _>(handler).reading::<B, Q, P>()
         }
     }
@@ -80,7 +81,7 @@ impl Endpoint {
     /// `Idempotency-Key` has its effect once, and is answered the same when it is sent again.
     pub fn creating<D, H, S, B, Q, P>(handler: H) -> Self
     where
-        D: Path + SchemaReferences,
+        D: Path + SchemaReferences + Tags<'static>,
         S: RequiredScope,
         B: Body,
         Q: Shape + 'static,
@@ -98,7 +99,7 @@ impl Endpoint {
     /// the database is held. The handler gets its outcome.
     pub fn prepared<D, F, T, H, S, B, Q, P>(prepare: F, handler: H) -> Self
     where
-        D: Path + SchemaReferences,
+        D: Path + SchemaReferences + Tags<'static>,
         F: AsyncFn(&Call<S, B, Q, P>) -> T + Clone + 'static,
         T: 'static,
         S: RequiredScope,
@@ -120,7 +121,7 @@ impl Endpoint {
     /// An endpoint that honors `Idempotency-Key`.
     fn once<D, F, R, S, B, Q, P>(answer: F) -> Self
     where
-        D: Path + SchemaReferences,
+        D: Path + SchemaReferences + Tags<'static>,
         F: Fn(HttpRequest, Call<S, B, Q, P>) -> R + Clone + 'static,
         R: Future<Output = HttpResponse> + 'static,
         S: RequiredScope,
@@ -130,7 +131,6 @@ impl Endpoint {
     {
         Self {
             access: access::<S>(),
-            takes_json: B::IS_JSON,
             is_idempotent: true,
             ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(answer).reading::<B, Q, P>()
         }
@@ -140,7 +140,7 @@ impl Endpoint {
     /// an `Idempotency-Key` is refused.
     pub fn secret<D, H, S, B, Q, P>(handler: H) -> Self
     where
-        D: Path + SchemaReferences,
+        D: Path + SchemaReferences + Tags<'static>,
         S: RequiredScope,
         B: Body,
         Q: Shape + 'static,
@@ -153,7 +153,6 @@ impl Endpoint {
         };
         Self {
             access: access::<S>(),
-            takes_json: B::IS_JSON,
             ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(unstored).reading::<B, Q, P>()
         }
     }
@@ -161,7 +160,9 @@ impl Endpoint {
     /// Documents the request as its types declare it.
     fn reading<B: Body, Q: Shape, P: Shape>(mut self) -> Self {
         if let Some(Documentation {
-            operation, schemas, ..
+            operation,
+            request_schemas,
+            ..
         }) = &mut self.documentation
         {
             let mut definitions = Definitions::new(SCHEMAS);
@@ -171,7 +172,7 @@ impl Endpoint {
             }
             let body = B::describe(&mut definitions);
             operation.request_body = body.map(|body| request_body(body).into());
-            schemas.extend(components(definitions));
+            request_schemas.extend(components(definitions));
         }
         self
     }
@@ -179,19 +180,22 @@ impl Endpoint {
     /// A documented endpoint that asks for no key.
     pub fn open<D, H, A>(handler: H) -> Self
     where
-        D: Path + SchemaReferences,
+        D: Path + SchemaReferences + Tags<'static>,
         A: FromRequest + 'static,
         H: Handler<A>,
         H::Output: Responder + 'static,
     {
         let method = D::methods().into_iter().next().unwrap_or(HttpMethod::Get);
-        let mut schemas = Vec::new();
-        D::schemas(&mut schemas);
+        let mut answer_schemas = Vec::new();
+        D::schemas(&mut answer_schemas);
+        let mut operation = D::operation();
+        operation.tags = Some(D::tags().into_iter().map(str::to_owned).collect());
         Self {
             documentation: Some(Documentation {
                 method: method.clone(),
-                operation: D::operation(),
-                schemas,
+                operation,
+                request_schemas: Vec::new(),
+                answer_schemas,
             }),
             ..Self::hidden(standard(&method), D::path(), handler)
         }
@@ -208,7 +212,6 @@ impl Endpoint {
             method,
             path: path.into(),
             access: Access::Open,
-            takes_json: false,
             is_idempotent: false,
             documentation: None,
             attach: Box::new(move |route| route.to(handler.clone())),

@@ -74,6 +74,7 @@ pub struct ShapeProblemView {
     input: Value,
     /// Figures of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     ctx: Option<Map<String, Value>>,
 }
 

@@ -26,7 +26,7 @@ use super::{
 pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Maximum length of a key.
-const MAX_KEY_LENGTH: usize = 255;
+pub(super) const MAX_KEY_LENGTH: usize = 255;
 
 /// As [`answer`], with a preparation before the handler. It is spared where the response is replayed,
 /// and no connection to the database is held while it takes place.

@@ -21,6 +21,7 @@ pub struct TableView {
     unique_together: Vec<Vec<String>>,
     /// About how many rows, or points, it holds; exact for small tables. In the schema only.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     row_count_estimate: Option<u64>,
 }
 

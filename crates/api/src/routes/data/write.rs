@@ -19,7 +19,6 @@ pub struct StreamedBody(DataWriteBody);
 
 impl Body for StreamedBody {
     type Received = Bytes;
-    const IS_JSON: bool = true;
 
     async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Bytes, ApiError> {
         JsonBody::<DataWriteBody>::receive(request, payload).await

@@ -35,10 +35,11 @@ pub struct TableWriteView {
     ids: Vec<String>,
     /// Rows, or points of raw tables, that went with the deleted ones.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     cascade_deleted: Option<BTreeMap<String, u64>>,
     /// The written rows, where `return_rows` is set.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[schema(value_type = Option<Vec<Object>>, nullable = false)]
     rows: Option<Vec<Box<RawValue>>>,
 }
 

@@ -7,6 +7,8 @@ use super::{ExecutionPath, ExecutionView};
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 
 /// Reads one execution
+///
+/// Status, times and result of one execution.
 #[utoipa::path(
     get,
     path = "/api/v1/job-executions/{execution_id}",

@@ -30,6 +30,9 @@ shape! {
 }
 
 /// Lists executions, newest first
+///
+/// Executions that match all filters given. By pages of `limit`; the header `Link` names the next
+/// page.
 #[utoipa::path(
     get,
     path = "/api/v1/job-executions",

@@ -27,6 +27,10 @@ shape! {
 }
 
 /// Opens an execution for a script that runs outside the platform
+///
+/// Everything that the script writes and uploads under the execution can be reverted as a unit. It is
+/// running until it is closed, or until `timeout_minutes` have passed. Without `job_id`, the job
+/// named `job_name` is created if it does not exist.
 #[utoipa::path(
     post,
     path = "/api/v1/job-executions",

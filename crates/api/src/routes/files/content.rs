@@ -51,6 +51,9 @@ impl From<FileContent> for FileContentView {
 }
 
 /// Shows a file: a URL to all of it, and its start as text
+///
+/// `download_url` is signed and works for 15 minutes, with ranges. The preview decodes the first 64
+/// KiB; it is skipped for files over 10 MiB and for binary files.
 #[utoipa::path(
     get,
     path = "/api/v1/files/{file_id}/content",

@@ -7,6 +7,8 @@ use super::{FilePathId, FileView};
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 
 /// Shows an uploaded file
+///
+/// The item of the list of files; the content is read with `get_file_content`.
 #[utoipa::path(
     get,
     path = "/api/v1/files/{file_id}",

@@ -55,6 +55,9 @@ fn wanted<T: FromStr>(id: Option<&str>) -> Result<Option<T>, T::Err> {
 }
 
 /// Lists uploaded files, newest first
+///
+/// Confirmed files that match all filters given. By pages of `limit`; the header `Link` names the
+/// next page.
 #[utoipa::path(
     get,
     path = "/api/v1/files",

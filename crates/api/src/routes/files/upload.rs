@@ -20,8 +20,6 @@ use crate::http::{Answer, Call, Write, error::ErrorBody};
         (status = 200, description = "The file", body = FileUploadView),
         (status = 400, description = "The execution is closed, or the file is a native executable", body = ErrorBody),
         (status = 409, description = "The instrument has a file of this name", body = ErrorBody),
-        (status = 413, description = "The body has 4,718,592 bytes or more", body = ErrorBody),
-        (status = 415, description = "The body is not multipart/form-data", body = ErrorBody),
         (status = 507, description = "The disk is full, or the quota of the organization; nothing was stored", body = ErrorBody),
     )
 )]

@@ -77,7 +77,6 @@ pub struct ReceivedForm(Result<Form, String>);
 
 impl Body for UploadForm {
     type Received = ReceivedForm;
-    const IS_JSON: bool = false;
 
     async fn receive(
         request: &HttpRequest,

@@ -28,6 +28,8 @@ shape! {
 }
 
 /// Registers an instrument
+///
+/// Its name is unique within the organization. Uploads refer to the instrument by its id.
 #[utoipa::path(
     post,
     path = "/api/v1/instruments",

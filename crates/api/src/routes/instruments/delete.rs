@@ -6,6 +6,8 @@ use super::InstrumentPath;
 use crate::http::{Admin, Answer, Call, NoBody, NoContent, OrNotFound, error::ErrorBody};
 
 /// Deletes an instrument
+///
+/// An instrument that files or triggers refer to is not deleted.
 #[utoipa::path(
     delete,
     path = "/api/v1/instruments/{instrument_id}",

@@ -7,6 +7,8 @@ use super::{InstrumentPath, InstrumentView};
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 
 /// Shows an instrument
+///
+/// Name, description and type of one instrument.
 #[utoipa::path(
     get,
     path = "/api/v1/instruments/{instrument_id}",

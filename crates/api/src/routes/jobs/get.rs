@@ -20,6 +20,8 @@ pub struct JobWithCodeView {
 }
 
 /// Reads one job with its script
+///
+/// The job with the current version of its script, its parameters and its trigger.
 #[utoipa::path(
     get,
     path = "/api/v1/jobs/{job_id}",

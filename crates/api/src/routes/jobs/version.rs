@@ -7,6 +7,8 @@ use super::{VersionPath, VersionWithCodeView};
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 
 /// Reads one version of a job's script
+///
+/// Executions keep the version that they ran.
 #[utoipa::path(
     get,
     path = "/api/v1/jobs/{job_id}/versions/{version_number}",

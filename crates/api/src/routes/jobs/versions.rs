@@ -6,6 +6,9 @@ use super::{JobPath, VersionView};
 use crate::http::{Answer, Call, Listing, NoBody, OrNotFound, PageQuery, Read};
 
 /// Lists the versions of a job's script, newest first
+///
+/// Without the scripts, which `get_job_version` reads. By pages of `limit`; the header `Link` names
+/// the next page.
 #[utoipa::path(
     get,
     path = "/api/v1/jobs/{job_id}/versions",

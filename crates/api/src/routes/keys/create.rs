@@ -48,6 +48,9 @@ pub struct NewApiKeyView {
 }
 
 /// Makes an API key
+///
+/// The answer holds the key, which is never shown again. A key cannot grant a scope that the caller's
+/// key lacks. The header `Idempotency-Key` is refused, because the answer would have to be stored.
 #[utoipa::path(
     post,
     path = "/api/v1/api-keys",

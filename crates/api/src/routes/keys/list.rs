@@ -6,6 +6,9 @@ use super::ApiKeyView;
 use crate::http::{Admin, Answer, Call, Listing, NoBody, PageQuery};
 
 /// Lists API keys, newest first
+///
+/// Revoked and expired keys included, without their secrets. By pages of `limit`; the header `Link`
+/// names the next page.
 #[utoipa::path(
     get,
     path = "/api/v1/api-keys",

@@ -7,6 +7,8 @@ use super::{ModelPath, ModelView, VersionQuery};
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 
 /// Reads the newest version of a model, or the one of `version_number`
+///
+/// The record of one version, with its training status and results.
 #[utoipa::path(
     get,
     path = "/api/v1/ml-models/{ml_model_id}",

@@ -22,6 +22,8 @@ shape! {
 }
 
 /// Lists the caller's notifications, newest first
+///
+/// By pages of `limit`; the header `Link` names the next page.
 #[utoipa::path(
     get,
     path = "/api/v1/notifications",

@@ -17,6 +17,8 @@ shape! {
 }
 
 /// Marks one of the caller's notifications as read or unread
+///
+/// Sets or clears `read_at`.
 #[utoipa::path(
     patch,
     path = "/api/v1/notifications/{id}",

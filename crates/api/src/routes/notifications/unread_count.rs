@@ -14,6 +14,8 @@ pub struct UnreadCountView {
 }
 
 /// Counts the caller's unread notifications
+///
+/// Counts notifications in the inbox whose `read_at` is null.
 #[utoipa::path(
     get,
     path = "/api/v1/notifications/unread-count",

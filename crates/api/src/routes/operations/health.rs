@@ -13,6 +13,8 @@ pub struct HealthView {
 }
 
 /// Answers while the process runs
+///
+/// For liveness probes. No API key is needed.
 #[utoipa::path(
     get,
     path = "/healthz",

@@ -12,6 +12,9 @@ use crate::{app::App, http::Answer};
 const MEASURE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Metrics for Prometheus
+///
+/// Requests, runs, queues, outboxes, background tasks, database connections and tokens of the agent,
+/// in Prometheus' text format. No API key is needed.
 #[utoipa::path(
     get,
     path = "/metrics",

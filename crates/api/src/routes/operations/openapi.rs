@@ -6,6 +6,8 @@ use labdata_application::Error;
 use crate::http::{Answer, openapi::OpenApiJson};
 
 /// This API, described
+///
+/// OpenAPI 3.1, made of the endpoints of this server. No API key is needed.
 #[utoipa::path(
     get,
     path = "/api/v1/openapi.json",

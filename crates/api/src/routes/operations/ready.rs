@@ -22,6 +22,8 @@ pub struct ReadyView {
 }
 
 /// Checks that the database and the storage answer
+///
+/// For readiness probes and load balancers. No API key is needed.
 #[utoipa::path(
     get,
     path = "/readyz",

@@ -7,6 +7,8 @@ use super::{ChatPath, SavedChatView};
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 
 /// Reads one of the caller's chats with its messages
+///
+/// Messages are in the order in which they were written, with the tool calls of each.
 #[utoipa::path(
     get,
     path = "/api/v1/agent/chats/{chat_id}",

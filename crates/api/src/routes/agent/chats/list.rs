@@ -6,6 +6,9 @@ use super::ChatView;
 use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
 
 /// Lists the caller's chats with the agent, newest first
+///
+/// By pages of `limit`; the header `Link` names the next page. Messages are part of a single chat
+/// only.
 #[utoipa::path(
     get,
     path = "/api/v1/agent/chats",

@@ -108,7 +108,6 @@ type ReceivedRoom = std::sync::Arc<Slot>;
 
 impl Body for ImportForm {
     type Received = ReceivedImport;
-    const IS_JSON: bool = false;
 
     async fn receive(
         request: &HttpRequest,

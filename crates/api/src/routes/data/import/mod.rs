@@ -106,7 +106,6 @@ pub async fn prepare(call: &Call<Write, ImportForm, (), TablePath>) -> Result<Pr
         (status = 200, description = "What was written", body = ImportView),
         (status = 400, description = "What does not hold, with the lines of the file; nothing was written", body = ProblemsView),
         (status = 413, description = "The file has more than 104,857,600 bytes", body = ErrorBody),
-        (status = 415, description = "The body is not multipart/form-data", body = ErrorBody),
         (status = 429, description = "Other writes hold the same rows; try again after `Retry-After` seconds", body = ErrorBody),
         (status = 503, description = "Too many files are being imported; try again after `Retry-After` seconds", body = ErrorBody),
         (status = 507, description = "The disk is full; nothing was written", body = ErrorBody),

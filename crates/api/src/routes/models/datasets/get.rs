@@ -7,6 +7,8 @@ use super::{DatasetPath, DatasetView};
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 
 /// Reads one dataset: its columns, without its rows
+///
+/// The columns with their data types and their number of distinct values, and the number of rows.
 #[utoipa::path(
     get,
     path = "/api/v1/datasets/{dataset_id}",

@@ -6,6 +6,8 @@ use super::DatasetView;
 use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
 
 /// Lists datasets, newest first
+///
+/// By pages of `limit`; the header `Link` names the next page.
 #[utoipa::path(
     get,
     path = "/api/v1/datasets",

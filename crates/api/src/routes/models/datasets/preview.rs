@@ -33,6 +33,8 @@ impl From<DatasetPreview> for DatasetPreviewView {
 }
 
 /// Shows the first 50 rows of a dataset
+///
+/// Read from the stored snapshot, with one value per column and row.
 #[utoipa::path(
     get,
     path = "/api/v1/datasets/{dataset_id}/preview",

@@ -33,6 +33,9 @@ shape! {
 }
 
 /// Changes by which ways the caller wants notifications
+///
+/// Channels and categories that are left out stay as they are. With the inbox off, notifications are
+/// muted.
 #[utoipa::path(
     patch,
     path = "/api/v1/notification-preferences",

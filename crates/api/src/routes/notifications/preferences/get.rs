@@ -7,6 +7,8 @@ use super::PreferencesView;
 use crate::http::{Answer, Call, Read};
 
 /// Shows by which ways the caller wants notifications
+///
+/// By category and channel.
 #[utoipa::path(
     get,
     path = "/api/v1/notification-preferences",

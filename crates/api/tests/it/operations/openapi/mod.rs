@@ -1,5 +1,7 @@
 //! The OpenAPI document.
 
+mod completeness;
+
 use std::{env, fs, path::Path};
 
 use labdata_api::routes::openapi;
