@@ -24,6 +24,12 @@ pub trait Shape: Sized {
     /// Describes its fields.
     fn properties(definitions: &mut Definitions) -> Vec<Property>;
 
+    /// An example of the object.
+    #[must_use]
+    fn example() -> Option<Value> {
+        None
+    }
+
     /// Reads an object and reports every problem. `None` if it cannot be built.
     ///
     /// A value may be returned although a rule between fields was broken; the caller checks
@@ -81,7 +87,9 @@ pub fn read<T: Shape>(part: &'static str, value: Value) -> Result<T, Vec<ShapePr
 /// Implements [`Shape`]: reader, JSON schema and streaming reader. The doc comments
 /// become the descriptions.
 ///
-/// Rules between fields follow the struct as `rules |at| { … }`. In the block each field is a local
+/// An example of the object may follow the struct as `example json!({ … });`.
+///
+/// Rules between fields follow the struct and its example as `rules |at| { … }`. In the block each field is a local
 /// `&Option<Type>` (`None` if a problem with it is reported already), and `at` is the path of the
 /// object.
 ///
@@ -113,6 +121,7 @@ macro_rules! shape {
                 $field_vis:vis $field:ident: $type:ty = $reader:expr
             ),* $(,)?
         }
+        $(example $example:expr;)?
         rules |$at:ident| $rules:block
     ) => {
         $(#[$($meta)*])*
@@ -162,6 +171,10 @@ macro_rules! shape {
                     ));
                 )*
                 properties
+            }
+
+            fn example() -> Option<$crate::stream::Value> {
+                [$($example)?].into_iter().next()
             }
 
             fn stream<'de, D>(deserializer: D) -> Result<Self, D::Error>
@@ -229,10 +242,14 @@ macro_rules! shape {
             }
         }
     };
-    ($(#[$($meta:tt)*])* $vis:vis struct $name:ident { $($fields:tt)* }) => {
+    (
+        $(#[$($meta:tt)*])* $vis:vis struct $name:ident { $($fields:tt)* }
+        $(example $example:expr;)?
+    ) => {
         $crate::shape! {
             $(#[$($meta)*])*
             $vis struct $name { $($fields)* }
+            $(example $example;)?
             rules |at| {
                 let _ = at;
             }

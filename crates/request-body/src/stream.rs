@@ -4,6 +4,7 @@ use std::{borrow::Cow, fmt};
 
 use serde::de::{Deserialize, DeserializeSeed, SeqAccess};
 pub use serde::de::{Deserializer, Error, MapAccess, Visitor};
+pub use serde_json::Value;
 
 use crate::{Field, Reader};
 

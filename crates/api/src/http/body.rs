@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use labdata_application::Error;
 use labdata_request_body::{Definitions, FieldPath, Schema, Shape, json};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
@@ -66,6 +66,8 @@ pub struct BodyDescription {
     pub schema: Schema,
     /// True if it cannot be left out.
     pub is_required: bool,
+    /// An example of it.
+    pub example: Option<Value>,
 }
 
 const JSON: &str = "application/json";
@@ -127,6 +129,7 @@ impl<T: Shape + 'static> Body for JsonBody<T> {
             content_type: JSON,
             schema: definitions.reference::<T>(),
             is_required: true,
+            example: T::example(),
         })
     }
 }
@@ -159,6 +162,7 @@ impl Body for RawJson {
             content_type: JSON,
             schema: Schema::of("object"),
             is_required: true,
+            example: Some(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})),
         })
     }
 }
@@ -191,6 +195,7 @@ impl<T: Shape + 'static> Body for OptionalJson<T> {
             content_type: JSON,
             schema: definitions.reference::<T>().or_null(),
             is_required: false,
+            example: T::example(),
         })
     }
 }

@@ -45,6 +45,7 @@ pub enum ApiError {
 
 /// An error that says what happened.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Error)]
 pub struct ErrorBody {
     /// Explanation for people.
     pub detail: String,
@@ -52,6 +53,7 @@ pub struct ErrorBody {
 
 /// The request does not have the shape that the operation reads.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ShapeError)]
 pub struct ShapeErrorBody {
     /// Every problem.
     pub detail: Vec<ShapeProblemView>,
@@ -112,6 +114,7 @@ impl From<ShapeProblem> for ShapeProblemView {
 
 /// The platform failed; the log knows more under the request's id.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = InternalError)]
 pub struct InternalErrorBody {
     /// Always `internal error`.
     #[schema(example = "internal error")]
@@ -124,16 +127,31 @@ pub struct InternalErrorBody {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WriteDataProblem {
     /// Location, such as `tables[1].rows[0].sample`; null for the whole request.
+    #[schema(example = "tables[1].rows[0].sample")]
     pub path: Option<String>,
-    /// Explanation of the problem.
+    /// Explanation, and what to do about it.
+    #[schema(example = "there is no sample with the id s9")]
     pub message: String,
 }
 
 /// A data write's problems; nothing was written.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WriteDataError)]
 pub struct WriteDataErrorBody {
     /// At most 100, and one more that counts the rest.
     pub errors: Vec<WriteDataProblem>,
+}
+
+/// A refused write: the problems of its rows and series, or why it cannot take place at all, such as
+/// an execution that is closed.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WriteRefusal)]
+#[serde(untagged)]
+pub enum WriteRefusalBody {
+    /// Problems of rows and series.
+    Problems(WriteDataErrorBody),
+    /// Another reason.
+    Other(ErrorBody),
 }
 
 impl From<Problem> for WriteDataProblem {

@@ -13,6 +13,7 @@ pub(crate) mod follow;
 pub mod id;
 pub mod metrics;
 pub mod multipart;
+pub mod names;
 pub mod observe;
 pub mod once;
 pub mod openapi;

@@ -41,6 +41,7 @@ pub(super) fn parameters<P: Shape, Q: Shape>(
 pub(super) fn request_body(body: BodyDescription) -> RequestBody {
     let content = ContentBuilder::new()
         .schema(Some(schema(body.schema.into())))
+        .example(body.example)
         .build();
     RequestBodyBuilder::new()
         .content(body.content_type, content)

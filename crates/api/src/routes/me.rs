@@ -6,23 +6,26 @@ use labdata_domain::keys::scope::Scope;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::{Answer, AnyScope, Call, NoBody, Timestamp};
+use crate::{
+    http::{Answer, AnyScope, Call, NoBody, Timestamp},
+    routes::keys::ApiKeyScope,
+};
 
 /// What the presented key stands for.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Me)]
 pub struct MeView {
     organization: MyOrganizationView,
     user: MyUserView,
     /// The key that was presented.
-    #[schema(required)]
     api_key: Option<MyKeyView>,
     /// The execution of a key that was made for a run on the platform.
-    #[schema(required)]
     job_execution_id: Option<String>,
 }
 
 /// The organization to which the key gives access.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = MyOrganization)]
 pub struct MyOrganizationView {
     id: String,
     name: String,
@@ -30,6 +33,7 @@ pub struct MyOrganizationView {
 
 /// The user to whom the key belongs.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = MyUser)]
 pub struct MyUserView {
     id: String,
     email: String,
@@ -38,14 +42,15 @@ pub struct MyUserView {
 
 /// The key, without its secret.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = MyApiKey)]
 pub struct MyKeyView {
     id: String,
     name: String,
     /// The public part of the key.
     #[schema(example = "k3v9q2mx")]
     prefix: String,
-    /// Scopes: `read`, `write`, `admin`.
-    #[schema(example = json!(["read", "write"]))]
+    /// Its scopes.
+    #[schema(value_type = Vec<ApiKeyScope>, example = json!(["read", "write"]))]
     scopes: Vec<&'static str>,
     expires_at: Option<Timestamp>,
 }

@@ -18,6 +18,9 @@ pub struct Name(String);
 pub struct InvalidName(String);
 
 impl Name {
+    /// Regular expression of names.
+    pub const PATTERN: &'static str = "^[a-z][a-z0-9_]{0,62}$";
+
     /// Checks a name.
     ///
     /// # Errors
@@ -73,5 +76,6 @@ mod tests {
             assert!(Name::parse(text).is_err(), "{text}");
         }
         assert!(Name::parse(&"a".repeat(63)).is_ok());
+        assert!(Name::PATTERN.contains(&format!("{{0,{}}}", MAX_LENGTH - 1)));
     }
 }

@@ -32,6 +32,9 @@ pub enum Skipped {
 }
 
 impl Skipped {
+    /// All reasons.
+    pub const ALL: [Self; 2] = [Self::TooLarge, Self::NotText];
+
     /// Returns the reason as the API shows it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

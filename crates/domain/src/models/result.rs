@@ -143,6 +143,17 @@ pub enum FeatureType {
 }
 
 impl FeatureType {
+    /// All types.
+    pub const ALL: [Self; 7] = [
+        Self::Integer,
+        Self::Float,
+        Self::Boolean,
+        Self::String,
+        Self::Date,
+        Self::Datetime,
+        Self::Image,
+    ];
+
     /// Returns its name in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

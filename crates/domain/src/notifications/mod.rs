@@ -46,6 +46,9 @@ pub enum Sender {
 pub const PLATFORM: &str = "labdata";
 
 impl Sender {
+    /// The names of all kinds.
+    pub const KINDS: [&'static str; 2] = ["api_key", "platform"];
+
     /// The kind's name in the API and the database.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
@@ -119,6 +122,9 @@ pub enum Sent {
 }
 
 impl Sent {
+    /// The names of all outcomes.
+    pub const STATUSES: [&'static str; 3] = ["delivered", "deduplicated", "muted"];
+
     /// Returns its name in the API.
     #[must_use]
     pub const fn status(self) -> &'static str {
@@ -165,6 +171,7 @@ mod tests {
             ),
             ("platform", "labdata", None)
         );
+        assert_eq!(Sender::KINDS, [key.kind(), Sender::Platform.kind()]);
     }
 
     #[test]
@@ -176,6 +183,7 @@ mod tests {
             (Sent::Muted, "muted", None),
         ] {
             assert_eq!((sent.status(), sent.id()), (status, row));
+            assert!(Sent::STATUSES.contains(&status), "{status}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use labdata_domain::data::write::{SeriesValues, cell::Cell};
+use labdata_domain::data::write::{MAX_SERIES_VALUES, SeriesValues, cell::Cell};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -42,7 +42,9 @@ impl Reader for SeriesColumnsReader {
     }
 
     fn schema(&self, _: &mut Definitions) -> Schema {
-        let values = Schema::of("array").with("items", Schema::any());
+        let values = Schema::of("array")
+            .with("items", Schema::any())
+            .with("maxItems", MAX_SERIES_VALUES);
         Schema::of("object").with("additionalProperties", values)
     }
 

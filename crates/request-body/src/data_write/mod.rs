@@ -1,7 +1,8 @@
 //! The body of `POST /api/v1/data/write`.
 
-use labdata_domain::data::write::{
-    Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite, WriteRequest, cell::Cell,
+use labdata_domain::{
+    data::write::{self as domain, Mode, OnMatch, Rows, SeriesValues, WriteRequest, cell::Cell},
+    jobs::MAX_NAME_LENGTH,
 };
 use serde_json::json;
 
@@ -19,20 +20,39 @@ shape! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct DataWriteBody {
         /// Table writes, applied in order; at most 10,000 rows across all of them.
-        pub tables: Vec<TableWrite> =
-            or(json!([]), list(shape::<TableWriteBody>().map(TableWrite::from))),
+        pub tables: Vec<domain::TableWrite> =
+            or(json!([]), list(shape::<TableWrite>().map(domain::TableWrite::from))),
         /// Series, applied after the tables; at most 250,000 values across all of them.
-        pub series: Vec<SeriesWrite> =
-            or(json!([]), list(shape::<SeriesWriteBody>().map(SeriesWrite::from))),
+        pub series: Vec<domain::SeriesWrite> =
+            or(json!([]), list(shape::<SeriesWrite>().map(domain::SeriesWrite::from))),
         /// The execution to record the write under; when omitted one is created, and completed.
         pub job_execution_id: Option<String> = optional(text(..)),
         /// The job of a created execution; `Off-Platform Manual Job` unless given.
-        pub job_name: Option<String> = optional(text(..)),
+        pub job_name: Option<String> =
+            optional(text(..).with("maxLength", MAX_NAME_LENGTH).example("Plate import")),
         /// Check and write everything, then roll back.
         pub dry_run: bool = or(false, boolean()),
         /// Answer with the written rows.
         pub return_rows: bool = or(false, boolean()),
     }
+    example json!({
+        "tables": [{
+            "table": "sample",
+            "rows": [
+                {"_ref": "a1", "name": "A1", "strain": {"name": "BY4741"}, "volume": 150.0},
+                {"_ref": "a2", "name": "A2", "strain": {"name": "BY4741"}, "volume": 150.0},
+            ],
+            "mode": "upsert",
+            "key": ["name"],
+        }],
+        "series": [{
+            "table": "growth_curve",
+            "parent": "@a1",
+            "columns": {"time": [0.0, 600.0, 1200.0], "od600": [0.08, 0.09, 0.12]},
+        }],
+        "job_name": "Plate import",
+        "dry_run": true,
+    });
 }
 
 impl From<DataWriteBody> for WriteRequest {
@@ -49,12 +69,12 @@ impl From<DataWriteBody> for WriteRequest {
 
 shape! {
     /// Rows for one table.
-    pub struct TableWriteBody {
+    pub struct TableWrite {
         /// One of the organization's tables, or a core table.
-        table: String = required(text(..)),
+        table: String = required(text(..).example("sample")),
         /// Maps from column names to values; `_ref` gives a row a label. A reference is an id, an
         /// `@label` of an earlier row, or a lookup object.
-        rows: Rows = required(rows()),
+        rows: Rows = required(rows().with("maxItems", domain::MAX_ROWS)),
         /// Treatment of rows that exist and of rows that do not.
         mode: Mode = or(Mode::default().as_str(), choice_of(Mode::ALL, Mode::as_str)),
         /// Columns that identify an existing row; the primary key unless given.
@@ -67,8 +87,8 @@ shape! {
     }
 }
 
-impl From<TableWriteBody> for TableWrite {
-    fn from(body: TableWriteBody) -> Self {
+impl From<TableWrite> for domain::TableWrite {
+    fn from(body: TableWrite) -> Self {
         Self {
             table: body.table,
             rows: body.rows,
@@ -82,9 +102,9 @@ impl From<TableWriteBody> for TableWrite {
 
 shape! {
     /// A series for one parent row; it replaces the one that the parent has.
-    pub struct SeriesWriteBody {
+    pub struct SeriesWrite {
         /// The raw table.
-        table: String = required(text(..)),
+        table: String = required(text(..).example("growth_curve")),
         /// The parent row: an id, an `@label` or a lookup object.
         parent: Cell = required(ParentReader),
         /// Lists of values by column, all of one length, one value per point.
@@ -94,8 +114,8 @@ shape! {
     }
 }
 
-impl From<SeriesWriteBody> for SeriesWrite {
-    fn from(body: SeriesWriteBody) -> Self {
+impl From<SeriesWrite> for domain::SeriesWrite {
+    fn from(body: SeriesWrite) -> Self {
         Self {
             table: body.table,
             parent: body.parent,

@@ -30,6 +30,10 @@ shape! {
                 .example(json!([{"alcohol": 13.2, "hue": 1.05}])),
         ),
     }
+    example json!({
+        "ml_model_name": "Cultivar",
+        "data": [{"alcohol": 13.2, "color": 5.6, "hue": 1.05}, {"alcohol": 12.4, "color": 2.1, "hue": 0.98}],
+    });
     rules |at| {
         if let (Some(id), Some(name)) = (ml_model_id, ml_model_name)
             && id.is_some() == name.is_some()

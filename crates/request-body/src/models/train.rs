@@ -41,6 +41,13 @@ shape! {
         /// Trade-off between the quality of the model and the time of its training.
         pub quality_preset: QualityPreset = or(json!("high_quality"), choice(QualityPreset::ALL)),
     }
+    example json!({
+        "name": "Cultivar",
+        "dataset_id": "0191d5a4-0000-7000-8000-000000000000",
+        "target_column": "cultivar",
+        "feature_columns": ["alcohol", "color", "hue"],
+        "quality_preset": "medium_quality",
+    });
     rules |at| {
         if let (Some(name), Some(model)) = (name, ml_model_id)
             && name.is_some() == model.is_some()

@@ -10,7 +10,7 @@ use utoipa::openapi::{
 use super::BEARER;
 use crate::http::{body::BODY_LIMIT, scope::Access};
 
-const ERROR: &str = "ErrorBody";
+const ERROR: &str = "Error";
 
 /// Adds the key, its scope, and the responses that the operation has besides its own. A response that
 /// the endpoint documents itself stays.
@@ -19,7 +19,7 @@ pub(super) fn complete(operation: &mut Operation, access: Access) {
         operation,
         StatusCode::INTERNAL_SERVER_ERROR,
         "The platform failed",
-        "InternalErrorBody",
+        "InternalError",
     );
     let scope = match access {
         Access::Open => return,
@@ -47,7 +47,7 @@ pub(super) fn complete(operation: &mut Operation, access: Access) {
         (
             StatusCode::UNPROCESSABLE_ENTITY,
             "The request does not have the right shape; every problem is listed",
-            "ShapeErrorBody",
+            "ShapeError",
         ),
         (
             StatusCode::TOO_MANY_REQUESTS,

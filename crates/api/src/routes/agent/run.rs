@@ -12,6 +12,7 @@ use labdata_request_body::{
     readers::{Reader as _, boolean, text, uuid},
     shape,
 };
+use serde_json::json;
 
 use time::Duration;
 use tokio::time::sleep;
@@ -34,6 +35,7 @@ shape! {
         /// Save the run as a new chat, unless it continues one.
         save: bool = or(false, boolean()),
     }
+    example json!({"prompt": "Which samples grew fastest?", "stream": false, "save": true});
 }
 
 /// Runs the agent

@@ -1,7 +1,9 @@
 //! `DELETE /api/v1/tables/{name}/columns/{column}`
 
 use labdata_application::catalog::drop_column::{DropColumn, drop_column};
+use labdata_domain::catalog::Name;
 use labdata_request_body::{
+    Reader as _,
     fields::{or, required},
     readers::{boolean, text},
     shape,
@@ -14,9 +16,9 @@ shape! {
     #[derive(Debug)]
     pub struct ColumnPath {
         /// The table's name
-        name: String = required(text(..)),
+        name: String = required(text(..).with("pattern", Name::PATTERN)),
         /// The column's name in writes and reads
-        column: String = required(text(..)),
+        column: String = required(text(..).with("pattern", Name::PATTERN)),
     }
 }
 

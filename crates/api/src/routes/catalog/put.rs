@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use labdata_application::catalog::define_table::define_table;
 use labdata_domain::{
-    catalog::{ColumnDefinition, SemanticCategory, TableDefinition},
+    catalog::{ColumnDefinition, Name, SemanticCategory, TableDefinition},
     scalar::DataType,
 };
 use labdata_request_body::{
@@ -32,6 +32,15 @@ shape! {
         /// Sets of columns whose values together may occur once.
         unique_together: Vec<Vec<String>> = or(json!([]), list(list(text(..)))),
     }
+    example json!({
+        "description": "Samples of the growth experiments",
+        "semantic_category": "curated",
+        "columns": [
+            {"name": "name", "data_type": "string", "is_nullable": false, "is_unique": true},
+            {"name": "strain", "data_type": "string", "references": "strain"},
+            {"name": "volume", "data_type": "float", "description": "In µl"},
+        ],
+    });
 }
 
 shape! {
@@ -39,7 +48,7 @@ shape! {
     #[derive(Debug)]
     pub struct DefineColumnBody {
         /// Its name: a lower-case letter, then at most 62 lower-case letters, digits or underscores.
-        name: String = required(text(..)),
+        name: String = required(text(..).with("pattern", Name::PATTERN).example("volume")),
         /// Its type; of a reference, the type of the other table's primary key.
         data_type: DataType =
             required(choice_of(DataType::ALL, DataType::as_str).example("string")),
@@ -54,9 +63,10 @@ shape! {
         /// The value of a created row that gives none.
         default: Option<Value> = optional(storable(any())),
         /// The table whose row it points at.
-        references: Option<String> = optional(text(..)),
+        references: Option<String> =
+            optional(text(..).with("pattern", Name::PATTERN).example("sample")),
         /// Its former name: a column of that name is renamed and keeps its data. Ignored once it is done.
-        renamed_from: Option<String> = optional(text(..)),
+        renamed_from: Option<String> = optional(text(..).with("pattern", Name::PATTERN)),
     }
 }
 
@@ -81,7 +91,7 @@ shape! {
     #[derive(Debug)]
     pub struct TablePath {
         /// The table's name
-        pub name: String = required(text(..)),
+        pub name: String = required(text(..).with("pattern", Name::PATTERN).example("sample")),
     }
 }
 

@@ -1,11 +1,30 @@
 //! A table as the API shows it.
 
-use labdata_domain::catalog::{Column, Origin, Table};
+use labdata_domain::{
+    catalog::{Column, Origin, SemanticCategory, Table},
+    scalar::DataType,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::names;
+
+/// Category of the tables that every organization has.
+const CORE: &str = "core";
+
+names! {
+    /// Type of the values of a column.
+    pub ColumnDataType = DataType::ALL.map(DataType::as_str);
+    /// Kind of data of a table.
+    pub TableCategory = SemanticCategory::ALL
+        .map(SemanticCategory::as_str)
+        .into_iter()
+        .chain([CORE]);
+}
+
 /// A table: one of the organization's, or a core table.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Table)]
 pub struct TableView {
     /// The table's id; null for core tables.
     id: Option<i64>,
@@ -14,6 +33,7 @@ pub struct TableView {
     /// Description of the contents.
     description: Option<String>,
     /// `curated` (rows), `raw` (series of points) or `core` (rows, in every organization).
+    #[schema(value_type = TableCategory)]
     semantic_category: &'static str,
     /// Its columns, the primary key of a table of rows first.
     columns: Vec<ColumnView>,
@@ -35,6 +55,7 @@ impl TableView {
 
 /// A column of a table.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TableColumn)]
 #[expect(clippy::struct_excessive_bools, reason = "the contract's own fields")]
 pub struct ColumnView {
     /// The column's id; null for columns of core tables.
@@ -45,7 +66,8 @@ pub struct ColumnView {
     sql_column_name: String,
     /// Description of the contents.
     description: Option<String>,
-    /// `string`, `text`, `integer`, `float`, `boolean`, `datetime`, `date`, `uuid` or `json`.
+    /// Type of its values.
+    #[schema(value_type = ColumnDataType)]
     data_type: &'static str,
     /// True for the primary key.
     is_primary_key: bool,
@@ -68,7 +90,7 @@ impl From<&Table> for TableView {
             name: table.name.clone(),
             description: table.description.clone(),
             semantic_category: match table.origin {
-                Origin::Core => "core",
+                Origin::Core => CORE,
                 Origin::Organization => table.category.as_str(),
             },
             columns: table.columns.iter().map(ColumnView::from).collect(),

@@ -13,7 +13,7 @@ use labdata_request_body::{
     shape,
 };
 use labdata_table_formats::{Format, FormatError};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     read::MAX_COLUMNS,
@@ -40,6 +40,11 @@ shape! {
         /// The reference by which the parents own the points; needed where the table has several.
         parent_column: Option<String> = optional(text(..)),
     }
+    example json!({
+        "table": "growth_curve",
+        "filters": {"name__contains": "A"},
+        "columns": ["time", "od600"],
+    });
     rules |at| {
         if let (Some(Some(_)), Some(Some(_))) = (parents, filters) {
             at.field("filters").report(ProblemKind::value_error("not together with parents"));

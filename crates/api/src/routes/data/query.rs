@@ -28,10 +28,15 @@ shape! {
         /// The values of its placeholders: `%s` in turn, or `$1`, `$2`, ….
         params: Vec<Value> = or(json!([]), list(any())),
     }
+    example json!({
+        "query": "select name, volume from sample where volume > %s order by name",
+        "params": [100],
+    });
 }
 
 /// Result of a query.
 #[derive(Debug, ToSchema)]
+#[schema(as = QueryResult)]
 pub struct QueryView {
     /// The names of the columns, in order.
     pub columns: Vec<String>,

@@ -47,6 +47,14 @@ shape! {
         /// Start of the page, from the previous page's `Link` header.
         cursor: Option<Position> = optional(cursor_of(Position::decode)),
     }
+    example json!({
+        "target_name": "sample",
+        "target_type": "table",
+        "filters": {"name__contains": "A", "volume__gte": 100, "strain__name__in": ["BY4741", "W303"]},
+        "columns": ["id", "name", "volume"],
+        "order_by": ["-volume", "name"],
+        "limit": 100,
+    });
 }
 
 shape! {

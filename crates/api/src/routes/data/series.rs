@@ -4,11 +4,13 @@ use std::ops::Range;
 
 use labdata_application::data::read_series::{ReadSeries, Series, read_series};
 use labdata_domain::{
+    catalog::Name,
     for_each_values,
     scalar::{Scalar, Values},
     timestamp,
 };
 use labdata_request_body::{
+    Reader as _,
     fields::{optional, required},
     readers::text,
     shape,
@@ -26,7 +28,7 @@ shape! {
     #[derive(Debug)]
     pub struct SeriesPath {
         /// A raw table's name
-        table: String = required(text(..)),
+        table: String = required(text(..).with("pattern", Name::PATTERN).example("growth_curve")),
     }
 }
 
@@ -43,6 +45,7 @@ shape! {
 
 /// A series, column by column.
 #[derive(Debug, ToSchema)]
+#[schema(as = Series)]
 pub struct SeriesView {
     /// The primary key of the row that owns the points.
     #[schema(value_type = Value)]

@@ -6,10 +6,11 @@ use labdata_application::data::write_data::{WriteData, write_data};
 use labdata_request_body::{Definitions, FieldPath, data_write::DataWriteBody, json};
 use serde_json::Value;
 
-use super::write_view::{DataWriteView, ProblemsView};
+use super::write_view::DataWriteView;
 use crate::http::{
     Answer, ApiError, Call, JsonBody, Write,
     body::{Body, BodyDescription},
+    error::WriteRefusalBody,
 };
 
 /// The body of a data write: read straight into columns if it fits, else by the reader that
@@ -55,8 +56,7 @@ impl Body for StreamedBody {
     operation_id = "write_data",
     responses(
         (status = 200, description = "What was written", body = DataWriteView),
-        (status = 400, description = "What does not hold, with paths; nothing was written", body = ProblemsView),
-        (status = 429, description = "Other writes hold the same rows; try again after `Retry-After` seconds", body = crate::http::error::ErrorBody)
+        (status = 400, description = "What does not hold, with paths; nothing was written", body = WriteRefusalBody),
     )
 )]
 pub async fn handle(call: Call<Write, StreamedBody>) -> Answer<Json<DataWriteView>> {

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 /// Result of a data write.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DataWriteResult)]
 pub struct DataWriteView {
     /// The execution that it is recorded under; null on a dry run.
     job_execution_id: Option<String>,
@@ -22,6 +23,7 @@ pub struct DataWriteView {
 
 /// Result of one table write.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TableWriteResult)]
 pub struct TableWriteView {
     /// The table.
     table: String,
@@ -45,6 +47,7 @@ pub struct TableWriteView {
 
 /// Result of one series write.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SeriesWriteResult)]
 pub struct SeriesWriteView {
     /// The raw table.
     table: String,
@@ -54,22 +57,6 @@ pub struct SeriesWriteView {
     points_written: u64,
     /// Points of the previous series, removed.
     points_replaced: u64,
-}
-
-/// Why a data write was refused.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ProblemsView {
-    /// Every problem; past 100 a last one counts those left out.
-    errors: Vec<ProblemView>,
-}
-
-/// One problem of a data write.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ProblemView {
-    /// Location, such as `tables[1].rows[0].sample`; null for the whole request.
-    path: Option<String>,
-    /// Explanation, and what to do about it.
-    message: String,
 }
 
 impl From<WriteOutcome> for DataWriteView {

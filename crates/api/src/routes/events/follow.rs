@@ -10,22 +10,23 @@ use labdata_application::{
     keys::authenticate::authenticate,
     subscription::Subscription,
 };
-use labdata_domain::{
-    events::{EventPosition, LoggedEvent},
-    timestamp::render,
-};
+use labdata_domain::events::{EventPosition, LoggedEvent, LoggedEventKind};
 use labdata_fair_slots::{Slot, sending::while_read};
 use labdata_redacted::Secret;
 use labdata_request_body::{ProblemKind, ShapeProblem};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
+use utoipa::ToSchema;
 
-use crate::http::{
-    Answer, ApiError, Call, NoBody, Read,
-    error::ErrorBody,
-    follow::{EVENTS, Next, PING, pause},
-    scope::shown_key,
+use crate::{
+    http::{
+        Answer, ApiError, Call, NoBody, Read, Timestamp,
+        error::ErrorBody,
+        follow::{EVENTS, Next, PING, pause},
+        scope::shown_key,
+    },
+    names,
 };
 
 /// Header with the id of the last event that a client has received.
@@ -49,8 +50,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
     path = "/api/v1/events",
     operation_id = "follow_events",
     tag = "events",
+    params(
+        ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event that was received; the stream continues after it.", pattern = "^([0-9a-f]{1,15}-[0-9a-f]{1,15})?$", nullable = false),
+    ),
     responses(
-        (status = 200, description = "The events", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "The events", body = EventView, content_type = "text/event-stream"),
         (status = 503, description = "Too many streams of the organization are followed", body = ErrorBody),
     )
 )]
@@ -143,29 +147,47 @@ impl Events {
     }
 }
 
-/// An event as clients get it.
-#[derive(Debug, Serialize)]
-struct EventView<'e> {
-    id: &'e str,
+names! {
+    /// Type of an event.
+    pub EventType = LoggedEventKind::TYPES;
+}
+
+/// An event: the data of one server-sent event.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Event)]
+pub struct EventView {
+    /// Its id, with which `Last-Event-ID` resumes.
+    #[schema(example = "2f1-1a")]
+    id: String,
+    /// Its type, also the name of the server-sent event.
+    #[schema(value_type = EventType)]
     r#type: &'static str,
-    at: String,
+    at: Timestamp,
+    /// The records that it refers to.
     data: EventDataView,
 }
 
 /// The records that an event refers to.
-#[derive(Debug, Serialize)]
-struct EventDataView {
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EventData)]
+pub struct EventDataView {
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     file_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     job_execution_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     table: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     ml_model_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     version_number: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     notification_id: Option<String>,
 }
 
@@ -173,9 +195,9 @@ fn rendered(event: &LoggedEvent) -> Result<Bytes, Error> {
     let references = event.kind.references();
     let (id, name) = (event.position.to_string(), event.kind.as_str());
     let view = EventView {
-        id: &id,
+        id: id.clone(),
         r#type: name,
-        at: render(event.at),
+        at: event.at.into(),
         data: EventDataView {
             file_id: references.file.map(|id| id.to_string()),
             job_execution_id: references.execution.map(|id| id.to_string()),

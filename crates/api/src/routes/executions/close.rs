@@ -4,6 +4,7 @@ use actix_web::web::Json;
 use labdata_application::executions::close_execution::close_execution;
 use labdata_domain::executions::FinalStatus;
 use labdata_request_body::{fields::required, readers::choice, shape};
+use serde_json::json;
 
 use super::{ExecutionPath, ExecutionView};
 use crate::http::{Answer, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
@@ -15,6 +16,7 @@ shape! {
         /// Either is final.
         status: FinalStatus = required(choice(FinalStatus::ALL)),
     }
+    example json!({"status": "completed"});
 }
 
 /// Closes an execution that was opened for a script outside the platform

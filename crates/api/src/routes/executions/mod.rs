@@ -1,7 +1,7 @@
 //! `/api/v1/job-executions`
 
 use labdata_domain::{
-    executions::{Execution, Origin},
+    executions::{Execution, ExecutionState, Origin},
     ids::ExecutionId,
 };
 use labdata_request_body::{
@@ -13,6 +13,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::names;
+
 use crate::http::Timestamp;
 
 pub mod cancel;
@@ -22,16 +24,22 @@ pub mod list;
 pub mod revert;
 pub mod start;
 
+names! {
+    /// State of an execution.
+    pub JobExecutionStatus = ExecutionState::NAMES;
+}
+
 /// One run of a job.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = JobExecution)]
 pub struct ExecutionView {
     /// Passed to write and upload operations.
     job_execution_id: String,
     /// The job that it belongs to.
     job_id: String,
     job_name: String,
-    /// `queued`, `running`, `completed`, `failed` or `cancelled`.
-    #[schema(example = "running")]
+    /// Its state.
+    #[schema(value_type = JobExecutionStatus)]
     status: &'static str,
     started_at: Option<Timestamp>,
     /// Null while it is still running.

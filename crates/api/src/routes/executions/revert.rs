@@ -11,6 +11,7 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Write};
 
 /// Result of a revert.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RevertResult)]
 pub struct RevertView {
     /// Rows deleted that the execution had created.
     deleted_count: u64,

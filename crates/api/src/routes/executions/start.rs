@@ -2,12 +2,14 @@
 
 use actix_web::web::Json;
 use labdata_application::executions::start_execution::{StartExecution, start_execution};
-use labdata_domain::executions::MAX_TIMEOUT_MINUTES;
+use labdata_domain::{executions::MAX_TIMEOUT_MINUTES, jobs::MAX_NAME_LENGTH};
 use labdata_request_body::{
+    Reader as _,
     fields::optional,
     readers::{text, unsigned},
     shape,
 };
+use serde_json::json;
 
 use super::ExecutionView;
 use crate::http::{Answer, Call, OptionalJson, Write};
@@ -20,10 +22,11 @@ shape! {
         job_id: Option<String> = optional(text(..)),
         /// The job to run under, created if missing; ignored when `job_id` is given; defaults to
         /// 'Off-Platform Manual Job'.
-        job_name: Option<String> = optional(text(..)),
+        job_name: Option<String> = optional(text(..).with("maxLength", MAX_NAME_LENGTH)),
         /// The platform fails the execution unless it is closed within this many minutes.
         timeout_minutes: Option<u32> = optional(unsigned(1..=MAX_TIMEOUT_MINUTES)),
     }
+    example json!({"job_name": "Plate import", "timeout_minutes": 60});
 }
 
 /// Opens an execution for a script that runs outside the platform

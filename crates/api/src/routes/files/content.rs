@@ -2,15 +2,23 @@
 
 use actix_web::web::Json;
 use labdata_application::files::get_file_content::{FileContent, get_file_content};
-use labdata_domain::files::preview::Preview;
+use labdata_domain::files::preview::{Preview, Skipped};
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use crate::names;
 
 use super::FilePathId;
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 
+names! {
+    /// Reason why a file has no preview.
+    pub PreviewSkippedReason = Skipped::ALL.map(Skipped::as_str);
+}
+
 /// A file and how to get at its bytes.
 #[derive(Clone, Serialize, ToSchema)]
+#[schema(as = FileContentResult)]
 pub struct FileContentView {
     file_id: String,
     /// The last part of the name or path that was recorded.
@@ -23,7 +31,8 @@ pub struct FileContentView {
     text_preview: Option<String>,
     /// True if the file is longer than the preview.
     preview_truncated: bool,
-    /// Why there is no preview: `file too large` or `not text`.
+    /// Why there is no preview; null if there is one.
+    #[schema(value_type = Option<PreviewSkippedReason>)]
     preview_skipped_reason: Option<&'static str>,
 }
 

@@ -1,6 +1,9 @@
 //! `/api/v1/files`
 
-use labdata_domain::{files::File, ids::FileId};
+use labdata_domain::{
+    files::{File, SourceType},
+    ids::FileId,
+};
 use labdata_request_body::{
     fields::required,
     readers::{MaybeId, id},
@@ -8,6 +11,8 @@ use labdata_request_body::{
 };
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use crate::names;
 
 use crate::http::Timestamp;
 
@@ -21,8 +26,14 @@ pub mod upload;
 pub mod upload_form;
 pub mod upload_url;
 
+names! {
+    /// Source of a file.
+    pub FileSourceType = SourceType::ALL.map(SourceType::as_str);
+}
+
 /// A file.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = FileRecord)]
 pub struct FileView {
     /// Used with the content and confirm operations.
     file_id: String,
@@ -30,8 +41,8 @@ pub struct FileView {
     original_path: String,
     /// The last part of the path.
     file_name: String,
-    /// `manual_upload`, `job_artifact` or `instrument_sync`.
-    #[schema(example = "manual_upload")]
+    /// Where it came from.
+    #[schema(value_type = FileSourceType)]
     source_type: &'static str,
     /// The instrument that captured it.
     source_instrument_id: Option<String>,
@@ -68,6 +79,7 @@ impl From<File> for FileView {
 
 /// A file that was uploaded.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = FileUploadResult)]
 pub struct FileUploadView {
     file_id: String,
     /// The last part of the name or path that was recorded.

@@ -132,6 +132,7 @@ impl Body for UploadForm {
             content_type: MULTIPART,
             schema: definitions.reference::<UploadFileBody>(),
             is_required: true,
+            example: None,
         })
     }
 }

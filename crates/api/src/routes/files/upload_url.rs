@@ -15,6 +15,7 @@ use labdata_request_body::{
     shape,
 };
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::http::{Answer, Call, JsonBody, OrNotFound, Timestamp, Write, error::ErrorBody};
@@ -39,6 +40,11 @@ shape! {
         source_type: Option<SourceType> =
             optional(choice_of(SourceType::DECLARABLE, SourceType::as_str)),
     }
+    example json!({
+        "file_name": "2026/plate-12.txt",
+        "content_type": "text/plain",
+        "instrument_id": "0191d5a4-0000-7000-8000-000000000000",
+    });
     rules |at| {
         if (job_execution_id, instrument_id) == (&Some(None), &Some(None)) {
             at.report(ProblemKind::value_error(&Unattributed.to_string()));
@@ -53,6 +59,7 @@ shape! {
 
 /// Signed URL for the bytes.
 #[derive(Clone, Serialize, ToSchema)]
+#[schema(as = UploadUrlResult)]
 pub struct UploadUrlView {
     /// The record that awaits them.
     file_id: String,

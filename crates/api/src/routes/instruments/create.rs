@@ -9,6 +9,7 @@ use labdata_request_body::{
     readers::text,
     shape,
 };
+use serde_json::json;
 
 use super::InstrumentView;
 use crate::http::{Admin, Answer, Call, JsonBody, error::ErrorBody};
@@ -25,6 +26,7 @@ shape! {
         instrument_type: Option<String> =
             optional(text(..=MAX_TYPE_LENGTH).example("plate_reader")),
     }
+    example json!({"name": "Reader 1", "instrument_type": "plate_reader"});
 }
 
 /// Registers an instrument

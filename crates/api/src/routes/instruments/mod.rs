@@ -28,6 +28,7 @@ shape! {
 
 /// An instrument.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Instrument)]
 pub struct InstrumentView {
     id: String,
     /// Its name, unique within the organization.

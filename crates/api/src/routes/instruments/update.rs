@@ -6,6 +6,7 @@ use labdata_domain::instruments::{
     InstrumentChange, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TYPE_LENGTH,
 };
 use labdata_request_body::{fields::optional, readers::text, shape};
+use serde_json::json;
 
 use super::{InstrumentPath, InstrumentView};
 use crate::http::{Admin, Answer, Call, JsonBody, OrNotFound, error::ErrorBody};
@@ -21,6 +22,7 @@ shape! {
         /// Its kind; an empty text clears it.
         instrument_type: Option<String> = optional(text(..=MAX_TYPE_LENGTH)),
     }
+    example json!({"description": "Moved to room 2.14"});
 }
 
 /// Changes an instrument

@@ -32,6 +32,23 @@ shape! {
         /// Parameters of its runs.
         parameter_definitions: Vec<ParameterDefinition> = or(json!([]), definitions()),
     }
+    example json!({
+        "name": "Parse plates",
+        "code": "# /// script\n# dependencies = [\"labdata-client\"]\n# ///\nimport labdata_client as labdata\n\nlab = labdata.connect()\n",
+        "description": "Reads the exports of the plate reader",
+        "trigger_enabled": true,
+        "trigger_category": "file_uploaded",
+        "trigger_conditions": {"file_extensions": ["txt"], "file_name_pattern": "*plate*"},
+        "parameter_definitions": [{
+            "widget_type": "slider",
+            "parameter_name": "threshold",
+            "label": "Threshold",
+            "min": 0,
+            "max": 1,
+            "step": 0.05,
+            "default": 0.2,
+        }],
+    });
 }
 
 /// Checks the script.

@@ -10,6 +10,7 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 
 /// A job and its current script.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = JobWithCode)]
 pub struct JobWithCodeView {
     #[serde(flatten)]
     job: JobView,

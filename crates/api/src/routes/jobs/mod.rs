@@ -28,6 +28,7 @@ pub mod versions;
 
 /// A job.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Job)]
 pub struct JobView {
     /// Used as `job_id` in job execution operations.
     id: String,
@@ -58,6 +59,7 @@ impl From<Job> for JobView {
 
 /// A version of a job's script.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = JobVersion)]
 pub struct VersionView {
     /// Counted from 1 within the job.
     version_number: u32,
@@ -82,6 +84,7 @@ impl From<VersionSummary> for VersionView {
 
 /// A version of a job's script, and the script.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = JobVersionWithCode)]
 pub struct VersionWithCodeView {
     #[serde(flatten)]
     version: VersionView,

@@ -11,6 +11,8 @@ use serde::Serialize;
 use serde_json::{Number, Value};
 use utoipa::ToSchema;
 
+use crate::names;
+
 shape! {
     /// One parameter of a job's runs.
     #[derive(Clone, Debug)]
@@ -63,11 +65,17 @@ pub(super) fn definitions() -> impl Reader<Output = Vec<ParameterDefinition>> {
     list(shape::<ParameterBody>().map(ParameterDefinition::from)).of(0..=MAX_PARAMETERS)
 }
 
+names! {
+    /// Input control of a parameter.
+    pub ParameterWidget = Widget::ALL.map(|(name, _)| name);
+}
+
 /// One parameter of a job's runs.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ParameterDefinition)]
 pub struct ParameterView {
-    /// With what it is asked for: `combobox`, `date`, `slider`, `text` or `region`.
-    #[schema(example = "slider")]
+    /// Its input control.
+    #[schema(value_type = ParameterWidget)]
     widget_type: &'static str,
     /// Its name among the run's parameters.
     parameter_name: String,

@@ -15,6 +15,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::names;
+
 use crate::http::OrNotFound;
 
 shape! {
@@ -55,12 +57,18 @@ impl TriggerFields {
     }
 }
 
+names! {
+    /// Kind of trigger.
+    pub JobTriggerCategory = Category::ALL.map(|(name, _)| name);
+}
+
 /// Automatic start condition of a job.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = JobTrigger)]
 pub struct TriggerView {
     id: String,
-    /// `file_uploaded`, `job_completed` or `schedule`.
-    #[schema(example = "file_uploaded")]
+    /// What starts the job.
+    #[schema(value_type = JobTriggerCategory)]
     category: &'static str,
     /// Only files of this instrument.
     instrument_id: Option<String>,

@@ -11,6 +11,7 @@ use labdata_request_body::{
     readers::{boolean, list, shape, text},
     shape,
 };
+use serde_json::json;
 
 use super::{JobPath, JobView, parameters::definitions, trigger::TriggerFields};
 use crate::http::{Answer, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
@@ -35,6 +36,12 @@ shape! {
         /// Parameters of its runs; replaces the earlier ones.
         parameter_definitions: Option<Vec<ParameterDefinition>> = optional(definitions()),
     }
+    example json!({
+        "edits": [{"old_string": "threshold = 0.2", "new_string": "threshold = 0.25"}],
+        "trigger_enabled": true,
+        "trigger_category": "schedule",
+        "trigger_conditions": {"cron": "0 6 * * 1-5", "timezone": "Europe/Berlin"},
+    });
     rules |at| {
         if let (Some(Some(_)), Some(Some(_))) = (code, edits) {
             at.field("edits").report(ProblemKind::value_error("not together with code"));

@@ -35,10 +35,16 @@ shape! {
         /// The user to whom it belongs; the caller's user unless given.
         user_id: Option<MaybeId<UserId>> = optional(id()),
     }
+    example json!({
+        "name": "Plate reader",
+        "scopes": ["read", "write"],
+        "expires_at": "2030-01-01T00:00:00Z",
+    });
 }
 
 /// A new API key, with the key itself.
 #[derive(Clone, Serialize, ToSchema)]
+#[schema(as = NewApiKey)]
 pub struct NewApiKeyView {
     #[serde(flatten)]
     about: ApiKeyView,

@@ -4,14 +4,22 @@ use labdata_domain::keys::{ApiKey, scope::Scope};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::names;
+
 use crate::http::Timestamp;
 
 pub mod create;
 pub mod list;
 pub mod revoke;
 
+names! {
+    /// Scope of an API key; none implies another.
+    pub ApiKeyScope = Scope::ALL.map(Scope::as_str);
+}
+
 /// An API key, without its secret.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ApiKey)]
 pub struct ApiKeyView {
     id: String,
     /// The user to whom it belongs.
@@ -20,8 +28,8 @@ pub struct ApiKeyView {
     /// The public part of the key.
     #[schema(example = "k3v9q2mx")]
     prefix: String,
-    /// Scopes: `read`, `write`, `admin`.
-    #[schema(example = json!(["read", "write"]))]
+    /// Its scopes.
+    #[schema(value_type = Vec<ApiKeyScope>, example = json!(["read", "write"]))]
     scopes: Vec<&'static str>,
     created_at: Timestamp,
     expires_at: Option<Timestamp>,

@@ -3,6 +3,7 @@
 use actix_web::web::Json;
 use labdata_application::models::activate_version::activate_version;
 use labdata_request_body::{fields::required, readers::integer, shape};
+use serde_json::json;
 
 use super::{ModelPath, ModelView, version_number};
 use crate::http::{Answer, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
@@ -14,6 +15,7 @@ shape! {
         /// Its number
         version_number: i64 = required(integer(i64::MIN..=i64::MAX)),
     }
+    example json!({"version_number": 2});
 }
 
 /// Chooses the version that answers predictions

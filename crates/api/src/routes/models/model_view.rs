@@ -2,11 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use labdata_domain::models::{ModelVersion, Progress};
+use labdata_domain::models::{
+    ModelVersion, ProblemType, Progress, QualityPreset, TaskType, TrainingPhase, VersionState,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::names;
+
 use crate::http::Timestamp;
+
+names! {
+    /// State of a version of a model.
+    pub MlModelStatus = VersionState::NAMES;
+    /// Kind of input that a model learns from.
+    pub MlTaskType = TaskType::ALL.map(|(name, _)| name);
+    /// Kind of value that a model predicts.
+    pub MlProblemType = ProblemType::ALL.map(|(name, _)| name);
+    /// Trade-off between the quality of a model and the time of its training.
+    pub MlQualityPreset = QualityPreset::ALL.map(|(name, _)| name);
+    /// Phase of a training.
+    pub MlTrainingPhase = TrainingPhase::ALL.map(|(name, _)| name);
+}
 
 /// A version of a model.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -25,13 +42,17 @@ pub struct ModelView {
     /// True for the version that answers predictions.
     currently_active: bool,
     /// State of the training.
+    #[schema(value_type = MlModelStatus)]
     status: &'static str,
     /// Why the training failed.
     error_message: Option<String>,
-    /// `tabular`, `multimodal` or `segmentation`.
+    /// Kind of input.
+    #[schema(value_type = MlTaskType)]
     task_type: &'static str,
-    /// `binary`, `multiclass`, `regression` or `semantic_segmentation`.
+    /// Kind of value that it predicts.
+    #[schema(value_type = MlProblemType)]
     problem_type: &'static str,
+    #[schema(value_type = MlQualityPreset)]
     quality_preset: &'static str,
     /// The dataset that it learns from.
     dataset_id: String,
@@ -55,7 +76,8 @@ pub struct ModelView {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = TrainingProgress)]
 pub struct ProgressView {
-    /// `preparing`, `reading`, `checking`, `fitting`, `evaluating`, `packing` or `done`.
+    /// What it does now.
+    #[schema(value_type = MlTrainingPhase)]
     phase: &'static str,
     /// Number of models that were tried.
     models_tried: u32,

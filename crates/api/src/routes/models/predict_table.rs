@@ -30,10 +30,16 @@ shape! {
         /// The execution to record the write under; one is created if it is missing.
         job_execution_id: Option<String> = optional(text(..)),
     }
+    example json!({
+        "table": "wine",
+        "filters": {"predicted_cultivar__isnull": true},
+        "output_column": "predicted_cultivar",
+    });
 }
 
 /// Rows that were predicted.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TablePredictions)]
 pub struct TablePredictionsView {
     /// Number of rows that were predicted and updated.
     updated: u64,

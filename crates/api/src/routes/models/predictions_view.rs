@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 /// Predictions of a model.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Predictions)]
 pub struct PredictionsView {
     /// A prediction per row: a class, a number, or a PNG image in base64 (segmentation). Null where the
     /// model computes no number.

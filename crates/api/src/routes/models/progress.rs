@@ -29,7 +29,7 @@ use crate::http::{
     operation_id = "follow_ml_model_training",
     tag = "ml-models",
     responses(
-        (status = 200, description = "The events", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "The events", body = ModelView, content_type = "text/event-stream"),
         (status = 503, description = "Too many logs and trainings of the organization are followed", body = ErrorBody),
     )
 )]

@@ -4,13 +4,20 @@ use std::collections::BTreeMap;
 
 use actix_web::web::Json;
 use labdata_application::models::get_result::get_result;
-use labdata_domain::models::{Class, ModelVersion, TrainingResult};
+use labdata_domain::models::{Class, FeatureType, ModelVersion, TrainingResult};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{ModelPath, VersionQuery};
+use crate::names;
+
+use super::{ModelPath, VersionQuery, model_view::MlProblemType};
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
+
+names! {
+    /// Type of the values of a feature.
+    pub MlFeatureType = FeatureType::ALL.map(FeatureType::as_str);
+}
 
 /// Result of a training.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -18,7 +25,8 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 pub struct ResultView {
     /// The version.
     version_number: u32,
-    /// `binary`, `multiclass`, `regression` or `semantic_segmentation`.
+    /// Kind of value that it predicts.
+    #[schema(value_type = MlProblemType)]
     problem_type: &'static str,
     /// The classes in order, of which the last of two is the positive one; null where none are
     /// predicted. Booleans, numbers or strings.
@@ -106,7 +114,8 @@ pub struct RowCountsView {
 #[schema(as = ModelFeature)]
 pub struct FeatureView {
     name: String,
-    /// `integer`, `float`, `boolean`, `string`, `date`, `datetime` or `image`.
+    /// Type of its values.
+    #[schema(value_type = MlFeatureType)]
     data_type: &'static str,
     /// True if rows that the model learned from have no value.
     nullable: bool,

@@ -3,6 +3,7 @@
 use actix_web::web::Json;
 use labdata_application::notifications::mark_notification::mark_notification;
 use labdata_request_body::{fields::required, readers::boolean, shape};
+use serde_json::json;
 
 use super::{NotificationPath, NotificationView};
 use crate::http::{Answer, Call, JsonBody, OrNotFound, Write};
@@ -14,6 +15,7 @@ shape! {
         /// True for read, false for unread. One that is read keeps the time at which it was first.
         read: bool = required(boolean()),
     }
+    example json!({"read": true});
 }
 
 /// Marks one of the caller's notifications as read or unread

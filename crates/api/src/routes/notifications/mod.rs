@@ -13,6 +13,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::names;
+
 use crate::http::Timestamp;
 
 pub mod list;
@@ -22,11 +24,17 @@ pub mod send;
 pub mod unread_count;
 pub mod unsubscribe;
 
+names! {
+    /// Kind of sender.
+    pub NotificationSenderKind = Sender::KINDS;
+}
+
 /// Sender of a notification.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = NotificationSender)]
 pub struct SenderView {
-    /// `api_key` or `platform`.
-    #[schema(example = "api_key")]
+    /// Its kind.
+    #[schema(value_type = NotificationSenderKind)]
     kind: &'static str,
     /// The key's name when it was sent, or the platform's.
     name: String,
@@ -46,6 +54,7 @@ impl From<Sender> for SenderView {
 
 /// One row of the caller's inbox.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Notification)]
 pub struct NotificationView {
     id: String,
     title: String,

@@ -12,8 +12,10 @@ use labdata_request_body::{
     shape,
 };
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
+
+use crate::names;
 
 use crate::http::{Answer, Call, JsonBody, Write, error::ErrorBody};
 
@@ -33,13 +35,26 @@ shape! {
         /// `api_key_id` are reserved for attribution.
         data: Option<Map<String, Value>> = optional(storable(object())),
     }
+    example json!({
+        "title": "Plate 12 is parsed",
+        "dedupe_key": "plate-12-parsed",
+        "body": "96 samples, 3 outliers",
+        "action_url": "/jobs/0191d5a4-0000-7000-8000-000000000000",
+        "data": {"plate": 12, "outliers": ["B3", "C7", "H12"]},
+    });
+}
+
+names! {
+    /// Outcome of a send.
+    pub NotificationStatus = Sent::STATUSES;
 }
 
 /// Outcome of a send.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = NotificationResult)]
 pub struct NotificationResultView {
-    /// `delivered`, `deduplicated` or `muted`.
-    #[schema(example = "delivered", pattern = "^(delivered|deduplicated|muted)$")]
+    /// Outcome of the send.
+    #[schema(value_type = NotificationStatus)]
     status: &'static str,
     /// The inbox row; null when deduplicated or muted.
     id: Option<String>,
@@ -65,10 +80,7 @@ impl From<Sent> for NotificationResultView {
     tag = "notifications",
     responses(
         (status = 200, description = "What became of it", body = NotificationResultView),
-        (
-            status = 429, description = "A cap is reached; nothing was sent", body = ErrorBody,
-            headers(("Retry-After" = u32, description = "Whole seconds until the cap frees a place"))
-        ),
+        (status = 429, description = "A cap is reached; nothing was sent", body = ErrorBody),
     )
 )]
 pub async fn handle(

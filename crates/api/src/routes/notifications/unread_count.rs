@@ -9,6 +9,7 @@ use crate::http::{Answer, Call, Read};
 
 /// Number of unread notifications.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = UnreadCount)]
 pub struct UnreadCountView {
     unread: u64,
 }

@@ -4,11 +4,19 @@ use actix_web::web::Json;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::names;
+
+names! {
+    /// Status of a process that runs.
+    pub HealthStatus = ["ok"];
+}
+
 /// The process runs.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = Health)]
 pub struct HealthView {
     /// Always `ok`.
-    #[schema(example = "ok")]
+    #[schema(value_type = HealthStatus)]
     status: &'static str,
 }
 

@@ -8,16 +8,24 @@ use serde::Serialize;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
+use crate::names;
+
 use crate::{app::App, http::error::ErrorBody};
 
 /// Maximum time for the checks.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
+names! {
+    /// Status of a server that is ready.
+    pub ReadinessStatus = ["ready"];
+}
+
 /// The server is ready.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = Readiness)]
 pub struct ReadyView {
     /// Always `ready`.
-    #[schema(example = "ready")]
+    #[schema(value_type = ReadinessStatus)]
     status: &'static str,
 }
 

@@ -15,15 +15,16 @@ use labdata_fair_slots::{
     sending::{Interrupted, while_read},
 };
 use labdata_request_body::{fields::or, readers::boolean, shape};
-use serde_json::json;
+use serde::Serialize;
 use tokio::time::Instant;
+use utoipa::ToSchema;
 
 use crate::http::{
     Answer, Call, NoBody, OrNotFound, Read,
     error::ErrorBody,
     follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, pause, wants_events},
 };
-use crate::routes::executions::ExecutionPath;
+use crate::routes::executions::{ExecutionPath, JobExecutionStatus};
 
 shape! {
     /// Options of reading a log.
@@ -32,6 +33,24 @@ shape! {
         /// Streams new output until the execution ends.
         follow: bool = or(false, boolean()),
     }
+}
+
+/// The data of a server-sent event of a log.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = JobExecutionLogEvent)]
+#[serde(untagged)]
+pub enum LogEventView {
+    /// More output: the event `log`.
+    Log {
+        /// The output.
+        text: String,
+    },
+    /// The end of the execution: the event `end`.
+    End {
+        /// State of the execution.
+        #[schema(value_type = JobExecutionStatus)]
+        status: &'static str,
+    },
 }
 
 /// Reads what a run wrote
@@ -48,7 +67,10 @@ shape! {
     operation_id = "get_job_execution_logs",
     tag = "job-executions",
     responses(
-        (status = 200, description = "The log", body = String, content_type = "text/plain"),
+        (status = 200, description = "The log, or its events", content(
+            (String = "text/plain"),
+            (LogEventView = "text/event-stream"),
+        )),
         (status = 503, description = "Too many logs of the organization are followed or sent", body = ErrorBody),
     )
 )]
@@ -167,13 +189,13 @@ impl Log {
         }
     }
 
-    fn end(&mut self, status: Option<&str>) {
+    fn end(&mut self, status: Option<&'static str>) {
         self.over = true;
         if let Some(events) = &mut self.events {
             self.waiting.extend(events.rest(self.reader.offset()));
             if let Some(status) = status {
-                let event = format!("event: end\ndata: {}\n\n", json!({ "status": status }));
-                self.waiting.push_back(event.into());
+                let data = LogEventView::End { status };
+                self.waiting.extend(rendered("event: end", &data));
             }
         }
     }
@@ -222,8 +244,16 @@ fn event(text: &[u8], id: u64) -> Option<Bytes> {
     if text.is_empty() {
         return None;
     }
-    let data = json!({ "text": String::from_utf8_lossy(text) });
-    Some(format!("event: log\nid: {id}\ndata: {data}\n\n").into())
+    let text = String::from_utf8_lossy(text).into_owned();
+    rendered(
+        &format!("event: log\nid: {id}"),
+        &LogEventView::Log { text },
+    )
+}
+
+fn rendered(head: &str, data: &LogEventView) -> Option<Bytes> {
+    let data = serde_json::to_string(data).ok()?;
+    Some(format!("{head}\ndata: {data}\n\n").into())
 }
 
 #[cfg(test)]

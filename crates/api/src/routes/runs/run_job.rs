@@ -7,7 +7,7 @@ use labdata_request_body::{
     readers::{object, storable, text},
     shape,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::routes::jobs::JobPath;
 use crate::{
@@ -24,6 +24,7 @@ shape! {
         /// The file that the run is about: the script's `LABDATA_FILE_ID`.
         file_id: Option<String> = optional(text(..)),
     }
+    example json!({"parameters": {"threshold": 0.3}, "file_id": "0191d5a4-0000-7000-8000-000000000000"});
 }
 
 /// Runs a job's script on the platform

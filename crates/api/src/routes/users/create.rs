@@ -9,6 +9,7 @@ use labdata_request_body::{
     readers::text,
     shape,
 };
+use serde_json::json;
 
 use super::UserView;
 use crate::http::{Admin, Answer, Call, JsonBody, error::ErrorBody};
@@ -22,6 +23,7 @@ shape! {
         /// Display name; the e-mail address unless given.
         name: Option<String> = optional(text(1..=MAX_USER_NAME_LENGTH)),
     }
+    example json!({"email": "ada@lab.example", "name": "Ada Lovelace"});
 }
 
 /// Adds a user

@@ -12,6 +12,7 @@ pub mod update;
 
 /// A user of the organization.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = User)]
 pub struct UserView {
     id: String,
     /// E-mail address, unique within the organization without regard to case.

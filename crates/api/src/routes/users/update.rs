@@ -11,6 +11,7 @@ use labdata_request_body::{
     readers::{MaybeId, boolean, id, text},
     shape,
 };
+use serde_json::json;
 
 use super::UserView;
 use crate::http::{Admin, Answer, Call, JsonBody, OrNotFound, error::ErrorBody};
@@ -33,6 +34,7 @@ shape! {
         /// True disables the user, false enables the user again.
         disabled: Option<bool> = optional(boolean()),
     }
+    example json!({"name": "Ada King"});
 }
 
 /// Renames, disables or enables a user

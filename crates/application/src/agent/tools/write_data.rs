@@ -6,7 +6,7 @@ use labdata_domain::{
     data::write::{SeriesWrite, TableWrite, WriteOutcome, WriteRequest},
 };
 use labdata_request_body::{
-    data_write::{SeriesWriteBody, TableWriteBody},
+    data_write,
     fields::or,
     readers::{Reader as _, boolean, list, shape},
     shape,
@@ -23,9 +23,9 @@ shape! {
     /// Arguments of `write_data`.
     pub(super) struct WriteDataInput {
         /// Table writes, applied in order.
-        tables: Vec<TableWrite> = or(json!([]), list(shape::<TableWriteBody>().map(TableWrite::from))),
+        tables: Vec<TableWrite> = or(json!([]), list(shape::<data_write::TableWrite>().map(TableWrite::from))),
         /// Series, applied after the tables.
-        series: Vec<SeriesWrite> = or(json!([]), list(shape::<SeriesWriteBody>().map(SeriesWrite::from))),
+        series: Vec<SeriesWrite> = or(json!([]), list(shape::<data_write::SeriesWrite>().map(SeriesWrite::from))),
         /// Check and write everything, then roll back.
         dry_run: bool = or(false, boolean()),
     }

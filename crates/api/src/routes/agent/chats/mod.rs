@@ -6,7 +6,7 @@ pub mod get;
 pub mod list;
 
 use labdata_domain::{
-    agent::{Chat, ChatMessage},
+    agent::{Chat, ChatMessage, ChatRole},
     ids::{ChatFileId, ChatId},
 };
 use labdata_ports::agent::SavedChat;
@@ -17,6 +17,8 @@ use labdata_request_body::{
 };
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use crate::names;
 
 use super::{ToolCallView, UsageView};
 use crate::http::Timestamp;
@@ -39,6 +41,11 @@ shape! {
         /// The file's id
         pub file_id: MaybeId<ChatFileId> = required(id()),
     }
+}
+
+names! {
+    /// Author of a message.
+    pub AgentMessageRole = ChatRole::ALL.map(ChatRole::as_str);
 }
 
 /// A saved conversation with the agent.
@@ -69,8 +76,8 @@ pub struct SavedChatView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AgentMessage)]
 pub struct MessageView {
-    /// `user` or `assistant`.
-    #[schema(example = "assistant")]
+    /// Its author.
+    #[schema(value_type = AgentMessageRole)]
     role: &'static str,
     /// The text; may be empty if the model called tools.
     content: String,

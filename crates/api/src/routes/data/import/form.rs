@@ -174,6 +174,7 @@ impl Body for ImportForm {
             content_type: MULTIPART,
             schema: definitions.reference::<ImportTableBody>(),
             is_required: true,
+            example: None,
         })
     }
 }

@@ -17,12 +17,16 @@ use utoipa::ToSchema;
 pub use form::{ImportForm, ImportTableBody};
 
 use crate::{
-    http::{Answer, ApiError, Call, Write, error::ErrorBody},
-    routes::{catalog::put::TablePath, data::write_view::ProblemsView},
+    http::{
+        Answer, ApiError, Call, Write,
+        error::{ErrorBody, WriteRefusalBody},
+    },
+    routes::catalog::put::TablePath,
 };
 
 /// Result of an import.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ImportResult)]
 pub struct ImportView {
     /// The execution that it is recorded under; null on a dry run.
     job_execution_id: Option<String>,
@@ -104,11 +108,9 @@ pub async fn prepare(call: &Call<Write, ImportForm, (), TablePath>) -> Result<Pr
     operation_id = "import_table",
     responses(
         (status = 200, description = "What was written", body = ImportView),
-        (status = 400, description = "What does not hold, with the lines of the file; nothing was written", body = ProblemsView),
+        (status = 400, description = "What does not hold, with the lines of the file; nothing was written", body = WriteRefusalBody),
         (status = 413, description = "The file has more than 104,857,600 bytes", body = ErrorBody),
-        (status = 429, description = "Other writes hold the same rows; try again after `Retry-After` seconds", body = ErrorBody),
         (status = 503, description = "Too many files are being imported; try again after `Retry-After` seconds", body = ErrorBody),
-        (status = 507, description = "The disk is full; nothing was written", body = ErrorBody),
     )
 )]
 pub async fn handle(

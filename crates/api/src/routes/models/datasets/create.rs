@@ -15,6 +15,7 @@ use labdata_request_body::{
     readers::{MaybeId, id, text},
     shape,
 };
+use serde_json::json;
 
 use super::DatasetView;
 use crate::http::{Answer, ApiError, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
@@ -33,6 +34,10 @@ shape! {
         /// A file of the platform: its extension is csv, tsv, xlsx or parquet.
         file_id: Option<MaybeId<FileId>> = optional(id()),
     }
+    example json!({
+        "name": "Wine",
+        "query": "select alcohol, color, hue, cultivar from wine",
+    });
     rules |at| {
         if let (Some(query), Some(file_id)) = (query, file_id)
             && query.is_some() == file_id.is_some()

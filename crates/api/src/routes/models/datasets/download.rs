@@ -10,6 +10,7 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 
 /// Where the rows of a dataset are.
 #[derive(Clone, Serialize, ToSchema)]
+#[schema(as = DatasetDownload)]
 pub struct DatasetDownloadView {
     dataset_id: String,
     /// Name under which the file is saved.

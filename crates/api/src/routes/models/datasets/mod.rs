@@ -12,7 +12,7 @@ use labdata_request_body::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::Timestamp;
+use crate::{http::Timestamp, routes::catalog::table_view::ColumnDataType};
 
 pub mod create;
 pub mod download;
@@ -22,11 +22,12 @@ pub mod preview;
 
 /// A column of a dataset.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = DatasetColumn)]
 pub struct DatasetColumnView {
     /// Its name.
     name: String,
-    /// `text`, `integer`, `float`, `boolean`, `datetime`, `date` or `json`.
-    #[schema(example = "float")]
+    /// Type of its values.
+    #[schema(value_type = ColumnDataType)]
     data_type: &'static str,
     /// Number of rows without a value.
     null_count: u64,
@@ -47,6 +48,7 @@ impl From<DatasetColumn> for DatasetColumnView {
 
 /// A dataset: an immutable snapshot of rows.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Dataset)]
 pub struct DatasetView {
     /// Used as `dataset_id` in model operations.
     id: String,

@@ -11,6 +11,7 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 
 /// First rows of a dataset.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = DatasetPreview)]
 pub struct DatasetPreviewView {
     /// The names of the columns, in order.
     columns: Vec<String>,

@@ -8,6 +8,7 @@ use labdata_request_body::{
     readers::{boolean, shape},
     shape,
 };
+use serde_json::json;
 
 use super::PreferencesView;
 use crate::http::{Answer, Call, JsonBody, Write};
@@ -30,6 +31,7 @@ shape! {
         /// Messages.
         message: Option<ChangeChannelsBody> = optional(shape()),
     }
+    example json!({"message": {"email": true}});
 }
 
 /// Changes by which ways the caller wants notifications

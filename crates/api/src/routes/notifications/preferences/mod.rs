@@ -9,6 +9,7 @@ pub mod get;
 
 /// By which ways a category of notifications reaches the caller.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = NotificationChannels)]
 pub struct ChannelsView {
     /// Into the inbox. Off mutes the category: nothing is delivered, and no e-mail goes out.
     #[schema(example = true)]
@@ -20,6 +21,7 @@ pub struct ChannelsView {
 
 /// The caller's preferences, by category.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = NotificationPreferences)]
 pub struct PreferencesView {
     /// Messages.
     message: ChannelsView,

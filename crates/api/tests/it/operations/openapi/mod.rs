@@ -1,6 +1,8 @@
 //! The OpenAPI document.
 
 mod completeness;
+mod examples;
+mod names;
 
 use std::{env, fs, path::Path};
 
