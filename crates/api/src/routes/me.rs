@@ -27,7 +27,9 @@ pub struct MeView {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = MyOrganization)]
 pub struct MyOrganizationView {
+    /// Its id.
     id: String,
+    /// Its name.
     name: String,
 }
 
@@ -35,8 +37,11 @@ pub struct MyOrganizationView {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = MyUser)]
 pub struct MyUserView {
+    /// Its id.
     id: String,
+    /// E-mail address.
     email: String,
+    /// Its name.
     name: String,
 }
 
@@ -44,7 +49,9 @@ pub struct MyUserView {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = MyApiKey)]
 pub struct MyKeyView {
+    /// Its id.
     id: String,
+    /// Its name.
     name: String,
     /// The public part of the key.
     #[schema(example = "k3v9q2mx")]
@@ -52,6 +59,7 @@ pub struct MyKeyView {
     /// Its scopes.
     #[schema(value_type = Vec<ApiKeyScope>, example = json!(["read", "write"]))]
     scopes: Vec<&'static str>,
+    /// From when on it is refused; null for never.
     expires_at: Option<Timestamp>,
 }
 

@@ -183,6 +183,6 @@ impl<T> Reader for CursorReader<T> {
     }
 
     fn schema(&self, _: &mut Definitions) -> Schema {
-        Schema::of("string")
+        Schema::of("string").with("minLength", 1)
     }
 }

@@ -118,8 +118,7 @@ fn idempotency_key() -> Parameter {
         .schema_type(Type::String)
         .min_length(Some(1))
         .max_length(Some(MAX_KEY_LENGTH))
-        .pattern(Some("^[!-~]([ -~]*[!-~])?$"))
-        .examples(["7d1f2c4e-0b6a-4c3e-9f58-1a2b3c4d5e6f"]);
+        .pattern(Some("^[!-~]([ -~]*[!-~])?$"));
     ParameterBuilder::new()
         .name("Idempotency-Key")
         .parameter_in(ParameterIn::Header)

@@ -35,6 +35,7 @@ pub struct ResultView {
 pub struct ToolCallView {
     /// Id, unique within the run.
     tool_call_id: String,
+    /// Name of the tool.
     tool_name: String,
     /// The arguments: an object, or the text of a model that wrote none.
     #[schema(value_type = serde_json::Value)]

@@ -171,21 +171,27 @@ pub struct EventView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = EventData)]
 pub struct EventDataView {
+    /// Id of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     file_id: Option<String>,
+    /// Id of the execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     job_execution_id: Option<String>,
+    /// Name of the table.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     table: Option<String>,
+    /// Id of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     ml_model_id: Option<String>,
+    /// Number of the model's version.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     version_number: Option<u32>,
+    /// Id of the notification.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     notification_id: Option<String>,

@@ -37,10 +37,12 @@ pub struct ExecutionView {
     job_execution_id: String,
     /// The job that it belongs to.
     job_id: String,
+    /// Name of the job.
     job_name: String,
     /// Its state.
     #[schema(value_type = JobExecutionStatus)]
     status: &'static str,
+    /// When it started; null while it is queued.
     started_at: Option<Timestamp>,
     /// Null while it is still running.
     completed_at: Option<Timestamp>,

@@ -20,6 +20,7 @@ names! {
 #[derive(Clone, Serialize, ToSchema)]
 #[schema(as = FileContentResult)]
 pub struct FileContentView {
+    /// Id of the file.
     file_id: String,
     /// The last part of the name or path that was recorded.
     file_name: String,

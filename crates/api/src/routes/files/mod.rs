@@ -48,6 +48,7 @@ pub struct FileView {
     source_instrument_id: Option<String>,
     /// The execution that made it.
     job_execution_id: Option<String>,
+    /// Its media type.
     content_type: String,
     /// Kilobytes of 1,024 bytes, rounded up.
     size_kilobytes: Option<u64>,
@@ -56,6 +57,7 @@ pub struct FileView {
     crc32c_hash: Option<String>,
     /// When the source file was created, where that is known.
     file_created_at: Option<Timestamp>,
+    /// When its upload was confirmed.
     uploaded_at: Option<Timestamp>,
 }
 
@@ -81,6 +83,7 @@ impl From<File> for FileView {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = FileUploadResult)]
 pub struct FileUploadView {
+    /// Its id.
     file_id: String,
     /// The last part of the name or path that was recorded.
     file_name: String,

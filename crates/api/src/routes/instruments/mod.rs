@@ -30,9 +30,11 @@ shape! {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Instrument)]
 pub struct InstrumentView {
+    /// Its id.
     id: String,
     /// Its name, unique within the organization.
     name: String,
+    /// Remarks for people.
     description: Option<String>,
     /// Its kind.
     #[schema(example = "plate_reader")]

@@ -123,6 +123,11 @@ shape! {
         pub job_id: MaybeId<JobId> = required(id()),
         /// The version's number
         pub version_number: Option<u32> =
-            required(integer(i64::MIN..=i64::MAX).map(|number| u32::try_from(number).ok())),
+            required(
+                integer(i64::MIN..=i64::MAX)
+                    .map(|number| u32::try_from(number).ok())
+                    .with("minimum", 1)
+                    .with("maximum", u32::MAX),
+            ),
     }
 }

@@ -66,6 +66,7 @@ names! {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = JobTrigger)]
 pub struct TriggerView {
+    /// Its id.
     id: String,
     /// What starts the job.
     #[schema(value_type = JobTriggerCategory)]

@@ -21,9 +21,11 @@ names! {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = ApiKey)]
 pub struct ApiKeyView {
+    /// Its id.
     id: String,
     /// The user to whom it belongs.
     user_id: String,
+    /// Its name.
     name: String,
     /// The public part of the key.
     #[schema(example = "k3v9q2mx")]
@@ -32,9 +34,11 @@ pub struct ApiKeyView {
     #[schema(value_type = Vec<ApiKeyScope>, example = json!(["read", "write"]))]
     scopes: Vec<&'static str>,
     created_at: Timestamp,
+    /// From when on it is refused; null for never.
     expires_at: Option<Timestamp>,
     /// About when it was last used.
     last_used_at: Option<Timestamp>,
+    /// When it was revoked; null while it is valid.
     revoked_at: Option<Timestamp>,
 }
 

@@ -2,7 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::models::activate_version::activate_version;
-use labdata_request_body::{fields::required, readers::integer, shape};
+use labdata_request_body::{Reader as _, fields::required, readers::integer, shape};
 use serde_json::json;
 
 use super::{ModelPath, ModelView, version_number};
@@ -13,7 +13,7 @@ shape! {
     #[derive(Clone, Copy, Debug)]
     pub struct ActivateBody {
         /// Its number
-        version_number: i64 = required(integer(i64::MIN..=i64::MAX)),
+        version_number: i64 = required(integer(i64::MIN..=i64::MAX).with("minimum", 1).with("maximum", u32::MAX)),
     }
     example json!({"version_number": 2});
 }

@@ -20,6 +20,7 @@ pub mod versions;
 
 use labdata_domain::ids::ModelId;
 use labdata_request_body::{
+    Reader as _,
     fields::{optional, required},
     readers::{MaybeId, id, integer},
     shape,
@@ -44,7 +45,7 @@ shape! {
     #[derive(Clone, Copy, Debug)]
     pub struct VersionQuery {
         /// The version's number
-        version_number: Option<i64> = optional(integer(i64::MIN..=i64::MAX)),
+        version_number: Option<i64> = optional(integer(i64::MIN..=i64::MAX).with("minimum", 1).with("maximum", u32::MAX)),
     }
 }
 

@@ -64,7 +64,9 @@ pub struct ModelView {
     image_columns: Vec<String>,
     /// When the training was requested.
     created_at: Timestamp,
+    /// When the training started.
     training_started_at: Option<Timestamp>,
+    /// When the training ended.
     training_completed_at: Option<Timestamp>,
     /// Progress of the training; null before the first report.
     progress: Option<ProgressView>,
@@ -92,6 +94,7 @@ pub struct ProgressView {
 pub struct ScoreView {
     /// Name of the metric.
     metric: String,
+    /// Its value.
     value: f64,
 }
 

@@ -54,7 +54,9 @@ pub struct ResultView {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Metric)]
 pub struct MetricView {
+    /// Its value.
     value: f64,
+    /// True if a greater value is better.
     higher_is_better: bool,
 }
 
@@ -62,12 +64,15 @@ pub struct MetricView {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = LeaderboardEntry)]
 pub struct LeaderboardEntryView {
+    /// Name of the model.
     model: String,
     /// Score on held-out rows.
     score: Option<f64>,
     /// Score on validation rows.
     validation_score: Option<f64>,
+    /// Time of its training in seconds.
     fit_seconds: Option<f64>,
+    /// Time of its predictions in seconds.
     predict_seconds: Option<f64>,
 }
 
@@ -75,9 +80,11 @@ pub struct LeaderboardEntryView {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = FeatureImportance)]
 pub struct FeatureImportanceView {
+    /// Name of the feature.
     feature: String,
     /// Loss of score when the feature's values are shuffled.
     importance: Option<f64>,
+    /// Standard deviation of the importance.
     stddev: Option<f64>,
 }
 
@@ -95,7 +102,9 @@ pub struct ConfusionMatrixView {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Residual)]
 pub struct ResidualView {
+    /// The value in the dataset.
     actual: f64,
+    /// The predicted value.
     predicted: f64,
 }
 
@@ -113,6 +122,7 @@ pub struct RowCountsView {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = ModelFeature)]
 pub struct FeatureView {
+    /// Name of the column.
     name: String,
     /// Type of its values.
     #[schema(value_type = MlFeatureType)]

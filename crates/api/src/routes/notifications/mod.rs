@@ -56,7 +56,9 @@ impl From<Sender> for SenderView {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Notification)]
 pub struct NotificationView {
+    /// Its id.
     id: String,
+    /// Its title, one line.
     title: String,
     /// May be empty.
     body: String,

@@ -11,6 +11,7 @@ use crate::http::{Answer, Call, Read};
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[schema(as = UnreadCount)]
 pub struct UnreadCountView {
+    /// Number of unread notifications.
     unread: u64,
 }
 

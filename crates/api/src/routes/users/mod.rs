@@ -14,6 +14,7 @@ pub mod update;
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = User)]
 pub struct UserView {
+    /// Its id.
     id: String,
     /// E-mail address, unique within the organization without regard to case.
     #[schema(example = "ada@lab.example")]

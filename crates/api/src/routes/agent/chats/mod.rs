@@ -52,6 +52,7 @@ names! {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AgentChat)]
 pub struct ChatView {
+    /// Its id.
     id: String,
     /// The start of its first prompt.
     title: String,

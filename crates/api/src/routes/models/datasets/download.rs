@@ -12,10 +12,12 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 #[derive(Clone, Serialize, ToSchema)]
 #[schema(as = DatasetDownload)]
 pub struct DatasetDownloadView {
+    /// Id of the dataset.
     dataset_id: String,
     /// Name under which the file is saved.
     #[schema(example = "wine.parquet")]
     file_name: String,
+    /// Size of the file in bytes.
     size_bytes: u64,
     /// URL of the Parquet file, valid for 15 minutes without a key.
     download_url: String,

@@ -54,9 +54,11 @@ pub struct DatasetView {
     id: String,
     /// Its name; several datasets may have the same.
     name: String,
+    /// Remarks for people.
     description: Option<String>,
     /// Its columns, in order.
     columns: Vec<DatasetColumnView>,
+    /// Number of rows.
     row_count: u64,
     /// Bytes of its Parquet file.
     size_bytes: u64,

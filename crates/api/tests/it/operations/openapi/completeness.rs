@@ -234,3 +234,41 @@ fn fields_of_answers_are_required_or_left_out_instead_of_null() {
     assert!(vague.is_empty(), "{}", vague.join("\n"));
     assert!(answers.len() > 50, "{}", answers.len());
 }
+
+/// Fields of a schema, or of the schemas that it combines.
+fn properties(schema: &Value) -> Vec<(&String, &Value)> {
+    let combined = ["allOf", "oneOf"]
+        .into_iter()
+        .filter_map(|keyword| schema[keyword].as_array())
+        .flatten();
+    combined
+        .chain([schema])
+        .filter_map(|schema| schema["properties"].as_object())
+        .flatten()
+        .collect()
+}
+
+#[test]
+fn every_field_is_described() {
+    let document = document();
+    let mut bare = Vec::new();
+    for (name, schema) in object(&document["components"]["schemas"]) {
+        for (field, property) in properties(schema) {
+            let choices = property["oneOf"].as_array().into_iter().flatten();
+            let mut described = choices.chain([property]);
+            // A reference has the description of its schema.
+            let is_described = described.any(|it| {
+                it["description"]
+                    .as_str()
+                    .is_some_and(|text| !text.is_empty())
+                    || it.get("$ref").is_some()
+            });
+            // The tag of a union says itself what it is.
+            let is_tag = field == "type" && property["enum"].as_array().is_some();
+            if !is_described && !is_tag {
+                bare.push(format!("{name}.{field}"));
+            }
+        }
+    }
+    assert!(bare.is_empty(), "{}", bare.join("\n"));
+}
