@@ -62,6 +62,9 @@ pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
         }
         add(&mut paths, endpoint.path, method, operation);
     }
+    for (_, schema) in &mut request_schemas {
+        schemas::simplify(schema);
+    }
     for (_, schema) in &mut answer_schemas {
         schemas::require_always_present(schema);
     }

@@ -1,10 +1,45 @@
 //! Corrections of the schemas that are derived from the types of answers.
 
+use serde_json::{Map, Value};
 use utoipa::openapi::{
     Content, KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat,
     path::Operation,
     schema::{AdditionalProperties, ArrayItems, Object, SchemaType, Type},
 };
+
+/// Calls `change` with every object schema within a schema, and with itself.
+fn for_each_object(schema: &mut RefOr<Schema>, change: fn(&mut Object)) {
+    let RefOr::T(schema) = schema else {
+        return;
+    };
+    let each = |items: &mut Vec<RefOr<Schema>>| {
+        for item in items {
+            for_each_object(item, change);
+        }
+    };
+    match schema {
+        Schema::Object(object) => {
+            for property in object.properties.values_mut() {
+                for_each_object(property, change);
+            }
+            if let Some(AdditionalProperties::RefOr(values)) =
+                object.additional_properties.as_deref_mut()
+            {
+                for_each_object(values, change);
+            }
+            change(object);
+        }
+        Schema::Array(array) => {
+            if let ArrayItems::RefOrSchema(items) = &mut array.items {
+                for_each_object(items, change);
+            }
+        }
+        Schema::OneOf(one) => each(&mut one.items),
+        Schema::AllOf(all) => each(&mut all.items),
+        Schema::AnyOf(any) => each(&mut any.items),
+        _ => {}
+    }
+}
 
 /// Marks the fields of an answer that are always present as required, null or not.
 ///
@@ -12,33 +47,29 @@ use utoipa::openapi::{
 /// left out instead (`skip_serializing_if`) is never null, and says so with
 /// `#[schema(nullable = false)]`.
 pub(super) fn require_always_present(schema: &mut RefOr<Schema>) {
-    let RefOr::T(schema) = schema else {
-        return;
-    };
-    match schema {
-        Schema::Object(object) => require_in_object(object),
-        Schema::Array(array) => {
-            if let ArrayItems::RefOrSchema(items) = &mut array.items {
-                require_always_present(items);
+    for_each_object(schema, |object| {
+        for (name, property) in &object.properties {
+            if is_nullable(property) && !object.required.contains(name) {
+                object.required.push(name.clone());
             }
         }
-        Schema::OneOf(one) => one.items.iter_mut().for_each(require_always_present),
-        Schema::AllOf(all) => all.items.iter_mut().for_each(require_always_present),
-        Schema::AnyOf(any) => any.items.iter_mut().for_each(require_always_present),
-        _ => {}
-    }
+    });
 }
 
-fn require_in_object(object: &mut Object) {
-    for (name, property) in &mut object.properties {
-        require_always_present(property);
-        if is_nullable(property) && !object.required.contains(name) {
-            object.required.push(name.clone());
+/// Writes schemas of requests in the way that generators of clients understand: any value has no
+/// `type`, rather than a list of all types, and an empty object is no default.
+pub(super) fn simplify(schema: &mut RefOr<Schema>) {
+    for_each_object(schema, |object| {
+        if let SchemaType::Array(types) = &object.schema_type
+            && types.contains(&Type::Array)
+            && types.contains(&Type::Object)
+        {
+            object.schema_type = SchemaType::AnyValue;
         }
-    }
-    if let Some(AdditionalProperties::RefOr(values)) = object.additional_properties.as_deref_mut() {
-        require_always_present(values);
-    }
+        if object.default == Some(Value::Object(Map::new())) {
+            object.default = None;
+        }
+    });
 }
 
 fn is_nullable(schema: &RefOr<Schema>) -> bool {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{ResultView, UsageView, output::output_json, result_view::input};
+use super::{ResultView, output::output_json, result_view::input};
 use crate::http::ApiError;
 
 /// Event of a run. The last one is `result` or `error`.
@@ -53,7 +53,14 @@ pub enum EventView {
         truncated: bool,
     },
     /// The tokens of the run so far.
-    Usage(UsageView),
+    Usage {
+        /// Tokens of the requests.
+        input_tokens: Option<u64>,
+        /// Tokens of the answers.
+        output_tokens: Option<u64>,
+        /// All tokens.
+        total_tokens: Option<u64>,
+    },
     /// The run has ended.
     Result {
         /// Its result.
@@ -76,7 +83,7 @@ impl EventView {
             Self::TextDelta { .. } => "text_delta",
             Self::ToolCall { .. } => "tool_call",
             Self::ToolResult { .. } => "tool_result",
-            Self::Usage(_) => "usage",
+            Self::Usage { .. } => "usage",
             Self::Result { .. } => "result",
             Self::Error { .. } => "error",
         }
@@ -118,7 +125,11 @@ impl From<AgentEvent> for EventView {
                 is_error: output.is_error,
                 truncated: is_truncated,
             },
-            AgentEvent::Usage(usage) => Self::Usage(usage.into()),
+            AgentEvent::Usage(usage) => Self::Usage {
+                input_tokens: usage.input_tokens,
+                output_tokens: usage.output_tokens,
+                total_tokens: usage.total_tokens,
+            },
             AgentEvent::Result(result) => Self::Result {
                 result: (*result).into(),
             },
