@@ -89,3 +89,42 @@ fn choices_of_answers_are_enumerated() {
         );
     }
 }
+
+/// Collects what generators of clients do not understand.
+fn collect_unreadable(schema: &Value, path: &str, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(fields) => {
+            let types = fields.get("type").and_then(Value::as_array);
+            if types.is_some_and(|types| types.iter().any(|one| one == "array"))
+                && !fields.contains_key("items")
+            {
+                found.push(format!("{path}: a list without items"));
+            }
+            let default = fields.get("default").and_then(Value::as_object);
+            if default.is_some_and(|_| fields.contains_key("type")) {
+                found.push(format!("{path}: an object as default"));
+            }
+            for (name, field) in fields {
+                collect_unreadable(field, &format!("{path}.{name}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                collect_unreadable(item, path, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn schemas_are_of_the_kinds_that_clients_are_generated_from() {
+    let document = document();
+    let mut found = Vec::new();
+    collect_unreadable(&document["components"]["schemas"], "", &mut found);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let events = &document["components"]["schemas"]["AgentRunEvent"]["oneOf"];
+    for event in events.as_array().unwrap() {
+        assert_eq!(event["type"], "object", "{event}");
+    }
+}
