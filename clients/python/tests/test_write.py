@@ -30,6 +30,20 @@ def test_an_execution_completes_and_can_be_reverted(lab, tables):
     assert lab.read(tables.sample) == []
 
 
+def test_changes_are_shown_before_and_after_the_revert(lab, tables):
+    with lab.execution("Import") as run:
+        run.write({tables.sample: [{"name": "A"}, {"name": "B"}]})
+        shown = run.changes()
+    (table,) = shown.tables
+    assert (table["table"], table["created"], len(table["ids"]["created"])) == (tables.sample, 2, 2)
+    assert run.revert(dry_run=True) == shown
+    assert len(lab.read(tables.sample)) == 2
+    assert run.revert().deleted_count == 2
+    reverted = lab.changes(run.id)
+    assert reverted.tables[0]["created"] == 2
+    assert reverted.reverted_by["user"] == lab.request("GET", "/me")["user"]
+
+
 @pytest.mark.parametrize(("revert", "left"), [(True, 0), (False, 1)])
 def test_an_exception_fails_the_execution(lab, tables, revert, left):
     run = lab.execution("Import", revert_on_error=revert)

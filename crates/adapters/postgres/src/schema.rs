@@ -391,6 +391,16 @@ diesel::table! {
 }
 
 diesel::table! {
+    labdata.execution_revert (organization_id, execution_id) {
+        organization_id -> Uuid,
+        execution_id -> Uuid,
+        reverted_at -> Timestamptz,
+        reverted_by -> Uuid,
+        api_key_id -> Nullable<Uuid>,
+    }
+}
+
+diesel::table! {
     labdata.training_backend (worker_id) {
         worker_id -> Uuid,
         checked_at -> Timestamptz,

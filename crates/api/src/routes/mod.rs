@@ -53,6 +53,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(executions::list),
         endpoint!(executions::get),
         endpoint!(executions::close),
+        endpoint!(executions::changes),
         endpoint!(executions::revert),
         endpoint!(executions::cancel),
         endpoint!(runs::logs),

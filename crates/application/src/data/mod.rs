@@ -1,5 +1,6 @@
 //! Rows and series: write, revert, read, query.
 
+pub mod execution_changes;
 pub mod export_table;
 pub mod import_table;
 pub mod query_data;

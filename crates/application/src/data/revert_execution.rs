@@ -5,8 +5,9 @@ use labdata_domain::{
     ids::ExecutionId,
     keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
-use labdata_ports::data::RevertError;
+use labdata_ports::data::{RevertError, RevertRequest};
 
+use super::execution_changes::{ChangesReport, execution_changes};
 use crate::{Error, Ports};
 
 /// Deletes the rows that the execution created, and their series, in one transaction. What cannot
@@ -20,14 +21,39 @@ pub async fn revert_execution(
     actor: &Actor,
     id: ExecutionId,
 ) -> Result<RevertReport, Error> {
+    revert(ports, actor, id, false).await
+}
+
+/// Shows what a revert would be about, and refuses where it would. Nothing is changed.
+///
+/// # Errors
+/// Those of [`revert_execution`]; [`Error::Forbidden`] without the read scope too.
+pub async fn preview_revert(
+    ports: &Ports,
+    actor: &Actor,
+    id: ExecutionId,
+) -> Result<ChangesReport, Error> {
+    revert(ports, actor, id, true).await?;
+    execution_changes(ports, actor, id).await
+}
+
+async fn revert(
+    ports: &Ports,
+    actor: &Actor,
+    id: ExecutionId,
+    dry_run: bool,
+) -> Result<RevertReport, Error> {
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::RevertExecution(id))?;
     ports.executions.get(actor.organization, id).await?;
-    match ports
-        .data
-        .revert(actor.organization, id, ports.clock.now())
-        .await
-    {
+    let request = RevertRequest {
+        execution: id,
+        user: actor.user,
+        api_key: Some(actor.api_key),
+        now: ports.clock.now(),
+        dry_run,
+    };
+    match ports.data.revert(actor.organization, &request).await {
         Ok(report) => Ok(report),
         Err(RevertError::Blocked(blockers)) => Err(Error::Invalid(Blocker::describe(&blockers))),
         Err(RevertError::Port(error)) => Err(error.into()),

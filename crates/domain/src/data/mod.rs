@@ -1,5 +1,6 @@
 //! Rows and series: write, revert, read, query.
 
+pub mod changes;
 pub mod import;
 pub mod query;
 pub mod read;

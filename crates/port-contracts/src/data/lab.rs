@@ -5,6 +5,7 @@ use std::sync::Arc;
 use labdata_domain::{
     catalog::{Catalog, Table, TableDefinition, ViolatedKey, Violation},
     data::{
+        changes::ExecutionChanges,
         read::{
             ReadPlan, ReadTarget, RowPage, RowSelection, SeriesColumns, SeriesLimits, SeriesPlan,
         },
@@ -20,7 +21,10 @@ use labdata_domain::{
 };
 use labdata_ports::{
     catalog::{CatalogStore, DefineError},
-    data::{Attribution, DataStore, ReadSeriesError, RevertError, WriteError, WriteTarget},
+    data::{
+        Attribution, DataStore, ReadSeriesError, RevertError, RevertRequest, WriteError,
+        WriteTarget,
+    },
     executions::ExecutionRepository,
     jobs::JobRepository,
 };
@@ -285,9 +289,26 @@ impl Lab {
 
     /// Reverts an execution.
     pub async fn revert(&self, execution: ExecutionId) -> Result<RevertReport, RevertError> {
-        self.data
-            .revert(self.organization, execution, at(200))
-            .await
+        let request = self.reverting(execution);
+        self.data.revert(self.organization, &request).await
+    }
+
+    /// The request to revert an execution.
+    #[must_use]
+    pub fn reverting(&self, execution: ExecutionId) -> RevertRequest {
+        RevertRequest {
+            execution,
+            user: self.user,
+            api_key: Some(self.api_key),
+            now: at(200),
+            dry_run: false,
+        }
+    }
+
+    /// What an execution changed.
+    pub async fn changes(&self, execution: ExecutionId) -> ExecutionChanges {
+        let changes = self.data.changes(self.organization, execution);
+        changes.await.unwrap()
     }
 }
 

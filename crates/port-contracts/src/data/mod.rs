@@ -1,6 +1,7 @@
 //! All suites of [`labdata_ports::data::DataStore`] together.
 
 pub mod attribution;
+pub mod changes;
 pub mod delete;
 pub mod lab;
 pub mod modify;
@@ -18,8 +19,8 @@ pub mod write;
 /// Makes one test of each clause of [`crate::data::write`], [`crate::data::refusals`],
 /// [`crate::data::attribution`], [`crate::data::series`], [`crate::data::modify`],
 /// [`crate::data::delete`], [`crate::data::read`], [`crate::data::pages`],
-/// [`crate::data::order`], [`crate::data::stream`], [`crate::data::revert`]
-/// and [`crate::data::races`].
+/// [`crate::data::order`], [`crate::data::stream`], [`crate::data::revert`],
+/// [`crate::data::changes`] and [`crate::data::races`].
 #[macro_export]
 macro_rules! data_contract {
     ($harness:ty $(, $test:meta)?) => {
@@ -35,6 +36,7 @@ macro_rules! data_contract {
         $crate::data_order_contract!($harness $(, $test)?);
         $crate::data_stream_contract!($harness $(, $test)?);
         $crate::data_revert_contract!($harness $(, $test)?);
+        $crate::data_changes_contract!($harness $(, $test)?);
         $crate::data_races_contract!($harness $(, $test)?);
     };
 }

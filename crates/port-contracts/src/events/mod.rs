@@ -187,8 +187,9 @@ pub async fn writes_reverts_and_definitions_are_logged<H: Events>(harness: &H) {
         panic!("{expected:?}");
     };
     let data = Subject::<dyn DataStore>::subject(harness);
+    let request = lab.reverting(execution);
     for _ in 0..2 {
-        let reverted = data.revert(lab.organization, execution, at(200));
+        let reverted = data.revert(lab.organization, &request);
         reverted.await.unwrap();
     }
     expected.push(LoggedEventKind::ExecutionReverted(execution));

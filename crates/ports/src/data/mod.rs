@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     catalog::Catalog,
     data::{
+        changes::{ExecutionChanges, RowChange},
         read::{
             ExportPlan, ManySeriesPlan, ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
             SeriesTooLarge,
@@ -49,6 +50,36 @@ pub struct Attribution {
     pub api_key: ApiKeyId,
     /// Time of the write.
     pub now: OffsetDateTime,
+}
+
+/// A revert to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RevertRequest {
+    /// The execution to revert.
+    pub execution: ExecutionId,
+    /// The user who reverts.
+    pub user: UserId,
+    /// The key that the user showed, if it was one.
+    pub api_key: Option<ApiKeyId>,
+    /// Time of the revert.
+    pub now: OffsetDateTime,
+    /// Finds out whether it would succeed, and changes nothing.
+    pub dry_run: bool,
+}
+
+/// Rows of one table that an execution changed in one way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedRows {
+    /// The execution.
+    pub execution: ExecutionId,
+    /// The table.
+    pub table: String,
+    /// Kind of change.
+    pub change: RowChange,
+    /// Only ids behind this one, by their bytes.
+    pub after: Option<String>,
+    /// Maximum number of ids.
+    pub limit: u32,
 }
 
 /// Failure of a write; nothing was changed.
@@ -123,16 +154,32 @@ pub trait DataStore: Send + Sync {
     ) -> Result<WriteOutcome, WriteError>;
 
     /// Deletes the rows that the execution created, with their series, in one transaction. A
-    /// second revert finds nothing and returns zeros.
+    /// second revert finds nothing and returns zeros; the first one stays on record.
     ///
     /// # Errors
     /// See [`RevertError`].
     async fn revert(
         &self,
         organization: OrganizationId,
-        execution: ExecutionId,
-        now: OffsetDateTime,
+        request: &RevertRequest,
     ) -> Result<RevertReport, RevertError>;
+
+    /// What the execution changed, with the first
+    /// [`SHOWN_IDS`](labdata_domain::data::changes::SHOWN_IDS) ids of each kind of change. An unknown
+    /// execution has changed nothing.
+    async fn changes(
+        &self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+    ) -> Result<ExecutionChanges, PortError>;
+
+    /// Ids of rows that the execution changed, each once, ordered by their bytes. Created rows that
+    /// are gone have none.
+    async fn changed_ids(
+        &self,
+        organization: OrganizationId,
+        rows: &ChangedRows,
+    ) -> Result<Vec<String>, PortError>;
 
     /// Reads a page of rows.
     async fn read(

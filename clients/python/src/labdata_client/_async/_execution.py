@@ -81,9 +81,13 @@ class AsyncExecution:
         response = await self._lab.transport.request("PATCH", path, json={"status": status})
         self._record = Record(response.json())
 
-    async def revert(self) -> Record:
-        """Delete the rows and series that this execution created."""
-        return await self._lab.revert(self.id)
+    async def changes(self) -> Record:
+        """Return what this execution has changed so far."""
+        return await self._lab.changes(self.id)
+
+    async def revert(self, *, dry_run: bool = False) -> Record:
+        """Delete the rows and series that this execution created; with `dry_run`, return its changes only."""
+        return await self._lab.revert(self.id, dry_run=dry_run)
 
     async def write(
         self,

@@ -150,9 +150,20 @@ class AsyncLab:
         """Return the record of an execution."""
         return Record(await self.request("GET", f"/job-executions/{job_execution_id}"))
 
-    async def revert(self, job_execution_id: str) -> Record:
-        """Delete the rows and series that an execution created, and return counts and warnings."""
-        return Record(await self.request("POST", f"/job-executions/{job_execution_id}/revert"))
+    async def changes(self, job_execution_id: str) -> Record:
+        """Return what an execution changed: rows and points by table, files, and who reverted it.
+
+        Each table has the counts and the first 100 ids of the rows created, updated and deleted.
+        """
+        return Record(await self.request("GET", f"/job-executions/{job_execution_id}/changes"))
+
+    async def revert(self, job_execution_id: str, *, dry_run: bool = False) -> Record:
+        """Delete the rows and series that an execution created, and return counts and warnings.
+
+        `dry_run=True` changes nothing: it returns the `changes`, or fails as the revert would.
+        """
+        path = f"/job-executions/{job_execution_id}/revert"
+        return Record(await self.request("POST", path, json={"dry_run": dry_run}))
 
     # --- files --------------------------------------------------------------------------------------------
 

@@ -82,9 +82,13 @@ class Execution:
         response = self._lab.transport.request("PATCH", path, json={"status": status})
         self._record = Record(response.json())
 
-    def revert(self) -> Record:
-        """Delete the rows and series that this execution created."""
-        return self._lab.revert(self.id)
+    def changes(self) -> Record:
+        """Return what this execution has changed so far."""
+        return self._lab.changes(self.id)
+
+    def revert(self, *, dry_run: bool = False) -> Record:
+        """Delete the rows and series that this execution created; with `dry_run`, return its changes only."""
+        return self._lab.revert(self.id, dry_run=dry_run)
 
     def write(
         self,

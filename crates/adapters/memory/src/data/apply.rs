@@ -93,9 +93,11 @@ impl WriteContext<'_> {
 
     fn record(&mut self, entries: impl IntoIterator<Item = LedgerEntry>) {
         let execution = self.execution;
-        let recorded = entries
-            .into_iter()
-            .map(|entry| RecordedEntry { execution, entry });
+        let recorded = entries.into_iter().map(|entry| RecordedEntry {
+            execution,
+            entry,
+            is_reverted: false,
+        });
         self.tables.ledger.extend(recorded);
     }
 

@@ -2,6 +2,7 @@
 
 mod answer;
 mod apply;
+mod changes;
 mod filter;
 mod platform;
 pub(crate) mod queries;
@@ -16,6 +17,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     catalog::{Catalog, Table},
     data::{
+        changes::{ExecutionChanges, Reverted},
         read::{
             ExportPlan, ManySeriesPlan, ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
         },
@@ -30,11 +32,11 @@ use labdata_domain::{
 use labdata_ports::{
     PortError,
     data::{
-        Attribution, DataStore, ReadSeriesError, RevertError, WriteError, WriteTarget,
+        Attribution, ChangedRows, DataStore, ReadSeriesError, RevertError, RevertRequest,
+        WriteError, WriteTarget,
         parts::{PartSink, StreamError},
     },
 };
-use time::OffsetDateTime;
 
 use crate::{Memory, memory::State};
 
@@ -98,19 +100,47 @@ impl DataStore for InMemoryDataStore {
     async fn revert(
         &self,
         organization: OrganizationId,
-        execution: ExecutionId,
-        now: OffsetDateTime,
+        request: &RevertRequest,
     ) -> Result<RevertReport, RevertError> {
         let mut state = self.memory.lock();
+        let execution = request.execution;
         state.execution_mut(organization, execution)?;
-        let tables = state.tables_mut(organization)?;
+        // The revert changes a copy, which replaces the tables if it is to stay.
+        let mut tables = state.tables_mut(organization)?.clone();
         let is_recorded = tables.has_written(execution);
-        let report = revert::revert(tables, execution).map_err(RevertError::Blocked)?;
+        let report = revert::revert(&mut tables, execution).map_err(RevertError::Blocked)?;
+        if request.dry_run {
+            return Ok(report);
+        }
+        tables.reverted.entry(execution).or_insert(Reverted {
+            at: request.now,
+            user: request.user,
+            api_key: request.api_key,
+        });
+        *state.tables_mut(organization)? = tables;
         if is_recorded {
             let kind = LoggedEventKind::ExecutionReverted(execution);
-            state.log_event(organization, now, kind);
+            state.log_event(organization, request.now, kind);
         }
         Ok(report)
+    }
+
+    async fn changes(
+        &self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+    ) -> Result<ExecutionChanges, PortError> {
+        let mut state = self.memory.lock();
+        Ok(changes::changes(state.tables_mut(organization)?, execution))
+    }
+
+    async fn changed_ids(
+        &self,
+        organization: OrganizationId,
+        rows: &ChangedRows,
+    ) -> Result<Vec<String>, PortError> {
+        let mut state = self.memory.lock();
+        Ok(changes::changed_ids(state.tables_mut(organization)?, rows))
     }
 
     async fn read(

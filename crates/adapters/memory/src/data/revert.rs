@@ -34,11 +34,15 @@ pub(super) fn revert(
         return Err(Blocker::of_rows(&blocking));
     }
     let updated_by_others = updated_by_others(tables, &rows, execution);
-    let own = tables
-        .ledger
-        .extract_if(.., |recorded| recorded.execution == execution);
+    let mut own = Vec::new();
+    for recorded in &mut tables.ledger {
+        if recorded.execution == execution && !recorded.is_reverted {
+            recorded.is_reverted = true;
+            own.push(recorded.entry.clone());
+        }
+    }
     let facts = RevertFacts {
-        ledger: own.map(|recorded| recorded.entry).collect(),
+        ledger: own,
         updated_by_others,
         series: tables.delete(&rows, execution),
         rows,

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use labdata_domain::{
     catalog::{Catalog, CatalogVersion, Column, Table, ViolatedKey, Violation},
-    data::write::{DeletedSeries, LedgerEntry, RowKeys, RowMatch, StoredReference},
+    data::{
+        changes::Reverted,
+        write::{DeletedSeries, LedgerEntry, RowKeys, RowMatch, StoredReference},
+    },
     ids::ExecutionId,
     scalar::{KeyValue, Scalar},
 };
@@ -36,6 +39,7 @@ pub(crate) struct Series {
 pub(crate) struct RecordedEntry {
     pub(crate) execution: ExecutionId,
     pub(crate) entry: LedgerEntry,
+    pub(crate) is_reverted: bool,
 }
 
 /// All tables of one organization with their contents.
@@ -46,6 +50,8 @@ pub(crate) struct Tables {
     pub(crate) rows: BTreeMap<String, BTreeMap<KeyValue, Row>>,
     pub(crate) series: BTreeMap<String, Vec<Series>>,
     pub(crate) ledger: Vec<RecordedEntry>,
+    /// The first revert of each execution.
+    pub(crate) reverted: BTreeMap<ExecutionId, Reverted>,
     last_id: i64,
 }
 
@@ -57,10 +63,10 @@ impl Tables {
         changed.map(|entry| entry.table.clone()).collect()
     }
 
-    /// Returns true if the ledger has entries of that execution.
+    /// Returns true if the ledger has entries of that execution that no revert took.
     pub(crate) fn has_written(&self, execution: ExecutionId) -> bool {
         let mut recorded = self.ledger.iter();
-        recorded.any(|it| it.execution == execution && it.entry.count > 0)
+        recorded.any(|it| it.execution == execution && !it.is_reverted && it.entry.count > 0)
     }
 
     /// The current definitions.

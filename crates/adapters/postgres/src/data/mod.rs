@@ -2,6 +2,7 @@
 
 mod answer;
 mod apply;
+mod changes;
 mod chunk;
 mod conditions;
 mod context;

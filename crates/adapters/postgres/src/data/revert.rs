@@ -15,9 +15,15 @@ use labdata_domain::{
     },
     events::LoggedEventKind,
 };
-use labdata_ports::{PortError, data::RevertError};
+use labdata_ports::{
+    PortError,
+    data::{RevertError, RevertRequest},
+};
 
-use super::{context::WriteContext, delete::delete_all, failure::Failure, ledger::take_for_revert};
+use super::{
+    changes::record_revert, context::WriteContext, delete::delete_all, failure::Failure,
+    ledger::take_for_revert,
+};
 use crate::{
     database::{
         errors::Transient,
@@ -82,6 +88,7 @@ struct CountRow {
 pub(super) async fn revert(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
+    request: &RevertRequest,
 ) -> Result<RevertReport, RevertFailure> {
     // Locks out closing, writing and another revert of the same execution.
     let known = diesel::sql_query(
@@ -137,6 +144,7 @@ pub(super) async fn revert(
         let reverted = LoggedEventKind::ExecutionReverted(context.execution);
         record(connection, context.organization, context.now, &[reverted]).await?;
     }
+    record_revert(connection, context.organization, request).await?;
     Ok(RevertReport::new(&facts))
 }
 

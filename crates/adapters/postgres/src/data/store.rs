@@ -7,6 +7,7 @@ use labdata_domain::{
     catalog::Catalog,
     conflict::Conflict,
     data::{
+        changes::ExecutionChanges,
         read::{
             ExportPlan, ManySeriesPlan, ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
         },
@@ -19,14 +20,14 @@ use labdata_ports::{
     PortError,
     catalog::CatalogStore,
     data::{
-        Attribution, DataStore, ReadSeriesError, RevertError, WriteError,
+        Attribution, ChangedRows, DataStore, ReadSeriesError, RevertError, RevertRequest,
+        WriteError,
         parts::{PartSink, StreamError},
     },
 };
-use time::OffsetDateTime;
 
 use super::{
-    answer, apply,
+    answer, apply, changes,
     context::WriteContext,
     execution::{KnownJobs, execution_of},
     failure::Failure,
@@ -145,8 +146,7 @@ impl PgDataStore {
     async fn revert_once(
         &self,
         organization: OrganizationId,
-        execution: ExecutionId,
-        now: OffsetDateTime,
+        request: &RevertRequest,
     ) -> Result<RevertReport, RevertFailure> {
         let mut connection = self.database.of(organization).connection().await?;
         transaction::begin_with(&mut connection, &catalog_lock(organization)).await?;
@@ -160,13 +160,17 @@ impl PgDataStore {
                 organization,
                 schemas: Schemas::of(organization),
                 catalog: &catalog,
-                execution,
-                now,
+                execution: request.execution,
+                now: request.now,
             };
-            revert(&mut connection, &context).await
+            revert(&mut connection, &context, request).await
         }
         .await;
         match result {
+            Ok(report) if request.dry_run => {
+                transaction::rollback(&mut connection).await;
+                Ok(report)
+            }
             Ok(report) => {
                 transaction::commit(&mut connection).await?;
                 Ok(report)
@@ -246,10 +250,37 @@ impl DataStore for PgDataStore {
     async fn revert(
         &self,
         organization: OrganizationId,
-        execution: ExecutionId,
-        now: OffsetDateTime,
+        request: &RevertRequest,
     ) -> Result<RevertReport, RevertError> {
-        Ok(retried!(self.revert_once(organization, execution, now))?)
+        Ok(retried!(self.revert_once(organization, request))?)
+    }
+
+    async fn changes(
+        &self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+    ) -> Result<ExecutionChanges, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let catalog = self
+            .catalog
+            .snapshot_on(&mut connection, organization)
+            .await?;
+        let changes = changes::changes(&mut connection, organization, &catalog, execution);
+        Ok(changes.await?)
+    }
+
+    async fn changed_ids(
+        &self,
+        organization: OrganizationId,
+        rows: &ChangedRows,
+    ) -> Result<Vec<String>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let catalog = self
+            .catalog
+            .snapshot_on(&mut connection, organization)
+            .await?;
+        let ids = changes::changed_ids(&mut connection, organization, &catalog, rows);
+        Ok(ids.await?)
     }
 
     async fn read(

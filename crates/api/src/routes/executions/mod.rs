@@ -18,6 +18,7 @@ use crate::names;
 use crate::http::Timestamp;
 
 pub mod cancel;
+pub mod changes;
 pub mod close;
 pub mod get;
 pub mod list;

@@ -1,13 +1,25 @@
 //! `POST /api/v1/job-executions/{execution_id}/revert`
 
 use actix_web::web::Json;
-use labdata_application::data::revert_execution::revert_execution;
+use labdata_application::data::revert_execution::{preview_revert, revert_execution};
 use labdata_domain::data::revert::RevertReport;
+use labdata_request_body::{fields::or, readers::boolean, shape};
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
-use super::ExecutionPath;
-use crate::http::{Answer, Call, NoBody, OrNotFound, Write};
+use super::{ExecutionPath, changes::ChangesView};
+use crate::http::{Answer, Call, OptionalJson, OrNotFound, Write};
+
+shape! {
+    /// How to revert. The body may be empty or null.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct RevertBody {
+        /// Shows what the execution changed, or why it cannot be reverted, and changes nothing.
+        dry_run: bool = or(false, boolean()),
+    }
+    example json!({"dry_run": true});
+}
 
 /// Result of a revert.
 #[derive(Debug, Serialize, ToSchema)]
@@ -34,19 +46,39 @@ impl From<RevertReport> for RevertView {
     }
 }
 
+/// What a revert did; what the execution changed, of a dry run.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RevertAnswer)]
+#[serde(untagged)]
+pub enum RevertAnswerView {
+    /// What was undone.
+    Done(RevertView),
+    /// What the execution changed.
+    Preview(ChangesView),
+}
+
 /// Revert an execution
 ///
 /// Deletes the rows that the execution created, and their series, in one transaction. Updates,
-/// deletes and series written to rows that existed before are reported as warnings.
+/// deletes and series written to rows that existed before are reported as warnings. A dry run needs
+/// the read scope too, and answers like `GET /job-executions/{execution_id}/changes`.
 #[utoipa::path(
     post,
     path = "/api/v1/job-executions/{execution_id}/revert",
     tag = "job-executions",
     operation_id = "revert_job_execution",
-    responses((status = 200, description = "What was undone", body = RevertView))
+    responses((status = 200, description = "What was undone, or of a dry run what was changed", body = RevertAnswerView))
 )]
-pub async fn handle(call: Call<Write, NoBody, (), ExecutionPath>) -> Answer<Json<RevertView>> {
+pub async fn handle(
+    call: Call<Write, OptionalJson<RevertBody>, (), ExecutionPath>,
+) -> Answer<Json<RevertAnswerView>> {
     let id = call.path.execution_id.or_not_found("job execution")?;
-    let report = revert_execution(call.ports(), &call.actor, id).await?;
-    Ok(Json(report.into()))
+    let body = call.body.0.unwrap_or_default();
+    Ok(Json(if body.dry_run {
+        let report = preview_revert(call.ports(), &call.actor, id).await?;
+        RevertAnswerView::Preview(report.into())
+    } else {
+        let report = revert_execution(call.ports(), &call.actor, id).await?;
+        RevertAnswerView::Done(report.into())
+    }))
 }

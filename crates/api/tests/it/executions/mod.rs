@@ -1,5 +1,7 @@
 //! `/api/v1/job-executions`
 
+mod changes;
+
 use labdata_application::executions::sweep_executions::sweep_executions;
 use labdata_domain::keys::scope::Scope;
 use serde_json::{Value, json};

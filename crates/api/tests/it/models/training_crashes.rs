@@ -18,7 +18,7 @@ use crate::{
     runs::platform_runs::{KEY, Lab, Worker, pause},
 };
 
-/// Time in which processes must have ended.
+/// Time in which processes must have ended, and workspaces be gone.
 const ENDED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Seconds of a fit that uses all its time.
@@ -47,6 +47,20 @@ async fn until_no_process_is_left(directory: &Path) {
     let began = Instant::now();
     while !processes(directory).is_empty() {
         assert!(began.elapsed() < ENDED_WITHIN, "{:?}", processes(directory));
+        pause().await;
+    }
+}
+
+/// A version is ready before its workspace is removed.
+async fn until_nothing_is_left(directory: &Path) {
+    until_no_process_is_left(directory).await;
+    let began = Instant::now();
+    while !workspaces(directory).is_empty() {
+        assert!(
+            began.elapsed() < ENDED_WITHIN,
+            "{:?}",
+            workspaces(directory)
+        );
         pause().await;
     }
 }
@@ -90,8 +104,7 @@ async fn trainings_outlive_a_killed_worker_and_fail_when_their_process_is_killed
     let ready = ended(&lab, &again).await;
     assert_eq!(ready["status"], "ready", "{ready}");
     assert_eq!(ready["currently_active"], true);
-    until_no_process_is_left(place).await;
-    assert_eq!(workspaces(place), Vec::<PathBuf>::new());
+    until_nothing_is_left(place).await;
 }
 
 #[tokio::test]
@@ -109,6 +122,5 @@ async fn a_training_is_resumed_after_its_server_was_killed() {
     let lab = Lab::start_with(place, &[], &[LIMIT]);
     let ready = ended(&lab, &queued).await;
     assert_eq!(ready["status"], "ready", "{ready}");
-    until_no_process_is_left(place).await;
-    assert_eq!(workspaces(place), Vec::<PathBuf>::new());
+    until_nothing_is_left(place).await;
 }

@@ -24,7 +24,7 @@ use labdata_port_contracts::{
     data::lab::{DataHarness, Lab},
     given::at,
 };
-use labdata_ports::data::{Attribution, RevertError, WriteError, WriteTarget};
+use labdata_ports::data::{Attribution, RevertError, RevertRequest, WriteError, WriteTarget};
 use proptest::{
     collection::vec,
     prelude::any,
@@ -155,6 +155,13 @@ fn execution(turn: u64) -> ExecutionId {
     ExecutionId::new(id(2, turn))
 }
 
+fn reverting(lab: &Lab, turn: u64) -> RevertRequest {
+    RevertRequest {
+        now: at(900),
+        ..lab.reverting(execution(turn))
+    }
+}
+
 /// All that a revert says but the words of its warnings.
 fn reverted(result: Result<RevertReport, RevertError>) -> Value {
     match result {
@@ -223,11 +230,11 @@ async fn agree(list: Vec<u16>, tally: &Tally) {
             Step::Revert(turn) => {
                 let expected = model
                     .data
-                    .revert(model.organization, execution(turn), at(900))
+                    .revert(model.organization, &reverting(&model, turn))
                     .await;
                 let found = postgres
                     .data
-                    .revert(postgres.organization, execution(turn), at(900))
+                    .revert(postgres.organization, &reverting(&postgres, turn))
                     .await;
                 assert_eq!(reverted(found), reverted(expected), "{}", told());
             }

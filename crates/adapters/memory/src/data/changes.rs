@@ -1,0 +1,75 @@
+//! What an execution changed.
+
+use std::collections::BTreeSet;
+
+use labdata_domain::{
+    data::{
+        changes::{ExecutionChanges, RowChange, SHOWN_IDS},
+        write::LedgerAction,
+    },
+    ids::ExecutionId,
+};
+use labdata_ports::data::ChangedRows;
+
+use super::tables::Tables;
+
+pub(super) fn changes(tables: &Tables, execution: ExecutionId) -> ExecutionChanges {
+    let mut changes = ExecutionChanges::default();
+    let own = tables.ledger.iter();
+    for recorded in own.filter(|recorded| recorded.execution == execution) {
+        let entry = &recorded.entry;
+        if entry.action != LedgerAction::Updated {
+            changes.add(&entry.table, entry.action, entry.count);
+        }
+    }
+    let updated = tables.ledger.iter();
+    let updated: BTreeSet<(&str, &String)> = updated
+        .filter(|recorded| recorded.execution == execution)
+        .map(|recorded| &recorded.entry)
+        .filter(|entry| entry.action == LedgerAction::Updated)
+        .flat_map(|entry| entry.ids.iter().map(|id| (entry.table.as_str(), id)))
+        .collect();
+    for (table, _) in updated {
+        changes.add(table, LedgerAction::Updated, 1);
+    }
+    for (table, of_table) in &mut changes.tables {
+        for (_, change) in RowChange::ALL {
+            if of_table.count(change) > 0 {
+                let first = ChangedRows {
+                    execution,
+                    table: table.clone(),
+                    change,
+                    after: None,
+                    limit: SHOWN_IDS,
+                };
+                of_table.ids.insert(change, changed_ids(tables, &first));
+            }
+        }
+    }
+    changes.reverted = tables.reverted.get(&execution).cloned();
+    changes
+}
+
+pub(super) fn changed_ids(tables: &Tables, rows: &ChangedRows) -> Vec<String> {
+    let all: BTreeSet<String> = if rows.change == RowChange::Created {
+        let stored = tables.rows_of(&rows.table);
+        stored
+            .filter(|(_, row)| row.created_by == rows.execution)
+            .map(|(key, _)| key.to_string())
+            .collect()
+    } else {
+        let recorded = tables.ledger.iter();
+        let recorded = recorded.filter(|it| it.execution == rows.execution);
+        recorded
+            .map(|recorded| &recorded.entry)
+            .filter(|entry| entry.table == rows.table && entry.action == rows.change.action())
+            .flat_map(|entry| entry.ids.iter().cloned())
+            .collect()
+    };
+    let behind = all
+        .into_iter()
+        .filter(|id| rows.after.as_ref().is_none_or(|after| id > after));
+    behind
+        .take(usize::try_from(rows.limit).unwrap_or(usize::MAX))
+        .collect()
+}

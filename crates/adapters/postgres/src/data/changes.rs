@@ -1,0 +1,173 @@
+//! What an execution changed, by its entries in the ledger and the rows that carry its id.
+
+use diesel::{
+    OptionalExtension, QueryableByName,
+    sql_types::{BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::{
+    catalog::Catalog,
+    data::{
+        changes::{ExecutionChanges, Reverted, RowChange, SHOWN_IDS},
+        write::LedgerAction,
+    },
+    ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
+};
+use labdata_ports::data::{ChangedRows, RevertRequest};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::database::{
+    errors::{Fault, corrupt},
+    sql::{Schemas, primary_key, statement},
+};
+
+#[derive(QueryableByName)]
+struct TotalRow {
+    #[diesel(sql_type = Text)]
+    table_name: String,
+    #[diesel(sql_type = Text)]
+    action: String,
+    #[diesel(sql_type = BigInt)]
+    total: i64,
+}
+
+#[derive(QueryableByName)]
+struct IdRow {
+    #[diesel(sql_type = Text)]
+    id: String,
+}
+
+#[derive(QueryableByName)]
+struct RevertedRow {
+    #[diesel(sql_type = Timestamptz)]
+    reverted_at: OffsetDateTime,
+    #[diesel(sql_type = SqlUuid)]
+    reverted_by: Uuid,
+    #[diesel(sql_type = Nullable<SqlUuid>)]
+    api_key_id: Option<Uuid>,
+}
+
+pub(super) async fn changes(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    catalog: &Catalog,
+    execution: ExecutionId,
+) -> Result<ExecutionChanges, Fault> {
+    let totals: Vec<TotalRow> = diesel::sql_query(
+        "SELECT table_name, action, sum(row_count)::bigint AS total FROM labdata.write_ledger \
+         WHERE execution_id = $1 AND organization_id = $2 AND action <> 'updated' GROUP BY 1, 2 \
+         UNION ALL \
+         SELECT l.table_name, l.action, count(DISTINCT c.id) FROM labdata.write_ledger l \
+         CROSS JOIN LATERAL unnest(l.ids) AS c(id) \
+         WHERE l.execution_id = $1 AND l.organization_id = $2 AND l.action = 'updated' GROUP BY 1, 2",
+    )
+    .bind::<SqlUuid, _>(execution.as_uuid())
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .load(connection)
+    .await?;
+    let mut changes = ExecutionChanges::default();
+    for row in totals {
+        let action = LedgerAction::from_name(&row.action)
+            .ok_or_else(|| corrupt("write_ledger", "action", execution))?;
+        let total = u64::try_from(row.total).unwrap_or_default();
+        changes.add(&row.table_name, action, total);
+    }
+    for (table, of_table) in &mut changes.tables {
+        for (_, change) in RowChange::ALL {
+            if of_table.count(change) == 0 {
+                continue;
+            }
+            let first = ChangedRows {
+                execution,
+                table: table.clone(),
+                change,
+                after: None,
+                limit: SHOWN_IDS,
+            };
+            let ids = changed_ids(connection, organization, catalog, &first).await?;
+            of_table.ids.insert(change, ids);
+        }
+    }
+    changes.reverted = reverted(connection, organization, execution).await?;
+    Ok(changes)
+}
+
+/// Created rows carry their execution; the ids of the others are in the ledger.
+pub(super) async fn changed_ids(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    catalog: &Catalog,
+    rows: &ChangedRows,
+) -> Result<Vec<String>, Fault> {
+    let source = if rows.change == RowChange::Created {
+        let Some(table) = catalog.table(&rows.table).filter(|it| !it.is_raw()) else {
+            return Ok(Vec::new());
+        };
+        format!(
+            "SELECT t.{}::text AS id FROM {} t WHERE t.created_by_execution_id = $1 \
+             AND $2::uuid IS NOT NULL AND $3::text IS NOT NULL AND $4::text IS NOT NULL",
+            primary_key(table),
+            Schemas::of(organization).table(&table.name),
+        )
+    } else {
+        "SELECT DISTINCT c.id FROM labdata.write_ledger l CROSS JOIN LATERAL unnest(l.ids) AS c(id) \
+         WHERE l.execution_id = $1 AND l.organization_id = $2 AND l.table_name = $3 AND l.action = $4"
+            .to_owned()
+    };
+    let found: Vec<IdRow> = statement(format!(
+        "SELECT s.id FROM ({source}) s WHERE $5::text IS NULL OR s.id COLLATE \"C\" > $5 \
+         ORDER BY s.id COLLATE \"C\" LIMIT $6"
+    ))
+    .bind::<SqlUuid, _>(rows.execution.as_uuid())
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<Text, _>(&rows.table)
+    .bind::<Text, _>(rows.change.action().as_str())
+    .bind::<Nullable<Text>, _>(rows.after.as_deref())
+    .bind::<BigInt, _>(i64::from(rows.limit))
+    .load(connection)
+    .await?;
+    Ok(found.into_iter().map(|row| row.id).collect())
+}
+
+async fn reverted(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    execution: ExecutionId,
+) -> Result<Option<Reverted>, Fault> {
+    let row: Option<RevertedRow> = diesel::sql_query(
+        "SELECT reverted_at, reverted_by, api_key_id FROM labdata.execution_revert \
+         WHERE organization_id = $1 AND execution_id = $2",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<SqlUuid, _>(execution.as_uuid())
+    .get_result(connection)
+    .await
+    .optional()?;
+    Ok(row.map(|row| Reverted {
+        at: row.reverted_at,
+        user: UserId::new(row.reverted_by),
+        api_key: row.api_key_id.map(ApiKeyId::new),
+    }))
+}
+
+/// Records who reverted an execution first. The caller has locked the execution.
+pub(super) async fn record_revert(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    request: &RevertRequest,
+) -> Result<(), diesel::result::Error> {
+    diesel::sql_query(
+        "INSERT INTO labdata.execution_revert \
+             (organization_id, execution_id, reverted_at, reverted_by, api_key_id) \
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<SqlUuid, _>(request.execution.as_uuid())
+    .bind::<Timestamptz, _>(request.now)
+    .bind::<SqlUuid, _>(request.user.as_uuid())
+    .bind::<Nullable<SqlUuid>, _>(request.api_key.map(ApiKeyId::as_uuid))
+    .execute(connection)
+    .await?;
+    Ok(())
+}

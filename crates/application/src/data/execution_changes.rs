@@ -1,0 +1,119 @@
+//! Shows what an execution changed.
+
+use labdata_domain::{
+    data::changes::{ExecutionChanges, IdCursor, RowChange, SHOWN_FILES},
+    files::{File, FileFilter},
+    ids::ExecutionId,
+    keys::{ApiKey, actor::Actor, scope::Scope, tenancy::User},
+    page::PageRequest,
+};
+use labdata_ports::{PortError, data::ChangedRows};
+
+use crate::{Error, Ports};
+
+/// What an execution changed, with the names of those concerned.
+#[derive(Clone, Debug)]
+pub struct ChangesReport {
+    /// Rows, series, and the revert.
+    pub changes: ExecutionChanges,
+    /// The newest files uploaded under the execution.
+    pub files: Vec<File>,
+    /// Who reverted it; the key unless it is gone.
+    pub reverted_by: Option<(User, Option<ApiKey>)>,
+}
+
+/// A page of ids.
+#[derive(Clone, Debug)]
+pub struct IdPage {
+    /// The ids, in the order of their bytes.
+    pub ids: Vec<String>,
+    /// Start of the next page, if more follow.
+    pub next: Option<IdCursor>,
+}
+
+/// The ids to list.
+#[derive(Clone, Debug)]
+pub struct ListChangedIds {
+    /// The table.
+    pub table: String,
+    /// Kind of change.
+    pub change: RowChange,
+    /// The page starts after this id.
+    pub after: Option<IdCursor>,
+    /// Maximum number of ids.
+    pub limit: u32,
+}
+
+/// Rows, points and files of an execution, by table.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when the execution is not the
+/// organization's.
+pub async fn execution_changes(
+    ports: &Ports,
+    actor: &Actor,
+    id: ExecutionId,
+) -> Result<ChangesReport, Error> {
+    actor.require(Scope::Read)?;
+    let organization = actor.organization;
+    ports.executions.get(organization, id).await?;
+    let changes = ports.data.changes(organization, id).await?;
+    let of_execution = FileFilter {
+        execution: Some(id),
+        ..FileFilter::default()
+    };
+    let first = PageRequest {
+        limit: Some(SHOWN_FILES),
+        after: None,
+    };
+    let files = ports.files.list(organization, &of_execution, first).await?;
+    let reverted_by = match &changes.reverted {
+        Some(reverted) => {
+            let user = ports.tenancy.user(organization, reverted.user).await?;
+            let api_key = match reverted.api_key {
+                Some(id) => match ports.api_keys.get(organization, id).await {
+                    Ok(found) => Some(found.key),
+                    Err(PortError::NotFound(_)) => None,
+                    Err(error) => return Err(error.into()),
+                },
+                None => None,
+            };
+            Some((user, api_key))
+        }
+        None => None,
+    };
+    Ok(ChangesReport {
+        changes,
+        files: files.items,
+        reverted_by,
+    })
+}
+
+/// A page of the ids of one kind of change to one table.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when the execution is not the
+/// organization's.
+pub async fn list_changed_ids(
+    ports: &Ports,
+    actor: &Actor,
+    id: ExecutionId,
+    query: ListChangedIds,
+) -> Result<IdPage, Error> {
+    actor.require(Scope::Read)?;
+    ports.executions.get(actor.organization, id).await?;
+    let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+    let rows = ChangedRows {
+        execution: id,
+        table: query.table,
+        change: query.change,
+        after: query.after.map(|cursor| cursor.0),
+        // One more tells whether a page follows.
+        limit: query.limit.saturating_add(1),
+    };
+    let mut ids = ports.data.changed_ids(actor.organization, &rows).await?;
+    let more = ids.len() > limit;
+    ids.truncate(limit);
+    let next = ids.last().filter(|_| more).cloned().map(IdCursor);
+    Ok(IdPage { ids, next })
+}
