@@ -5,7 +5,7 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
-    executions::Execution,
+    executions::{Execution, started_by::StartedBy},
     ids::OrganizationId,
     instruments::Instrument,
     jobs::Job,
@@ -117,7 +117,7 @@ impl<H: Jobs + Subject<dyn ExecutionRepository>> Executions for H {
         let user = self.user(organization, "somebody@example.org").await;
         let execution = given::execution(&job, now, timeout_minutes);
         self.subject()
-            .add(organization, &execution, user.id)
+            .add(organization, &execution, StartedBy::user(user.id))
             .await
             .unwrap();
         execution

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::channel::mpsc;
 use labdata_domain::{
     agent::{Usage, UsageMonth},
-    executions::Execution,
+    executions::{Execution, started_by::StartedBy},
     files::{File, ObjectKey},
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
     instruments::Instrument,
@@ -75,7 +75,7 @@ pub(crate) struct State {
     /// When the schedule of a job's trigger ticks next.
     pub(crate) ticks: BTreeMap<JobId, OffsetDateTime>,
     pub(crate) executions: Vec<Owned<Execution>>,
-    pub(crate) started_by: BTreeMap<ExecutionId, UserId>,
+    pub(crate) started_by: BTreeMap<ExecutionId, StartedBy>,
     pub(crate) runs: BTreeMap<ExecutionId, RunRow>,
     pub(crate) logs: BTreeMap<ExecutionId, Log>,
     pub(crate) subscribers: Vec<Subscriber>,
@@ -188,7 +188,7 @@ impl State {
         &mut self,
         organization: OrganizationId,
         execution: &Execution,
-        started_by: UserId,
+        started_by: StartedBy,
     ) {
         self.started_by.insert(execution.id, started_by);
         self.executions.push(Owned {
@@ -199,7 +199,7 @@ impl State {
 
     /// The user who started an execution.
     pub(crate) fn starter(&self, id: ExecutionId) -> Result<UserId, PortError> {
-        let starter = self.started_by.get(&id).copied();
+        let starter = self.started_by.get(&id).map(|it| it.user);
         starter.ok_or_else(|| PortError::Corrupt(format!("{id} was started by no user")))
     }
 }

@@ -120,6 +120,7 @@ diesel::table! {
         exit_code -> Nullable<BigInt>,
         attempt -> BigInt,
         lost_workers -> BigInt,
+        trigger_id -> Nullable<Uuid>,
     }
 }
 

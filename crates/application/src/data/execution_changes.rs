@@ -4,7 +4,7 @@ use labdata_domain::{
     data::changes::{ExecutionChanges, IdCursor, RowChange, SHOWN_FILES},
     files::{File, FileFilter},
     ids::ExecutionId,
-    keys::{ApiKey, actor::Actor, scope::Scope, tenancy::User},
+    keys::{actor::Actor, author::Author, scope::Scope},
     page::PageRequest,
 };
 use labdata_ports::{PortError, data::ChangedRows};
@@ -18,8 +18,8 @@ pub struct ChangesReport {
     pub changes: ExecutionChanges,
     /// The newest files uploaded under the execution.
     pub files: Vec<File>,
-    /// Who reverted it; the key unless it is gone.
-    pub reverted_by: Option<(User, Option<ApiKey>)>,
+    /// Who reverted it.
+    pub reverted_by: Option<Author>,
 }
 
 /// A page of ids.
@@ -78,7 +78,7 @@ pub async fn execution_changes(
                 },
                 None => None,
             };
-            Some((user, api_key))
+            Some(Author::of(&user, api_key.as_ref()))
         }
         None => None,
     };

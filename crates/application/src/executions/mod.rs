@@ -5,4 +5,5 @@ pub mod close_execution;
 pub mod get_execution;
 pub mod list_executions;
 pub mod start_execution;
+pub mod starters;
 pub mod sweep_executions;

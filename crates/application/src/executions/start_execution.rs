@@ -1,7 +1,7 @@
 //! Opens an execution for a script that runs outside the platform.
 
 use labdata_domain::{
-    executions::Execution,
+    executions::{Execution, started_by::StartedBy},
     ids::{ExecutionId, JobId},
     jobs::{Job, JobName},
     keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
@@ -43,9 +43,10 @@ pub async fn start_execution(
     let now = ports.clock.now();
     let id = ExecutionId::new(ports.ids.next_id());
     let execution = Execution::start(id, job.id, job.name, command.timeout_minutes, now);
+    let started_by = StartedBy::key(actor.user, actor.api_key);
     ports
         .executions
-        .add(actor.organization, &execution, actor.user)
+        .add(actor.organization, &execution, started_by)
         .await?;
     Ok(execution)
 }

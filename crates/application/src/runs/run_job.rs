@@ -55,6 +55,7 @@ pub async fn run_job(
         source: None,
         started_by: actor.user,
         api_key: Some(actor.api_key),
+        trigger: None,
         queued_at: ports.clock.now(),
     };
     Ok(ports.runs.enqueue(actor.organization, &run).await?)

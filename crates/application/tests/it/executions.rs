@@ -1,6 +1,6 @@
 //! Starting, closing and sweeping executions.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use labdata_application::{
@@ -14,7 +14,10 @@ use labdata_application::{
     notifications::list_notifications::list_notifications,
 };
 use labdata_domain::{
-    executions::{Execution, FinalStatus},
+    executions::{
+        Execution, FinalStatus,
+        started_by::{StartedBy, Starter},
+    },
     ids::{ExecutionId, OrganizationId, UserId},
     keys::scope::Scope,
     notifications::Sender,
@@ -38,8 +41,13 @@ mock! {
             &self,
             organization: OrganizationId,
             execution: &Execution,
-            started_by: UserId,
+            started_by: StartedBy,
         ) -> Result<(), PortError>;
+        async fn starters(
+            &self,
+            organization: OrganizationId,
+            ids: &[ExecutionId],
+        ) -> Result<BTreeMap<ExecutionId, Starter>, PortError>;
         async fn get(
             &self,
             organization: OrganizationId,

@@ -19,7 +19,7 @@ use labdata_application::{
     operations::disk_reserve::keep_reserve,
 };
 use labdata_domain::{
-    executions::{Execution, ExecutionState, Origin},
+    executions::{Execution, ExecutionState, Origin, started_by::StartedBy},
     files::{
         Crc32c, File, FileFilter, FilePath, MAX_FILE_BYTES, ObjectKey, Recorded, SourceType,
         StoredBytes,
@@ -233,7 +233,7 @@ async fn what_a_platform_run_script_uploads_belongs_to_its_execution() {
     };
     lab.ports
         .executions
-        .add(actor.organization, &execution, actor.user)
+        .add(actor.organization, &execution, StartedBy::user(actor.user))
         .await
         .unwrap();
     actor.execution = Some(execution.id);

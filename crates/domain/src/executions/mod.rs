@@ -1,5 +1,7 @@
 //! Job executions: their states and transitions. Everything a script writes is attributed to one.
 
+pub mod started_by;
+
 use serde::{Deserialize, Serialize};
 use time::{Duration, OffsetDateTime};
 

@@ -115,6 +115,7 @@ fn a_queued_run_waits_with_everything_it_was_queued_with() {
         source: Some(ExecutionId::new(Uuid::from_u128(5))),
         started_by: UserId::new(Uuid::from_u128(6)),
         api_key: None,
+        trigger: None,
         queued_at: NOW,
     };
     let expected = PlatformRun {

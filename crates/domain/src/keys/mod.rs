@@ -1,6 +1,7 @@
 //! API keys: text, hash, expiry and revocation.
 
 pub mod actor;
+pub mod author;
 pub mod run_key;
 pub mod run_nonce;
 pub mod scope;

@@ -10,7 +10,10 @@ mod turns;
 use serde_json::{Map, Value};
 use time::{Duration, OffsetDateTime};
 
-use crate::ids::{ApiKeyId, ExecutionId, FileId, JobId, UserId};
+use crate::{
+    executions::started_by::StartedBy,
+    ids::{ApiKeyId, ExecutionId, FileId, JobId, TriggerId, UserId},
+};
 
 pub use backend::{BackendPolicy, BackendWork, RunVisibility, SharedBackend};
 pub use exit::{EndReason, RunExit, RunLimits, ScriptEnd};
@@ -82,8 +85,22 @@ pub struct NewRun {
     pub started_by: UserId,
     /// The API key that requested it, if any.
     pub api_key: Option<ApiKeyId>,
+    /// The trigger that fired, if any.
+    pub trigger: Option<TriggerId>,
     /// When it was requested. The oldest runs start first.
     pub queued_at: OffsetDateTime,
+}
+
+impl NewRun {
+    /// Who or what starts it.
+    #[must_use]
+    pub const fn started_by(&self) -> StartedBy {
+        StartedBy {
+            user: self.started_by,
+            api_key: self.api_key,
+            trigger: self.trigger,
+        }
+    }
 }
 
 /// Details of an execution that runs on the platform.

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     executions::Execution,
     files::File,
-    ids::{ExecutionId, FileId, InstrumentId, JobId, UserId},
+    ids::{ExecutionId, FileId, InstrumentId, JobId, TriggerId, UserId},
     jobs::{ParameterDefinition, with_defaults},
     runs::NewRun,
 };
@@ -134,6 +134,8 @@ pub struct Firing {
     pub source: Option<ExecutionId>,
     /// The user in whose name it runs.
     pub started_by: UserId,
+    /// The trigger.
+    pub trigger: TriggerId,
 }
 
 impl Firing {
@@ -149,6 +151,7 @@ impl Firing {
             source: self.source,
             started_by: self.started_by,
             api_key: None,
+            trigger: Some(self.trigger),
             queued_at: now,
         }
     }
@@ -208,6 +211,7 @@ impl Candidate {
             file,
             source,
             started_by: self.trigger.set_by,
+            trigger: self.trigger.id,
         }
     }
 

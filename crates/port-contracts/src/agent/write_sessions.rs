@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use labdata_domain::{
-    executions::Execution,
+    executions::{Execution, started_by::StartedBy},
     ids::{ApiKeyId, ExecutionId, OrganizationId},
 };
 use labdata_ports::{
@@ -78,7 +78,7 @@ async fn caller<H: Sessions>(harness: &H, name: &str, executions: usize) -> Call
         let id = ExecutionId::new(given::uuid());
         let execution = Execution::start(id, job.id, job.name.clone(), None, at(0));
         repository
-            .add(organization, &execution, user.id)
+            .add(organization, &execution, StartedBy::user(user.id))
             .await
             .unwrap();
         ids.push(id);

@@ -30,6 +30,7 @@ macro_rules! data_attribution_contract {
     ($harness:ty $(, $test:meta)?) => {
         $crate::clauses! { [$($test)?] $harness, data_attribution in data::attribution:
             a_new_execution_is_completed_with_the_write,
+            a_new_execution_is_started_by_the_writers_key,
             the_job_is_created_only_when_missing,
             a_new_execution_triggers_what_waits_for_its_job,
             an_open_execution_stays_open,
@@ -80,6 +81,23 @@ pub async fn a_new_execution_is_completed_with_the_write<H: DataHarness>(harness
     );
     let job = lab.jobs.get(lab.organization, job_id).await.unwrap();
     assert_eq!((job.name.as_str(), job.archived), ("nightly import", false));
+}
+
+/// Whatever the size of the write.
+pub async fn a_new_execution_is_started_by_the_writers_key<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    let one = lab.insert("sample", json!([{"name": "a"}])).await;
+    let both = [
+        insert("sample", json!([{"name": "b"}])),
+        insert("experiment", json!([{"name": "growth"}])),
+    ];
+    let outcome = lab.write(request(both, [])).await.unwrap();
+    let ids = [one, outcome.execution.unwrap()];
+    let starters = lab.executions.starters(lab.organization, &ids).await;
+    for starter in starters.unwrap().into_values() {
+        assert_eq!(starter.author.user.id, lab.user);
+        assert_eq!(starter.author.api_key.unwrap().id, lab.api_key);
+    }
 }
 
 /// An existing job of that name is used, even if its id differs.

@@ -3,8 +3,12 @@
 pub mod ends;
 
 use labdata_domain::{
-    executions::{Execution, ExecutionState, FinalStatus, Origin},
-    ids::{ExecutionId, OrganizationId},
+    executions::{
+        Execution, ExecutionState, FinalStatus, Origin,
+        started_by::{StartedBy, Starter},
+    },
+    ids::{ApiKeyId, ExecutionId, OrganizationId, TriggerId},
+    keys::author::Author,
     runs::PlatformRun,
 };
 use labdata_ports::executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository};
@@ -12,7 +16,7 @@ use labdata_ports::executions::{CloseExecutionError, ExecutionFilter, ExecutionR
 use crate::{
     Subject,
     assertions::assert_not_found,
-    fixtures::{Executions, Jobs},
+    fixtures::{ApiKeys, Executions, Jobs},
     given::{self, at},
     paging::{ALL, read_to_the_end},
 };
@@ -30,6 +34,8 @@ macro_rules! executions_contract {
             pages_lose_and_repeat_nothing_while_others_insert,
             the_list_is_filtered_by_job_and_status,
             the_list_shows_no_other_organization,
+            starters_are_named,
+            starters_of_other_organizations_are_left_out,
         }
         $crate::execution_ends_contract!($harness $(, $test)?);
     };
@@ -96,7 +102,10 @@ where
                 origin,
                 ..given
             };
-            executions.add(lab, &execution, user).await.unwrap();
+            executions
+                .add(lab, &execution, StartedBy::user(user))
+                .await
+                .unwrap();
             assert_eq!(executions.get(lab, execution.id).await.unwrap(), execution);
         }
     }
@@ -104,7 +113,10 @@ where
         started_at: None,
         ..given::execution(&job, at(0), None)
     };
-    executions.add(lab, &waiting, user).await.unwrap();
+    executions
+        .add(lab, &waiting, StartedBy::user(user))
+        .await
+        .unwrap();
     assert_eq!(executions.get(lab, waiting.id).await.unwrap(), waiting);
 }
 
@@ -120,7 +132,11 @@ where
     let executions = harness.subject();
     for job in [unknown, foreign] {
         let execution = given::execution(&job, at(0), None);
-        assert_not_found(executions.add(ours, &execution, user).await);
+        assert_not_found(
+            executions
+                .add(ours, &execution, StartedBy::user(user))
+                .await,
+        );
         assert_not_found(executions.get(ours, execution.id).await);
     }
     assert_eq!(executions.list(ours, &ANY, ALL).await.unwrap().items, []);
@@ -211,7 +227,10 @@ where
         (&parse, 5),
     ] {
         let execution = given::execution(job, at(second), None);
-        executions.add(lab, &execution, user).await.unwrap();
+        executions
+            .add(lab, &execution, StartedBy::user(user))
+            .await
+            .unwrap();
         added.push(execution);
     }
     for execution in added.iter_mut().take(3) {
@@ -256,4 +275,57 @@ where
         status: None,
     };
     assert_eq!(executions.list(ours, &filter, ALL).await.unwrap().items, []);
+}
+
+/// A user, a key and a trigger; a key that is gone has no name any more.
+pub async fn starters_are_named<H>(harness: &H)
+where
+    H: Jobs + ApiKeys + Subject<dyn ExecutionRepository>,
+{
+    let lab = harness.organization("lab").await.id;
+    let user = harness.user(lab, "ada@example.org").await;
+    let key = harness.api_key(&user).await;
+    let job = harness.job(lab, "parse").await;
+    let trigger = TriggerId::new(given::uuid());
+    let gone = ApiKeyId::new(given::uuid());
+    let executions = Subject::<dyn ExecutionRepository>::subject(harness);
+    let mut expected = std::collections::BTreeMap::new();
+    for (started_by, api_key) in [
+        (StartedBy::user(user.id), None),
+        (StartedBy::key(user.id, key.id), Some(&key)),
+        (StartedBy::key(user.id, gone), None),
+        (
+            StartedBy {
+                trigger: Some(trigger),
+                ..StartedBy::user(user.id)
+            },
+            None,
+        ),
+    ] {
+        let execution = given::execution(&job, at(0), None);
+        executions.add(lab, &execution, started_by).await.unwrap();
+        let starter = Starter {
+            author: Author::of(&user, api_key),
+            trigger: started_by.trigger,
+        };
+        expected.insert(execution.id, starter);
+    }
+    let ids: Vec<ExecutionId> = expected.keys().copied().collect();
+    assert_eq!(executions.starters(lab, &ids).await.unwrap(), expected);
+    expected.remove(&ids[0]);
+    let some = executions.starters(lab, &ids[1..]).await.unwrap();
+    assert_eq!(some, expected);
+}
+
+/// As are ids that no execution has.
+pub async fn starters_of_other_organizations_are_left_out<H>(harness: &H)
+where
+    H: Executions + Subject<dyn ExecutionRepository>,
+{
+    let (ours, theirs) = harness.two_organizations().await;
+    let execution = harness.execution(theirs, at(0), None).await.id;
+    let executions = harness.subject();
+    let ids = [execution, ExecutionId::new(given::uuid())];
+    assert!(executions.starters(ours, &ids).await.unwrap().is_empty());
+    assert_eq!(executions.starters(theirs, &ids).await.unwrap().len(), 1);
 }

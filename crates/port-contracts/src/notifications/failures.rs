@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 use labdata_domain::{
-    executions::{Execution, FinalStatus},
+    executions::{Execution, FinalStatus, started_by::StartedBy},
     ids::{NotificationId, OrganizationId, UserId},
     notifications::{Caps, Ended, Notification, Sender, Sent, failure_notice},
     runs::RunEnd,
@@ -77,7 +77,7 @@ async fn failed<H: Failures>(
     let job = harness.job(organization, "some job").await;
     let execution = given::execution(&job, now, None);
     executions
-        .add(organization, &execution, user)
+        .add(organization, &execution, StartedBy::user(user))
         .await
         .unwrap();
     let closed = executions.close(organization, execution.id, FinalStatus::Failed, now);
@@ -137,7 +137,10 @@ pub async fn every_way_to_fail_has_a_notice<H: Failures>(harness: &H) {
     let job = harness.job(lab, "some job").await;
     let late = given::execution(&job, at(0), Some(1));
     let executions = harness.executions();
-    executions.add(lab, &late, user).await.unwrap();
+    executions
+        .add(lab, &late, StartedBy::user(user))
+        .await
+        .unwrap();
     let late = executions.fail_overdue(at(60), 10).await.unwrap().remove(0);
     let run = claimed(harness, lab, at(61)).await;
     let end = RunEnd::exited(1, "ValueError: no wells");
@@ -166,7 +169,10 @@ pub async fn an_execution_that_did_not_fail_has_no_notice<H: Failures>(harness: 
     let executions = harness.executions();
     let job = harness.job(lab, "some job").await;
     let completed = given::execution(&job, at(0), None);
-    executions.add(lab, &completed, user).await.unwrap();
+    executions
+        .add(lab, &completed, StartedBy::user(user))
+        .await
+        .unwrap();
     let closed = executions.close(lab, completed.id, FinalStatus::Completed, at(1));
     closed.await.unwrap();
     let queue = harness.queue();

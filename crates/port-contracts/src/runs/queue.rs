@@ -100,6 +100,7 @@ pub(crate) fn new_run(job: JobId, user: UserId, queued_at: OffsetDateTime) -> Ne
         source: None,
         started_by: user,
         api_key: None,
+        trigger: None,
         queued_at,
     }
 }

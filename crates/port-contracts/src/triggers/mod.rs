@@ -60,6 +60,11 @@ pub async fn a_matching_file_is_one_run_in_the_name_of_who_set_the_trigger<H: Tr
     assert_eq!(runs.len(), 1);
     assert_eq!(runs[0].execution.job_id, job.id);
     assert_eq!(runs[0].started_by, lab.user.id);
+    let id = runs[0].execution.id;
+    let executions: Arc<dyn ExecutionRepository> = harness.subject();
+    let starters = executions.starters(lab.user.organization, &[id]).await;
+    let trigger = job.trigger.as_ref().map(|trigger| trigger.id);
+    assert_eq!(starters.unwrap()[&id].trigger, trigger);
     let run = run_of(&runs[0].execution);
     assert_eq!((run.script_version, run.trigger_file), (1, Some(file)));
     assert_eq!((run.source, run.parameters.len()), (None, 1));

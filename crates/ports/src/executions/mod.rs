@@ -1,9 +1,14 @@
 //! Job executions.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use labdata_domain::{
-    executions::{CloseError, Execution, FinalStatus},
-    ids::{ExecutionId, JobId, OrganizationId, UserId},
+    executions::{
+        CloseError, Execution, FinalStatus,
+        started_by::{StartedBy, Starter},
+    },
+    ids::{ExecutionId, JobId, OrganizationId},
     page::{Page, PageRequest},
 };
 use time::OffsetDateTime;
@@ -42,7 +47,8 @@ pub struct OverdueExecution {
 /// Repository of executions.
 #[async_trait]
 pub trait ExecutionRepository: Send + Sync {
-    /// Stores a new execution of an existing job of the organization, started by that user.
+    /// Stores a new execution of an existing job of the organization, started by that user, key and
+    /// trigger.
     ///
     /// # Errors
     /// [`PortError::NotFound`] when the job is not the organization's.
@@ -50,8 +56,15 @@ pub trait ExecutionRepository: Send + Sync {
         &self,
         organization: OrganizationId,
         execution: &Execution,
-        started_by: UserId,
+        started_by: StartedBy,
     ) -> Result<(), PortError>;
+
+    /// Who or what started each of the organization's executions, by names; unknown ids are left out.
+    async fn starters(
+        &self,
+        organization: OrganizationId,
+        ids: &[ExecutionId],
+    ) -> Result<BTreeMap<ExecutionId, Starter>, PortError>;
 
     /// One of the organization's executions.
     ///

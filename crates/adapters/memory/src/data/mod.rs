@@ -25,7 +25,7 @@ use labdata_domain::{
         write::{Answers, Questions, WriteOutcome, WritePlan},
     },
     events::LoggedEventKind,
-    executions::Execution,
+    executions::{Execution, started_by::StartedBy},
     ids::{ExecutionId, OrganizationId},
     jobs::Job,
 };
@@ -232,7 +232,8 @@ impl State {
                 let candidate = Job::new(*job, job_name.clone(), now);
                 let job = self.ensure_job(organization, &candidate)?;
                 let new = Execution::of_data_write(*execution, job.id, job.name, now);
-                self.add_execution(organization, &new, attribution.user);
+                let started_by = StartedBy::key(attribution.user, attribution.api_key);
+                self.add_execution(organization, &new, started_by);
                 self.record_end(organization, &new);
                 Ok(*execution)
             }

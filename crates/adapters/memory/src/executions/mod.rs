@@ -1,10 +1,16 @@
 //! Executions in memory.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use labdata_domain::{
     events::LoggedEventKind,
-    executions::{Execution, FinalStatus},
-    ids::{ExecutionId, OrganizationId, UserId},
+    executions::{
+        Execution, FinalStatus,
+        started_by::{StartedBy, Starter},
+    },
+    ids::{ExecutionId, OrganizationId},
+    keys::author::Author,
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
@@ -37,7 +43,7 @@ impl ExecutionRepository for InMemoryExecutionRepository {
         &self,
         organization: OrganizationId,
         execution: &Execution,
-        started_by: UserId,
+        started_by: StartedBy,
     ) -> Result<(), PortError> {
         let mut state = self.memory.lock();
         state.job(organization, execution.job_id)?;
@@ -55,6 +61,29 @@ impl ExecutionRepository for InMemoryExecutionRepository {
         id: ExecutionId,
     ) -> Result<Execution, PortError> {
         self.memory.lock().execution_mut(organization, id).cloned()
+    }
+
+    async fn starters(
+        &self,
+        organization: OrganizationId,
+        ids: &[ExecutionId],
+    ) -> Result<BTreeMap<ExecutionId, Starter>, PortError> {
+        let state = self.memory.lock();
+        let executions = owned(&state.executions, organization);
+        let asked = executions.filter(|execution| ids.contains(&execution.id));
+        let named = asked.filter_map(|execution| {
+            let started_by = state.started_by.get(&execution.id)?;
+            let mut users = state.users.iter();
+            let user = users.find(|user| user.id == started_by.user)?;
+            let mut keys = state.api_keys.iter();
+            let api_key = keys.find(|key| Some(key.id) == started_by.api_key);
+            let starter = Starter {
+                author: Author::of(user, api_key),
+                trigger: started_by.trigger,
+            };
+            Some((execution.id, starter))
+        });
+        Ok(named.collect())
     }
 
     async fn list(

@@ -73,7 +73,7 @@ impl State {
         }
         let execution = Execution::queue(run, job_name);
         self.runs.insert(run.id, RunRow::default());
-        self.add_execution(organization, &execution, run.started_by);
+        self.add_execution(organization, &execution, run.started_by());
         self.signal(RunNews::Queued);
         Ok(execution)
     }

@@ -13,7 +13,7 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     executions::ExecutionState,
-    ids::{ExecutionId, OrganizationId, UserId},
+    ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
     jobs::JobName,
 };
 use labdata_ports::data::{Attribution, WriteError, WriteTarget};
@@ -136,6 +136,7 @@ pub(super) struct NewExecution {
     pub(super) id: ExecutionId,
     pub(super) job_name: JobName,
     pub(super) started_by: UserId,
+    pub(super) api_key: ApiKeyId,
     pub(super) at: OffsetDateTime,
 }
 
@@ -152,6 +153,7 @@ impl NewExecution {
                 id: *execution,
                 job_name: job_name.clone(),
                 started_by: attribution.user,
+                api_key: attribution.api_key,
                 at: attribution.now,
             }),
         }
@@ -171,12 +173,13 @@ pub(super) async fn create_execution(
         return Ok(());
     };
     let query = diesel::sql_query(
-        "SELECT labdata.create_executions($1, ARRAY[$2], ARRAY[$3], ARRAY[$4], ARRAY[$5])",
+        "SELECT labdata.create_executions($1, ARRAY[$2], ARRAY[$3], ARRAY[$4], ARRAY[$5], ARRAY[$6])",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())
     .bind::<SqlUuid, _>(new.id.as_uuid())
     .bind::<Text, _>(new.job_name.as_str())
     .bind::<SqlUuid, _>(new.started_by.as_uuid())
+    .bind::<SqlUuid, _>(new.api_key.as_uuid())
     .bind::<Timestamptz, _>(new.at);
     match CachedStatement(query).execute(&mut connection).await {
         Ok(_) => Ok(()),

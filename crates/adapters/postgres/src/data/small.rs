@@ -194,6 +194,7 @@ struct Batch<'b> {
     executions: Vec<Uuid>,
     jobs: Vec<&'b str>,
     users: Vec<Uuid>,
+    keys: Vec<Uuid>,
     times: Vec<OffsetDateTime>,
     counts: Vec<i64>,
 }
@@ -214,6 +215,7 @@ impl<'b> Batch<'b> {
             executions: Vec::new(),
             jobs: Vec::new(),
             users: Vec::new(),
+            keys: Vec::new(),
             times: Vec::new(),
             counts: Vec::new(),
         };
@@ -234,6 +236,7 @@ impl<'b> Batch<'b> {
         self.executions.push(execution.id.as_uuid());
         self.jobs.push(execution.job_name.as_str());
         self.users.push(execution.started_by.as_uuid());
+        self.keys.push(execution.api_key.as_uuid());
         self.times.push(execution.at);
         self.counts
             .push(i64::try_from(insert.rows).unwrap_or(i64::MAX));
@@ -250,13 +253,13 @@ impl<'b> Batch<'b> {
             self.table,
             self.columns.iter().map(|(index, values)| (*index, values)),
             (&self.row_executions, &self.row_times),
-            9,
+            10,
         );
         let text = format!(
             "WITH created AS ({}), told AS ( \
                  INSERT INTO labdata.event_log (organization_id, type, at, job_execution_id, table_name) \
-                 SELECT $1, 'data.written', u.at, u.execution, $4 FROM unnest($5, $8) AS u (execution, at)) \
-             SELECT labdata.record_inserts($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                 SELECT $1, 'data.written', u.at, u.execution, $4 FROM unnest($5, $9) AS u (execution, at)) \
+             SELECT labdata.record_inserts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
             insertion.text
         );
         let query = statement(text)
@@ -267,6 +270,7 @@ impl<'b> Batch<'b> {
             .bind::<Array<SqlUuid>, _>(&self.executions)
             .bind::<Array<Text>, _>(&self.jobs)
             .bind::<Array<SqlUuid>, _>(&self.users)
+            .bind::<Array<SqlUuid>, _>(&self.keys)
             .bind::<Array<Timestamptz>, _>(&self.times)
             .bind::<Array<BigInt>, _>(&self.counts);
         CachedStatement(insertion.bind(query))

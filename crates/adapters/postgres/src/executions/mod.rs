@@ -2,6 +2,7 @@
 
 pub(crate) mod ends;
 pub(crate) mod rows;
+mod starters;
 
 use std::collections::BTreeMap;
 
@@ -13,8 +14,11 @@ use diesel::{
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     events::LoggedEventKind,
-    executions::{CloseError, Execution, FinalStatus},
-    ids::{ExecutionId, OrganizationId, UserId},
+    executions::{
+        CloseError, Execution, FinalStatus,
+        started_by::{StartedBy, Starter},
+    },
+    ids::{ExecutionId, OrganizationId},
     page::{Cursor, Page, PageRequest},
 };
 use labdata_ports::{
@@ -34,6 +38,7 @@ use crate::{
     executions::{
         ends::store_ends,
         rows::{ExecutionRow, insert, load, lock},
+        starters::starters,
     },
     schema::{job, job_execution},
 };
@@ -66,9 +71,9 @@ async fn add(
     connection: &mut Connection,
     organization: OrganizationId,
     execution: &Execution,
-    started_by: UserId,
+    started_by: StartedBy,
 ) -> Result<(), Fault> {
-    insert(connection, organization, execution, started_by, None).await?;
+    insert(connection, organization, execution, started_by).await?;
     if let Some(at) = execution.started_at {
         let started = LoggedEventKind::ExecutionStarted(execution.id);
         record(connection, organization, at, &[started]).await?;
@@ -144,7 +149,7 @@ impl ExecutionRepository for PgExecutionRepository {
         &self,
         organization: OrganizationId,
         execution: &Execution,
-        started_by: UserId,
+        started_by: StartedBy,
     ) -> Result<(), PortError> {
         Ok(transacted!(
             self.database.of(organization),
@@ -159,6 +164,15 @@ impl ExecutionRepository for PgExecutionRepository {
     ) -> Result<Execution, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
         Ok(load(&mut connection, organization, id).await?)
+    }
+
+    async fn starters(
+        &self,
+        organization: OrganizationId,
+        ids: &[ExecutionId],
+    ) -> Result<BTreeMap<ExecutionId, Starter>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        Ok(starters(&mut connection, organization, ids).await?)
     }
 
     async fn list(

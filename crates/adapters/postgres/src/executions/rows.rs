@@ -3,8 +3,8 @@
 use diesel::{prelude::*, sql_types::Text};
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
-    executions::{Execution, ExecutionState, Origin},
-    ids::{ApiKeyId, ExecutionId, FileId, JobId, OrganizationId, UserId},
+    executions::{Execution, ExecutionState, Origin, started_by::StartedBy},
+    ids::{ApiKeyId, ExecutionId, FileId, JobId, OrganizationId, TriggerId},
     runs::PlatformRun,
 };
 use labdata_ports::PortError;
@@ -126,8 +126,7 @@ pub(crate) async fn insert(
     connection: &mut Connection,
     organization: OrganizationId,
     execution: &Execution,
-    started_by: UserId,
-    api_key: Option<ApiKeyId>,
+    started_by: StartedBy,
 ) -> Result<(), Fault> {
     let run = execution.origin.run();
     diesel::insert_into(job_execution::table)
@@ -139,8 +138,9 @@ pub(crate) async fn insert(
             job_execution::status.eq(execution.state.as_str()),
             job_execution::deadline.eq(execution.state.deadline()),
             job_execution::error_message.eq(execution.state.error()),
-            job_execution::started_by.eq(started_by.as_uuid()),
-            job_execution::api_key_id.eq(api_key.map(ApiKeyId::as_uuid)),
+            job_execution::started_by.eq(started_by.user.as_uuid()),
+            job_execution::api_key_id.eq(started_by.api_key.map(ApiKeyId::as_uuid)),
+            job_execution::trigger_id.eq(started_by.trigger.map(TriggerId::as_uuid)),
             job_execution::created_at.eq(execution.created_at),
             job_execution::started_at.eq(execution.started_at),
             job_execution::completed_at.eq(execution.state.completed_at()),

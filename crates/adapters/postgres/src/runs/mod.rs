@@ -68,14 +68,7 @@ pub(crate) async fn enqueue(
 ) -> Result<(), Fault> {
     // The name of a job is not stored with its executions.
     let execution = Execution::queue(run, String::new());
-    insert(
-        connection,
-        organization,
-        &execution,
-        run.started_by,
-        run.api_key,
-    )
-    .await?;
+    insert(connection, organization, &execution, run.started_by()).await?;
     notify(connection, Channel::RunQueued).await
 }
 

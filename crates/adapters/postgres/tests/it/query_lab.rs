@@ -227,12 +227,14 @@ impl QueryLab {
         Self { runner, ..self }
     }
 
-    /// Counts the server's connections of queries.
+    /// Counts the server's connections of queries, and of a test as the role.
     pub(crate) async fn connections(&self) -> i64 {
-        let query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'labdata query' \
-                     AND datname = current_database()";
+        let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                     AND (application_name = 'labdata query' \
+                         OR usename = $1 AND application_name <> 'labdata spare')";
+        let role = format!("{}_reader", schema(self.ours));
         self.behind
-            .query_one(query, &[])
+            .query_one(query, &[&role])
             .await
             .expect("a count")
             .get(0)

@@ -1,7 +1,7 @@
 //! `POST /api/v1/job-executions/{execution_id}/cancel`
 
 use actix_web::web::Json;
-use labdata_application::executions::cancel_execution::cancel_execution;
+use labdata_application::executions::{cancel_execution::cancel_execution, starters::with_starter};
 
 use super::{ExecutionPath, ExecutionView};
 use crate::http::{Answer, Call, NoBody, OrNotFound, Write, error::ErrorBody};
@@ -23,5 +23,6 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Write, error::ErrorBody};
 pub async fn handle(call: Call<Write, NoBody, (), ExecutionPath>) -> Answer<Json<ExecutionView>> {
     let id = call.path.execution_id.or_not_found("job execution")?;
     let execution = cancel_execution(call.ports(), &call.actor, id).await?;
-    Ok(Json(execution.into()))
+    let started = with_starter(call.ports(), &call.actor, execution).await?;
+    Ok(Json(started.into()))
 }

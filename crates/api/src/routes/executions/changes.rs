@@ -17,7 +17,7 @@ use labdata_request_body::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::ExecutionPath;
+use super::{ExecutionPath, author::AuthorView};
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read, Timestamp, answer::next_page};
 
 shape! {
@@ -100,38 +100,6 @@ pub struct ExecutionFileView {
     file_name: String,
 }
 
-/// Who did something.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Author)]
-pub struct AuthorView {
-    /// The user.
-    user: AuthorUserView,
-    /// The key that the user showed; null when it is gone.
-    api_key: Option<AuthorKeyView>,
-}
-
-/// A user, named.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = AuthorUser)]
-pub struct AuthorUserView {
-    /// Its id.
-    id: String,
-    /// E-mail address.
-    email: String,
-    /// Its name.
-    name: String,
-}
-
-/// A key, named.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = AuthorKey)]
-pub struct AuthorKeyView {
-    /// Its id.
-    id: String,
-    /// Its name.
-    name: String,
-}
-
 /// What an execution changed.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = JobExecutionChanges)]
@@ -161,17 +129,7 @@ impl From<ChangesReport> for ChangesView {
                 })
                 .collect(),
             reverted_at: report.changes.reverted.map(|reverted| reverted.at.into()),
-            reverted_by: report.reverted_by.map(|(user, api_key)| AuthorView {
-                user: AuthorUserView {
-                    id: user.id.to_string(),
-                    email: user.email,
-                    name: user.name,
-                },
-                api_key: api_key.map(|key| AuthorKeyView {
-                    id: key.id.to_string(),
-                    name: key.name,
-                }),
-            }),
+            reverted_by: report.reverted_by.map(Into::into),
         }
     }
 }

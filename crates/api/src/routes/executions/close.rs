@@ -1,7 +1,7 @@
 //! `PATCH /api/v1/job-executions/{execution_id}`
 
 use actix_web::web::Json;
-use labdata_application::executions::close_execution::close_execution;
+use labdata_application::executions::{close_execution::close_execution, starters::with_starter};
 use labdata_domain::executions::FinalStatus;
 use labdata_request_body::{fields::required, readers::choice, shape};
 use serde_json::json;
@@ -39,5 +39,6 @@ pub async fn handle(
     let id = call.path.execution_id.or_not_found("job execution")?;
     let status = call.body.0.status;
     let execution = close_execution(call.ports(), &call.actor, id, status).await?;
-    Ok(Json(execution.into()))
+    let started = with_starter(call.ports(), &call.actor, execution).await?;
+    Ok(Json(started.into()))
 }

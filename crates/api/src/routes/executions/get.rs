@@ -1,7 +1,7 @@
 //! `GET /api/v1/job-executions/{execution_id}`
 
 use actix_web::web::Json;
-use labdata_application::executions::get_execution::get_execution;
+use labdata_application::executions::{get_execution::get_execution, starters::with_starter};
 
 use super::{ExecutionPath, ExecutionView};
 use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
@@ -19,5 +19,6 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 pub async fn handle(call: Call<Read, NoBody, (), ExecutionPath>) -> Answer<Json<ExecutionView>> {
     let id = call.path.execution_id.or_not_found("job execution")?;
     let execution = get_execution(call.ports(), &call.actor, id).await?;
-    Ok(Json(execution.into()))
+    let started = with_starter(call.ports(), &call.actor, execution).await?;
+    Ok(Json(started.into()))
 }

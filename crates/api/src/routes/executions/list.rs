@@ -1,6 +1,8 @@
 //! `GET /api/v1/job-executions`
 
-use labdata_application::executions::list_executions::list_executions;
+use labdata_application::executions::{
+    list_executions::list_executions, starters::page_with_starters,
+};
 use labdata_domain::{
     executions::ExecutionState,
     ids::JobId,
@@ -55,5 +57,6 @@ pub async fn handle(
     };
     let slot = call.app.page_slot(call.actor.organization).await?;
     let page = list_executions(call.ports(), &call.actor, &filter, query.page).await?;
+    let page = page_with_starters(call.ports(), &call.actor, page).await?;
     Ok(Listing::of(page, ExecutionView::from).counted(slot))
 }

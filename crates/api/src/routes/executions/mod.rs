@@ -1,7 +1,8 @@
 //! `/api/v1/job-executions`
 
+use labdata_application::executions::starters::StartedExecution;
 use labdata_domain::{
-    executions::{Execution, ExecutionState, Origin},
+    executions::{ExecutionState, Origin},
     ids::ExecutionId,
 };
 use labdata_request_body::{
@@ -13,10 +14,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::names;
+use self::author::StartedByView;
+use crate::{http::Timestamp, names};
 
-use crate::http::Timestamp;
-
+pub mod author;
 pub mod cancel;
 pub mod changes;
 pub mod close;
@@ -57,10 +58,13 @@ pub struct ExecutionView {
     trigger_file_id: Option<String>,
     /// Of runs on the platform.
     parameters: Option<Map<String, Value>>,
+    /// Who or what started it.
+    started_by: StartedByView,
 }
 
-impl From<Execution> for ExecutionView {
-    fn from(execution: Execution) -> Self {
+impl From<StartedExecution> for ExecutionView {
+    fn from(started: StartedExecution) -> Self {
+        let execution = started.execution;
         let run = match execution.origin {
             Origin::Platform(run) => Some(run),
             Origin::OffPlatform | Origin::DataWrite => None,
@@ -80,6 +84,7 @@ impl From<Execution> for ExecutionView {
                 .and_then(|run| run.trigger_file)
                 .map(|file| file.to_string()),
             parameters: run.map(|run| run.parameters),
+            started_by: started.started_by.into(),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! `POST /api/v1/job-executions`
 
 use actix_web::web::Json;
-use labdata_application::executions::start_execution::{StartExecution, start_execution};
+use labdata_application::executions::{
+    start_execution::{StartExecution, start_execution},
+    starters::with_starter,
+};
 use labdata_domain::{executions::MAX_TIMEOUT_MINUTES, jobs::MAX_NAME_LENGTH};
 use labdata_request_body::{
     Reader as _,
@@ -51,5 +54,6 @@ pub async fn handle(
         timeout_minutes: body.timeout_minutes,
     };
     let execution = start_execution(call.ports(), &call.actor, command).await?;
-    Ok(Json(execution.into()))
+    let started = with_starter(call.ports(), &call.actor, execution).await?;
+    Ok(Json(started.into()))
 }

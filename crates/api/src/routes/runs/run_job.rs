@@ -1,7 +1,10 @@
 //! `POST /api/v1/jobs/{job_id}/run`
 
 use actix_web::web::Json;
-use labdata_application::runs::run_job::{RunJob, run_job};
+use labdata_application::{
+    executions::starters::with_starter,
+    runs::run_job::{RunJob, run_job},
+};
 use labdata_request_body::{
     fields::optional,
     readers::{object, storable, text},
@@ -48,5 +51,6 @@ pub async fn handle(
         file: body.file_id,
     };
     let execution = run_job(call.ports(), &call.actor, id, command).await?;
-    Ok(Json(execution.into()))
+    let started = with_starter(call.ports(), &call.actor, execution).await?;
+    Ok(Json(started.into()))
 }

@@ -155,7 +155,7 @@ async fn the_changes_of_others_are_not_found() {
     let server = TestServer::start().await;
     let run = import(&server.admin().await).await;
     let stranger = server.stranger().await;
-    let unknown = format!("{PATH}/{}", uuid::Uuid::now_v7());
+    let unknown = format!("{PATH}/01a20000-0000-7000-8000-000000000000");
     for query in ["", "?table=sample&action=created"] {
         let theirs = stranger
             .get(&format!("{run}/changes{query}"))

@@ -24,6 +24,7 @@ async fn an_execution_starts_running_under_the_default_job() {
     let server = TestServer::start().await;
     let client = server.admin().await;
     let made = start(&client, json!({})).await;
+    let me = client.get("/api/v1/me").await.json(200);
     assert_eq!(
         made,
         json!({
@@ -38,6 +39,7 @@ async fn an_execution_starts_running_under_the_default_job() {
             "script_version": null,
             "trigger_file_id": null,
             "parameters": null,
+            "started_by": {"user": me["user"], "api_key": {"id": me["api_key"]["id"], "name": me["api_key"]["name"]}, "trigger_id": null},
         })
     );
     assert_eq!(client.get(&one(&made)).await.json(200), made);

@@ -89,6 +89,7 @@ fn a_matching_file_is_one_run_with_the_defaults_in_the_name_of_who_set_the_trigg
         file: Some(id(10)),
         source: None,
         started_by: id(3),
+        trigger: id(2),
     };
     assert_eq!(runs(candidate.respond(&file(None), &[])), [expected]);
 }
@@ -148,6 +149,7 @@ fn a_tick_is_one_run_and_moves_on_to_the_next_tick_after_now() {
         file: None,
         source: None,
         started_by: id(3),
+        trigger: id(2),
     };
     let tick = Tick {
         firing: Some(expected),
@@ -254,6 +256,7 @@ fn a_firing_becomes_a_run_that_no_key_asked_for() {
         source: None,
         started_by: id(3),
         api_key: None,
+        trigger: Some(id(2)),
         queued_at: NOW,
     };
     assert_eq!(run, expected);

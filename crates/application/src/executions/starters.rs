@@ -1,0 +1,65 @@
+//! Names who or what started executions.
+
+use labdata_domain::{
+    executions::{Execution, started_by::Starter},
+    keys::actor::Actor,
+    page::Page,
+};
+
+use crate::{Error, Ports};
+
+/// An execution, and who or what started it.
+#[derive(Clone, Debug)]
+pub struct StartedExecution {
+    /// The execution.
+    pub execution: Execution,
+    /// Its starter.
+    pub started_by: Starter,
+}
+
+/// Adds the starter to an execution that the actor was shown.
+///
+/// # Errors
+/// What the ports answer.
+pub async fn with_starter(
+    ports: &Ports,
+    actor: &Actor,
+    execution: Execution,
+) -> Result<StartedExecution, Error> {
+    let all = with_starters(ports, actor, vec![execution]).await?;
+    let one = all.into_iter().next();
+    one.ok_or_else(|| Error::Internal("an execution without a starter".to_owned()))
+}
+
+/// Adds the starters to a page of executions that the actor was shown.
+///
+/// # Errors
+/// What the ports answer.
+pub async fn page_with_starters(
+    ports: &Ports,
+    actor: &Actor,
+    page: Page<Execution>,
+) -> Result<Page<StartedExecution>, Error> {
+    Ok(Page {
+        items: with_starters(ports, actor, page.items).await?,
+        next: page.next,
+    })
+}
+
+async fn with_starters(
+    ports: &Ports,
+    actor: &Actor,
+    executions: Vec<Execution>,
+) -> Result<Vec<StartedExecution>, Error> {
+    let ids: Vec<_> = executions.iter().map(|execution| execution.id).collect();
+    let found = ports.executions.starters(actor.organization, &ids);
+    let mut starters = found.await?;
+    let started = executions.into_iter().filter_map(|execution| {
+        let started_by = starters.remove(&execution.id)?;
+        Some(StartedExecution {
+            execution,
+            started_by,
+        })
+    });
+    Ok(started.collect())
+}
