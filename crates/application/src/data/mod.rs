@@ -9,3 +9,26 @@ pub mod read_rows;
 pub mod read_series;
 pub mod revert_execution;
 pub mod write_data;
+
+/// Number of attempts to plan against tables that keep changing.
+const MAX_PLANS: usize = 10;
+
+/// Plans and reads, and again if the tables have changed between the two. A macro, as the futures of
+/// closures are not known to be `Send`.
+macro_rules! planned_anew {
+    ($read:expr) => {{
+        let mut plans = 1;
+        loop {
+            match $read.await {
+                Err(Error::Conflict(Conflict::TablesChanged)) if plans < MAX_PLANS => plans += 1,
+                Err(Error::Conflict(Conflict::TablesChanged)) => {
+                    break Err(Error::Busy {
+                        retry_after_seconds: 1,
+                    });
+                }
+                outcome => break outcome,
+            }
+        }
+    }};
+}
+use planned_anew;

@@ -1,6 +1,7 @@
 //! Reads rows of a table.
 
 use labdata_domain::{
+    conflict::Conflict,
     data::read::{
         Position, ReadMode, ReadPlan, ReadTarget, RowPage, RowSelection, SingleReadError,
     },
@@ -8,6 +9,7 @@ use labdata_domain::{
 };
 use serde_json::{Map, Value};
 
+use super::{MAX_PLANS, planned_anew};
 use crate::{Error, Ports};
 
 /// Kind of table to read.
@@ -54,6 +56,10 @@ pub struct ReadRows {
 /// in single mode.
 pub async fn read_rows(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
     actor.require(Scope::Read)?;
+    planned_anew!(read_page(ports, actor, query.clone()))
+}
+
+async fn read_page(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let core = query.target_type == TargetType::CoreTable;
     let target =

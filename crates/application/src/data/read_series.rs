@@ -1,12 +1,14 @@
 //! Reads one series, column by column.
 
 use labdata_domain::{
+    conflict::Conflict,
     data::read::{SERIES_LIMITS, SeriesColumns, SeriesPlan, SeriesRefusal},
     keys::{actor::Actor, scope::Scope},
     scalar::KeyValue,
 };
 use labdata_ports::data::ReadSeriesError;
 
+use super::{MAX_PLANS, planned_anew};
 use crate::{Error, Ports};
 
 /// The series to read.
@@ -37,6 +39,10 @@ pub struct Series {
 /// [`SERIES_LIMITS`].
 pub async fn read_series(ports: &Ports, actor: &Actor, query: ReadSeries) -> Result<Series, Error> {
     actor.require(Scope::Read)?;
+    planned_anew!(read_points(ports, actor, &query))
+}
+
+async fn read_points(ports: &Ports, actor: &Actor, query: &ReadSeries) -> Result<Series, Error> {
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let (table, column) = (query.table.as_str(), query.parent_column.as_deref());
     let plan =

@@ -13,10 +13,8 @@ use labdata_ports::{
     data::{Attribution, WriteError, WriteTarget},
 };
 
+use super::MAX_PLANS;
 use crate::{Error, Ports, operations::disk_reserve::require_reserve};
-
-/// Maximum number of plans of a write whose tables keep changing.
-const MAX_PLANS: usize = 10;
 
 /// The write to do.
 #[derive(Clone, Debug, Default)]

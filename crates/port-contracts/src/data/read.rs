@@ -1,11 +1,17 @@
 //! Contract of [`labdata_ports::data::DataStore`]: reads and filters.
 
-use labdata_domain::scalar::DataType;
+use labdata_domain::{
+    conflict::Conflict,
+    data::read::{SeriesLimits, SeriesPlan},
+    scalar::DataType,
+};
+use labdata_ports::{PortError, data::ReadSeriesError};
 use serde_json::{Value, json};
 
 use crate::{
     catalog::definitions::{column, curated, reference},
     data::lab::{DataHarness, Lab, request, series},
+    given::at,
 };
 
 /// Makes one test of each clause of [`crate::data::read`].
@@ -20,6 +26,7 @@ macro_rules! data_read_contract {
             filters_follow_references,
             all_filters_hold_together,
             points_are_filtered_like_rows,
+            reads_of_a_dropped_table_conflict,
         }
     };
 }
@@ -255,5 +262,32 @@ pub async fn points_are_filtered_like_rows<H: DataHarness>(harness: &H) {
             count,
             "{filters}"
         );
+    }
+}
+
+/// Whoever planned them plans anew.
+pub async fn reads_of_a_dropped_table_conflict<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let curve = series("curve", json!("a"), json!({"time": [1]}));
+    lab.write(request([], [curve])).await.unwrap();
+    let catalog = lab.tables().await;
+    let rows = lab.read_plan("curve", json!({}), 10).await;
+    let one = SeriesPlan::new(&catalog, "curve", None, "a").unwrap();
+    let dropped = lab
+        .catalog
+        .drop_table(lab.organization, "curve", true, at(150));
+    dropped.await.unwrap();
+    let (data, organization) = (&lab.data, lab.organization);
+    let limits = SeriesLimits {
+        values: 10,
+        bytes: 1000,
+    };
+    match data.read(organization, &rows).await {
+        Err(PortError::Conflict(Conflict::TablesChanged)) => {}
+        other => panic!("expected TablesChanged, got {other:?}"),
+    }
+    match data.read_series(organization, &one, limits).await {
+        Err(ReadSeriesError::Port(PortError::Conflict(Conflict::TablesChanged))) => {}
+        other => panic!("expected TablesChanged, got {other:?}"),
     }
 }

@@ -5,18 +5,23 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use labdata_domain::{
+    conflict::Conflict,
     data::read::{ExportPlan, ManySeriesPlan, SeriesSelection, TablePart},
     scalar::{DataType, Values},
 };
-use labdata_ports::data::{
-    parts::{PartSink, StreamError},
-    query::SinkClosed,
+use labdata_ports::{
+    PortError,
+    data::{
+        parts::{PartSink, StreamError},
+        query::SinkClosed,
+    },
 };
 use serde_json::{Map, Value, json};
 
 use crate::{
     catalog::definitions::{column, raw, reference},
     data::lab::{DataHarness, Lab, request, series},
+    given::at,
 };
 
 /// Makes one test of each clause of [`crate::data::stream`].
@@ -36,6 +41,7 @@ macro_rules! data_stream_contract {
             a_table_without_rows_ends_at_once,
             a_sink_that_takes_no_more_ends_the_read,
             the_store_answers_after_abandoned_reads,
+            streams_of_a_dropped_table_conflict,
         }
     };
 }
@@ -386,4 +392,31 @@ pub async fn the_store_answers_after_abandoned_reads<H: DataHarness>(harness: &H
     }
     assert_eq!(lab.count("sample").await, 3);
     assert_eq!(exported(&lab, "curve").await.len(), 3);
+}
+
+/// Before any part.
+pub async fn streams_of_a_dropped_table_conflict<H: DataHarness>(harness: &H) {
+    let lab = lab_with_samples(harness).await;
+    let catalog = lab.tables().await;
+    let table = ExportPlan::new(&catalog, "curve").unwrap();
+    let many = ManySeriesPlan::new(&catalog, selection(&json!({}))).unwrap();
+    let dropped = lab
+        .catalog
+        .drop_table(lab.organization, "curve", true, at(150));
+    dropped.await.unwrap();
+    let taken = Arc::<Mutex<Taken>>::default();
+    let sink = || {
+        let taken = Arc::clone(&taken);
+        Box::new(Sink { taken, left: 10 })
+    };
+    let (data, organization) = (&lab.data, lab.organization);
+    let exported = data.export(organization, &table, sink()).await;
+    let streamed = data.stream_series(organization, &many, sink()).await;
+    for result in [exported, streamed] {
+        match result {
+            Err(StreamError::Port(PortError::Conflict(Conflict::TablesChanged))) => {}
+            other => panic!("expected TablesChanged, got {other:?}"),
+        }
+    }
+    assert!(taken.lock().unwrap().parts.is_empty());
 }

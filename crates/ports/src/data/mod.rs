@@ -182,6 +182,10 @@ pub trait DataStore: Send + Sync {
     ) -> Result<Vec<String>, PortError>;
 
     /// Reads a page of rows.
+    ///
+    /// # Errors
+    /// [`Conflict::TablesChanged`](labdata_domain::conflict::Conflict::TablesChanged) where the
+    /// table is gone since the read was planned, as from every operation that reads tables.
     async fn read(
         &self,
         organization: OrganizationId,

@@ -40,7 +40,8 @@ pub(super) fn answer(tables: &Tables, questions: &Questions) -> Result<Answers, 
 }
 
 /// Refuses a question about a table that has changed since the question arose.
-fn require(tables: &Tables, asked: &Arc<Table>) -> Result<(), PortError> {
+/// Fails unless the table is still defined so.
+pub(super) fn require(tables: &Tables, asked: &Arc<Table>) -> Result<(), PortError> {
     if tables.catalog().table(&asked.name) == Some(asked) {
         Ok(())
     } else {

@@ -19,7 +19,8 @@ use labdata_domain::{
     data::{
         changes::{ExecutionChanges, Reverted},
         read::{
-            ExportPlan, ManySeriesPlan, ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
+            ExportPlan, ManySeriesPlan, ReadPlan, ReadTarget, RowPage, SeriesColumns, SeriesLimits,
+            SeriesPlan,
         },
         revert::RevertReport,
         write::{Answers, Questions, WriteOutcome, WritePlan},
@@ -38,6 +39,7 @@ use labdata_ports::{
     },
 };
 
+use self::answer::require;
 use crate::{Memory, memory::State};
 
 /// Rows and series in memory.
@@ -149,7 +151,10 @@ impl DataStore for InMemoryDataStore {
         plan: &ReadPlan,
     ) -> Result<RowPage, PortError> {
         let mut state = self.memory.lock();
-        state.tables_mut(organization)?;
+        let tables = state.tables_mut(organization)?;
+        if let ReadTarget::Table(table) = &plan.target {
+            require(tables, table)?;
+        }
         Ok(read::read(&state, organization, plan))
     }
 
@@ -179,7 +184,9 @@ impl DataStore for InMemoryDataStore {
         limits: SeriesLimits,
     ) -> Result<SeriesColumns, ReadSeriesError> {
         let mut state = self.memory.lock();
-        read::read_series(state.tables_mut(organization)?, plan, limits)
+        let tables = state.tables_mut(organization)?;
+        require(tables, &plan.table)?;
+        read::read_series(tables, plan, limits)
     }
 
     async fn stream_series(
@@ -188,7 +195,12 @@ impl DataStore for InMemoryDataStore {
         plan: &ManySeriesPlan,
         sink: Box<dyn PartSink>,
     ) -> Result<(), StreamError> {
-        let parts = stream::series(self.memory.lock().tables_mut(organization)?, plan)?;
+        let parts = {
+            let mut state = self.memory.lock();
+            let tables = state.tables_mut(organization)?;
+            require(tables, &plan.table)?;
+            stream::series(tables, plan)?
+        };
         stream::send(parts, sink).await
     }
 
@@ -198,7 +210,12 @@ impl DataStore for InMemoryDataStore {
         plan: &ExportPlan,
         sink: Box<dyn PartSink>,
     ) -> Result<(), StreamError> {
-        let part = stream::table(self.memory.lock().tables_mut(organization)?, plan);
+        let part = {
+            let mut state = self.memory.lock();
+            let tables = state.tables_mut(organization)?;
+            require(tables, &plan.table)?;
+            stream::table(tables, plan)
+        };
         stream::send(vec![part], sink).await
     }
 }

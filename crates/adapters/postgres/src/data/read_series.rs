@@ -13,7 +13,7 @@ use labdata_ports::data::ReadSeriesError;
 
 use super::chunk::{Chunk, chunk_columns};
 use crate::database::{
-    errors::port_error,
+    errors::table_error,
     pool::Connection,
     sql::{Schemas, bind_scalar, ident, primary_key, statement},
 };
@@ -33,7 +33,7 @@ pub(super) async fn read_series(
     let schemas = Schemas::of(organization);
     let points = count(connection, &schemas, plan)
         .await
-        .map_err(port_error)?
+        .map_err(table_error)?
         .ok_or(ReadSeriesError::NoParent)?;
     let columns: Vec<(usize, &Column)> = plan.columns().collect();
     limits.check(points, columns.len(), 0)?;
@@ -47,9 +47,9 @@ pub(super) async fn read_series(
     let mut chunks = query
         .load_stream::<Chunk>(&mut *connection)
         .await
-        .map_err(port_error)?;
+        .map_err(table_error)?;
     let (mut points, mut bytes) = (0_usize, 0_usize);
-    while let Some(chunk) = chunks.try_next().await.map_err(port_error)? {
+    while let Some(chunk) = chunks.try_next().await.map_err(table_error)? {
         points = points.saturating_add(chunk.points);
         bytes = bytes.saturating_add(chunk.bytes);
         // Another write may have stored a larger series since it was counted.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use labdata_domain::{
     catalog::Catalog,
-    conflict::Conflict,
     data::{
         changes::ExecutionChanges,
         read::{
@@ -41,7 +40,7 @@ use crate::{
     catalog::PgCatalogStore,
     database::{
         combine::BatchOutcome,
-        errors::{Attempts, port_error, retried},
+        errors::{Attempts, port_error, retried, table_error},
         pool::Database,
         sql::Schemas,
         transaction,
@@ -205,15 +204,7 @@ impl DataStore for PgDataStore {
         let mut connection = self.database.of(organization).connection().await?;
         answer::answer(&mut connection, organization, questions)
             .await
-            .map_err(|error| {
-                // A table or column is gone: the catalog has changed since the check.
-                let text = error.to_string();
-                if text.contains("does not exist") {
-                    PortError::Conflict(Conflict::TablesChanged)
-                } else {
-                    port_error(error)
-                }
-            })
+            .map_err(table_error)
     }
 
     async fn write(
@@ -293,7 +284,7 @@ impl DataStore for PgDataStore {
             let mut connection = database.of(organization).connection().await?;
             read::read(&mut connection, organization, &plan)
                 .await
-                .map_err(port_error)
+                .map_err(table_error)
         };
         self.database.beside_connections(reading).await?
     }

@@ -25,7 +25,7 @@ use super::{
     read_row::scalar,
 };
 use crate::database::{
-    errors::port_error,
+    errors::table_error,
     pool::{Connection, Database},
     sql::{Schemas, ident, key_values, primary_key, primary_key_type, sql_type},
     transaction,
@@ -78,8 +78,8 @@ pub(super) async fn stream_series(
         .prepared(organization)
         .load_stream::<Chunk>(&mut *connection)
         .await
-        .map_err(port_error)?;
-    while let Some(mut chunk) = chunks.try_next().await.map_err(port_error)? {
+        .map_err(table_error)?;
+    while let Some(mut chunk) = chunks.try_next().await.map_err(table_error)? {
         let parent = chunk.take_parent();
         let (rows, bytes) = (chunk.points, chunk.bytes);
         let mut columns = values(
@@ -121,7 +121,7 @@ async fn begin(database: &Database, organization: OrganizationId) -> Result<Conn
     let mut connection = database.of(organization).connection().await?;
     transaction::begin_with(&mut connection, BEGIN)
         .await
-        .map_err(port_error)?;
+        .map_err(table_error)?;
     Ok(connection)
 }
 
@@ -130,7 +130,7 @@ async fn finish(mut connection: Connection) -> Result<(), PortError> {
     connection.end_rows();
     transaction::commit(&mut connection)
         .await
-        .map_err(port_error)
+        .map_err(table_error)
 }
 
 fn values(types: impl Iterator<Item = DataType>, rows: usize) -> Vec<Values> {
@@ -155,8 +155,8 @@ async fn send_points(
         .prepared(organization)
         .load_stream::<Chunk>(&mut **connection)
         .await
-        .map_err(port_error)?;
-    while let Some(chunk) = chunks.try_next().await.map_err(port_error)? {
+        .map_err(table_error)?;
+    while let Some(chunk) = chunks.try_next().await.map_err(table_error)? {
         let (rows, bytes) = (chunk.points, chunk.bytes);
         let mut found = values(columns().map(|(_, column)| column.data_type), rows);
         chunk.append_to(table, columns(), &mut found)?;
@@ -183,10 +183,10 @@ async fn send_rows(
         .prepared(organization)
         .load_stream::<Cells>(&mut **connection)
         .await
-        .map_err(port_error)?;
+        .map_err(table_error)?;
     let types = || columns.iter().map(|column| column.field.data_type);
     let (mut part, mut rows, mut bytes) = (values(types(), 0), 0, 0);
-    while let Some(row) = found.try_next().await.map_err(port_error)? {
+    while let Some(row) = found.try_next().await.map_err(table_error)? {
         for (values, cell) in part.iter_mut().zip(row.cells) {
             values.push_or_null(cell);
         }
@@ -234,7 +234,7 @@ async fn missing_parent(
         .prepared(organization)
         .load(&mut **connection)
         .await
-        .map_err(port_error)?;
+        .map_err(table_error)?;
     let missing = found.into_iter().next();
     let missing = missing.and_then(|row| row.cells.into_iter().next()??.into_key());
     Ok(missing.map(StreamError::NoParent))

@@ -8,6 +8,7 @@ use std::{
 
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
 use diesel_async::AsyncPgConnection;
+use labdata_domain::conflict::Conflict;
 use labdata_ports::PortError;
 
 use crate::database::transaction;
@@ -171,6 +172,20 @@ pub(crate) fn port_error(error: DieselError) -> PortError {
             PortError::Unavailable(NO_ANSWER.to_owned())
         }
         Kind::Other => PortError::Internal(describe(&error)),
+    }
+}
+
+/// Maps an error of a statement on tables of an organization, which may be gone since it was planned.
+pub(crate) fn table_error(error: DieselError) -> PortError {
+    let is_gone = matches!(
+        &error,
+        DieselError::DatabaseError(DatabaseErrorKind::Unknown, information)
+            if information.message().ends_with("does not exist")
+    );
+    if is_gone {
+        PortError::Conflict(Conflict::TablesChanged)
+    } else {
+        port_error(error)
     }
 }
 

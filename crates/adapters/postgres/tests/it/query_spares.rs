@@ -23,6 +23,8 @@ async fn a_connection_that_waited_serves_one_query_and_is_gone() {
     let lab = QueryLab::new().await;
     lab.rows("select 1").await;
     let first = lab.spare().await;
+    // Until the first query's own connection is gone.
+    lab.settle().await;
     // At work it has another name, so this is the one that the spare became.
     let working = "select count(*) from generate_series(1, 20000000)";
     let asking = lab.rows(working);
