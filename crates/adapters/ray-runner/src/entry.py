@@ -18,6 +18,7 @@ import ctypes
 import http.client
 import json
 import os
+import pathlib
 import resource
 import select
 import selectors
@@ -259,6 +260,17 @@ def find_uv():
     return shutil.which("uv") or (beside if os.path.exists(beside) else None)
 
 
+def write_client(client, workspace):
+    """Writes the wheel of the Python client, and a script whose metadata refer to it. Returns its path."""
+    wheel = os.path.join(workspace, client["file_name"])
+    with open(wheel, "wb") as file:
+        file.write(client["wheel"].encode("latin-1"))
+    path = os.path.join(workspace, "installation.py")
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(client["script"].replace(client["url"], pathlib.Path(wheel).as_uri()))
+    return path
+
+
 def run_guardian(control):
     order = read_order()
     for name in [name for name in os.environ if name.startswith("LABDATA_RUN_")]:
@@ -293,7 +305,10 @@ def run_guardian(control):
             virtual_environment = os.path.join(workspace, "env")
             environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
             environment.update(VIRTUAL_ENV=virtual_environment, UV_PYTHON_DOWNLOADS="never", NO_COLOR="1")
-            command = [uv, "sync", "--script", script, "--active", "--python", python, "--no-config", "--no-progress"]
+            declaration = script
+            if order["client"] is not None:
+                declaration = write_client(order["client"], workspace)
+            command = [uv, "sync", "--script", declaration, "--active", "--python", python, "--no-config", "--no-progress"]
             reason, exit, tail = step.run(command, environment, scratch, order["limits"]["preparation"])
             if (reason, exit) != ("exited", {"code": 0}):
                 if reason == "exited":

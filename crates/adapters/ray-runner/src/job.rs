@@ -6,11 +6,15 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::ZlibEncoder};
 use labdata_ports::runs::runner::{GRACE, RETAINED_LOG_BYTES, RunSpec, RunnerError, Work};
 use labdata_ray_client::{JobRequest, RuntimeEnvironment};
+use labdata_script_packages::{CLIENT_WHEEL, ScriptMetadata};
 use serde_json::{Map, Value, json};
 
 /// Maximum length of the packed order. Ray passes the whole environment to a process as one argument,
 /// which Linux limits to 128 KiB. A job with a longer one would stay pending forever.
 const MAX_ORDER_CHARS: usize = 100_000;
+
+/// Placeholder for the URL of the Python client's wheel, whose directory is chosen on the node.
+const CLIENT_URL: &str = "file:///labdata-client.invalid";
 
 /// Program that runs on the cluster.
 const ENTRY: &str = include_str!("entry.py");
@@ -21,7 +25,8 @@ const COMMAND: &str = "exec python3 -c 'import base64,os,zlib;exec(zlib.decompre
 /// Returns the job of a run.
 ///
 /// # Errors
-/// [`RunnerError::Refused`] if the script is too long, or a variable has an invalid name or value.
+/// [`RunnerError::Refused`] if the script is too long, its metadata are invalid, or a variable has an
+/// invalid name or value.
 pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, RunnerError> {
     for (name, value) in &spec.environment {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
@@ -42,11 +47,13 @@ pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, Runner
             "variable": exchange.variable,
         })
     });
+    let metadata = ScriptMetadata::read(&spec.script).map_err(RunnerError::Refused)?;
     let limits = &spec.limits;
     let order = json!({
         "name": id,
         "script": spec.script,
-        "has_dependencies": has_dependencies(&spec.script),
+        "has_dependencies": metadata.as_ref().is_some_and(ScriptMetadata::has_dependencies),
+        "client": metadata.as_ref().map(client).transpose()?.flatten(),
         "environment": environment,
         "key_exchange": key_exchange,
         "log_kept": RETAINED_LOG_BYTES,
@@ -104,41 +111,20 @@ fn pack(text: &str) -> Result<String, RunnerError> {
     Ok(STANDARD.encode(bytes))
 }
 
-/// Returns whether the script declares dependencies. uv on the cluster reads the block itself.
-fn has_dependencies(script: &str) -> bool {
-    let mut lines = script
-        .lines()
-        .skip_while(|line| line.trim_end() != "# /// script");
-    let block = lines.by_ref().take_while(|line| line.starts_with('#'));
-    let text: String = block
-        .take_while(|line| line.trim_end() != "# ///")
-        .map(|line| line.trim_start_matches('#').trim())
-        .collect();
-    // `dependencies = []` declares none.
-    text.split_once("dependencies")
-        .map(|(_, rest)| rest.split_whitespace().collect::<String>())
-        .is_some_and(|rest| rest.starts_with("=[") && !rest.starts_with("=[]"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dependencies_are_seen_however_the_block_is_written() {
-        for script in [
-            "# /// script\n# dependencies = [\"six\"]\n# ///\n",
-            "import os\n# /// script\n# requires-python = \">=3.11\"\n# dependencies=[\n#   \"six\",\n# ]\n# ///\n",
-        ] {
-            assert!(has_dependencies(script), "{script}");
-        }
-        for script in [
-            "",
-            "# dependencies = [\"six\"]\n",
-            "# /// script\n# dependencies = [ ]\n# ///\n",
-            "# /// script\n# requires-python = \">=3.11\"\n# ///\n# dependencies = [\"six\"]\n",
-        ] {
-            assert!(!has_dependencies(script), "{script}");
-        }
+/// Returns what a script that depends on the Python client installs: the wheel, a byte as a character, and
+/// the metadata with a placeholder for its URL.
+fn client(metadata: &ScriptMetadata) -> Result<Option<Value>, RunnerError> {
+    if !metadata.names_client() {
+        return Ok(None);
     }
+    let script = metadata
+        .script_with_client(CLIENT_URL)
+        .map_err(RunnerError::Refused)?;
+    let wheel: String = CLIENT_WHEEL.bytes.iter().copied().map(char::from).collect();
+    Ok(Some(json!({
+        "file_name": CLIENT_WHEEL.file_name,
+        "wheel": wheel,
+        "script": script,
+        "url": CLIENT_URL,
+    })))
 }

@@ -2,10 +2,12 @@
 
 use std::{
     fs::{self, DirBuilder, File, Permissions, TryLockError},
-    io,
+    io::{self, Write},
     os::unix::fs::{DirBuilderExt, PermissionsExt, chown, symlink},
     path::{Path, PathBuf},
 };
+
+use labdata_script_packages::CLIENT_WHEEL;
 
 use crate::{
     accounts::{Account, AccountRegistry},
@@ -136,6 +138,30 @@ impl RunDirectories {
     /// Returns the directory of fetched programs.
     pub(crate) fn tools(&self) -> PathBuf {
         self.jobs.join("tools")
+    }
+
+    /// Returns the path of the Python client's wheel. Another client has another path, under which uv has
+    /// nothing in its cache.
+    pub(crate) fn client_wheel(&self) -> PathBuf {
+        self.tools()
+            .join(format!("labdata-client-{}", CLIENT_WHEEL.sha256))
+            .join(CLIENT_WHEEL.file_name)
+    }
+
+    /// Writes the Python client's wheel, unless it exists. Several processes may do so at once.
+    pub(crate) fn write_client_wheel(&self) -> io::Result<()> {
+        let wheel = self.client_wheel();
+        if wheel.is_file() {
+            return Ok(());
+        }
+        if let Some(directory) = wheel.parent() {
+            create_passage(directory)?;
+        }
+        let mut file = tempfile::NamedTempFile::new_in(self.tools())?;
+        file.write_all(CLIENT_WHEEL.bytes)?;
+        fs::set_permissions(file.path(), Permissions::from_mode(0o644))?;
+        file.persist(&wheel)?;
+        Ok(())
     }
 
     /// Returns the directory of all jobs.
@@ -296,18 +322,26 @@ impl ActiveWorkspace {
 }
 
 impl Workspace {
+    /// Writes a script whose metadata are installed in place of those of the script, and returns its path.
+    /// The group can read it.
+    pub(crate) fn write_installation_script(
+        &self,
+        script: &str,
+        group: Option<u32>,
+    ) -> io::Result<PathBuf> {
+        let path = self.script().join("installation.py");
+        write_for_group(&path, script, group)?;
+        Ok(path)
+    }
+
     /// Creates the directories for a script that runs as that account.
     pub(crate) fn create(&self, script: &str, account: Option<&Account>) -> io::Result<()> {
         create_passage(&self.path)?;
         let (directory, path) = (self.script(), self.script_path());
         create_directory(&directory, 0o750)?;
-        fs::write(&path, script)?;
-        fs::set_permissions(&path, Permissions::from_mode(0o640))?;
-        if let Some(account) = account {
-            for path in [&directory, &path] {
-                chown(path, None, Some(account.id))?;
-            }
-        }
+        let group = account.map(|account| account.id);
+        write_for_group(&path, script, group)?;
+        chown(&directory, None, group)?;
         for directory in [self.log(), self.root()] {
             create_directory(&directory, 0o700)?;
         }
@@ -325,6 +359,13 @@ pub(crate) fn create_for_account(directory: &Path, account: Option<&Account>) ->
         Some(account) => chown(directory, Some(account.id), Some(account.id)),
         None => Ok(()),
     }
+}
+
+/// Writes a file that the group can read.
+fn write_for_group(path: &Path, text: &str, group: Option<u32>) -> io::Result<()> {
+    fs::write(path, text)?;
+    fs::set_permissions(path, Permissions::from_mode(0o640))?;
+    chown(path, None, group)
 }
 
 /// Creates a directory through which accounts of scripts reach theirs, if the platform is root. They

@@ -11,7 +11,7 @@
 //! <data dir>/jobs/workers/<n>.lock      held while the sandbox exists
 //! <data dir>/jobs/cache/<scope>/uv, envs    written by installations
 //! <data dir>/jobs/ready/<scope>/<env>   marks an environment as complete
-//! <data dir>/jobs/tools/                the fetched uv, if any
+//! <data dir>/jobs/tools/                the wheel of the Python client, and the fetched uv, if any
 //! /var/lib/labdata/accounts/<uid>       allocation of accounts, if the platform is root
 //! ```
 //!

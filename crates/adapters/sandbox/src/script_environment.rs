@@ -3,9 +3,12 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use labdata_redacted::Variables;
+use labdata_script_packages::ScriptMetadata;
+use url::Url;
 
 use crate::{
     accounts::Account,
@@ -82,8 +85,13 @@ impl HostCapabilities {
         stop: &mut StopSignal,
         mut on_output: impl FnMut(u64),
     ) -> Result<EnvironmentOutcome, String> {
+        let metadata = match ScriptMetadata::read(request.script) {
+            Ok(None) => return Ok(EnvironmentOutcome::NotNeeded),
+            Ok(Some(metadata)) => metadata,
+            Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
+        };
         let version = self.python.version();
-        let name = match environment_name(request.script, request.completion, &version) {
+        let name = match environment_name(&metadata, request.completion, &version) {
             Ok(None) => return Ok(EnvironmentOutcome::NotNeeded),
             Ok(Some(name)) => name,
             Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
@@ -105,6 +113,14 @@ impl HostCapabilities {
             Ok(uv) => uv,
             Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
         };
+        let client = if request.scope == PLATFORM_SCOPE {
+            None
+        } else {
+            match self.script_with_client(workspace, &metadata).await? {
+                Ok(client) => Some(client),
+                Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
+            }
+        };
         let quota = self.settings.cache_quota;
         let lock = in_cache(&cache, &name, move |cache, _| {
             cache.evict(quota)?;
@@ -118,6 +134,7 @@ impl HostCapabilities {
             cache: cache.directory(),
             directory: &cache.environment(&name),
             uv,
+            client: client.as_ref(),
             compile: request.scope == PLATFORM_SCOPE,
         };
         let mut outcome = self.install(installation, stop, &mut on_output).await?;
@@ -153,15 +170,20 @@ impl HostCapabilities {
             cache,
             directory,
             uv,
+            client,
             compile,
             ..
         } = installation;
+        let script = client.map_or_else(
+            || active.workspace.script_path(),
+            |client| client.script.clone(),
+        );
         let mut request = self.installation_request(installation, self.settings.network.access, 0);
         request.command = [
             text(&uv.program),
             "sync".to_owned(),
             "--script".to_owned(),
-            text(&active.workspace.script_path()),
+            text(&script),
             "--active".to_owned(),
             "--python".to_owned(),
             text(&self.python.program),
@@ -198,6 +220,7 @@ impl HostCapabilities {
             request.environment.push((name, value));
         }
         request.readable.push(uv.program.clone());
+        request.readable.extend(client.map(|it| it.wheel.clone()));
         let home = active.workspace.installation();
         create_for_account(&home, installation.account).map_err(|error| error.to_string())?;
         let reach = Reach {
@@ -206,6 +229,37 @@ impl HostCapabilities {
             mirrored: access.mirrored,
         };
         self.launch(request, None, reach, stop, on_output).await
+    }
+
+    /// Writes the script that is installed in place of the workspace's: one with the same metadata, which
+    /// takes the Python client from this program instead of an index.
+    ///
+    /// The inner error is for the script's author.
+    async fn script_with_client(
+        &self,
+        active: &ActiveWorkspace,
+        metadata: &ScriptMetadata,
+    ) -> Result<Result<InstalledClient, String>, String> {
+        let wheel = self.directories.client_wheel();
+        let url = Url::from_file_path(&wheel)
+            .map_err(|()| format!("{} is not absolute", wheel.display()))?;
+        let script = match metadata.script_with_client(url.as_str()) {
+            Ok(script) => script,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let directories = Arc::clone(&self.directories);
+        let workspace = active.workspace.clone();
+        let group = active.account.as_ref().map(|account| account.id);
+        blocking(move || {
+            let write = || {
+                directories.write_client_wheel()?;
+                workspace.write_installation_script(&script, group)
+            };
+            let script = write()
+                .map_err(|error: io::Error| format!("the script of the installation: {error}"))?;
+            Ok(Ok(InstalledClient { script, wheel }))
+        })
+        .await
     }
 
     /// Runs code in an environment that was just installed. The log has that length.
@@ -280,6 +334,14 @@ async fn in_cache<T: Send + 'static>(
     .await
 }
 
+/// Python client of the platform, ready for an installation.
+#[derive(Debug)]
+struct InstalledClient {
+    /// Script with metadata that refer to the wheel.
+    script: PathBuf,
+    wheel: PathBuf,
+}
+
 /// Parameters of an installation.
 #[derive(Clone, Copy)]
 struct Installation<'a> {
@@ -291,6 +353,8 @@ struct Installation<'a> {
     /// Directory of the environment.
     directory: &'a Path,
     uv: &'a Uv,
+    /// Python client of the platform, for scripts of organizations.
+    client: Option<&'a InstalledClient>,
     /// True if modules are compiled now. Scripts cannot write their environment, so each one would compile
     /// those that it imports. Worth it for environments that many processes use.
     compile: bool,

@@ -1,9 +1,9 @@
-//! Inline metadata of scripts (PEP 723).
+//! Environments that scripts share, by their inline metadata (PEP 723).
 
 use std::{fmt::Write as _, str::FromStr};
 
+use labdata_script_packages::{CLIENT_WHEEL, ScriptMetadata};
 use pep440_rs::{Version, VersionSpecifiers};
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 /// Environment variables that an installation inherits: package index, proxy and certificates. Build
@@ -30,34 +30,24 @@ pub const INSTALL_VARIABLES: [&str; 19] = [
     "no_proxy",
 ];
 
-/// Fields of the block that concern the installation.
-#[derive(Debug, Default, Deserialize)]
-struct Metadata {
-    #[serde(default)]
-    dependencies: Vec<String>,
-    #[serde(default, rename = "requires-python")]
-    requires_python: String,
-}
-
 /// Returns the name of the script's environment, which is the same for all scripts with the same
-/// block and completion, or none if the script has no dependencies.
+/// block, client and completion, or none if the script has no dependencies.
 ///
-/// The error is for the script's author: the block is invalid, or excludes this Python.
+/// The error is for the script's author: the block excludes this Python.
 pub(crate) fn environment_name(
-    script: &str,
+    metadata: &ScriptMetadata,
     completion: Option<&str>,
     python: &Version,
 ) -> Result<Option<String>, String> {
-    let Some(block) = block(script) else {
-        return Ok(None);
-    };
-    let metadata: Metadata = toml::from_str(&block)
-        .map_err(|error| format!("the script's metadata (PEP 723) cannot be read: {error}"))?;
-    check_python(&metadata.requires_python, python)?;
-    if metadata.dependencies.is_empty() {
+    check_python(metadata.requires_python(), python)?;
+    if !metadata.has_dependencies() {
         return Ok(None);
     }
-    let mut digest = Sha256::new_with_prefix(block.as_bytes());
+    let mut digest = Sha256::new_with_prefix(metadata.block().as_bytes());
+    if metadata.names_client() {
+        digest.update([1]);
+        digest.update(CLIENT_WHEEL.sha256);
+    }
     if let Some(code) = completion {
         digest.update([0]);
         digest.update(code.as_bytes());
@@ -90,36 +80,17 @@ fn check_python(wanted: &str, python: &Version) -> Result<(), String> {
     }
 }
 
-/// Returns the text of the `script` block, without comment signs.
-fn block(script: &str) -> Option<String> {
-    let mut lines = script
-        .lines()
-        .skip_while(|line| line.trim_end() != "# /// script");
-    lines.next()?;
-    let mut text = String::new();
-    let mut closed = None;
-    // The block ends with the last closing line before the first line that is no comment.
-    for line in lines {
-        if line.trim_end() == "# ///" {
-            closed = Some(text.len());
-        }
-        let content = line
-            .strip_prefix("# ")
-            .or_else(|| line.strip_prefix('#').filter(|rest| rest.is_empty()));
-        let Some(content) = content else { break };
-        text.push_str(content);
-        text.push('\n');
-    }
-    text.truncate(closed?);
-    Some(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn named(script: &str) -> Result<Option<String>, String> {
-        environment_name(script, None, &Version::new([3, 11, 7]))
+        completed(script, None)
+    }
+
+    fn completed(script: &str, completion: Option<&str>) -> Result<Option<String>, String> {
+        let metadata = ScriptMetadata::read(script).unwrap().unwrap();
+        environment_name(&metadata, completion, &Version::new([3, 11, 7]))
     }
 
     const DECLARED: &str = "# /// script\n# requires-python = \">=3.11\"\n# dependencies = [\n\
@@ -133,28 +104,18 @@ mod tests {
         let third = named(&DECLARED.replace("httpx", "polars")).unwrap();
         assert_ne!(third.as_deref(), Some(&*one));
         assert_eq!(one.len(), 32);
-        let completed = environment_name(DECLARED, Some("1"), &Version::new([3, 11, 7]));
+        let completed = completed(DECLARED, Some("1"));
         assert_ne!(completed.unwrap().as_deref(), Some(&*one));
     }
 
     #[test]
     fn without_dependencies_there_is_none() {
         for script in [
-            "",
-            "print(1)",
             "# /// script\n# dependencies = []\n# ///\n",
             "# /// script\n# requires-python = \">=3.9\"\n# ///\n",
-            "# /// other\n# dependencies = [\"httpx\"]\n# ///\n",
-            "# /// script\n# dependencies = [\"httpx\"]\nprint(1)\n",
         ] {
             assert_eq!(named(script), Ok(None), "{script:?}");
         }
-    }
-
-    #[test]
-    fn a_block_that_is_no_toml_is_refused() {
-        let reason = named("# /// script\n# dependencies = [\n# ///\n").unwrap_err();
-        assert!(reason.contains("PEP 723"), "{reason}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{process::Command, sync::Arc};
 
 use labdata_local_runner::LocalRunner;
-use labdata_port_contracts::runs::{end_of, spec};
+use labdata_port_contracts::runs::{end_of, log_from, spec};
 use labdata_ports::runs::runner::{EndReason, JobRunner, RunnerError};
 use labdata_sandbox::{
     Isolation::{Landlock, Namespaces},
@@ -11,7 +11,7 @@ use labdata_sandbox::{
 };
 
 use crate::{
-    packages::{isolation_of, open_directory, write_package},
+    packages::{isolation_of, open_directory, write_package, write_wheel},
     support::{Lab, settings},
 };
 
@@ -182,6 +182,53 @@ fn a_build_script_that_fills_the_cache_is_ended() {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(
             text.contains("the hoarder was ended"),
+            "{level}: {text}\n{errors}"
+        );
+    }
+}
+
+/// Environment variable of the process that installs the Python client: the level of isolation.
+const INSTALLS_CLIENT: &str = "LABDATA_TEST_INSTALLS_CLIENT";
+
+/// Script that prints the version and the dependencies of its Python client.
+const CLIENT_SCRIPT: &str = "# /// script\n# dependencies = [\"labdata_client\"]\n# ///\n\
+import httpx, importlib.metadata, labdata_client\n\
+print(importlib.metadata.version('labdata-client'), labdata_client.connect.__name__)\n";
+
+/// Installs in the child process; not a test.
+#[tokio::test]
+async fn an_installation_of_the_client() {
+    let Ok(level) = std::env::var(INSTALLS_CLIENT) else {
+        return;
+    };
+    let data = open_directory();
+    let runner = runner(settings(data.path(), isolation_of(&level)));
+    let run = spec(CLIENT_SCRIPT);
+    runner.submit(&run).await.unwrap();
+    let end = end_of(&runner, run.run).await;
+    let log = log_from(&runner, run.run, 0).await;
+    assert!(end.succeeded(), "{end:?} {log}");
+    assert!(log.ends_with("0.1.0 connect\n"), "{log}");
+    println!("installed the client");
+}
+
+#[test]
+fn a_package_of_the_clients_name_on_an_index_is_not_installed() {
+    let place = open_directory();
+    write_wheel(place.path(), "labdata-client");
+    for level in ["Namespaces", "Landlock", "Nothing"] {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "dependencies::an_installation_of_the_client"])
+            .arg("--nocapture")
+            .env(INSTALLS_CLIENT, level)
+            .env("UV_FIND_LINKS", place.path())
+            .env("UV_INDEX_STRATEGY", "unsafe-best-match")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            text.contains("installed the client"),
             "{level}: {text}\n{errors}"
         );
     }

@@ -43,6 +43,26 @@ pub(crate) fn write_package(directory: &Path, name: &str, backend: &str) -> Path
     archive
 }
 
+/// Writes version 99.0 of a pure package whose module is empty: the directory and the name are arguments.
+const WRITE_WHEEL: &str = r#"
+import sys, zipfile
+directory, name = sys.argv[1:]
+module = name.replace("-", "_")
+info = f"{module}-99.0.dist-info"
+with zipfile.ZipFile(f"{directory}/{module}-99.0-py3-none-any.whl", "w") as wheel:
+    wheel.writestr(f"{module}.py", "")
+    wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 99.0\n")
+    wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr(f"{info}/RECORD", "")
+"#;
+
+/// Writes the wheel of version 99.0 of a package.
+pub(crate) fn write_wheel(directory: &Path, name: &str) {
+    let mut python = Command::new("python3");
+    python.args(["-c", WRITE_WHEEL]).arg(directory).arg(name);
+    assert!(python.status().unwrap().success());
+}
+
 /// Returns a temporary directory that every account may enter.
 pub(crate) fn open_directory() -> TempDir {
     let directory = tempfile::tempdir().unwrap();

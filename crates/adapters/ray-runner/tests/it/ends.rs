@@ -77,6 +77,22 @@ async fn the_script_sees_its_own_environment_only() {
 }
 
 #[tokio::test]
+async fn the_python_client_is_that_of_the_platform() {
+    let runner = shared_runner().await;
+    let spec = spec(
+        "# /// script\n# dependencies = [\"Labdata-Client>=0.1\"]\n# ///\n\
+         import httpx, importlib.metadata, labdata_client\n\
+         print(importlib.metadata.distribution('labdata-client').read_text('direct_url.json'))\n",
+    );
+    runner.submit(&spec).await.unwrap();
+    let end = end_of(&runner, spec.run).await;
+    let log = log_from(&runner, spec.run, 0).await;
+    assert!(end.succeeded(), "{end:?} {log}");
+    assert!(log.contains("\"url\":\"file:///"), "{log}");
+    runner.reap(spec.run).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_large_script_and_a_declared_dependency_arrive() {
     let runner = shared_runner().await;
     // Incompressible digits: close to the maximum length of an order.

@@ -1,14 +1,18 @@
 //! The examples of docs/WRITING-JOBS.md, run against the built program.
 
-use std::process::Command;
+use std::{path::Path, process::Command};
 
+use labdata_sandbox::{Python, Uv};
 use reqwest::{
-    Client,
+    Client, Method,
     multipart::{Form, Part},
 };
 use serde_json::{Value, json};
 
-use crate::process::{Program, directory, text};
+use crate::{
+    process::{Program, directory, text},
+    runs::platform_runs,
+};
 
 const GUIDE: &str = include_str!("../../../../../docs/WRITING-JOBS.md");
 
@@ -26,7 +30,7 @@ struct Lab {
 }
 
 impl Lab {
-    async fn call(&self, method: reqwest::Method, path: &str, body: &Value) -> Value {
+    async fn call(&self, method: Method, path: &str, body: &Value) -> Value {
         let request = self
             .client
             .request(method, format!("{}{path}", self.program.url))
@@ -44,11 +48,11 @@ impl Lab {
     }
 
     async fn post(&self, path: &str, body: &Value) -> Value {
-        self.call(reqwest::Method::POST, path, body).await
+        self.call(Method::POST, path, body).await
     }
 
     async fn get(&self, path: &str) -> Value {
-        self.call(reqwest::Method::GET, path, &Value::Null).await
+        self.call(Method::GET, path, &Value::Null).await
     }
 
     /// Uploads a file of an instrument; its id.
@@ -81,7 +85,7 @@ async fn a_file_starts_the_job_that_waits_for_it_and_the_guides_script_reads_it(
         {"name": "value", "data_type": "float"},
     ]);
     let table = json!({"semantic_category": "curated", "columns": columns});
-    lab.call(reqwest::Method::PUT, "/api/v1/tables/reading", &table)
+    lab.call(Method::PUT, "/api/v1/tables/reading", &table)
         .await;
     let instrument = lab
         .post("/api/v1/instruments", &json!({"name": "reader"}))
@@ -90,7 +94,7 @@ async fn a_file_starts_the_job_that_waits_for_it_and_the_guides_script_reads_it(
     let scripts = scripts();
     let body = json!({
         "name": "Read plates",
-        "code": scripts[0],
+        "code": scripts[1],
         "trigger_enabled": true,
         "trigger_category": "file_uploaded",
         "trigger_conditions": {"file_name_pattern": "plate*", "file_extensions": ["csv"]},
@@ -116,7 +120,7 @@ async fn a_file_starts_the_job_that_waits_for_it_and_the_guides_script_reads_it(
     let execution =
         lab.post("/api/v1/job-executions", &json!({})).await["job_execution_id"].clone();
     let ran = Command::new("python3")
-        .args(["-c", scripts[0]])
+        .args(["-c", scripts[1]])
         .env_clear()
         .env("PATH", std::env::var("PATH").unwrap())
         .env("LABDATA_BASE_URL", &lab.program.url)
@@ -137,12 +141,72 @@ async fn a_file_starts_the_job_that_waits_for_it_and_the_guides_script_reads_it(
 }
 
 #[tokio::test]
-async fn every_script_of_the_guide_can_be_a_job() {
-    let server = crate::server::TestServer::start().await;
-    let client = server.admin().await;
-    assert_eq!(scripts().len(), 2);
-    for (number, code) in scripts().into_iter().enumerate() {
-        let body = json!({"name": format!("job {number}"), "code": code});
-        client.post("/api/v1/jobs", &body).await.json(200);
+async fn the_scripts_of_the_guide_run_on_the_platform() {
+    let own = directory();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let uv = Python::find(None).and_then(|python| Uv::find(None, &target.join("tools"), &python));
+    let uv = uv.expect("this test installs packages with uv");
+    let settings = [
+        ("LABDATA_UV", uv.program().to_str().unwrap()),
+        ("LABDATA_JOB_ISOLATION", "none"),
+    ];
+    let lab = platform_runs::Lab::start_with(own.path(), &[], &settings);
+    let columns = json!([
+        {"name": "well", "data_type": "string"},
+        {"name": "value", "data_type": "float"},
+    ]);
+    let table = json!({"semantic_category": "curated", "columns": columns});
+    lab.call(Method::PUT, "/tables/reading", table).await;
+    let instrument = json!({"name": "reader"});
+    let instrument = lab.call(Method::POST, "/instruments", instrument).await["id"].clone();
+    let csv = "well,value\nA1,0.25\nA2,0.75\nA3,1.5\n";
+    let file = lab.upload(&instrument, "plate 1.csv", csv.into()).await;
+
+    let scripts = scripts();
+    assert_eq!(scripts.len(), 3);
+    let mut readings = 0;
+    for (name, script) in ["client", "standard library"].into_iter().zip(&scripts) {
+        let job = lab.job(name, script).await;
+        let body = json!({"file_id": file, "parameters": {"threshold": 0.5}});
+        let run = lab
+            .call(Method::POST, &format!("/jobs/{job}/run"), body)
+            .await;
+        let run = run["job_execution_id"].as_str().unwrap();
+        let log = completed(&lab, run).await;
+        assert!(log.ends_with(".csv: 2 readings\n"), "{log}");
+        let wells = json!({
+            "query": "SELECT well FROM reading WHERE created_by_execution_id = %s ORDER BY well",
+            "params": [run],
+        });
+        let wells = lab.call(Method::POST, "/tools/query", wells).await;
+        assert_eq!(wells["data"], json!([["A2"], ["A3"]]));
+        readings += 2;
     }
+
+    let run = lab.run(&lab.job("Summary", scripts[2]).await).await;
+    completed(&lab, &run).await;
+    let files = lab
+        .call(Method::GET, "/files?query=summary.csv", Value::Null)
+        .await;
+    assert_eq!(files[0]["job_execution_id"], run, "{files}");
+    let summary = lab
+        .call(
+            Method::GET,
+            &format!("/files/{}/content", files[0]["file_id"].as_str().unwrap()),
+            Value::Null,
+        )
+        .await;
+    let summary = reqwest::get(summary["download_url"].as_str().unwrap());
+    assert_eq!(
+        summary.await.unwrap().text().await.unwrap(),
+        format!("readings,{readings}\ngreatest,1.5\n")
+    );
+}
+
+/// Waits until a run is completed, and returns its log.
+async fn completed(lab: &platform_runs::Lab, run: &str) -> String {
+    let ended = lab.ended(run).await;
+    let log = lab.logs(run).await;
+    assert_eq!(ended["status"], "completed", "{ended} {log}");
+    log
 }
