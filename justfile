@@ -15,7 +15,7 @@ default:
     @just --list --unsorted
 
 # Everything CI checks, the quick checks first
-ci: fmt-check layers deny advisories core lint doc test test-trainer fuzz
+ci: fmt-check layers deny advisories core lint doc test test-trainer test-client fuzz
 
 # Format the code
 fmt:
@@ -66,26 +66,25 @@ bench-trainer: (trainer-environment "tabular")
         "{{ trainer_environments }}/tabular/bin/python" -m tests.benchmark
 
 # The Python client on the oldest and the newest Python of the machine, against a server that it starts
-test-client *args: uv
+test-client *args:
     #!/usr/bin/env bash
     set -euo pipefail
-    target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-    cargo build --locked --bin labdata
-    export LABDATA_BIN="$target/debug/labdata" UV_SYSTEM_CERTS=1 UV_PYTHON_DOWNLOADS=never \
-        UV_CACHE_DIR="{{ trainer_environments }}/cache" PYTHONDONTWRITEBYTECODE=1
-    uv="{{ trainer_environments }}/uv/bin/uv"
-    wheels=$target/client/wheels
+    # With the features of the tests, so that nothing is compiled again after `just test`.
+    cargo build --quiet --locked --workspace --bin labdata --example uv
+    export LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1
+    uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
+    wheels="{{ target }}/client/wheels"
     cd {{ client }}
     rm -rf "$wheels"
     mapfile -t pythons < <(python3 scripts/find_pythons.py)
     for python in "${pythons[@]}"; do
         version=$("$python" -c 'import platform; print(platform.python_version())')
-        environment=$target/client/$version
+        environment="{{ target }}/client/$version"
         echo "--- Python $version"
-        "$uv" venv --quiet --no-config --allow-existing --python "$python" "$environment"
-        "$uv" pip sync --quiet --no-config --python "$environment/bin/python" --require-hashes tests/requirements.txt
+        uv venv --quiet --no-config --allow-existing --python "$python" "$environment"
+        uv pip sync --quiet --no-config --python "$environment/bin/python" --require-hashes tests/requirements.txt
         "$environment/bin/python" -m hatchling build --target wheel --directory "$wheels"
-        "$uv" pip install --quiet --no-config --python "$environment/bin/python" --no-deps --reinstall "$wheels"/*.whl
+        uv pip install --quiet --no-config --python "$environment/bin/python" --no-deps --reinstall "$wheels"/*.whl
         "$environment/bin/python" -m pytest -q -p no:cacheprovider {{ args }}
     done
     "$environment/bin/python" -m ruff check --no-cache .
@@ -100,13 +99,6 @@ trainer-environment name:
     UV_CACHE_DIR="{{ trainer_environments }}/cache" VIRTUAL_ENV="{{ trainer_environments }}/{{ name }}" \
         "{{ target }}/debug/examples/uv" "{{ target }}/tools" sync --quiet --active --no-config \
         --script {{ trainer }}/{{ name }}.py
-
-# Install a uv of the platform's version
-[private]
-uv:
-    python3 -m pip install --quiet --disable-pip-version-check --no-input --no-user --upgrade \
-        --target "{{ trainer_environments }}/uv" --require-hashes --no-deps --only-binary=:all: \
-        -r {{ trainer }}/tests/requirements.txt
 
 # Throw mutated bodies at the readers and the planner of data writes; a new seed tries other bodies
 # (needs cargo-fuzz)
