@@ -1,48 +1,13 @@
-"""Answers that the server of a test cannot give: of a trained model, of reading many series at once.
+"""Answers that the server of a test cannot give: of a trained model.
 
 Their shapes are those of docs/API.md; a proxy gives them.
 """
 
-import io
 import json
 
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
-
-
-def arrow_stream(table):
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
-
-
-class TestSeries:
-    PATH = "/api/v1/tools/series"
-
-    def test_one_request_reads_them_all(self, shaky, proxy, tables):
-        points = pa.table({"sample": ["b", "a", "a"], "hours": [0.0, 0.0, 1.0], "od600": [None, 0.1, 0.2]})
-        proxy.answers[self.PATH] = ("application/vnd.apache.arrow.stream", arrow_stream(points))
-        curves = shaky.series(tables.curve, ["b", "c", "a"], columns=["hours", "od600"])
-        asked = json.loads(proxy.bodies[-1])
-        assert asked == {"table": tables.curve, "parents": ["b", "c", "a"], "columns": ["hours", "od600"]}
-        assert [(curve.parent, curve.points) for curve in curves] == [("b", 1), ("c", 0), ("a", 2)]
-        assert curves[2].columns == {"hours": [0.0, 1.0], "od600": [0.1, 0.2]}
-        assert curves.to_polars().equals(pl.from_arrow(points))
-
-    def test_without_arrow(self, shaky, proxy, tables, monkeypatch):
-        answer = [
-            {"parent": "a", "columns": {"hours": [0.0, 1.0]}, "points": 2},
-            {"parent": "b", "columns": {"hours": []}, "points": 0},
-        ]
-        proxy.answers[self.PATH] = ("application/json", json.dumps(answer).encode())
-        monkeypatch.setattr("labdata_client._frames.has_arrow", lambda: False)
-        curves = shaky.series(tables.curve, name__contains="x")
-        assert json.loads(proxy.bodies[-1])["filters"] == {"name__contains": "x"}
-        assert curves == answer[:1]
-        assert curves.to_polars().rows() == [("a", 0.0), ("a", 1.0)]
 
 
 class TestPredict:

@@ -99,6 +99,21 @@ class TestSeries:
         assert table["sample"].to_pylist() == [keys["B"], keys["A"], keys["A"]]
         assert table["od600"].to_pylist() == [None, 0.1, 0.2]
 
+    def test_the_same_without_arrow(self, lab, tables, keys, monkeypatch):
+        parents = [keys["B"], keys["A"]]
+        with_arrow = lab.series(tables.curve, parents)
+        frame = with_arrow.to_polars()
+        monkeypatch.setattr("labdata_client._frames.has_arrow", lambda: False)
+        curves = lab.series(tables.curve, parents)
+        assert curves == with_arrow
+        assert curves.to_polars().equals(frame)
+
+    def test_unknown_parents_and_tables_are_named(self, lab, tables, keys):
+        with pytest.raises(labdata.NotFound, match="no-such-row"):
+            lab.series(tables.curve, [keys["A"], "no-such-row"])
+        with pytest.raises(labdata.NotFound, match="table not found"):
+            lab.series("no_such_table", ["A"])
+
     def test_what_was_read_can_be_written(self, lab, tables, keys):
         frame = lab.series(tables.curve, [keys["A"]]).to_pandas()
         result = lab.write(series={tables.curve: frame})

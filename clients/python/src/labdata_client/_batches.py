@@ -73,11 +73,6 @@ class Schema:
             if column["is_foreign_key"]
         }
 
-    def primary_key(self, table: str) -> str | None:
-        """Return the name of the primary key."""
-        names = [column["name"] for column in self._columns(table) if column["is_primary_key"]]
-        return names[0] if names else None
-
 
 @dataclass
 class _Part:
