@@ -39,11 +39,13 @@ pub(super) async fn serve(
 /// Prints the key before the URL: a reader that waits for the URL has then seen both.
 fn announce(server: &RunningServer) {
     let url = &server.url;
-    match &server.first_key {
-        Some(key) => say(&format!(
-            "Admin key of the organization `default`, shown this once:\n{}\nlabdata serves on {url}",
+    if let Some(key) = &server.first_key {
+        say(&format!(
+            "Admin key of the organization `default`, shown this once:\n{}",
             key.reveal()
-        )),
-        None => say(&format!("labdata serves on {url}")),
+        ));
     }
+    say(&format!(
+        "labdata serves on {url}\nReference of the API: {url}/docs"
+    ));
 }

@@ -58,8 +58,9 @@ async fn the_first_start_prints_a_key_and_the_second_start_none() {
     let program = Program::serve(directory.path(), &[]);
     let key = program.key.clone().expect("the first start prints a key");
     assert_eq!(instruments(&program, &key).await, StatusCode::OK);
+    let reference = format!("Reference of the API: {}/docs\n", program.url);
     let (status, rest) = program.end("TERM");
-    assert_eq!((status.code(), rest.as_str()), (Some(0), ""));
+    assert_eq!((status.code(), rest), (Some(0), reference));
 
     let program = Program::serve(directory.path(), &[]);
     assert_eq!(program.key, None);
