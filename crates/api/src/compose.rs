@@ -3,6 +3,7 @@
 mod agent;
 mod backends;
 mod disk_reserve;
+pub mod doctor;
 mod predictors;
 mod snippets;
 

@@ -67,6 +67,19 @@ impl SmtpMailer {
         Ok(Self { transport, from })
     }
 
+    /// Connects, authenticates and leaves again.
+    ///
+    /// # Errors
+    /// Why the server cannot be used.
+    pub async fn check(&self) -> Result<(), String> {
+        match timeout(SEND_WITHIN, self.transport.test_connection()).await {
+            Ok(Ok(true)) => Ok(()),
+            Ok(Ok(false)) => Err("the server does not answer as a mail server does".to_owned()),
+            Ok(Err(error)) => Err(described(&error)),
+            Err(_) => Err(format!("no answer within {} s", SEND_WITHIN.as_secs())),
+        }
+    }
+
     fn message(&self, email: &Email) -> Result<Message, String> {
         let to: Mailbox = email
             .to
@@ -113,13 +126,17 @@ fn one_line(text: &str) -> String {
     text.replace(|character: char| character.is_control(), " ")
 }
 
+fn described(error: &SmtpError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
 /// Classifies a failure. Refusals of the e-mail or its recipient are permanent. Failures to connect
 /// or authenticate are for the operator to fix, so the e-mail is retried.
 fn outcome_of(error: &SmtpError) -> MailOutcome {
-    let text = match std::error::Error::source(error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    };
+    let text = described(error);
     let about_the_email = error
         .status()
         .is_some_and(|code| matches!(code.category, Category::Syntax | Category::MailSystem));

@@ -26,7 +26,7 @@ pub use catalog::PgCatalogStore;
 pub use data::PgDataStore;
 pub use data::query::PgQueryRunner;
 pub use database::idempotency::PgIdempotency;
-pub use database::migrate::{MIGRATIONS, migrate, revert_all_migrations};
+pub use database::migrate::{DatabaseState, MIGRATIONS, inspect, migrate, revert_all_migrations};
 pub use database::pool::{Database, DatabaseSettings};
 pub use database::server::{InvalidDatabaseUrl, check_database_url};
 pub use events::PgEventLog;

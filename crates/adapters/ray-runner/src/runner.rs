@@ -75,6 +75,16 @@ impl RayRunner {
         self.client.sends_in_clear()
     }
 
+    /// Asks the cluster for a job that it does not have.
+    ///
+    /// # Errors
+    /// Why it does not answer, or answers otherwise.
+    pub async fn check(&self) -> Result<(), String> {
+        let id = format!("{}-check", self.namespace);
+        let asked = self.client.get(&id).await;
+        asked.map(drop).map_err(|error| error.to_string())
+    }
+
     /// Returns the submission id of a run's job.
     fn id(&self, run: RunId) -> String {
         format!("{}-{run}", self.namespace)

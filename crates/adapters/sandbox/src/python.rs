@@ -75,7 +75,8 @@ impl Python {
     }
 
     /// Returns the version.
-    pub(crate) fn version(&self) -> Version {
+    #[must_use]
+    pub fn version(&self) -> Version {
         let (major, minor, patch) = self.version;
         Version::new([major, minor, patch].map(u64::from))
     }

@@ -24,6 +24,8 @@ pub(super) enum Command {
     Worker(Common),
     /// Bring the database up to date
     Migrate(Common),
+    /// Check settings, database, storage and everything else that the platform needs
+    Doctor(Common),
     /// Manage API keys on this machine
     ApiKey(ApiKey),
     /// Print the OpenAPI document
@@ -127,6 +129,8 @@ impl Command {
     pub(super) fn default_log_filter(&self) -> &'static str {
         match self {
             Self::Serve(_) | Self::Worker(_) => "info",
+            // Its lines say it all.
+            Self::Doctor(_) => "error",
             _ => "warn",
         }
     }
@@ -137,7 +141,7 @@ impl Command {
         let common = match self {
             Self::Serve(serve) => &serve.common,
             Self::Demo(demo) => &demo.common,
-            Self::Worker(common) | Self::Migrate(common) => common,
+            Self::Worker(common) | Self::Migrate(common) | Self::Doctor(common) => common,
             Self::ApiKey(api_key) => match &api_key.command {
                 ApiKeyCommand::Create(create) => &create.common,
                 ApiKeyCommand::List(list) => &list.common,

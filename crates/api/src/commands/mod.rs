@@ -3,6 +3,7 @@
 mod api_key;
 mod arguments;
 mod demo;
+mod doctor;
 mod logging;
 mod output;
 mod serve;
@@ -111,7 +112,11 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
         return Ok(print_openapi()?);
     }
     let (config, flags) = command.sources();
-    let settings = Settings::load(config, flags)?;
+    let settings = match &command {
+        Command::Doctor(_) => doctor::settings(config, flags)
+            .map_err(|_| anyhow::anyhow!("to be fixed first: settings"))?,
+        _ => Settings::load(config, flags)?,
+    };
     logging::start(&settings.log, command.default_log_filter());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -127,6 +132,7 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
             Command::Demo(arguments) => demo::demo(settings, &arguments, started).await,
             Command::Worker(_) => worker::worker(&settings).await,
             Command::Migrate(_) => migrate(&settings).await,
+            Command::Doctor(_) => doctor::doctor(&settings).await,
             Command::ApiKey(arguments) => api_key::api_key(&settings, arguments.command).await,
         }
     })?;

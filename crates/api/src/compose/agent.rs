@@ -30,15 +30,7 @@ impl DatabaseServer {
     /// When a setting of the provider is wrong.
     pub fn agent(&self, settings: &Settings, ports: &Ports) -> anyhow::Result<Agent> {
         let llm = &settings.llm;
-        let model = LlmClient::new(
-            &LlmSettings {
-                provider: llm.provider.map(provider),
-                base_url: llm.base_url.as_ref().map(Secret::reveal).map(str::to_owned),
-                api_key: llm.api_key.clone(),
-                timeout: Duration::from_secs(llm.timeout_seconds.into()),
-            },
-            Arc::clone(&ports.ids),
-        )?;
+        let model = LlmClient::new(&llm_settings(settings), Arc::clone(&ports.ids))?;
         Ok(Agent {
             model: Arc::new(model),
             chats: Arc::new(PgChatRepository::new(self.database.clone())),
@@ -58,6 +50,17 @@ impl DatabaseServer {
             },
             observer: Arc::new(NoUsageObserver),
         })
+    }
+}
+
+/// The access to the model.
+pub(super) fn llm_settings(settings: &Settings) -> LlmSettings {
+    let llm = &settings.llm;
+    LlmSettings {
+        provider: llm.provider.map(provider),
+        base_url: llm.base_url.as_ref().map(Secret::reveal).map(str::to_owned),
+        api_key: llm.api_key.clone(),
+        timeout: Duration::from_secs(llm.timeout_seconds.into()),
     }
 }
 

@@ -190,15 +190,7 @@ fn runner(
             Ok(Arc::new(LocalRunner::new(sandbox)))
         }
         Backend::Ray(address) => {
-            let token = settings.ray_token.as_ref();
-            let runner = RayRunner::new(RaySettings {
-                access: Access {
-                    address: address.reveal().to_owned(),
-                    token: token.map(|token| token.reveal().to_owned()),
-                    ca_file: settings.ray_ca_file.clone(),
-                },
-                namespace: "labdata".to_owned(),
-            })?;
+            let runner = ray_runner(settings, address.reveal())?;
             if runner.sends_in_clear() {
                 tracing::warn!(
                     address = shown_url(address.reveal()),
@@ -209,6 +201,22 @@ fn runner(
             Ok(Arc::new(runner))
         }
     }
+}
+
+/// The runner of the cluster at that address.
+///
+/// # Errors
+/// When the address is unusable.
+pub(super) fn ray_runner(settings: &Settings, address: &str) -> anyhow::Result<RayRunner> {
+    let token = settings.ray_token.as_ref();
+    Ok(RayRunner::new(RaySettings {
+        access: Access {
+            address: address.to_owned(),
+            token: token.map(|token| token.reveal().to_owned()),
+            ca_file: settings.ray_ca_file.clone(),
+        },
+        namespace: "labdata".to_owned(),
+    })?)
 }
 
 /// Returns the path of this program, which may have been replaced by another version since the start.
@@ -225,13 +233,24 @@ pub(super) fn this_program() -> anyhow::Result<PathBuf> {
 
 /// Creates the sandbox of this machine; `program` is the `labdata` binary.
 pub(super) fn sandbox(settings: &Settings, program: PathBuf, public_url: &str) -> Arc<Sandbox> {
+    Arc::new(Sandbox::new(sandbox_settings(
+        settings, program, public_url,
+    )))
+}
+
+/// Settings of [`sandbox`].
+pub(super) fn sandbox_settings(
+    settings: &Settings,
+    program: PathBuf,
+    public_url: &str,
+) -> SandboxSettings {
     let supervisor = vec![program.into_os_string(), SUPERVISE.into()];
     let storage = match settings.storage_url().parse::<Location>() {
         Ok(Location::Local(directory)) => vec![directory],
         Ok(Location::Bucket { .. }) | Err(_) => Vec::new(),
     };
     let minimum = settings.job_isolation.unwrap_or(Isolation::DEFAULT_MINIMUM);
-    Arc::new(Sandbox::new(SandboxSettings {
+    SandboxSettings {
         python: settings.python.clone(),
         uv: settings.uv.clone(),
         minimum: match minimum {
@@ -252,5 +271,5 @@ pub(super) fn sandbox(settings: &Settings, program: PathBuf, public_url: &str) -
             allow: settings.job_network_allow.clone(),
         },
         ..SandboxSettings::new(settings.data_dir.clone(), supervisor)
-    }))
+    }
 }

@@ -32,6 +32,7 @@ struct Found {
     found: bool,
 }
 
+/// Version of a migration, or of the server.
 #[derive(QueryableByName)]
 struct Applied {
     #[diesel(sql_type = Text)]
@@ -46,14 +47,7 @@ struct Applied {
 /// migration fails, or the database is newer than this program.
 pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
     let mut connection = database.dedicated().await?;
-    let known = versions()?;
-    let applied = applied(&mut connection).await.map_err(port_error)?;
-    if let Some(newer) = applied.iter().find(|version| !known.contains(*version)) {
-        return Err(PortError::Internal(format!(
-            "the database is newer than this program: it has migration {newer}"
-        )));
-    }
-    if applied.len() == known.len() {
+    if pending(&mut connection).await? == 0 {
         return Ok(Vec::new());
     }
     prepare(&mut connection).await.map_err(port_error)?;
@@ -66,6 +60,45 @@ pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
             .map(|applied| applied.iter().map(ToString::to_string).collect())
     })
     .await
+}
+
+/// State of a database that may not be the platform's yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseState {
+    /// Version of the server.
+    pub server_version: String,
+    /// Number of migrations to apply.
+    pub pending: usize,
+}
+
+/// Looks at a database and changes nothing.
+///
+/// # Errors
+/// As [`migrate`].
+pub async fn inspect(database: &Database) -> Result<DatabaseState, PortError> {
+    let mut connection = database.dedicated().await?;
+    let pending = pending(&mut connection).await?;
+    let query = diesel::sql_query("SELECT current_setting('server_version') AS version");
+    let server: Applied = query
+        .get_result(&mut connection)
+        .await
+        .map_err(port_error)?;
+    Ok(DatabaseState {
+        server_version: server.version,
+        pending,
+    })
+}
+
+/// Number of migrations that the database lacks.
+async fn pending(connection: &mut AsyncPgConnection) -> Result<usize, PortError> {
+    let known = versions()?;
+    let applied = applied(connection).await.map_err(port_error)?;
+    if let Some(newer) = applied.iter().find(|version| !known.contains(*version)) {
+        return Err(PortError::Internal(format!(
+            "the database is newer than this program: it has migration {newer}"
+        )));
+    }
+    Ok(known.len() - applied.len())
 }
 
 /// Takes every migration back, the last one first, and with them all that the platform keeps.

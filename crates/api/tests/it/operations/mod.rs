@@ -2,6 +2,7 @@
 
 mod database_socket;
 mod demo;
+mod doctor;
 mod full_disk;
 mod openapi;
 mod program;

@@ -1,0 +1,339 @@
+//! Checks of everything that the platform depends on, for `labdata doctor`. None changes anything that
+//! outlives it.
+
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::{FutureExt, StreamExt, future::BoxFuture};
+use labdata_domain::{agent::Message, runs::Isolation};
+use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
+use labdata_llm::LlmClient;
+use labdata_mail::SmtpMailer;
+use labdata_object_store::Location;
+use labdata_ports::agent::{LanguageModel, ModelRequest};
+use labdata_postgres::{Database, DatabaseSettings, DatabaseState, inspect};
+use labdata_redacted::shown_url;
+use labdata_sandbox::{
+    Isolation as SandboxIsolation, Python, Sandbox, Settings as SandboxSettings, Uv,
+};
+use tempfile::TempDir;
+use tokio::{task::spawn_blocking, time::timeout};
+
+use super::{
+    agent::llm_settings,
+    backends::{ray_runner, sandbox_settings, this_program},
+};
+use crate::{
+    settings::{Backend, Settings},
+    system::SystemIds,
+};
+
+/// Maximum duration of a check.
+const CHECK_WITHIN: Duration = Duration::from_mins(1);
+
+/// Time that an external database is waited for.
+const DATABASE_WITHIN: Duration = Duration::from_secs(5);
+
+/// What a check found, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// It works.
+    Works(String),
+    /// It is not set up, and need not be.
+    Unused(String),
+    /// It does not work; says what to do.
+    Fails(String),
+}
+
+impl From<Result<String, String>> for Finding {
+    fn from(outcome: Result<String, String>) -> Self {
+        match outcome {
+            Ok(found) => Self::Works(found),
+            Err(reason) => Self::Fails(reason),
+        }
+    }
+}
+
+/// The checks by name, in the order in which people should fix what they find. A check begins when it
+/// is awaited.
+#[must_use]
+pub fn checks(settings: &Settings) -> Vec<(&'static str, BoxFuture<'_, Finding>)> {
+    let checks: [(&str, BoxFuture<'_, Finding>); 8] = [
+        ("database", database(settings).map(Into::into).boxed()),
+        ("storage", storage(settings).map(Into::into).boxed()),
+        ("Python", python(settings).map(Into::into).boxed()),
+        ("uv", uv(settings).map(Into::into).boxed()),
+        ("job isolation", isolation(settings).map(Into::into).boxed()),
+        ("Ray", ray(settings).boxed()),
+        ("SMTP", smtp(settings).boxed()),
+        ("LLM", llm(settings).boxed()),
+    ];
+    let bounded = checks.into_iter().map(|(name, check)| {
+        let check = timeout(CHECK_WITHIN, check).map(|finding| {
+            finding.unwrap_or_else(|_| {
+                Finding::Fails(format!("no answer within {} s", CHECK_WITHIN.as_secs()))
+            })
+        });
+        (name, check.boxed())
+    });
+    bounded.collect()
+}
+
+/// An empty directory that ends with the check. PostgreSQL and scripts may run as another user, who
+/// can enter it.
+fn scratch() -> Result<TempDir, String> {
+    let made = tempfile::Builder::new()
+        .prefix("labdata-doctor-")
+        .permissions(Permissions::from_mode(0o755))
+        .tempdir();
+    made.map_err(|error| format!("no temporary directory can be made: {error}; set TMPDIR"))
+}
+
+async fn database(settings: &Settings) -> Result<String, String> {
+    if let Some(url) = &settings.database_url {
+        let database = opened(url.reveal())?;
+        database
+            .wait_until_reachable(DATABASE_WITHIN)
+            .await
+            .map_err(|reason| format!("{reason}; check DATABASE_URL"))?;
+        return described(&database).await;
+    }
+    let exists = settings.data_dir.join("postgres/PG_VERSION").exists();
+    let scratch = scratch()?;
+    let data_dir = if exists {
+        settings.data_dir.clone()
+    } else {
+        scratch.path().to_owned()
+    };
+    let server = EmbeddedPostgres::start(PostgresSettings {
+        data_dir,
+        bin_dir: settings.pg_bin_dir.clone(),
+        durability: Durability::Durable,
+    })
+    .await
+    .map_err(|error| error.to_string())?;
+    let found = if exists {
+        let how = if server.attached() {
+            "embedded, in use by a running server"
+        } else {
+            "embedded"
+        };
+        let described = match opened(server.database_url()) {
+            Ok(database) => described(&database).await,
+            Err(reason) => Err(reason),
+        };
+        described.map(|described| format!("{described}, {how}"))
+    } else {
+        Ok("embedded PostgreSQL runs here; the first start makes the cluster".to_owned())
+    };
+    server.stop().await.map_err(|error| error.to_string())?;
+    found
+}
+
+fn opened(url: &str) -> Result<Database, String> {
+    Database::new(url, DatabaseSettings::default()).map_err(|error| error.to_string())
+}
+
+async fn described(database: &Database) -> Result<String, String> {
+    let DatabaseState {
+        server_version,
+        pending,
+    } = inspect(database).await.map_err(|error| error.to_string())?;
+    Ok(match pending {
+        0 => format!("PostgreSQL {server_version}, up to date"),
+        _ => format!("PostgreSQL {server_version}; the next start applies {pending} migrations"),
+    })
+}
+
+async fn storage(settings: &Settings) -> Result<String, String> {
+    let url = settings.storage_url();
+    let location: Location = url.parse().map_err(|error| format!("{error}"))?;
+    let shown = location.to_string();
+    if let Location::Local(directory) = &location
+        && !directory.exists()
+    {
+        let parent = nearest_existing(directory);
+        return match tempfile::tempfile_in(&parent) {
+            Ok(_) => Ok(format!("{shown} will be made at the first start")),
+            Err(error) => Err(format!(
+                "{shown} cannot be made in {}: {error}; give the platform's account write access",
+                parent.display()
+            )),
+        };
+    }
+    let environment: Vec<_> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let scratch = scratch()?;
+    labdata_object_store::open(&location, &environment, scratch.path().to_owned())
+        .await
+        .map_err(|error| format!("{error}; check LABDATA_STORAGE_URL and the cloud's variables"))?;
+    Ok(format!("{shown} accepts objects"))
+}
+
+fn nearest_existing(directory: &Path) -> PathBuf {
+    let mut ancestors = directory.ancestors();
+    let found = ancestors.find(|ancestor| fs::metadata(ancestor).is_ok_and(|it| it.is_dir()));
+    found.unwrap_or(Path::new(".")).to_owned()
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let done = spawn_blocking(work).await;
+    done.map_err(|error| format!("the check broke: {error}"))?
+}
+
+async fn found_python(settings: &Settings) -> Result<Python, String> {
+    let named = settings.python.clone();
+    blocking(move || Python::find(named.as_deref())).await
+}
+
+async fn python(settings: &Settings) -> Result<String, String> {
+    let python = found_python(settings).await?;
+    let program = python.program().display();
+    Ok(format!("{} at {program}", python.version()))
+}
+
+async fn uv(settings: &Settings) -> Result<String, String> {
+    let python = found_python(settings)
+        .await
+        .map_err(|_| "needs Python, see above".to_owned())?;
+    let named = settings.uv.clone();
+    let scratch = scratch()?;
+    let kept = settings.data_dir.join("jobs/tools");
+    let tools = if kept.is_dir() {
+        kept
+    } else {
+        scratch.path().to_owned()
+    };
+    let is_fetched = tools == scratch.path();
+    let uv = blocking(move || Uv::find(named.as_deref(), &tools, &python)).await?;
+    Ok(if is_fetched && uv.program().starts_with(scratch.path()) {
+        "can be downloaded; the first script with dependencies does".to_owned()
+    } else {
+        uv.program().display().to_string()
+    })
+}
+
+async fn isolation(settings: &Settings) -> Result<String, String> {
+    let scratch = scratch()?;
+    let program = this_program().map_err(|error| error.to_string())?;
+    let of_jobs = sandbox_settings(settings, program, &settings.public_url(settings.bind));
+    let sandbox = Sandbox::new(SandboxSettings {
+        data_dir: scratch.path().to_owned(),
+        ..of_jobs
+    });
+    let host = sandbox.host().await.map_err(|error| {
+        format!("{error}; LABDATA_JOB_ISOLATION sets the least that you accept")
+    })?;
+    let minimum = settings.job_isolation.unwrap_or(Isolation::DEFAULT_MINIMUM);
+    Ok(format!(
+        "{}, at least {} is asked for",
+        level(host.isolation()),
+        minimum.name()
+    ))
+}
+
+fn level(isolation: SandboxIsolation) -> &'static str {
+    let isolation = match isolation {
+        SandboxIsolation::Nothing => Isolation::None,
+        SandboxIsolation::Landlock => Isolation::Landlock,
+        SandboxIsolation::Namespaces => Isolation::Namespaces,
+    };
+    isolation.name()
+}
+
+async fn ray(settings: &Settings) -> Finding {
+    let mut clusters: Vec<&str> = Vec::new();
+    for backend in [&settings.job_backend, &settings.trainings.backend] {
+        if let Backend::Ray(address) = backend
+            && !clusters.contains(&address.reveal())
+        {
+            clusters.push(address.reveal());
+        }
+    }
+    if clusters.is_empty() {
+        return Finding::Unused("scripts and trainings run on this machine".to_owned());
+    }
+    let mut answering = Vec::new();
+    for address in clusters {
+        let shown = shown_url(address);
+        let outcome = match ray_runner(settings, address) {
+            Ok(runner) => runner.check().await,
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(reason) = outcome {
+            return Finding::Fails(format!(
+                "{shown}: {reason}; check LABDATA_JOB_BACKEND, LABDATA_ML_BACKEND and LABDATA_RAY_TOKEN"
+            ));
+        }
+        answering.push(shown);
+    }
+    Finding::Works(format!("{} answers", answering.join(", ")))
+}
+
+async fn smtp(settings: &Settings) -> Finding {
+    let notifications = &settings.notifications;
+    let (server, from) = match (&notifications.smtp_url, &notifications.mail_from) {
+        (Some(server), Some(from)) => (server.reveal(), from),
+        (None, None) => {
+            return Finding::Unused(
+                "no e-mail is sent; LABDATA_SMTP_URL and LABDATA_MAIL_FROM set it up".to_owned(),
+            );
+        }
+        (Some(_), None) => {
+            return Finding::Fails("no e-mail is sent: set LABDATA_MAIL_FROM, too".to_owned());
+        }
+        (None, Some(_)) => {
+            return Finding::Fails("no e-mail is sent: set LABDATA_SMTP_URL, too".to_owned());
+        }
+    };
+    let mailer = match SmtpMailer::new(server, from) {
+        Ok(mailer) => mailer,
+        Err(error) => return Finding::Fails(error.to_string()),
+    };
+    let shown = shown_url(server);
+    match mailer.check().await {
+        Ok(()) => Finding::Works(format!("{shown} answers; mail comes from {from}")),
+        Err(reason) => Finding::Fails(format!("{shown}: {reason}; check LABDATA_SMTP_URL")),
+    }
+}
+
+/// Asks the model for an answer and drops it as soon as it begins.
+async fn llm(settings: &Settings) -> Finding {
+    if settings.llm.provider.is_none() {
+        return Finding::Unused("no agent; LABDATA_LLM_PROVIDER sets it up".to_owned());
+    }
+    let Some(model) = &settings.llm.model else {
+        return Finding::Fails("no agent: set LABDATA_LLM_MODEL, too".to_owned());
+    };
+    let client = match LlmClient::new(&llm_settings(settings), Arc::new(SystemIds::default())) {
+        Ok(client) => client,
+        Err(error) => return Finding::Fails(error.to_string()),
+    };
+    let request = ModelRequest {
+        model: model.clone(),
+        instructions: "Answer with one word.".to_owned(),
+        messages: vec![Message::User("Say hello.".to_owned())],
+        tools: Arc::new([]),
+    };
+    let began = match client.answer(&request).await {
+        Ok(mut answer) => answer.next().await.unwrap_or_else(|| {
+            let broken = labdata_domain::agent::BrokenStream::Connection;
+            Err(labdata_domain::agent::ModelFailure::Broken(broken))
+        }),
+        Err(failure) => Err(failure),
+    };
+    match began {
+        Ok(_) => Finding::Works(format!("{model} answers")),
+        Err(failure) => Finding::Fails(format!(
+            "{failure}; check LABDATA_LLM_PROVIDER, _BASE_URL, _API_KEY and _MODEL"
+        )),
+    }
+}

@@ -1,0 +1,172 @@
+//! `labdata doctor`, beside servers that answer and that do not.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::TcpListener,
+    process::{Command, Output},
+};
+
+use labdata_test_llm::{Provider, Reply};
+
+use crate::{
+    process::{Program, directory, labdata, run, text},
+    smtp_sink::{Behavior, Sink},
+};
+
+/// Lines by name of their check: the mark and the text.
+fn lines(output: &Output) -> BTreeMap<String, (String, String)> {
+    let shown = text(&output.stdout);
+    let line = |line: &str| {
+        let (mark, rest) = line.split_once(' ').unwrap();
+        let (name, text) = rest.trim_start().split_once("  ").unwrap();
+        (
+            name.to_owned(),
+            (mark.to_owned(), text.trim_start().to_owned()),
+        )
+    };
+    shown.lines().map(line).collect()
+}
+
+fn doctor(directory: &std::path::Path) -> Command {
+    let mut command = labdata(directory, &["doctor"]);
+    // The machine of a test may offer none.
+    command.env("LABDATA_JOB_ISOLATION", "none");
+    command
+}
+
+/// An address at which nobody answers.
+fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+#[test]
+fn a_machine_without_any_setting_is_checked_and_left_as_it_was() {
+    let directory = directory();
+    let output = run(&mut doctor(directory.path()));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let marks: Vec<(String, String)> = lines(&output)
+        .into_iter()
+        .map(|(name, (mark, _))| (name, mark))
+        .collect();
+    let expected = [
+        ("LLM", "-"),
+        ("Python", "ok"),
+        ("Ray", "-"),
+        ("SMTP", "-"),
+        ("database", "ok"),
+        ("job isolation", "ok"),
+        ("settings", "ok"),
+        ("storage", "ok"),
+        ("uv", "ok"),
+    ];
+    let expected = expected.map(|(name, mark)| (name.to_owned(), mark.to_owned()));
+    assert_eq!(marks, expected);
+    let left = fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(left, 0, "it left something");
+}
+
+#[test]
+fn a_wrong_setting_is_a_failed_check() {
+    let directory = directory();
+    let output = run(doctor(directory.path()).env("LABDATA_BIND", "nowhere"));
+    assert_eq!(output.status.code(), Some(1));
+    let lines = lines(&output);
+    let (mark, line) = &lines["settings"];
+    assert_eq!(mark, "FAIL");
+    assert!(line.starts_with("LABDATA_BIND is \"nowhere\""), "{line}");
+    assert_eq!(lines.len(), 1, "nothing else can be checked");
+    assert_eq!(
+        text(&output.stderr),
+        "labdata: to be fixed first: settings\n"
+    );
+}
+
+#[test]
+fn what_does_not_answer_is_named_with_the_setting_and_without_secrets() {
+    let directory = directory();
+    let dead = nobody();
+    let mut command = doctor(directory.path());
+    command
+        .env(
+            "DATABASE_URL",
+            format!("postgresql://lab:hunter2@{dead}/lab"),
+        )
+        .env("LABDATA_STORAGE_URL", "file:///proc/nowhere/objects")
+        .env("LABDATA_ML_BACKEND", format!("ray+http://{dead}"))
+        .env(
+            "LABDATA_SMTP_URL",
+            format!("smtp://lab:hunter2@{dead}?tls=none"),
+        )
+        .env("LABDATA_MAIL_FROM", "lab@example.org")
+        .env("LABDATA_LLM_PROVIDER", "openai")
+        .env("LABDATA_LLM_BASE_URL", format!("http://{dead}/v1"))
+        .env("LABDATA_LLM_API_KEY", "hunter2")
+        .env("LABDATA_LLM_MODEL", "some-model");
+    let output = run(&mut command);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = lines(&output);
+    for (name, setting) in [
+        ("database", "DATABASE_URL"),
+        ("storage", "write access"),
+        ("Ray", "LABDATA_ML_BACKEND"),
+        ("SMTP", "LABDATA_SMTP_URL"),
+        ("LLM", "LABDATA_LLM_PROVIDER"),
+    ] {
+        let (mark, line) = &shown[name];
+        assert_eq!(mark, "FAIL", "{name}: {line}");
+        assert!(line.contains(setting), "{name}: {line}");
+    }
+    assert!(!text(&output.stdout).contains("hunter2"));
+    assert_eq!(
+        text(&output.stderr),
+        "labdata: to be fixed: database, storage, Ray, SMTP, LLM\n"
+    );
+}
+
+#[test]
+fn half_a_setup_says_what_is_missing() {
+    let directory = directory();
+    let mut command = doctor(directory.path());
+    command
+        .env("LABDATA_MAIL_FROM", "lab@example.org")
+        .env("LABDATA_LLM_PROVIDER", "openai");
+    let shown = lines(&run(&mut command));
+    assert!(shown["SMTP"].1.contains("set LABDATA_SMTP_URL"));
+    assert!(shown["LLM"].1.contains("set LABDATA_LLM_MODEL"));
+}
+
+#[tokio::test]
+async fn it_looks_at_the_database_of_a_running_server_its_mail_server_and_its_model() {
+    let directory = directory();
+    let server = Program::serve(directory.path(), &[]);
+    let mail = Sink::start(Behavior::Accepts).await;
+    let model = Provider::start().await;
+    model.will(Reply::text("hello"));
+    let mut command = doctor(directory.path());
+    command
+        .env("LABDATA_SMTP_URL", mail.url())
+        .env("LABDATA_MAIL_FROM", "lab@example.org")
+        .env("LABDATA_LLM_PROVIDER", "openai")
+        .env("LABDATA_LLM_BASE_URL", model.base_url())
+        .env("LABDATA_LLM_API_KEY", "key")
+        .env("LABDATA_LLM_MODEL", "some-model");
+    let ended = tokio::task::spawn_blocking(move || run(&mut command));
+    let output = ended.await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let shown = lines(&output);
+    let database = &shown["database"].1;
+    assert!(database.contains("up to date"), "{database}");
+    assert!(
+        database.contains("in use by a running server"),
+        "{database}"
+    );
+    assert!(shown["storage"].1.ends_with("accepts objects"));
+    assert_eq!(shown["SMTP"].0, "ok");
+    assert_eq!(shown["LLM"].1, "some-model answers");
+    assert!(mail.received().is_empty(), "no e-mail is sent");
+    // The server goes on.
+    let health = reqwest::get(format!("{}/healthz", server.url)).await;
+    assert!(health.unwrap().status().is_success());
+}
