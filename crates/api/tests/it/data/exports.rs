@@ -174,6 +174,57 @@ async fn a_client_that_leaves_frees_its_connection() {
     assert!(whole.len() > 40_000_000, "{}", whole.len());
 }
 
+/// Waits until a statement of this database waits for a lock.
+async fn until_one_waits(behind: &tokio_postgres::Client) {
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                   AND wait_event_type = 'Lock'";
+    while behind
+        .query_one(waiting, &[])
+        .await
+        .unwrap()
+        .get::<_, i64>(0)
+        == 0
+    {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_is_changed_or_dropped_meanwhile_is_exported_as_it_was() {
+    let lab = OnPostgres::with_tables(DatabaseSettings::default()).await;
+    let behind = lab.look_behind().await;
+    let definition = |column: Value| {
+        let name = json!({ "name": "name", "data_type": "string" });
+        json!({ "semantic_category": "curated", "columns": [name, column] })
+    };
+    let before = definition(json!({ "name": "description", "data_type": "text" }));
+    lab.define("wide", before).await;
+    for rows in large_rows() {
+        lab.insert("wide", rows).await;
+    }
+    let after = json!({ "name": "remark", "data_type": "text", "renamed_from": "description" });
+    let table = "/api/v1/tables/wide";
+    let rename = lab
+        .client
+        .request(Method::PUT, table)
+        .json(&definition(after));
+    let force = format!("{table}?force=true");
+    let drop_table = lab.client.request(Method::DELETE, &force);
+    for (change, column) in [(rename, "description"), (drop_table, "remark")] {
+        let export = begun(lab.client.request(Method::GET, &path("wide", "csv"))).await;
+        let export = async {
+            until_one_waits(&behind).await;
+            export.text().await.unwrap()
+        };
+        let (changed, csv) = tokio::join!(change.send(), export);
+        assert!(changed.unwrap().status().is_success());
+        assert!(csv.starts_with(&format!("id,name,{column},")));
+        assert_eq!(csv.lines().count(), 1 + 40);
+        assert_eq!(csv.matches(&"x".repeat(1_000_000)).count(), 40);
+    }
+    lab.client.get(&path("wide", "csv")).await.detail(404);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_stalls_is_cut_off_after_the_set_time() {
     const KEY: &str = "ldk_stalling_0123456789abcdefghijklmnopqrstuvwxyz";
