@@ -110,6 +110,10 @@ pub fn check_organization_name(name: &str) -> Result<(), InvalidTenant> {
     }
 }
 
+/// Regular expression of e-mail addresses: an `@`, no white space, no control characters.
+pub const EMAIL_PATTERN: &str =
+    r"^[^\s\u0000-\u001F\u007F-\u009F]*@[^\s\u0000-\u001F\u007F-\u009F]*$";
+
 /// Checks an e-mail address: it has an `@`, no white space and no control characters.
 ///
 /// # Errors
@@ -122,6 +126,9 @@ pub fn check_email(address: &str) -> Result<(), InvalidTenant> {
         Err(InvalidTenant::Email(address.to_owned()))
     }
 }
+
+/// Regular expression of the display names of users.
+pub const USER_NAME_PATTERN: &str = r"^[^\u0000]*[^\s\u0000][^\u0000]*$";
 
 /// Checks the display name of a user.
 ///

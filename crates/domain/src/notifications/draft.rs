@@ -57,6 +57,10 @@ pub enum DraftError {
     DataTooLarge,
 }
 
+/// Regular expression of action URLs; their length is bounded besides.
+pub const ACTION_URL_PATTERN: &str =
+    r"^(/([^/\\\u0000-\u001F\u007F-\u009F][^\\\u0000-\u001F\u007F-\u009F]*)?)?$";
+
 impl Draft {
     /// Refuses an invalid draft.
     ///

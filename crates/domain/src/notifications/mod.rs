@@ -17,8 +17,8 @@ use crate::ids::{ApiKeyId, NotificationId};
 pub use caps::{CapReached, Caps, DAY, HOUR, Window, full_since};
 pub use delivery::{Delivery, DeliveryFacts};
 pub use draft::{
-    Draft, DraftError, MAX_ACTION_URL, MAX_BODY, MAX_DATA_BYTES, MAX_DEDUPE_KEY, MAX_TITLE,
-    RESERVED_DATA_KEYS,
+    ACTION_URL_PATTERN, Draft, DraftError, MAX_ACTION_URL, MAX_BODY, MAX_DATA_BYTES,
+    MAX_DEDUPE_KEY, MAX_TITLE, RESERVED_DATA_KEYS,
 };
 pub use email::EmailText;
 pub use notices::{

@@ -16,6 +16,7 @@ use utoipa::{
         path::{Operation, Parameter, ParameterBuilder, ParameterIn},
         schema::Type,
         security::{Http, HttpAuthScheme, SecurityScheme},
+        server::{Server, ServerBuilder},
     },
 };
 
@@ -54,6 +55,7 @@ pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
         answer_schemas.extend(of_answers);
         responses::complete(&mut operation, endpoint.access);
         schemas::describe_binary(&mut operation);
+        schemas::open_inline_objects(&mut operation);
         let is_list = has_parameter(&operation, "cursor");
         headers::add_references(&mut operation, endpoint.is_idempotent, is_list);
         if endpoint.is_idempotent {
@@ -64,9 +66,12 @@ pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
     }
     for (_, schema) in &mut request_schemas {
         schemas::simplify(schema);
+        schemas::bound_texts(schema);
+        schemas::open_objects(schema);
     }
     for (_, schema) in &mut answer_schemas {
         schemas::require_always_present(schema);
+        schemas::open_objects(schema);
     }
     let key = Http::builder()
         .scheme(HttpAuthScheme::Bearer)
@@ -86,6 +91,7 @@ pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
                 .description(Some(DESCRIPTION))
                 .build(),
         )
+        .servers(Some([this_server()]))
         .tags(Some(tags::all()))
         .paths(paths)
         .components(Some(components))
@@ -95,6 +101,14 @@ pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
 const DESCRIPTION: &str = "Files, jobs and their executions, and transactional data writes of a \
     laboratory. Everything belongs to the organization of the API key. See docs/API.md for errors \
     and paging.";
+
+/// The server that the document came from.
+fn this_server() -> Server {
+    ServerBuilder::new()
+        .url("/")
+        .description(Some("This installation"))
+        .build()
+}
 
 fn add_schema<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
     schemas.push((T::name().into_owned(), T::schema()));

@@ -22,7 +22,7 @@ pub(super) fn complete(operation: &mut Operation, access: Access) {
         "InternalError",
     );
     let scope = match access {
-        Access::Open => return,
+        Access::Open => return add_slow_head(operation),
         Access::AnyKey => None,
         Access::Scope(scope) => Some(scope),
     };
@@ -72,6 +72,7 @@ pub(super) fn complete(operation: &mut Operation, access: Access) {
         add(operation, StatusCode::FORBIDDEN, &description, ERROR);
     }
     add_for_body(operation);
+    add_slow_head(operation);
 }
 
 /// Adds what can go wrong while a body is received.
@@ -85,13 +86,23 @@ fn add_for_body(operation: &mut Operation) {
     for (status, description) in [
         (
             StatusCode::REQUEST_TIMEOUT,
-            "The request body did not arrive in time",
+            "The request did not arrive in time",
         ),
         (StatusCode::PAYLOAD_TOO_LARGE, &too_large),
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, &wrong_type),
     ] {
         add(operation, status, description, ERROR);
     }
+}
+
+/// Adds the answer to a request whose head does not arrive in time. It has no body.
+fn add_slow_head(operation: &mut Operation) {
+    let description = "The request did not arrive in time";
+    let response = ResponseBuilder::new().description(description).build();
+    let responses = &mut operation.responses.responses;
+    responses
+        .entry(StatusCode::REQUEST_TIMEOUT.as_str().to_owned())
+        .or_insert_with(|| response.into());
 }
 
 fn add(operation: &mut Operation, status: StatusCode, description: &str, schema: &str) {

@@ -56,6 +56,62 @@ pub(super) fn require_always_present(schema: &mut RefOr<Schema>) {
     });
 }
 
+/// Regular expression of texts without NUL, the only ones that PostgreSQL can store.
+const TEXT_PATTERN: &str = r"^[^\u0000]*$";
+
+/// Number of characters of a UUID with hyphens. Tools do not check `format` everywhere.
+const UUID_LENGTH: usize = 36;
+
+/// Bounds the texts of a request body whose readers state no syntax.
+pub(super) fn bound_texts(schema: &mut RefOr<Schema>) {
+    for_each_object(schema, |object| {
+        if !allows(&object.schema_type, &Type::String) || object.enum_values.is_some() {
+            return;
+        }
+        match &object.format {
+            None if object.pattern.is_none() => object.pattern = Some(TEXT_PATTERN.to_owned()),
+            Some(SchemaFormat::KnownFormat(KnownFormat::Uuid)) => {
+                object.min_length = Some(UUID_LENGTH);
+                object.max_length = Some(UUID_LENGTH);
+            }
+            _ => {}
+        }
+    });
+}
+
+/// Says of objects without declared fields that they hold any. openapi-typescript takes them to be
+/// empty otherwise.
+pub(super) fn open_objects(schema: &mut RefOr<Schema>) {
+    for_each_object(schema, |object| {
+        if allows(&object.schema_type, &Type::Object)
+            && object.properties.is_empty()
+            && object.additional_properties.is_none()
+        {
+            object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(true)));
+        }
+    });
+}
+
+/// Calls [`open_objects`] with the schemas that an operation holds itself.
+pub(super) fn open_inline_objects(operation: &mut Operation) {
+    if let Some(RefOr::T(body)) = &mut operation.request_body {
+        body.content.values_mut().for_each(open_content);
+    }
+    for response in operation.responses.responses.values_mut() {
+        if let RefOr::T(response) = response {
+            response.content.values_mut().for_each(open_content);
+        }
+    }
+}
+
+fn open_content(content: &mut RefOr<Content>) {
+    if let RefOr::T(content) = content
+        && let Some(schema) = &mut content.schema
+    {
+        open_objects(schema);
+    }
+}
+
 /// Writes schemas of requests in the way that generators of clients understand: any value has no
 /// `type`, rather than a list of all types, and an empty object is no default.
 pub(super) fn simplify(schema: &mut RefOr<Schema>) {
@@ -77,19 +133,19 @@ fn is_nullable(schema: &RefOr<Schema>) -> bool {
         return false;
     };
     match schema {
-        Schema::Object(object) => allows_null(&object.schema_type),
-        Schema::Array(array) => allows_null(&array.schema_type),
+        Schema::Object(object) => allows(&object.schema_type, &Type::Null),
+        Schema::Array(array) => allows(&array.schema_type, &Type::Null),
         Schema::OneOf(one) => one.items.iter().any(is_nullable),
         Schema::AnyOf(any) => any.items.iter().any(is_nullable),
         _ => false,
     }
 }
 
-fn allows_null(schema_type: &SchemaType) -> bool {
+fn allows(schema_type: &SchemaType, sought: &Type) -> bool {
     match schema_type {
-        SchemaType::Type(one) => *one == Type::Null,
-        SchemaType::Array(types) => types.contains(&Type::Null),
-        SchemaType::AnyValue => true,
+        SchemaType::Type(one) => one == sought,
+        SchemaType::Array(types) => types.contains(sought),
+        SchemaType::AnyValue => *sought == Type::Null,
     }
 }
 

@@ -30,7 +30,14 @@ shape! {
         columns: Vec<ColumnDefinition> =
             required(list(shape::<DefineColumnBody>().map(ColumnDefinition::from))),
         /// Sets of columns whose values together may occur once.
-        unique_together: Vec<Vec<String>> = or(json!([]), list(list(text(..)))),
+        unique_together: Vec<Vec<String>> = or(
+            json!([]),
+            list(
+                list(text(..).with("pattern", Name::PATTERN))
+                    .with("minItems", 2)
+                    .with("uniqueItems", true),
+            ),
+        ),
     }
     example json!({
         "description": "Samples of the growth experiments",

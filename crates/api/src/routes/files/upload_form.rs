@@ -12,7 +12,7 @@ use labdata_request_body::{
     readers::{choice_of, uuid},
     shape,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::http::{
@@ -40,6 +40,10 @@ shape! {
         source_type: Option<SourceType> =
             optional(choice_of(SourceType::DECLARABLE, SourceType::as_str)),
     }
+    example json!({
+        "file": "A1\t0.08\nA2\t0.09\n",
+        "instrument_id": "0191d5a4-0000-7000-8000-000000000000",
+    });
     rules |at| {
         if let (Some(execution), Some(instrument)) = (job_execution_id, instrument_id)
             && let Err(unattributed) = Attribution::new(*instrument, *execution)
@@ -132,7 +136,7 @@ impl Body for UploadForm {
             content_type: MULTIPART,
             schema: definitions.reference::<UploadFileBody>(),
             is_required: true,
-            example: None,
+            example: UploadFileBody::example(),
         })
     }
 }

@@ -1,6 +1,8 @@
 //! Definitions of parameters, in bodies and answers.
 
-use labdata_domain::jobs::{MAX_PARAMETER_TEXT, MAX_PARAMETERS, ParameterDefinition, Widget};
+use labdata_domain::jobs::{
+    MAX_PARAMETER_TEXT, MAX_PARAMETERS, ONE_LINE_PATTERN, ParameterDefinition, Widget,
+};
 use labdata_request_body::{
     Reader,
     fields::{optional, or, required},
@@ -20,7 +22,7 @@ shape! {
         /// The widget that asks for it.
         widget_type: Widget = required(choice(Widget::ALL)),
         /// Its name among the run's parameters; each name once.
-        parameter_name: String = required(text(1..=MAX_PARAMETER_TEXT)),
+        parameter_name: String = required(text(1..=MAX_PARAMETER_TEXT).with("pattern", ONE_LINE_PATTERN)),
         /// Label shown instead of the name.
         label: Option<String> = optional(text(..=MAX_PARAMETER_TEXT)),
         /// Source of the choices.

@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use labdata_application::notifications::send_notification::send_notification;
 use labdata_domain::notifications::{
-    Draft, MAX_ACTION_URL, MAX_BODY, MAX_DEDUPE_KEY, MAX_TITLE, Sent,
+    ACTION_URL_PATTERN, Draft, MAX_ACTION_URL, MAX_BODY, MAX_DEDUPE_KEY, MAX_TITLE, Sent,
 };
 use labdata_request_body::{
     Reader as _,
@@ -30,7 +30,7 @@ shape! {
         /// Its text.
         body: String = or("", text(..=MAX_BODY)),
         /// Platform path that it opens, such as `/jobs/<job_id>`.
-        action_url: String = or("", text(..).with("maxLength", MAX_ACTION_URL).example("/jobs/1")),
+        action_url: String = or("", text(..).with("maxLength", MAX_ACTION_URL).with("pattern", ACTION_URL_PATTERN).example("/jobs/1")),
         /// Structured context to store with it, at most 64 KiB as JSON; the keys `sender` and
         /// `api_key_id` are reserved for attribution.
         data: Option<Map<String, Value>> = optional(storable(object())),

@@ -2,7 +2,9 @@
 
 use actix_web::web::Json;
 use labdata_application::keys::create_user::{CreateUser, create_user};
-use labdata_domain::keys::tenancy::{MAX_EMAIL_LENGTH, MAX_USER_NAME_LENGTH};
+use labdata_domain::keys::tenancy::{
+    EMAIL_PATTERN, MAX_EMAIL_LENGTH, MAX_USER_NAME_LENGTH, USER_NAME_PATTERN,
+};
 use labdata_request_body::{
     Reader as _,
     fields::{optional, required},
@@ -19,9 +21,9 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct CreateUserBody {
         /// E-mail address, unique within the organization without regard to case.
-        email: String = required(text(1..=MAX_EMAIL_LENGTH).example("ada@lab.example")),
+        email: String = required(text(1..=MAX_EMAIL_LENGTH).with("pattern", EMAIL_PATTERN).example("ada@lab.example")),
         /// Display name; the e-mail address unless given.
-        name: Option<String> = optional(text(1..=MAX_USER_NAME_LENGTH)),
+        name: Option<String> = optional(text(1..=MAX_USER_NAME_LENGTH).with("pattern", USER_NAME_PATTERN)),
     }
     example json!({"email": "ada@lab.example", "name": "Ada Lovelace"});
 }

@@ -4,9 +4,10 @@ use actix_web::web::Json;
 use labdata_application::keys::update_user::update_user;
 use labdata_domain::{
     ids::UserId,
-    keys::tenancy::{MAX_USER_NAME_LENGTH, UserChange},
+    keys::tenancy::{MAX_USER_NAME_LENGTH, USER_NAME_PATTERN, UserChange},
 };
 use labdata_request_body::{
+    Reader as _,
     fields::{optional, required},
     readers::{MaybeId, boolean, id, text},
     shape,
@@ -30,7 +31,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct UpdateUserBody {
         /// Display name.
-        name: Option<String> = optional(text(1..=MAX_USER_NAME_LENGTH)),
+        name: Option<String> = optional(text(1..=MAX_USER_NAME_LENGTH).with("pattern", USER_NAME_PATTERN)),
         /// True disables the user, false enables the user again.
         disabled: Option<bool> = optional(boolean()),
     }

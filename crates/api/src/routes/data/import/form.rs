@@ -16,7 +16,7 @@ use labdata_request_body::{
     readers::{boolean, choice_of, list, text},
     shape,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -54,6 +54,12 @@ shape! {
         /// The execution to record it under; one is created and returned unless given.
         pub job_execution_id: Option<String> = optional(text(..)),
     }
+    example json!({
+        "file": "name,strain,volume\nA1,BY4741,150\n",
+        "mode": "upsert",
+        "key": ["name"],
+        "dry_run": true,
+    });
 }
 
 /// Columns for fields of the header, as JSON in a text.
@@ -174,7 +180,7 @@ impl Body for ImportForm {
             content_type: MULTIPART,
             schema: definitions.reference::<ImportTableBody>(),
             is_required: true,
-            example: None,
+            example: ImportTableBody::example(),
         })
     }
 }

@@ -20,14 +20,17 @@ fn examples() -> Vec<Example> {
     let mut examples = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            let contents = operation["requestBody"]["content"].as_object();
+            for (media_type, content) in contents.into_iter().flatten() {
+                assert!(content.get("example").is_some(), "{id}: {media_type}");
+            }
             let content = &operation["requestBody"]["content"]["application/json"];
             if content.is_null() {
                 continue;
             }
-            let operation = operation["operationId"].as_str().unwrap();
-            assert!(content.get("example").is_some(), "{operation}");
             examples.push(Example {
-                operation: operation.to_owned(),
+                operation: id.to_owned(),
                 method: method.to_uppercase().parse().unwrap(),
                 path: with_arguments(path),
                 body: content["example"].clone(),
