@@ -23,9 +23,9 @@ from labdata_client._progress import Progress
 from labdata_client._results import Curves, Predictions, Record, Rows, WriteResult, as_text
 from labdata_client._uploads import Source, open_source
 from labdata_client._waiting import async_blocking
-from labdata_client.errors import LabdataError, NotFound, WriteRefused
+from labdata_client.errors import LabdataError, NotFound
 
-from . import _curves, _transfers
+from . import _curves, _predictions, _transfers, _writing
 from ._execution import AsyncExecution
 from ._transport import AsyncTransport
 
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 
 PAGE_ROWS = 1000
 ARROW = "application/vnd.apache.arrow.stream"
-FORMATS = {".arrow": "arrow", ".arrows": "arrow", ".parquet": "parquet"}
-EXTENSIONS = {"arrow": "arrows"}
-PREDICTION_ROWS = 10_000
-"""Rows of one prediction request; more are cut."""
 
 
 def connect_async(
@@ -325,7 +321,7 @@ class AsyncLab:
         batch = packer.next_batch({}, None)
         total = total_rows([write.rows for write in writes])
         if packer.exhausted:
-            return merged(names, [await self._send(batch, envelope)])
+            return merged(names, [await _writing.send(self.transport, batch, envelope)])
         if dry_run:
             message = "a dry run checks one request, and this write needs several: check a part of it"
             raise ValueError(message)
@@ -348,23 +344,13 @@ class AsyncLab:
         refs: dict[str, str] = {}
         with Progress(self._progress, "write", " rows", total) as bar:
             while True:
-                sent = await self._send(batch, envelope)
+                sent = await _writing.send(self.transport, batch, envelope)
                 bar.advance(batch.rows)
                 results.append(sent)
                 refs.update(sent[1]["refs"])
                 if packer.exhausted:
                     return merged(names, results)
                 batch = packer.next_batch(refs, await self._schema(*names) if refs else None)
-
-    async def _send(self, batch: Batch, envelope: Mapping[str, Any]) -> tuple[Batch, dict[str, Any]]:
-        try:
-            response = await self.transport.request(
-                "POST", "/data/write", content=batch.body(envelope), creates=True
-            )
-        except WriteRefused as error:
-            problems = [batch.locate(problem) for problem in error.problems]
-            raise WriteRefused(problems, request_id=error.request_id) from None
-        return batch, response.json()
 
     async def import_file(
         self,
@@ -397,18 +383,7 @@ class AsyncLab:
             fields["dry_run"] = "true"
         given = {field: value for field, value in fields.items() if value is not None}
         opened = await async_blocking(lambda: open_source(source, name, None))
-        try:
-            content = await async_blocking(opened.read)
-        finally:
-            opened.close()
-        response = await self.transport.request(
-            "POST",
-            f"/tables/{table}/import",
-            data=given,
-            files={"file": (opened.name, content, opened.content_type)},
-            creates=True,
-        )
-        return Record(response.json())
+        return await _transfers.import_file(self.transport, table, opened, given)
 
     # --- reading ------------------------------------------------------------------------------------------
 
@@ -507,10 +482,7 @@ class AsyncLab:
         `parquet`).
         """
         target = Path() if to is None else Path(to)
-        is_directory = target.is_dir()
-        form = file_format or (None if is_directory else FORMATS.get(target.suffix.lower())) or "csv"
-        path = target / f"{table}.{EXTENSIONS.get(form, form)}" if is_directory else target
-        return await _transfers.export(self.transport, table, form, path, progress=self._progress)
+        return await _transfers.export(self.transport, table, target, file_format, progress=self._progress)
 
     # --- models -------------------------------------------------------------------------------------------
 
@@ -520,20 +492,4 @@ class AsyncLab:
         """Predict rows, or a frame, with the active version of a model, given by name or by `model_id`."""
         target = {"ml_model_id": model_id} if model_id is not None else {"ml_model_name": model}
         rows = list(_frames.rows(data))
-        found: list[dict[str, Any]] = []
-        answer: dict[str, Any] = {}
-        with Progress(
-            self._progress if len(rows) > PREDICTION_ROWS else False, "predict", " rows", len(rows)
-        ) as bar:
-            start = 0
-            while start < len(rows) or not answer:
-                chunk = rows[start : start + PREDICTION_ROWS]
-                answer = await self.request("POST", "/ml-models/predict", json={**target, "data": chunk})
-                probabilities = answer["probabilities"] or [None] * len(chunk)
-                found.extend(
-                    {"prediction": prediction, "probabilities": by_class}
-                    for prediction, by_class in zip(answer["predictions"], probabilities)
-                )
-                start += len(chunk)
-                bar.advance(len(chunk))
-        return Predictions(found, model_id=answer["model_id"], model_name=answer["model_name"])
+        return await _predictions.predict(self.transport, target, rows, progress=self._progress)

@@ -24,9 +24,9 @@ from labdata_client._progress import Progress
 from labdata_client._results import Curves, Predictions, Record, Rows, WriteResult, as_text
 from labdata_client._uploads import Source, open_source
 from labdata_client._waiting import blocking
-from labdata_client.errors import LabdataError, NotFound, WriteRefused
+from labdata_client.errors import LabdataError, NotFound
 
-from . import _curves, _transfers
+from . import _curves, _predictions, _transfers, _writing
 from ._execution import Execution
 from ._transport import Transport
 
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
 
 PAGE_ROWS = 1000
 ARROW = "application/vnd.apache.arrow.stream"
-FORMATS = {".arrow": "arrow", ".arrows": "arrow", ".parquet": "parquet"}
-EXTENSIONS = {"arrow": "arrows"}
-PREDICTION_ROWS = 10_000
-"""Rows of one prediction request; more are cut."""
 
 
 def connect(
@@ -326,7 +322,7 @@ class Lab:
         batch = packer.next_batch({}, None)
         total = total_rows([write.rows for write in writes])
         if packer.exhausted:
-            return merged(names, [self._send(batch, envelope)])
+            return merged(names, [_writing.send(self.transport, batch, envelope)])
         if dry_run:
             message = "a dry run checks one request, and this write needs several: check a part of it"
             raise ValueError(message)
@@ -349,23 +345,13 @@ class Lab:
         refs: dict[str, str] = {}
         with Progress(self._progress, "write", " rows", total) as bar:
             while True:
-                sent = self._send(batch, envelope)
+                sent = _writing.send(self.transport, batch, envelope)
                 bar.advance(batch.rows)
                 results.append(sent)
                 refs.update(sent[1]["refs"])
                 if packer.exhausted:
                     return merged(names, results)
                 batch = packer.next_batch(refs, self._schema(*names) if refs else None)
-
-    def _send(self, batch: Batch, envelope: Mapping[str, Any]) -> tuple[Batch, dict[str, Any]]:
-        try:
-            response = self.transport.request(
-                "POST", "/data/write", content=batch.body(envelope), creates=True
-            )
-        except WriteRefused as error:
-            problems = [batch.locate(problem) for problem in error.problems]
-            raise WriteRefused(problems, request_id=error.request_id) from None
-        return batch, response.json()
 
     def import_file(
         self,
@@ -398,18 +384,7 @@ class Lab:
             fields["dry_run"] = "true"
         given = {field: value for field, value in fields.items() if value is not None}
         opened = blocking(lambda: open_source(source, name, None))
-        try:
-            content = blocking(opened.read)
-        finally:
-            opened.close()
-        response = self.transport.request(
-            "POST",
-            f"/tables/{table}/import",
-            data=given,
-            files={"file": (opened.name, content, opened.content_type)},
-            creates=True,
-        )
-        return Record(response.json())
+        return _transfers.import_file(self.transport, table, opened, given)
 
     # --- reading ------------------------------------------------------------------------------------------
 
@@ -506,10 +481,7 @@ class Lab:
         `parquet`).
         """
         target = Path() if to is None else Path(to)
-        is_directory = target.is_dir()
-        form = file_format or (None if is_directory else FORMATS.get(target.suffix.lower())) or "csv"
-        path = target / f"{table}.{EXTENSIONS.get(form, form)}" if is_directory else target
-        return _transfers.export(self.transport, table, form, path, progress=self._progress)
+        return _transfers.export(self.transport, table, target, file_format, progress=self._progress)
 
     # --- models -------------------------------------------------------------------------------------------
 
@@ -519,20 +491,4 @@ class Lab:
         """Predict rows, or a frame, with the active version of a model, given by name or by `model_id`."""
         target = {"ml_model_id": model_id} if model_id is not None else {"ml_model_name": model}
         rows = list(_frames.rows(data))
-        found: list[dict[str, Any]] = []
-        answer: dict[str, Any] = {}
-        with Progress(
-            self._progress if len(rows) > PREDICTION_ROWS else False, "predict", " rows", len(rows)
-        ) as bar:
-            start = 0
-            while start < len(rows) or not answer:
-                chunk = rows[start : start + PREDICTION_ROWS]
-                answer = self.request("POST", "/ml-models/predict", json={**target, "data": chunk})
-                probabilities = answer["probabilities"] or [None] * len(chunk)
-                found.extend(
-                    {"prediction": prediction, "probabilities": by_class}
-                    for prediction, by_class in zip(answer["predictions"], probabilities)
-                )
-                start += len(chunk)
-                bar.advance(len(chunk))
-        return Predictions(found, model_id=answer["model_id"], model_name=answer["model_name"])
+        return _predictions.predict(self.transport, target, rows, progress=self._progress)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from ._transport import Transport
 
+FORMATS = {".arrow": "arrow", ".arrows": "arrow", ".parquet": "parquet"}
+EXTENSIONS = {"arrow": "arrows"}
+
 
 @dataclass(frozen=True)
 class Source:
@@ -141,8 +144,29 @@ def download(transport: Transport, file_id: str, to: str | None, *, progress: bo
     return path
 
 
-def export(transport: Transport, table: str, form: str, path: Path, *, progress: bool | None) -> Path:
-    """Save a whole table as a file; the target appears once it is complete."""
+def import_file(transport: Transport, table: str, opened: Opened, fields: Mapping[str, Any]) -> Record:
+    """Send a file whose rows go into a table."""
+    try:
+        content = blocking(opened.read)
+    finally:
+        opened.close()
+    response = transport.request(
+        "POST",
+        f"/tables/{table}/import",
+        data=fields,
+        files={"file": (opened.name, content, opened.content_type)},
+        creates=True,
+    )
+    return Record(response.json())
+
+
+def export(
+    transport: Transport, table: str, target: Path, file_format: str | None, *, progress: bool | None
+) -> Path:
+    """Save a whole table as a file, or into a directory; the file appears once it is complete."""
+    is_directory = target.is_dir()
+    form = file_format or (None if is_directory else FORMATS.get(target.suffix.lower())) or "csv"
+    path = target / f"{table}.{EXTENSIONS.get(form, form)}" if is_directory else target
     url = f"{transport.base_url}/api/v1/tables/{quote(table, safe='')}/export?format={quote(form, safe='')}"
     with Progress(progress, path.name, "B", None) as bar:
         _save(transport, Source(table, url, transport.authorization), path, bar)

@@ -1,0 +1,26 @@
+"""Sending the batches of a write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from labdata_client.errors import WriteRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from labdata_client._batches import Batch
+
+    from ._transport import AsyncTransport
+
+
+async def send(
+    transport: AsyncTransport, batch: Batch, envelope: Mapping[str, Any]
+) -> tuple[Batch, dict[str, Any]]:
+    """Send a batch; problems are located in what the caller gave to `write`."""
+    try:
+        response = await transport.request("POST", "/data/write", content=batch.body(envelope), creates=True)
+    except WriteRefused as error:
+        problems = [batch.locate(problem) for problem in error.problems]
+        raise WriteRefused(problems, request_id=error.request_id) from None
+    return batch, response.json()
