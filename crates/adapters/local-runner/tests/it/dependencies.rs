@@ -190,9 +190,14 @@ fn a_build_script_that_fills_the_cache_is_ended() {
 /// Environment variable of the process that installs the Python client: the level of isolation.
 const INSTALLS_CLIENT: &str = "LABDATA_TEST_INSTALLS_CLIENT";
 
-/// Script that prints the version and the dependencies of its Python client.
-const CLIENT_SCRIPT: &str = "# /// script\n# dependencies = [\"labdata_client\"]\n# ///\n\
-import httpx, importlib.metadata, labdata_client\n\
+/// Scripts that need the Python client themselves, and through another package.
+const CLIENT_BLOCKS: [&str; 2] = [
+    "# /// script\n# dependencies = [\"labdata_client\"]\n# ///\n",
+    "# /// script\n# dependencies = [\"needs-client\"]\n# ///\n",
+];
+
+/// Prints the version of the client, which has its dependencies.
+const CLIENT_SCRIPT: &str = "import httpx, importlib.metadata, labdata_client\n\
 print(importlib.metadata.version('labdata-client'), labdata_client.connect.__name__)\n";
 
 /// Installs in the child process; not a test.
@@ -203,19 +208,22 @@ async fn an_installation_of_the_client() {
     };
     let data = open_directory();
     let runner = runner(settings(data.path(), isolation_of(&level)));
-    let run = spec(CLIENT_SCRIPT);
-    runner.submit(&run).await.unwrap();
-    let end = end_of(&runner, run.run).await;
-    let log = log_from(&runner, run.run, 0).await;
-    assert!(end.succeeded(), "{end:?} {log}");
-    assert!(log.ends_with("0.1.0 connect\n"), "{log}");
+    for block in CLIENT_BLOCKS {
+        let run = spec(&format!("{block}{CLIENT_SCRIPT}"));
+        runner.submit(&run).await.unwrap();
+        let end = end_of(&runner, run.run).await;
+        let log = log_from(&runner, run.run, 0).await;
+        assert!(end.succeeded(), "{end:?} {log}");
+        assert!(log.ends_with("0.1.0 connect\n"), "{log}");
+    }
     println!("installed the client");
 }
 
 #[test]
 fn a_package_of_the_clients_name_on_an_index_is_not_installed() {
     let place = open_directory();
-    write_wheel(place.path(), "labdata-client");
+    write_wheel(place.path(), "labdata-client", &[]);
+    write_wheel(place.path(), "needs-client", &["labdata-client"]);
     for level in ["Namespaces", "Landlock", "Nothing"] {
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "dependencies::an_installation_of_the_client"])

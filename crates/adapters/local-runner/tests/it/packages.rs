@@ -43,23 +43,29 @@ pub(crate) fn write_package(directory: &Path, name: &str, backend: &str) -> Path
     archive
 }
 
-/// Writes version 99.0 of a pure package whose module is empty: the directory and the name are arguments.
+/// Writes version 99.0 of a pure package whose module is empty: the directory, the name, and the packages
+/// that it requires are arguments.
 const WRITE_WHEEL: &str = r#"
 import sys, zipfile
-directory, name = sys.argv[1:]
+directory, name, *requires = sys.argv[1:]
 module = name.replace("-", "_")
 info = f"{module}-99.0.dist-info"
 with zipfile.ZipFile(f"{directory}/{module}-99.0-py3-none-any.whl", "w") as wheel:
     wheel.writestr(f"{module}.py", "")
-    wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 99.0\n")
+    required = "".join(f"Requires-Dist: {it}\n" for it in requires)
+    wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 99.0\n{required}")
     wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
     wheel.writestr(f"{info}/RECORD", "")
 "#;
 
 /// Writes the wheel of version 99.0 of a package.
-pub(crate) fn write_wheel(directory: &Path, name: &str) {
+pub(crate) fn write_wheel(directory: &Path, name: &str, requires: &[&str]) {
     let mut python = Command::new("python3");
-    python.args(["-c", WRITE_WHEEL]).arg(directory).arg(name);
+    python
+        .args(["-c", WRITE_WHEEL])
+        .arg(directory)
+        .arg(name)
+        .args(requires);
     assert!(python.status().unwrap().success());
 }
 
