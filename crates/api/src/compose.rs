@@ -22,9 +22,9 @@ use labdata_postgres::{
     Database, DatabaseSettings, FileSearch, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgDatasetRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgIdempotency,
     PgInstrumentRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
-    PgPeriodicTaskStore, PgQueryRunner, PgRunLogStore, PgRunQueue, PgStoreHealth,
-    PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions, check_database_url,
-    migrate, prepare_file_search,
+    PgPeriodicTaskStore, PgQueryRunner, PgRunLogStore, PgRunQueue, PgSessionRepository,
+    PgStoreHealth, PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions,
+    check_database_url, migrate, prepare_file_search,
 };
 use labdata_ray_runner::{check_address, check_authorities};
 
@@ -227,6 +227,7 @@ impl DatabaseServer {
         let catalog = Arc::new(PgCatalogStore::new(self.database.clone()));
         Ok(Ports {
             api_keys: Arc::new(PgApiKeyRepository::new(self.authentication.clone())),
+            sessions: Arc::new(PgSessionRepository::new(self.authentication.clone())),
             tenancy: Arc::new(tenancy),
             instruments: Arc::new(PgInstrumentRepository::new(self.database.clone())),
             jobs: Arc::new(PgJobRepository::new(self.database.clone())),

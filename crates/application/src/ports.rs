@@ -17,7 +17,7 @@ use labdata_ports::{
     idempotency::Idempotency,
     instruments::InstrumentRepository,
     jobs::JobRepository,
-    keys::{ApiKeyRepository, tenancy::TenancyRepository},
+    keys::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
     models::{DatasetRepository, ModelRepository, Predictor, TrainingQueue},
     notifications::NotificationRepository,
     operations::{DiskReserve, PeriodicTaskStore, StoreHealth},
@@ -35,6 +35,8 @@ use crate::{
 pub struct Ports {
     /// API keys.
     pub api_keys: Arc<dyn ApiKeyRepository>,
+    /// Sessions of browsers.
+    pub sessions: Arc<dyn SessionRepository>,
     /// Organizations and users.
     pub tenancy: Arc<dyn TenancyRepository>,
     /// Instruments.

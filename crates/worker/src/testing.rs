@@ -27,9 +27,9 @@ use labdata_memory::{
     InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
     InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner, InMemoryWriteSessions, Memory,
-    NoQueryRunner, ScriptedPython, SequentialIds,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository, InMemoryStoreHealth,
+    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
+    InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
 };
 
 /// Ports over an empty store, with a clock that stands still.
@@ -62,6 +62,7 @@ pub(crate) fn in_memory() -> Ports {
         notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
         notification_caps: Caps::default(),
         idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
+        sessions: Arc::new(InMemorySessionRepository::new(&memory)),
         write_sessions: Arc::new(InMemoryWriteSessions::new(&memory)),
         clock: Arc::new(FixedClock::default()),
         ids: Arc::new(SequentialIds::default()),

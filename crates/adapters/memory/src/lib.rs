@@ -69,6 +69,7 @@ pub use ids::SequentialIds;
 pub use instruments::InMemoryInstrumentRepository;
 pub use jobs::InMemoryJobRepository;
 pub use keys::InMemoryApiKeyRepository;
+pub use keys::sessions::InMemorySessionRepository;
 pub use keys::tenancy::InMemoryTenancyRepository;
 pub use memory::Memory;
 pub use models::records::InMemoryModelRepository;

@@ -16,6 +16,7 @@ use labdata_domain::{
     jobs::{Job, ScriptVersion},
     keys::{
         ApiKey,
+        session::{Session, SignInLink},
         tenancy::{Organization, User},
     },
     models::{Dataset, TrainingBackend},
@@ -60,6 +61,8 @@ pub(crate) struct State {
     pub(crate) users: Vec<User>,
     pub(crate) secrets: BTreeMap<String, [u8; 32]>,
     pub(crate) api_keys: Vec<ApiKey>,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) sign_in_links: Vec<SignInLink>,
     pub(crate) instruments: Vec<Owned<Instrument>>,
     pub(crate) datasets: Vec<Owned<Dataset>>,
     /// The versions of models, by number within a model.

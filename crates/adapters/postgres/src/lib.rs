@@ -37,6 +37,7 @@ pub use files::search_index::{FileSearch, prepare_file_search};
 pub use instruments::PgInstrumentRepository;
 pub use jobs::PgJobRepository;
 pub use keys::PgApiKeyRepository;
+pub use keys::sessions::PgSessionRepository;
 pub use keys::tenancy::PgTenancyRepository;
 pub use models::PgDatasetRepository;
 pub use models::records::PgModelRepository;

@@ -392,6 +392,25 @@ diesel::table! {
 }
 
 diesel::table! {
+    labdata.session (token_hash) {
+        token_hash -> Bytea,
+        organization_id -> Uuid,
+        api_key_id -> Uuid,
+        created_at -> Timestamptz,
+        last_used_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    labdata.sign_in_link (token_hash) {
+        token_hash -> Bytea,
+        organization_id -> Uuid,
+        user_id -> Uuid,
+        expires_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     labdata.execution_revert (organization_id, execution_id) {
         organization_id -> Uuid,
         execution_id -> Uuid,
@@ -410,7 +429,7 @@ diesel::table! {
 }
 
 diesel::allow_tables_to_appear_in_same_query!(agent_chat, agent_chat_file);
-diesel::allow_tables_to_appear_in_same_query!(api_key, app_user);
+diesel::allow_tables_to_appear_in_same_query!(api_key, app_user, session);
 diesel::joinable!(ml_model_version -> ml_model (model_id));
 diesel::allow_tables_to_appear_in_same_query!(ml_model, ml_model_version);
 diesel::joinable!(job_execution -> job (job_id));

@@ -28,6 +28,8 @@ pub(super) enum Command {
     Doctor(Common),
     /// Manage API keys on this machine
     ApiKey(ApiKey),
+    /// Print a link that signs a user in once, within 30 minutes
+    SignIn(SignIn),
     /// Print the OpenAPI document
     Openapi,
     /// Supervise one script; started by the worker only
@@ -123,6 +125,18 @@ pub(super) struct RevokeKey {
     pub(super) common: Common,
 }
 
+#[derive(Args, Debug)]
+pub(super) struct SignIn {
+    /// The user [default: the administrator of the first start, admin@localhost]
+    #[arg(long, value_name = "EMAIL")]
+    pub(super) user: Option<String>,
+    /// The user's organization [default: that of the first start, default]
+    #[arg(long, value_name = "NAME")]
+    pub(super) organization: Option<String>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
 impl Command {
     /// Log filter unless a setting gives one: `info` for servers, `warn` for commands that report to
     /// a person themselves.
@@ -142,6 +156,7 @@ impl Command {
             Self::Serve(serve) => &serve.common,
             Self::Demo(demo) => &demo.common,
             Self::Worker(common) | Self::Migrate(common) | Self::Doctor(common) => common,
+            Self::SignIn(sign_in) => &sign_in.common,
             Self::ApiKey(api_key) => match &api_key.command {
                 ApiKeyCommand::Create(create) => &create.common,
                 ApiKeyCommand::List(list) => &list.common,

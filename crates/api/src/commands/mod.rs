@@ -8,6 +8,7 @@ mod logging;
 mod output;
 mod serve;
 mod server;
+mod sign_in;
 mod signals;
 mod worker;
 
@@ -132,6 +133,7 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
             Command::Demo(arguments) => demo::demo(settings, &arguments, started).await,
             Command::Worker(_) => worker::worker(&settings).await,
             Command::Migrate(_) => migrate(&settings).await,
+            Command::SignIn(arguments) => sign_in::sign_in(&settings, arguments).await,
             Command::Doctor(_) => doctor::doctor(&settings).await,
             Command::ApiKey(arguments) => api_key::api_key(&settings, arguments.command).await,
         }

@@ -6,8 +6,8 @@ use actix_web::{
     FromRequest, HttpMessage as _, HttpRequest, dev::Payload, http::header::HeaderName, web::Data,
 };
 use futures::future::LocalBoxFuture;
-use labdata_application::{Error, Ports, keys::authenticate::authenticate};
-use labdata_domain::keys::actor::Actor;
+use labdata_application::{Error, Ports};
+use labdata_domain::keys::{SECRET_IS_NOT_REPLAYED, actor::Actor};
 use labdata_request_body::{FieldPath, Problems, Shape};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
@@ -16,7 +16,8 @@ use super::{
     ApiError,
     accept::Accepted,
     body::{Body, NoBody, drain},
-    scope::{RequiredScope, shown_key},
+    credential::Credential,
+    scope::RequiredScope,
 };
 use crate::app::App;
 
@@ -83,11 +84,9 @@ impl<S: RequiredScope, B: Body, Q: Shape + 'static, P: Shape + 'static> FromRequ
 
 impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
     async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Self, ApiError> {
-        let app = request
-            .app_data::<Data<App>>()
-            .cloned()
-            .ok_or_else(|| Error::Internal("the server has no App".to_owned()))?;
-        let actor = authenticate(&app.ports, shown_key(request)?).await?;
+        let app = app_of(request)?;
+        let shown = Credential::of(request, &app.public_url)?;
+        let actor = shown.authenticate(&app.ports).await?;
         if let Some(scope) = S::SCOPE {
             actor.require(scope).map_err(Error::from)?;
         }
@@ -125,6 +124,56 @@ impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
             ])))),
         }
     }
+}
+
+/// A call of an endpoint that asks for no key, and whose answer holds a secret: a request with an
+/// idempotency key is refused.
+pub struct OpenCall<B> {
+    /// The server's parts.
+    pub app: Data<App>,
+    /// The body.
+    pub body: B,
+}
+
+impl<B: Body> FromRequest for OpenCall<B> {
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        let mut payload = payload.take();
+        Box::pin(async move {
+            let call = Self::receive(&request, &mut payload).await;
+            if call.is_err() {
+                drain(&mut payload).await;
+            }
+            call
+        })
+    }
+}
+
+impl<B: Body> OpenCall<B> {
+    async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Self, ApiError> {
+        let received = B::receive(request, payload).await?;
+        let problems = Problems::default();
+        let body = B::read(&received, &FieldPath::root("body", &problems));
+        let Some(body) = body.filter(|_| problems.is_empty()) else {
+            return Err(ApiError::Shape(problems.explain(&Map::from_iter([(
+                "body".to_owned(),
+                B::document(&received),
+            )]))));
+        };
+        if request.headers().contains_key(IDEMPOTENCY_KEY) {
+            return Err(Error::Invalid(SECRET_IS_NOT_REPLAYED.to_owned()).into());
+        }
+        let app = app_of(request)?;
+        Ok(Self { app, body })
+    }
+}
+
+fn app_of(request: &HttpRequest) -> Result<Data<App>, Error> {
+    let app = request.app_data::<Data<App>>().cloned();
+    app.ok_or_else(|| Error::Internal("the server has no App".to_owned()))
 }
 
 /// The query string as an object of texts; of a repeated name the last counts.

@@ -15,7 +15,7 @@ use utoipa::{
 
 use super::{
     body::Body,
-    call::Call,
+    call::{Call, OpenCall},
     once,
     operation::{SCHEMAS, components, parameters, request_body},
     scope::{Access, RequiredScope},
@@ -201,6 +201,17 @@ impl Endpoint {
         }
     }
 
+    /// A documented endpoint that asks for no key and reads a body.
+    pub fn anonymous<D, H, B>(handler: H) -> Self
+    where
+        D: Path + SchemaReferences + Tags<'static>,
+        B: Body,
+        H: Handler<(OpenCall<B>,)>,
+        H::Output: Responder + 'static,
+    {
+        Self::open::<D, H, (OpenCall<B>,)>(handler).reading::<B, (), ()>()
+    }
+
     /// An endpoint that asks for no key and is no part of the OpenAPI document.
     pub fn hidden<H, A>(method: Method, path: impl Into<String>, handler: H) -> Self
     where
@@ -245,13 +256,19 @@ fn standard(method: &HttpMethod) -> Method {
 }
 
 /// The endpoint of a module that has a documented `handle`: `endpoint!(api_keys::create)`, or
-/// `endpoint!(open health)` for one that asks for no key, or `endpoint!(creating jobs::create)` for a
+/// `endpoint!(open health)` for one that asks for no key, `endpoint!(anonymous session::begin)` for one
+/// that reads a body besides, or `endpoint!(creating jobs::create)` for a
 /// POST that honors `Idempotency-Key`, or `endpoint!(prepared jobs::create)` for one whose module has a
 /// `prepare` besides, or `endpoint!(secret api_keys::create)` for an answer that holds a secret.
 #[macro_export]
 macro_rules! endpoint {
     (open $($module:ident)::+) => {
         $crate::http::endpoint::Endpoint::open::<$($module)::+::__path_handle, _, _>(
+            $($module)::+::handle,
+        )
+    };
+    (anonymous $($module:ident)::+) => {
+        $crate::http::endpoint::Endpoint::anonymous::<$($module)::+::__path_handle, _, _>(
             $($module)::+::handle,
         )
     };

@@ -7,6 +7,7 @@ pub mod accept;
 pub mod answer;
 pub mod body;
 pub mod call;
+pub mod credential;
 pub mod endpoint;
 pub mod error;
 pub(crate) mod follow;

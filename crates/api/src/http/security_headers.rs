@@ -1,8 +1,8 @@
 //! Headers that every response carries (contract §13).
 
 use actix_web::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName, HeaderValue,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HeaderMap, HeaderName,
+    HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 
 /// Pages load scripts, styles and fonts from this server only, run no inline script, and are shown in
@@ -22,7 +22,7 @@ const ALWAYS: [(HeaderName, HeaderValue); 3] = [
 
 /// Returns true if the answer to such a request must not be cached: it shows what a key may see.
 pub(super) fn is_private(request: &HeaderMap) -> bool {
-    request.contains_key(AUTHORIZATION)
+    request.contains_key(AUTHORIZATION) || request.contains_key(COOKIE)
 }
 
 /// Adds the headers that the response does not set itself.

@@ -29,6 +29,7 @@ pub mod models;
 pub mod notifications;
 pub mod operations;
 pub mod runs;
+pub mod session;
 pub mod users;
 
 /// Every endpoint of the server. Routing, the OpenAPI document and the authorization matrix of the
@@ -37,6 +38,9 @@ pub mod users;
 pub fn all() -> Vec<Endpoint> {
     let mut endpoints = vec![
         endpoint!(me),
+        endpoint!(anonymous session::begin),
+        endpoint!(session::get),
+        endpoint!(session::end),
         endpoint!(creating users::create),
         endpoint!(users::list),
         endpoint!(users::update),

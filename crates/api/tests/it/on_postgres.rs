@@ -9,8 +9,8 @@ use labdata_postgres::{
     Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgCatalogStore,
     PgChatRepository, PgDataStore, PgDatasetRepository, PgEventLog, PgExecutionRepository,
     PgFileRepository, PgIdempotency, PgInstrumentRepository, PgJobRepository, PgModelRepository,
-    PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue, PgTenancyRepository,
-    PgTrainingQueue, PgTriggerStore, PgWriteSessions,
+    PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue, PgSessionRepository,
+    PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions,
 };
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
@@ -73,6 +73,7 @@ impl OnPostgres {
             models: Arc::new(PgModelRepository::new(database.clone())),
             trainings: Arc::new(PgTrainingQueue::new(database.clone())),
             notifications: Arc::new(PgNotificationRepository::new(database.clone())),
+            sessions: Arc::new(PgSessionRepository::new(database.clone())),
             write_sessions: Arc::new(PgWriteSessions::new(database.clone())),
             idempotency: Arc::new(PgIdempotency::new(database.clone())),
             queries: Arc::new(PgQueryRunner::new(database.clone(), &[1; 32])),

@@ -38,9 +38,9 @@ use labdata_memory::{
     InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository,
     InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryJobRepository,
     InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
-    InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
-    InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython,
+    InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository,
+    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
+    InMemoryUrlSigner, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython,
 };
 use labdata_ports::{
     Clock, PortError,
@@ -330,6 +330,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         health: Arc::new(InMemoryStoreHealth::new(&memory)),
         disk_reserve: Arc::new(InMemoryDiskReserve::default()),
         periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
+        sessions: Arc::new(InMemorySessionRepository::new(&memory)),
         write_sessions: Arc::new(InMemoryWriteSessions::new(&memory)),
         clock,
         ids: Arc::new(SystemIds::default()),

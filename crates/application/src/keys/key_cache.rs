@@ -102,6 +102,13 @@ impl KeyCache {
         self.evict_callers(|actor| actor.api_key == id);
     }
 
+    /// Forgets what has that hash.
+    pub fn evict_hash(&self, hash: ApiKeyHash) {
+        let mut inner = self.lock();
+        inner.generation = inner.generation.wrapping_add(1);
+        inner.entries.remove(&hash.0);
+    }
+
     /// Forgets the keys of a user.
     pub fn evict_user(&self, id: UserId) {
         self.evict_callers(|actor| actor.user == id);

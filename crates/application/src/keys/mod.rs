@@ -11,4 +11,5 @@ pub mod list_api_keys;
 pub mod list_users;
 pub mod operator_keys;
 pub mod revoke_api_key;
+pub mod sessions;
 pub mod update_user;

@@ -19,9 +19,9 @@ use labdata_memory::{
     InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
     InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner, InMemoryWriteSessions, Memory,
-    NoQueryRunner, ScriptedPython, SequentialIds,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository, InMemoryStoreHealth,
+    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
+    InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
 };
 use labdata_ports::Clock;
 
@@ -112,6 +112,7 @@ fn in_memory(memory: &Memory, clock: Arc<dyn Clock>) -> Ports {
         health: Arc::new(InMemoryStoreHealth::new(&memory)),
         disk_reserve: Arc::new(InMemoryDiskReserve::default()),
         periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
+        sessions: Arc::new(InMemorySessionRepository::new(&memory)),
         write_sessions: Arc::new(InMemoryWriteSessions::new(&memory)),
         clock,
         ids: Arc::new(SequentialIds::default()),

@@ -5,6 +5,7 @@ pub mod author;
 pub mod run_key;
 pub mod run_nonce;
 pub mod scope;
+pub mod session;
 pub mod tenancy;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -104,7 +105,7 @@ fn base32(bytes: [u8; 5]) -> String {
         .collect()
 }
 
-/// SHA-256 of a whole key.
+/// SHA-256 of a whole key, or of a token.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiKeyHash(pub [u8; 32]);
 

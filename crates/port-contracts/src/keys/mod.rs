@@ -1,5 +1,6 @@
 //! Contract of [`ApiKeyRepository`].
 
+pub mod sessions;
 pub mod tenancy;
 pub mod users;
 

@@ -1,5 +1,6 @@
 //! API keys.
 
+pub mod sessions;
 pub mod tenancy;
 
 use async_trait::async_trait;

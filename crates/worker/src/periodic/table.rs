@@ -9,6 +9,7 @@ use labdata_application::{
     executions::sweep_executions::sweep_executions,
     files::sweep_uploads::{sweep_objects, sweep_uploads},
     idempotency::sweep_answers::sweep_answers,
+    keys::sessions::remove_ended_sessions,
     models::training::{
         record_backend::{new_worker, record_backend},
         sweep_trainings::sweep_trainings,
@@ -63,6 +64,12 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
             "forget_stored_responses",
             Duration::from_mins(15),
             forget_responses,
+        )
+        .on_one_server(),
+        PeriodicTask::new(
+            "remove_ended_sessions",
+            Duration::from_mins(15),
+            remove_sessions,
         )
         .on_one_server(),
         PeriodicTask::new("delete_old_events", Duration::from_mins(1), delete_events)
@@ -150,6 +157,14 @@ async fn end_sessions(ports: Ports) -> Result<PassOutcome, Error> {
     let ended = end_write_sessions(&ports).await?;
     if ended > 0 {
         tracing::debug!(ended, "completed executions of assistants");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn remove_sessions(ports: Ports) -> Result<PassOutcome, Error> {
+    let removed = remove_ended_sessions(&ports).await?;
+    if removed > 0 {
+        tracing::debug!(removed, "removed sessions and links that had ended");
     }
     Ok(PassOutcome::Idle)
 }

@@ -1,5 +1,6 @@
 //! API keys in memory.
 
+pub(crate) mod sessions;
 pub(crate) mod tenancy;
 
 use std::cmp::Reverse;
@@ -31,7 +32,8 @@ impl InMemoryApiKeyRepository {
 }
 
 impl State {
-    fn found(&self, key: &ApiKey) -> FoundKey {
+    /// The key, and since when its user is disabled.
+    pub(crate) fn found(&self, key: &ApiKey) -> FoundKey {
         let user = self.users.iter().find(|user| user.id == key.user);
         FoundKey {
             key: key.clone(),

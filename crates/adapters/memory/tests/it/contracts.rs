@@ -9,9 +9,9 @@ use labdata_memory::{
     InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
     InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
-    InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryWriteSessions,
-    Memory, ScriptedAnswer, ScriptedModel, ScriptedPython,
+    InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository,
+    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
+    InMemoryWriteSessions, Memory, ScriptedAnswer, ScriptedModel, ScriptedPython,
 };
 use labdata_port_contracts::{
     Harness, Subject,
@@ -29,7 +29,7 @@ use labdata_ports::{
     idempotency::Idempotency,
     instruments::InstrumentRepository,
     jobs::JobRepository,
-    keys::{ApiKeyRepository, tenancy::TenancyRepository},
+    keys::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
     models::{DatasetRepository, ModelRepository, Predictor, TrainingQueue},
     notifications::NotificationRepository,
     operations::{PeriodicTaskStore, StoreHealth},
@@ -62,6 +62,7 @@ macro_rules! subjects {
 
 subjects! {
     TenancyRepository => InMemoryTenancyRepository,
+    SessionRepository => InMemorySessionRepository,
     ApiKeyRepository => InMemoryApiKeyRepository,
     ChatRepository => InMemoryChatRepository,
     AgentRunRepository => InMemoryAgentRunRepository,
@@ -190,6 +191,7 @@ impl Snippets for Python {
 labdata_port_contracts::python_contract!(Python);
 labdata_port_contracts::tenancy_contract!(InMemory);
 labdata_port_contracts::api_keys_contract!(InMemory);
+labdata_port_contracts::sessions_contract!(InMemory);
 labdata_port_contracts::idempotency_contract!(InMemory);
 labdata_port_contracts::chats_contract!(InMemory);
 labdata_port_contracts::agent_runs_contract!(InMemory);

@@ -1,6 +1,7 @@
 //! API keys.
 
 pub(crate) mod rows;
+pub(crate) mod sessions;
 pub(crate) mod tenancy;
 
 use async_trait::async_trait;

@@ -13,7 +13,7 @@ use labdata_ports::{
     idempotency::Idempotency,
     instruments::InstrumentRepository,
     jobs::JobRepository,
-    keys::{ApiKeyRepository, tenancy::TenancyRepository},
+    keys::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
     models::{DatasetRepository, ModelRepository, TrainingQueue},
     notifications::NotificationRepository,
     operations::{PeriodicTaskStore, StoreHealth},
@@ -24,8 +24,9 @@ use labdata_postgres::{
     Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgCatalogStore,
     PgChatRepository, PgDataStore, PgDatasetRepository, PgEventLog, PgExecutionRepository,
     PgFileRepository, PgIdempotency, PgInstrumentRepository, PgJobRepository, PgModelRepository,
-    PgNotificationRepository, PgPeriodicTaskStore, PgRunLogStore, PgRunQueue, PgStoreHealth,
-    PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions, SearchLimits,
+    PgNotificationRepository, PgPeriodicTaskStore, PgRunLogStore, PgRunQueue, PgSessionRepository,
+    PgStoreHealth, PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions,
+    SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -78,6 +79,7 @@ macro_rules! subjects {
 
 subjects! {
     TenancyRepository => PgTenancyRepository,
+    SessionRepository => PgSessionRepository,
     ApiKeyRepository => PgApiKeyRepository,
     ChatRepository => PgChatRepository,
     AgentRunRepository => PgAgentRunRepository,
@@ -121,6 +123,7 @@ impl Subject<dyn DataStore> for Postgres {
 
 labdata_port_contracts::tenancy_contract!(Postgres);
 labdata_port_contracts::api_keys_contract!(Postgres);
+labdata_port_contracts::sessions_contract!(Postgres);
 labdata_port_contracts::idempotency_contract!(Postgres);
 labdata_port_contracts::chats_contract!(Postgres);
 labdata_port_contracts::agent_runs_contract!(Postgres);

@@ -22,12 +22,14 @@ pub(super) fn complete(operation: &mut Operation, access: Access) {
         "InternalError",
     );
     let scope = match access {
-        Access::Open => return add_slow_head(operation),
-        Access::AnyKey => None,
+        Access::Open if operation.request_body.is_none() => return add_slow_head(operation),
+        Access::Open | Access::AnyKey => None,
         Access::Scope(scope) => Some(scope),
     };
-    let scopes = scope.map(Scope::as_str);
-    operation.security = Some(vec![SecurityRequirement::new(BEARER, scopes)]);
+    if access != Access::Open {
+        let scopes = scope.map(Scope::as_str);
+        operation.security = Some(vec![SecurityRequirement::new(BEARER, scopes)]);
+    }
     for (status, description, schema) in [
         (
             StatusCode::BAD_REQUEST,

@@ -3,7 +3,7 @@
 use utoipa::openapi::tag::{Tag, TagBuilder};
 
 /// The tags of operations and their descriptions, in the order of the document.
-const TAGS: [(&str, &str); 15] = [
+const TAGS: [(&str, &str); 16] = [
     (
         "files",
         "Files of instruments and of jobs: upload, list, read.",
@@ -34,6 +34,7 @@ const TAGS: [(&str, &str); 15] = [
         "Messages to the caller's inbox and e-mail.",
     ),
     ("events", "Stream of what happens in the organization."),
+    ("session", "People who sign in with a browser."),
     ("users", "Users of the organization, and the caller."),
     ("api-keys", "API keys of the organization."),
     ("operations", "Health, metrics and this document."),

@@ -7,12 +7,10 @@ use bytes::Bytes;
 use labdata_application::{
     Error, Ports,
     events::follow_events::{EventFollower, MAX_EVENTS_PER_READ, follow_events},
-    keys::authenticate::authenticate,
     subscription::Subscription,
 };
 use labdata_domain::events::{EventPosition, LoggedEvent, LoggedEventKind};
 use labdata_fair_slots::{Slot, sending::while_read};
-use labdata_redacted::Secret;
 use labdata_request_body::{ProblemKind, ShapeProblem};
 use serde::Serialize;
 use serde_json::Value;
@@ -22,9 +20,9 @@ use utoipa::ToSchema;
 use crate::{
     http::{
         Answer, ApiError, Call, NoBody, Read, Timestamp,
+        credential::Credential,
         error::ErrorBody,
         follow::{EVENTS, Next, PING, pause},
-        scope::shown_key,
     },
     names,
 };
@@ -43,7 +41,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// `job_execution.started`, `.completed`, `.failed`, `.cancelled` and `.reverted`, `data.written`,
 /// `table.changed`, `model.ready`, `model.failed`, and `notification.created` of the caller. The inner
 /// `data` holds `file_id`, `job_execution_id`, `table`, `ml_model_id`, `version_number` and
-/// `notification_id` as far as they apply. The stream ends when the key is revoked. At most 32 logs,
+/// `notification_id` as far as they apply. The stream ends when the key is revoked, or the session ends. At most 32 logs,
 /// trainings and event streams of an organization are followed at a time.
 #[utoipa::path(
     get,
@@ -60,12 +58,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 )]
 pub async fn handle(call: Call<Read, NoBody>) -> Answer<Events> {
     let after = last_event(&call.request)?;
-    let key = Secret::new(shown_key(&call.request)?.to_owned());
+    let credential = Credential::of(&call.request, &call.app.public_url)?;
     let slot = call.app.follower_slot(call.actor.organization)?;
     let (follower, news) = follow_events(call.ports(), &call.actor, after).await?;
     Ok(Events {
         ports: call.ports().clone(),
-        key,
+        credential,
         follower,
         news,
         // The head of the answer is sent with its first piece.
@@ -101,7 +99,7 @@ fn last_event(request: &HttpRequest) -> Result<Option<EventPosition>, ApiError> 
 pub struct Events {
     ports: Ports,
     /// Checked as long as the stream lasts.
-    key: Secret,
+    credential: Credential,
     follower: EventFollower,
     /// Wakes the follower.
     news: Subscription,
@@ -131,7 +129,7 @@ impl Events {
                     continue;
                 }
             }
-            match authenticate(&self.ports, self.key.reveal()).await {
+            match self.credential.authenticate(&self.ports).await {
                 Ok(_) => {}
                 Err(Error::Unauthenticated(_)) => return Ok(None),
                 Err(error) => return Err(error),

@@ -4,3 +4,4 @@ mod api_keys;
 mod authentication;
 mod authorization;
 mod run_keys;
+mod sessions;

@@ -8,6 +8,7 @@ mod openapi;
 mod program;
 mod settings;
 mod shutdown;
+mod sign_in;
 
 use std::sync::{Arc, atomic::Ordering};
 

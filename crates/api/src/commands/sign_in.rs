@@ -1,0 +1,44 @@
+//! `labdata sign-in`
+
+use anyhow::Context;
+use labdata_application::keys::{
+    first_start::{ADMINISTRATOR, ORGANIZATION},
+    sessions::sign_in_link,
+};
+use labdata_domain::keys::session::PlainToken;
+
+use super::{arguments::SignIn, output::say};
+use crate::{compose::DatabaseServer, settings::Settings};
+
+/// The link that opens the console signed in. The token is in the fragment, which browsers do not send.
+pub(super) fn link(url: &str, token: &PlainToken) -> String {
+    format!("{}/#token={}", url.trim_end_matches('/'), token.reveal())
+}
+
+/// Prints a link for a user on the configured database, which a server may be using.
+pub(super) async fn sign_in(settings: &Settings, arguments: SignIn) -> anyhow::Result<()> {
+    let database = DatabaseServer::open(settings).await?;
+    let outcome = made(&database, settings, arguments).await;
+    database.close().await?;
+    say(&outcome?);
+    Ok(())
+}
+
+async fn made(
+    database: &DatabaseServer,
+    settings: &Settings,
+    arguments: SignIn,
+) -> anyhow::Result<String> {
+    let url = settings.public_url(settings.bind);
+    let ports = database.ports(settings, &url).await?;
+    let organization = arguments.organization.as_deref().unwrap_or(ORGANIZATION);
+    let user = arguments.user.as_deref().unwrap_or(ADMINISTRATOR);
+    let token = sign_in_link(&ports, organization, user)
+        .await
+        .with_context(|| {
+            format!(
+                "{user} of the organization {organization:?}; `labdata api-key create` makes users"
+            )
+        })?;
+    Ok(link(&url, &token))
+}

@@ -1,0 +1,23 @@
+//! `GET /api/v1/session`
+
+use actix_web::web::Json;
+use labdata_application::keys::identify::identify;
+
+use crate::{
+    http::{Answer, Call, NoBody, scope::AnyScope},
+    routes::me::MeView,
+};
+
+/// Shows who is signed in
+///
+/// As `GET /me`: 401 says that nobody is.
+#[utoipa::path(
+    get,
+    path = "/api/v1/session",
+    operation_id = "get_session",
+    tag = "session",
+    responses((status = 200, description = "Organization, user and key of the caller", body = MeView))
+)]
+pub async fn handle(call: Call<AnyScope, NoBody>) -> Answer<Json<MeView>> {
+    Ok(Json(identify(call.ports(), &call.actor).await?.into()))
+}

@@ -1,0 +1,2 @@
+DROP TABLE labdata.sign_in_link;
+DROP TABLE labdata.session;
