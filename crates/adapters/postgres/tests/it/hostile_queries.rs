@@ -91,8 +91,9 @@ pub(crate) const ATTACKS: &[&str] = &[
     "select pg_advisory_lock_shared(1)",
     "select pg_try_advisory_xact_lock(1)",
     "select pg_notify('a', 'b')",
-    "select pg_terminate_backend(pid) from pg_stat_activity",
-    "select pg_terminate_backend(n), pg_cancel_backend(n) from generate_series(1, 70000) n",
+    "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()",
+    "select pg_terminate_backend(n), pg_cancel_backend(n) from generate_series(1, 70000) n \
+     where n <> pg_backend_pid()",
     "select pg_reload_conf()",
     "select pg_switch_wal()",
     "select txid_current()",
