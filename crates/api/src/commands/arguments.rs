@@ -127,10 +127,10 @@ pub(super) struct RevokeKey {
 
 #[derive(Args, Debug)]
 pub(super) struct SignIn {
-    /// The user [default: the administrator of the first start, admin@localhost]
+    /// The user [default: the administrator of the first start]
     #[arg(long, value_name = "EMAIL")]
     pub(super) user: Option<String>,
-    /// The user's organization [default: that of the first start, default]
+    /// The organization [default: that of the first start]
     #[arg(long, value_name = "NAME")]
     pub(super) organization: Option<String>,
     #[command(flatten)]
