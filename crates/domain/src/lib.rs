@@ -22,6 +22,7 @@ pub mod models;
 pub mod notifications;
 mod numbers;
 pub mod page;
+pub mod patterns;
 pub mod runs;
 pub mod scalar;
 pub mod storage;

@@ -120,9 +120,6 @@ impl Job {
     }
 }
 
-/// Regular expression of a text on one line: not blank, no control characters.
-pub const ONE_LINE_PATTERN: &str = r"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F][^\u0000-\u001F\u007F-\u009F]*$";
-
 /// Name of a job: 1 to 200 characters, no control characters, not blank.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobName(String);

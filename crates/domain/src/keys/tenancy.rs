@@ -127,9 +127,6 @@ pub fn check_email(address: &str) -> Result<(), InvalidTenant> {
     }
 }
 
-/// Regular expression of the display names of users.
-pub const USER_NAME_PATTERN: &str = r"^[^\u0000]*[^\s\u0000][^\u0000]*$";
-
 /// Checks the display name of a user.
 ///
 /// # Errors

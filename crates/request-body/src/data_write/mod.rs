@@ -2,7 +2,8 @@
 
 use labdata_domain::{
     data::write::{self as domain, Mode, OnMatch, Rows, SeriesValues, WriteRequest, cell::Cell},
-    jobs::{MAX_NAME_LENGTH, ONE_LINE_PATTERN},
+    jobs::MAX_NAME_LENGTH,
+    patterns,
 };
 use serde_json::json;
 
@@ -29,7 +30,7 @@ shape! {
         pub job_execution_id: Option<String> = optional(text(..)),
         /// The job of a created execution; `Off-Platform Manual Job` unless given.
         pub job_name: Option<String> =
-            optional(text(..).with("maxLength", MAX_NAME_LENGTH).with("pattern", ONE_LINE_PATTERN).example("Plate import")),
+            optional(text(..).with("maxLength", MAX_NAME_LENGTH).with("pattern", patterns::ONE_LINE).example("Plate import")),
         /// Check and write everything, then roll back.
         pub dry_run: bool = or(false, boolean()),
         /// Answer with the written rows.

@@ -5,10 +5,7 @@ use labdata_application::executions::{
     start_execution::{StartExecution, start_execution},
     starters::with_starter,
 };
-use labdata_domain::{
-    executions::MAX_TIMEOUT_MINUTES,
-    jobs::{MAX_NAME_LENGTH, ONE_LINE_PATTERN},
-};
+use labdata_domain::{executions::MAX_TIMEOUT_MINUTES, jobs::MAX_NAME_LENGTH, patterns};
 use labdata_request_body::{
     Reader as _,
     fields::optional,
@@ -28,7 +25,7 @@ shape! {
         job_id: Option<String> = optional(text(..)),
         /// The job to run under, created if missing; ignored when `job_id` is given; defaults to
         /// 'Off-Platform Manual Job'.
-        job_name: Option<String> = optional(text(..).with("maxLength", MAX_NAME_LENGTH).with("pattern", ONE_LINE_PATTERN)),
+        job_name: Option<String> = optional(text(..).with("maxLength", MAX_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
         /// The platform fails the execution unless it is closed within this many minutes.
         timeout_minutes: Option<u32> = optional(unsigned(1..=MAX_TIMEOUT_MINUTES)),
     }

@@ -2,7 +2,10 @@
 
 use actix_web::web::Json;
 use labdata_application::instruments::create_instrument::{CreateInstrument, create_instrument};
-use labdata_domain::instruments::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TYPE_LENGTH};
+use labdata_domain::{
+    instruments::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TYPE_LENGTH},
+    patterns,
+};
 use labdata_request_body::{
     Reader as _,
     fields::{optional, required},
@@ -19,7 +22,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct CreateInstrumentBody {
         /// Its name, unique within the organization.
-        name: String = required(text(1..=MAX_NAME_LENGTH)),
+        name: String = required(text(1..=MAX_NAME_LENGTH).with("pattern", patterns::NOT_BLANK)),
         /// Remarks for people.
         description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
         /// Its kind.

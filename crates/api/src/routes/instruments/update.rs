@@ -2,10 +2,11 @@
 
 use actix_web::web::Json;
 use labdata_application::instruments::update_instrument::update_instrument;
-use labdata_domain::instruments::{
-    InstrumentChange, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TYPE_LENGTH,
+use labdata_domain::{
+    instruments::{InstrumentChange, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TYPE_LENGTH},
+    patterns,
 };
-use labdata_request_body::{fields::optional, readers::text, shape};
+use labdata_request_body::{Reader as _, fields::optional, readers::text, shape};
 use serde_json::json;
 
 use super::{InstrumentPath, InstrumentView};
@@ -16,7 +17,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct UpdateInstrumentBody {
         /// Its name, unique within the organization.
-        name: Option<String> = optional(text(1..=MAX_NAME_LENGTH)),
+        name: Option<String> = optional(text(1..=MAX_NAME_LENGTH).with("pattern", patterns::NOT_BLANK)),
         /// Remarks for people; an empty text clears them.
         description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
         /// Its kind; an empty text clears it.

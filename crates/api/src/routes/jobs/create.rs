@@ -5,8 +5,9 @@ use labdata_application::jobs::{
     check_script::CheckedScript,
     create_job::{CreateJob, create_job},
 };
-use labdata_domain::jobs::{
-    MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, ONE_LINE_PATTERN, ParameterDefinition,
+use labdata_domain::{
+    jobs::{MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, ParameterDefinition},
+    patterns,
 };
 use labdata_request_body::{
     Reader as _,
@@ -24,7 +25,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct CreateJobBody {
         /// Its name, unique within the organization.
-        name: String = required(text(1..=MAX_NAME_LENGTH).with("pattern", ONE_LINE_PATTERN)),
+        name: String = required(text(1..=MAX_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
         /// Python source; dependencies are declared in a PEP 723 script block.
         code: String = required(text(..=MAX_CODE_LENGTH)),
         /// Remarks for people.

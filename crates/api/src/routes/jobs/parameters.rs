@@ -1,7 +1,8 @@
 //! Definitions of parameters, in bodies and answers.
 
-use labdata_domain::jobs::{
-    MAX_PARAMETER_TEXT, MAX_PARAMETERS, ONE_LINE_PATTERN, ParameterDefinition, Widget,
+use labdata_domain::{
+    jobs::{MAX_PARAMETER_TEXT, MAX_PARAMETERS, ParameterDefinition, Widget},
+    patterns,
 };
 use labdata_request_body::{
     Reader,
@@ -22,7 +23,7 @@ shape! {
         /// The widget that asks for it.
         widget_type: Widget = required(choice(Widget::ALL)),
         /// Its name among the run's parameters; each name once.
-        parameter_name: String = required(text(1..=MAX_PARAMETER_TEXT).with("pattern", ONE_LINE_PATTERN)),
+        parameter_name: String = required(text(1..=MAX_PARAMETER_TEXT).with("pattern", patterns::ONE_LINE)),
         /// Label shown instead of the name.
         label: Option<String> = optional(text(..=MAX_PARAMETER_TEXT)),
         /// Source of the choices.

@@ -2,9 +2,12 @@
 
 use actix_web::web::Json;
 use labdata_application::jobs::update_job::{CodeChange, UpdateJob, update_job};
-use labdata_domain::jobs::{
-    Edit, MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_EDITS, MAX_NAME_LENGTH, ONE_LINE_PATTERN,
-    ParameterDefinition,
+use labdata_domain::{
+    jobs::{
+        Edit, MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_EDITS, MAX_NAME_LENGTH,
+        ParameterDefinition,
+    },
+    patterns,
 };
 use labdata_request_body::{
     ProblemKind, Reader as _,
@@ -22,7 +25,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct UpdateJobBody {
         /// Its name, unique within the organization.
-        name: Option<String> = optional(text(1..=MAX_NAME_LENGTH).with("pattern", ONE_LINE_PATTERN)),
+        name: Option<String> = optional(text(1..=MAX_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
         /// Remarks for people; an empty text clears them.
         description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
         /// Python source, stored as a new version of the script.

@@ -2,8 +2,9 @@
 
 use actix_web::web::Json;
 use labdata_application::keys::create_user::{CreateUser, create_user};
-use labdata_domain::keys::tenancy::{
-    EMAIL_PATTERN, MAX_EMAIL_LENGTH, MAX_USER_NAME_LENGTH, USER_NAME_PATTERN,
+use labdata_domain::{
+    keys::tenancy::{EMAIL_PATTERN, MAX_EMAIL_LENGTH, MAX_USER_NAME_LENGTH},
+    patterns,
 };
 use labdata_request_body::{
     Reader as _,
@@ -23,7 +24,7 @@ shape! {
         /// E-mail address, unique within the organization without regard to case.
         email: String = required(text(1..=MAX_EMAIL_LENGTH).with("pattern", EMAIL_PATTERN).example("ada@lab.example")),
         /// Display name; the e-mail address unless given.
-        name: Option<String> = optional(text(1..=MAX_USER_NAME_LENGTH).with("pattern", USER_NAME_PATTERN)),
+        name: Option<String> = optional(text(1..=MAX_USER_NAME_LENGTH).with("pattern", patterns::NOT_BLANK)),
     }
     example json!({"email": "ada@lab.example", "name": "Ada Lovelace"});
 }

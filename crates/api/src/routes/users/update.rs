@@ -4,7 +4,8 @@ use actix_web::web::Json;
 use labdata_application::keys::update_user::update_user;
 use labdata_domain::{
     ids::UserId,
-    keys::tenancy::{MAX_USER_NAME_LENGTH, USER_NAME_PATTERN, UserChange},
+    keys::tenancy::{MAX_USER_NAME_LENGTH, UserChange},
+    patterns,
 };
 use labdata_request_body::{
     Reader as _,
@@ -31,7 +32,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct UpdateUserBody {
         /// Display name.
-        name: Option<String> = optional(text(1..=MAX_USER_NAME_LENGTH).with("pattern", USER_NAME_PATTERN)),
+        name: Option<String> = optional(text(1..=MAX_USER_NAME_LENGTH).with("pattern", patterns::NOT_BLANK)),
         /// True disables the user, false enables the user again.
         disabled: Option<bool> = optional(boolean()),
     }
