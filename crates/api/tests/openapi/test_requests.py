@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import httpx
 from accepted_answers import is_listed_leniency, is_listed_refusal
 from server import KEY
 
@@ -13,7 +14,12 @@ DIRECTORY = Path(__file__).parent
 SEED = "20261123"
 
 
+def me(url: str) -> httpx.Response:
+    return httpx.get(f"{url}/api/v1/me", headers={"Authorization": f"Bearer {KEY}"}, trust_env=False)
+
+
 def test_answers_are_those_of_the_document(run, document, seeded_server):
+    own_key = me(seeded_server.url).json()["api_key"]["id"]
     run(
         Path(sys.executable).with_name("schemathesis"),
         "--config-file",
@@ -30,8 +36,14 @@ def test_answers_are_those_of_the_document(run, document, seeded_server):
         os.environ.get("OPENAPI_TEST_EXAMPLES", "25"),
         "--no-color",
         cwd=seeded_server.directory,
-        env=os.environ | {"SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": str(DIRECTORY)},
+        env=os.environ
+        | {
+            "OPENAPI_TEST_KEY_ID": own_key,
+            "PYTHONPATH": str(DIRECTORY),
+            "SCHEMATHESIS_HOOKS": "schemathesis_hooks",
+        },
     )
+    assert me(seeded_server.url).is_success, "its key was revoked, so that it saw only 401"
 
 
 def test_an_answer_is_listed_only_if_each_of_its_problems_is():

@@ -135,7 +135,7 @@ fn idempotency_key() -> Parameter {
         .schema_type(Type::String)
         .min_length(Some(1))
         .max_length(Some(MAX_KEY_LENGTH))
-        .pattern(Some("^[!-~]([ -~]*[!-~])?$"));
+        .pattern(Some(r"^[!-~]([\t -~]*[!-~])?$"));
     ParameterBuilder::new()
         .name("Idempotency-Key")
         .parameter_in(ParameterIn::Header)
