@@ -72,9 +72,15 @@ async fn play(
         return Ok(());
     }
     say(&format!(
-        "\nlabdata serves on {url} (reference: {url}/docs)\nAdmin key:\n{}\n\
+        "\nlabdata serves on {url} (reference: {url}/docs)\nAdmin key:\n{}\n{}\
          Ctrl-C ends it and removes everything.",
-        key.reveal()
+        key.reveal(),
+        server
+            .console
+            .as_ref()
+            .map_or_else(String::new, |console| format!(
+                "Console, signed in (good once, within 30 minutes):\n{console}\n"
+            ))
     ));
     std::future::pending().await
 }

@@ -48,4 +48,9 @@ fn announce(server: &RunningServer) {
     say(&format!(
         "labdata serves on {url}\nReference of the API: {url}/docs"
     ));
+    if let Some(console) = &server.console {
+        say(&format!(
+            "Console, signed in as the administrator (good once, within 30 minutes):\n{console}"
+        ));
+    }
 }

@@ -10,8 +10,11 @@ use std::{
 use actix_web::dev::ServerHandle;
 use anyhow::Context;
 use labdata_application::{
-    Ports,
-    keys::first_start::first_start,
+    Error, Ports,
+    keys::{
+        first_start::{ADMINISTRATOR, ORGANIZATION, first_start},
+        sessions::sign_in_link,
+    },
     runs::check_backend::{CheckBackendError, check_backend},
 };
 use labdata_domain::{keys::PlainApiKey, runs::BackendWork};
@@ -19,6 +22,7 @@ use labdata_ports::models::Predictor;
 use labdata_worker::{Background, TaskObserver, WorkerSettings};
 use tokio::task::JoinHandle;
 
+use super::sign_in;
 use crate::{
     app::App,
     compose::{DatabaseServer, backend_policy, remove_leftovers, worker_settings},
@@ -32,6 +36,8 @@ pub(super) struct RunningServer {
     pub(super) url: String,
     /// The admin key, if this start created it.
     pub(super) first_key: Option<PlainApiKey>,
+    /// Link to the console that signs the first administrator in, if there is one.
+    pub(super) console: Option<String>,
     handle: ServerHandle,
     http: JoinHandle<io::Result<()>>,
     background: Background,
@@ -49,6 +55,7 @@ impl RunningServer {
         match Self::start_on(&database, listener, address, settings, with_worker).await {
             Ok(Started {
                 first_key,
+                console,
                 handle,
                 http,
                 background,
@@ -59,6 +66,7 @@ impl RunningServer {
                 Ok(Self {
                     url,
                     first_key,
+                    console,
                     handle,
                     http,
                     background,
@@ -90,6 +98,7 @@ impl RunningServer {
         };
         let ports = database.ports(settings, &public_url).await?;
         let first_key = first_start(&ports, settings.bootstrap_key.clone()).await?;
+        let console = console_link(&ports, &public_url).await?;
         let worker = if with_worker {
             Some(checked_worker_settings(&ports, settings, &public_url).await?)
         } else {
@@ -104,6 +113,7 @@ impl RunningServer {
         let background = Background::start(&ports, worker, &observer);
         Ok(Started {
             first_key,
+            console,
             handle,
             http: tokio::spawn(server),
             background,
@@ -131,10 +141,21 @@ impl RunningServer {
 /// Parts of a server that was started on a database.
 struct Started {
     first_key: Option<PlainApiKey>,
+    console: Option<String>,
     handle: ServerHandle,
     http: JoinHandle<io::Result<()>>,
     background: Background,
     predictor: Arc<dyn Predictor>,
+}
+
+/// The link to the console that signs the first administrator in; `None` where there is none, or a disabled
+/// one.
+async fn console_link(ports: &Ports, public_url: &str) -> anyhow::Result<Option<String>> {
+    match sign_in_link(ports, ORGANIZATION, ADMINISTRATOR).await {
+        Ok(token) => Ok(Some(sign_in::link(public_url, &token))),
+        Err(Error::NotFound(_) | Error::Invalid(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Creates the settings of a worker, whose job backend must fit the organizations that exist.

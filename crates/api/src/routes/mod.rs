@@ -125,6 +125,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(open operations::openapi),
     ];
     endpoints.extend(operations::docs::endpoints());
+    endpoints.extend(operations::console::endpoints());
     endpoints.extend(files::storage::endpoints());
     endpoints.extend(notifications::unsubscribe::endpoints());
     endpoints.extend(runs::key::endpoints());

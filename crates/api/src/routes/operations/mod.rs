@@ -1,5 +1,6 @@
 //! Health, metrics and documents for operators.
 
+pub mod console;
 pub mod docs;
 pub mod health;
 pub mod metrics;

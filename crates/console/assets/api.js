@@ -1,0 +1,77 @@
+// Calls of the public API, in the name of the session.
+
+/** An answer that is an error. */
+export class ApiError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} message
+   * @param {string | null} request
+   */
+  constructor(status, message, request) {
+    super(message);
+    this.status = status;
+    this.request = request;
+  }
+}
+
+/**
+ * The sentences of an error's body.
+ * @param {any} body
+ * @param {number} status
+ * @returns {string}
+ */
+function told(body, status) {
+  if (Array.isArray(body?.errors)) {
+    return body.errors.map((/** @type {any} */ it) => (it.path ? `${it.path}: ${it.message}` : it.message)).join("\n");
+  }
+  if (Array.isArray(body?.detail)) {
+    return body.detail.map((/** @type {any} */ it) => `${it.loc.slice(1).join(".")}: ${it.msg}`).join("\n");
+  }
+  return body?.detail ? String(body.detail) : `The platform answered ${status}.`;
+}
+
+/**
+ * Sends a request and returns the answer's body and the address of the next page.
+ * @param {string} method
+ * @param {string} path below /api/v1, or an address that an answer named
+ * @param {any} [body]
+ * @returns {Promise<{body: any, next: string | null}>}
+ */
+export async function call(method, path, body) {
+  const isForm = body instanceof FormData;
+  const address = path.startsWith("/") ? `api/v1${path}` : path;
+  let response;
+  try {
+    response = await fetch(address, {
+      method,
+      credentials: "same-origin",
+      headers: body === undefined || isForm ? {} : { "Content-Type": "application/json" },
+      body: body === undefined ? undefined : isForm ? body : JSON.stringify(body),
+    });
+  } catch {
+    throw new ApiError(0, "The platform cannot be reached. Is it running, and is this machine on its network?", null);
+  }
+  const text = await response.text();
+  const read = text && response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : null;
+  if (!response.ok) {
+    throw new ApiError(response.status, told(read, response.status), response.headers.get("x-request-id"));
+  }
+  const next = /<([^>]+)>;\s*rel="next"/.exec(response.headers.get("link") ?? "");
+  return { body: read, next: next ? next[1] : null };
+}
+
+/**
+ * The body of an answer.
+ * @param {string} path
+ */
+export async function get(path) {
+  return (await call("GET", path)).body;
+}
+
+/**
+ * @param {string} path
+ * @param {any} [body]
+ */
+export async function post(path, body) {
+  return (await call("POST", path, body)).body;
+}

@@ -1,0 +1,107 @@
+// The console: who is signed in, and which page is shown.
+
+import { ApiError, call, get, post } from "./api.js";
+import { failure, h, show } from "./dom.js";
+import { execution, executions } from "./pages/executions.js";
+import { file, files } from "./pages/files.js";
+import { query } from "./pages/query.js";
+import { signIn } from "./pages/sign_in.js";
+import { table, tables } from "./pages/tables.js";
+
+/** Pages by the first part of the fragment: of a list, and of one thing in it. */
+const PAGES = /** @type {Record<string, {name: string, all: () => Node[], one?: (id: string) => Node[]}>} */ ({
+  tables: { name: "Tables", all: tables, one: table },
+  files: { name: "Files", all: files, one: file },
+  executions: { name: "Executions", all: executions, one: execution },
+  sql: { name: "SQL", all: query },
+});
+
+const FIRST = "tables";
+
+/**
+ * @param {any} me
+ */
+function frame(me) {
+  const main = h("main", { id: "main", tabindex: "-1" });
+  const links = Object.entries(PAGES).map(([path, page]) => h("a", { href: `#/${path}` }, page.name));
+  const leave = async () => {
+    try {
+      await call("DELETE", "/session");
+      start();
+    } catch (error) {
+      show(main, failure(error));
+    }
+  };
+  const draw = () => {
+    const [first, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
+    const page = PAGES[first] ?? PAGES[FIRST];
+    const one = rest.length ? decodeURIComponent(rest.join("/")) : "";
+    for (const link of links) {
+      const isHere = link.textContent === page.name;
+      link.toggleAttribute("aria-current", isHere);
+      if (isHere) {
+        link.setAttribute("aria-current", "page");
+      }
+    }
+    document.title = one ? `${one} · labdata` : `${page.name} · labdata`;
+    show(main, ...(one && page.one ? page.one(one) : page.all()));
+  };
+  window.onhashchange = () => {
+    draw();
+    main.focus();
+  };
+  show(
+    document.body,
+    h(
+      "header",
+      null,
+      h("a", { class: "skip", href: "#main", click: skip }, "Skip to the page"),
+      h("strong", null, "labdata"),
+      h("nav", { "aria-label": "Pages" }, links, h("a", { href: "docs/" }, "API")),
+      h("span", { class: "who" }, `${me.user.name}, ${me.organization.name}`),
+      h("button", { type: "button", click: leave }, "Sign out"),
+    ),
+    main,
+  );
+  draw();
+}
+
+/**
+ * The fragment is the page's address, so the link must not change it.
+ * @param {Event} event
+ */
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+/**
+ * @param {string | null} problem
+ */
+function ask(problem) {
+  window.onhashchange = null;
+  document.title = "Sign in · labdata";
+  show(document.body, signIn(problem, frame));
+  document.getElementById("key")?.focus();
+}
+
+async function start() {
+  const token = /^#token=(.+)$/.exec(location.hash)?.[1];
+  if (token) {
+    // Out of the address and the history, before anything else.
+    history.replaceState(null, "", location.pathname);
+    try {
+      frame(await post("/session", { token }));
+    } catch (error) {
+      ask(error instanceof Error ? error.message : String(error));
+    }
+    return;
+  }
+  try {
+    frame(await get("/session"));
+  } catch (error) {
+    ask(error instanceof ApiError && error.status === 401 ? null : String(/** @type {any} */ (error).message));
+  }
+}
+
+start();

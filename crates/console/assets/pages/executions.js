@@ -1,0 +1,157 @@
+// Executions: which ran, what one changed, and its revert.
+
+import { call, get, post } from "../api.js";
+import { failure, h, load, show, time } from "../dom.js";
+import { grid } from "../grid.js";
+
+/**
+ * @param {string} status
+ */
+function badge(status) {
+  return h("span", { class: `badge ${status}` }, status);
+}
+
+/**
+ * Who started an execution.
+ * @param {any} by
+ */
+function starter(by) {
+  if (by.trigger_id) {
+    return "a trigger";
+  }
+  return by.api_key ? `${by.user.name} (${by.api_key.name})` : by.user.name;
+}
+
+/** The list of executions, newest first. */
+export function executions() {
+  const place = h("div", null);
+  const row = (/** @type {any} */ it) => [
+    h("a", { href: `#/executions/${it.job_execution_id}` }, it.job_name),
+    badge(it.status),
+    time(it.started_at),
+    starter(it.started_by),
+    it.error_message ?? "",
+  ];
+  const page = async (/** @type {string} */ address, /** @type {boolean} */ isFirst) => {
+    const { body, next } = await call("GET", address);
+    const more = next ? h("button", { type: "button", click: () => turn(next, false) }, "Older") : null;
+    const back = isFirst ? null : h("button", { type: "button", click: first }, "Newest");
+    const empty = "Nothing has run yet. A script opens an execution, and all that it writes belongs to it.";
+    return h(
+      "div",
+      null,
+      grid(["Job", "Status", "Started", "By", "Message"], body.map(row), empty),
+      h("p", { class: "pages" }, back, more),
+    );
+  };
+  const turn = (/** @type {string} */ address, /** @type {boolean} */ isFirst) =>
+    load(place, "Reading the executions", () => page(address, isFirst));
+  const first = () => turn("/job-executions?limit=50", true);
+  first();
+  return [h("h1", null, "Executions"), place];
+}
+
+/**
+ * One execution.
+ * @param {string} id
+ */
+export function execution(id) {
+  const place = h("div", null);
+  const draw = () =>
+    load(place, "Reading the execution", async () => {
+      const [it, changes] = await Promise.all([get(`/job-executions/${id}`), get(`/job-executions/${id}/changes`)]);
+      return h(
+        "div",
+        null,
+        h("h1", null, it.job_name, " ", badge(it.status)),
+        it.error_message ? h("p", { class: "failure" }, it.error_message) : null,
+        h(
+          "dl",
+          null,
+          fact("Started", time(it.started_at)),
+          fact("Ended", time(it.completed_at)),
+          fact("By", starter(it.started_by)),
+          fact("Id", h("code", null, id)),
+        ),
+        h("h2", null, "What it changed"),
+        written(changes),
+        h("h2", null, "Undo"),
+        undo(id, changes, draw),
+      );
+    });
+  draw();
+  return [h("p", null, h("a", { href: "#/executions" }, "← Executions")), place];
+}
+
+/**
+ * @param {string} name
+ * @param {any} value
+ */
+function fact(name, value) {
+  return h("div", null, h("dt", null, name), h("dd", null, value));
+}
+
+/**
+ * @param {any} changes
+ */
+function written(changes) {
+  const row = (/** @type {any} */ it) => [
+    h("a", { href: `#/tables/${encodeURIComponent(it.table)}` }, it.table),
+    it.created,
+    it.updated,
+    it.deleted,
+    it.series_points,
+  ];
+  const files = changes.files.map((/** @type {any} */ file) => h("li", null, h("a", { href: `#/files/${file.id}` }, file.file_name)));
+  return h(
+    "div",
+    null,
+    grid(["Table", "Created", "Updated", "Deleted", "Points"], changes.tables.map(row), "It wrote no rows."),
+    files.length ? h("ul", null, files) : null,
+  );
+}
+
+/**
+ * Preview first, then the revert, which names what it destroys.
+ * @param {string} id
+ * @param {any} changes
+ * @param {() => void} draw
+ */
+function undo(id, changes, draw) {
+  if (changes.reverted_at) {
+    const by = changes.reverted_by?.user.name ?? "somebody";
+    return h("p", null, `Reverted by ${by}, `, time(changes.reverted_at), ".");
+  }
+  const place = h("div", { "aria-live": "polite" });
+  const preview = async () => {
+    try {
+      const { tables } = await post(`/job-executions/${id}/revert`, { dry_run: true });
+      const gone = tables.filter((/** @type {any} */ it) => it.created || it.series_points);
+      const words = gone.map((/** @type {any} */ it) =>
+        it.created ? `${it.created} ${it.created === 1 ? "row" : "rows"} of ${it.table}` : `${it.series_points} points of ${it.table}`,
+      );
+      const kept = tables.some((/** @type {any} */ it) => it.updated || it.deleted);
+      if (words.length === 0) {
+        show(place, h("p", null, "It created nothing that could be undone."));
+        return;
+      }
+      show(
+        place,
+        h("p", null, `This deletes ${words.join(", ")}.`),
+        kept ? h("p", { class: "quiet" }, "Updates and deletes of rows that existed before are not undone.") : null,
+        h("button", { type: "button", class: "danger", click: revert }, `Delete ${words.join(", ")}`),
+      );
+    } catch (error) {
+      show(place, failure(error));
+    }
+  };
+  const revert = async () => {
+    try {
+      await post(`/job-executions/${id}/revert`);
+      draw();
+    } catch (error) {
+      show(place, failure(error));
+    }
+  };
+  return h("div", null, h("button", { type: "button", click: preview }, "Preview the revert"), place);
+}

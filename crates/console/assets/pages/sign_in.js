@@ -1,0 +1,44 @@
+// Signing in: with a pasted key. The token of a link is used before any page is shown.
+
+import { post } from "../api.js";
+import { failure, h, show } from "../dom.js";
+
+/**
+ * @param {string | null} problem why a link did not work
+ * @param {(me: any) => void} entered
+ */
+export function signIn(problem, entered) {
+  const key = /** @type {HTMLInputElement} */ (
+    h("input", { id: "key", name: "key", type: "password", autocomplete: "off", required: true, placeholder: "ldk_…" })
+  );
+  const answer = h("div", { "aria-live": "polite" }, problem ? failure(problem) : null);
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    try {
+      entered(await post("/session", { api_key: key.value.trim() }));
+    } catch (error) {
+      show(answer, failure(error));
+      key.focus();
+    }
+  };
+  return h(
+    "main",
+    { class: "sign-in" },
+    h("h1", null, "labdata"),
+    h(
+      "form",
+      { submit },
+      h("label", { for: "key" }, "API key"),
+      key,
+      h("button", { class: "primary" }, "Sign in"),
+      answer,
+    ),
+    h(
+      "p",
+      { class: "quiet" },
+      "No key at hand? On the platform's machine, ",
+      h("code", null, "labdata sign-in"),
+      " prints a link that signs you in once.",
+    ),
+  );
+}

@@ -1,0 +1,174 @@
+//! The console: pages for people, served by the program and built of ES modules as they are written. They use
+//! the public API alone.
+
+use std::{fmt::Write as _, sync::LazyLock};
+
+use sha2::{Digest, Sha256};
+
+/// A file of the console.
+#[derive(Clone, Copy, Debug)]
+pub struct Asset {
+    /// Its path below the version.
+    pub path: &'static str,
+    /// Its media type.
+    pub content_type: &'static str,
+    /// Its content.
+    pub bytes: &'static [u8],
+}
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+macro_rules! assets {
+    ($($path:literal $content_type:expr),* $(,)?) => {
+        /// Every file but the page itself.
+        pub const ASSETS: &[Asset] = &[$(Asset {
+            path: $path,
+            content_type: $content_type,
+            bytes: include_bytes!(concat!("../assets/", $path)),
+        }),*];
+    };
+}
+
+assets! {
+    "app.js" SCRIPT,
+    "api.js" SCRIPT,
+    "dom.js" SCRIPT,
+    "grid.js" SCRIPT,
+    "pages/executions.js" SCRIPT,
+    "pages/files.js" SCRIPT,
+    "pages/query.js" SCRIPT,
+    "pages/sign_in.js" SCRIPT,
+    "pages/tables.js" SCRIPT,
+    "style.css" "text/css; charset=utf-8",
+    "icon.svg" "image/svg+xml",
+}
+
+/// The page, with the place of the version.
+const PAGE: &str = include_str!("../assets/index.html");
+
+/// Placeholder of the version in the page.
+const VERSION_PLACE: &str = "{version}";
+
+/// Number of bytes of the hash that a version shows.
+const VERSION_BYTES: usize = 8;
+
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let mut hash = Sha256::new();
+    for asset in ASSETS {
+        hash.update(asset.path);
+        hash.update(asset.bytes);
+    }
+    let digest = hash.finalize();
+    digest
+        .iter()
+        .take(VERSION_BYTES)
+        .fold(String::new(), |mut text, byte| {
+            // Writing to a text cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+});
+
+static RENDERED: LazyLock<String> = LazyLock::new(|| PAGE.replace(VERSION_PLACE, version()));
+
+/// Version of the files, a hash of their content: browsers may keep what they have of it for ever.
+#[must_use]
+pub fn version() -> &'static str {
+    &VERSION
+}
+
+/// The page, which names its version's files.
+#[must_use]
+pub fn page() -> &'static str {
+    &RENDERED
+}
+
+/// The file of that path of the present version.
+#[must_use]
+pub fn asset(of_version: &str, path: &str) -> Option<Asset> {
+    if of_version != version() {
+        return None;
+    }
+    ASSETS.iter().find(|asset| asset.path == path).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn files_are_found_below_the_present_version_only() {
+        assert_eq!(version().len(), 2 * VERSION_BYTES);
+        assert!(asset(version(), "app.js").is_some());
+        assert!(asset(version(), "pages/tables.js").is_some());
+        assert!(asset(version(), "../src/lib.rs").is_none());
+        assert!(asset(version(), "").is_none());
+        assert!(asset("0000000000000000", "app.js").is_none());
+    }
+
+    #[test]
+    fn the_page_names_files_that_are_there_and_runs_no_script_of_its_own() {
+        assert!(!page().contains(VERSION_PLACE));
+        let prefix = format!("console/{}/", version());
+        let mut named = 0;
+        for part in page()
+            .split('"')
+            .filter(|part| part.starts_with("console/"))
+        {
+            let path = part.strip_prefix(&prefix).unwrap_or_default();
+            assert!(asset(version(), path).is_some(), "{part}");
+            named += 1;
+        }
+        assert_eq!(named, 3);
+        assert!(!page().contains("<style") && !page().contains("style="));
+        assert!(!page().contains("<script>") && !page().contains("onclick"));
+    }
+
+    #[test]
+    fn every_file_is_served_and_every_import_is_a_file() {
+        fn below(directory: &Path, root: &Path, found: &mut BTreeSet<String>) {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    below(&path, root, found);
+                } else {
+                    let path = path.strip_prefix(root).unwrap();
+                    found.insert(path.to_str().unwrap().to_owned());
+                }
+            }
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
+        let mut found = BTreeSet::new();
+        below(&root, &root, &mut found);
+        found.remove("index.html");
+        let served: BTreeSet<String> = ASSETS.iter().map(|asset| asset.path.to_owned()).collect();
+        assert_eq!(served, found);
+        for asset in ASSETS.iter().filter(|asset| asset.content_type == SCRIPT) {
+            let text = std::str::from_utf8(asset.bytes).unwrap();
+            for line in text.lines().filter(|line| line.starts_with("import ")) {
+                let name = line.split('"').nth(1).unwrap();
+                let directory = Path::new(asset.path).parent().unwrap();
+                let target = root.join(directory).join(name);
+                assert!(target.exists(), "{}: {name}", asset.path);
+            }
+        }
+    }
+
+    #[test]
+    fn text_never_becomes_markup() {
+        for asset in ASSETS.iter().filter(|asset| asset.content_type == SCRIPT) {
+            let text = std::str::from_utf8(asset.bytes).unwrap();
+            for way in [
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacentHTML",
+                "document.write",
+                "eval(",
+            ] {
+                assert!(!text.contains(way), "{} uses {way}", asset.path);
+            }
+        }
+    }
+}
