@@ -33,16 +33,15 @@ function told(body, status) {
 /**
  * Sends a request and returns the answer's body and the address of the next page.
  * @param {string} method
- * @param {string} path below /api/v1, or an address that an answer named
+ * @param {string} path below /api/v1
  * @param {any} [body]
  * @returns {Promise<{body: any, next: string | null}>}
  */
 export async function call(method, path, body) {
   const isForm = body instanceof FormData;
-  const address = path.startsWith("/") ? `api/v1${path}` : path;
   let response;
   try {
-    response = await fetch(address, {
+    response = await fetch(`api/v1${path}`, {
       method,
       credentials: "same-origin",
       headers: body === undefined || isForm ? {} : { "Content-Type": "application/json" },
@@ -57,7 +56,17 @@ export async function call(method, path, body) {
     throw new ApiError(response.status, told(read, response.status), response.headers.get("x-request-id"));
   }
   const next = /<([^>]+)>;\s*rel="next"/.exec(response.headers.get("link") ?? "");
-  return { body: read, next: next ? next[1] : null };
+  return { body: read, next: next ? below(next[1]) : null };
+}
+
+/**
+ * The path of an address below /api/v1. The platform may name itself otherwise than the browser called it, as 127.0.0.1
+ * and localhost, and a session is good for one name.
+ * @param {string} address
+ */
+function below(address) {
+  const url = new URL(address, location.href);
+  return url.pathname.replace(/^.*?\/api\/v1(?=\/)/, "") + url.search;
 }
 
 /**

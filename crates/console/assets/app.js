@@ -35,7 +35,7 @@ function frame(me) {
   const draw = () => {
     const [first, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
     const page = PAGES[first] ?? PAGES[FIRST];
-    const one = rest.length ? decodeURIComponent(rest.join("/")) : "";
+    const one = decoded(rest.join("/"));
     for (const link of links) {
       const isHere = link.textContent === page.name;
       link.toggleAttribute("aria-current", isHere);
@@ -64,6 +64,17 @@ function frame(me) {
     main,
   );
   draw();
+}
+
+/**
+ * @param {string} text
+ */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /**

@@ -50,6 +50,22 @@ export function table(name) {
 }
 
 /**
+ * A value as the column's type has it.
+ * @param {string} type
+ * @param {string} text
+ */
+function read(type, text) {
+  if (["integer", "float"].includes(type)) {
+    const number = Number(text);
+    if (Number.isNaN(number)) {
+      throw new Error(`The column holds numbers, and "${text}" is none.`);
+    }
+    return number;
+  }
+  return type === "boolean" ? text === "true" : text;
+}
+
+/**
  * Filters on one column, an order by one column, and pages.
  * @param {any} found
  */
@@ -76,10 +92,9 @@ function rows(found) {
       return {};
     }
     const type = found.columns.find((/** @type {any} */ it) => it.name === column.value).data_type;
-    const read = ["integer", "float"].includes(type) ? Number(text) : type === "boolean" ? text === "true" : text;
-    return { [column.value + kind.value]: read };
+    return { [column.value + kind.value]: read(type, text) };
   };
-  const read = async (/** @type {string} */ address) =>
+  const ask = async (/** @type {string} */ address) =>
     call("POST", address, {
       target_name: found.name,
       target_type: found.id === null ? "core_table" : "table",
@@ -98,7 +113,7 @@ function rows(found) {
     return h("button", { type: "button", class: "plain", click: sort, title: "Sort" }, name + mark);
   };
   const page = async (/** @type {string} */ address, /** @type {boolean} */ isFirst) => {
-    const { body, next } = await read(address);
+    const { body, next } = await ask(address);
     const values = body.map((/** @type {any} */ row) => names.map((/** @type {string} */ it) => row[it]));
     const empty = value.value ? "No row meets the condition." : "No rows yet.";
     const more = next ? h("button", { type: "button", click: () => turn(next, false) }, "Next page") : null;
