@@ -124,7 +124,7 @@ impl IdCursor {
     pub fn decode(text: &str) -> Option<Self> {
         String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?)
             .ok()
-            .filter(|id| !id.is_empty())
+            .filter(|id| !id.is_empty() && !id.contains('\0'))
             .map(Self)
     }
 }
@@ -159,5 +159,6 @@ mod tests {
         assert_eq!(IdCursor::decode(""), None);
         assert_eq!(IdCursor::decode("!"), None);
         assert_eq!(IdCursor::decode("_w"), None);
+        assert_eq!(IdCursor::decode("AA"), None, "no text holds NUL");
     }
 }

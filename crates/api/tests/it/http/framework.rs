@@ -238,7 +238,7 @@ async fn unknown_paths_and_methods_say_so_in_json() {
     let server = TestServer::start().await;
     let client = server.anonymous();
     assert_eq!(client.get("/api/v1/nothing").await.detail(404), "Not Found");
-    assert_eq!(client.get("/").await.detail(404), "Not Found");
+    assert_eq!(client.get("/nothing").await.detail(404), "Not Found");
     let reply = client.delete(START).await;
     assert_eq!(reply.detail(405), "Method Not Allowed");
     let mut allowed: Vec<&str> = reply.header("allow").unwrap().split(", ").collect();
