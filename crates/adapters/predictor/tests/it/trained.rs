@@ -1,6 +1,12 @@
 //! Models that the real trainer trained, in the real sandbox.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use labdata_domain::models::{PredictedValue, Predictions};
 use labdata_ports::models::PredictError;
@@ -93,27 +99,37 @@ async fn a_killed_process_fails_what_it_predicts_and_another_one_follows() {
     let rows = lab.rows("wine");
     lab.predict(&model, rows.clone()).await.unwrap();
     let many: Vec<_> = rows.iter().cycle().take(10_000).cloned().collect();
+    // All predict over and over until one of them has met the kill.
+    let has_failed = Arc::new(AtomicBool::new(false));
     let begun: Vec<_> = (0..8)
         .map(|_| {
             let (lab, model, many) = (Arc::clone(&lab), model.clone(), many.clone());
-            tokio::spawn(async move { lab.predict(&model, many).await })
+            let has_failed = Arc::clone(&has_failed);
+            tokio::spawn(async move {
+                while !has_failed.load(Ordering::Relaxed) {
+                    match lab.predict(&model, many.clone()).await {
+                        Ok(predictions) => assert_eq!(predictions.values.len(), 10_000),
+                        Err(PredictError::Delayed(_)) => has_failed.store(true, Ordering::Relaxed),
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            })
         })
         .collect();
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    for pid in processes_of(&data_directory(), &lab.platform.url) {
-        let _ = std::process::Command::new("kill")
-            .args(["-9", &pid.to_string()])
-            .status();
-    }
-    let mut failed = 0;
-    for prediction in begun {
-        match prediction.await.unwrap() {
-            Ok(predictions) => assert_eq!(predictions.values.len(), 10_000),
-            Err(PredictError::Delayed(_)) => failed += 1,
-            Err(error) => panic!("{error}"),
+    loop {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        if has_failed.load(Ordering::Relaxed) {
+            break;
+        }
+        for pid in processes_of(&data_directory(), &lab.platform.url) {
+            let _ = std::process::Command::new("kill")
+                .args(["-9", &pid.to_string()])
+                .status();
         }
     }
-    assert!(failed > 0);
+    for predictions in begun {
+        predictions.await.unwrap();
+    }
     lab.predict(&model, rows).await.unwrap();
 }
 
