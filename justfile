@@ -136,6 +136,10 @@ agent-stub address="127.0.0.1:8089":
 bench *args:
     cargo bench --workspace --locked --bench '*' {{ args }}
 
+# A mixed load on running servers, checked at the end: docs/LOAD-TESTING.md
+load *args:
+    cargo run --release --locked -p labdata-load -- {{ args }}
+
 # The main job, step by step, on a throwaway data directory
 demo *args:
     cargo run --release --locked -- demo {{ args }}
