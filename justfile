@@ -16,7 +16,7 @@ default:
     @just --list --unsorted
 
 # Everything CI checks, the quick checks first
-ci: fmt-check layers deny advisories core lint doc test test-openapi test-trainer test-client fuzz
+ci: fmt-check layers deny advisories core lint doc test embedding test-openapi test-trainer test-client fuzz
 
 # Format the code
 fmt:
@@ -195,3 +195,19 @@ core:
         exit 1
     fi
     echo "core: no tokio, diesel or actix in the tree of domain, ports and port-contracts"
+
+# The program of docs/EMBEDDING.md, as a crate outside of the workspace
+embedding:
+    python3 .ci/check_embedding.py "{{ target }}"
+
+# Compare the public interface of the embeddable crates with a tag or commit (builds cargo-semver-checks once)
+semver rev:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    version=0.51.0 tools="{{ target }}/semver-tools"
+    if ! "$tools/bin/cargo-semver-checks" --version 2>/dev/null | grep -qF " $version"; then
+        CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=256 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+            CARGO_TARGET_DIR="$tools/build" cargo install --quiet cargo-semver-checks --version "$version" --locked --root "$tools"
+        rm -rf "$tools/build"
+    fi
+    "$tools/bin/cargo-semver-checks" semver-checks {{ core }} --baseline-rev {{ rev }}

@@ -10,10 +10,8 @@
 use std::error::Error;
 
 use labdata_domain::{
-    catalog::{
-        Catalog, CatalogChange, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition,
-    },
-    data::write::{Answers, RowMatch, Rows, TableWrite, WriteRequest, cell::Cell, check},
+    catalog::{Catalog, ColumnDefinition, TableDefinition},
+    data::write::{Answers, RowMatch, TableWrite, WriteRequest, check},
     scalar::{DataType, KeyValue},
 };
 use serde_json::json;
@@ -21,29 +19,20 @@ use uuid::Uuid;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // 1. A table of the laboratory's own, beside the core tables that every catalog has.
-    let sample = TableDefinition {
-        name: "sample".to_owned(),
-        description: Some("What is measured.".to_owned()),
-        category: SemanticCategory::Curated,
-        columns: vec![
-            ColumnDefinition {
-                is_nullable: false,
-                is_unique: true,
-                ..column("name", DataType::String)
-            },
-            column("volume", DataType::Float),
-            ColumnDefinition {
-                references: Some("carrier".to_owned()),
-                ..column("carrier", DataType::String)
-            },
-        ],
-        unique_together: Vec::new(),
-    };
-    let empty = Catalog::new(CatalogVersion(0), Vec::new());
-    let CatalogChange::Create(table) = CatalogChange::towards(&sample, &empty)? else {
-        return Err("the table is new".into());
-    };
-    let catalog = Catalog::new(CatalogVersion(1), vec![table]);
+    let columns = vec![
+        ColumnDefinition {
+            is_nullable: false,
+            is_unique: true,
+            ..ColumnDefinition::new("name", DataType::String)
+        },
+        ColumnDefinition::new("volume", DataType::Float),
+        ColumnDefinition {
+            references: Some("carrier".to_owned()),
+            ..ColumnDefinition::new("carrier", DataType::String)
+        },
+    ];
+    let sample = TableDefinition::new("sample", columns);
+    let catalog = Catalog::define([&sample]).map_err(|problems| problems.join("\n"))?;
 
     // 2. A request with a wrong value: every problem is found, with its place.
     let wrong = request([
@@ -93,37 +82,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A column that may be null.
-fn column(name: &str, data_type: DataType) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.to_owned(),
-        data_type,
-        description: None,
-        is_nullable: true,
-        is_unique: false,
-        is_primary_key: false,
-        default: None,
-        references: None,
-        renamed_from: None,
-    }
-}
-
 /// A request to insert rows into `sample`.
 fn request<const N: usize>(rows: [serde_json::Value; N]) -> WriteRequest {
-    let mut read = Rows::default();
-    for row in rows {
-        read.begin_row();
-        for (position, (name, value)) in row.as_object().into_iter().flatten().enumerate() {
-            read.set(position, name, Cell::from(value.clone()));
-        }
-    }
+    let rows = rows.iter().filter_map(serde_json::Value::as_object);
     let write = TableWrite {
         table: "sample".to_owned(),
-        rows: read,
+        rows: rows.cloned().collect(),
         ..TableWrite::default()
     };
     WriteRequest {
         tables: vec![write],
         ..WriteRequest::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn it_runs() {
+        super::main().unwrap();
     }
 }

@@ -44,6 +44,24 @@ pub struct ColumnDefinition {
     pub renamed_from: Option<String>,
 }
 
+impl ColumnDefinition {
+    /// A column that may be null and has nothing else to it.
+    #[must_use]
+    pub fn new(name: impl Into<String>, data_type: DataType) -> Self {
+        Self {
+            name: name.into(),
+            data_type,
+            description: None,
+            is_nullable: true,
+            is_unique: false,
+            is_primary_key: false,
+            default: None,
+            references: None,
+            renamed_from: None,
+        }
+    }
+}
+
 /// A table as a person defines it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableDefinition {
@@ -60,6 +78,18 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
+    /// A curated table with these columns.
+    #[must_use]
+    pub fn new(name: impl Into<String>, columns: Vec<ColumnDefinition>) -> Self {
+        Self {
+            name: name.into(),
+            description: None,
+            category: SemanticCategory::Curated,
+            columns,
+            unique_together: Vec::new(),
+        }
+    }
+
     /// Checks the definition against the organization's other tables and turns it into a table
     /// (ids not yet given).
     ///

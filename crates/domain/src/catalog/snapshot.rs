@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Column, Table, core_tables::core_tables};
+use super::{Column, Table, TableDefinition, core_tables::core_tables};
 
 /// Number of changes to an organization's tables; tells a stale snapshot from a current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +36,28 @@ impl Catalog {
             tables,
             by_name,
         }
+    }
+
+    /// A first catalog of these tables. A table comes after the tables that it references.
+    ///
+    /// # Errors
+    /// Every reason why the first refused definition cannot be, as sentences.
+    pub fn define<'d>(
+        definitions: impl IntoIterator<Item = &'d TableDefinition>,
+    ) -> Result<Self, Vec<String>> {
+        let mut catalog = Self::new(CatalogVersion(0), Vec::new());
+        let mut tables: Vec<Table> = Vec::new();
+        for definition in definitions {
+            if tables.iter().any(|table| table.name == definition.name) {
+                return Err(vec![format!(
+                    "table \"{}\" is defined twice",
+                    definition.name
+                )]);
+            }
+            tables.push(definition.resolve(&catalog)?);
+            catalog = Self::new(CatalogVersion(0), tables.clone());
+        }
+        Ok(catalog)
     }
 
     /// The table of that name.

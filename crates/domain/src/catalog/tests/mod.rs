@@ -10,17 +10,7 @@ use super::{Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, Table, 
 use crate::scalar::DataType;
 
 fn column(name: &str, data_type: DataType) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.to_owned(),
-        data_type,
-        description: None,
-        is_nullable: true,
-        is_unique: false,
-        is_primary_key: false,
-        default: None,
-        references: None,
-        renamed_from: None,
-    }
+    ColumnDefinition::new(name, data_type)
 }
 
 fn key(name: &str, data_type: DataType) -> ColumnDefinition {

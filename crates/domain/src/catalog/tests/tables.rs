@@ -110,3 +110,25 @@ fn a_name_is_shown_as_it_was_given() {
         ("od_600", "od_600".to_owned())
     );
 }
+
+#[test]
+fn a_catalog_is_defined_table_by_table() {
+    let sample = curated("sample", vec![column("name", DataType::String)]);
+    let curve = raw(
+        "curve",
+        vec![
+            reference("sample", "sample", DataType::String),
+            column("od", DataType::Float),
+        ],
+    );
+    let catalog = Catalog::define([&sample, &curve]).unwrap();
+    assert!(catalog.table("curve").unwrap().is_raw());
+    assert_eq!(
+        Catalog::define([&curve, &sample]).unwrap_err(),
+        ["reference \"sample\": there is no table \"sample\""]
+    );
+    assert_eq!(
+        Catalog::define([&sample, &sample]).unwrap_err(),
+        ["table \"sample\" is defined twice"]
+    );
+}

@@ -24,6 +24,12 @@ impl Mode {
     /// Every mode.
     pub const ALL: [Self; 4] = [Self::Insert, Self::Upsert, Self::Update, Self::Delete];
 
+    /// The mode of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.as_str() == name)
+    }
+
     /// The mode's name in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -275,6 +281,14 @@ impl Default for SeriesValues {
     }
 }
 
+impl FromIterator<Cell> for SeriesValues {
+    fn from_iter<I: IntoIterator<Item = Cell>>(cells: I) -> Self {
+        let mut values = Self::default();
+        cells.into_iter().for_each(|cell| values.push(cell));
+        values
+    }
+}
+
 impl SeriesValues {
     /// Number of values.
     #[must_use]
@@ -373,6 +387,11 @@ mod tests {
             OnMatch::ALL.map(OnMatch::as_str),
             ["overwrite", "fill_missing"]
         );
+        assert_eq!(
+            Mode::ALL.map(|mode| Mode::from_name(mode.as_str())),
+            Mode::ALL.map(Some)
+        );
+        assert_eq!(Mode::from_name("replace"), None);
         assert_eq!(Mode::default(), Mode::Insert);
         assert_eq!(OnMatch::default(), OnMatch::Overwrite);
     }

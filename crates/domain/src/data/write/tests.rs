@@ -16,17 +16,7 @@ use crate::{
 };
 
 fn column(name: &str, data_type: DataType) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.to_owned(),
-        data_type,
-        description: None,
-        is_nullable: true,
-        is_unique: false,
-        is_primary_key: false,
-        default: None,
-        references: None,
-        renamed_from: None,
-    }
+    ColumnDefinition::new(name, data_type)
 }
 
 fn reference(name: &str) -> ColumnDefinition {
@@ -94,11 +84,8 @@ fn catalog() -> Catalog {
         ),
     ] {
         let definition = TableDefinition {
-            name: name.to_owned(),
-            description: None,
             category,
-            columns,
-            unique_together: Vec::new(),
+            ..TableDefinition::new(name, columns)
         };
         let catalog = Catalog::new(CatalogVersion(1), tables.clone());
         tables.push(definition.resolve(&catalog).unwrap());
@@ -107,16 +94,10 @@ fn catalog() -> Catalog {
 }
 
 fn table(name: &str, rows: &Value) -> TableWrite {
-    let mut columns = Rows::default();
-    for row in rows.as_array().unwrap() {
-        columns.begin_row();
-        for (position, (key, value)) in row.as_object().unwrap().iter().enumerate() {
-            columns.set(position, key, Cell::from(value.clone()));
-        }
-    }
+    let rows = rows.as_array().unwrap().iter();
     TableWrite {
         table: name.to_owned(),
-        rows: columns,
+        rows: rows.map(|row| row.as_object().unwrap().clone()).collect(),
         ..TableWrite::default()
     }
 }
@@ -127,13 +108,8 @@ fn series(name: &str, parent: &Value, columns: &Value) -> SeriesWrite {
         .unwrap()
         .iter()
         .map(|(name, values)| {
-            let mut column = SeriesValues::default();
-            values
-                .as_array()
-                .unwrap()
-                .iter()
-                .for_each(|value| column.push(Cell::from(value.clone())));
-            (name.clone(), column)
+            let cells = values.as_array().unwrap().iter().cloned().map(Cell::from);
+            (name.clone(), cells.collect())
         })
         .collect();
     SeriesWrite {

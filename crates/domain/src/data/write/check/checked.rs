@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 use crate::{
     catalog::{CatalogVersion, Table},
     data::write::{
-        Mode, OnMatch, Order, Questions, RowAddress, problem_list::ProblemList,
+        Mode, OnMatch, Order, Problem, Questions, RowAddress, problem_list::ProblemList,
         reference::Reference,
     },
     scalar::Values,
@@ -29,6 +31,19 @@ impl Checked {
     #[must_use]
     pub const fn questions(&self) -> &Questions {
         &self.questions
+    }
+
+    /// Problems that need no stored row to be found, as [`Checked::plan`] reports them: those of a
+    /// request whose references and lookups all exist.
+    #[must_use]
+    pub fn problems(self) -> Vec<Problem> {
+        let answers = self.questions.assume_found();
+        let mut next = 0_u128;
+        let mut new_id = || {
+            next += 1;
+            Uuid::from_u128(next)
+        };
+        self.plan(&answers, &mut new_id).err().unwrap_or_default()
     }
 }
 

@@ -442,3 +442,28 @@ fn empty_rows_and_series_are_told_from_full_ones() {
     values.push(Cell::Null);
     assert!(!values.is_empty());
 }
+
+#[test]
+fn problems_are_found_without_a_database_where_every_lookup_would_succeed() {
+    let request = |volume: Value| WriteRequest {
+        tables: vec![
+            table("sample", &json!([{ "name": "x", "volume": volume }])),
+            table(
+                "measurement",
+                &json!([{ "sample": { "name": "y" } }, { "sample": "0189c0de" }]),
+            ),
+        ],
+        series: ["y", "z"]
+            .map(|name| series("curve", &json!({ "name": name }), &json!({ "od": [0.1] })))
+            .into(),
+        ..WriteRequest::default()
+    };
+    assert_eq!(check(&request(json!(1)), &catalog()).problems(), []);
+    assert_eq!(
+        check(&request(json!("much")), &catalog()).problems(),
+        [Problem::at(
+            "tables[0].rows[0].volume",
+            "must be a whole number of 64 bits, not a string"
+        )]
+    );
+}
