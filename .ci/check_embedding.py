@@ -35,7 +35,7 @@ def main(target):
     )
     if replaced != 1:
         sys.exit(f"{PAGE}: the first block of toml has no git dependency on labdata-domain")
-    # A workspace of its own, as it is below the platform's.
+    # A separate workspace, as it is below the platform's.
     package = '[package]\nname = "embedding"\nedition = "2024"\n\n[workspace]\n\n'
     (crate / "Cargo.toml").write_text(package + manifest)
     (crate / "src/main.rs").write_text(block(page, "rust"))

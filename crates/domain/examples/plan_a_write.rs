@@ -14,7 +14,7 @@ use labdata_domain::{
     data::write::{Answers, RowMatch, TableWrite, WriteRequest, check},
     scalar::{DataType, KeyValue},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let catalog = Catalog::define([&sample]).map_err(|problems| problems.join("\n"))?;
 
     // 2. A request with a wrong value: every problem is found, with its place.
-    let wrong = request([
+    let wrong = request(&[
         json!({"name": "A1", "volume": "much"}),
         json!({"volume": 2}),
     ]);
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     // 3. A request that holds up, if the plate is there: that is asked, not looked up.
-    let right = request([json!({"name": "A1", "volume": 1.5, "carrier": {"name": "plate 7"}})]);
+    let right = request(&[json!({"name": "A1", "volume": 1.5, "carrier": {"name": "plate 7"}})]);
     let checked = check(&right, &catalog);
     for question in &checked.questions().lookups {
         println!(
@@ -83,8 +83,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// A request to insert rows into `sample`.
-fn request<const N: usize>(rows: [serde_json::Value; N]) -> WriteRequest {
-    let rows = rows.iter().filter_map(serde_json::Value::as_object);
+fn request(rows: &[Value]) -> WriteRequest {
+    let rows = rows.iter().filter_map(Value::as_object);
     let write = TableWrite {
         table: "sample".to_owned(),
         rows: rows.cloned().collect(),

@@ -1,4 +1,5 @@
 //! Runs the port's contract suite over the adapter.
+#![expect(clippy::unwrap_used, reason = "a test that fails ends there")]
 
 use std::{fs, sync::Arc};
 
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
-/// A store in a directory of its own, which is removed on drop.
+/// A store in a temporary directory, which is removed on drop.
 struct Fresh(TempDir);
 
 #[async_trait]
