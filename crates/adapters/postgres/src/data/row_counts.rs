@@ -39,6 +39,11 @@ struct CountRow {
     rows: i64,
 }
 
+/// Counts the rows of each table of the catalog.
+///
+/// # Errors
+/// That a table does not exist, if it is dropped between the statements; then it is not asked for
+/// again.
 pub(super) async fn row_counts(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
@@ -47,7 +52,7 @@ pub(super) async fn row_counts(
     let (rows_in, chunks_in) = (schema_name(organization), chunk_schema_name(organization));
     let sizes = format!(
         "SELECT n.nspname::text AS schema, c.relname::text AS name, \
-         pg_relation_size(c.oid) / current_setting('block_size')::bigint AS pages, \
+         coalesce(pg_relation_size(c.oid), 0) / current_setting('block_size')::bigint AS pages, \
          greatest(pg_stat_get_live_tuples(c.oid), c.reltuples::bigint, 0) AS rows \
          FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
          WHERE n.nspname IN ({}, {}) AND c.relkind = 'r'",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use labdata_domain::{
     catalog::Catalog,
+    conflict::Conflict,
     data::{
         changes::ExecutionChanges,
         read::{
@@ -40,12 +41,15 @@ use crate::{
     catalog::PgCatalogStore,
     database::{
         combine::BatchOutcome,
-        errors::{Attempts, port_error, retried, table_error},
+        errors::{Attempts, retried, table_error},
         pool::Database,
         sql::Schemas,
         transaction,
     },
 };
+
+/// Attempts to count the rows of all tables while tables are dropped.
+const MAX_COUNTS: usize = 8;
 
 /// Rows and series in PostgreSQL.
 pub struct PgDataStore {
@@ -328,8 +332,15 @@ impl DataStore for PgDataStore {
         catalog: &Catalog,
     ) -> Result<Vec<u64>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
+        for _ in 1..MAX_COUNTS {
+            let counts = row_counts::row_counts(&mut connection, organization, catalog).await;
+            match counts.map_err(table_error) {
+                Err(PortError::Conflict(Conflict::TablesChanged)) => {}
+                counts => return counts,
+            }
+        }
         row_counts::row_counts(&mut connection, organization, catalog)
             .await
-            .map_err(port_error)
+            .map_err(table_error)
     }
 }

@@ -1,3 +1,4 @@
 //! Definitions of tables.
 
 mod columns;
+mod dropped_tables;
