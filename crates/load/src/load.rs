@@ -18,6 +18,7 @@ use crate::{
     options::Options,
     random::Random,
     setup::Lab,
+    statistics::WRITE,
 };
 
 /// Runs, and triggering files, that may wait for a worker at a time.
@@ -200,6 +201,6 @@ impl Connection {
         {
             fields.insert("job_name".to_owned(), json!(self.load.writes_job()));
         }
-        Request::post("POST /data/write", "/api/v1/data/write", body).idempotent(tag)
+        Request::post(WRITE, "/api/v1/data/write", body).idempotent(tag)
     }
 }

@@ -49,7 +49,7 @@ impl Report {
         self.changes.values().map(|counts| counts.0).sum()
     }
 
-    /// Longest time without a successful response.
+    /// Longest time without an acknowledged data write.
     #[must_use]
     pub const fn longest_gap(&self) -> Duration {
         self.summary.longest_gap
@@ -84,7 +84,7 @@ impl fmt::Display for Report {
         writeln!(f, "{} requests in {seconds:.0} s", self.requests())?;
         writeln!(
             f,
-            "longest time without a successful response: {:.1} s",
+            "longest time without an acknowledged data write: {:.1} s",
             self.longest_gap().as_secs_f64()
         )?;
         for memory in &self.memory {

@@ -13,6 +13,9 @@ const CLASSES: usize = 450;
 /// Growth of a latency class.
 const GROWTH: f64 = 1.05;
 
+/// The endpoint whose longest pause is measured.
+pub(crate) const WRITE: &str = "POST /data/write";
+
 /// Most problems that are kept in full.
 const MAX_PROBLEMS: usize = 50;
 
@@ -109,7 +112,7 @@ impl Statistics {
         {
             *count += 1;
         }
-        if matches!(attempt, Attempt::Status(200..300)) {
+        if endpoint == WRITE && matches!(attempt, Attempt::Status(200..300)) {
             let now = Instant::now();
             if let Some(last) = figures.last_success {
                 figures.longest_gap = figures.longest_gap.max(now - last);
@@ -167,7 +170,7 @@ pub(crate) struct EndpointSummary {
 #[derive(Clone, Debug)]
 pub(crate) struct Summary {
     pub(crate) endpoints: Vec<EndpointSummary>,
-    /// Longest time without a successful response of any endpoint.
+    /// Longest time between two acknowledged data writes.
     pub(crate) longest_gap: Duration,
     pub(crate) problems: Vec<String>,
     pub(crate) problem_count: u64,

@@ -10,6 +10,7 @@
 
 mod agent;
 mod catalog;
+mod cluster;
 mod data;
 mod events;
 mod executions;

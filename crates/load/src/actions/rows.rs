@@ -8,6 +8,7 @@ use crate::{
     client::{Answer, Outcome, Payload, Request, text_of},
     ledger::{Certainty, Kind, State},
     load::{Connection, OwnedRow},
+    statistics::WRITE,
 };
 
 /// Plates that all connections write.
@@ -192,7 +193,7 @@ async fn written(
 /// Whether a write had its effect, if it may have one; enters its execution.
 fn certainty(connection: &Connection, request: &Request, outcome: &Outcome) -> Option<Certainty> {
     let load = &connection.load;
-    let is_write = request.endpoint == "POST /data/write";
+    let is_write = request.endpoint == WRITE;
     let (execution, certainty) = match outcome {
         Outcome::Done(answer) => (
             Some(answer.text("job_execution_id")),

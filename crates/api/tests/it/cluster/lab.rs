@@ -1,0 +1,80 @@
+//! A cluster with everything around it.
+
+use clap::Parser;
+use labdata_load::{Options, Report};
+use labdata_test_llm::{Provider, Reply};
+use tokio::task::JoinHandle;
+
+use super::{
+    balancer,
+    members::{Member, free_ports},
+};
+use crate::{runs::platform_runs::KEY, s3_server::S3Server};
+
+/// Servers behind a load balancer, workers, a bucket and a language model.
+pub(super) struct Cluster {
+    pub(super) members: Vec<Member>,
+    _s3: S3Server,
+    _llm: Provider,
+}
+
+impl Cluster {
+    /// Starts it on that database, and returns once the servers are ready.
+    pub(super) async fn start(
+        servers: usize,
+        workers: usize,
+        database: &str,
+        settings: &[(&str, &str)],
+    ) -> Self {
+        let s3 = S3Server::start().await;
+        let llm = Provider::start().await;
+        llm.otherwise(|_| Reply::text("There are tables."));
+        let ports = free_ports(servers);
+        let url = balancer::start(ports.clone()).await;
+        let own = [
+            ("DATABASE_URL", database),
+            ("LABDATA_BOOTSTRAP_KEY", KEY),
+            ("LABDATA_PUBLIC_URL", &url),
+            ("LABDATA_STORAGE_URL", "s3://lab/files"),
+            ("LABDATA_LLM_PROVIDER", "openai"),
+            ("LABDATA_LLM_BASE_URL", &llm.base_url()),
+            ("LABDATA_LLM_API_KEY", "stub"),
+            ("LABDATA_LLM_MODEL", "stub"),
+            ("LABDATA_NOTIFICATIONS_PER_HOUR", "100000"),
+            ("LABDATA_NOTIFICATIONS_PER_DAY", "100000"),
+        ];
+        let bucket = s3.environment();
+        let all = own.iter().chain(&bucket).chain(settings);
+        let all = all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let environment: Vec<(String, String)> = all.collect();
+        let mut members = Vec::new();
+        for port in ports {
+            // One after the other: the first one migrates the database and makes the key.
+            let mut server = Member::server(port, &environment);
+            server.until_ready().await;
+            members.push(server);
+        }
+        members.extend((0..workers).map(|_| Member::worker(&environment)));
+        Self {
+            members,
+            _s3: s3,
+            _llm: llm,
+        }
+    }
+
+    /// Starts a load on all servers.
+    pub(super) fn load(&self, seconds: u64, seed: u64) -> JoinHandle<anyhow::Result<Report>> {
+        let urls: Vec<String> = self.members.iter().filter_map(Member::url).collect();
+        let (urls, seed, seconds) = (urls.join(","), seed.to_string(), seconds.to_string());
+        let mut arguments = vec!["labdata-load", "--agent", "--connections", "8"];
+        arguments.extend(["--key", KEY, "--url", &urls]);
+        arguments.extend(["--seed", &seed, "--seconds", &seconds]);
+        let options = Options::try_parse_from(arguments).unwrap();
+        tokio::spawn(labdata_load::run(options))
+    }
+
+    /// Asserts that no member has ended by itself.
+    pub(super) fn assert_alive(&mut self) {
+        self.members.iter_mut().for_each(Member::assert_alive);
+    }
+}

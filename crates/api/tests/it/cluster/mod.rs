@@ -1,0 +1,8 @@
+//! Several servers and workers on one database and one bucket, under the mixed load of `labdata-load`.
+
+mod balancer;
+mod failover;
+mod kills;
+mod lab;
+mod members;
+mod replicated;
