@@ -2,6 +2,7 @@
 
 mod agent;
 mod backends;
+pub mod backup;
 mod disk_reserve;
 pub mod doctor;
 mod predictors;

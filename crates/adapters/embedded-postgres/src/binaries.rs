@@ -122,7 +122,7 @@ impl Binaries {
 }
 
 /// Parses `postgres (PostgreSQL) 15.14 (Debian 15.14-0)`, and versions such as `18beta1`.
-fn parse_major(text: &str) -> Option<u32> {
+pub(crate) fn parse_major(text: &str) -> Option<u32> {
     let version = text.split_once("(PostgreSQL) ")?.1;
     version
         .split(|c: char| !c.is_ascii_digit())

@@ -40,6 +40,8 @@ const SETTINGS: &[&str] = &[
 /// Settings for bulk writes: checkpoints by time rather than by size.
 const DURABLE: &[&str] = &[
     "max_connections=100",
+    // A backup locks every table of every organization.
+    "max_locks_per_transaction=256",
     "max_wal_size=2GB",
     "checkpoint_timeout=15min",
     "wal_buffers=16MB",

@@ -43,6 +43,18 @@ pub enum Error {
         /// One line per tried location.
         tried: String,
     },
+    /// No programs that can copy the database.
+    #[error(
+        "no `pg_dump` and `pg_restore` of PostgreSQL {major} or newer were found, which the database \
+         needs. Install them (Debian and Ubuntu: `apt install postgresql-client-{major}`), or set \
+         LABDATA_PG_BIN_DIR to their directory. Tried:\n{tried}"
+    )]
+    NoClientPrograms {
+        /// Major version of the server.
+        major: u32,
+        /// One line per tried location, with the reason why it is unusable.
+        tried: String,
+    },
     /// The pinned server could not be downloaded or unpacked.
     #[error("PostgreSQL could not be downloaded: {reason}")]
     Fetch {

@@ -33,6 +33,7 @@ use crate::supervisor::Control;
 
 mod account;
 mod binaries;
+mod client_programs;
 mod cluster;
 mod connection_url;
 mod disk_reserve;
@@ -51,6 +52,7 @@ mod single_user;
 mod supervisor;
 pub mod throwaway;
 
+pub use crate::client_programs::client_programs;
 pub use crate::disk_reserve::{DiskReserve, DiskReserveState};
 pub use crate::error::Error;
 pub use memory::machine_memory;

@@ -26,7 +26,9 @@ pub use catalog::PgCatalogStore;
 pub use data::PgDataStore;
 pub use data::query::PgQueryRunner;
 pub use database::idempotency::PgIdempotency;
-pub use database::migrate::{DatabaseState, MIGRATIONS, inspect, migrate, revert_all_migrations};
+pub use database::migrate::{
+    DatabaseState, MIGRATIONS, inspect, knows_migration, migrate, revert_all_migrations,
+};
 pub use database::pool::{Database, DatabaseSettings};
 pub use database::server::{InvalidDatabaseUrl, check_database_url};
 pub use events::PgEventLog;
@@ -43,6 +45,9 @@ pub use models::PgDatasetRepository;
 pub use models::records::PgModelRepository;
 pub use models::trainings::PgTrainingQueue;
 pub use notifications::PgNotificationRepository;
+pub use operations::backup::{
+    BackupError, NeededObject, Snapshot, is_empty, restore, server_major,
+};
 pub use operations::{PgPeriodicTaskStore, PgStoreHealth};
 pub use runs::PgRunQueue;
 pub use runs::logs::PgRunLogStore;

@@ -26,6 +26,10 @@ pub(super) enum Command {
     Migrate(Common),
     /// Check settings, database, storage and everything else that the platform needs
     Doctor(Common),
+    /// Copy database and files into a directory, while servers run
+    Backup(Backup),
+    /// Restore a copy into an empty data directory or database
+    Restore(Restore),
     /// Manage API keys on this machine
     ApiKey(ApiKey),
     /// Print a link that signs a user in once, within 30 minutes
@@ -64,6 +68,27 @@ pub(super) struct Demo {
     /// Exit after the last step; the exit status is 0 only if every step succeeded
     #[arg(long)]
     pub(super) exit: bool,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Backup {
+    /// The directory to make; one that exists must be empty
+    #[arg(value_name = "DIR")]
+    pub(super) directory: PathBuf,
+    /// Copy the files of a bucket, too, instead of only listing them
+    #[arg(long)]
+    pub(super) objects: bool,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Restore {
+    /// The directory of the copy
+    #[arg(value_name = "DIR")]
+    pub(super) directory: PathBuf,
     #[command(flatten)]
     pub(super) common: Common,
 }
@@ -157,6 +182,8 @@ impl Command {
             Self::Demo(demo) => &demo.common,
             Self::Worker(common) | Self::Migrate(common) | Self::Doctor(common) => common,
             Self::SignIn(sign_in) => &sign_in.common,
+            Self::Backup(backup) => &backup.common,
+            Self::Restore(restore) => &restore.common,
             Self::ApiKey(api_key) => match &api_key.command {
                 ApiKeyCommand::Create(create) => &create.common,
                 ApiKeyCommand::List(list) => &list.common,

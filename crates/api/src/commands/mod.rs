@@ -2,6 +2,7 @@
 
 mod api_key;
 mod arguments;
+mod backup;
 mod demo;
 mod doctor;
 mod logging;
@@ -135,6 +136,8 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
             Command::Migrate(_) => migrate(&settings).await,
             Command::SignIn(arguments) => sign_in::sign_in(&settings, arguments).await,
             Command::Doctor(_) => doctor::doctor(&settings).await,
+            Command::Backup(arguments) => backup::backup(&settings, &arguments).await,
+            Command::Restore(arguments) => backup::restore(&settings, &arguments).await,
             Command::ApiKey(arguments) => api_key::api_key(&settings, arguments.command).await,
         }
     })?;

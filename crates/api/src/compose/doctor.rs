@@ -143,6 +143,7 @@ async fn described(database: &Database) -> Result<String, String> {
     let DatabaseState {
         server_version,
         pending,
+        migration: _,
     } = inspect(database).await.map_err(|error| error.to_string())?;
     Ok(match pending {
         0 => format!("PostgreSQL {server_version}, up to date"),

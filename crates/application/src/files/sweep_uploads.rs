@@ -48,18 +48,23 @@ pub async fn sweep_uploads(ports: &Ports) -> Result<Swept, Error> {
         let take = || ports.files.take_expired(expired, BATCH);
         let objects = freeing_space(ports, take).await?;
         swept.unconfirmed += count(&objects);
-        for (organization, object) in &objects {
-            ports.blobs.delete(*organization, *object).await?;
-        }
         if objects.is_empty() {
             return Ok(swept);
+        }
+        if ports.files.are_objects_kept().await? {
+            // `sweep_objects` finds them after the backup.
+            continue;
+        }
+        for (organization, object) in &objects {
+            ports.blobs.delete(*organization, *object).await?;
         }
     }
 }
 
 /// Looks at every object and removes those of some age to which no record refers: of uploads that
 /// were discarded, deleted or superseded while their URL still worked, and of requests whose process
-/// died before the record was stored. Returns how many. Costs a listing of the whole storage.
+/// died before the record was stored. Removes nothing while a backup runs. Returns how many. Costs a
+/// listing of the whole storage.
 ///
 /// # Errors
 /// What the ports answer.
@@ -82,6 +87,9 @@ pub async fn sweep_objects(ports: &Ports) -> Result<u64, Error> {
             continue;
         }
         let unreferenced = ports.files.unreferenced(&old).await?;
+        if ports.files.are_objects_kept().await? {
+            return Ok(removed);
+        }
         removed += count(&unreferenced);
         for (organization, object) in unreferenced {
             ports.blobs.delete(organization, object).await?;

@@ -138,9 +138,15 @@ pub(crate) async fn keep(ports: &Ports, actor: &Actor, recorded: Recorded) -> Fi
     recorded.file
 }
 
-/// Removes an object that nothing refers to; what cannot be removed is left to the sweeper.
+/// Removes an object that nothing refers to; what cannot be removed, or what a backup may need, is left
+/// to the sweeper.
 pub(crate) async fn remove(ports: &Ports, actor: &Actor, object: ObjectKey) {
-    if let Err(error) = ports.blobs.delete(actor.organization, object).await {
+    let removed = match ports.files.are_objects_kept().await {
+        Ok(true) => return,
+        Ok(false) => ports.blobs.delete(actor.organization, object).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = removed {
         tracing::warn!(%object, %error, "an object that nothing refers to could not be removed");
     }
 }

@@ -59,6 +59,7 @@ mockall::mock! {
         async fn discard(&self, organization: OrganizationId, id: FileId, object: ObjectKey) -> Result<(), ConfirmFileError>;
         async fn take_expired(&self, before: OffsetDateTime, limit: u32) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
         async fn unreferenced(&self, objects: &[(OrganizationId, ObjectKey)]) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
+        async fn are_objects_kept(&self) -> Result<bool, PortError>;
         async fn delete(&self, organization: OrganizationId, id: FileId, now: OffsetDateTime) -> Result<File, PortError>;
     }
 }
@@ -165,6 +166,7 @@ async fn bytes_of_a_refused_file_are_removed() {
             .once()
             .returning(|_, _, _, _| Ok(BYTES));
         blobs.expect_delete().once().returning(|_, _| Ok(()));
+        records.expect_are_objects_kept().returning(|| Ok(false));
         records
             .expect_add()
             .once()
@@ -182,6 +184,47 @@ async fn bytes_of_a_refused_file_are_removed() {
             ),
             "{refused:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn objects_stay_while_a_backup_copies_them_or_nobody_knows() {
+    let lab = Lab::new().await;
+    let instrument = instrument(&lab).await;
+    let answers: [fn() -> Result<bool, PortError>; 2] = [
+        || Ok(true),
+        || Err(PortError::Unavailable("down".to_owned())),
+    ];
+    for answer in answers {
+        let (mut records, mut blobs) = (MockRecords::new(), mock_blobs());
+        blobs
+            .expect_put_new()
+            .once()
+            .returning(|_, _, _, _| Ok(BYTES));
+        blobs.expect_delete().never();
+        blobs.expect_sweep_unfinished().returning(|_| Ok(0));
+        records.expect_are_objects_kept().returning(answer);
+        records
+            .expect_add()
+            .once()
+            .returning(|_, _, _, _| Err(AddFileError::PathTaken));
+        let object = (
+            lab.actor(&[]).organization,
+            ObjectKey::new(lab.ports.ids.next_id()),
+        );
+        let mut expired = vec![Vec::new(), vec![object]];
+        records
+            .expect_take_expired()
+            .returning(move |_, _| Ok(expired.pop().unwrap_or_default()));
+        let ports = Ports {
+            files: Arc::new(records),
+            blobs: Arc::new(blobs),
+            ..lab.ports.clone()
+        };
+        let refused = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
+        assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
+        let swept = sweep_uploads(&ports).await;
+        assert_eq!(swept.is_ok(), answer().is_ok());
     }
 }
 

@@ -74,6 +74,7 @@ macro_rules! files_contract {
             records_are_taken_when_their_url_expired_before,
             of_racing_sweepers_one_takes_each_record,
             objects_without_a_record_are_unreferenced,
+            objects_are_kept_for_backups_only,
         }
     };
 }

@@ -209,6 +209,11 @@ pub async fn of_racing_sweepers_one_takes_each_record<H: Files>(harness: &H) {
     assert_eq!(taken.into_iter().collect::<BTreeSet<_>>(), stored);
 }
 
+/// Objects are kept for backups only.
+pub async fn objects_are_kept_for_backups_only<H: Files>(harness: &H) {
+    assert!(!files(harness).are_objects_kept().await.unwrap());
+}
+
 /// An object is referenced by a record of its organization, confirmed or awaiting.
 pub async fn objects_without_a_record_are_unreferenced<H: Files>(harness: &H) {
     let (lab, theirs) = harness.two_organizations().await;

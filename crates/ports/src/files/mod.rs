@@ -163,6 +163,10 @@ pub trait FileRepository: Send + Sync {
         objects: &[(OrganizationId, ObjectKey)],
     ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
 
+    /// Returns true while a backup copies the objects of its snapshot. Whoever has removed a record
+    /// MUST ask after that, and leave the object where it is: the snapshot may hold the record.
+    async fn are_objects_kept(&self) -> Result<bool, PortError>;
+
     /// Removes a file's record for good and returns it; the caller removes the object.
     ///
     /// # Errors

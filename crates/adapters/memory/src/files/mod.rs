@@ -308,6 +308,11 @@ impl FileRepository for InMemoryFileRepository {
         Ok(unreferenced.copied().collect())
     }
 
+    /// Nothing makes backups of a memory.
+    async fn are_objects_kept(&self) -> Result<bool, PortError> {
+        Ok(false)
+    }
+
     async fn delete(
         &self,
         organization: OrganizationId,

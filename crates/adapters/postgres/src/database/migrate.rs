@@ -69,6 +69,8 @@ pub struct DatabaseState {
     pub server_version: String,
     /// Number of migrations to apply.
     pub pending: usize,
+    /// The last migration that it has; `None` for a database that is not the platform's yet.
+    pub migration: Option<String>,
 }
 
 /// Looks at a database and changes nothing.
@@ -83,10 +85,20 @@ pub async fn inspect(database: &Database) -> Result<DatabaseState, PortError> {
         .get_result(&mut connection)
         .await
         .map_err(port_error)?;
+    let applied = applied(&mut connection).await.map_err(port_error)?;
     Ok(DatabaseState {
         server_version: server.version,
         pending,
+        migration: applied.into_iter().max(),
     })
+}
+
+/// Returns true if this program has that migration.
+///
+/// # Errors
+/// [`PortError::Internal`] for migrations that cannot be read.
+pub fn knows_migration(version: &str) -> Result<bool, PortError> {
+    Ok(versions()?.contains(version))
 }
 
 /// Number of migrations that the database lacks.

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use labdata_redacted::Secret;
 use percent_encoding::percent_decode_str;
 use tokio_postgres::{
     Config,
@@ -146,6 +147,45 @@ pub fn check_database_url(url: &str) -> Result<(), InvalidDatabaseUrl> {
     Server::parse(url).map(drop)
 }
 
+/// A URL that may be shown to every user of the machine, and the password that it had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PlainUrl {
+    pub(crate) url: String,
+    pub(crate) password: Option<Secret>,
+}
+
+/// Takes the password out of a database URL; `None` for what is not a URL.
+pub(crate) fn without_password(url: &str) -> Option<PlainUrl> {
+    let (scheme, rest) = url.split_once("://")?;
+    let decoded = |text: &str| {
+        let text = percent_decode_str(text).decode_utf8_lossy();
+        Some(Secret::new(text.into_owned()))
+    };
+    let (base, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority = base.split('/').next().unwrap_or_default();
+    let mut password = None;
+    let base = match authority.rsplit_once('@') {
+        Some((user, _)) if user.contains(':') => {
+            let (name, given) = user.split_once(':').unwrap_or((user, ""));
+            password = decoded(given);
+            format!("{name}{}", base.get(user.len()..)?)
+        }
+        _ => base.to_owned(),
+    };
+    let mut parameters = Vec::new();
+    for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+        match parameter.split_once('=') {
+            Some(("password", given)) => password = decoded(given),
+            _ => parameters.push(parameter),
+        }
+    }
+    let separator = if parameters.is_empty() { "" } else { "?" };
+    Some(PlainUrl {
+        url: format!("{scheme}://{base}{separator}{}", parameters.join("&")),
+        password,
+    })
+}
+
 fn wrong(reason: &str) -> InvalidDatabaseUrl {
     InvalidDatabaseUrl(reason.to_owned())
 }
@@ -224,6 +264,34 @@ mod tests {
         assert_eq!(server.shown(), "a:5432, b:5432");
         let server = Server::parse("postgresql://u@%2Ftmp%2Fx/lab").expect("a server");
         assert_eq!(server.shown(), "/tmp/x");
+    }
+
+    #[test]
+    fn a_password_is_taken_out_of_a_url() {
+        for (given, plain, password) in [
+            (
+                "postgresql://u:p%40s@a,b:2/lab",
+                "postgresql://u@a,b:2/lab",
+                Some("p@s"),
+            ),
+            (
+                "postgres://u@%2Ftmp%2Fx/lab",
+                "postgres://u@%2Ftmp%2Fx/lab",
+                None,
+            ),
+            (
+                "postgresql://h/lab?password=p&sslmode=require",
+                "postgresql://h/lab?sslmode=require",
+                Some("p"),
+            ),
+            ("postgresql://h:5432/lab", "postgresql://h:5432/lab", None),
+        ] {
+            let found = without_password(given).expect(given);
+            assert_eq!(found.url, plain);
+            let revealed = found.password.as_ref().map(Secret::reveal);
+            assert_eq!(revealed, password, "{given}");
+        }
+        assert_eq!(without_password("host=a password=b"), None);
     }
 
     #[tokio::test]

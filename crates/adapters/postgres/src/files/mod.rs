@@ -37,6 +37,7 @@ use crate::{
         rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash, size_column},
         usage::{Counted, check_quota, lock_usage, used_bytes},
     },
+    operations::backup,
     schema::{file, instrument, job_execution},
     triggers::outbox,
 };
@@ -477,6 +478,10 @@ impl FileRepository for PgFileRepository {
         objects: &[(OrganizationId, ObjectKey)],
     ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError> {
         sweep::unreferenced(&self.database, objects).await
+    }
+
+    async fn are_objects_kept(&self) -> Result<bool, PortError> {
+        backup::is_under_way(&self.database).await
     }
 
     async fn delete(

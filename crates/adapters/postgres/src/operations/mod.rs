@@ -1,5 +1,6 @@
 //! Operation of the platform: health, figures, periodic tasks.
 
+pub(crate) mod backup;
 mod health;
 mod periodic;
 

@@ -1,5 +1,6 @@
 //! Endpoints without a key, and the program as operators use it.
 
+mod backup;
 mod console;
 mod database_socket;
 mod demo;

@@ -1,0 +1,329 @@
+//! Copies of the whole database: PostgreSQL's own programs make and restore them.
+
+use std::{path::Path, process::Stdio};
+
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Bool, Integer, Nullable, Text, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use labdata_domain::{
+    files::{Crc32c, ObjectKey},
+    ids::OrganizationId,
+};
+use labdata_ports::PortError;
+use tokio::process::Command;
+use uuid::Uuid;
+
+use crate::database::{
+    errors::port_error,
+    pool::Database,
+    server::{PlainUrl, without_password},
+};
+
+/// Advisory lock that backups share while they copy objects: "backup" in ASCII.
+const LOCK: i64 = 0x6261_636b_7570;
+
+/// Number of objects that are read from the database at a time.
+const BATCH: u32 = 5_000;
+
+/// Every object that a record needs. What awaits its bytes needs none yet.
+const OBJECTS: &str = "\
+    DECLARE objects NO SCROLL CURSOR FOR \
+    SELECT organization_id, object_key, size_bytes, crc32c \
+        FROM labdata.file WHERE status = 'confirmed' \
+    UNION ALL SELECT organization_id, object_key, size_bytes, NULL FROM labdata.dataset \
+    UNION ALL SELECT organization_id, id, size_bytes, NULL FROM labdata.agent_chat_file \
+    UNION ALL SELECT organization_id, artifact_key, NULL, NULL \
+        FROM labdata.ml_model_version WHERE artifact_key IS NOT NULL";
+
+/// Why PostgreSQL's program made or restored no copy.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The database did not answer.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// The database's address cannot be handed to a program.
+    #[error("DATABASE_URL must be a URL: postgresql://user@host/database")]
+    NotAUrl,
+    /// The program does not run.
+    #[error("{program} does not run: {source}")]
+    Program {
+        /// `pg_dump` or `pg_restore`.
+        program: &'static str,
+        /// Cause.
+        source: std::io::Error,
+    },
+    /// The program failed.
+    #[error("{program}: {message}")]
+    Failed {
+        /// `pg_dump` or `pg_restore`.
+        program: &'static str,
+        /// What it said.
+        message: String,
+    },
+}
+
+#[derive(QueryableByName)]
+struct Answer {
+    #[diesel(sql_type = Bool)]
+    answer: bool,
+}
+
+#[derive(QueryableByName)]
+struct Identified {
+    #[diesel(sql_type = Text)]
+    id: String,
+}
+
+#[derive(QueryableByName)]
+struct Version {
+    #[diesel(sql_type = Integer)]
+    version: i32,
+}
+
+#[derive(QueryableByName)]
+struct ObjectRow {
+    #[diesel(sql_type = SqlUuid)]
+    organization_id: Uuid,
+    #[diesel(sql_type = SqlUuid)]
+    object_key: Uuid,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    size_bytes: Option<i64>,
+    #[diesel(sql_type = Nullable<Text>)]
+    crc32c: Option<String>,
+}
+
+/// An object that a record of a snapshot needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeededObject {
+    /// Its organization.
+    pub organization: OrganizationId,
+    /// The object.
+    pub object: ObjectKey,
+    /// Its size in bytes, if the record says so.
+    pub size: Option<u64>,
+    /// Its checksum, if the record says so.
+    pub crc32c: Option<Crc32c>,
+}
+
+/// Returns true while a backup copies objects.
+pub(crate) async fn is_under_way(database: &Database) -> Result<bool, PortError> {
+    let mut connection = database.connection().await?;
+    let query = diesel::sql_query(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_locks \
+         WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
+         AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) \
+         AND (classid::bigint << 32) | objid::bigint = $1) AS answer",
+    );
+    let found: Answer = query
+        .bind::<BigInt, _>(LOCK)
+        .get_result(&mut connection)
+        .await
+        .map_err(port_error)?;
+    Ok(found.answer)
+}
+
+/// Major version of the server, for which its programs are chosen.
+///
+/// # Errors
+/// [`PortError::Unavailable`].
+pub async fn server_major(database: &Database) -> Result<u32, PortError> {
+    let mut connection = database.dedicated().await?;
+    let query = "SELECT current_setting('server_version_num')::integer / 10000 AS version";
+    let found: Version = diesel::sql_query(query)
+        .get_result(&mut connection)
+        .await
+        .map_err(port_error)?;
+    u32::try_from(found.version).map_err(|error| PortError::Internal(error.to_string()))
+}
+
+/// Returns true if the database has no schema of the platform or of an organization.
+///
+/// # Errors
+/// [`PortError::Unavailable`].
+pub async fn is_empty(database: &Database) -> Result<bool, PortError> {
+    let mut connection = database.dedicated().await?;
+    let query = "SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_namespace \
+         WHERE nspname = 'labdata' OR nspname ~ '^org_[0-9a-f]{32}') AS answer";
+    let found: Answer = diesel::sql_query(query)
+        .get_result(&mut connection)
+        .await
+        .map_err(port_error)?;
+    Ok(found.answer)
+}
+
+/// One state of the database, from which a copy is made. Until it is dropped, no server removes an object
+/// that it needs.
+pub struct Snapshot {
+    connection: AsyncPgConnection,
+    id: String,
+    url: PlainUrl,
+}
+
+impl Snapshot {
+    /// Takes the state of now.
+    ///
+    /// # Errors
+    /// [`BackupError::Port`]; [`BackupError::NotAUrl`].
+    pub async fn take(database: &Database, url: &str) -> Result<Self, BackupError> {
+        let url = without_password(url).ok_or(BackupError::NotAUrl)?;
+        let mut connection = database.dedicated().await?;
+        // Before the snapshot: whoever removes a record that it holds finds the lock.
+        for statement in [
+            format!("SELECT pg_advisory_lock_shared({LOCK})").as_str(),
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        ] {
+            connection
+                .batch_execute(statement)
+                .await
+                .map_err(port_error)?;
+        }
+        let export = diesel::sql_query("SELECT pg_export_snapshot() AS id");
+        let Identified { id } = export
+            .get_result(&mut connection)
+            .await
+            .map_err(port_error)?;
+        connection
+            .batch_execute(OBJECTS)
+            .await
+            .map_err(port_error)?;
+        Ok(Self {
+            connection,
+            id,
+            url,
+        })
+    }
+
+    /// The next objects that its records need; none after the last.
+    ///
+    /// # Errors
+    /// [`PortError::Unavailable`]; [`PortError::Internal`] for a record that cannot be.
+    pub async fn next_objects(&mut self) -> Result<Vec<NeededObject>, PortError> {
+        let rows: Vec<ObjectRow> = diesel::sql_query(format!("FETCH {BATCH} FROM objects"))
+            .load(&mut self.connection)
+            .await
+            .map_err(port_error)?;
+        rows.iter().map(needed).collect()
+    }
+
+    /// Writes the database as of the snapshot into a new file, in the custom format of `pg_dump`.
+    /// Neither owners nor rights are written: the platform grants them again.
+    ///
+    /// # Errors
+    /// See [`BackupError`].
+    pub async fn write(&self, programs: &Path, file: &Path) -> Result<(), BackupError> {
+        let mut command = program(programs, "pg_dump", &self.url);
+        command
+            .args(["--format=custom", "--compress=1", "--no-owner"])
+            .args(["--no-privileges", "--no-password"])
+            // Views for queries, which the next query of an organization makes again.
+            .arg("--exclude-schema=org_*_platform")
+            .arg(format!("--snapshot={}", self.id))
+            .arg("--file")
+            .arg(file)
+            .arg("--dbname")
+            .arg(&self.url.url);
+        run(command, "pg_dump").await
+    }
+
+    /// Lets the database go on without the snapshot. Objects are still kept, until this is dropped.
+    ///
+    /// # Errors
+    /// [`PortError::Unavailable`].
+    pub async fn release(&mut self) -> Result<(), PortError> {
+        let ended = self.connection.batch_execute("COMMIT").await;
+        ended.map_err(port_error)
+    }
+
+    /// Makes sure that objects were kept until now.
+    ///
+    /// # Errors
+    /// [`PortError::Unavailable`] if the connection broke, and with it the promise.
+    pub async fn check(&mut self) -> Result<(), PortError> {
+        let asked = self.connection.batch_execute("SELECT 1").await;
+        asked.map_err(port_error)
+    }
+}
+
+fn needed(row: &ObjectRow) -> Result<NeededObject, PortError> {
+    let broken = |what: &str| PortError::Internal(format!("{what} of object {}", row.object_key));
+    let size = row.size_bytes.map(u64::try_from).transpose();
+    let crc32c = row.crc32c.as_deref();
+    let crc32c = crc32c.map(|text| Crc32c::from_base64(text).ok_or_else(|| broken("checksum")));
+    Ok(NeededObject {
+        organization: OrganizationId::new(row.organization_id),
+        object: ObjectKey::new(row.object_key),
+        size: size.map_err(|_| broken("size"))?,
+        crc32c: crc32c.transpose()?,
+    })
+}
+
+/// Restores a file of [`Snapshot::write`] into an empty database, in one transaction.
+///
+/// # Errors
+/// See [`BackupError`]. The database is as empty as before then.
+pub async fn restore(
+    database: &Database,
+    url: &str,
+    programs: &Path,
+    file: &Path,
+) -> Result<(), BackupError> {
+    let url = without_password(url).ok_or(BackupError::NotAUrl)?;
+    let mut command = program(programs, "pg_restore", &url);
+    command
+        .args(["--single-transaction", "--exit-on-error", "--no-owner"])
+        .args(["--no-privileges", "--no-password"])
+        .arg("--dbname")
+        .arg(&url.url)
+        .arg(file);
+    run(command, "pg_restore").await?;
+    let mut connection = database.dedicated().await?;
+    // Without statistics the first queries would be slow.
+    connection
+        .batch_execute("ANALYZE")
+        .await
+        .map_err(port_error)?;
+    Ok(())
+}
+
+/// A program of PostgreSQL that finds the database, and its password, where this process does.
+fn program(programs: &Path, name: &str, url: &PlainUrl) -> Command {
+    let mut command = Command::new(programs.join(name));
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        // Messages in English, as everywhere.
+        .env("LC_ALL", "C")
+        .env("PGAPPNAME", "labdata backup")
+        // What this process was started with is not about this database.
+        .env_remove("PGPASSWORD")
+        .env_remove("PGOPTIONS")
+        .kill_on_drop(true);
+    if let Some(password) = &url.password {
+        command.env("PGPASSWORD", password.reveal());
+    }
+    command
+}
+
+async fn run(mut command: Command, program: &'static str) -> Result<(), BackupError> {
+    let output = command
+        .output()
+        .await
+        .map_err(|source| BackupError::Program { program, source })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let prefix = format!("{program}: ");
+    let lines: Vec<&str> = said
+        .lines()
+        .map(|line| line.trim().trim_start_matches(&prefix))
+        .filter(|line| !line.is_empty())
+        .collect();
+    Err(BackupError::Failed {
+        program,
+        message: lines.join("; "),
+    })
+}

@@ -1,0 +1,245 @@
+//! A consistent copy of the whole platform: what the database holds, and the objects that its records name.
+//!
+//! A backup is a directory:
+//!
+//! | file | content |
+//! |---|---|
+//! | `database.dump` | the database, in the custom format of `pg_dump` |
+//! | `objects.jsonl` | each object with its size and checksum |
+//! | `objects/` | the objects, unless the storage is a bucket |
+//! | `manifest.json` | what the backup is of, with the checksums of both files; written last |
+
+mod manifest;
+mod objects;
+mod restore;
+
+use std::{
+    fs::{self, DirBuilder},
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::{Context, bail};
+use labdata_embedded_postgres::{
+    Durability, EmbeddedPostgres, Settings as PostgresSettings, client_programs,
+};
+use labdata_object_store::Location;
+use labdata_ports::{Clock, files::blob::BlobStore};
+use labdata_postgres::{Database, DatabaseSettings, Snapshot, inspect, server_major};
+use tokio::task::spawn_blocking;
+
+use self::{
+    manifest::{Contents, DATABASE, Manifest, OBJECTS, Objects},
+    objects::{Copied, copy, list},
+};
+use super::DATABASE_PATIENCE;
+use crate::{settings::Settings, system::SystemClock};
+
+pub use restore::restore;
+
+/// What a backup holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Size of the database's copy in bytes.
+    pub database_bytes: u64,
+    /// Number of objects.
+    pub objects: u64,
+    /// Size of all objects in bytes.
+    pub object_bytes: u64,
+    /// True if the objects are part of the backup, not only listed.
+    pub are_objects_included: bool,
+    /// The storage in which they are otherwise.
+    pub storage: String,
+    /// Objects that a record names and that the storage does not have.
+    pub missing: Vec<String>,
+}
+
+/// The configured database, as it is: nothing is migrated.
+struct Opened {
+    embedded: Option<EmbeddedPostgres>,
+    database: Database,
+    url: String,
+}
+
+impl Opened {
+    async fn open(settings: &Settings) -> anyhow::Result<Self> {
+        let (embedded, url) = if let Some(url) = &settings.database_url {
+            (None, url.reveal().to_owned())
+        } else {
+            let embedded = EmbeddedPostgres::start(PostgresSettings {
+                data_dir: settings.data_dir.clone(),
+                bin_dir: settings.pg_bin_dir.clone(),
+                durability: Durability::Durable,
+            })
+            .await?;
+            let url = embedded.database_url().to_owned();
+            (Some(embedded), url)
+        };
+        let database = Database::new(&url, DatabaseSettings::default())?;
+        if embedded.is_none() {
+            let reached = database.wait_until_reachable(DATABASE_PATIENCE).await;
+            reached.map_err(anyhow::Error::msg)?;
+        }
+        Ok(Self {
+            embedded,
+            database,
+            url,
+        })
+    }
+
+    /// The directory of PostgreSQL's programs for this server.
+    async fn programs(&self, settings: &Settings) -> anyhow::Result<PathBuf> {
+        let major = server_major(&self.database).await?;
+        let (named, cache) = (settings.pg_bin_dir.clone(), settings.data_dir.join("cache"));
+        let found = spawn_blocking(move || client_programs(named.as_deref(), &cache, major));
+        Ok(found.await??)
+    }
+
+    async fn close(self) -> anyhow::Result<()> {
+        drop(self.database);
+        if let Some(embedded) = self.embedded {
+            embedded.stop().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens the storage at a location.
+async fn storage(settings: &Settings, location: &Location) -> anyhow::Result<Arc<dyn BlobStore>> {
+    let environment: Vec<_> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let opened = labdata_object_store::open(location, &environment, settings.data_dir.clone());
+    Ok(opened.await?.blobs)
+}
+
+/// Copies the platform into a directory that is new or empty, while servers run. Objects of a bucket are
+/// listed only, unless `with_objects`.
+///
+/// # Errors
+/// The reason. Nothing of an unfinished backup is left.
+pub async fn backup(
+    settings: &Settings,
+    directory: &Path,
+    with_objects: bool,
+) -> anyhow::Result<Summary> {
+    let location: Location = settings.storage_url().parse()?;
+    let is_here =
+        settings.database_url.is_some() || settings.data_dir.join("postgres/PG_VERSION").exists();
+    if !is_here {
+        bail!(
+            "there is nothing to copy: {} has no database; set LABDATA_DATA_DIR or DATABASE_URL to that of the server",
+            settings.data_dir.display()
+        );
+    }
+    let made = prepare(directory)?;
+    let done = write(settings, &location, directory, with_objects).await;
+    if done.is_err() {
+        remove(directory, made);
+    }
+    done
+}
+
+/// Makes the directory, readable by this user alone; returns whether it was missing.
+fn prepare(directory: &Path) -> anyhow::Result<bool> {
+    let shown = directory.display();
+    match fs::read_dir(directory) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(false),
+            Some(_) => bail!("{shown} is not empty: a backup needs a directory of its own"),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let mut builder = DirBuilder::new();
+            builder.recursive(true).mode(0o700);
+            builder
+                .create(directory)
+                .with_context(|| format!("cannot make the directory {shown}"))?;
+            Ok(true)
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read the directory {shown}")),
+    }
+}
+
+/// Removes an unfinished backup. What cannot be removed is not a backup, because it has no manifest.
+fn remove(directory: &Path, made: bool) {
+    if made {
+        let _ = fs::remove_dir_all(directory);
+        return;
+    }
+    for file in [DATABASE, OBJECTS] {
+        let _ = fs::remove_file(directory.join(file));
+    }
+    let _ = fs::remove_dir_all(directory.join(objects::DIRECTORY));
+}
+
+async fn write(
+    settings: &Settings,
+    location: &Location,
+    directory: &Path,
+    with_objects: bool,
+) -> anyhow::Result<Summary> {
+    let opened = Opened::open(settings).await?;
+    let done = write_from(&opened, settings, location, directory, with_objects).await;
+    opened.close().await?;
+    done
+}
+
+async fn write_from(
+    opened: &Opened,
+    settings: &Settings,
+    location: &Location,
+    directory: &Path,
+    with_objects: bool,
+) -> anyhow::Result<Summary> {
+    let state = inspect(&opened.database).await?;
+    let Some(migration) = state.migration.filter(|_| state.pending == 0) else {
+        bail!(
+            "the database is not that of this version of the program: copy it with the program that its servers run"
+        );
+    };
+    let programs = opened.programs(settings).await?;
+    let created_at = SystemClock.now();
+    let mut snapshot = Snapshot::take(&opened.database, &opened.url).await?;
+    let needed = list(&mut snapshot).await?;
+    let database = directory.join(DATABASE);
+    snapshot.write(&programs, &database).await?;
+    // The objects may take long; PostgreSQL need not keep old rows for them.
+    snapshot.release().await?;
+    let are_objects_included = with_objects || matches!(location, Location::Local(_));
+    let source = storage(settings, location).await?;
+    let Copied {
+        count,
+        bytes,
+        missing,
+    } = copy(&*source, needed, directory, are_objects_included).await?;
+    snapshot
+        .check()
+        .await
+        .context("the database restarted meanwhile; make another backup")?;
+    let manifest = Manifest {
+        format: manifest::FORMAT,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        migration,
+        postgresql: state.server_version,
+        created_at,
+        database: Contents::of(&database).await?,
+        objects: Objects {
+            list: Contents::of(&directory.join(OBJECTS)).await?,
+            are_included: are_objects_included,
+            count,
+            bytes,
+            storage: location.to_string(),
+            missing,
+        },
+    };
+    manifest.write(directory)?;
+    Ok(Summary {
+        database_bytes: manifest.database.bytes,
+        objects: count,
+        object_bytes: bytes,
+        are_objects_included,
+        storage: manifest.objects.storage,
+        missing: manifest.objects.missing,
+    })
+}

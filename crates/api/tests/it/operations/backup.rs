@@ -1,0 +1,343 @@
+//! `labdata backup` beside a running server, and `labdata restore` on a machine that has nothing.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Output,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use labdata_test_database::TestDatabase;
+use reqwest::{
+    Method,
+    multipart::{Form, Part},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    process::{Program, directory, labdata, run, text},
+    s3_server::S3Server,
+};
+
+const KEY: &str = "ldk_chosen77_0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// Every file below a directory.
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(directory)
+        .unwrap()
+        .map(|it| it.unwrap().path());
+    let below = |path: PathBuf| {
+        if path.is_dir() {
+            files_below(&path)
+        } else {
+            vec![path]
+        }
+    };
+    paths.flat_map(below).collect()
+}
+
+/// Runs a command of the program to its end, beside this test's own tasks.
+async fn command(place: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    let mut command = labdata(place, arguments);
+    command.envs(environment.iter().copied());
+    tokio::task::spawn_blocking(move || run(&mut command))
+        .await
+        .unwrap()
+}
+
+fn succeeded(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    text(&output.stdout)
+}
+
+/// The line with which a command was refused.
+fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    text(&output.stderr)
+}
+
+/// A client of a running program.
+#[derive(Clone)]
+struct Lab {
+    http: reqwest::Client,
+    url: String,
+    key: String,
+}
+
+impl Lab {
+    fn of(program: &Program) -> Self {
+        Self {
+            http: reqwest::Client::new(),
+            url: format!("{}/api/v1", program.url),
+            key: program.key.clone().unwrap_or_else(|| KEY.to_owned()),
+        }
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Value) -> Value {
+        let request = self.http.request(method, format!("{}/{path}", self.url));
+        let answer = request.bearer_auth(&self.key).json(&body).send().await;
+        let answer = answer.unwrap();
+        let (status, body) = (answer.status(), answer.json().await.unwrap());
+        assert_eq!(status, 200, "{path}: {body}");
+        body
+    }
+
+    /// A table of samples with curves.
+    async fn define(&self) {
+        let samples = json!({"semantic_category": "curated", "columns": [
+            {"name": "name", "data_type": "string", "is_unique": true}]});
+        self.call(Method::PUT, "tables/sample", samples).await;
+        let curves = json!({"semantic_category": "raw", "columns": [
+            {"name": "sample", "data_type": "string", "references": "sample"},
+            {"name": "hours", "data_type": "float"}]});
+        self.call(Method::PUT, "tables/curve", curves).await;
+    }
+
+    /// A sample with a curve, of an execution of its own.
+    async fn write(&self, name: &str) {
+        let run = self
+            .call(Method::POST, "job-executions", json!({"job_name": "test"}))
+            .await;
+        let write = json!({"job_execution_id": run["job_execution_id"],
+            "tables": [{"table": "sample", "rows": [{"_ref": "s", "name": name}]}],
+            "series": [{"table": "curve", "parent": "@s", "columns": {"hours": [0.5, 1.0, 2.5]}}]});
+        self.call(Method::POST, "data/write", write).await;
+    }
+
+    async fn upload(&self, name: &str, bytes: &[u8]) -> String {
+        let instrument = json!({"name": name, "instrument_type": "reader"});
+        let instrument = self.call(Method::POST, "instruments", instrument).await;
+        let form = Form::new()
+            .text(
+                "instrument_id",
+                instrument["id"].as_str().unwrap().to_owned(),
+            )
+            .part(
+                "file",
+                Part::bytes(bytes.to_vec()).file_name(name.to_owned()),
+            );
+        let request = self.http.post(format!("{}/files", self.url));
+        let answer = request.bearer_auth(&self.key).multipart(form).send().await;
+        let file: Value = answer.unwrap().json().await.unwrap();
+        let id = file["file_id"].as_str();
+        id.unwrap_or_else(|| panic!("{file}")).to_owned()
+    }
+
+    /// The bytes of a file; `None` if there is no such file.
+    async fn content(&self, file: &str) -> Option<Vec<u8>> {
+        let request = self.http.get(format!("{}/files/{file}/content", self.url));
+        let answer = request.bearer_auth(&self.key).send().await.unwrap();
+        if answer.status() == 404 {
+            return None;
+        }
+        let content: Value = answer.json().await.unwrap();
+        let url = content["download_url"].as_str().unwrap();
+        let bytes = self.http.get(url).send().await.unwrap();
+        assert_eq!(bytes.status(), 200);
+        Some(bytes.bytes().await.unwrap().to_vec())
+    }
+
+    async fn delete(&self, file: &str) {
+        let request = self.http.delete(format!("{}/files/{file}", self.url));
+        let answer = request.bearer_auth(&self.key).send().await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.status());
+    }
+
+    /// Names of all samples, in order, by a query, which runs as the organization's own role.
+    async fn samples(&self) -> Vec<String> {
+        let query = json!({"query": "SELECT name FROM sample ORDER BY name"});
+        let found = self.call(Method::POST, "tools/query", query).await;
+        let rows = found["data"].as_array().unwrap();
+        let name = |row: &Value| row[0].as_str().unwrap().to_owned();
+        rows.iter().map(name).collect()
+    }
+
+    /// Number of points of the curves.
+    async fn points(&self) -> i64 {
+        let query = json!({"query": "SELECT count(*) AS points FROM curve"});
+        let found = self.call(Method::POST, "tools/query", query).await;
+        found["data"][0][0].as_i64().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_copy_made_while_scripts_write_restores_into_a_machine_that_has_nothing() {
+    let (here, there) = (directory(), directory());
+    let program = Program::serve(here.path(), &[]);
+    let lab = Lab::of(&program);
+    lab.define().await;
+    lab.write("before").await;
+    let bytes: Vec<u8> = (0..300_000_u32).map(|n| n.to_le_bytes()[1]).collect();
+    let file = lab.upload("plate.bin", &bytes).await;
+    let deleted = lab.upload("gone.bin", b"gone").await;
+    lab.delete(&deleted).await;
+
+    let is_done = Arc::new(AtomicBool::new(false));
+    let writer = tokio::spawn({
+        let (lab, is_done) = (lab.clone(), Arc::clone(&is_done));
+        async move {
+            let mut count = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                lab.write(&format!("w{count:05}")).await;
+                count += 1;
+            }
+            count
+        }
+    });
+    let copy = here.path().join("copies/monday");
+    let copy = copy.to_str().unwrap();
+    let printed = succeeded(&command(here.path(), &["backup", copy], &[]).await);
+    is_done.store(true, Ordering::Relaxed);
+    let written: usize = writer.await.unwrap();
+    assert!(printed.contains("1 objects of 300000 bytes"), "{printed}");
+    let mode = fs::metadata(copy).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+
+    // What happens after the copy is not in it.
+    lab.write("z, after").await;
+    lab.delete(&file).await;
+    let key = program.key.clone();
+    drop(program);
+
+    let printed = succeeded(&command(there.path(), &["restore", copy], &[]).await);
+    assert!(printed.contains("1 objects of 300000 bytes"), "{printed}");
+    let restored = Program::serve(there.path(), &[]);
+    let lab = Lab {
+        key: key.unwrap(),
+        ..Lab::of(&restored)
+    };
+    assert!(lab.content(&file).await == Some(bytes));
+    assert_eq!(lab.content(&deleted).await, None);
+    let samples = lab.samples().await;
+    assert_eq!(samples[0], "before");
+    // A state of one moment: the first so many writes, each with its curve.
+    let begun = samples.len() - 1;
+    assert!(begun <= written);
+    let expected: Vec<String> = (0..begun).map(|count| format!("w{count:05}")).collect();
+    assert_eq!(samples[1..], expected);
+    assert_eq!(
+        lab.points().await,
+        3 * i64::try_from(samples.len()).unwrap()
+    );
+    // It takes writes like any other.
+    lab.write("new").await;
+
+    // A platform that is in use is never restored into.
+    let again = refused(&command(there.path(), &["restore", copy], &[]).await);
+    assert!(again.contains("the database is in use"), "{again}");
+    assert_eq!(lab.samples().await.len(), samples.len() + 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_of_a_bucket_are_listed_and_copied_on_request_only() {
+    let (here, own) = (directory(), TestDatabase::new().await);
+    let bucket = S3Server::start().await;
+    let mut environment = bucket.environment().to_vec();
+    environment.extend([
+        ("LABDATA_STORAGE_URL", "s3://lab/one"),
+        ("DATABASE_URL", own.url()),
+        ("LABDATA_BOOTSTRAP_KEY", KEY),
+    ]);
+    let program = Program::serve(here.path(), &environment);
+    let file = Lab::of(&program).upload("plate.csv", b"1,2,3").await;
+
+    let printed = succeeded(&command(here.path(), &["backup", "listed"], &environment).await);
+    assert!(printed.contains("stay in s3://lab/one"), "{printed}");
+    assert!(!here.path().join("listed/objects").exists());
+    let copied = ["backup", "--objects", "copied"];
+    succeeded(&command(here.path(), &copied, &environment).await);
+    assert!(here.path().join("copied/objects").is_dir());
+    drop(program);
+
+    for (backup, storage, is_lost) in [
+        ("listed", "s3://lab/one", false),
+        ("copied", "s3://lab/two", false),
+        ("listed", "s3://lab/three", true),
+    ] {
+        let empty = TestDatabase::unmigrated().await;
+        let mut environment = bucket.environment().to_vec();
+        environment.extend([
+            ("LABDATA_STORAGE_URL", storage),
+            ("DATABASE_URL", empty.url()),
+            ("LABDATA_BOOTSTRAP_KEY", KEY),
+        ]);
+        let restored = command(here.path(), &["restore", backup], &environment).await;
+        succeeded(&restored);
+        let warning = text(&restored.stderr);
+        // A bucket that has lost an object is said, and the rest is restored.
+        assert_eq!(
+            warning.contains("has not got 1 objects"),
+            is_lost,
+            "{warning}"
+        );
+        let program = Program::serve(here.path(), &environment);
+        if !is_lost {
+            let content = Lab::of(&program).content(&file).await;
+            assert_eq!(content, Some(b"1,2,3".to_vec()), "{backup}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_whole_backup_is_refused_before_anything_changes() {
+    let (here, own) = (directory(), TestDatabase::new().await);
+    let environment = [("DATABASE_URL", own.url())];
+    let program = Program::serve(here.path(), &environment);
+    let lab = Lab::of(&program);
+    lab.upload("plate.csv", b"1,2,3").await;
+    succeeded(&command(here.path(), &["backup", "copy"], &environment).await);
+
+    let again = refused(&command(here.path(), &["backup", "copy"], &environment).await);
+    assert!(again.contains("is not empty"), "{again}");
+    assert!(here.path().join("copy/manifest.json").exists());
+
+    let empty = TestDatabase::unmigrated().await;
+    let place = directory();
+    let target = [("DATABASE_URL", empty.url())];
+    let copy = here.path().join("copy");
+    let restore = ["restore", copy.to_str().unwrap()];
+    let hurt = |name: &str, bytes: &[u8]| {
+        let path = copy.join(name);
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, bytes).unwrap();
+        (path, whole)
+    };
+    let object = files_below(&copy.join("objects")).pop().unwrap();
+    let object = object.strip_prefix(&copy).unwrap().to_str().unwrap();
+    for (name, bytes, said) in [
+        (
+            "database.dump",
+            b"PGDMP".as_slice(),
+            "database.dump is not what the backup wrote",
+        ),
+        (
+            "objects.jsonl",
+            b"",
+            "objects.jsonl is not what the backup wrote",
+        ),
+        (object, b"1,2,4", "is not the one of the backup"),
+        ("manifest.json", b"{}", "manifest.json is broken"),
+        ("manifest.json", br#"{"format": 99}"#, "the format 99"),
+    ] {
+        let (path, whole) = hurt(name, bytes);
+        let said_now = refused(&command(place.path(), &restore, &target).await);
+        assert!(said_now.contains(said), "{said_now}");
+        fs::write(path, whole).unwrap();
+        if name == object {
+            // The damaged object came first; the storage is not the backup's any more.
+            fs::remove_dir_all(place.path().join(".labdata/objects")).unwrap();
+        }
+    }
+    fs::remove_file(copy.join("manifest.json")).unwrap();
+    let no_manifest = refused(&command(place.path(), &restore, &target).await);
+    assert!(no_manifest.contains("is no whole backup"), "{no_manifest}");
+
+    let nothing = directory();
+    let none = refused(&command(nothing.path(), &["backup", "copy"], &[]).await);
+    assert!(none.contains("there is nothing to copy"), "{none}");
+    assert_eq!(fs::read_dir(nothing.path()).unwrap().count(), 0);
+}
