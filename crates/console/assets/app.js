@@ -4,6 +4,7 @@ import { ApiError, call, get, post } from "./api.js";
 import { failure, h, show } from "./dom.js";
 import { execution, executions } from "./pages/executions.js";
 import { file, files } from "./pages/files.js";
+import { plate, plates } from "./pages/plates.js";
 import { query } from "./pages/query.js";
 import { signIn } from "./pages/sign_in.js";
 import { table, tables } from "./pages/tables.js";
@@ -11,6 +12,7 @@ import { table, tables } from "./pages/tables.js";
 /** Pages by the first part of the fragment: of a list, and of one thing in it. */
 const PAGES = /** @type {Record<string, {name: string, all: () => Node[], one?: (id: string) => Node[]}>} */ ({
   tables: { name: "Tables", all: tables, one: table },
+  plates: { name: "Plates", all: plates, one: plate },
   files: { name: "Files", all: files, one: file },
   executions: { name: "Executions", all: executions, one: execution },
   sql: { name: "SQL", all: query },

@@ -1,8 +1,11 @@
 //! The console: pages for people, served by the program and built of ES modules as they are written. They use
 //! the public API alone.
 
+mod plots;
+
 use std::{fmt::Write as _, sync::LazyLock};
 
+pub use plots::{Plots, plots};
 use sha2::{Digest, Sha256};
 
 /// A file of the console.
@@ -34,11 +37,15 @@ assets! {
     "api.js" SCRIPT,
     "dom.js" SCRIPT,
     "grid.js" SCRIPT,
+    "plot.js" SCRIPT,
+    "tables.js" SCRIPT,
     "pages/executions.js" SCRIPT,
     "pages/files.js" SCRIPT,
+    "pages/plates.js" SCRIPT,
     "pages/query.js" SCRIPT,
     "pages/sign_in.js" SCRIPT,
     "pages/tables.js" SCRIPT,
+    "plot.css" "text/css; charset=utf-8",
     "style.css" "text/css; charset=utf-8",
     "icon.svg" "image/svg+xml",
 }
@@ -49,6 +56,9 @@ const PAGE: &str = include_str!("../assets/index.html");
 /// Placeholder of the version in the page.
 const VERSION_PLACE: &str = "{version}";
 
+/// Placeholder of the version of plotly.js in the page.
+const PLOTS_PLACE: &str = "{plots}";
+
 /// Number of bytes of the hash that a version shows.
 const VERSION_BYTES: usize = 8;
 
@@ -58,7 +68,16 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
         hash.update(asset.path);
         hash.update(asset.bytes);
     }
-    let digest = hash.finalize();
+    shortened(&hash.finalize())
+});
+
+static RENDERED: LazyLock<String> = LazyLock::new(|| {
+    PAGE.replace(VERSION_PLACE, version())
+        .replace(PLOTS_PLACE, &plots().version)
+});
+
+/// The first bytes of a hash in hexadecimal digits.
+fn shortened(digest: &[u8]) -> String {
     digest
         .iter()
         .take(VERSION_BYTES)
@@ -67,9 +86,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
             let _ = write!(text, "{byte:02x}");
             text
         })
-});
-
-static RENDERED: LazyLock<String> = LazyLock::new(|| PAGE.replace(VERSION_PLACE, version()));
+}
 
 /// Version of the files, a hash of their content: browsers may keep what they have of it for ever.
 #[must_use]
@@ -110,7 +127,8 @@ mod tests {
 
     #[test]
     fn the_page_names_files_that_are_there_and_runs_no_script_of_its_own() {
-        assert!(!page().contains(VERSION_PLACE));
+        assert!(!page().contains(VERSION_PLACE) && !page().contains(PLOTS_PLACE));
+        assert!(page().contains(&format!("{}/{}", plots().version, Plots::PATH)));
         let prefix = format!("console/{}/", version());
         let mut named = 0;
         for part in page()
@@ -121,7 +139,7 @@ mod tests {
             assert!(asset(version(), path).is_some(), "{part}");
             named += 1;
         }
-        assert_eq!(named, 3);
+        assert_eq!(named, 4);
         assert!(!page().contains("<style") && !page().contains("style="));
         assert!(!page().contains("<script>") && !page().contains("onclick"));
     }

@@ -1,11 +1,15 @@
 //! `GET /` and `/console/…`: the console. It is part of the program and works offline.
 
 use actix_web::{
-    HttpResponse,
-    http::{Method, header::CACHE_CONTROL},
+    HttpRequest, HttpResponse,
+    http::{
+        Method,
+        header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, HeaderMap, VARY},
+    },
     web::Path,
 };
 use labdata_application::Error;
+use labdata_console::Plots;
 
 use crate::http::{Answer, endpoint::Endpoint};
 
@@ -26,11 +30,49 @@ async fn page() -> HttpResponse {
         .body(labdata_console::page())
 }
 
-async fn file(place: Path<(String, String)>) -> Answer<HttpResponse> {
+async fn file(request: HttpRequest, place: Path<(String, String)>) -> Answer<HttpResponse> {
     let (version, path) = place.into_inner();
+    let plots = labdata_console::plots();
+    if version == plots.version && path == Plots::PATH {
+        return script_of_plots(plots, request.headers());
+    }
     let asset = labdata_console::asset(&version, &path).ok_or(Error::NotFound("file"))?;
     Ok(HttpResponse::Ok()
         .content_type(asset.content_type)
         .insert_header((CACHE_CONTROL, FOR_EVER))
         .body(asset.bytes))
+}
+
+/// Sends plotly.js as it is held, compressed, and unpacked to those who accept no gzip.
+fn script_of_plots(plots: &Plots, request: &HeaderMap) -> Answer<HttpResponse> {
+    let mut response = HttpResponse::Ok();
+    response
+        .content_type(Plots::CONTENT_TYPE)
+        .insert_header((CACHE_CONTROL, FOR_EVER))
+        .insert_header((VARY, ACCEPT_ENCODING.as_str()));
+    if accepts_gzip(request) {
+        return Ok(response
+            .insert_header((CONTENT_ENCODING, "gzip"))
+            .body(Plots::GZIP));
+    }
+    let script = plots
+        .unpacked()
+        .map_err(|problem| Error::Internal(problem.to_string()))?;
+    Ok(response.body(script))
+}
+
+fn accepts_gzip(request: &HeaderMap) -> bool {
+    request
+        .get_all(ACCEPT_ENCODING)
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|coding| {
+            let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+            let is_refused = weight
+                .trim()
+                .strip_prefix("q=")
+                .and_then(|weight| weight.trim().parse().ok())
+                .is_some_and(|weight: f32| weight <= 0.0);
+            name.trim().eq_ignore_ascii_case("gzip") && !is_refused
+        })
 }

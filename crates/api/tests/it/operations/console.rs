@@ -1,5 +1,8 @@
 //! The console as browsers get it.
 
+use labdata_console::{Plots, plots};
+use reqwest::{Method, header::ACCEPT_ENCODING};
+
 use crate::server::TestServer;
 
 #[tokio::test]
@@ -37,4 +40,38 @@ async fn the_page_and_its_files_come_with_their_types_and_are_cached_by_version(
     ] {
         assert_eq!(browser.get(&path).await.status, 404, "{path}");
     }
+}
+
+#[tokio::test]
+async fn plotly_js_is_sent_as_it_is_held_and_unpacked_to_those_who_need_it() {
+    let server = TestServer::start().await;
+    let browser = server.anonymous();
+    let address = format!("{}/{}", plots().version, Plots::PATH);
+    assert!(browser.get("/").await.text.contains(&address));
+    let path = format!("/console/{address}");
+    for (coding, is_packed) in [
+        ("gzip, deflate, br, zstd", true),
+        ("deflate, GZIP;q=0.5", true),
+        ("identity", false),
+        ("br, gzip;q=0", false),
+    ] {
+        let request = browser
+            .request(Method::GET, &path)
+            .header(ACCEPT_ENCODING, coding);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200, "{coding}");
+        let header = |name: &str| response.headers().get(name).and_then(|it| it.to_str().ok());
+        assert_eq!(header("content-type"), Some(Plots::CONTENT_TYPE));
+        assert_eq!(header("vary"), Some("accept-encoding"));
+        assert!(header("cache-control").unwrap().ends_with("immutable"));
+        assert_eq!(header("content-encoding"), is_packed.then_some("gzip"));
+        let body = response.bytes().await.unwrap();
+        if is_packed {
+            assert_eq!(body, Plots::GZIP);
+        } else {
+            assert_eq!(body, plots().unpacked().unwrap());
+        }
+    }
+    let other = format!("/console/0000000000000000/{}", Plots::PATH);
+    assert_eq!(browser.get(&other).await.status, 404);
 }

@@ -1,0 +1,267 @@
+// Plots of curves. plotly.js is loaded with the first one.
+//
+// The traces are SVG: plotly.js compiles its WebGL traces at run time, which the pages' policy forbids, and as lines of
+// the screen's resolution 250,000 points take less time than in WebGL.
+
+import { h } from "./dom.js";
+
+/**
+ * @typedef {object} Curve
+ * @property {string} name
+ * @property {any[]} x numbers, or milliseconds of a date axis
+ * @property {any[]} y
+ * @property {string} [group] curves of one group have one color
+ * @property {string} [link] page that a click leads to
+ * @property {string[]} [text] what stands at the points, in place of their coordinates
+ */
+
+/**
+ * @typedef {object} Axis
+ * @property {string} title
+ * @property {"linear" | "log" | "date" | "category"} type
+ * @property {[number, number]} [range]
+ * @property {{at: number[], text: string[]}} [ticks]
+ */
+
+const COLORS = {
+  light: ["#0b6e69", "#b5520b", "#4b4fb3", "#a3266f", "#5a7d0a", "#8a6100", "#2b6fb0", "#6b4a3a"],
+  dark: ["#5cc6bf", "#f0a267", "#a6a9ff", "#f08cc4", "#b4d65c", "#e3c04f", "#7fb8f0", "#c9a692"],
+};
+
+/** Most names that a legend lists. */
+const LEGEND = 24;
+
+/** Points of a curve up to which each is marked. */
+const MARKED = 60;
+
+/** @type {Promise<any> | null} */
+let loading = null;
+
+/** plotly.js. */
+export function plotly() {
+  loading ??= new Promise((resolve, reject) => {
+    const meta = /** @type {HTMLMetaElement} */ (document.querySelector("meta[name=labdata-plots]"));
+    const loaded = () => resolve(/** @type {any} */ (window).Plotly);
+    const failed = () => {
+      loading = null;
+      reject(new Error("The plots cannot be loaded. Is the platform running? Then load the page again."));
+    };
+    document.head.append(h("script", { src: `console/${meta.content}`, load: loaded, error: failed }));
+  });
+  return loading;
+}
+
+/**
+ * plotly.js takes some tags in texts for markup.
+ * @param {unknown} text
+ */
+function plain(text) {
+  return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** Colors of the page as it is shown. */
+function theme() {
+  const text = getComputedStyle(document.body).color;
+  const [red, green, blue] = (text.match(/[\d.]+/g) ?? []).map(Number);
+  const isDark = red + green + blue > 3 * 127;
+  return { text, isDark, line: isDark ? "#343d41" : "#d5dcde", ground: isDark ? "#1c2225" : "#ffffff" };
+}
+
+/**
+ * @param {Axis} axis
+ * @param {{line: string}} colors
+ */
+function axisLayout(axis, colors) {
+  const ticks = axis.ticks && { tickmode: "array", tickvals: axis.ticks.at, ticktext: axis.ticks.text, ticks: "" };
+  return {
+    title: { text: plain(axis.title), standoff: 8 },
+    type: axis.type,
+    range: axis.range,
+    automargin: true,
+    gridcolor: colors.line,
+    linecolor: colors.line,
+    zeroline: false,
+    exponentformat: "SI",
+    ...ticks,
+  };
+}
+
+/**
+ * Draws curves into an element, in place of those that it holds.
+ * @param {HTMLElement} place
+ * @param {Curve[]} curves
+ * @param {Axis} x
+ * @param {Axis} y
+ * @param {{kind?: "lines" | "markers" | "bars", isPlate?: boolean}} [options]
+ */
+export async function draw(place, curves, x, y, options = {}) {
+  const library = await plotly();
+  const colors = theme();
+  const palette = colors.isDark ? COLORS.dark : COLORS.light;
+  const groups = [...new Set(curves.map((curve) => curve.group ?? curve.name))];
+  const color = new Map(groups.map((group, index) => [group, palette[index % palette.length]]));
+  const named = new Set();
+  const traces = curves.map((curve) => {
+    const group = curve.group ?? curve.name;
+    const isFirst = !named.has(group);
+    named.add(group);
+    const mode = options.kind ?? (curve.x.length <= MARKED && curves.length <= LEGEND ? "lines+markers" : "lines");
+    return {
+      type: options.kind === "bars" ? "bar" : "scatter",
+      mode: options.kind === "bars" ? undefined : mode,
+      name: plain(group),
+      legendgroup: plain(group),
+      showlegend: isFirst,
+      x: x.type === "category" ? curve.x.map(plain) : curve.x,
+      y: curve.y,
+      line: { width: 1.25, color: color.get(group) },
+      marker: { size: 5, color: color.get(group) },
+      ...(curve.text ? { text: curve.text.map(plain), hoverinfo: "text" } : { hoverlabel: { namelength: -1 } }),
+    };
+  });
+  const layout = {
+    margin: { l: 60, r: 16, t: 16, b: 48 },
+    paper_bgcolor: colors.ground,
+    plot_bgcolor: colors.ground,
+    font: { color: colors.text, family: "system-ui, sans-serif", size: 13 },
+    hovermode: "closest",
+    hoverlabel: { font: { family: "system-ui, sans-serif" } },
+    showlegend: groups.length > 1 && groups.length <= LEGEND,
+    legend: { bgcolor: "transparent" },
+    dragmode: "zoom",
+    xaxis: { ...axisLayout(x, colors), ...(options.isPlate ? { showgrid: false, side: "top" } : {}) },
+    yaxis: { ...axisLayout(y, colors), ...(options.isPlate ? { showgrid: false } : {}) },
+    shapes: options.isPlate ? wells(x, y, colors.line) : [],
+  };
+  const config = { displayModeBar: false, doubleClick: "reset", responsive: false };
+  await library.react(place, traces, layout, config);
+  follow(library, place, curves, () => draw(place, curves, x, y, options));
+}
+
+/**
+ * Lines between the wells of a plate.
+ * @param {Axis} x
+ * @param {Axis} y
+ * @param {string} color
+ */
+function wells(x, y, color) {
+  const columns = x.ticks?.at.length ?? 0;
+  const rows = y.ticks?.at.length ?? 0;
+  const across = Array.from({ length: columns - 1 }, (_, index) => `M${index + 1.5},0.5V${rows + 0.5}`);
+  const down = Array.from({ length: rows - 1 }, (_, index) => `M0.5,${index + 1.5}H${columns + 0.5}`);
+  return [{ type: "path", path: [...across, ...down].join(""), layer: "below", line: { color, width: 1 } }];
+}
+
+/** What is drawn in an element at present. */
+const shownCurves = /** @type {WeakMap<HTMLElement, {curves: Curve[], again: () => void}>} */ (new WeakMap());
+
+/**
+ * Follows clicks, the element's size and the system's colors.
+ * @param {any} library
+ * @param {HTMLElement} place
+ * @param {Curve[]} curves
+ * @param {() => void} again
+ */
+function follow(library, place, curves, again) {
+  const isKnown = shownCurves.has(place);
+  shownCurves.set(place, { curves, again });
+  if (isKnown) {
+    return;
+  }
+  /** @type {any} */ (place).on("plotly_click", (/** @type {any} */ event) => {
+    const link = shownCurves.get(place)?.curves[event.points[0].curveNumber]?.link;
+    if (link) {
+      location.hash = link;
+    }
+  });
+  new ResizeObserver(() => place.isConnected && library.Plots.resize(place)).observe(place);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const recolor = () => {
+    if (place.isConnected) {
+      shownCurves.get(place)?.again();
+    } else {
+      dark.removeEventListener("change", recolor);
+    }
+  };
+  dark.addEventListener("change", recolor);
+}
+
+/**
+ * Zooms about the middle; a factor below 1 shows less. Without one everything is shown.
+ * @param {HTMLElement} place
+ * @param {number} [factor]
+ */
+export async function zoom(place, factor) {
+  const library = await plotly();
+  const { xaxis, yaxis } = /** @type {any} */ (place).layout;
+  if (factor === undefined) {
+    shownCurves.get(place)?.again();
+    return;
+  }
+  const about = (/** @type {any} */ axis) => {
+    const [from, to] = axis.range.map((/** @type {any} */ it) => (axis.type === "date" ? Date.parse(`${it}Z`.replace(" ", "T")) : it));
+    const half = ((to - from) / 2) * factor;
+    const middle = (from + to) / 2;
+    return [middle - half, middle + half];
+  };
+  await library.relayout(place, { "xaxis.range": about(xaxis), "yaxis.range": about(yaxis) });
+}
+
+/**
+ * Saves a plot as a picture. It is drawn here from its SVG: the pages' policy forbids the blob that plotly.js would load.
+ * @param {HTMLElement} place
+ * @param {string} name
+ */
+export async function savePicture(place, name) {
+  const library = await plotly();
+  const size = { width: place.clientWidth, height: place.clientHeight };
+  const picture = new Image();
+  picture.src = await library.toImage(place, { format: "svg", ...size });
+  await picture.decode();
+  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { width: 2 * size.width, height: 2 * size.height }));
+  canvas.getContext("2d")?.drawImage(picture, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => blob && save(blob, name), "image/png");
+}
+
+/**
+ * Saves values as CSV.
+ * @param {string[]} header
+ * @param {any[][]} rows
+ * @param {string} name
+ */
+export function saveValues(header, rows, name) {
+  const cell = (/** @type {any} */ value) => {
+    const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const lines = [header, ...rows].map((row) => row.map(cell).join(","));
+  save(new Blob([lines.join("\r\n"), "\r\n"], { type: "text/csv" }), name);
+}
+
+/**
+ * @param {Blob} blob
+ * @param {string} name
+ */
+function save(blob, name) {
+  const address = URL.createObjectURL(blob);
+  h("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
+
+/**
+ * Buttons of a plot: zoom, picture, values.
+ * @param {HTMLElement} place
+ * @param {string} name of the files, without extension
+ * @param {() => void} values
+ */
+export function plotTools(place, name, values) {
+  const button = (/** @type {string} */ text, /** @type {() => any} */ click, /** @type {string} */ title) =>
+    h("button", { type: "button", click, title }, text);
+  return [
+    button("+", () => zoom(place, 0.5), "Zoom in; or drag over a part of the plot"),
+    button("−", () => zoom(place, 2), "Zoom out"),
+    button("Reset", () => zoom(place), "Show everything; or double-click the plot"),
+    button("PNG", () => savePicture(place, `${name}.png`), "Save the plot as a picture"),
+    button("CSV", values, "Save the values of the curves"),
+  ];
+}

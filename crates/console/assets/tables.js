@@ -1,0 +1,199 @@
+// What pages know of tables: the schema, references, keys, values of columns.
+
+import { call, get } from "./api.js";
+import { h } from "./dom.js";
+
+/**
+ * @typedef {{name: string, sql_column_name: string, data_type: string, description: string | null,
+ *   is_primary_key: boolean, is_foreign_key: boolean, is_nullable: boolean, is_unique: boolean, default: any,
+ *   foreign_key_table_name: string | null}} Column
+ * @typedef {{id: number | null, name: string, description: string | null, semantic_category: "curated" | "raw" | "core",
+ *   columns: Column[], unique_together: string[][], row_count_estimate: number}} Table
+ */
+
+/** Columns that the platform keeps itself. */
+export const KEPT = ["created_at", "updated_at", "created_by_execution_id"];
+
+/** @returns {Promise<Table[]>} */
+export function schema() {
+  return get("/tools/schema");
+}
+
+/**
+ * @param {Table[]} all
+ * @param {string | null} name
+ */
+export function named(all, name) {
+  const found = all.find((table) => table.name === name);
+  if (!found) {
+    throw new Error(`There is no table "${name}".`);
+  }
+  return found;
+}
+
+/** @param {Table} table */
+export function keyOf(table) {
+  return table.columns.find((column) => column.is_primary_key)?.name ?? "id";
+}
+
+/**
+ * The column by which people know the rows: a unique text, else one called name, else the key.
+ * @param {Table} table
+ */
+export function labelOf(table) {
+  const texts = table.columns.filter((column) => column.data_type === "string" && !column.is_foreign_key && !KEPT.includes(column.name));
+  const own = texts.filter((column) => !column.is_primary_key);
+  const best = own.find((column) => column.is_unique) ?? own.find((column) => column.name === "name");
+  return best?.name ?? keyOf(table);
+}
+
+/** @param {Table} table */
+export function references(table) {
+  return table.columns.filter((column) => column.is_foreign_key && column.name !== "created_by_execution_id");
+}
+
+/** @param {Column} column */
+export function isNumeric(column) {
+  return ["integer", "float"].includes(column.data_type) && !column.is_foreign_key;
+}
+
+/**
+ * Address of a row's page.
+ * @param {string} table
+ * @param {unknown} key
+ */
+export function rowLink(table, key) {
+  return `#/tables/${encodeURIComponent(`${table}/${key}`)}`;
+}
+
+/**
+ * A page of rows.
+ * @param {Table} table
+ * @param {Record<string, any>} body
+ * @param {string} [address] of a further page
+ */
+export function read(table, body, address = "/tools/read") {
+  const type = table.semantic_category === "core" ? "core-table" : "table";
+  return call("POST", address, { target_name: table.name, target_type: type, ...body });
+}
+
+/**
+ * Names of the rows that rows refer to, by the column and then the key.
+ * @param {Table} table
+ * @param {Table[]} all
+ * @param {any[]} rows
+ * @returns {Promise<Map<string, Map<any, string>>>}
+ */
+export async function names(table, all, rows) {
+  const found = references(table).map(async (column) => {
+    const other = named(all, column.foreign_key_table_name);
+    const [key, label] = [keyOf(other), labelOf(other)];
+    const keys = [...new Set(rows.map((row) => row[column.name]).filter((it) => it !== null && it !== undefined))];
+    /** @type {Map<any, string>} */
+    const known = new Map();
+    if (keys.length > 0 && label !== key) {
+      const { body } = await read(other, { filters: { [`${key}__in`]: keys }, columns: [key, label], limit: keys.length });
+      for (const row of body) {
+        known.set(row[key], row[label] ?? row[key]);
+      }
+    }
+    return /** @type {const} */ ([column.name, known]);
+  });
+  return new Map(await Promise.all(found));
+}
+
+/**
+ * A value as the column has it, from what a person wrote. Nothing written is null.
+ * @param {{name: string, data_type: string}} column
+ * @param {string} text
+ */
+export function parsed(column, text) {
+  if (text === "") {
+    return null;
+  }
+  switch (column.data_type) {
+    case "integer":
+    case "float": {
+      const number = Number(text);
+      if (Number.isNaN(number)) {
+        throw new Error(`The column ${column.name} holds numbers, and "${text}" is none. Numbers have a decimal point.`);
+      }
+      return number;
+    }
+    case "boolean":
+      if (text !== "true" && text !== "false") {
+        throw new Error(`The column ${column.name} holds true or false.`);
+      }
+      return text === "true";
+    case "json":
+      try {
+        return JSON.parse(text);
+      } catch {
+        throw new Error(`The column ${column.name} holds JSON; a text needs quotes: "…".`);
+      }
+    default:
+      return text;
+  }
+}
+
+const CONDITIONS = [
+  ["is", ""],
+  ["contains", "__contains"],
+  ["is one of", "__in"],
+  ["at least", "__gte"],
+  ["at most", "__lte"],
+  ["is empty", "__isnull"],
+];
+
+/**
+ * Fields of one condition on the rows of a table, also on rows that it refers to.
+ * @param {Table} table
+ * @param {Table[]} all
+ * @param {() => void} changed
+ */
+export function condition(table, all, changed) {
+  /** @type {Map<string, Column>} */
+  const columns = new Map(table.columns.map((column) => [column.name, column]));
+  for (const reference of references(table)) {
+    const other = all.find((it) => it.name === reference.foreign_key_table_name);
+    for (const column of other?.columns ?? []) {
+      if (!KEPT.includes(column.name)) {
+        columns.set(`${reference.name}__${column.name}`, column);
+      }
+    }
+  }
+  const option = (/** @type {string} */ name) => h("option", { value: name }, name.replace("__", " → "));
+  const column = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "Column to filter by" }, [...columns.keys()].map(option)));
+  const kind = /** @type {HTMLSelectElement} */ (
+    h("select", { "aria-label": "Condition" }, CONDITIONS.map(([text, value]) => h("option", { value }, text)))
+  );
+  const value = /** @type {HTMLInputElement} */ (h("input", { "aria-label": "Value", placeholder: "value" }));
+  column.value = columns.has(labelOf(table)) ? labelOf(table) : column.value;
+  kind.addEventListener("change", () => (value.hidden = kind.value === "__isnull"));
+  const form = h(
+    "form",
+    { class: "bar", submit: (/** @type {Event} */ event) => (event.preventDefault(), changed()) },
+    column,
+    kind,
+    value,
+    h("button", null, "Filter"),
+  );
+  const filters = () => {
+    const of = /** @type {Column} */ (columns.get(column.value));
+    if (kind.value === "__isnull") {
+      return { [`${column.value}__isnull`]: true };
+    }
+    if (value.value === "") {
+      return {};
+    }
+    const one = (/** @type {string} */ text) => parsed({ ...of, name: column.value }, text.trim());
+    const wanted = kind.value === "__in" ? value.value.split(",").map(one) : kind.value === "__contains" ? value.value : one(value.value);
+    return { [column.value + kind.value]: wanted };
+  };
+  /** @param {string} name @param {string} text */
+  const set = (name, text) => {
+    column.value = name;
+    value.value = text;
+  };
+  return { form, filters, set };
+}
