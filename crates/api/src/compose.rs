@@ -216,8 +216,11 @@ impl DatabaseServer {
         let tenancy = PgTenancyRepository::new(self.database.clone());
         let secret = ensure_secret(&tenancy, &*ids, URL_SIGNING).await?;
         let roles_secret = ensure_secret(&tenancy, &*ids, QUERY_ROLES).await?;
-        let queries = PgQueryRunner::new(self.database.clone(), &roles_secret);
+        let mut queries = PgQueryRunner::new(self.database.clone(), &roles_secret);
         queries.prepare().await?;
+        if let Some(replica) = &settings.query_database_url {
+            queries = queries.on_replica(replica.reveal())?;
+        }
         let gateway = GatewaySigner::new(public_url, &secret);
         let signer = signer(settings, &location, &storage, gateway, &clock)?;
         let disk_reserve = if self.embedded.is_some() {

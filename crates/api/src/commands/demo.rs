@@ -98,6 +98,7 @@ fn throwaway(settings: Settings, directory: &Path) -> Settings {
     let mut settings = settings;
     directory.clone_into(&mut settings.data_dir);
     settings.database_url = None;
+    settings.query_database_url = None;
     settings.storage_url = None;
     settings.direct_uploads = None;
     settings.public_url = None;

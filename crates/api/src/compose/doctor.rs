@@ -101,7 +101,14 @@ async fn database(settings: &Settings) -> Result<String, String> {
             .wait_until_reachable(DATABASE_WITHIN)
             .await
             .map_err(|reason| format!("{reason}; check DATABASE_URL"))?;
-        return described(&database).await;
+        let described = described(&database).await?;
+        return match &settings.query_database_url {
+            Some(replica) => {
+                let replica = query_replica(replica.reveal()).await?;
+                Ok(format!("{described}; queries run on {replica}"))
+            }
+            None => Ok(described),
+        };
     }
     let exists = settings.data_dir.join("postgres/PG_VERSION").exists();
     let scratch = scratch()?;
@@ -133,6 +140,21 @@ async fn database(settings: &Settings) -> Result<String, String> {
     };
     server.stop().await.map_err(|error| error.to_string())?;
     found
+}
+
+async fn query_replica(url: &str) -> Result<String, String> {
+    let check = |reason: String| format!("{reason}; check LABDATA_QUERY_DATABASE_URL");
+    let replica = opened(url)?;
+    replica
+        .wait_until_reachable(DATABASE_WITHIN)
+        .await
+        .map_err(check)?;
+    let state = inspect(&replica).await;
+    let state = state.map_err(|error| check(error.to_string()))?;
+    Ok(format!(
+        "a replica with PostgreSQL {}",
+        state.server_version
+    ))
 }
 
 fn opened(url: &str) -> Result<Database, String> {

@@ -41,6 +41,8 @@ settings! {
         "PostgreSQL cluster, objects, caches";
     database_url "DATABASE_URL" "database-url" "URL", "unset: embedded PostgreSQL",
         "The PostgreSQL database, postgresql://user:password@host/database";
+    query_database_url "LABDATA_QUERY_DATABASE_URL" "query-database-url" "URL", "unset: DATABASE_URL",
+        "A replica of that database, which runs the queries of people and agents";
     pg_bin_dir "LABDATA_PG_BIN_DIR" "pg-bin-dir" "DIRECTORY", "unset: searched, else fetched",
         "Directory of initdb and postgres for the embedded PostgreSQL";
     storage_url "LABDATA_STORAGE_URL" "storage-url" "URL", "file://<data dir>/objects",

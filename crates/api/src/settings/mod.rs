@@ -178,6 +178,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// URL of the database; `None` for the embedded one.
     pub database_url: Option<Secret>,
+    /// URL of a replica that runs queries; `None` for the database itself.
+    pub query_database_url: Option<Secret>,
     /// Directory of the embedded server's programs; `None` to search.
     pub pg_bin_dir: Option<PathBuf>,
     /// URL of the file storage; `None` for the data directory.

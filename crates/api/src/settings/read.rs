@@ -170,7 +170,8 @@ pub(super) fn settings(
             None => std::path::absolute(".labdata")
                 .map_err(|error| SettingsError(format!("no working directory: {error}")))?,
         },
-        database_url: database_url(&values, checks)?,
+        database_url: database_url(&values, "database_url", checks)?,
+        query_database_url: query_database_url(&values, checks)?,
         pg_bin_dir: values.existing("pg_bin_dir", "a directory that exists", |path| {
             path.is_dir()
         })?,
@@ -252,18 +253,36 @@ fn http_url(value: &str) -> Option<Url> {
     (matches!(url.scheme(), "http" | "https") && url.has_host() && plain).then_some(url)
 }
 
-fn database_url(values: &Values<'_>, checks: &Checks) -> Result<Option<Secret>, SettingsError> {
-    let url = values.secret(
-        "database_url",
-        "postgresql://user:password@host/database",
-        |value| {
-            let (scheme, rest) = value.split_once("://")?;
-            (matches!(scheme, "postgres" | "postgresql") && !rest.is_empty())
-                .then(|| Secret::new(value.to_owned()))
-        },
-    )?;
+fn database_url(
+    values: &Values<'_>,
+    key: &str,
+    checks: &Checks,
+) -> Result<Option<Secret>, SettingsError> {
+    let url = values.secret(key, "postgresql://user:password@host/database", |value| {
+        let (scheme, rest) = value.split_once("://")?;
+        (matches!(scheme, "postgres" | "postgresql") && !rest.is_empty())
+            .then(|| Secret::new(value.to_owned()))
+    })?;
     if let Some(url) = &url {
-        values.check("database_url", url.reveal(), checks.database_url)?;
+        values.check(key, url.reveal(), checks.database_url)?;
+    }
+    Ok(url)
+}
+
+/// Parses the URL of the replica, and checks that there is a database that it may follow.
+fn query_database_url(
+    values: &Values<'_>,
+    checks: &Checks,
+) -> Result<Option<Secret>, SettingsError> {
+    let url = database_url(values, "query_database_url", checks)?;
+    if let (Some(given), None) = (
+        values.0.get("query_database_url"),
+        values.0.get("database_url"),
+    ) {
+        let name = &given.name;
+        return Err(SettingsError(format!(
+            "{name} names a replica of DATABASE_URL, which is not set"
+        )));
     }
     Ok(url)
 }

@@ -5,4 +5,5 @@ mod failover;
 mod kills;
 mod lab;
 mod members;
+mod replica;
 mod replicated;

@@ -1,4 +1,4 @@
-//! A PostgreSQL primary with a synchronous standby.
+//! A PostgreSQL primary with a standby.
 
 use std::{
     fs::Permissions,
@@ -85,6 +85,20 @@ pub(super) struct ReplicatedPostgres {
 impl ReplicatedPostgres {
     /// Starts both; from then on commits wait for the standby.
     pub(super) async fn start() -> Self {
+        let servers = Self::start_asynchronous().await;
+        let client = until_ready(&servers.place("a")).await;
+        for statement in [
+            "ALTER SYSTEM SET synchronous_standby_names = 'standby'",
+            "SELECT pg_reload_conf()",
+        ] {
+            client.batch_execute(statement).await.unwrap();
+        }
+        until_synchronous(&client).await;
+        servers
+    }
+
+    /// Starts both; commits do not wait for the standby.
+    pub(super) async fn start_asynchronous() -> Self {
         let programs = Programs::find().await;
         let directory = tempfile::Builder::new()
             .prefix("labdata-test-")
@@ -104,7 +118,7 @@ impl ReplicatedPostgres {
         let created = initdb.arg(first.join("data")).status();
         assert!(created.unwrap().success());
         let primary = programs.serve(first, &[]);
-        let client = until_ready(first, "postgres").await;
+        let client = until_ready(first).await;
         client
             .batch_execute("CREATE DATABASE labdata")
             .await
@@ -120,14 +134,7 @@ impl ReplicatedPostgres {
             first.display()
         );
         let standby = programs.serve(second, &[&follow]);
-        until_ready(second, "postgres").await;
-        for statement in [
-            "ALTER SYSTEM SET synchronous_standby_names = 'standby'",
-            "SELECT pg_reload_conf()",
-        ] {
-            client.batch_execute(statement).await.unwrap();
-        }
-        until_synchronous(&client).await;
+        until_ready(second).await;
         Self {
             primary,
             standby,
@@ -137,11 +144,36 @@ impl ReplicatedPostgres {
 
     /// URL of both servers, which leads to the primary.
     pub(super) fn url(&self) -> String {
-        let hosts = ["a", "b"].map(|name| encoded(&self.directory.path().join(name)));
+        let hosts = ["a", "b"].map(|name| encoded(&self.place(name)));
         format!(
             "postgresql://labdata@{}/labdata?target_session_attrs=read-write",
             hosts.join(",")
         )
+    }
+
+    /// URL of the standby.
+    pub(super) fn standby_url(&self) -> String {
+        url(&self.place("b"), "labdata")
+    }
+
+    fn place(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The number that a query returns on the primary.
+    pub(super) async fn count_on_primary(&self, query: &str) -> i64 {
+        count(&self.place("a"), query).await
+    }
+
+    /// The number that a query returns on the standby.
+    pub(super) async fn count_on_standby(&self, query: &str) -> i64 {
+        count(&self.place("b"), query).await
+    }
+
+    /// `kill -9` of the standby.
+    pub(super) fn kill_standby(&mut self) {
+        self.standby.kill().unwrap();
+        self.standby.wait().unwrap();
     }
 
     /// `kill -9` of the primary.
@@ -152,7 +184,7 @@ impl ReplicatedPostgres {
 
     /// Makes the standby the primary, and returns once it is.
     pub(super) async fn promote_standby(&self) {
-        let client = until_ready(&self.directory.path().join("b"), "postgres").await;
+        let client = until_ready(&self.place("b")).await;
         let promoted = client.query_one("SELECT pg_promote(true, 60)", &[]).await;
         assert!(promoted.unwrap().get::<_, bool>(0));
     }
@@ -178,8 +210,17 @@ async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
     Ok(client)
 }
 
-async fn until_ready(place: &Path, database: &str) -> Client {
-    let url = format!("postgresql://labdata@{}/{database}", encoded(place));
+fn url(place: &Path, database: &str) -> String {
+    format!("postgresql://labdata@{}/{database}", encoded(place))
+}
+
+async fn count(place: &Path, query: &str) -> i64 {
+    let client = until_ready(place).await;
+    client.query_one(query, &[]).await.unwrap().get(0)
+}
+
+async fn until_ready(place: &Path) -> Client {
+    let url = url(place, "postgres");
     let began = Instant::now();
     loop {
         match connect(&url).await {

@@ -34,6 +34,11 @@ fn a_wrong_variable_is_refused_by_its_name() {
         refused(serve(directory.path()).env("LABDATA_STORAGE_QUOTA", "5 GB")),
         "labdata: LABDATA_STORAGE_QUOTA is \"5 GB\"; it takes a number of bytes, at least 1"
     );
+    let replica = "postgresql://user:hunter2@replica/lab";
+    assert_eq!(
+        refused(serve(directory.path()).env("LABDATA_QUERY_DATABASE_URL", replica)),
+        "labdata: LABDATA_QUERY_DATABASE_URL names a replica of DATABASE_URL, which is not set"
+    );
     let line = refused(serve(directory.path()).env("LABDATA_UPLOAD_MODE", "direct"));
     assert!(line.contains("LABDATA_UPLOAD_MODE"), "{line}");
     assert!(line.contains("a cloud"), "{line}");

@@ -28,9 +28,13 @@ use labdata_ports::{
     PortError,
     data::query::{Query, QueryError, QueryRunner, ResultSink},
 };
-use tokio::sync::OnceCell;
+use tokio::{sync::OnceCell, time::Instant};
 
-use crate::database::{errors::NO_ANSWER, pool::Database, server::Server};
+use crate::database::{
+    errors::NO_ANSWER,
+    pool::Database,
+    server::{InvalidDatabaseUrl, Server},
+};
 pub(crate) use role::drop_platform_views;
 use run::{Failure, Output};
 use spares::{Entrance, SparePool};
@@ -42,6 +46,10 @@ const OF_ONE: usize = 4;
 /// Maximum number of concurrent queries of all organizations.
 const OF_ALL: usize = 16;
 
+/// Time that a new role may take to reach a replica, and the pause between looks.
+const REPLICA_PATIENCE: Duration = Duration::from_secs(5);
+const REPLICA_PAUSE: Duration = Duration::from_millis(50);
+
 /// Message for the operator if the platform may not create roles.
 const ONLY_KNOWN_ROLES: &str = "the platform's own role may not create roles (grant it CREATEROLE): \
      tools/query works only for organizations whose role is there already, and refuses the others";
@@ -49,7 +57,9 @@ const ONLY_KNOWN_ROLES: &str = "the platform's own role may not create roles (gr
 /// Runs queries in PostgreSQL.
 pub struct PgQueryRunner {
     database: Database,
+    /// Where queries run.
     server: Arc<Server>,
+    is_on_replica: bool,
     secret: [u8; 32],
     hardening: Mutex<Arc<Hardening>>,
     /// Limits concurrent queries.
@@ -91,6 +101,7 @@ impl PgQueryRunner {
         Self {
             server: Arc::new(database.server().clone()),
             database,
+            is_on_replica: false,
             secret: *secret,
             hardening: Mutex::default(),
             slots: FairSlots::new(OF_ONE, OF_ALL),
@@ -98,6 +109,17 @@ impl PgQueryRunner {
             spares_wait: spares::PATIENCE,
             count: AtomicU64::new(0),
         }
+    }
+
+    /// The same, with the queries on a replica of the database, which follows it with a delay. Roles are
+    /// still made in the database itself.
+    ///
+    /// # Errors
+    /// [`InvalidDatabaseUrl`].
+    pub fn on_replica(mut self, url: &str) -> Result<Self, InvalidDatabaseUrl> {
+        self.server = Arc::new(Server::parse(url)?);
+        self.is_on_replica = true;
+        Ok(self)
     }
 
     /// The same, with another time that spare connections wait for a query (30 s by default).
@@ -228,15 +250,17 @@ impl PgQueryRunner {
     ) -> Result<Wire, QueryError> {
         let hardening = self.hardening();
         self.ensure_role(&hardening, organization, false).await?;
-        let wire = match entrance.open().await {
-            Err(WireError::Server(error))
-                if error.code.starts_with("28") || error.code == "42501" =>
-            {
-                self.ensure_role(&hardening, organization, true).await?;
-                entrance.open().await
-            }
-            other => other,
-        };
+        let mut wire = entrance.open().await;
+        if is_refused_login(&wire) {
+            self.ensure_role(&hardening, organization, true).await?;
+            wire = entrance.open().await;
+        }
+        // The role reaches a replica later.
+        let until = Instant::now() + REPLICA_PATIENCE;
+        while self.is_on_replica && is_refused_login(&wire) && Instant::now() < until {
+            tokio::time::sleep(REPLICA_PAUSE).await;
+            wire = entrance.open().await;
+        }
         let wire = wire.map_err(|error| no_connection(&error))?;
         self.hardened(organization, wire).await
     }
@@ -288,6 +312,12 @@ impl PgQueryRunner {
         });
         Ok((wire, outcome))
     }
+}
+
+/// True if the server does not let the role log in.
+fn is_refused_login(wire: &Result<Wire, WireError>) -> bool {
+    matches!(wire, Err(WireError::Server(error))
+        if error.code.starts_with("28") || error.code == "42501")
 }
 
 /// Bytes as hexadecimal digits.
