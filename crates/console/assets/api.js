@@ -6,11 +6,13 @@ export class ApiError extends Error {
    * @param {number} status
    * @param {string} message
    * @param {string | null} request
+   * @param {{path: string | null, message: string}[]} problems with the places that they concern
    */
-  constructor(status, message, request) {
+  constructor(status, message, request, problems = []) {
     super(message);
     this.status = status;
     this.request = request;
+    this.problems = problems;
   }
 }
 
@@ -53,7 +55,7 @@ export async function call(method, path, body) {
   const text = await response.text();
   const read = text && response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : null;
   if (!response.ok) {
-    throw new ApiError(response.status, told(read, response.status), response.headers.get("x-request-id"));
+    throw new ApiError(response.status, told(read, response.status), response.headers.get("x-request-id"), read?.errors);
   }
   const next = /<([^>]+)>;\s*rel="next"/.exec(response.headers.get("link") ?? "");
   return { body: read, next: next ? below(next[1]) : null };

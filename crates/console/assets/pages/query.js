@@ -1,32 +1,95 @@
-// A SQL statement and its result.
+// A SQL statement, its result as a table and as a chart, and the statements before it.
 
-import { post } from "../api.js";
-import { h, load } from "../dom.js";
+import { get, post } from "../api.js";
+import { failure, h, load, show } from "../dom.js";
 import { grid } from "../grid.js";
+import { draw, plotTools, saveValues } from "../plot.js";
+
+/** @typedef {{columns: string[], data: any[][]}} Result */
+
+/** Most statements that are remembered. */
+const REMEMBERED = 50;
+
+/** Most rows that are shown; a file and the chart have all of them. */
+const SHOWN = 1000;
+
+const FIRST = "select table_name from information_schema.tables where table_schema not like 'pg_%' order by 1";
 
 /** The last statement, for as long as the page is open. */
-let last = "select table_name from information_schema.tables where table_schema not like 'pg_%' order by 1";
+let last = "";
+
+/**
+ * The statements that were run in this browser, the latest first, for each organization.
+ * @param {string} organization
+ */
+function history(organization) {
+  const key = `labdata-sql-${organization}`;
+  /** @returns {string[]} */
+  const all = () => {
+    try {
+      const found = JSON.parse(localStorage.getItem(key) ?? "[]");
+      return Array.isArray(found) ? found.filter((it) => typeof it === "string") : [];
+    } catch {
+      return [];
+    }
+  };
+  const keep = (/** @type {string[]} */ statements) => {
+    try {
+      localStorage.setItem(key, JSON.stringify(statements.slice(0, REMEMBERED)));
+    } catch {
+      // A browser without room, or that forbids it, runs statements all the same.
+    }
+  };
+  const add = (/** @type {string} */ statement) => keep([statement, ...all().filter((it) => it !== statement)]);
+  return { all, add, forget: () => keep([]) };
+}
 
 /** The SQL box. */
 export function query() {
-  const text = /** @type {HTMLTextAreaElement} */ (
-    h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }, last)
-  );
+  const text = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }, last || FIRST));
   const place = h("div", { "aria-live": "polite" });
+  const before = h("details", null, h("summary", null, "Statements before"));
+  const statements = h("div", null);
+  before.append(statements);
+  /** @type {ReturnType<typeof history> | null} */
+  let known = null;
+  get("/session").then(
+    (me) => {
+      known = history(me.organization.id);
+      if (!last && known.all().length > 0) {
+        text.value = known.all()[0];
+      }
+      list();
+    },
+    (error) => show(statements, failure(error)),
+  );
+  const list = () => {
+    const all = known?.all() ?? [];
+    const line = (/** @type {string} */ statement) => {
+      const take = () => {
+        text.value = statement;
+        text.focus();
+      };
+      return h("li", null, h("button", { type: "button", class: "plain statement", click: take, title: "Put it into the box" }, statement));
+    };
+    const forget = () => {
+      known?.forget();
+      list();
+    };
+    const words = h("p", { class: "quiet" }, "They are kept in this browser only. ", h("button", { type: "button", click: forget }, "Forget them"));
+    show(statements, ...(all.length ? [h("ul", { class: "statements" }, all.map(line)), words] : [h("p", { class: "empty" }, "None yet.")]));
+  };
   const run = (/** @type {Event} */ event) => {
     event.preventDefault();
     last = text.value;
     load(place, "The query runs, for 15 s at most", async () => {
       const began = performance.now();
-      const result = await post("/tools/query", { query: text.value });
+      /** @type {Result} */
+      const result = await post("/tools/query", { query: last });
       const took = Math.round(performance.now() - began);
-      const count = result.data.length;
-      return h(
-        "div",
-        null,
-        h("p", { class: "quiet" }, `${count} ${count === 1 ? "row" : "rows"} in ${took} ms`),
-        grid(result.columns, result.data, "The result has no rows."),
-      );
+      known?.add(last);
+      list();
+      return shown(result, took);
     });
   };
   const key = (/** @type {KeyboardEvent} */ event) => {
@@ -35,20 +98,111 @@ export function query() {
     }
   };
   text.addEventListener("keydown", key);
+  const hint = h("small", { class: "quiet" }, "Ctrl+Enter. One SELECT over your organization's tables.");
   return [
     h("h1", null, "SQL"),
-    h(
-      "form",
-      { submit: run },
-      text,
-      h(
-        "p",
-        null,
-        h("button", { class: "primary" }, "Run"),
-        " ",
-        h("small", { class: "quiet" }, "Ctrl+Enter. One SELECT over your organization's tables."),
-      ),
-    ),
+    h("form", { submit: run }, text, h("p", null, h("button", { class: "primary" }, "Run"), " ", hint)),
+    before,
     place,
   ];
+}
+
+/**
+ * @param {Result} result
+ * @param {number} took
+ */
+function shown(result, took) {
+  const count = result.data.length;
+  const part = count > SHOWN ? `, of which the first ${SHOWN.toLocaleString()} are shown` : "";
+  const area = h("div", null);
+  const open = () => show(area, chart(result));
+  const file = () => saveValues(result.columns, result.data, "query.csv");
+  const numbers = result.columns.some((_, index) => isNumeric(result, index));
+  return h(
+    "div",
+    null,
+    h(
+      "div",
+      { class: "plot-tools" },
+      h("span", { class: "quiet told" }, `${count.toLocaleString()} ${count === 1 ? "row" : "rows"} in ${took} ms${part}`),
+      count > 0 && numbers ? h("button", { type: "button", click: open }, "Chart") : null,
+      count > 0 ? h("button", { type: "button", click: file, title: "Save the result" }, "CSV") : null,
+    ),
+    area,
+    grid(result.columns, result.data.slice(0, SHOWN), "The result has no rows."),
+  );
+}
+
+/**
+ * @param {Result} result
+ * @param {number} index
+ */
+function isNumeric(result, index) {
+  const values = result.data.map((row) => row[index]).filter((value) => value !== null);
+  return values.length > 0 && values.every((value) => typeof value === "number");
+}
+
+/**
+ * @param {Result} result
+ * @param {number} index
+ * @returns {"linear" | "date" | "category"}
+ */
+function axisType(result, index) {
+  if (isNumeric(result, index)) {
+    return "linear";
+  }
+  const values = result.data.map((row) => row[index]).filter((value) => value !== null);
+  const isDate = values.length > 0 && values.every((value) => /^\d{4}-\d\d-\d\d([T ]|$)/.test(value));
+  return isDate ? "date" : "category";
+}
+
+/**
+ * A chart of the result.
+ * @param {Result} result
+ */
+function chart(result) {
+  const { columns } = result;
+  const numeric = columns.map((_, index) => index).filter((index) => isNumeric(result, index));
+  const option = (/** @type {number} */ index) => h("option", { value: index }, columns[index]);
+  const every = columns.map((_, index) => option(index));
+  const select = (/** @type {string} */ label, /** @type {HTMLElement[]} */ options) => {
+    const input = /** @type {HTMLSelectElement} */ (h("select", { change: () => again() }, options));
+    return { input, field: h("label", null, label, input) };
+  };
+  const across = select("Across", every);
+  const up = select("Up", numeric.map(option));
+  const color = select("Colors by", [h("option", { value: "" }, "–"), ...columns.map((_, index) => option(index))]);
+  const kind = select("As", ["lines", "markers", "bars"].map((it) => h("option", { value: it }, it === "markers" ? "points" : it)));
+  const log = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", change: () => again() }));
+  const first = numeric.find((index) => index !== 0) ?? numeric[0];
+  up.input.value = String(first);
+  kind.input.value = axisType(result, 0) === "category" ? "bars" : "lines";
+  const place = h("div", { class: "plot", role: "img" });
+  const told = h("span", { class: "told" });
+  const again = async () => {
+    const [x, y] = [Number(across.input.value), Number(up.input.value)];
+    const type = axisType(result, x);
+    const by = color.input.value === "" ? null : Number(color.input.value);
+    /** @type {Map<string, {name: string, x: any[], y: any[]}>} */
+    const curves = new Map();
+    for (const row of result.data) {
+      const name = String(by === null ? columns[y] : row[by]);
+      const curve = curves.get(name) ?? { name, x: [], y: [] };
+      curves.set(name, curve);
+      curve.x.push(type === "date" ? row[x] && Date.parse(row[x]) : type === "category" ? String(row[x]) : row[x]);
+      curve.y.push(row[y]);
+    }
+    place.setAttribute("aria-label", `${columns[y]} over ${columns[x]}`);
+    const shape = /** @type {"lines" | "markers" | "bars"} */ (kind.input.value);
+    try {
+      await draw(place, [...curves.values()], { title: columns[x], type }, { title: columns[y], type: log.checked ? "log" : "linear" }, { kind: shape });
+      show(told);
+    } catch (error) {
+      show(told, failure(error));
+    }
+  };
+  again();
+  const fields = [across.field, up.field, kind.field, color.field, h("label", { class: "check" }, log, "Log scale")];
+  const tools = plotTools(place, "query", () => saveValues(columns, result.data, "query.csv"));
+  return h("div", { class: "chart" }, h("div", { class: "fields" }, fields), h("div", { class: "plot-tools" }, told, tools), place);
 }

@@ -1,0 +1,196 @@
+// A row: its values, its curves, and everything that refers to it.
+
+import { post } from "../api.js";
+import { failure, h, load, show, time } from "../dom.js";
+import { grid } from "../grid.js";
+import { draw, plotTools, saveValues } from "../plot.js";
+import { rowForm } from "../row_form.js";
+import { keyOf, labelOf, named, names, read, references, rowLink, schema } from "../tables.js";
+import { axes, axisType, series } from "./plates.js";
+
+/** @typedef {import("../tables.js").Table} Table */
+/** @typedef {import("../tables.js").Column} Column */
+
+/** Rows shown of each table that refers to the row. */
+const REFERRING = 20;
+
+/**
+ * The page of a row.
+ * @param {string} tableName
+ * @param {string} id
+ */
+export function row(tableName, id) {
+  const place = h("div", null);
+  const title = h("h1", null, id);
+  const draw_ = () =>
+    load(place, "Reading the row", async () => {
+      const all = await schema();
+      const table = named(all, tableName);
+      const key = /** @type {Column} */ (table.columns.find((it) => it.name === keyOf(table)));
+      const wanted = key.data_type === "integer" ? Number(id) : id;
+      const { body } = await read(table, { filters: { [key.name]: wanted } });
+      if (body.length === 0) {
+        throw new Error(`There is no row ${id} in ${tableName}.`);
+      }
+      show(title, String(body[0][labelOf(table)] ?? id));
+      return one(table, all, body[0], await names(table, all, body), draw_);
+    });
+  draw_();
+  const list = h("a", { href: `#/tables/${encodeURIComponent(tableName)}` }, `← ${tableName}`);
+  return [h("p", null, list), title, place];
+}
+
+/**
+ * @param {Table} table
+ * @param {Table[]} all
+ * @param {any} found
+ * @param {Map<string, Map<any, string>>} known
+ * @param {() => void} again
+ */
+function one(table, all, found, known, again) {
+  const shown = (/** @type {Column} */ column) => {
+    const value = found[column.name];
+    if (value === null || value === undefined) {
+      return h("span", { class: "quiet" }, "null");
+    }
+    if (column.is_foreign_key) {
+      return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, known.get(column.name)?.get(value) ?? value);
+    }
+    return column.data_type === "datetime" ? time(value) : typeof value === "object" ? JSON.stringify(value) : String(value);
+  };
+  const values = table.columns.map((column) => h("div", null, h("dt", null, column.name), h("dd", null, shown(column))));
+  const referring = all.flatMap((other) =>
+    references(other)
+      .filter((column) => column.foreign_key_table_name === table.name)
+      .map((column) => ({ other, column })),
+  );
+  const curves = referring.filter(({ other }) => other.semantic_category === "raw");
+  const rows = referring.filter(({ other }) => other.semantic_category !== "raw");
+  const key = found[keyOf(table)];
+  return h(
+    "div",
+    null,
+    h("dl", null, values),
+    origin(found),
+    table.semantic_category === "curated" || ["experiment", "carrier", "operation"].includes(table.name) ? changes(table, all, found, known, again) : null,
+    curves.map(({ other, column }) => curve(other, column, key)),
+    rows.map(({ other, column }) => referringRows(other, column, key)),
+  );
+}
+
+/** When a row was made and changed, and by what. @param {any} found */
+function origin(found) {
+  if (!found.created_at) {
+    return null;
+  }
+  const run = found.created_by_execution_id;
+  const by = run ? [" by ", h("a", { href: `#/executions/${run}` }, "an execution")] : [];
+  return h("p", { class: "quiet" }, "Created ", time(found.created_at), ...by, ", changed ", time(found.updated_at), ".");
+}
+
+/**
+ * @param {Table} table
+ * @param {Table[]} all
+ * @param {any} found
+ * @param {Map<string, Map<any, string>>} known
+ * @param {() => void} again
+ */
+function changes(table, all, found, known, again) {
+  const place = h("div", null);
+  const change = () => show(place, rowForm(table, all, found, known, again));
+  const key = found[keyOf(table)];
+  const name = String(found[labelOf(table)] ?? key);
+  const write = (/** @type {boolean} */ isTrial) =>
+    post("/data/write", { job_name: "Console", dry_run: isTrial, tables: [{ table: table.name, mode: "delete", cascade: true, rows: [{ [keyOf(table)]: key }] }] });
+  const ask = async () => {
+    try {
+      const { cascade_deleted: others = {} } = (await write(true)).tables[0];
+      const more = Object.entries(others).map(([other, count]) => `${count} of ${other}`);
+      const what = `Delete ${name}${more.length ? ` and what refers to it: ${more.join(", ")}` : ""}`;
+      show(place, h("p", null, "A deleted row does not come back by a revert."), h("button", { type: "button", class: "danger", click: remove }, what));
+    } catch (error) {
+      show(place, failure(error));
+    }
+  };
+  const remove = async () => {
+    try {
+      await write(false);
+      location.hash = `#/tables/${encodeURIComponent(table.name)}`;
+    } catch (error) {
+      show(place, failure(error));
+    }
+  };
+  return h(
+    "div",
+    null,
+    h("p", { class: "pages" }, h("button", { type: "button", click: change }, "Change"), h("button", { type: "button", click: ask }, "Delete…")),
+    place,
+  );
+}
+
+/**
+ * The row's curve in one table.
+ * @param {Table} table
+ * @param {Column} column
+ * @param {any} key
+ */
+function curve(table, column, key) {
+  const place = h("div", null);
+  const { x, y, ys } = axes(table);
+  const figure = h("div", { class: "plot small", role: "img" });
+  const told = h("span", { class: "quiet told" });
+  const shown = /** @type {HTMLSelectElement} */ (
+    h("select", { "aria-label": "Column to draw", change: () => again() }, ys.map((it) => h("option", { selected: it === y }, it)))
+  );
+  /** @type {{x: any[], y: any[]}} */
+  let one = { x: [], y: [] };
+  const again = () =>
+    load(place, "Reading the curve", async () => {
+      [one] = await series(table, column.name, [key], x, shown.value);
+      if (one.y.length === 0) {
+        return h("p", { class: "empty" }, `No curve in ${table.name}.`);
+      }
+      figure.setAttribute("aria-label", `${shown.value} over ${x}`);
+      show(told, `${one.y.length.toLocaleString()} points`);
+      // It is drawn once it is in the page, where it has a size.
+      requestAnimationFrame(drawn);
+      const values = () => saveValues([x, shown.value], one.x.map((at, index) => [at, one.y[index]]), `${table.name}.csv`);
+      const tools = plotTools(figure, table.name, values);
+      return h("div", null, h("div", { class: "plot-tools" }, told, ys.length > 1 ? shown : null, tools), figure);
+    });
+  const drawn = () => {
+    const axis = { title: shown.value, type: /** @type {const} */ ("linear") };
+    draw(figure, [{ ...one, name: shown.value }], { title: x, type: axisType(table, x) }, axis).catch((error) => show(told, failure(error)));
+  };
+  if (y) {
+    again();
+  }
+  return h("section", null, h("h2", null, h("a", { href: `#/plates/${table.name}` }, table.name)), place);
+}
+
+/**
+ * Rows of a table that refer to the row.
+ * @param {Table} table
+ * @param {Column} column
+ * @param {any} key
+ */
+function referringRows(table, column, key) {
+  const place = h("div", null);
+  load(place, "Reading rows", async () => {
+    const filters = { [column.name]: key };
+    const { body } = await read(table, { filters, limit: REFERRING + 1 });
+    const own = keyOf(table);
+    const label = labelOf(table);
+    const rest = table.columns.map((it) => it.name).filter((it) => ![own, label, column.name, "created_at", "updated_at", "created_by_execution_id"].includes(it));
+    const link = (/** @type {any} */ it) => h("a", { href: rowLink(table.name, it[own]) }, it[label] ?? it[own]);
+    const lines = body.slice(0, REFERRING).map((/** @type {any} */ it) => [link(it), ...rest.map((name) => it[name])]);
+    const all = `#/tables/${encodeURIComponent(`${table.name}?${column.name}=${key}`)}`;
+    return h(
+      "div",
+      null,
+      grid([label, ...rest], lines, `No row of ${table.name} refers to it.`),
+      body.length > REFERRING ? h("p", null, h("a", { href: all }, "All of them")) : null,
+    );
+  });
+  return h("section", null, h("h2", null, `${table.name}, by ${column.name}`), place);
+}

@@ -1,0 +1,174 @@
+// A form for one row: a field for each column, problems beside the fields that they concern.
+
+import { post } from "./api.js";
+import { failure, h, show } from "./dom.js";
+import { KEPT, keyOf, labelOf, named, parsed, read } from "./tables.js";
+
+/** @typedef {import("./tables.js").Table} Table */
+/** @typedef {import("./tables.js").Column} Column */
+
+/** Most rows of another table that a field proposes. */
+const PROPOSED = 200;
+
+/** What the job of a change made here is called. */
+const JOB = "Console";
+
+/** Numbers the lists that fields propose from. */
+let lists = 0;
+
+/**
+ * The text of a value in a field.
+ * @param {Column} column
+ * @param {any} value
+ */
+function written(column, value) {
+  if (value === null || value === undefined) {
+    return "";
+  }
+  return column.data_type === "json" ? JSON.stringify(value) : String(value);
+}
+
+/**
+ * A field, and what it holds.
+ * @param {Column} column
+ * @param {Table[]} all
+ * @param {any} value
+ * @param {string | undefined} name of the row that the value refers to
+ */
+function field(column, all, value, name) {
+  const text = name ?? written(column, value);
+  if (column.is_foreign_key) {
+    return reference(column, named(all, column.foreign_key_table_name), value, text);
+  }
+  if (column.data_type === "boolean") {
+    const options = ["", "true", "false"].map((it) => h("option", { value: it, selected: it === text }, it || "–"));
+    const input = /** @type {HTMLSelectElement} */ (h("select", null, options));
+    return { input, list: null, value: () => parsed(column, input.value) };
+  }
+  const isLong = column.data_type === "text" || column.data_type === "json";
+  const kind = column.data_type === "date" ? { type: "date" } : {};
+  const hint = column.data_type === "datetime" ? { placeholder: "2026-03-01T12:00:00Z" } : {};
+  const mode = ["integer", "float"].includes(column.data_type) ? { inputmode: "decimal" } : {};
+  const input = /** @type {HTMLInputElement | HTMLTextAreaElement} */ (
+    h(isLong ? "textarea" : "input", { ...(isLong ? { rows: "2" } : kind), ...hint, ...mode })
+  );
+  input.value = text;
+  return { input, list: null, value: () => parsed(column, input.value) };
+}
+
+/**
+ * A field for the name of a row of another table.
+ * @param {Column} column
+ * @param {Table} other
+ * @param {any} value
+ * @param {string} text
+ */
+function reference(column, other, value, text) {
+  const [key, label] = [keyOf(other), labelOf(other)];
+  const list = h("datalist", { id: `proposed-${++lists}` });
+  const input = /** @type {HTMLInputElement} */ (h("input", { list: list.id, autocomplete: "off", placeholder: `${label} of the ${other.name}` }));
+  input.value = text;
+  read(other, { columns: [...new Set([key, label])], limit: PROPOSED, order_by: [label] }).then(
+    ({ body }) => list.append(...body.map((/** @type {any} */ row) => h("option", { value: row[label] }))),
+    // Without proposals the name can still be written.
+    () => {},
+  );
+  const held = () => {
+    if (input.value === "") {
+      return null;
+    }
+    if (input.value === text && value !== undefined && value !== null) {
+      return value;
+    }
+    const given = other.columns.find((it) => it.name === label);
+    return label === key ? parsed(/** @type {Column} */ (given), input.value) : { [label]: input.value };
+  };
+  return { input, list, value: held };
+}
+
+/**
+ * @param {Table} table
+ * @param {Table[]} all
+ * @param {any | null} row the row to change, null for a new one
+ * @param {Map<string, Map<any, string>>} names of the rows that it refers to
+ * @param {(key: any) => void} done
+ */
+export function rowForm(table, all, row, names, done) {
+  const key = keyOf(table);
+  const isGenerated = key === "id" && row === null;
+  const columns = table.columns.filter((it) => !KEPT.includes(it.name) && !(it.name === key && (row !== null || isGenerated)));
+  const told = h("div", { "aria-live": "polite" });
+  const fields = columns.map((column) => {
+    const value = row ? row[column.name] : column.default;
+    const made = field(column, all, value, names.get(column.name)?.get(value));
+    const problem = h("small", { class: "failure" });
+    const needed = column.is_nullable || column.default !== null ? null : " (required)";
+    const element = h("label", null, h("span", null, column.name, needed), made.input, made.list, problem);
+    return { column, value: made.value, before: made.input.value, input: made.input, problem, element };
+  });
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    show(told);
+    for (const it of fields) {
+      show(it.problem);
+      it.input.removeAttribute("aria-invalid");
+    }
+    /** @type {Record<string, any>} */
+    const values = row ? { [key]: row[key] } : {};
+    try {
+      for (const it of fields) {
+        // A new row takes the default of a column whose field is left empty, a change only what was changed.
+        if (row ? it.input.value !== it.before : it.input.value !== "") {
+          values[it.column.name] = it.value();
+        }
+      }
+      if (row && Object.keys(values).length === 1) {
+        throw new Error("Nothing was changed.");
+      }
+      await unchanged(table, row);
+      const write = { table: table.name, mode: row ? "update" : "insert", rows: [values] };
+      const written = await post("/data/write", { job_name: JOB, tables: [write] });
+      done(written.tables[0].ids[0]);
+    } catch (error) {
+      tell(error);
+    }
+  };
+  const tell = (/** @type {any} */ error) => {
+    const left = (error.problems ?? []).filter((/** @type {any} */ problem) => {
+      const of = fields.find((it) => problem.path === `tables[0].rows[0].${it.column.name}`);
+      if (of) {
+        show(of.problem, problem.message);
+        of.input.setAttribute("aria-invalid", "true");
+        of.input.focus();
+      }
+      return !of;
+    });
+    const isTold = (error.problems ?? []).length > 0 && left.length === 0;
+    show(told, isTold ? failure("Nothing was written. See the fields.") : failure(error));
+  };
+  return h(
+    "form",
+    { class: "row-form", submit },
+    h("div", { class: "fields" }, fields.map((it) => it.element)),
+    h("p", { class: "pages" }, h("button", { class: "primary" }, row ? "Save the change" : "Add the row")),
+    told,
+  );
+}
+
+/**
+ * Refuses to overwrite what somebody else changed since the row was shown.
+ * @param {Table} table
+ * @param {any | null} row
+ */
+async function unchanged(table, row) {
+  if (!row) {
+    return;
+  }
+  const { body } = await read(table, { filters: { [keyOf(table)]: row[keyOf(table)] } });
+  if (body.length === 0) {
+    throw new Error("The row has been deleted in the meantime.");
+  }
+  if (body[0].updated_at !== row.updated_at) {
+    throw new Error("The row has been changed in the meantime. Load the page again to see it, then change it.");
+  }
+}
