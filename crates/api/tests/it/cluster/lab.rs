@@ -1,21 +1,33 @@
 //! A cluster with everything around it.
 
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+};
+
 use clap::Parser;
 use labdata_load::{Options, Report};
 use labdata_test_llm::{Provider, Reply};
+use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use super::{
     balancer,
     members::{Member, free_ports},
 };
-use crate::{runs::platform_runs::KEY, s3_server::S3Server};
+use crate::{process::directory, runs::platform_runs::KEY, s3_server::S3Server};
+
+/// A `uv` that installs nothing. Trainings fail with it, which takes no time: what counts here is that
+/// each is recorded once and ends.
+const UV: &str =
+    "#!/bin/sh\n[ \"$1\" = --version ] && exec echo uv 0.0.0\necho no index >&2\nexit 1\n";
 
 /// Servers behind a load balancer, workers, a bucket and a language model.
 pub(super) struct Cluster {
     pub(super) members: Vec<Member>,
     _s3: S3Server,
     _llm: Provider,
+    _tools: TempDir,
 }
 
 impl Cluster {
@@ -29,6 +41,10 @@ impl Cluster {
         let s3 = S3Server::start().await;
         let llm = Provider::start().await;
         llm.otherwise(|_| Reply::text("There are tables."));
+        let tools = directory();
+        let uv = tools.path().join("uv");
+        fs::write(&uv, UV).unwrap();
+        fs::set_permissions(&uv, Permissions::from_mode(0o755)).unwrap();
         let ports = free_ports(servers);
         let url = balancer::start(ports.clone()).await;
         let own = [
@@ -40,6 +56,7 @@ impl Cluster {
             ("LABDATA_LLM_BASE_URL", &llm.base_url()),
             ("LABDATA_LLM_API_KEY", "stub"),
             ("LABDATA_LLM_MODEL", "stub"),
+            ("LABDATA_UV", uv.to_str().unwrap()),
             ("LABDATA_NOTIFICATIONS_PER_HOUR", "100000"),
             ("LABDATA_NOTIFICATIONS_PER_DAY", "100000"),
         ];
@@ -59,6 +76,7 @@ impl Cluster {
             members,
             _s3: s3,
             _llm: llm,
+            _tools: tools,
         }
     }
 
@@ -66,7 +84,13 @@ impl Cluster {
     pub(super) fn load(&self, seconds: u64, seed: u64) -> JoinHandle<anyhow::Result<Report>> {
         let urls: Vec<String> = self.members.iter().filter_map(Member::url).collect();
         let (urls, seed, seconds) = (urls.join(","), seed.to_string(), seconds.to_string());
-        let mut arguments = vec!["labdata-load", "--agent", "--connections", "8"];
+        let mut arguments = vec![
+            "labdata-load",
+            "--agent",
+            "--trainings",
+            "--connections",
+            "8",
+        ];
         arguments.extend(["--key", KEY, "--url", &urls]);
         arguments.extend(["--seed", &seed, "--seconds", &seconds]);
         let options = Options::try_parse_from(arguments).unwrap();
