@@ -12,8 +12,11 @@ import { condition, isNumeric, keyOf, labelOf, named, names as namesOf, read, re
 /** Most curves of a view: a plate of 384 wells, and some. */
 const MOST = 400;
 
+/** Most pages of rows that are looked through for curves. */
+const PAGES = 10;
+
 /** Plates by their numbers of rows and columns. */
-const PLATES = [[8, 12], [16, 24], [32, 48]];
+const PLATES = /** @type {[number, number][]} */ ([[8, 12], [16, 24], [32, 48]]);
 
 /** Name of the axis of points without a column of their own for it. */
 const NUMBER = "point";
@@ -159,14 +162,12 @@ function curvesOf(table, parentColumn, parent, all) {
     const number = ++reading;
     const waiting = setTimeout(() => show(told, "Reading the curves…"), 300);
     try {
-      const found = (await read(parent, { filters: filter.filters(), limit: MOST })).body;
-      const keys = found.map((/** @type {any} */ row) => row[keyOf(parent)]);
-      const curvesRead = keys.length ? series(table, parentColumn, keys, across.select.value, up.select.value) : [];
-      const [got, others] = await Promise.all([curvesRead, namesOf(parent, all, found)]);
+      const got = await readPages();
+      const others = await namesOf(parent, all, got.map((it) => it.row));
       if (number === reading) {
         known = others;
-        rows = found.filter((/** @type {any} */ _, /** @type {number} */ index) => got[index].y.length > 0);
-        curves = got.filter((it) => it.y.length > 0);
+        rows = got.map((it) => it.row);
+        curves = got.map((it) => it.curve);
         await drawCurves();
       }
     } catch (error) {
@@ -174,6 +175,22 @@ function curvesOf(table, parentColumn, parent, all) {
     } finally {
       clearTimeout(waiting);
     }
+  }
+
+  /** Rows that have curves. Those without are passed over, as far as some pages reach. */
+  async function readPages() {
+    const filters = filter.filters();
+    const got = [];
+    /** @type {string | null | undefined} */
+    let address = undefined;
+    for (let page = 0; page < PAGES && address !== null && got.length < MOST; page++) {
+      const { body, next } = await read(parent, { filters, limit: MOST }, address);
+      const keys = body.map((/** @type {any} */ row) => row[keyOf(parent)]);
+      const found = keys.length ? await series(table, parentColumn, keys, across.select.value, up.select.value) : [];
+      got.push(...found.map((curve, index) => ({ row: body[index], curve })).filter((it) => it.curve.y.length > 0));
+      address = next;
+    }
+    return got.slice(0, MOST);
   }
 
   async function drawCurves() {
