@@ -96,6 +96,10 @@ function axisLayout(axis, colors) {
  */
 export async function draw(place, curves, x, y, options = {}) {
   const library = await plotly();
+  clear(library);
+  if (!place.isConnected) {
+    return;
+  }
   const colors = theme();
   const palette = colors.isDark ? COLORS.dark : COLORS.light;
   const groups = [...new Set(curves.map((curve) => curve.group ?? curve.name))];
@@ -135,7 +139,7 @@ export async function draw(place, curves, x, y, options = {}) {
   };
   const config = { displayModeBar: false, doubleClick: "reset", responsive: false };
   await library.react(place, traces, layout, config);
-  follow(library, place, curves, () => draw(place, curves, x, y, options));
+  follow(place, curves, () => draw(place, curves, x, y, options));
 }
 
 /**
@@ -152,38 +156,56 @@ function wells(x, y, color) {
   return [{ type: "path", path: [...across, ...down].join(""), layer: "below", line: { color, width: 1 } }];
 }
 
-/** What is drawn in an element at present. */
-const shownCurves = /** @type {WeakMap<HTMLElement, {curves: Curve[], again: () => void}>} */ (new WeakMap());
+/** What is drawn at present. @type {Map<HTMLElement, {curves: Curve[], again: () => void}>} */
+const plots = new Map();
 
 /**
- * Follows clicks, the element's size and the system's colors.
+ * Lets go of plots that the page no longer shows.
  * @param {any} library
+ */
+function clear(library) {
+  for (const place of [...plots.keys()].filter((it) => !it.isConnected)) {
+    plots.delete(place);
+    resized.unobserve(place);
+    library.purge(place);
+  }
+}
+
+const resized = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.isConnected) {
+      /** @type {any} */ (window).Plotly.Plots.resize(target);
+    }
+  }
+});
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  for (const [place, plot] of plots) {
+    if (place.isConnected) {
+      plot.again();
+    }
+  }
+});
+
+/**
+ * Follows clicks and the element's size.
  * @param {HTMLElement} place
  * @param {Curve[]} curves
  * @param {() => void} again
  */
-function follow(library, place, curves, again) {
-  const isKnown = shownCurves.has(place);
-  shownCurves.set(place, { curves, again });
+function follow(place, curves, again) {
+  const isKnown = plots.has(place);
+  plots.set(place, { curves, again });
   if (isKnown) {
     return;
   }
   /** @type {any} */ (place).on("plotly_click", (/** @type {any} */ event) => {
-    const link = shownCurves.get(place)?.curves[event.points[0].curveNumber]?.link;
+    const link = plots.get(place)?.curves[event.points[0].curveNumber]?.link;
     if (link) {
       location.hash = link;
     }
   });
-  new ResizeObserver(() => place.isConnected && library.Plots.resize(place)).observe(place);
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const recolor = () => {
-    if (place.isConnected) {
-      shownCurves.get(place)?.again();
-    } else {
-      dark.removeEventListener("change", recolor);
-    }
-  };
-  dark.addEventListener("change", recolor);
+  resized.observe(place);
 }
 
 /**
@@ -195,7 +217,7 @@ export async function zoom(place, factor) {
   const library = await plotly();
   const { xaxis, yaxis } = /** @type {any} */ (place).layout;
   if (factor === undefined) {
-    shownCurves.get(place)?.again();
+    plots.get(place)?.again();
     return;
   }
   const about = (/** @type {any} */ axis) => {
