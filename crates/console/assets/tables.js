@@ -136,6 +136,16 @@ export function parsed(column, text) {
   }
 }
 
+/**
+ * Names a grid where a page has several.
+ * @param {HTMLElement} element
+ * @param {string} name
+ */
+export function labeled(element, name) {
+  element.setAttribute("aria-label", name);
+  return element;
+}
+
 const CONDITIONS = [
   ["is", ""],
   ["contains", "__contains"],

@@ -5,7 +5,7 @@ import { failure, h, load, show, time } from "../dom.js";
 import { grid } from "../grid.js";
 import { draw, plotTools, saveValues } from "../plot.js";
 import { rowForm } from "../row_form.js";
-import { keyOf, labelOf, named, names, read, references, rowLink, schema } from "../tables.js";
+import { keyOf, labelOf, labeled, named, names, read, references, rowLink, schema } from "../tables.js";
 import { axes, axisType, series } from "./plates.js";
 
 /** @typedef {import("../tables.js").Table} Table */
@@ -188,7 +188,7 @@ function referringRows(table, column, key) {
     return h(
       "div",
       null,
-      grid([label, ...rest], lines, `No row of ${table.name} refers to it.`),
+      labeled(grid([label, ...rest], lines, `No row of ${table.name} refers to it.`), table.name),
       body.length > REFERRING ? h("p", null, h("a", { href: all }, "All of them")) : null,
     );
   });

@@ -4,7 +4,7 @@ import { failure, h, load, show } from "../dom.js";
 import { grid } from "../grid.js";
 import { picture } from "../picture.js";
 import { rowForm } from "../row_form.js";
-import { KEPT, condition, keyOf, labelOf, named, names, read, rowLink, schema } from "../tables.js";
+import { KEPT, condition, keyOf, labelOf, labeled, named, names, read, rowLink, schema } from "../tables.js";
 import { importForm } from "./imports.js";
 import { definition } from "./definition.js";
 import { row } from "./rows.js";
@@ -40,7 +40,7 @@ export function tables() {
         grid(["Table", "Kind", "Rows or points", "Columns", "Description"], own.map(line), hint),
         folded("Define a table", () => definition(all)),
         h("h2", null, "Core tables"),
-        grid(["Table", "Kind", "Rows", "Columns", "Description"], core.map(line), "None."),
+        labeled(grid(["Table", "Kind", "Rows", "Columns", "Description"], core.map(line), "None."), "Core tables"),
       );
     });
   again();
