@@ -3,6 +3,7 @@
 import gc
 import json
 import re
+import shutil
 import threading
 from pathlib import Path
 
@@ -13,7 +14,15 @@ import labdata_client as labdata
 
 PACKAGE = Path(__file__).parent.parent
 ROOT = PACKAGE.parent.parent
-PAGES = ["README.md", "docs/AGENT.md", "docs/API.md", "docs/PYTHON-CLIENT.md", "clients/python/README.md"]
+PAGES = [
+    "README.md",
+    "docs/AGENT.md",
+    "docs/API.md",
+    "docs/GUIDE.md",
+    "docs/PYTHON-CLIENT.md",
+    "clients/python/README.md",
+]
+EXPORT = ROOT / "crates/demo/assets/simulated_growth_curves.txt"
 # Run by tests of crates/api: in jobs on the platform, and with the SDK of MCP.
 ELSEWHERE = ["docs/MCP.md", "docs/WRITING-JOBS.md"]
 
@@ -36,15 +45,16 @@ def test_every_page_with_an_example_is_run():
     assert examples == {page: len(blocks(ROOT / page)) for page in (*PAGES, *ELSEWHERE)}
 
 
-# The examples close no client, as scripts don't.
+# The examples close no client, as scripts do not. Libraries that a reader has may be newer.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.usefixtures("uploads")
 @pytest.mark.parametrize("page", PAGES)
 def test_examples(page, own_server_for_pages, monkeypatch, tmp_path):
     examples = blocks(ROOT / page)
     assert examples
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "plate.txt").write_text("a plate")
+    shutil.copy(EXPORT, tmp_path / "plate.txt")
     (tmp_path / "README.md").write_text("a page")
     (tmp_path / "export.zip").write_bytes(bytes(5_000_000))
     monkeypatch.setenv("LABDATA_BASE_URL", own_server_for_pages.url)
@@ -66,7 +76,7 @@ def own_server_for_pages(request, server, proxy):
         for file in lab.files(instrument="Reader 1"):
             lab.request("DELETE", f"/files/{file['file_id']}")
         tables = [found["name"] for found in lab.tables()]
-        for table in ("growth_curve", "curve", "sample", "wine"):
+        for table in ("culture_curve", "culture", "growth_curve", "curve", "sample", "wine"):
             if table in tables:
                 lab.request("DELETE", f"/tables/{table}", params={"force": "true"})
         if request.node.callspec.params["page"] != "README.md":

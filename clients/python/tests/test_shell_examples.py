@@ -27,6 +27,7 @@ PAGES = [
     "docs/AGENT.md",
     "docs/API.md",
     "docs/EMBEDDING.md",
+    "docs/GUIDE.md",
     "docs/LOAD-TESTING.md",
     "docs/MCP.md",
     "docs/OPERATING.md",
