@@ -22,7 +22,7 @@ export class ApiError extends Error {
  * @param {number} status
  * @returns {string}
  */
-function told(body, status) {
+export function told(body, status) {
   if (Array.isArray(body?.errors)) {
     return body.errors.map((/** @type {any} */ it) => (it.path ? `${it.path}: ${it.message}` : it.message)).join("\n");
   }

@@ -2,8 +2,14 @@
 
 import { ApiError, call, get, post } from "./api.js";
 import { failure, h, show } from "./dom.js";
+import { turn } from "./stream.js";
+import { admin } from "./pages/admin.js";
+import { chat, chats } from "./pages/chat.js";
 import { execution, executions } from "./pages/executions.js";
 import { file, files } from "./pages/files.js";
+import { home } from "./pages/home.js";
+import { job, jobs } from "./pages/jobs.js";
+import { model, models } from "./pages/models.js";
 import { plate, plates } from "./pages/plates.js";
 import { query } from "./pages/query.js";
 import { signIn } from "./pages/sign_in.js";
@@ -11,14 +17,19 @@ import { table, tables } from "./pages/tables.js";
 
 /** Pages by the first part of the fragment: of a list, and of one thing in it. */
 const PAGES = /** @type {Record<string, {name: string, all: () => Node[], one?: (id: string) => Node[]}>} */ ({
+  home: { name: "Home", all: home },
   tables: { name: "Tables", all: tables, one: table },
   plates: { name: "Plates", all: plates, one: plate },
   files: { name: "Files", all: files, one: file },
   executions: { name: "Executions", all: executions, one: execution },
+  jobs: { name: "Jobs", all: jobs, one: job },
+  models: { name: "Models", all: models, one: model },
+  chat: { name: "Chat", all: chats, one: chat },
   sql: { name: "SQL", all: query },
+  admin: { name: "Admin", all: admin },
 });
 
-const FIRST = "tables";
+const FIRST = "home";
 
 /**
  * @param {any} me
@@ -35,6 +46,7 @@ function frame(me) {
     }
   };
   const draw = () => {
+    turn();
     const [first, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
     const page = PAGES[first] ?? PAGES[FIRST];
     const one = decoded(rest.join("/"));

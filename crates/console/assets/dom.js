@@ -82,3 +82,89 @@ export async function load(place, reason, work) {
     clearTimeout(waiting);
   }
 }
+
+/**
+ * A button that asks once more before it destroys something, and names what.
+ * @param {string} label
+ * @param {string} sure what is destroyed, as the second button's label
+ * @param {() => Promise<void>} work
+ */
+export function destroy(label, sure, work) {
+  const place = h("span", { class: "bar inline" });
+  const ask = () => {
+    const go = button(sure, work, "danger");
+    show(place, go, h("button", { type: "button", click: begin }, "Keep"));
+    go.focus();
+  };
+  const begin = () => show(place, h("button", { type: "button", class: "danger", click: ask }, label));
+  begin();
+  return place;
+}
+
+/**
+ * A button whose work may fail: it says why beside itself, and cannot be pressed twice.
+ * @param {string} label
+ * @param {() => Promise<void>} work
+ * @param {string} [kind]
+ */
+export function button(label, work, kind) {
+  const press = async () => {
+    element.setAttribute("disabled", "");
+    try {
+      await work();
+    } catch (error) {
+      element.after(failure(error));
+    }
+    element.removeAttribute("disabled");
+  };
+  const element = h("button", { type: "button", class: kind, click: press }, label);
+  return element;
+}
+
+/**
+ * A form of labelled fields. What goes wrong is said below it.
+ * @param {[string, HTMLElement][]} fields
+ * @param {string} label of its button
+ * @param {() => Promise<void>} work
+ */
+export function form(fields, label, work) {
+  const said = h("div", { "aria-live": "polite" });
+  const go = h("button", { class: "primary" }, label);
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    show(said);
+    go.setAttribute("disabled", "");
+    try {
+      await work();
+    } catch (error) {
+      show(said, failure(error));
+    }
+    go.removeAttribute("disabled");
+  };
+  const labelled = fields.map(([name, field]) => h("label", null, h("span", null, name), field));
+  return h("form", { class: "fields", submit }, labelled, h("p", null, go), said);
+}
+
+/**
+ * @param {Record<string, any>} [attributes]
+ */
+export function input(attributes) {
+  return /** @type {HTMLInputElement} */ (h("input", attributes ?? null));
+}
+
+/**
+ * @param {[string, string][]} options values and their texts
+ * @param {string} [chosen]
+ */
+export function select(options, chosen) {
+  const all = options.map(([value, text]) => h("option", { value, selected: value === chosen }, text));
+  return /** @type {HTMLSelectElement} */ (h("select", null, all));
+}
+
+/**
+ * Names with their values.
+ * @param {[string, Child][]} facts
+ */
+export function facts(facts) {
+  return h("dl", null, facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
+}

@@ -1,13 +1,14 @@
 // Executions: which ran, what one changed, and its revert.
 
 import { call, get, post } from "../api.js";
-import { failure, h, load, show, time } from "../dom.js";
+import { destroy, failure, h, load, show, time } from "../dom.js";
 import { grid } from "../grid.js";
+import { follow } from "../stream.js";
 
 /**
  * @param {string} status
  */
-function badge(status) {
+export function badge(status) {
   return h("span", { class: `badge ${status}` }, status);
 }
 
@@ -57,6 +58,10 @@ export function executions() {
  */
 export function execution(id) {
   const place = h("div", null);
+  const cancel = async () => {
+    await post(`/job-executions/${id}/cancel`);
+    draw();
+  };
   const draw = () =>
     load(place, "Reading the execution", async () => {
       const [it, changes] = await Promise.all([get(`/job-executions/${id}`), get(`/job-executions/${id}/changes`)]);
@@ -73,6 +78,9 @@ export function execution(id) {
           fact("By", starter(it.started_by)),
           fact("Id", h("code", null, id)),
         ),
+        it.parameters ? h("pre", { tabindex: "0" }, JSON.stringify(it.parameters, null, 2)) : null,
+        isOpen(it) ? h("p", null, destroy("Cancel", `Cancel this run of ${it.job_name}`, cancel)) : null,
+        it.script_version === null ? null : log(id, isOpen(it) ? draw : null),
         h("h2", null, "What it changed"),
         written(changes),
         h("h2", null, "Undo"),
@@ -81,6 +89,38 @@ export function execution(id) {
     });
   draw();
   return [h("p", null, h("a", { href: "#/executions" }, "← Executions")), place];
+}
+
+/**
+ * @param {any} it
+ */
+function isOpen(it) {
+  return it.status === "running" || it.status === "queued";
+}
+
+/** The most characters of a log that are shown: the end. */
+const SHOWN = 200_000;
+
+/**
+ * What the script printed, as it prints it.
+ * @param {string} id
+ * @param {(() => void) | null} ended called when it has ended, if it has not yet
+ */
+function log(id, ended) {
+  const printed = h("pre", { tabindex: "0", "aria-label": "Log" });
+  const state = h("p", { class: "quiet", role: "status" });
+  let text = "";
+  follow(`/job-executions/${id}/logs?follow=true`, ({ name, data }) => {
+    if (name === "end") {
+      show(state, text ? null : "It printed nothing.");
+      ended?.();
+      return;
+    }
+    text = (text + data.text).slice(-SHOWN);
+    show(printed, text);
+    printed.scrollTop = printed.scrollHeight;
+  }).catch((error) => show(state, failure(error)));
+  return h("section", null, h("h2", null, "Log"), printed, state);
 }
 
 /**

@@ -4,20 +4,24 @@ use actix_web::{
     HttpRequest, HttpResponse,
     http::{
         Method,
-        header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, HeaderMap, VARY},
+        header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, HeaderMap, LOCATION, VARY},
     },
     web::Path,
 };
 use labdata_application::Error;
 use labdata_console::Plots;
+use uuid::Uuid;
 
 use crate::http::{Answer, endpoint::Endpoint};
 
 /// Where the files of a version may be kept for ever: another version has other addresses.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-pub(in crate::routes) fn endpoints() -> [Endpoint; 2] {
+pub(in crate::routes) fn endpoints() -> [Endpoint; 5] {
     [
+        Endpoint::hidden(Method::GET, "/jobs/{id}", job),
+        Endpoint::hidden(Method::GET, "/job-executions/{id}", execution),
+        Endpoint::hidden(Method::GET, "/ml-models/{id}", model),
         Endpoint::hidden(Method::GET, "/", page),
         Endpoint::hidden(Method::GET, "/console/{version}/{file:.*}", file),
     ]
@@ -28,6 +32,30 @@ async fn page() -> HttpResponse {
         .content_type("text/html; charset=utf-8")
         .insert_header((CACHE_CONTROL, "no-cache"))
         .body(labdata_console::page())
+}
+
+/// Leads from the path of a notice, as e-mails have it, to its page. Relative, so that it works below a
+/// proxy's prefix.
+fn lead_to(page: &str, id: Uuid) -> HttpResponse {
+    HttpResponse::Found()
+        .insert_header((LOCATION, format!("../#/{page}/{id}")))
+        .finish()
+}
+
+async fn job(id: Path<String>) -> Answer<HttpResponse> {
+    Ok(lead_to("jobs", parsed(&id)?))
+}
+
+async fn execution(id: Path<String>) -> Answer<HttpResponse> {
+    Ok(lead_to("executions", parsed(&id)?))
+}
+
+async fn model(id: Path<String>) -> Answer<HttpResponse> {
+    Ok(lead_to("models", parsed(&id)?))
+}
+
+fn parsed(id: &str) -> Result<Uuid, Error> {
+    id.parse().map_err(|_| Error::NotFound("page"))
 }
 
 async fn file(request: HttpRequest, place: Path<(String, String)>) -> Answer<HttpResponse> {

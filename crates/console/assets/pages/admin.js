@@ -1,0 +1,209 @@
+// Keys, users, instruments, and the state of the platform.
+
+import { call, get, post } from "../api.js";
+import { button, destroy, facts, form, h, input, load, show, time } from "../dom.js";
+import { grid } from "../grid.js";
+
+const SCOPES = ["read", "write", "admin"];
+
+/** The administrator's page. */
+export function admin() {
+  return [
+    h("h1", null, "Admin"),
+    section("Keys", "Reading the keys", keys),
+    section("Users", "Reading the users", users),
+    section("Instruments", "Reading the instruments", instruments),
+    section("Use of the agent", "Reading the use", usage),
+    section("Health", "Asking the server", health),
+  ];
+}
+
+/**
+ * @param {string} name
+ * @param {string} reason
+ * @param {(draw: () => void) => Promise<HTMLElement>} work
+ */
+function section(name, reason, work) {
+  const place = h("div", { "aria-live": "polite" });
+  const draw = () => load(place, reason, () => work(draw));
+  draw();
+  return h("section", null, h("h2", null, name), place);
+}
+
+/**
+ * @param {() => void} draw
+ */
+async function keys(draw) {
+  const [all, everybody] = await Promise.all([get("/api-keys?limit=1000"), get("/users?limit=1000")]);
+  const names = new Map(everybody.map((/** @type {any} */ it) => [it.id, it.name]));
+  const row = (/** @type {any} */ it) => [
+    it.name,
+    h("code", null, it.prefix),
+    names.get(it.user_id) ?? "",
+    it.scopes.join(", "),
+    time(it.last_used_at),
+    it.revoked_at ? "revoked" : it.expires_at ? time(it.expires_at) : "never",
+    it.revoked_at
+      ? ""
+      : destroy("Revoke", `Revoke ${it.name}: whatever uses it stops`, async () => {
+          await call("DELETE", `/api-keys/${it.id}`);
+          draw();
+        }),
+  ];
+  const columns = ["Name", "Begins with", "User", "Scopes", "Last used", "Expires", "Revoke"];
+  return h("div", null, addKey(draw, everybody), grid(columns, all.map(row), "There are no keys."));
+}
+
+/**
+ * @param {() => void} draw
+ * @param {any[]} everybody
+ */
+function addKey(draw, everybody) {
+  const name = input({ required: true, maxlength: 200 });
+  const scopes = SCOPES.map((scope) => input({ type: "checkbox", value: scope, checked: scope === "read" }));
+  const days = input({ type: "number", min: 1, max: 36500, placeholder: "never" });
+  const user = h("select", null, h("option", { value: "" }, "me"), everybody.map((it) => h("option", { value: it.id }, it.email)));
+  const boxes = scopes.map((box, index) => h("label", { class: "check" }, box, SCOPES[index]));
+  const made = h("div", { "aria-live": "polite" });
+  const add = async () => {
+    const ends = days.value ? new Date(Date.now() + Number(days.value) * 86_400_000).toISOString() : null;
+    const key = await post("/api-keys", {
+      name: name.value,
+      scopes: scopes.filter((box) => box.checked).map((box) => box.value),
+      expires_at: ends,
+      user_id: /** @type {HTMLSelectElement} */ (user).value || null,
+    });
+    const secret = h("code", { class: "secret" }, key.key);
+    const copy = async () => {
+      await navigator.clipboard.writeText(key.key);
+      show(said, "Copied.");
+    };
+    const said = h("span", { role: "status" });
+    const done = () => {
+      show(made);
+      draw();
+    };
+    show(
+      made,
+      h("p", null, `The key ${key.name}. It is shown this once: copy it now.`),
+      h("p", { class: "bar" }, secret, button("Copy", copy), said, h("button", { type: "button", click: done }, "I have it")),
+    );
+  };
+  const fields = form(
+    [
+      ["Name", name],
+      ["User", user],
+      ["Days until it expires", days],
+    ],
+    "Create the key",
+    add,
+  );
+  fields.prepend(h("fieldset", null, h("legend", null, "Scopes"), boxes));
+  return h("details", null, h("summary", null, "New key"), fields, made);
+}
+
+/**
+ * @param {() => void} draw
+ */
+async function users(draw) {
+  const all = await get("/users?limit=1000");
+  const set = (/** @type {any} */ it, /** @type {boolean} */ disabled) => async () => {
+    await call("PATCH", `/users/${it.id}`, { disabled });
+    draw();
+  };
+  const row = (/** @type {any} */ it) => [
+    it.name,
+    it.email,
+    time(it.created_at),
+    it.disabled_at ? h("span", null, "disabled ", time(it.disabled_at)) : "active",
+    it.disabled_at
+      ? button("Enable", set(it, false))
+      : destroy("Disable", `Disable ${it.name}: their keys and sessions stop`, set(it, true)),
+  ];
+  const [email, name] = [input({ type: "email", required: true }), input({ maxlength: 200 })];
+  const add = async () => {
+    await post("/users", { email: email.value, name: name.value || null });
+    draw();
+  };
+  const more = form(
+    [
+      ["E-mail", email],
+      ["Name", name],
+    ],
+    "Add the user",
+    add,
+  );
+  const way = h("p", { class: "quiet" }, "A user signs in with a key of their own, or by a link of `labdata sign-in --user`.");
+  return h(
+    "div",
+    null,
+    h("details", null, h("summary", null, "New user"), more, way),
+    grid(["Name", "E-mail", "Added", "State", "Change"], all.map(row), "There are no users."),
+  );
+}
+
+/**
+ * @param {() => void} draw
+ */
+async function instruments(draw) {
+  const all = await get("/instruments?limit=1000");
+  const row = (/** @type {any} */ it) => [
+    it.name,
+    it.instrument_type ?? "",
+    it.description ?? "",
+    time(it.created_at),
+    destroy("Delete", `Delete the instrument ${it.name}`, async () => {
+      await call("DELETE", `/instruments/${it.id}`);
+      draw();
+    }),
+  ];
+  const [name, kind, description] = [input({ required: true }), input(), input()];
+  const add = async () => {
+    await post("/instruments", {
+      name: name.value,
+      instrument_type: kind.value || null,
+      description: description.value || null,
+    });
+    draw();
+  };
+  const more = form(
+    [
+      ["Name", name],
+      ["Type", kind],
+      ["Description", description],
+    ],
+    "Add the instrument",
+    add,
+  );
+  const columns = ["Name", "Type", "Description", "Added", "Delete"];
+  const none = "There is no instrument yet. Files that are uploaded by hand or by labdata-watch belong to one.";
+  return h("div", null, h("details", null, h("summary", null, "New instrument"), more), grid(columns, all.map(row), none));
+}
+
+async function usage() {
+  const it = await get("/agent/usage");
+  const budget = it.token_budget === null ? "no limit" : it.token_budget.toLocaleString();
+  return facts([
+    ["Month", it.month],
+    ["Tokens", it.total_tokens.toLocaleString()],
+    ["Budget", budget],
+    ["Begins anew", time(it.resets_at)],
+  ]);
+}
+
+async function health() {
+  const asked = performance.now();
+  const answer = await fetch("readyz");
+  const took = Math.round(performance.now() - asked);
+  const said = await answer.json();
+  const state = answer.ok ? h("span", { class: "badge completed" }, "ready") : h("span", { class: "badge failed" }, said.detail);
+  return h(
+    "div",
+    null,
+    facts([
+      ["Server and database", state],
+      ["Answer within", `${took} ms`],
+    ]),
+    h("p", { class: "quiet" }, "For everything else (Python, isolation, mail, the model) run `labdata doctor` on the machine; /metrics has figures."),
+  );
+}

@@ -1,0 +1,203 @@
+// The agent: questions, answers, and what it did for them.
+
+import { call, get } from "../api.js";
+import { destroy, failure, h, load, show, time } from "../dom.js";
+import { grid } from "../grid.js";
+import { follow } from "../stream.js";
+
+/** The list of chats, and a new question. */
+export function chats() {
+  const place = h("div", null);
+  const draw = () =>
+    load(place, "Reading the chats", async () => {
+      const all = await get("/agent/chats?limit=50");
+      const remove = (/** @type {any} */ it) => async () => {
+        await call("DELETE", `/agent/chats/${it.id}`);
+        draw();
+      };
+      const row = (/** @type {any} */ it) => [
+        h("a", { href: `#/chat/${it.id}` }, it.title),
+        time(it.updated_at),
+        destroy("Delete", `Delete the chat “${it.title}” and its files`, remove(it)),
+      ];
+      return grid(["Chat", "Last question", "Delete"], all.map(row), "No chats yet. Ask about your tables, files and runs.");
+    });
+  draw();
+  const answers = h("div", { class: "chat" });
+  return [h("h1", null, "Chat"), answers, question(null, answers), h("h2", null, "Earlier chats"), place];
+}
+
+/**
+ * One chat.
+ * @param {string} id
+ */
+export function chat(id) {
+  const title = h("h1", null, "Chat");
+  const messages = h("div", { class: "chat" });
+  load(messages, "Reading the chat", async () => {
+    const it = await get(`/agent/chats/${id}`);
+    show(title, it.title);
+    return h("div", null, it.messages.map((/** @type {any} */ one) => message(one, id)));
+  });
+  return [h("p", null, h("a", { href: "#/chat" }, "← Chats")), title, messages, question(id, messages)];
+}
+
+/**
+ * @param {any} it
+ * @param {string | null} chat
+ */
+function message(it, chat) {
+  const calls = it.tool_calls.map((/** @type {any} */ tool) => toolCall(tool, chat));
+  return bubble(it.role, h("div", null, calls, h("div", { class: "told" }, it.content)));
+}
+
+/**
+ * @param {string} role
+ * @param {HTMLElement} content
+ */
+function bubble(role, content) {
+  return h("article", { class: role, "aria-label": role === "user" ? "You" : "The agent" }, content);
+}
+
+/**
+ * What the agent did, folded.
+ * @param {any} it
+ * @param {string | null} chat
+ */
+function toolCall(it, chat) {
+  const output = it.output ?? null;
+  const run = /** @type {string | undefined} */ (output?.job_execution_id);
+  const undo = run ? h("a", { href: `#/executions/${run}` }, "What this wrote, and its revert") : null;
+  const state = it.output === undefined ? "…" : it.is_error ? " failed" : "";
+  return h(
+    "div",
+    null,
+    h(
+      "details",
+      { class: "tool" },
+      h("summary", null, `${it.tool_name}${state}`),
+      h("p", { class: "quiet" }, "Input"),
+      h("pre", { tabindex: "0" }, text(it.input)),
+      it.output === undefined ? null : h("p", { class: "quiet" }, "Output"),
+      it.output === undefined ? null : shown(output),
+    ),
+    pictures(output, chat),
+    undo ? h("p", null, undo) : null,
+  );
+}
+
+/**
+ * @param {any} value
+ */
+function text(value) {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+/**
+ * An output: a result of a query as a table, anything else as it is.
+ * @param {any} output
+ */
+function shown(output) {
+  const isTable = Array.isArray(output?.columns) && Array.isArray(output?.data) && output.data.every(Array.isArray);
+  return isTable ? grid(output.columns.map(String), output.data, "No rows.") : h("pre", { tabindex: "0" }, text(output));
+}
+
+/**
+ * Pictures that a snippet of Python drew.
+ * @param {any} output
+ * @param {string | null} chat
+ */
+function pictures(output, chat) {
+  const files = Array.isArray(output?.files) ? output.files : [];
+  if (!chat) {
+    return null;
+  }
+  const id = (/** @type {any} */ file) => file.file_id ?? file.id;
+  return files.map((/** @type {any} */ file) =>
+    String(file.media_type).startsWith("image/")
+      ? h("img", { src: `api/v1/agent/chats/${chat}/files/${id(file)}`, alt: String(file.name) })
+      : h("p", null, h("a", { href: `api/v1/agent/chats/${chat}/files/${id(file)}`, download: true }, String(file.name))),
+  );
+}
+
+/**
+ * The form that asks. The answer is shown as it comes.
+ * @param {string | null} chat
+ * @param {HTMLElement} place
+ */
+function question(chat, place) {
+  const prompt = /** @type {HTMLTextAreaElement} */ (h("textarea", { rows: 3, required: true, "aria-label": "Question", placeholder: "Which samples grew fastest?" }));
+  const ask = h("button", { class: "primary" }, "Ask");
+  const stop = h("button", { type: "button", hidden: true }, "Stop");
+  const bar = h("p", { class: "bar" }, ask, stop);
+  const begin = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const asked = prompt.value;
+    const told = h("div", { class: "told" }, h("span", { class: "quiet" }, "The agent thinks…"));
+    const calls = h("div", null);
+    place.append(bubble("user", h("div", { class: "told" }, asked)), bubble("assistant", h("div", { "aria-live": "polite" }, calls, told)));
+    prompt.value = "";
+    const ending = new AbortController();
+    stop.onclick = () => ending.abort();
+    ask.setAttribute("disabled", "");
+    stop.removeAttribute("hidden");
+    try {
+      const now = await answer(asked, chat, { calls, told, stop: ending.signal });
+      if (now && now !== chat) {
+        location.hash = `#/chat/${now}`;
+      }
+    } catch (error) {
+      show(told, failure(error));
+    }
+    ask.removeAttribute("disabled");
+    stop.setAttribute("hidden", "");
+  };
+  const key = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      begin(event);
+    }
+  };
+  return h("form", { submit: begin, keydown: key }, prompt, bar);
+}
+
+/**
+ * Asks and shows; returns the chat's id.
+ * @param {string} prompt
+ * @param {string | null} chat
+ * @param {{calls: HTMLElement, told: HTMLElement, stop: AbortSignal}} shownIn
+ */
+async function answer(prompt, chat, { calls, told, stop }) {
+  const tools = /** @type {Map<string, any>} */ (new Map());
+  let [id, words] = [chat, ""];
+  const draw = () => show(calls, ...[...tools.values()].map((tool) => toolCall(tool, id)));
+  /** @type {unknown} */
+  let problem = null;
+  const on = (/** @type {any} */ { data }) => {
+    if (data.type === "run_started") {
+      id = data.chat_id ?? id;
+    } else if (data.type === "text_delta") {
+      words += data.delta;
+      show(told, words);
+    } else if (data.type === "tool_call") {
+      tools.set(data.tool_call_id, { ...data, output: undefined });
+      // Words before a call say what it is for.
+      draw();
+    } else if (data.type === "tool_result") {
+      tools.set(data.tool_call_id, { ...tools.get(data.tool_call_id), ...data });
+      draw();
+    } else if (data.type === "result") {
+      show(told, data.result.output);
+    } else if (data.type === "error") {
+      problem = new Error(data.error);
+    }
+  };
+  await follow("/agent/runs", on, { method: "POST", body: { prompt, chat_id: chat, stream: true, save: true }, stop });
+  if (problem) {
+    throw problem;
+  }
+  if (stop.aborted) {
+    show(told, words, h("p", { class: "quiet" }, "Stopped."));
+    return chat;
+  }
+  return id;
+}

@@ -1,0 +1,108 @@
+// What is new: the inbox, runs that need somebody, the newest files and executions.
+
+import { call, get } from "../api.js";
+import { button, h, load, time } from "../dom.js";
+import { grid } from "../grid.js";
+import { happenings } from "../stream.js";
+import { badge } from "./executions.js";
+
+/** Pause between an event and reading again, in ms: events come in groups. */
+const PAUSE = 300;
+
+/** The first page. */
+export function home() {
+  const [inbox, runs, ended, files] = [0, 1, 2, 3].map(() => h("div", { "aria-live": "polite" }));
+  const draw = {
+    inbox: () => load(inbox, "Reading the inbox", () => notices(draw.inbox)),
+    runs: () => load(runs, "Reading the runs", busy),
+    ended: () => load(ended, "Reading the executions", newest),
+    files: () => load(files, "Reading the files", uploads),
+  };
+  for (const each of Object.values(draw)) {
+    each();
+  }
+  const due = new Set();
+  happenings(({ type }) => {
+    if (type.startsWith("notification.")) {
+      due.add("inbox");
+    } else if (type.startsWith("job_execution.") || type === "data.written") {
+      due.add("runs").add("ended");
+    } else if (type.startsWith("file.")) {
+      due.add("files");
+    }
+    setTimeout(() => {
+      for (const name of [...due]) {
+        due.delete(name);
+        draw[/** @type {keyof typeof draw} */ (name)]();
+      }
+    }, PAUSE);
+  });
+  return [
+    h("h1", null, "Home"),
+    h("section", null, h("h2", null, "Inbox"), inbox),
+    h("section", null, h("h2", null, "Running, waiting or failed"), runs),
+    h(
+      "div",
+      { class: "columns" },
+      h("section", null, h("h2", null, "Newest executions"), ended),
+      h("section", null, h("h2", null, "Newest files"), files),
+    ),
+  ];
+}
+
+/** Pages by the first part of a platform's path. */
+const PLACES = /** @type {Record<string, string>} */ ({ jobs: "jobs", "job-executions": "executions", "ml-models": "models", files: "files", tables: "tables" });
+
+/**
+ * The page that a notification leads to.
+ * @param {string} path of the platform, such as /jobs/<id>
+ */
+function address(path) {
+  const [, first, ...rest] = path.split("/");
+  return PLACES[first] ? `#/${[PLACES[first], ...rest].join("/")}` : null;
+}
+
+/**
+ * @param {() => void} draw
+ */
+async function notices(draw) {
+  const all = await get("/notifications?unread=true&limit=10");
+  const read = (/** @type {string} */ id) => async () => {
+    await call("PATCH", `/notifications/${id}`, { read: true });
+    draw();
+  };
+  const item = (/** @type {any} */ it) => {
+    const to = address(it.action_url);
+    return h(
+      "li",
+      null,
+      h("strong", null, it.title),
+      " ",
+      h("small", { class: "quiet" }, it.sender.name, ", ", time(it.created_at)),
+      it.body ? h("p", null, it.body) : null,
+      h("p", { class: "bar" }, to ? h("a", { href: to }, "Open") : null, button("Mark as read", read(it.id))),
+    );
+  };
+  return all.length ? h("ul", { class: "notices" }, all.map(item)) : h("p", { class: "empty" }, "Nothing unread.");
+}
+
+const link = (/** @type {any} */ it) => h("a", { href: `#/executions/${it.job_execution_id}` }, it.job_name);
+
+async function busy() {
+  const states = ["running", "queued", "failed"];
+  const found = await Promise.all(states.map((state) => get(`/job-executions?status=${state}&limit=8`)));
+  const row = (/** @type {any} */ it) => [link(it), badge(it.status), time(it.started_at), it.error_message ?? ""];
+  return grid(["Job", "Status", "Started", "Message"], found.flat().map(row), "No run is under way, and none has failed.");
+}
+
+async function newest() {
+  const all = await get("/job-executions?limit=8");
+  const row = (/** @type {any} */ it) => [link(it), badge(it.status), time(it.started_at)];
+  return grid(["Job", "Status", "Started"], all.map(row), "Nothing has run yet. A script that writes data opens an execution.");
+}
+
+async function uploads() {
+  const all = await get("/files?limit=8");
+  const row = (/** @type {any} */ it) => [h("a", { href: `#/files/${it.file_id}` }, it.file_name), time(it.uploaded_at)];
+  return grid(["File", "Uploaded"], all.map(row), "No files yet.");
+}

@@ -1,0 +1,165 @@
+// Jobs: their scripts and versions, runs by hand and triggers.
+
+import { call, get, post } from "../api.js";
+import { python, sideBySide } from "../code.js";
+import { button, destroy, form, h, input, load, show, time } from "../dom.js";
+import { grid } from "../grid.js";
+import { badge } from "./executions.js";
+import { parameters } from "./parameters.js";
+import { triggerForm, triggerWords } from "./triggers.js";
+
+const EXAMPLE = `# /// script
+# dependencies = ["labdata-client"]
+# ///
+import labdata_client
+
+lab = labdata_client.connect()
+print(lab.tables())
+`;
+
+/** The list of jobs. */
+export function jobs() {
+  const place = h("div", null);
+  load(place, "Reading the jobs", async () => {
+    const all = await get("/jobs");
+    const row = (/** @type {any} */ it) => [
+      h("a", { href: `#/jobs/${it.id}` }, it.name),
+      it.description ?? "",
+      it.trigger ? triggerWords(it.trigger) : "by hand",
+    ];
+    const none = "There is no job yet. A job is a Python script that the platform runs: by hand, on a schedule or when a file arrives.";
+    return grid(["Job", "Description", "Runs"], all.map(row), none);
+  });
+  const name = input({ required: true, maxlength: 200 });
+  const code = area(EXAMPLE);
+  const add = async () => {
+    const job = await post("/jobs", { name: name.value, code: code.value });
+    location.hash = `#/jobs/${job.id}`;
+  };
+  const fields = form(
+    [
+      ["Name", name],
+      ["Script", code],
+    ],
+    "Create the job",
+    add,
+  );
+  return [h("h1", null, "Jobs"), h("details", null, h("summary", null, "New job"), fields), place];
+}
+
+/**
+ * @param {string} text
+ */
+function area(text) {
+  const rows = Math.min(40, Math.max(8, text.split("\n").length + 1));
+  return /** @type {HTMLTextAreaElement} */ (h("textarea", { rows, spellcheck: "false" }, text));
+}
+
+/**
+ * One job.
+ * @param {string} id
+ */
+export function job(id) {
+  const place = h("div", null);
+  const draw = () =>
+    load(place, "Reading the job", async () => {
+      const it = await get(`/jobs/${id}`);
+      const archive = async () => {
+        await call("PATCH", `/jobs/${id}`, { archived: !it.archived });
+        draw();
+      };
+      return h(
+        "div",
+        null,
+        h("h1", null, it.name, it.archived ? h("span", { class: "badge cancelled" }, "archived") : null),
+        it.description ? h("p", null, it.description) : null,
+        it.code === null ? h("p", { class: "empty" }, "It has no script: scripts elsewhere write in its name.") : run(it),
+        it.code === null ? null : script(it, draw),
+        it.code === null ? null : h("section", null, h("h2", null, "Trigger"), triggerForm(it, draw)),
+        h("section", null, h("h2", null, "Runs"), runs(id)),
+        h("h2", null, it.archived ? "Bring back" : "Archive"),
+        it.archived
+          ? button("Bring the job back", archive)
+          : destroy("Archive", `Archive ${it.name}: its trigger stops, its data stays`, archive),
+      );
+    });
+  draw();
+  return [h("p", null, h("a", { href: "#/jobs" }, "← Jobs")), place];
+}
+
+/**
+ * @param {any} it
+ */
+function run(it) {
+  const file = input({ placeholder: "optional: id of a file" });
+  const { fields, values } = parameters(it.parameter_definitions);
+  const go = async () => {
+    const started = await post(`/jobs/${it.id}/run`, { parameters: values(), file_id: file.value.trim() || null });
+    location.hash = `#/executions/${started.job_execution_id}`;
+  };
+  return h("section", null, h("h2", null, "Run now"), form([...fields, ["File", file]], "Run", go));
+}
+
+/**
+ * The script, its editor and its versions.
+ * @param {any} it
+ * @param {() => void} draw
+ */
+function script(it, draw) {
+  const shown = h("div", null, python(it.code));
+  const edit = () => {
+    const code = area(it.code);
+    const save = async () => {
+      await call("PATCH", `/jobs/${it.id}`, { code: code.value });
+      draw();
+    };
+    const fields = form([["Script", code]], "Save as a new version", save);
+    show(shown, fields, h("button", { type: "button", click: () => show(shown, python(it.code)) }, "Discard"));
+    code.focus();
+  };
+  const heading = h("h2", null, `Script, version ${it.version_number}`);
+  return h("section", null, heading, h("p", null, h("button", { type: "button", click: edit }, "Edit")), shown, versions(it));
+}
+
+/**
+ * @param {any} it
+ */
+function versions(it) {
+  const place = h("div", { "aria-live": "polite" });
+  const compare = (/** @type {number} */ number) => () =>
+    load(place, "Reading the version", async () => {
+      const older = await get(`/jobs/${it.id}/versions/${number}`);
+      return sideBySide([`Version ${number}`, `Version ${it.version_number}`], older.code, it.code);
+    });
+  const list = h("div", null);
+  const open = () =>
+    load(list, "Reading the versions", async () => {
+      const all = await get(`/jobs/${it.id}/versions?limit=100`);
+      const row = (/** @type {any} */ version) => [
+        version.version_number,
+        time(version.created_at),
+        version.is_current ? "current" : button("Compare", async () => void compare(version.version_number)()),
+      ];
+      return grid(["Version", "Saved", "Compare with the current one"], all.map(row), "There is one version.");
+    });
+  const details = h("details", { toggle: open }, h("summary", null, "Versions"), list, place);
+  return details;
+}
+
+/**
+ * @param {string} id
+ */
+function runs(id) {
+  const place = h("div", null);
+  load(place, "Reading the runs", async () => {
+    const all = await get(`/job-executions?job_id=${id}&limit=20`);
+    const row = (/** @type {any} */ it) => [
+      h("a", { href: `#/executions/${it.job_execution_id}` }, time(it.started_at)),
+      badge(it.status),
+      it.script_version,
+      it.error_message ?? "",
+    ];
+    return grid(["Started", "Status", "Version", "Message"], all.map(row), "It has not run yet.");
+  });
+  return place;
+}

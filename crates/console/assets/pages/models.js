@@ -1,0 +1,282 @@
+// Models: their trainings, how good they are, and predictions.
+
+import { get, post } from "../api.js";
+import { button, destroy, facts, form, h, input, load, select, show, time } from "../dom.js";
+import { grid } from "../grid.js";
+import { follow } from "../stream.js";
+
+const PRESETS = /** @type {[string, string][]} */ ([
+  ["medium_quality", "quick"],
+  ["good_quality", "good"],
+  ["high_quality", "better, slower"],
+  ["best_quality", "best, slowest"],
+]);
+
+/**
+ * @param {string} status
+ */
+function badge(status) {
+  const kind = { ready: "completed", pending: "queued", training: "running" }[status] ?? status;
+  return h("span", { class: `badge ${kind}` }, status);
+}
+
+/**
+ * @param {number | null} value
+ */
+function figure(value) {
+  return value === null || value === undefined ? "" : Number(value.toPrecision(4));
+}
+
+/** The list of models and datasets. */
+export function models() {
+  const [list, sets, make] = [h("div", null), h("div", null), h("div", null)];
+  load(list, "Reading the models", async () => {
+    const row = (/** @type {any} */ it) => [
+      h("a", { href: `#/models/${it.id}` }, it.name),
+      it.version_number,
+      badge(it.status),
+      it.target_column,
+      it.problem_type ?? "",
+      time(it.training_completed_at),
+    ];
+    const columns = ["Model", "Version", "Status", "Predicts", "Kind", "Trained"];
+    return grid(columns, (await get("/ml-models")).map(row), "There is no model yet. Make a dataset below, then train one on it.");
+  });
+  const draw = () =>
+    load(sets, "Reading the datasets", async () => {
+      const all = await get("/datasets?limit=100");
+      show(make, all.length ? h("details", null, h("summary", null, "Train a model"), train(all)) : null);
+      const row = (/** @type {any} */ it) => [it.name, it.row_count, it.columns.length, time(it.created_at)];
+      return grid(["Dataset", "Rows", "Columns", "Made"], all.map(row), "There is no dataset yet. It is the result of a query, kept as it was.");
+    });
+  draw();
+  return [
+    h("h1", null, "Models"),
+    make,
+    list,
+    h("h2", null, "Datasets"),
+    h("details", null, h("summary", null, "New dataset"), dataset(draw)),
+    sets,
+  ];
+}
+
+/**
+ * @param {() => void} draw
+ */
+function dataset(draw) {
+  const name = input({ required: true, maxlength: 200 });
+  const query = /** @type {HTMLTextAreaElement} */ (h("textarea", { rows: 5, required: true, spellcheck: "false" }));
+  const add = async () => {
+    await post("/datasets", { name: name.value, query: query.value });
+    draw();
+  };
+  return form(
+    [
+      ["Name", name],
+      ["SELECT", query],
+    ],
+    "Make the dataset",
+    add,
+  );
+}
+
+/**
+ * @param {any[]} datasets
+ */
+function train(datasets) {
+  const name = input({ required: true, maxlength: 200 });
+  const of = select(datasets.map((it) => [it.id, `${it.name} (${it.row_count} rows)`]));
+  const target = h("select", null);
+  const preset = select(PRESETS, "medium_quality");
+  const change = () => {
+    const chosen = datasets.find((it) => it.id === of.value);
+    show(target, ...chosen.columns.map((/** @type {any} */ it) => h("option", { value: it.name }, it.name)));
+  };
+  of.addEventListener("change", change);
+  change();
+  const go = async () => {
+    const model = await post("/ml-models", {
+      name: name.value,
+      dataset_id: of.value,
+      target_column: /** @type {HTMLSelectElement} */ (target).value,
+      quality_preset: preset.value,
+    });
+    location.hash = `#/models/${model.id}`;
+  };
+  return form(
+    [
+      ["Name", name],
+      ["Dataset", of],
+      ["Column to predict", target],
+      ["Quality", preset],
+    ],
+    "Train",
+    go,
+  );
+}
+
+/**
+ * One model: its active version, or the newest.
+ * @param {string} id
+ */
+export function model(id) {
+  const place = h("div", null);
+  const draw = () =>
+    load(place, "Reading the model", async () => {
+      const [it, versions] = await Promise.all([get(`/ml-models/${id}`), get(`/ml-models/${id}/versions?limit=100`)]);
+      const isBusy = ["pending", "training"].includes(it.status);
+      return h(
+        "div",
+        null,
+        h("h1", null, it.name, " ", badge(it.status)),
+        it.error_message ? h("p", { class: "failure" }, it.error_message) : null,
+        facts([
+          ["Version", it.version_number],
+          ["Predicts", it.target_column],
+          ["Kind", it.problem_type ?? "–"],
+          ["Trained", time(it.training_completed_at)],
+        ]),
+        isBusy ? progress(it, draw) : null,
+        it.status === "ready" ? results(it) : null,
+        h("section", null, h("h2", null, "Versions"), list(it, versions, draw)),
+        destroy("Archive", `Archive ${it.name}: it predicts no more`, async () => {
+          await post(`/ml-models/${id}/archive`);
+          location.hash = "#/models";
+        }),
+      );
+    });
+  draw();
+  return [h("p", null, h("a", { href: "#/models" }, "← Models")), place];
+}
+
+/**
+ * @param {any} it
+ * @param {() => void} draw
+ */
+function progress(it, draw) {
+  const place = h("div", { "aria-live": "polite" });
+  const tell = (/** @type {any} */ now) => {
+    const at = now.progress;
+    const best = at?.best_score ? `, best ${at.best_score.metric} ${figure(at.best_score.value)}` : "";
+    show(place, h("p", null, at ? `${at.phase}: ${at.models_tried} models tried${best}` : "It waits for a worker."));
+  };
+  tell(it);
+  follow(`/ml-models/${it.id}/progress?version_number=${it.version_number}`, ({ name, data }) => {
+    tell(data);
+    if (name === "end") {
+      draw();
+    }
+  }).catch(() => {});
+  const cancel = async () => {
+    await post(`/ml-models/${it.id}/cancel-training`);
+    draw();
+  };
+  return h("section", null, h("h2", null, "Training"), place, destroy("Cancel", "Cancel the training", cancel));
+}
+
+/**
+ * @param {any} it
+ */
+function results(it) {
+  const place = h("div", null);
+  load(place, "Reading the results", async () => {
+    const found = await get(`/ml-models/${it.id}/results?version_number=${it.version_number}`);
+    const metric = (/** @type {[string, any]} */ [name, value]) => [name, figure(value.value), value.higher_is_better ? "higher is better" : "lower is better"];
+    const entry = (/** @type {any} */ row) => [row.model, figure(row.score), figure(row.validation_score), figure(row.fit_seconds), figure(row.predict_seconds)];
+    return h(
+      "div",
+      null,
+      h("h2", null, "How good it is"),
+      h("p", { class: "quiet" }, `Measured on ${found.rows.test} rows that it has not learned from; it learned from ${found.rows.train}.`),
+      grid(["Metric", "Value", ""], Object.entries(found.metrics).map(metric), "Nothing was measured."),
+      found.feature_importance?.length ? h("div", null, h("h2", null, "What it goes by"), bars(found.feature_importance)) : null,
+      found.confusion_matrix ? h("div", null, h("h2", null, "What it confuses"), matrix(found.confusion_matrix)) : null,
+      h("h2", null, "Leaderboard"),
+      grid(["Model", "Score", "On validation rows", "Seconds to fit", "to predict"], found.leaderboard.map(entry), "No model was fitted."),
+      h("p", null, h("a", { href: `api/v1/ml-models/${it.id}/report?version_number=${it.version_number}`, target: "_blank", rel: "noopener" }, "The whole report")),
+      h("h2", null, "Predict"),
+      predict(it, found.features),
+    );
+  });
+  return place;
+}
+
+/**
+ * Bars of numbers, which are also told as text.
+ * @param {any[]} features
+ */
+function bars(features) {
+  const most = Math.max(...features.map((it) => it.importance ?? 0), Number.MIN_VALUE);
+  const row = (/** @type {any} */ it) => [
+    it.feature,
+    h("meter", { min: 0, max: most, value: Math.max(0, it.importance ?? 0), "aria-label": it.feature }),
+    figure(it.importance),
+  ];
+  return grid(["Feature", "Importance", "Value"], features.slice(0, 20).map(row), "");
+}
+
+/**
+ * @param {any} it
+ */
+function matrix(it) {
+  const row = (/** @type {number[]} */ counts, /** @type {number} */ index) => [h("strong", null, String(it.labels[index])), ...counts];
+  return grid(["Actual \\ predicted", ...it.labels.map(String)], it.counts.map(row), "");
+}
+
+/**
+ * A form of the features.
+ * @param {any} it
+ * @param {any[]} features
+ */
+function predict(it, features) {
+  const said = h("div", { "aria-live": "polite" });
+  const fields = features.map((feature) => {
+    const isNumber = ["integer", "float", "number", "numeric"].includes(feature.data_type);
+    const field = feature.levels
+      ? select([["", ""], ...feature.levels.map((/** @type {any} */ level) => [String(level), String(level)])])
+      : input({ type: isNumber ? "number" : "text", step: "any" });
+    return { feature, field, isNumber };
+  });
+  const go = async () => {
+    const row = fields.map(({ feature, field, isNumber }) => {
+      const text = field.value;
+      return [feature.name, text === "" ? null : isNumber ? Number(text) : text];
+    });
+    const answer = await post("/ml-models/predict", { ml_model_id: it.id, data: [Object.fromEntries(row)] });
+    const chances = Object.entries(answer.probabilities?.[0] ?? {}).sort((a, b) => Number(b[1]) - Number(a[1]));
+    show(
+      said,
+      h("p", null, `${it.target_column}: `, h("strong", null, String(answer.predictions[0]))),
+      chances.length ? grid(["Class", "Probability"], chances.map(([name, value]) => [name, figure(Number(value))]), "") : null,
+    );
+  };
+  return h("div", null, form(fields.map(({ feature, field }) => [feature.name, field]), "Predict", go), said);
+}
+
+/**
+ * @param {any} it
+ * @param {any[]} versions
+ * @param {() => void} draw
+ */
+function list(it, versions, draw) {
+  const activate = (/** @type {number} */ version_number) => async () => {
+    await post(`/ml-models/${it.id}/activate`, { version_number });
+    draw();
+  };
+  const metric = (/** @type {any} */ version) => {
+    const [first] = Object.entries(version.evaluation_metrics ?? {});
+    return first ? `${first[0]} ${figure(first[1]?.value ?? first[1])}` : "";
+  };
+  const row = (/** @type {any} */ version) => [
+    version.version_number,
+    badge(version.status),
+    metric(version),
+    time(version.training_completed_at),
+    version.currently_active
+      ? "predicts"
+      : version.status === "ready"
+        ? button("Let it predict", activate(version.version_number))
+        : "",
+  ];
+  return grid(["Version", "Status", "Quality", "Trained", "Active"], versions.map(row), "There is none.");
+}

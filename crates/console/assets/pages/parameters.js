@@ -1,0 +1,159 @@
+// The form of a job's parameters, from their definitions.
+
+import { get } from "../api.js";
+import { failure, h, input, show } from "../dom.js";
+
+/** @typedef {{fields: [string, HTMLElement][], values: () => Record<string, any>}} Parameters */
+
+/**
+ * @param {any[]} definitions
+ * @returns {Parameters}
+ */
+export function parameters(definitions) {
+  const read = /** @type {Record<string, () => any>} */ ({});
+  const fields = definitions.map((definition) => {
+    const { field, value } = widget(definition, () => read);
+    read[definition.parameter_name] = value;
+    const label = definition.label ?? definition.parameter_name;
+    return /** @type {[string, HTMLElement]} */ ([definition.required ? `${label} *` : label, field]);
+  });
+  const values = () => {
+    const given = Object.entries(read).map(([name, value]) => [name, value()]);
+    return Object.fromEntries(given.filter(([, value]) => value !== undefined));
+  };
+  return { fields, values };
+}
+
+/**
+ * @param {any} it
+ * @param {() => Record<string, () => any>} others the values of the other parameters
+ * @returns {{field: HTMLElement, value: () => any}}
+ */
+function widget(it, others) {
+  const required = it.required && it.default === null;
+  if (it.widget_type === "slider") {
+    const min = it.min ?? 0;
+    const field = input({ type: "range", min, max: it.max ?? 100, step: it.step ?? "any", value: it.default ?? min });
+    const shown = h("output", null, field.value);
+    field.addEventListener("input", () => show(shown, field.value));
+    return { field: h("span", { class: "bar inline" }, field, shown), value: () => Number(field.value) };
+  }
+  if (it.widget_type === "date") {
+    const field = input({ type: "date", required, value: it.default });
+    return { field, value: () => field.value || undefined };
+  }
+  if (it.widget_type === "combobox" && it.model_source) {
+    return choices(it, required);
+  }
+  if (it.widget_type === "region") {
+    return region(it, others);
+  }
+  const field = input({ type: "text", required, value: it.default });
+  return { field, value: () => field.value || undefined };
+}
+
+/**
+ * Values of a column, as `table.column` names it.
+ * @param {any} it
+ * @param {boolean} required
+ */
+function choices(it, required) {
+  const id = `choices-${it.parameter_name}`;
+  const field = input({ type: "text", list: id, required, value: it.default });
+  const list = h("datalist", { id });
+  const [table, column = "name"] = it.model_source.split(".");
+  const quoted = (/** @type {string} */ name) => `"${name.replaceAll('"', '""')}"`;
+  const query = `SELECT DISTINCT ${quoted(column)}::text FROM ${quoted(table)} ORDER BY 1 LIMIT 500`;
+  fetch("api/v1/tools/query", {
+    method: "POST",
+    credentials: "same-origin",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ query }),
+  })
+    .then((answer) => (answer.ok ? answer.json() : { data: [] }))
+    .then(({ data }) => list.append(...data.map((/** @type {any} */ row) => h("option", { value: row[0] }))));
+  return { field: h("span", null, field, list), value: () => field.value || undefined };
+}
+
+/**
+ * A rectangle of an image, in its pixels, drawn or typed.
+ * @param {any} it
+ * @param {() => Record<string, () => any>} others
+ */
+function region(it, others) {
+  const names = ["x", "y", "width", "height"];
+  const start = it.default ?? {};
+  const numbers = names.map((name) => input({ type: "number", min: 0, "aria-label": name, placeholder: name, value: start[name] }));
+  const stage = h("div", { class: "region" });
+  const open = async () => {
+    const file = it.file_id ?? others()[it.file_id_parameter]?.();
+    try {
+      if (!file) {
+        throw new Error("Give the image's file first.");
+      }
+      const { download_url: address } = await get(`/files/${file}/content`);
+      const image = new Image();
+      image.src = URL.createObjectURL(await (await fetch(address)).blob());
+      await image.decode();
+      show(stage, drawn(image, numbers));
+    } catch (error) {
+      show(stage, failure(error));
+    }
+  };
+  const field = h("span", null, h("span", { class: "region-numbers" }, numbers), h("button", { type: "button", click: open }, "Draw on the image"), stage);
+  const value = () => {
+    if (numbers.some((number) => number.value === "")) {
+      return undefined;
+    }
+    return Object.fromEntries(names.map((name, index) => [name, Number(numbers[index].value)]));
+  };
+  return { field, value };
+}
+
+/**
+ * The image, on which a drag draws the rectangle.
+ * @param {HTMLImageElement} image
+ * @param {HTMLInputElement[]} numbers
+ */
+function drawn(image, numbers) {
+  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { width: image.naturalWidth, height: image.naturalHeight }));
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const paint = () => {
+    context.drawImage(image, 0, 0);
+    const [x, y, width, height] = numbers.map((number) => Number(number.value));
+    context.lineWidth = Math.max(2, canvas.width / 300);
+    context.strokeStyle = "#d81b60";
+    context.strokeRect(x, y, width, height);
+  };
+  const at = (/** @type {PointerEvent} */ event) => {
+    const box = canvas.getBoundingClientRect();
+    return [
+      Math.round(((event.clientX - box.left) / box.width) * canvas.width),
+      Math.round(((event.clientY - box.top) / box.height) * canvas.height),
+    ];
+  };
+  /** @type {number[] | null} */
+  let from = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    from = at(event);
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (from) {
+      const to = at(event);
+      const sides = [0, 1].map((axis) => [Math.min(from?.[axis] ?? 0, to[axis]), Math.abs(to[axis] - (from?.[axis] ?? 0))]);
+      [sides[0][0], sides[1][0], sides[0][1], sides[1][1]].forEach((value, index) => {
+        numbers[index].value = String(value);
+      });
+      paint();
+    }
+  });
+  canvas.addEventListener("pointerup", () => {
+    from = null;
+  });
+  for (const number of numbers) {
+    number.addEventListener("input", paint);
+  }
+  paint();
+  return canvas;
+}

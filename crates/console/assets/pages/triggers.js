@@ -1,0 +1,126 @@
+// What starts a job by itself.
+
+import { call, get } from "../api.js";
+import { destroy, form, h, input, load, select, show } from "../dom.js";
+
+const CATEGORIES = /** @type {[string, string][]} */ ([
+  ["file_uploaded", "a file arrives"],
+  ["job_completed", "another job has ended"],
+  ["schedule", "the time has come"],
+]);
+
+/**
+ * A trigger in words.
+ * @param {any} trigger
+ */
+export function triggerWords(trigger) {
+  const it = trigger.conditions ?? {};
+  if (trigger.category === "schedule") {
+    return `at ${it.cron} (${it.timezone ?? "UTC"})`;
+  }
+  if (trigger.category === "job_completed") {
+    return `after another job (${(it.statuses ?? ["completed"]).join(" or ")})`;
+  }
+  const what = it.file_name_pattern ?? (it.file_extensions ?? []).join(", ");
+  return what ? `when a file arrives: ${what}` : "when a file arrives";
+}
+
+/**
+ * The editor of a job's trigger.
+ * @param {any} job
+ * @param {() => void} draw
+ */
+export function triggerForm(job, draw) {
+  const place = h("div", null);
+  load(place, "Reading jobs and instruments", async () => {
+    const [instruments, jobs] = await Promise.all([get("/instruments?limit=1000"), get("/jobs")]);
+    const category = select(CATEGORIES, job.trigger?.category);
+    const details = h("div", null);
+    let read = () => /** @type {{conditions: any, instrument?: string | null}} */ ({ conditions: {} });
+    const change = () => {
+      const now = job.trigger?.category === category.value ? job.trigger : { conditions: {} };
+      const made = conditions(category.value, now, instruments, jobs.filter((/** @type {any} */ it) => it.id !== job.id));
+      show(details, ...made.fields);
+      read = made.read;
+    };
+    category.addEventListener("change", change);
+    change();
+    const save = async () => {
+      const { conditions, instrument } = read();
+      await call("PATCH", `/jobs/${job.id}`, {
+        trigger_enabled: true,
+        trigger_category: category.value,
+        trigger_conditions: conditions,
+        trigger_instrument_id: instrument ?? null,
+      });
+      draw();
+    };
+    const remove = async () => {
+      await call("PATCH", `/jobs/${job.id}`, { trigger_enabled: false });
+      draw();
+    };
+    const fields = form([["It runs when", category]], job.trigger ? "Save the trigger" : "Set the trigger", save);
+    fields.querySelector("label")?.after(details);
+    return h(
+      "div",
+      null,
+      h("p", null, job.trigger ? `It runs ${triggerWords(job.trigger)}.` : "It runs by hand only."),
+      h("details", null, h("summary", null, job.trigger ? "Change" : "Run it by itself"), fields),
+      job.trigger ? destroy("Remove the trigger", `Let ${job.name} run by hand only`, remove) : null,
+    );
+  });
+  return place;
+}
+
+/**
+ * Fields of the conditions of a category.
+ * @param {string} category
+ * @param {any} trigger
+ * @param {any[]} instruments
+ * @param {any[]} jobs
+ */
+function conditions(category, trigger, instruments, jobs) {
+  const now = trigger.conditions ?? {};
+  const labelled = (/** @type {string} */ name, /** @type {HTMLElement} */ field) => h("label", null, h("span", null, name), field);
+  if (category === "schedule") {
+    const cron = input({ required: true, value: now.cron ?? "0 6 * * 1-5" });
+    const zone = input({ value: now.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone });
+    return {
+      fields: [
+        labelled("Cron: minute, hour, day, month, weekday", cron),
+        labelled("Time zone", zone),
+      ],
+      read: () => ({ conditions: { cron: cron.value, timezone: zone.value } }),
+    };
+  }
+  if (category === "job_completed") {
+    const source = select(jobs.map((it) => [it.id, it.name]), now.source_job_id);
+    const failed = input({ type: "checkbox", checked: (now.statuses ?? []).includes("failed") });
+    return {
+      fields: [labelled("After", source), h("label", { class: "check" }, failed, "also when it failed")],
+      read: () => ({
+        conditions: { source_job_id: source.value, statuses: failed.checked ? ["completed", "failed"] : ["completed"] },
+      }),
+    };
+  }
+  const instrument = select([["", "any instrument"], ...instruments.map((it) => /** @type {[string, string]} */ ([it.id, it.name]))], trigger.instrument_id ?? "");
+  const pattern = input({ value: now.file_name_pattern, placeholder: "plate*.xlsx" });
+  const extensions = input({ value: (now.file_extensions ?? []).join(", "), placeholder: "csv, txt" });
+  const list = (/** @type {string} */ text) => text.split(",").map((part) => part.trim()).filter(Boolean);
+  return {
+    fields: [
+      labelled("From", instrument),
+      labelled("Name like", pattern),
+      labelled("Extensions", extensions),
+    ],
+    read: () => ({
+      // Conditions that this form does not know stay as they are.
+      conditions: {
+        ...now,
+        file_name_pattern: pattern.value || null,
+        file_extensions: extensions.value ? list(extensions.value) : null,
+      },
+      instrument: instrument.value || null,
+    }),
+  };
+}

@@ -1,0 +1,97 @@
+// Server-sent events, for as long as the page that shows them is there.
+
+import { ApiError, told } from "./api.js";
+
+/** Pause before a broken stream is opened again, in ms. */
+const RETRY = 3000;
+
+let page = new AbortController();
+
+/** Another page is shown: streams of the last one end. */
+export function turn() {
+  page.abort();
+  page = new AbortController();
+}
+
+/**
+ * @typedef {{name: string, data: any}} StreamEvent
+ */
+
+/**
+ * Reads events until the stream ends, the page is left or `stop` says so.
+ * @param {string} path below /api/v1
+ * @param {(event: StreamEvent) => void} on
+ * @param {{method?: string, body?: any, stop?: AbortSignal}} [options]
+ */
+export async function follow(path, on, { method = "GET", body, stop } = {}) {
+  const signal = stop ? AbortSignal.any([page.signal, stop]) : page.signal;
+  try {
+    const response = await fetch(`api/v1${path}`, {
+      method,
+      credentials: "same-origin",
+      headers: { Accept: "text/event-stream", ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+    });
+    if (!response.ok || !response.body) {
+      const read = await response.json().catch(() => null);
+      throw new ApiError(response.status, told(read, response.status), response.headers.get("x-request-id"));
+    }
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) {
+        return;
+      }
+      const blocks = (rest + value).split("\n\n");
+      rest = blocks.pop() ?? "";
+      for (const block of blocks) {
+        const event = parsed(block);
+        if (event) {
+          on(event);
+        }
+      }
+    }
+  } catch (error) {
+    if (!signal.aborted) {
+      throw error;
+    }
+  }
+}
+
+/**
+ * One event; nothing for a comment, which only keeps the connection open.
+ * @param {string} block
+ * @returns {StreamEvent | null}
+ */
+function parsed(block) {
+  let name = "message";
+  const data = [];
+  for (const line of block.split("\n")) {
+    if (line.startsWith("event: ")) {
+      name = line.slice(7);
+    } else if (line.startsWith("data: ")) {
+      data.push(line.slice(6));
+    }
+  }
+  return data.length ? { name, data: JSON.parse(data.join("\n")) } : null;
+}
+
+/**
+ * Follows what happens in the organization while the page is there, through restarts of the server.
+ * @param {(event: any) => void} on
+ */
+export async function happenings(on) {
+  const { signal } = page;
+  while (!signal.aborted) {
+    try {
+      await follow("/events", ({ data }) => on(data));
+    } catch (error) {
+      if (error instanceof ApiError && error.status >= 400 && error.status < 500) {
+        return;
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, RETRY));
+  }
+}
