@@ -3,8 +3,9 @@
 
 mod plots;
 
-use std::{fmt::Write as _, sync::LazyLock};
+use std::{fmt::Write as _, io::Write as _, sync::LazyLock};
 
+use flate2::{Compression, write::GzEncoder};
 pub use plots::{Plots, plots};
 use sha2::{Digest, Sha256};
 
@@ -114,6 +115,26 @@ pub fn page() -> &'static str {
     &RENDERED
 }
 
+/// Files, compressed once.
+static PACKED: LazyLock<Vec<Vec<u8>>> =
+    LazyLock::new(|| ASSETS.iter().map(|asset| packed(asset.bytes)).collect());
+
+/// The bytes in the format gzip; empty if they cannot be compressed, which memory alone can prevent.
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    written.unwrap_or_default()
+}
+
+/// The file of that path of the present version, in the format gzip.
+#[must_use]
+pub fn packed_asset(of_version: &str, path: &str) -> Option<&'static [u8]> {
+    let is_present = of_version == version();
+    let index = ASSETS.iter().position(|asset| asset.path == path)?;
+    let bytes = PACKED.get(index).filter(|bytes| !bytes.is_empty())?;
+    is_present.then_some(bytes)
+}
+
 /// The file of that path of the present version.
 #[must_use]
 pub fn asset(of_version: &str, path: &str) -> Option<Asset> {
@@ -179,13 +200,27 @@ mod tests {
         assert_eq!(served, found);
         for asset in ASSETS.iter().filter(|asset| asset.content_type == SCRIPT) {
             let text = std::str::from_utf8(asset.bytes).unwrap();
-            for line in text.lines().filter(|line| line.starts_with("import ")) {
+            for line in text
+                .lines()
+                .filter(|line| line.starts_with("import ") && line.contains(" from "))
+            {
                 let name = line.split('"').nth(1).unwrap();
                 let directory = Path::new(asset.path).parent().unwrap();
                 let target = root.join(directory).join(name);
                 assert!(target.exists(), "{}: {name}", asset.path);
             }
         }
+    }
+
+    #[test]
+    fn all_files_together_are_sent_in_120_kilobytes() {
+        let packed: usize = ASSETS
+            .iter()
+            .map(|asset| packed_asset(version(), asset.path).unwrap().len())
+            .sum();
+        assert!(packed <= 120_000, "{packed}");
+        assert_eq!(packed_asset(version(), "nothing.js"), None);
+        assert_eq!(packed_asset("0000000000000000", "app.js"), None);
     }
 
     #[test]

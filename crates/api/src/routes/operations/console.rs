@@ -65,10 +65,17 @@ async fn file(request: HttpRequest, place: Path<(String, String)>) -> Answer<Htt
         return script_of_plots(plots, request.headers());
     }
     let asset = labdata_console::asset(&version, &path).ok_or(Error::NotFound("file"))?;
-    Ok(HttpResponse::Ok()
+    let mut response = HttpResponse::Ok();
+    response
         .content_type(asset.content_type)
         .insert_header((CACHE_CONTROL, FOR_EVER))
-        .body(asset.bytes))
+        .insert_header((VARY, ACCEPT_ENCODING.as_str()));
+    match labdata_console::packed_asset(&version, &path) {
+        Some(packed) if accepts_gzip(request.headers()) => Ok(response
+            .insert_header((CONTENT_ENCODING, "gzip"))
+            .body(packed)),
+        _ => Ok(response.body(asset.bytes)),
+    }
 }
 
 /// Sends plotly.js as it is held, compressed, and unpacked to those who accept no gzip.

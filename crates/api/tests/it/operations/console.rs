@@ -30,7 +30,16 @@ async fn the_page_and_its_files_come_with_their_types_and_are_cached_by_version(
         let cached = file.header("cache-control").unwrap();
         assert!(cached.ends_with("immutable"), "{path}: {cached}");
         assert_eq!(file.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(file.header("content-encoding"), None);
         assert_eq!(file.text.as_bytes(), asset.bytes);
+        let packed = browser.request(Method::GET, &path);
+        let packed = packed.header(ACCEPT_ENCODING, "gzip").send().await.unwrap();
+        assert_eq!(packed.headers()["content-encoding"], "gzip");
+        let packed = packed.bytes().await.unwrap();
+        assert_eq!(
+            Some(&*packed),
+            labdata_console::packed_asset(version, asset.path)
+        );
     }
     for path in [
         "/console/0000000000000000/app.js".to_owned(),
@@ -74,4 +83,22 @@ async fn plotly_js_is_sent_as_it_is_held_and_unpacked_to_those_who_need_it() {
     }
     let other = format!("/console/0000000000000000/{}", Plots::PATH);
     assert_eq!(browser.get(&other).await.status, 404);
+}
+
+#[tokio::test]
+async fn the_path_of_a_notice_leads_to_its_page() {
+    let server = TestServer::start().await;
+    let browser = server.anonymous();
+    let id = "01a2099c-d3ac-7000-8bc4-4b219dc4bca8";
+    for (path, page) in [
+        ("jobs", "jobs"),
+        ("job-executions", "executions"),
+        ("ml-models", "models"),
+    ] {
+        let answer = browser.get(&format!("/{path}/{id}")).await;
+        assert_eq!(answer.status, 302, "{path}");
+        let expected = format!("../#/{page}/{id}");
+        assert_eq!(answer.header("location"), Some(expected.as_str()));
+        browser.get(&format!("/{path}/x%0d%0ay")).await.detail(404);
+    }
 }
