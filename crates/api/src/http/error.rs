@@ -197,7 +197,7 @@ impl ApiError {
 }
 
 /// `Retry-After` where a service behind the platform does not answer.
-const UNAVAILABLE_RETRY_SECONDS: u32 = 5;
+pub(crate) const UNAVAILABLE_RETRY_SECONDS: u32 = 5;
 
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {

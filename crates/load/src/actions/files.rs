@@ -103,6 +103,8 @@ async fn put(connection: &Connection, begun: &Answer, bytes: Bytes) -> bool {
         Outcome::Done(_) => true,
         // An earlier attempt stored them, whose answer was lost.
         Outcome::Refused(answer) if answer.status == 412 => true,
+        // The server still receives an earlier attempt, whose connection was lost.
+        Outcome::Refused(answer) if answer.status == 409 => false,
         Outcome::Refused(answer) => {
             let client = &connection.load.client;
             client.wrong(&request, &answer, "was not expected");

@@ -25,7 +25,7 @@ const UV: &str =
 /// Servers behind a load balancer, workers, a bucket and a language model.
 pub(super) struct Cluster {
     pub(super) members: Vec<Member>,
-    _s3: S3Server,
+    pub(super) bucket: S3Server,
     _llm: Provider,
     _tools: TempDir,
 }
@@ -74,7 +74,7 @@ impl Cluster {
         members.extend((0..workers).map(|_| Member::worker(&environment)));
         Self {
             members,
-            _s3: s3,
+            bucket: s3,
             _llm: llm,
             _tools: tools,
         }

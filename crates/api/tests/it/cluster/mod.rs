@@ -4,6 +4,7 @@ mod balancer;
 mod failover;
 mod kills;
 mod lab;
+mod ledger;
 mod members;
 mod replica;
 mod replicated;

@@ -104,6 +104,7 @@ async fn while_the_bucket_does_not_answer_the_record_keeps_waiting() {
     s3.set_down(true);
     let refused = put(&program, &begun).body("bytes").send().await.unwrap();
     assert_eq!(refused.status(), 503);
+    assert_eq!(refused.headers()["retry-after"], "5");
     let told = refused.text().await.unwrap();
     assert!(told.contains("<Code>ServiceUnavailable</Code>"), "{told}");
     let (status, told) = confirm(&program, &begun).await;

@@ -4,7 +4,7 @@ use actix_web::{
     HttpResponse, ResponseError,
     http::{
         StatusCode,
-        header::{CONTENT_RANGE, ContentType},
+        header::{CONTENT_RANGE, ContentType, RETRY_AFTER},
     },
 };
 use labdata_application::files::{open_download::SignedUrlError, receive_upload::UploadError};
@@ -13,6 +13,8 @@ use labdata_ports::{
     PortError,
     files::blob::{PutBlobError, SignatureError},
 };
+
+use crate::http::error::UNAVAILABLE_RETRY_SECONDS;
 
 /// Why a request to a signed URL was refused. The answer is XML with a code, as clients of Google
 /// Cloud Storage know it.
@@ -164,6 +166,9 @@ impl ResponseError for Refusal {
     fn error_response(&self) -> HttpResponse {
         let mut answer = HttpResponse::build(self.status);
         answer.insert_header(ContentType::xml());
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            answer.insert_header((RETRY_AFTER, UNAVAILABLE_RETRY_SECONDS));
+        }
         if let Some(size) = self.unsatisfied {
             answer.insert_header((CONTENT_RANGE, format!("bytes */{size}")));
         }
