@@ -49,7 +49,7 @@ pub(crate) struct Found {
     pub(crate) state: State,
 }
 
-/// Whether an effect was acknowledged.
+/// Certainty of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Certainty {
     Acknowledged,
@@ -202,7 +202,7 @@ impl Ledger {
         for (name, states) in &states {
             let acceptable = entries.objects.get(&(kind, (*name).to_owned()));
             match (states.as_slice(), acceptable) {
-                (_, None) => problems.push(format!("{kind:?} {name}: nobody created it")),
+                (_, None) => problems.push(format!("{kind:?} {name}: not created by the load")),
                 ([state], Some(acceptable)) => {
                     if !acceptable.allows(Some(state)) {
                         let expected = &acceptable.0;
@@ -277,7 +277,7 @@ mod tests {
             (vec![a.clone()], "b: lost"),
             (vec![a.clone(), b.clone(), b.clone()], "exists 2 times"),
             (vec![a.clone(), b.clone(), found("d", "1")], "d: \"1\""),
-            (vec![a.clone(), b.clone(), found("e", "1")], "nobody"),
+            (vec![a.clone(), b.clone(), found("e", "1")], "not created"),
             (vec![a.clone(), found("b", "3")], "b: \"3\""),
         ] {
             let problems = compare(&objects);

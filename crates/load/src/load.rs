@@ -30,7 +30,7 @@ const MAX_TRAININGS: usize = 3;
 /// Rows and files of its own that a connection remembers.
 const MAX_OWNED: usize = 200;
 
-/// What all connections share.
+/// State of a load.
 #[derive(Debug)]
 pub(crate) struct Load {
     pub(crate) options: Options,
@@ -78,7 +78,7 @@ impl Load {
         format!("Load {} opened", self.run)
     }
 
-    /// Adds a fact that must not be to the report.
+    /// Adds a problem to the report.
     pub(crate) fn problem(&self, problem: String) {
         self.client.statistics.problem(problem);
     }

@@ -17,7 +17,7 @@ const SHARED_PLATES: u64 = 8;
 /// Rows of an imported file.
 const IMPORTED: u64 = 20;
 
-/// One inserted row in so many is sent again although it was acknowledged.
+/// One of this number of inserted rows is sent again although it was acknowledged.
 const REPEATED: u64 = 16;
 
 /// Inserts one row, the smallest write.
@@ -190,7 +190,7 @@ async fn written(
     }
 }
 
-/// Whether a write had its effect, if it may have one; enters its execution.
+/// Enters the execution of a write. Returns the certainty of its effect; `None` if it was refused.
 fn certainty(connection: &Connection, request: &Request, outcome: &Outcome) -> Option<Certainty> {
     let load = &connection.load;
     let is_write = request.endpoint == WRITE;

@@ -23,7 +23,7 @@ struct Killed {
     workers: usize,
 }
 
-/// Kills members and starts them again until the time; now and then the bucket is down meanwhile.
+/// Kills members and starts them again until the time; the bucket is down during some of the restarts.
 async fn kill_at_random(cluster: &mut Cluster, seed: u64, until: Instant) -> Killed {
     let Cluster {
         members, bucket, ..

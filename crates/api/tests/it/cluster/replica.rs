@@ -54,7 +54,7 @@ impl Lab {
         }
     }
 
-    /// Waits until a query counts so many rows.
+    /// Waits until a query counts that number of rows.
     async fn until_counted(&self, rows: u64) {
         let began = Instant::now();
         loop {
