@@ -64,8 +64,8 @@ async fn nothing_acknowledged_is_lost_or_doubled_while_servers_and_workers_are_k
     let database = ThrowawayServer::start().await.unwrap();
     let mut cluster = Cluster::start(3, 2, &database.url("labdata"), &[]).await;
     let seed = seed();
-    let load = cluster.load(SECONDS, seed);
-    let until = Instant::now() + Duration::from_secs(SECONDS);
+    let load = cluster.load(SECONDS, seed).await;
+    let until = Instant::now() + Duration::from_secs(SECONDS - 2);
     let killed = kill_at_random(&mut cluster, seed, until).await;
     let report = load.await.unwrap().unwrap();
 

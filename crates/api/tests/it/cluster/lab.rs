@@ -3,11 +3,14 @@
 use std::{
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt,
+    time::{Duration, Instant},
 };
 
 use clap::Parser;
 use labdata_load::{Options, Report};
 use labdata_test_llm::{Provider, Reply};
+use reqwest::Client;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -16,6 +19,10 @@ use super::{
     members::{Member, free_ports},
 };
 use crate::{process::directory, runs::platform_runs::KEY, s3_server::S3Server};
+
+/// Rows after which a load is under way, and the time until then.
+const ROWS: usize = 20;
+const FIRST_ROWS: Duration = Duration::from_mins(1);
 
 /// A `uv` that installs nothing. Trainings fail with it, which takes no time: what counts here is that
 /// each is recorded once and ends.
@@ -80,8 +87,8 @@ impl Cluster {
         }
     }
 
-    /// Starts a load on all servers.
-    pub(super) fn load(&self, seconds: u64, seed: u64) -> JoinHandle<anyhow::Result<Report>> {
+    /// Starts a load on all servers, and returns once it writes.
+    pub(super) async fn load(&self, seconds: u64, seed: u64) -> JoinHandle<anyhow::Result<Report>> {
         let urls: Vec<String> = self.members.iter().filter_map(Member::url).collect();
         let (urls, seed, seconds) = (urls.join(","), seed.to_string(), seconds.to_string());
         let mut arguments = vec![
@@ -94,7 +101,26 @@ impl Cluster {
         arguments.extend(["--key", KEY, "--url", &urls]);
         arguments.extend(["--seed", &seed, "--seconds", &seconds]);
         let options = Options::try_parse_from(arguments).unwrap();
-        tokio::spawn(labdata_load::run(options))
+        let load = tokio::spawn(labdata_load::run(options));
+        self.until_written().await;
+        load
+    }
+
+    /// Waits until the load has prepared itself and has written rows.
+    async fn until_written(&self) {
+        let url = self.members.iter().find_map(Member::url).unwrap();
+        let body = json!({"target_name": "load_sample", "target_type": "table", "limit": ROWS});
+        let began = Instant::now();
+        loop {
+            let request = Client::new().post(format!("{url}/api/v1/tools/read"));
+            let answer = request.bearer_auth(KEY).json(&body).send().await.unwrap();
+            let rows: Value = answer.json().await.unwrap();
+            if rows.as_array().is_some_and(|rows| rows.len() == ROWS) {
+                return;
+            }
+            assert!(began.elapsed() < FIRST_ROWS, "{rows}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 
     /// Asserts that no member has ended by itself.
