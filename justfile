@@ -6,6 +6,7 @@ set shell := ["bash", "-euo", "pipefail", "-c"]
 core := "-p labdata-domain -p labdata-ports -p labdata-port-contracts"
 
 client := "clients/python"
+console_tests := "crates/console/tests/browser"
 openapi_tests := "crates/api/tests/openapi"
 trainer := "crates/adapters/training/trainer"
 target := absolute_path(env("CARGO_TARGET_DIR", "target"))
@@ -16,7 +17,7 @@ default:
     @just --list --unsorted
 
 # Everything CI checks, the quick checks first
-ci: fmt-check layers deny advisories core lint doc test embedding test-openapi test-trainer test-client fuzz
+ci: fmt-check layers deny advisories core lint doc test embedding test-openapi test-trainer test-client test-console fuzz
 
 # Format the code
 fmt:
@@ -91,6 +92,30 @@ test-client *args:
     "$environment/bin/python" -m ruff check --no-cache .
     "$environment/bin/python" -m ruff format --no-cache --check .
     "$environment/bin/python" -m pyright --pythonpath "$environment/bin/python"
+
+# The console in Chromium: pages, plots, their policy, and axe. `.ci/run` installs Chromium where it may
+test-console *args:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    CHROMIUM_BIN=${CHROMIUM_BIN:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
+    if [ -z "$CHROMIUM_BIN" ]; then
+        if [ "${CHROMIUM:-}" = required ]; then
+            echo "test-console: there is no Chromium, and CHROMIUM=required" >&2
+            exit 1
+        fi
+        echo "test-console: NOT CHECKED, there is no Chromium on this machine (Debian: apt-get install chromium)"
+        exit 0
+    fi
+    cargo build --quiet --locked --workspace --bin labdata --example uv
+    export CHROMIUM_BIN LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1
+    uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
+    environment="{{ target }}/console"
+    cd {{ console_tests }}
+    uv venv --quiet --no-config --allow-existing "$environment"
+    uv pip sync --quiet --no-config --python "$environment/bin/python" --require-hashes requirements.txt
+    "$environment/bin/python" -m pytest -q -p no:cacheprovider {{ args }}
+    "$environment/bin/python" -m ruff check --no-cache .
+    "$environment/bin/python" -m ruff format --no-cache --check .
 
 # The OpenAPI document: lints, generated clients in Python and TypeScript, and generated requests
 test-openapi *args:

@@ -3,7 +3,7 @@
 import { call } from "../api.js";
 import { failure, h, show } from "../dom.js";
 import { grid } from "../grid.js";
-import { KEPT, keyOf, labelOf } from "../tables.js";
+import { KEPT, keyOf, labelOf, labeled } from "../tables.js";
 
 /** @typedef {import("../tables.js").Table} Table */
 
@@ -42,7 +42,7 @@ function problemGrid(problems, lines) {
     "div",
     null,
     h("p", { class: "failure", role: "alert" }, problems.length > LISTED ? `${count} The first ${LISTED}:` : count),
-    grid(["Line", "Column", "Problem", "As in the file"], problems.slice(0, LISTED).map(row), ""),
+    labeled(grid(["Line", "Column", "Problem", "As in the file"], problems.slice(0, LISTED).map(row), ""), "Problems of the file"),
   );
 }
 

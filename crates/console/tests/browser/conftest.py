@@ -1,0 +1,140 @@
+"""A server, a browser, and pages that fail the test on any violation of their policy.
+
+`LABDATA_BIN` names the server's program, `CHROMIUM_BIN` the browser's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, sync_playwright
+
+KEY = "ldk_abcdefgh_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+START_SECONDS = 180
+
+# What a page must not do, told to the test by the page itself.
+WATCH = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) =>
+  violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
+"""
+
+
+class Server:
+    """`labdata serve` with a data directory and an embedded PostgreSQL."""
+
+    def __init__(self, directory: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("LABDATA_")}
+        environment.pop("DATABASE_URL", None)
+        environment.update(
+            LABDATA_BIND=f"127.0.0.1:{port}",
+            LABDATA_DATA_DIR=str(directory / "data"),
+            LABDATA_BOOTSTRAP_KEY=KEY,
+            LABDATA_JOB_ISOLATION="none",
+        )
+        self.log = directory / "server.log"
+        with self.log.open("ab") as log:
+            program = os.path.abspath(os.environ["LABDATA_BIN"])
+            self.process = subprocess.Popen([program, "serve"], env=environment, cwd=directory, stdout=log, stderr=log)
+        deadline = time.monotonic() + START_SECONDS
+        while not self._is_ready():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                pytest.fail("the server did not start:\n" + self.log.read_text())
+            time.sleep(0.1)
+
+    def _is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/readyz") as response:
+                return response.status == 200
+        except OSError:
+            return False
+
+    def call(self, method: str, path: str, body: object = None):
+        """The body of an answer of the API."""
+        request = urllib.request.Request(
+            f"{self.url}/api/v1{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request) as response:
+                text = response.read()
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()[:2000]}") from None
+        return json.loads(text) if text else None
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("server"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with sync_playwright() as playwright:
+        # Without a sandbox of its own, as tests may run as root.
+        browser = playwright.chromium.launch(executable_path=os.environ["CHROMIUM_BIN"], args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def session(server, browser):
+    """The cookie of a session, signed in by a pasted key."""
+    context = browser.new_context(locale="en-US")
+    page = context.new_page()
+    page.goto(server.url)
+    page.fill("#key", KEY)
+    page.click("text=Sign in")
+    page.wait_for_selector("nav")
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+@pytest.fixture
+def page(server, browser, session):
+    """A page, signed in. The test fails if a script fails, a dialog opens or the policy is violated."""
+    context = browser.new_context(
+        locale="en-US", base_url=server.url, storage_state=session, viewport={"width": 1280, "height": 900}
+    )
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(f"script: {error}"))
+    page.on("dialog", lambda dialog: (problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.add_init_script(WATCH)
+    yield page
+    problems += page.evaluate("window.violations ?? []")
+    context.close()
+    assert problems == []
+
+
+def check_accessible(page: Page) -> None:
+    """Runs axe over the page as it is, light and dark."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]})
+        assert found.violations_count == 0, f"{scheme}: {found.generate_report()}"
+    page.emulate_media(color_scheme="light")

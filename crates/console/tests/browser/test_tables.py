@@ -1,0 +1,176 @@
+"""Tables: the picture, definitions, rows, imports and SQL."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from conftest import check_accessible
+
+HOSTILE = "<img src=x onerror=alert(1)><b>bold</b>"
+ROWS = 5_000
+
+
+@pytest.fixture(scope="module")
+def tables(server):
+    """Strains, and wells that refer to them."""
+    strain = [{"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}]
+    server.call("PUT", "/tables/strain", {"semantic_category": "curated", "columns": strain, "description": HOSTILE})
+    well = [
+        {"name": "name", "data_type": "string", "is_nullable": False},
+        {"name": "strain", "data_type": "string", "references": "strain"},
+        {"name": "volume", "data_type": "float"},
+        {"name": "is_blank", "data_type": "boolean"},
+        {"name": "note", "data_type": "text"},
+    ]
+    server.call("PUT", "/tables/well", {"semantic_category": "curated", "columns": well})
+    write = [
+        {"table": "strain", "rows": [{"name": "BY4741"}, {"name": "W303"}, {"name": HOSTILE}]},
+        {"table": "well", "rows": [{"name": f"A{n}", "strain": {"name": "W303"}, "volume": n} for n in range(1, 13)]},
+    ]
+    server.call("POST", "/data/write", {"tables": write[:1]})
+    server.call("POST", "/data/write", {"tables": write[1:]})
+
+
+def test_a_table_is_defined_and_a_row_is_added_and_changed(tables, server, page):
+    page.goto("/#/tables")
+    boxes = page.locator(".picture a")
+    lines = page.locator(".picture path.reference")
+    expect(boxes.first).to_be_visible()
+    before = boxes.count(), lines.count()
+    page.click("text=Define a table")
+    check_accessible(page)
+    page.get_by_role("textbox", name="Name", exact=True).fill("sample")
+    page.click("text=Another column")
+    page.get_by_role("textbox", name="Column").nth(1).fill("strain")
+    page.get_by_role("combobox", name="Type").nth(1).select_option("→strain")
+    page.click("button:has-text('Define the table')")
+    expect(page.locator("h1")).to_have_text("sample")
+    page.click("text=Add a row")
+    form = page.locator(".row-form")
+    form.get_by_label("name").fill(HOSTILE)
+    form.get_by_label("strain").fill("nobody")
+    page.click("button:has-text('Add the row')")
+    expect(form.locator("label", has_text="strain").locator(".failure")).to_contain_text("matches no row")
+    form.get_by_label("strain").fill("BY4741")
+    page.click("button:has-text('Add the row')")
+    expect(page.locator("h1")).to_have_text(HOSTILE)
+    page.click("button:has-text('Change')")
+    form.get_by_label("strain").fill(HOSTILE)
+    page.click("button:has-text('Save the change')")
+    expect(page.locator("dd a")).to_have_text(HOSTILE)
+    check_accessible(page)
+    assert page.locator("main img, main b").count() == 0
+    # The row that it refers to shows it, and what would be deleted with it.
+    page.click("dd a")
+    expect(page.locator("section td a")).to_have_text(HOSTILE)
+    page.click("button:has-text('Delete…')")
+    expect(page.locator("button.danger")).to_have_text(f"Delete {HOSTILE} and what refers to it: 1 of sample")
+    page.goto("/#/tables")
+    expect(boxes).to_have_count(before[0] + 1)
+    expect(lines).to_have_count(before[1] + 1)
+
+
+def test_what_somebody_else_changed_is_not_overwritten(tables, server, page):
+    page.goto("/#/tables/well")
+    page.click("td >> text=A12")
+    page.click("button:has-text('Change')")
+    form = page.locator(".row-form")
+    form.get_by_label("volume").fill("a lot")
+    page.click("button:has-text('Save the change')")
+    expect(page.get_by_role("alert")).to_contain_text("holds numbers")
+    form.get_by_label("volume").fill("120")
+    key = page.locator("dd").first.inner_text()
+    rows = [{"id": key, "volume": 7.5}]
+    server.call("POST", "/data/write", {"tables": [{"table": "well", "mode": "update", "rows": rows}]})
+    page.click("button:has-text('Save the change')")
+    expect(page.get_by_role("alert")).to_contain_text("changed in the meantime")
+    page.reload()
+    expect(page.locator("dd", has_text="7.5")).to_be_visible()
+
+
+def test_a_file_is_checked_before_it_is_imported(tables, page):
+    page.goto("/#/tables/well")
+    page.click("text=Import a file")
+    content = "name,Vol (µl),is_blank\nB1,12.5,true\nB2,<b>1</b>,maybe\n"
+    page.set_input_files("input[type=file]", {"name": "w.csv", "mimeType": "text/csv", "buffer": content.encode()})
+    page.click("button:has-text('Check')")
+    expect(page.get_by_role("alert")).to_contain_text("1 problem. Nothing was written.")
+    page.get_by_label("Vol (µl)").select_option("volume")
+    page.click("button:has-text('Check')")
+    expect(page.get_by_role("alert")).to_contain_text("2 problems. Nothing was written.")
+    cells = page.locator("form td")
+    assert [cells.nth(index).inner_text() for index in (0, 1, 3)] == ["3", "volume", "B2,<b>1</b>,maybe"]
+    assert cells.nth(5).inner_text() == "is_blank"
+    check_accessible(page)
+    fixed = content.replace("<b>1</b>", "13").replace("maybe", "false")
+    page.set_input_files("input[type=file]", {"name": "w.csv", "mimeType": "text/csv", "buffer": fixed.encode()})
+    page.click("button:has-text('Check')")
+    page.get_by_label("Vol (µl)").select_option("volume")
+    page.click("button:has-text('Check')")
+    page.click("button:has-text('Import w.csv')")
+    expect(page.get_by_role("status")).to_contain_text("2 rows created, 0 updated")
+    expect(page.locator("td >> text=B2")).to_be_visible()
+
+
+def test_rows_are_sorted_filtered_and_chosen(tables, page):
+    page.goto("/#/tables/well")
+    page.select_option("select[aria-label='Column to filter by']", "strain__name")
+    page.fill("input[aria-label=Value]", "W303")
+    page.click("button:has-text('Filter')")
+    page.click("th >> text=volume")
+    expect(page.locator("tbody tr").first.locator("td").nth(2)).to_have_text("1")
+    page.click("th >> text=volume")
+    expect(page.locator("th >> text=volume")).to_have_text("volume ↓")
+    expect(page.locator("tbody tr").first.locator("td").first).to_have_text("A11")
+    page.click("summary:has-text('Columns')")
+    page.get_by_role("checkbox", name="note").uncheck()
+    expect(page.locator("thead th")).to_have_count(4)
+    page.click("tbody tr >> nth=0 >> text=W303")
+    expect(page.locator("h1")).to_have_text("W303")
+
+
+def test_pages_of_rows_do_not_fill_the_memory(server, page):
+    columns = [{"name": "name", "data_type": "string"}, {"name": "value", "data_type": "float"}]
+    server.call("PUT", "/tables/big", {"semantic_category": "curated", "columns": columns})
+    rows = [{"name": f"r{n}", "value": n / 7} for n in range(ROWS)]
+    server.call("POST", "/data/write", {"tables": [{"table": "big", "rows": rows}]})
+    tools = page.context.new_cdp_session(page)
+    tools.send("Performance.enable")
+
+    def size() -> tuple[float, int]:
+        tools.send("HeapProfiler.collectGarbage")
+        metrics = {it["name"]: it["value"] for it in tools.send("Performance.getMetrics")["metrics"]}
+        return metrics["JSHeapUsedSize"] / 1e6, int(metrics["Nodes"])
+
+    page.goto("/#/tables/big")
+    sizes = []
+    for number in range(60):
+        expect(page.locator("td").first).to_have_text(f"r{ROWS - 1 - 50 * number}")
+        if number in (10, 59):
+            sizes.append(size())
+        page.click("text=Next page")
+    print(f"\nafter 10 and 59 pages of 50 rows: {sizes[0]}, {sizes[1]} (MB of JavaScript, nodes)")
+    assert sizes[1][0] < sizes[0][0] + 1
+    assert sizes[1][1] < sizes[0][1] + 200
+
+
+def test_statements_are_remembered_and_results_are_drawn(tables, page):
+    page.goto("/#/sql")
+    page.fill("textarea", "select name, volume as \"<i>v</i>\" from well where name like 'A_' order by volume")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".told").first).to_contain_text("9 rows in")
+    page.click("button:has-text('Chart')")
+    expect(page.locator(".ytitle")).to_have_text("<i>v</i>")
+    expect(page.locator(".bars .point")).to_have_count(9)
+    page.get_by_role("combobox", name="As", exact=True).select_option("lines")
+    expect(page.locator(".scatterlayer .js-line")).to_have_count(1)
+    check_accessible(page)
+    page.reload()
+    page.click("text=Statements before")
+    expect(page.locator(".statements li")).to_have_count(1)
+    page.fill("textarea", "")
+    page.click(".statement")
+    assert page.input_value("textarea").startswith("select name, volume")
+    page.click("text=Forget them")
+    expect(page.locator(".statements li")).to_have_count(0)
