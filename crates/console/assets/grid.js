@@ -32,9 +32,11 @@ export function grid(columns, rows, empty) {
     h("td", { class: kind(index) }, value instanceof Node ? value : shown(value));
   const head = (/** @type {string | HTMLElement} */ name, /** @type {number} */ index) =>
     h("th", { scope: "col", class: kind(index) }, name);
+  // Pages with several tables need a name for each.
+  const names = columns.map((column) => (typeof column === "string" ? column : column.textContent)).filter(Boolean);
   return h(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" },
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": `Table of ${names.join(", ")}` },
     h(
       "table",
       null,
