@@ -30,6 +30,7 @@ PAGES = [
     "docs/GUIDE.md",
     "docs/LOAD-TESTING.md",
     "docs/MCP.md",
+    "docs/OPERATING-REFERENCE.md",
     "docs/OPERATING.md",
     "docs/PYTHON-CLIENT.md",
     "docs/WRITING-JOBS.md",
