@@ -1,0 +1,307 @@
+//! A request of each endpoint. What one endpoint creates, the next ones read, change and delete.
+
+use serde_json::{Value, json};
+
+use crate::{
+    connection::{Answer, Request},
+    jobs,
+    report::{Report, timed},
+    requests::{FEW, READS, WRITES, delete, each, get, ids, many, patch, post, same},
+    support::KEY,
+    tables,
+};
+
+pub(crate) async fn measure(report: &mut Report) {
+    operations(report).await;
+    people(report).await;
+    users_and_keys(report).await;
+    instruments(report).await;
+    notifications(report).await;
+    tables::measure(report).await;
+    files(report).await;
+    jobs::measure(report).await;
+    rest(report).await;
+}
+
+async fn operations(report: &mut Report) {
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        let request = Request::to("GET", path.to_owned());
+        report
+            .run(&format!("GET {path}"), "", same(READS, &request))
+            .await;
+    }
+}
+
+async fn people(report: &mut Report) {
+    report.run("GET /me", "", same(READS, &get("/me"))).await;
+    let sign_in =
+        post("/session", &json!({ "api_key": KEY })).header("sec-fetch-site", "same-origin");
+    let answers = report
+        .run("POST /session", "", same(WRITES, &sign_in))
+        .await;
+    let cookies: Vec<String> = answers
+        .iter()
+        .filter_map(|answer| answer.header("set-cookie")?.split(';').next())
+        .map(str::to_owned)
+        .collect();
+    report
+        .run(
+            "GET /session",
+            "",
+            each(&cookies, |cookie| get("/session").session(cookie)),
+        )
+        .await;
+    report
+        .run(
+            "DELETE /session",
+            "",
+            each(&cookies, |cookie| delete("/session").session(cookie)),
+        )
+        .await;
+}
+
+async fn users_and_keys(report: &mut Report) {
+    let user = |n| {
+        post(
+            "/users",
+            &json!({ "email": format!("user{n}@example.org") }),
+        )
+    };
+    let users = ids(
+        &report.run("POST /users", "", many(WRITES, user)).await,
+        "/id",
+    );
+    report
+        .run("GET /users", "50 of 321", same(READS, &get("/users")))
+        .await;
+    let disable = |id: &str| patch(format!("/users/{id}"), &json!({ "disabled": true }));
+    report
+        .run("PATCH /users/{user_id}", "", each(&users, disable))
+        .await;
+
+    let key = |n| {
+        post(
+            "/api-keys",
+            &json!({ "name": format!("key {n}"), "scopes": ["read"] }),
+        )
+    };
+    let keys = ids(
+        &report.run("POST /api-keys", "", many(WRITES, key)).await,
+        "/id",
+    );
+    report
+        .run("GET /api-keys", "50 of 321", same(READS, &get("/api-keys")))
+        .await;
+    report
+        .run(
+            "DELETE /api-keys/{api_key_id}",
+            "",
+            each(&keys, |id| delete(format!("/api-keys/{id}"))),
+        )
+        .await;
+}
+
+async fn instruments(report: &mut Report) {
+    let instrument = |n| post("/instruments", &json!({ "name": format!("Reader {n}") }));
+    let instruments = ids(
+        &report
+            .run("POST /instruments", "", many(WRITES, instrument))
+            .await,
+        "/id",
+    );
+    let one = "/instruments/{instrument_id}";
+    report
+        .run(
+            "GET /instruments",
+            "50 of 320",
+            same(READS, &get("/instruments")),
+        )
+        .await;
+    report
+        .run(
+            &format!("GET {one}"),
+            "",
+            each(&instruments, |id| get(format!("/instruments/{id}"))),
+        )
+        .await;
+    let change = |id: &str| {
+        patch(
+            format!("/instruments/{id}"),
+            &json!({ "description": "moved" }),
+        )
+    };
+    report
+        .run(&format!("PATCH {one}"), "", each(&instruments, change))
+        .await;
+    report
+        .run(
+            &format!("DELETE {one}"),
+            "",
+            each(&instruments, |id| delete(format!("/instruments/{id}"))),
+        )
+        .await;
+}
+
+async fn notifications(report: &mut Report) {
+    let notification = |n| {
+        post(
+            "/notifications",
+            &json!({ "title": "Done", "dedupe_key": format!("{n}") }),
+        )
+    };
+    let sent = report
+        .run("POST /notifications", "", many(FEW, notification))
+        .await;
+    report
+        .run(
+            "GET /notifications",
+            "48",
+            same(READS, &get("/notifications")),
+        )
+        .await;
+    report
+        .run(
+            "GET /notifications/unread-count",
+            "",
+            same(READS, &get("/notifications/unread-count")),
+        )
+        .await;
+    let read = |id: &str| patch(format!("/notifications/{id}"), &json!({ "read": true }));
+    report
+        .run(
+            "PATCH /notifications/{id}",
+            "",
+            each(&ids(&sent, "/id"), read),
+        )
+        .await;
+    let preferences = "/notification-preferences";
+    report
+        .run(
+            &format!("GET {preferences}"),
+            "",
+            same(READS, &get(preferences)),
+        )
+        .await;
+    let change = patch(preferences, &json!({ "message": { "email": false } }));
+    report
+        .run(&format!("PATCH {preferences}"), "", same(WRITES, &change))
+        .await;
+}
+
+async fn files(report: &mut Report) {
+    let instrument = post("/instruments", &json!({ "name": "Files" }));
+    let (_, answers) = timed(&report.base, 1, vec![instrument]).await;
+    let instrument = answers[0].text("/id");
+    let bytes = vec![b'x'; 10_000];
+    let upload = |n: usize| {
+        Request::new("POST", "/files").form(
+            &[("instrument_id", &instrument)],
+            &format!("plate {n}.csv"),
+            &bytes,
+        )
+    };
+    let stored = report
+        .run("POST /files", "10 kB", many(WRITES, upload))
+        .await;
+    let stored = ids(&stored, "/file_id");
+    let url = |n: usize| {
+        post(
+            "/files/upload-url",
+            &json!({ "file_name": format!("signed {n}.csv"), "instrument_id": instrument, "content_type": "text/csv" }),
+        )
+    };
+    let signed = report
+        .run("POST /files/upload-url", "", many(WRITES, url))
+        .await;
+    let put = |answer: &Answer| {
+        let body: Value = serde_json::from_slice(&answer.body).unwrap();
+        let url = answer.text("/upload_url");
+        let path = url.trim_start_matches(&report.base).to_owned();
+        let headers = body["headers"].as_object().unwrap().iter();
+        headers
+            .fold(
+                Request::to("PUT", path).without_key(),
+                |request, (name, value)| request.header(name, value.as_str().unwrap()),
+            )
+            .body(bytes.clone())
+    };
+    let puts: Vec<Request> = signed.iter().map(put).collect();
+    report.run("PUT the signed URL", "10 kB", puts).await;
+    let confirm = |id: &str| Request::new("POST", format!("/files/{id}/confirm-upload"));
+    report
+        .run(
+            "POST /files/{file_id}/confirm-upload",
+            "",
+            each(&ids(&signed, "/file_id"), confirm),
+        )
+        .await;
+    report
+        .run("GET /files", "50 of 640", same(READS, &get("/files")))
+        .await;
+    report
+        .run(
+            "GET /files/{file_id}",
+            "",
+            each(&stored, |id| get(format!("/files/{id}"))),
+        )
+        .await;
+    let content = |id: &str| get(format!("/files/{id}/content"));
+    report
+        .run("GET /files/{file_id}/content", "", each(&stored, content))
+        .await;
+    report
+        .run(
+            "DELETE /files/{file_id}",
+            "",
+            each(&stored, |id| delete(format!("/files/{id}"))),
+        )
+        .await;
+}
+
+async fn rest(report: &mut Report) {
+    let dataset = |n: usize| {
+        post(
+            "/datasets",
+            &json!({ "name": format!("set {n}"), "query": "select name, volume from sample limit 1000" }),
+        )
+    };
+    let made = report
+        .run_at(
+            2,
+            "POST /datasets",
+            "1,000 rows, 2 at a time an organization",
+            many(FEW, dataset),
+        )
+        .await;
+    let made = ids(&made, "/id");
+    report
+        .run("GET /datasets", "48", same(WRITES, &get("/datasets")))
+        .await;
+    let one = "/datasets/{dataset_id}";
+    report
+        .run(
+            &format!("GET {one}"),
+            "",
+            each(&made, |id| get(format!("/datasets/{id}"))),
+        )
+        .await;
+    report
+        .run(
+            &format!("GET {one}/preview"),
+            "",
+            each(&made, |id| get(format!("/datasets/{id}/preview"))),
+        )
+        .await;
+    report
+        .run(
+            &format!("GET {one}/download"),
+            "",
+            each(&made, |id| get(format!("/datasets/{id}/download"))),
+        )
+        .await;
+    for path in ["/ml-models", "/agent/chats", "/agent/usage"] {
+        report
+            .run(&format!("GET {path}"), "none", same(READS, &get(path)))
+            .await;
+    }
+}
