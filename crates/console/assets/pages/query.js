@@ -15,8 +15,8 @@ const SHOWN = 1000;
 
 const FIRST = "select table_name from information_schema.tables where table_schema not like 'pg_%' order by 1";
 
-/** The last statement, for as long as the page is open. */
-let last = "";
+/** The last statement and whose it was, for as long as the page is open. */
+let last = { organization: "", statement: FIRST };
 
 /**
  * The statements that were run in this browser, the latest first, for each organization.
@@ -46,18 +46,20 @@ function history(organization) {
 
 /** The SQL box. */
 export function query() {
-  const text = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }, last || FIRST));
+  const text = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }, FIRST));
   const place = h("div", { "aria-live": "polite" });
   const before = h("details", null, h("summary", null, "Statements before"));
   const statements = h("div", null);
   before.append(statements);
   /** @type {ReturnType<typeof history> | null} */
   let known = null;
+  let organization = "";
   get("/session").then(
     (me) => {
-      known = history(me.organization.id);
-      if (!last && known.all().length > 0) {
-        text.value = known.all()[0];
+      organization = me.organization.id;
+      known = history(organization);
+      if (text.value === FIRST) {
+        text.value = last.organization === organization ? last.statement : (known.all()[0] ?? FIRST);
       }
       list();
     },
@@ -81,13 +83,14 @@ export function query() {
   };
   const run = (/** @type {Event} */ event) => {
     event.preventDefault();
-    last = text.value;
+    const statement = text.value;
+    last = { organization, statement };
     load(place, "The query runs, for 15 s at most", async () => {
       const began = performance.now();
       /** @type {Result} */
-      const result = await post("/tools/query", { query: last });
+      const result = await post("/tools/query", { query: statement });
       const took = Math.round(performance.now() - began);
-      known?.add(last);
+      known?.add(statement);
       list();
       return shown(result, took);
     });

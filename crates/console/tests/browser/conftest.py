@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -50,9 +51,10 @@ class Server:
             LABDATA_JOB_ISOLATION="none",
         )
         self.log = directory / "server.log"
+        self.program = os.path.abspath(os.environ["LABDATA_BIN"])
+        self.surroundings = {"env": environment, "cwd": directory}
         with self.log.open("ab") as log:
-            program = os.path.abspath(os.environ["LABDATA_BIN"])
-            self.process = subprocess.Popen([program, "serve"], env=environment, cwd=directory, stdout=log, stderr=log)
+            self.process = subprocess.Popen([self.program, "serve"], **self.surroundings, stdout=log, stderr=log)
         deadline = time.monotonic() + START_SECONDS
         while not self._is_ready():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -80,6 +82,14 @@ class Server:
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()[:2000]}") from None
         return json.loads(text) if text else None
+
+    def key_of(self, organization: str) -> str:
+        """A key of an organization, which is made where it is missing."""
+        arguments = ["--organization", organization, "--user", f"{organization}@example.com", "--scopes", "read,write"]
+        command = [self.program, "api-key", "create", "--json", *arguments]
+        made = subprocess.run(command, **self.surroundings, capture_output=True, text=True, timeout=120)
+        assert made.returncode == 0, made.stderr
+        return re.search(r"ldk_[\w-]+", made.stdout)[0]
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
