@@ -32,7 +32,7 @@ const UV: &str =
 /// Servers behind a load balancer, workers, a bucket and a language model.
 pub(super) struct Cluster {
     pub(super) members: Vec<Member>,
-    pub(super) bucket: S3Server,
+    _s3: S3Server,
     _llm: Provider,
     _tools: TempDir,
 }
@@ -81,7 +81,7 @@ impl Cluster {
         members.extend((0..workers).map(|_| Member::worker(&environment)));
         Self {
             members,
-            bucket: s3,
+            _s3: s3,
             _llm: llm,
             _tools: tools,
         }
