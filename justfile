@@ -117,7 +117,7 @@ test-console *args:
     "$environment/bin/python" -m ruff check --no-cache .
     "$environment/bin/python" -m ruff format --no-cache --check .
 
-# The OpenAPI document: lints, generated clients in Python and TypeScript, and generated requests
+# The OpenAPI document: lints, generated clients in Python and TypeScript, and generated requests. The console's types
 test-openapi *args:
     #!/usr/bin/env bash
     set -euo pipefail
@@ -135,6 +135,7 @@ test-openapi *args:
     NODE_USE_SYSTEM_CA=1 PATH="$node/bin:$PATH" "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" \
         --prefix "$OPENAPI_TEST_DIR" --cache "$OPENAPI_TEST_DIR/npm-cache" \
         ci --ignore-scripts --no-audit --no-fund --loglevel error
+    "$node/bin/node" "$OPENAPI_TEST_DIR/node_modules/typescript/bin/tsc" --project "{{ justfile_directory() }}/crates/console"
     # Without the plugin of schemathesis: the test of generated requests starts its program.
     "$environment/bin/python" -m pytest -q -p no:cacheprovider -p no:schemathesis {{ args }}
 

@@ -38,7 +38,7 @@ function written(column, value) {
 function field(column, all, value, name) {
   const text = name ?? written(column, value);
   if (column.is_foreign_key) {
-    return reference(column, named(all, column.foreign_key_table_name), value, text);
+    return reference(named(all, column.foreign_key_table_name), value, text);
   }
   if (column.data_type === "boolean") {
     const options = ["", "true", "false"].map((it) => h("option", { value: it, selected: it === text }, it || "–"));
@@ -58,12 +58,11 @@ function field(column, all, value, name) {
 
 /**
  * A field for the name of a row of another table.
- * @param {Column} column
  * @param {Table} other
  * @param {any} value
  * @param {string} text
  */
-function reference(column, other, value, text) {
+function reference(other, value, text) {
   const [key, label] = [keyOf(other), labelOf(other)];
   const list = h("datalist", { id: `proposed-${++lists}` });
   const input = /** @type {HTMLInputElement} */ (h("input", { list: list.id, autocomplete: "off", placeholder: `${label} of the ${other.name}` }));

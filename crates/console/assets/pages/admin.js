@@ -187,7 +187,7 @@ async function usage() {
     ["Month", it.month],
     ["Tokens", it.total_tokens.toLocaleString()],
     ["Budget", budget],
-    ["Begins anew", time(it.resets_at)],
+    ["Resets", time(it.resets_at)],
   ]);
 }
 

@@ -2,6 +2,7 @@
 
 import { call, get } from "../api.js";
 import { destroy, failure, h, load, show, time } from "../dom.js";
+import { chart } from "../figure.js";
 import { grid } from "../grid.js";
 import { follow } from "../stream.js";
 
@@ -81,7 +82,7 @@ function toolCall(it, chat) {
       it.output === undefined ? null : h("p", { class: "quiet" }, "Output"),
       it.output === undefined ? null : shown(output),
     ),
-    pictures(output, chat),
+    figures(output, chat),
     undo ? h("p", null, undo) : null,
   );
 }
@@ -103,21 +104,22 @@ function shown(output) {
 }
 
 /**
- * Pictures that a snippet of Python drew.
+ * Figures that a snippet of Python drew. They are files of the chat, stored when the answer is complete.
  * @param {any} output
- * @param {string | null} chat
+ * @param {string | null} chat null while the answer is not complete
  */
-function pictures(output, chat) {
-  const files = Array.isArray(output?.files) ? output.files : [];
-  if (!chat) {
-    return null;
-  }
-  const id = (/** @type {any} */ file) => file.file_id ?? file.id;
-  return files.map((/** @type {any} */ file) =>
-    String(file.media_type).startsWith("image/")
-      ? h("img", { src: `api/v1/agent/chats/${chat}/files/${id(file)}`, alt: String(file.name) })
-      : h("p", null, h("a", { href: `api/v1/agent/chats/${chat}/files/${id(file)}`, download: true }, String(file.name))),
-  );
+function figures(output, chat) {
+  const all = Array.isArray(output?.figures) ? output.figures : [];
+  return all.map((/** @type {any} */ it) => {
+    const name = String(it.name);
+    if (!chat || !it.file_id) {
+      return h("p", { class: "quiet" }, `${name}: shown when the answer is complete.`);
+    }
+    const address = `api/v1/agent/chats/${encodeURIComponent(chat)}/files/${encodeURIComponent(it.file_id)}`;
+    const link = h("p", null, h("a", { href: address, download: true }, `Download ${name}`));
+    const shown = String(it.media_type).startsWith("image/") ? h("img", { src: address, alt: name }) : chart(address, name);
+    return h("figure", null, shown, link);
+  });
 }
 
 /**
@@ -169,7 +171,7 @@ function question(chat, place) {
 async function answer(prompt, chat, { calls, told, stop }) {
   const tools = /** @type {Map<string, any>} */ (new Map());
   let [id, words] = [chat, ""];
-  const draw = () => show(calls, ...[...tools.values()].map((tool) => toolCall(tool, id)));
+  const draw = (/** @type {string | null} */ stored = null) => show(calls, ...[...tools.values()].map((tool) => toolCall(tool, stored)));
   /** @type {unknown} */
   let problem = null;
   const on = (/** @type {any} */ { data }) => {
@@ -187,6 +189,9 @@ async function answer(prompt, chat, { calls, told, stop }) {
       draw();
     } else if (data.type === "result") {
       show(told, data.result.output);
+      // Null if the answer could not be saved: there is no chat to go to, then.
+      id = data.result.chat_id ?? chat;
+      draw(data.result.chat_id);
     } else if (data.type === "error") {
       problem = new Error(data.error);
     }

@@ -5,6 +5,7 @@ import { python, sideBySide } from "../code.js";
 import { button, destroy, form, h, input, load, show, time } from "../dom.js";
 import { grid } from "../grid.js";
 import { badge } from "./executions.js";
+import { filePicker } from "./file_picker.js";
 import { parameters } from "./parameters.js";
 import { triggerForm, triggerWords } from "./triggers.js";
 
@@ -91,13 +92,13 @@ export function job(id) {
  * @param {any} it
  */
 function run(it) {
-  const file = input({ placeholder: "optional: id of a file" });
+  const file = filePicker();
   const { fields, values } = parameters(it.parameter_definitions);
   const go = async () => {
-    const started = await post(`/jobs/${it.id}/run`, { parameters: values(), file_id: file.value.trim() || null });
+    const started = await post(`/jobs/${it.id}/run`, { parameters: values(), file_id: file.value() });
     location.hash = `#/executions/${started.job_execution_id}`;
   };
-  return h("section", null, h("h2", null, "Run now"), form([...fields, ["File", file]], "Run", go));
+  return h("section", null, h("h2", null, "Run now"), form([...fields, ["File", file.field]], "Run", go));
 }
 
 /**

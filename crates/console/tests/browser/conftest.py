@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -86,10 +85,18 @@ class Server:
     def key_of(self, organization: str) -> str:
         """A key of an organization, which is made where it is missing."""
         arguments = ["--organization", organization, "--user", f"{organization}@example.com", "--scopes", "read,write"]
-        command = [self.program, "api-key", "create", "--json", *arguments]
-        made = subprocess.run(command, **self.surroundings, capture_output=True, text=True, timeout=120)
-        assert made.returncode == 0, made.stderr
-        return re.search(r"ldk_[\w-]+", made.stdout)[0]
+        return json.loads(self.command("api-key", "create", "--json", *arguments))["key"]
+
+    def sign_in_link(self) -> str:
+        """A new link that signs the administrator in."""
+        return self.command("sign-in").strip()
+
+    def command(self, *arguments: str) -> str:
+        """What a command of the program prints, beside the server."""
+        command = [self.program, *arguments]
+        done = subprocess.run(command, **self.surroundings, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
