@@ -17,6 +17,15 @@ use crate::database::tls::{Connector, Encryption};
 /// Timeout of connecting.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 
+/// Time without a sign of life after which the host of a connection counts as lost.
+const LOST_HOST: Duration = Duration::from_secs(5);
+
+/// Interval of probes while nothing is sent.
+const PROBE: Duration = Duration::from_secs(2);
+
+/// The driver's time until the first probe.
+const IDLE_BY_DEFAULT: Duration = Duration::from_hours(2);
+
 /// Names of the parameters that this module reads itself.
 const SSL_MODE: &str = "sslmode";
 const SSL_ROOT_CERT: &str = "sslrootcert";
@@ -108,6 +117,7 @@ impl Server {
             // A host that does not answer leaves time for the next one.
             config.connect_timeout((CONNECT / each).max(Duration::from_millis(500)));
         }
+        notice_lost_hosts(&mut config);
         if config.get_hosts().is_empty() {
             for address in &addresses {
                 if let Host::Tcp(ip) = &address.host {
@@ -136,6 +146,20 @@ impl Server {
             Host::Unix(directory) => directory.display().to_string(),
         });
         shown.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Closes connections to a host that vanished, where the URL does not say when. The defaults of the
+/// system take minutes to hours, in which each of them would occupy a place in the pool.
+fn notice_lost_hosts(config: &mut Config) {
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(LOST_HOST);
+    }
+    if config.get_keepalives_idle() == IDLE_BY_DEFAULT {
+        config.keepalives_idle(PROBE);
+    }
+    if config.get_keepalives_interval().is_none() {
+        config.keepalives_interval(PROBE);
     }
 }
 
@@ -292,6 +316,20 @@ mod tests {
             assert_eq!(revealed, password, "{given}");
         }
         assert_eq!(without_password("host=a password=b"), None);
+    }
+
+    #[tokio::test]
+    async fn a_lost_host_is_noticed_in_seconds_unless_the_url_says_when() {
+        let server = Server::parse("postgresql://u@a,b/lab").expect("a server");
+        let config = &server.config;
+        assert_eq!(config.get_tcp_user_timeout(), Some(&LOST_HOST));
+        assert_eq!(config.get_keepalives_idle(), PROBE);
+        let url = "postgresql://u@a/lab?tcp_user_timeout=60&keepalives_idle=20";
+        let server = Server::parse(url).expect("a server");
+        let config = &server.config;
+        let minute = Duration::from_mins(1);
+        assert_eq!(config.get_tcp_user_timeout(), Some(&minute));
+        assert_ne!(config.get_keepalives_idle(), PROBE);
     }
 
     #[tokio::test]
