@@ -17,7 +17,7 @@ default:
     @just --list --unsorted
 
 # Everything CI checks, the quick checks first
-ci: fmt-check layers deny advisories core lint doc test embedding test-openapi test-trainer test-client test-console fuzz
+ci: fmt-check layers deny advisories core lint doc test embedding test-openapi test-trainer test-client test-console test-deploy fuzz
 
 # Format the code
 fmt:
@@ -116,6 +116,12 @@ test-console *args:
     "$environment/bin/python" -m pytest -q -p no:cacheprovider {{ args }}
     "$environment/bin/python" -m ruff check --no-cache .
     "$environment/bin/python" -m ruff format --no-cache --check .
+
+# docs/deploy: units, Dockerfile, names of settings, and the server behind nginx where there is one
+test-deploy *args:
+    cargo build --quiet --locked --workspace --bin labdata
+    LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1 \
+        python3 -m unittest discover --verbose --start-directory docs/deploy/tests {{ args }}
 
 # The OpenAPI document: lints, generated clients in Python and TypeScript, and generated requests. The console's types
 test-openapi *args:
