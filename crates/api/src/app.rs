@@ -6,7 +6,7 @@ use labdata_application::{Error, Ports, agent::Agent};
 use labdata_domain::ids::OrganizationId;
 use labdata_fair_slots::{FairSlots, Slot};
 
-use crate::http::{metrics::Metrics, public_url::PublicUrl};
+use crate::http::{metrics::Metrics, public_url::PublicUrl, rate_limit::RateLimit};
 
 /// Maximum number of results of one organization in memory.
 const RESULTS_OF_ONE: usize = 4;
@@ -87,6 +87,8 @@ pub struct App {
     pub metrics: Metrics,
     /// Time that a client may keep a table waiting that is sent while it is read.
     pub stall: Duration,
+    /// Limits the requests of each key.
+    pub rate_limit: RateLimit,
     /// Limits results in memory: each counts until its last byte is sent.
     results: Arc<FairSlots<OrganizationId>>,
     /// Limits pages of rows in the same way.
@@ -128,6 +130,7 @@ impl App {
             public_url,
             metrics,
             stall: STALL,
+            rate_limit: RateLimit::default(),
             results: Arc::new(FairSlots::new(RESULTS_OF_ONE, RESULTS_OF_ALL)),
             pages: Arc::new(FairSlots::new(PAGES_OF_ONE, PAGES_OF_ALL)),
             series: Arc::new(FairSlots::new(SERIES_OF_ONE, SERIES_OF_ALL)),

@@ -26,7 +26,7 @@ use super::sign_in;
 use crate::{
     app::App,
     compose::{DatabaseServer, backend_policy, remove_leftovers, worker_settings},
-    http::{self, public_url::PublicUrl, server::DRAIN_TIMEOUT},
+    http::{self, public_url::PublicUrl, rate_limit::RateLimit, server::DRAIN_TIMEOUT},
     settings::{Settings, SettingsError, url_of},
 };
 
@@ -108,6 +108,7 @@ impl RunningServer {
         let agent = database.agent(settings, &ports)?;
         let mut app = App::new(ports.clone(), agent, shown_url)?;
         app.stall = settings.export_stall;
+        app.rate_limit = RateLimit::per_minute(settings.rate_limit_per_minute);
         let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());
         let (server, handle) = http::server::bind(app, listener)?;
         let background = Background::start(&ports, worker, &observer);

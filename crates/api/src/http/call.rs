@@ -17,6 +17,7 @@ use super::{
     accept::Accepted,
     body::{Body, NoBody, drain},
     credential::Credential,
+    observe,
     scope::RequiredScope,
 };
 use crate::app::App;
@@ -87,6 +88,8 @@ impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
         let app = app_of(request)?;
         let shown = Credential::of(request, &app.public_url)?;
         let actor = shown.authenticate(&app.ports).await?;
+        observe::record_actor(&actor);
+        app.rate_limit.count(actor.api_key)?;
         if let Some(scope) = S::SCOPE {
             actor.require(scope).map_err(Error::from)?;
         }

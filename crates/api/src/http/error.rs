@@ -38,6 +38,17 @@ pub enum ApiError {
     /// Reading the body failed.
     #[error("{0}")]
     BrokenBody(String),
+    /// The API key sent too many requests; nothing was done.
+    #[error(
+        "this API key sent more than {per_minute} requests per minute: \
+         try again in {retry_after_seconds} s"
+    )]
+    TooManyRequests {
+        /// Maximum number of requests per minute.
+        per_minute: u32,
+        /// When to try again.
+        retry_after_seconds: u32,
+    },
     /// The body did not arrive in time.
     #[error("the request body did not arrive in time")]
     SlowBody,
@@ -219,7 +230,7 @@ impl ResponseError for ApiError {
                 Error::InsufficientStorage(_) => StatusCode::INSUFFICIENT_STORAGE,
                 Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
-            Self::AgentRefused(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::AgentRefused(_) | Self::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Model(_) => StatusCode::BAD_GATEWAY,
             Self::Shape(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -250,7 +261,11 @@ impl ResponseError for ApiError {
                 | Error::Exhausted {
                     retry_after_seconds,
                 },
-            ) => {
+            )
+            | Self::TooManyRequests {
+                retry_after_seconds,
+                ..
+            } => {
                 answer.insert_header((header::RETRY_AFTER, *retry_after_seconds));
             }
             Self::UseCase(Error::Unavailable(_)) => {

@@ -20,7 +20,11 @@ use actix_web::{
 };
 use futures::FutureExt;
 use labdata_application::operations::new_request_id::new_request_id;
-use tracing::Instrument;
+use labdata_domain::keys::actor::Actor;
+use tracing::{
+    Instrument, Span,
+    field::{Empty, display},
+};
 
 use super::{
     ApiError,
@@ -49,7 +53,16 @@ pub async fn observe(
     let method = request.method().clone();
     let path = loggable(request.path());
     let is_private = security_headers::is_private(request.headers());
-    let span = tracing::info_span!("request", request_id = %id, %method, path);
+    let span = tracing::info_span!(
+        "request",
+        request_id = %id,
+        %method,
+        path,
+        route = Empty,
+        status = Empty,
+        organization = Empty,
+        api_key = Empty,
+    );
     let answered = AssertUnwindSafe(async move { next.call(request).await })
         .catch_unwind()
         .instrument(span.clone())
@@ -95,6 +108,13 @@ pub async fn observe(
             .into())
         }
     }
+}
+
+/// Adds the caller to the request's span, and so to each of its log lines.
+pub(super) fn record_actor(actor: &Actor) {
+    let span = Span::current();
+    span.record("organization", display(actor.organization));
+    span.record("api_key", display(actor.api_key));
 }
 
 /// Returns the client's id if it is short and safe to log, else a new one.
@@ -202,6 +222,9 @@ fn log_cause(response: &ServiceResponse<BoxBody>) {
 
 fn note(app: &App, method: &Method, route: &str, status: StatusCode, took: Duration) {
     app.metrics.record_request(method, route, status, took);
+    Span::current()
+        .record("route", route)
+        .record("status", status.as_u16());
     let (status, took) = (
         status.as_u16(),
         format!("{:.1}", took.as_secs_f64() * 1000.0),

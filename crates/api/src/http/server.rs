@@ -13,7 +13,7 @@ use actix_web::{
     web::{self, Bytes, Data, ServiceConfig},
 };
 
-use super::{endpoint::Endpoint, error::ErrorBody, observe::observe, openapi::OpenApiJson};
+use super::{endpoint::Endpoint, error::ErrorBody, limits, observe::observe, openapi::OpenApiJson};
 use crate::{app::App, routes};
 
 /// Maximum number of worker threads. More only use memory: the database does the work.
@@ -24,6 +24,11 @@ const BLOCKING_THREADS: usize = 8;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum idle time of a connection between requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
+/// Files that the process may open besides connections of clients: those of the database, of the storage,
+/// of uploads.
+const OTHER_FILES: u64 = 512;
+/// Maximum number of connections of clients.
+const MAX_CONNECTIONS: u64 = 20_000;
 /// Maximum duration of a graceful stop: requests, runs and e-mails in flight (contract §1).
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -33,6 +38,9 @@ pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// # Errors
 /// When the listener cannot be used.
 pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle)> {
+    let workers = available_parallelism()
+        .map_or(1, NonZero::get)
+        .min(MAX_WORKERS);
     let app = Data::new(app);
     let document = Data::new(OpenApiJson::new(|| {
         routes::openapi().to_json().map(Bytes::from)
@@ -45,11 +53,9 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
             .default_service(web::to(not_found))
             .wrap(from_fn(observe))
     })
-    .workers(
-        available_parallelism()
-            .map_or(1, NonZero::get)
-            .min(MAX_WORKERS),
-    )
+    .workers(workers)
+    // More wait in the listener's queue until others end, so that files are left for the database.
+    .max_connections(limits::connections(MAX_CONNECTIONS, OTHER_FILES) / workers)
     .worker_max_blocking_threads(BLOCKING_THREADS)
     .client_request_timeout(HEAD_TIMEOUT)
     .keep_alive(KEEP_ALIVE)

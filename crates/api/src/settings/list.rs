@@ -133,6 +133,8 @@ settings! {
         "Maximum notifications in an organization per day";
     export_stall_seconds "LABDATA_EXPORT_STALL_SECONDS" "export-stall-seconds" "NUMBER", "30",
         "Seconds that a client may keep an export waiting, which holds a connection, before it is cut off";
+    rate_limit_per_minute "LABDATA_RATE_LIMIT_PER_MINUTE" "rate-limit-per-minute" "NUMBER", "unset: no limit",
+        "Maximum requests of one API key per minute and server; more are answered with 429";
     log "LABDATA_LOG" "log" "FILTER", "info; warn for commands other than serve and worker",
         "Log filter: error, warn, info, debug, trace, or target=level,…";
     log_format "LABDATA_LOG_FORMAT" "log-format" "FORMAT", "text",

@@ -72,6 +72,7 @@ mod tests {
         assert_eq!(settings.agent.python_concurrency, 4);
         assert_eq!(settings.job_concurrency, 2);
         assert_eq!(settings.export_stall, crate::app::STALL);
+        assert_eq!(settings.rate_limit_per_minute, None);
     }
 
     #[test]
@@ -162,6 +163,7 @@ mod tests {
             ("LABDATA_MAIL_FROM", "nobody"),
             ("LABDATA_NOTIFICATIONS_PER_HOUR", "1.5"),
             ("LABDATA_NOTIFICATIONS_PER_DAY", "99999999999"),
+            ("LABDATA_RATE_LIMIT_PER_MINUTE", "0"),
             ("LABDATA_LOG", "info=,=,"),
             ("LABDATA_LOG", "inof"),
             ("LABDATA_LOG_FORMAT", "xml"),

@@ -202,6 +202,8 @@ pub struct Settings {
     pub predictors: PredictorSettings,
     /// Time that a client may keep waiting a table that is sent while it is read.
     pub export_stall: Duration,
+    /// Maximum number of requests of one API key per minute; `None` for no limit.
+    pub rate_limit_per_minute: Option<u32>,
     /// Bearer token of the Ray cluster.
     pub ray_token: Option<Secret>,
     /// Certificate authorities of the Ray cluster; `None` for those of the machine.

@@ -199,6 +199,7 @@ pub(super) fn settings(
                 .number("export_stall_seconds", EXPORT_STALL_SECONDS)?
                 .into(),
         ),
+        rate_limit_per_minute: values.optional_number("rate_limit_per_minute")?,
         ray_token: values.secret("ray_token", "a token", |value| {
             (!value.trim().is_empty()).then(|| Secret::new(value.to_owned()))
         })?,

@@ -114,6 +114,17 @@ impl Program {
         Self::start(command, environment)
     }
 
+    /// The same with its log in that file.
+    pub(crate) fn serve_logging(
+        directory: &Path,
+        environment: &[(&str, &str)],
+        log: std::fs::File,
+    ) -> Self {
+        let mut command = labdata(directory, &["serve", "--bind", "127.0.0.1:0"]);
+        command.stderr(log);
+        Self::start(command, environment)
+    }
+
     /// The same on every address of the machine.
     pub(crate) fn serve_everywhere(directory: &Path, environment: &[(&str, &str)]) -> Self {
         let command = labdata(directory, &["serve", "--bind", "0.0.0.0:0"]);

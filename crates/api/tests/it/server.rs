@@ -134,13 +134,22 @@ impl TestServer {
             predictor: predictor.clone(),
             ..ports
         };
-        Self::serve(ports, agent, clock, predictor).await
+        Self::serve(ports, agent, clock, predictor, |_| ()).await
+    }
+
+    /// Starts a server whose state is changed as the test wants.
+    pub(crate) async fn start_changed(change: impl FnOnce(&mut App)) -> Self {
+        let clock = Arc::new(FixedClock::default());
+        let shown: Arc<dyn Clock> = clock.clone();
+        let ports = in_memory(shown);
+        let agent = agent_without_model(&ports);
+        Self::serve(ports, agent, clock, Arc::default(), change).await
     }
 
     /// Starts a server on these ports, whose predictor is another one than that in memory.
     pub(crate) async fn start_predicting(ports: Ports, clock: Arc<FixedClock>) -> Self {
         let agent = agent_without_model(&ports);
-        Self::serve(ports, agent, clock, Arc::default()).await
+        Self::serve(ports, agent, clock, Arc::default(), |_| ()).await
     }
 
     async fn serve(
@@ -148,6 +157,7 @@ impl TestServer {
         agent: Agent,
         clock: Arc<FixedClock>,
         predictor: Arc<InMemoryPredictor>,
+        change: impl FnOnce(&mut App),
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -162,6 +172,7 @@ impl TestServer {
         let public_url = PublicUrl::fixed(format!("http://{address}"));
         let mut app = App::new(ports.clone(), agent.clone(), public_url).unwrap();
         app.stall = STALL;
+        change(&mut app);
         let metrics = app.metrics.clone();
         let (server, handle) = bind(app, listener).unwrap();
         tokio::spawn(server);

@@ -16,6 +16,9 @@ pub const SESSION_PAUSE: Duration = Duration::hours(12);
 /// Time for which a link to sign in can be used.
 pub const LINK_LIFETIME: Duration = Duration::minutes(30);
 
+/// Number of sessions that rest on one key. One more ends the oldest of them.
+pub const MAX_SESSIONS_PER_KEY: usize = 100;
+
 /// A session's last use is noted at most this often.
 const TOUCH_EVERY: Duration = Duration::minutes(1);
 

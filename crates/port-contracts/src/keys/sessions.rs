@@ -8,7 +8,8 @@ use labdata_domain::{
     keys::{
         ApiKey, ApiKeyHash,
         session::{
-            LINK_LIFETIME, PlainToken, SESSION_LIFETIME, SESSION_PAUSE, Session, SignInLink,
+            LINK_LIFETIME, MAX_SESSIONS_PER_KEY, PlainToken, SESSION_LIFETIME, SESSION_PAUSE,
+            Session, SignInLink,
         },
         tenancy::{User, UserChange},
     },
@@ -32,6 +33,7 @@ macro_rules! sessions_contract {
         $crate::clauses! { [$($test)?] $harness, sessions in keys::sessions:
             a_session_is_found_with_its_key,
             a_session_needs_a_key_of_its_organization,
+            the_oldest_session_of_a_key_ends_when_it_has_too_many,
             a_found_session_tells_of_its_key_and_its_user,
             a_use_is_noted_and_never_moves_back,
             a_removed_session_is_gone,
@@ -105,6 +107,39 @@ pub async fn a_session_needs_a_key_of_its_organization<H: Sessions>(harness: &H)
         let session = Session::begin(token(1), ours, key, at(0));
         assert_not_found(sessions.add(&session).await);
         assert!(sessions.find(token(1)).await.unwrap().is_none());
+    }
+}
+
+/// The order of their beginning counts, not that in which they were stored. Other keys keep theirs.
+pub async fn the_oldest_session_of_a_key_ends_when_it_has_too_many<H: Sessions>(harness: &H) {
+    let (user, key) = holder(harness).await;
+    let other = harness.api_key(&user).await;
+    let sessions = sessions(harness);
+    let begun = |key: &ApiKey, number: u8, seconds: i64| Session {
+        created_at: at(seconds),
+        last_used_at: at(seconds),
+        ..session(key, number)
+    };
+    sessions.add(&begun(&other, 255, 0)).await.unwrap();
+    let limit = u8::try_from(MAX_SESSIONS_PER_KEY).unwrap();
+    // The second that is stored is the oldest.
+    for number in 0..limit {
+        let seconds = if number == 1 {
+            1
+        } else {
+            i64::from(number) + 10
+        };
+        let session = begun(&key, number, seconds);
+        sessions.add(&session).await.unwrap();
+    }
+    let exists = async |number| sessions.find(token(number)).await.unwrap().is_some();
+    assert!(exists(0).await && exists(1).await);
+    for (added, ended) in [(limit, 1), (limit + 1, 0)] {
+        sessions.add(&begun(&key, added, 1000)).await.unwrap();
+        assert!(!exists(ended).await, "{ended}");
+        for left in (2..=added).chain([255]) {
+            assert!(exists(left).await, "{left}");
+        }
     }
 }
 

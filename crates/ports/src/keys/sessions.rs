@@ -12,7 +12,9 @@ use crate::PortError;
 /// Repository of sessions and links.
 #[async_trait]
 pub trait SessionRepository: Send + Sync {
-    /// Stores a new session of a key of its organization.
+    /// Stores a new session of a key of its organization, and removes the key's oldest others beyond
+    /// [`MAX_SESSIONS_PER_KEY`](labdata_domain::keys::session::MAX_SESSIONS_PER_KEY). Of racing calls
+    /// each MAY leave the sessions of the others.
     ///
     /// # Errors
     /// [`PortError::NotFound`] when the key is not the organization's.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use labdata_domain::keys::{
     ApiKeyHash,
-    session::{FoundSession, Session, SignInLink},
+    session::{FoundSession, MAX_SESSIONS_PER_KEY, Session, SignInLink},
 };
 use labdata_ports::{PortError, keys::sessions::SessionRepository};
 use time::OffsetDateTime;
@@ -34,6 +34,17 @@ impl SessionRepository for InMemorySessionRepository {
         if !keys.any(|key| key.organization == session.organization && key.id == session.api_key) {
             return Err(PortError::NotFound("API key"));
         }
+        let mut others: Vec<Session> = state
+            .sessions
+            .iter()
+            .filter(|other| other.api_key == session.api_key)
+            .copied()
+            .collect();
+        others.sort_by_key(|other| std::cmp::Reverse(other.created_at));
+        let ended = others.split_off(others.len().min(MAX_SESSIONS_PER_KEY - 1));
+        state
+            .sessions
+            .retain(|other| !ended.iter().any(|ended| ended.token.matches(&other.token)));
         state.sessions.push(*session);
         Ok(())
     }

@@ -1,13 +1,19 @@
 //! Sessions, and links that open them.
 
 use async_trait::async_trait;
-use diesel::prelude::*;
+use diesel::{
+    prelude::*,
+    sql_types::{BigInt, Binary, Timestamptz, Uuid as SqlUuid},
+};
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{OrganizationId, UserId},
     keys::{
         ApiKeyHash, FoundKey,
-        session::{FoundSession, SESSION_LIFETIME, SESSION_PAUSE, Session, SignInLink},
+        session::{
+            FoundSession, MAX_SESSIONS_PER_KEY, SESSION_LIFETIME, SESSION_PAUSE, Session,
+            SignInLink,
+        },
     },
 };
 use labdata_ports::{PortError, keys::sessions::SessionRepository};
@@ -37,6 +43,17 @@ impl PgSessionRepository {
     }
 }
 
+/// Adds a session, and removes the oldest others of its key. Those that the statement sees are the others.
+const ADD: &str = "\
+    WITH ended AS (\
+        DELETE FROM labdata.session WHERE token_hash IN (\
+            SELECT token_hash FROM labdata.session \
+            WHERE organization_id = $2 AND api_key_id = $3 \
+            ORDER BY created_at DESC OFFSET $6)) \
+    INSERT INTO labdata.session \
+        (token_hash, organization_id, api_key_id, created_at, last_used_at) \
+    VALUES ($1, $2, $3, $4, $5)";
+
 /// When a session began, its last use, its key, and since when the key's user is disabled.
 type FoundRow = (
     OffsetDateTime,
@@ -49,14 +66,13 @@ type FoundRow = (
 impl SessionRepository for PgSessionRepository {
     async fn add(&self, new: &Session) -> Result<(), PortError> {
         let mut connection = self.database.of(new.organization).connection().await?;
-        let added = diesel::insert_into(session::table)
-            .values((
-                session::token_hash.eq(new.token.0.as_slice()),
-                session::organization_id.eq(new.organization.as_uuid()),
-                session::api_key_id.eq(new.api_key.as_uuid()),
-                session::created_at.eq(new.created_at),
-                session::last_used_at.eq(new.last_used_at),
-            ))
+        let added = diesel::sql_query(ADD)
+            .bind::<Binary, _>(new.token.0.as_slice())
+            .bind::<SqlUuid, _>(new.organization.as_uuid())
+            .bind::<SqlUuid, _>(new.api_key.as_uuid())
+            .bind::<Timestamptz, _>(new.created_at)
+            .bind::<Timestamptz, _>(new.last_used_at)
+            .bind::<BigInt, _>(i64::try_from(MAX_SESSIONS_PER_KEY - 1).unwrap_or(i64::MAX))
             .execute(&mut connection)
             .await;
         added.map_err(|error| {

@@ -53,7 +53,7 @@ pub(super) fn complete(operation: &mut Operation, access: Access) {
         ),
         (
             StatusCode::TOO_MANY_REQUESTS,
-            "Other requests hold the same rows, or too many are in progress",
+            "Other requests hold the same rows, or the API key sent too many requests",
             ERROR,
         ),
         (

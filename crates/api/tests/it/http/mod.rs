@@ -1,5 +1,6 @@
 //! Rules that hold for every endpoint.
 
+mod abuse;
 mod framework;
 mod headers;
 mod hostile;

@@ -2,10 +2,12 @@
 
 mod backup;
 mod console;
+mod dashboard;
 mod database_socket;
 mod demo;
 mod doctor;
 mod full_disk;
+mod logs;
 mod openapi;
 mod program;
 mod settings;
