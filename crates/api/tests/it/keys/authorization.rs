@@ -20,10 +20,14 @@ const OPEN: &[&str] = &[
 ];
 
 /// Parts of the path that no document shows and that ask for no key, for a reason of their own:
-/// the console, the interactive reference, URLs that carry a signature, and the exchange of a run's nonce.
+/// the console and the paths of notices that lead to its pages, the interactive reference, URLs that carry a
+/// signature, and the exchange of a run's nonce.
 const HIDDEN: &[&str] = &[
     "/console/",
     "/docs",
+    "/job-executions/",
+    "/jobs/",
+    "/ml-models/",
     "/run-key",
     "/storage",
     "/training-",
