@@ -1,0 +1,1 @@
+DROP INDEX labdata.job_execution_status_list_idx;
