@@ -123,6 +123,10 @@ test-deploy *args:
     LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1 \
         python3 -m unittest discover --verbose --start-directory docs/deploy/tests {{ args }}
 
+# Make the pictures of docs/CONSOLE.md anew, from the pages as a test sees them
+console-pictures:
+    CONSOLE_PICTURES="{{ justfile_directory() }}/docs/images" {{ just_executable() }} test-console -k "main_job and Mouse"
+
 # The OpenAPI document: lints, generated clients in Python and TypeScript, and generated requests. The console's types
 test-openapi *args:
     #!/usr/bin/env bash

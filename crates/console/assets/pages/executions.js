@@ -78,7 +78,7 @@ export function execution(id) {
           fact("By", starter(it.started_by)),
           fact("Id", h("code", null, id)),
         ),
-        it.parameters ? h("pre", { tabindex: "0" }, JSON.stringify(it.parameters, null, 2)) : null,
+        Object.keys(it.parameters ?? {}).length ? h("pre", { tabindex: "0" }, JSON.stringify(it.parameters, null, 2)) : null,
         isOpen(it) ? h("p", null, destroy("Cancel", `Cancel this run of ${it.job_name}`, cancel)) : null,
         it.script_version === null ? null : log(id, isOpen(it) ? draw : null),
         h("h2", null, "What it changed"),

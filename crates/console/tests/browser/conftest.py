@@ -82,9 +82,9 @@ class Server:
             raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()[:2000]}") from None
         return json.loads(text) if text else None
 
-    def key_of(self, organization: str) -> str:
+    def key_of(self, organization: str, scopes: str = "read,write") -> str:
         """A key of an organization, which is made where it is missing."""
-        arguments = ["--organization", organization, "--user", f"{organization}@example.com", "--scopes", "read,write"]
+        arguments = ["--organization", organization, "--user", f"{organization}@example.com", "--scopes", scopes]
         return json.loads(self.command("api-key", "create", "--json", *arguments))["key"]
 
     def sign_in_link(self) -> str:
