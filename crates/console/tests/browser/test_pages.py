@@ -18,6 +18,11 @@ LARGEST = 120
 FIRST_PAGE = 300
 SLACK = 8
 
+# When something was first painted. The browser may tell later than the page is there.
+PAINTED = """new Promise((done) =>
+  new PerformanceObserver((list) => list.getEntriesByName("first-contentful-paint").forEach((it) => done(it.startTime)))
+    .observe({ type: "paint", buffered: true }))"""
+
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_shown_and_can_be_read_by_everybody(name, page):
@@ -35,7 +40,7 @@ def test_the_first_page_is_shown_at_once(page):
     expect(page.locator("nav")).to_be_visible()
     page.reload()
     expect(page.locator("nav")).to_be_visible()
-    took = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    took = page.evaluate(PAINTED)
     print(f"\nfirst page: {took:.0f} ms of {FIRST_PAGE}")
     assert took < SLACK * FIRST_PAGE
 
