@@ -13,6 +13,7 @@ mod program;
 mod settings;
 mod shutdown;
 mod sign_in;
+mod upgrade;
 
 use std::sync::{Arc, atomic::Ordering};
 
