@@ -206,6 +206,8 @@ def test_the_whole_main_job(kind, server, browser, tmp_path):
     page = context.new_page()
     page.set_default_timeout(30_000)
     page.add_init_script(WATCH)
+    # From now on, not from the moment before a key is pressed: the browser would open a dialog that nobody sees.
+    page.on("filechooser", lambda _: None)
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     samples = tmp_path / "samples.csv"
