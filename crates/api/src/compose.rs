@@ -17,7 +17,7 @@ use labdata_embedded_postgres::{
     DiskReserve as ReserveFile, Durability, EmbeddedPostgres, Settings as PostgresSettings,
 };
 use labdata_mail::SmtpMailer;
-use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, UploadMode};
+use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, UploadMode, Variable};
 use labdata_ports::{Clock, IdSource, files::blob::UrlSigner, notifications::mailer::Mailer};
 use labdata_postgres::{
     Database, DatabaseSettings, FileSearch, PgApiKeyRepository, PgCatalogStore, PgDataStore,
@@ -131,6 +131,38 @@ fn signer(
     })
 }
 
+/// Reaches the configured database as it is: nothing is migrated. Starts the embedded PostgreSQL unless a
+/// database is set. Also returns its URL, which is secret.
+async fn reach(
+    settings: &Settings,
+) -> anyhow::Result<(Option<EmbeddedPostgres>, Database, String)> {
+    let (embedded, url) = if let Some(url) = &settings.database_url {
+        (None, url.reveal().to_owned())
+    } else {
+        let embedded = EmbeddedPostgres::start(PostgresSettings {
+            data_dir: settings.data_dir.clone(),
+            bin_dir: settings.pg_bin_dir.clone(),
+            durability: Durability::Durable,
+        })
+        .await?;
+        let url = embedded.database_url().to_owned();
+        (Some(embedded), url)
+    };
+    let database = Database::new(&url, DatabaseSettings::default())?;
+    if embedded.is_none() {
+        let reached = database.wait_until_reachable(DATABASE_PATIENCE).await;
+        reached.map_err(anyhow::Error::msg)?;
+    }
+    Ok((embedded, database, url))
+}
+
+/// The variables of this process, by which clouds are reached.
+fn environment() -> Vec<Variable> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
 /// The database: an external one, or an embedded one that runs until it is closed.
 pub struct DatabaseServer {
     embedded: Option<EmbeddedPostgres>,
@@ -145,23 +177,7 @@ impl DatabaseServer {
     /// # Errors
     /// When the database cannot be started, reached or migrated.
     pub async fn open(settings: &Settings) -> anyhow::Result<Self> {
-        let (embedded, url) = if let Some(url) = &settings.database_url {
-            (None, url.reveal().to_owned())
-        } else {
-            let embedded = EmbeddedPostgres::start(PostgresSettings {
-                data_dir: settings.data_dir.clone(),
-                bin_dir: settings.pg_bin_dir.clone(),
-                durability: Durability::Durable,
-            })
-            .await?;
-            let url = embedded.database_url().to_owned();
-            (Some(embedded), url)
-        };
-        let database = Database::new(&url, DatabaseSettings::default())?;
-        if embedded.is_none() {
-            let reached = database.wait_until_reachable(DATABASE_PATIENCE).await;
-            reached.map_err(anyhow::Error::msg)?;
-        }
+        let (embedded, database, url) = reach(settings).await?;
         let authentication = DatabaseSettings {
             max_connections: AUTHENTICATION_CONNECTIONS,
             ..DatabaseSettings::default()
@@ -206,11 +222,9 @@ impl DatabaseServer {
     /// When the storage does not accept files, or the database does not answer.
     pub async fn ports(&self, settings: &Settings, public_url: &str) -> anyhow::Result<Ports> {
         let location = settings.storage_url().parse::<Location>()?;
-        let environment: Vec<_> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
         let storage =
-            labdata_object_store::open(&location, &environment, settings.data_dir.clone()).await?;
+            labdata_object_store::open(&location, &environment(), settings.data_dir.clone())
+                .await?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let ids: Arc<dyn IdSource> = Arc::new(SystemIds::default());
         let tenancy = PgTenancyRepository::new(self.database.clone());

@@ -21,19 +21,17 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use labdata_embedded_postgres::{
-    Durability, EmbeddedPostgres, Settings as PostgresSettings, client_programs,
-};
+use labdata_embedded_postgres::{EmbeddedPostgres, client_programs};
 use labdata_object_store::Location;
 use labdata_ports::{Clock, files::blob::BlobStore};
-use labdata_postgres::{Database, DatabaseSettings, Snapshot, inspect, server_major};
+use labdata_postgres::{Database, Snapshot, inspect, server_major};
 use tokio::task::spawn_blocking;
 
 use self::{
     manifest::{Contents, DATABASE, Manifest, OBJECTS, Objects},
     objects::{Copied, copy, list},
 };
-use super::DATABASE_PATIENCE;
+use super::{environment, reach};
 use crate::{settings::Settings, system::SystemClock};
 
 pub use restore::restore;
@@ -64,23 +62,7 @@ struct Opened {
 
 impl Opened {
     async fn open(settings: &Settings) -> anyhow::Result<Self> {
-        let (embedded, url) = if let Some(url) = &settings.database_url {
-            (None, url.reveal().to_owned())
-        } else {
-            let embedded = EmbeddedPostgres::start(PostgresSettings {
-                data_dir: settings.data_dir.clone(),
-                bin_dir: settings.pg_bin_dir.clone(),
-                durability: Durability::Durable,
-            })
-            .await?;
-            let url = embedded.database_url().to_owned();
-            (Some(embedded), url)
-        };
-        let database = Database::new(&url, DatabaseSettings::default())?;
-        if embedded.is_none() {
-            let reached = database.wait_until_reachable(DATABASE_PATIENCE).await;
-            reached.map_err(anyhow::Error::msg)?;
-        }
+        let (embedded, database, url) = reach(settings).await?;
         Ok(Self {
             embedded,
             database,
@@ -107,11 +89,10 @@ impl Opened {
 
 /// Opens the storage at a location.
 async fn storage(settings: &Settings, location: &Location) -> anyhow::Result<Arc<dyn BlobStore>> {
-    let environment: Vec<_> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    let opened = labdata_object_store::open(location, &environment, settings.data_dir.clone());
-    Ok(opened.await?.blobs)
+    let copies = settings.data_dir.clone();
+    Ok(labdata_object_store::open(location, &environment(), copies)
+        .await?
+        .blobs)
 }
 
 /// Copies the platform into a directory that is new or empty, while servers run. Objects of a bucket are

@@ -27,6 +27,7 @@ use tokio::{task::spawn_blocking, time::timeout};
 use super::{
     agent::llm_settings,
     backends::{ray_runner, sandbox_settings, this_program},
+    environment,
 };
 use crate::{
     settings::{Backend, Settings},
@@ -189,11 +190,8 @@ async fn storage(settings: &Settings) -> Result<String, String> {
             )),
         };
     }
-    let environment: Vec<_> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
     let scratch = scratch()?;
-    labdata_object_store::open(&location, &environment, scratch.path().to_owned())
+    labdata_object_store::open(&location, &environment(), scratch.path().to_owned())
         .await
         .map_err(|error| format!("{error}; check LABDATA_STORAGE_URL and the cloud's variables"))?;
     Ok(format!("{shown} accepts objects"))

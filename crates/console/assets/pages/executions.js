@@ -1,7 +1,7 @@
 // Executions: which ran, what one changed, and its revert.
 
 import { call, get, post } from "../api.js";
-import { destroy, failure, h, load, show, time } from "../dom.js";
+import { destroy, facts, failure, h, load, show, time } from "../dom.js";
 import { grid } from "../grid.js";
 import { follow } from "../stream.js";
 
@@ -70,14 +70,12 @@ export function execution(id) {
         null,
         h("h1", null, it.job_name, " ", badge(it.status)),
         it.error_message ? h("p", { class: "failure" }, it.error_message) : null,
-        h(
-          "dl",
-          null,
-          fact("Started", time(it.started_at)),
-          fact("Ended", time(it.completed_at)),
-          fact("By", starter(it.started_by)),
-          fact("Id", h("code", null, id)),
-        ),
+        facts([
+          ["Started", time(it.started_at)],
+          ["Ended", time(it.completed_at)],
+          ["By", starter(it.started_by)],
+          ["Id", h("code", null, id)],
+        ]),
         Object.keys(it.parameters ?? {}).length ? h("pre", { tabindex: "0" }, JSON.stringify(it.parameters, null, 2)) : null,
         isOpen(it) ? h("p", null, destroy("Cancel", `Cancel this run of ${it.job_name}`, cancel)) : null,
         it.script_version === null ? null : log(id, isOpen(it) ? draw : null),
@@ -121,14 +119,6 @@ function log(id, ended) {
     printed.scrollTop = printed.scrollHeight;
   }).catch((error) => show(state, failure(error)));
   return h("section", null, h("h2", null, "Log"), printed, state);
-}
-
-/**
- * @param {string} name
- * @param {any} value
- */
-function fact(name, value) {
-  return h("div", null, h("dt", null, name), h("dd", null, value));
 }
 
 /**

@@ -1,6 +1,6 @@
 // The form of a job's parameters, from their definitions.
 
-import { get } from "../api.js";
+import { get, post } from "../api.js";
 import { failure, h, input, show } from "../dom.js";
 
 /** @typedef {{fields: [string, HTMLElement][], values: () => Record<string, any>}} Parameters */
@@ -64,14 +64,11 @@ function choices(it, required) {
   const [table, column = "name"] = it.model_source.split(".");
   const quoted = (/** @type {string} */ name) => `"${name.replaceAll('"', '""')}"`;
   const query = `SELECT DISTINCT ${quoted(column)}::text FROM ${quoted(table)} ORDER BY 1 LIMIT 500`;
-  fetch("api/v1/tools/query", {
-    method: "POST",
-    credentials: "same-origin",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ query }),
-  })
-    .then((answer) => (answer.ok ? answer.json() : { data: [] }))
-    .then(({ data }) => list.append(...data.map((/** @type {any} */ row) => h("option", { value: row[0] }))));
+  post("/tools/query", { query }).then(
+    ({ data }) => list.append(...data.map((/** @type {any} */ row) => h("option", { value: row[0] }))),
+    // Without proposals the value can still be written.
+    () => {},
+  );
   return { field: h("span", null, field, list), value: () => field.value || undefined };
 }
 

@@ -25,8 +25,8 @@ use super::manifest::OBJECTS;
 /// Name of the directory of objects.
 pub(super) const DIRECTORY: &str = "objects";
 
-/// Number of objects that are copied at a time. Each waits for the disk at its end.
-const AT_ONCE: usize = 8;
+/// Number of objects that are copied or looked up at a time. Each waits for the disk at its end.
+pub(super) const AT_ONCE: usize = 8;
 
 /// A line of the list of objects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,13 +11,10 @@ use labdata_postgres::{is_empty, knows_migration};
 use super::{
     Opened, Summary,
     manifest::{DATABASE, Manifest, OBJECTS},
-    objects::{self, lines, put_back},
+    objects::{self, AT_ONCE, lines, put_back},
     storage,
 };
 use crate::settings::Settings;
-
-/// Number of objects that are copied or looked up at a time.
-const AT_ONCE: usize = 8;
 
 /// Restores a backup into an empty data directory or database, and its objects into the configured storage.
 /// An interrupted restore can be repeated. If the backup lists its objects only, the storage should have them:
