@@ -73,10 +73,14 @@ class Reporter:
                 self.has_news = True
 
     def finish(self, kind: str, content: dict[str, Any]) -> None:
-        """Sends the result or the error; retries if need be. No progress follows."""
+        """Sends the latest progress, which tells where a training failed, then the result or the
+        error; retries the latter if need be. No progress follows."""
         with self.changed:
             self.is_closed = True
             self.changed.wait_for(lambda: not self.is_sending, PROGRESS_TIMEOUT_SECONDS)
+            has_news = self.has_news
+        if has_news:
+            self.send_progress()
         self.callback.deliver(
             {kind: content}, f"The {kind} of the training cannot be reported", "output_unreachable"
         )

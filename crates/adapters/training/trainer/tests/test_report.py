@@ -57,6 +57,14 @@ class Reports(unittest.TestCase):
         self.reporter.add({"type": "phase", "phase": "reading"})
         self.wait_for({"phase": "reading", "models_tried": 0, "best_score": None})
 
+    def test_the_phase_of_a_training_that_failed_at_once_is_known(self) -> None:
+        self.reporter.add({"type": "phase", "phase": "reading"})
+        self.reporter.finish("error", {"code": "out_of_memory"})
+        progress = {"phase": "reading", "models_tried": 0, "best_score": None}
+        self.assertEqual(
+            self.bodies(), [{"progress": progress}, {"error": {"code": "out_of_memory"}}]
+        )
+
     def test_no_progress_follows_the_result(self) -> None:
         self.reporter.finish("result", {"score": float("nan")})
         self.reporter.start()
