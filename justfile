@@ -5,6 +5,9 @@ set shell := ["bash", "-euo", "pipefail", "-c"]
 # The crates that any team can embed: they build alone, without a runtime, a database or a web server.
 core := "-p labdata-domain -p labdata-ports -p labdata-port-contracts"
 
+# Optional features that are tested.
+features := "--features labdata-api/otlp"
+
 client := "clients/python"
 console_tests := "crates/console/tests/browser"
 openapi_tests := "crates/api/tests/openapi"
@@ -37,7 +40,7 @@ doc:
 
 # All tests and doctests: contract suites, migrations up/down/up and the OpenAPI snapshot are among them
 test:
-    cargo test --workspace --locked
+    cargo test --workspace --locked {{ features }}
 
 # The Python half of the ML models, on wine and diabetes (installs AutoGluon once, 550 MB)
 test-trainer *args: (trainer-environment "tabular")
@@ -72,7 +75,7 @@ test-client *args:
     #!/usr/bin/env bash
     set -euo pipefail
     # With the features of the tests, so that nothing is compiled again after `just test`.
-    cargo build --quiet --locked --workspace --bin labdata --example uv
+    cargo build --quiet --locked --workspace {{ features }} --bin labdata --example uv
     export LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1
     uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
     wheels="{{ target }}/client/wheels"
@@ -106,7 +109,7 @@ test-console *args:
         echo "test-console: NOT CHECKED, there is no Chromium on this machine (Debian: apt-get install chromium)"
         exit 0
     fi
-    cargo build --quiet --locked --workspace --bin labdata --example uv
+    cargo build --quiet --locked --workspace {{ features }} --bin labdata --example uv
     export CHROMIUM_BIN LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1
     uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
     environment="{{ target }}/console"
@@ -132,7 +135,7 @@ test-openapi *args:
     #!/usr/bin/env bash
     set -euo pipefail
     # With the features of the tests, so that nothing is compiled again after `just test`.
-    cargo build --quiet --locked --workspace --bin labdata --example uv
+    cargo build --quiet --locked --workspace {{ features }} --bin labdata --example uv
     export LABDATA_BIN="{{ target }}/debug/labdata" OPENAPI_TEST_DIR="{{ target }}/openapi" PYTHONDONTWRITEBYTECODE=1
     uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
     environment=$OPENAPI_TEST_DIR/environment
@@ -153,7 +156,7 @@ test-openapi *args:
 [private]
 trainer-environment name:
     # Of the whole workspace, so that nothing is compiled again after `just test`.
-    cargo build --quiet --locked --workspace --example uv
+    cargo build --quiet --locked --workspace {{ features }} --example uv
     UV_CACHE_DIR="{{ trainer_environments }}/cache" VIRTUAL_ENV="{{ trainer_environments }}/{{ name }}" \
         "{{ target }}/debug/examples/uv" "{{ target }}/tools" sync --quiet --active --no-config \
         --script {{ trainer }}/{{ name }}.py

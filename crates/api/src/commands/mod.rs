@@ -119,13 +119,13 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
             .map_err(|_| anyhow::anyhow!("to be fixed first: settings"))?,
         _ => Settings::load(config, flags)?,
     };
-    logging::start(&settings.log, command.default_log_filter());
+    let export = logging::start(&settings.log, command.default_log_filter())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)?;
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         match command {
             Command::Openapi | Command::RunSupervisor => print_openapi(),
             Command::Serve(arguments) => {
@@ -140,8 +140,9 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
             Command::Restore(arguments) => backup::restore(&settings, &arguments).await,
             Command::ApiKey(arguments) => api_key::api_key(&settings, arguments.command).await,
         }
-    })?;
-    Ok(())
+    });
+    export.close();
+    Ok(done?)
 }
 
 fn print_openapi() -> anyhow::Result<()> {

@@ -12,6 +12,7 @@ use crate::{Error, Ports};
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] if no such run is in progress.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn cancel_run(
     ports: &Ports,
     agent: &Agent,

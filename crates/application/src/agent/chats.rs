@@ -16,6 +16,7 @@ use crate::{Error, Ports, files::upload_file::remove};
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_chats(
     agent: &Agent,
     actor: &Actor,
@@ -32,6 +33,7 @@ pub async fn list_chats(
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_chat(agent: &Agent, actor: &Actor, id: ChatId) -> Result<SavedChat, Error> {
     actor.require(Scope::Read)?;
     Ok(agent.chats.get(actor.organization, actor.user, id).await?)
@@ -57,6 +59,7 @@ impl std::fmt::Debug for ChatFile {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_chat_file(
     ports: &Ports,
     agent: &Agent,
@@ -83,6 +86,7 @@ pub async fn get_chat_file(
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_chat(
     ports: &Ports,
     agent: &Agent,

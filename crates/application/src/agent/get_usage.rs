@@ -23,6 +23,7 @@ pub struct MonthlyUsage {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_usage(ports: &Ports, agent: &Agent, actor: &Actor) -> Result<MonthlyUsage, Error> {
     actor.require(Scope::Read)?;
     let month = UsageMonth::of(ports.clock.now());

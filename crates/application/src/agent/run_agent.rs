@@ -60,6 +60,7 @@ impl std::fmt::Debug for StartedRun {
 /// [`Error::Forbidden`] without the read scope; [`Error::Invalid`] for an empty or too long prompt and
 /// for a model that is not allowed; [`Error::NotFound`] for an unknown chat; [`AgentError::Refused`];
 /// [`ModelFailure::NotConfigured`] if no model is set.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn run_agent(
     ports: &Ports,
     agent: &Agent,

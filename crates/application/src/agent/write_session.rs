@@ -51,6 +51,7 @@ pub(super) async fn write_session(ports: &Ports, actor: &Actor) -> Result<Execut
 ///
 /// # Errors
 /// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn end_write_sessions(ports: &Ports) -> Result<u64, Error> {
     let now = ports.clock.now();
     let mut count = 0;

@@ -24,6 +24,7 @@ pub struct DefinedTable {
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope; [`Error::Invalid`] if the definition is wrong or
 /// stored rows break it.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn define_table(
     ports: &Ports,
     actor: &Actor,

@@ -20,6 +20,7 @@ pub struct DropColumn {
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] while its
 /// table needs it, or it holds values and `force` is not set.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn drop_column(ports: &Ports, actor: &Actor, command: DropColumn) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
     actor.may(GuardedAction::DeleteTable)?;

@@ -9,6 +9,7 @@ use crate::{Error, Ports, catalog::define_table::refusal};
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] while it
 /// is referenced, or not empty and `force` is not set.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn drop_table(
     ports: &Ports,
     actor: &Actor,

@@ -14,6 +14,7 @@ use crate::{Error, Ports};
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_schema(ports: &Ports, actor: &Actor) -> Result<(Arc<Catalog>, Vec<u64>), Error> {
     actor.require(Scope::Read)?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;

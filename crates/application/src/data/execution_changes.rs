@@ -49,6 +49,7 @@ pub struct ListChangedIds {
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when the execution is not the
 /// organization's.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn execution_changes(
     ports: &Ports,
     actor: &Actor,
@@ -94,6 +95,7 @@ pub async fn execution_changes(
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when the execution is not the
 /// organization's.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_changed_ids(
     ports: &Ports,
     actor: &Actor,

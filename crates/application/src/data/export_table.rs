@@ -21,6 +21,7 @@ pub struct TableExport {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] without such a table.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn export_table(ports: &Ports, actor: &Actor, name: &str) -> Result<TableExport, Error> {
     actor.require(Scope::Read)?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
@@ -42,6 +43,7 @@ impl TableExport {
     ///
     /// # Errors
     /// [`Error::Internal`] if the sink takes no more; those of the store.
+    #[tracing::instrument(level = "debug", skip_all)]
     pub async fn send(self, ports: &Ports, sink: Box<dyn PartSink>) -> Result<(), Error> {
         let sent = ports.data.export(self.organization, &self.plan, sink).await;
         sent.map_err(failure)

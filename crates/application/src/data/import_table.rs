@@ -57,6 +57,7 @@ pub struct ReadImport {
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when there is no such table or
 /// execution; [`Error::Problems`] if the table takes no rows, the execution has ended, or the file
 /// is no table of at most [`MAX_IMPORT_ROWS`] rows whose fields all have a column.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_import(
     ports: &Ports,
     actor: &Actor,
@@ -102,6 +103,7 @@ pub async fn read_import(
 ///
 /// # Errors
 /// See [`write_data`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn import_table(
     ports: &Ports,
     actor: &Actor,

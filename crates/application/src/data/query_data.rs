@@ -23,6 +23,7 @@ pub struct QueryData {
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::Invalid`] when the query is wrong, reads
 /// what it may not, or takes more than [`QUERY_LIMITS`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn query_data(
     ports: &Ports,
     actor: &Actor,

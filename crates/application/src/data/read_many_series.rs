@@ -33,6 +33,7 @@ pub struct ManySeries {
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] for an unknown table;
 /// [`Error::RowNotFound`] for a parent that is no key; [`Error::Invalid`] for a table that is not raw,
 /// an ambiguous reference, unknown columns and wrong filters.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_many_series(
     ports: &Ports,
     actor: &Actor,
@@ -67,6 +68,7 @@ impl ManySeries {
     /// # Errors
     /// [`Error::RowNotFound`] for a parent that does not exist; [`Error::Internal`] if the sink takes no
     /// more; those of the store.
+    #[tracing::instrument(level = "debug", skip_all)]
     pub async fn send(self, ports: &Ports, sink: Box<dyn PartSink>) -> Result<(), Error> {
         let parent_type = self.plan.parent().map(|column| column.data_type);
         let sink = Box::new(AsTable {
@@ -85,6 +87,7 @@ impl ManySeries {
     /// # Errors
     /// [`Error::RowNotFound`] for a parent that does not exist; [`Error::Invalid`] for more than
     /// [`SERIES_LIMITS`]; those of the store.
+    #[tracing::instrument(level = "debug", skip_all)]
     pub async fn collect(self, ports: &Ports) -> Result<Vec<Series>, Error> {
         self.collect_within(ports, SERIES_LIMITS).await
     }

@@ -54,6 +54,7 @@ pub struct ReadRows {
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] without such a table, or
 /// without a row in single mode; [`Error::Invalid`] for wrong filters and columns, or several rows
 /// in single mode.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_rows(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
     actor.require(Scope::Read)?;
     planned_anew!(read_page(ports, actor, query.clone()))

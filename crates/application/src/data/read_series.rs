@@ -37,6 +37,7 @@ pub struct Series {
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] for an unknown table or parent;
 /// [`Error::Invalid`] for a table that is not raw, an ambiguous reference, and a series above
 /// [`SERIES_LIMITS`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_series(ports: &Ports, actor: &Actor, query: ReadSeries) -> Result<Series, Error> {
     actor.require(Scope::Read)?;
     planned_anew!(read_points(ports, actor, &query))

@@ -16,6 +16,7 @@ use crate::{Error, Ports};
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when the execution is not the
 /// organization's; [`Error::Invalid`] when rows of others reference created rows.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn revert_execution(
     ports: &Ports,
     actor: &Actor,
@@ -28,6 +29,7 @@ pub async fn revert_execution(
 ///
 /// # Errors
 /// Those of [`revert_execution`]; [`Error::Forbidden`] without the read scope too.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn preview_revert(
     ports: &Ports,
     actor: &Actor,

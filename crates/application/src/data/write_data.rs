@@ -35,6 +35,7 @@ pub struct WriteData {
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when the execution is not the
 /// organization's; [`Error::Problems`] with every problem of the request; [`Error::Busy`] when
 /// other writes hold its rows too long.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn write_data(
     ports: &Ports,
     actor: &Actor,

@@ -24,6 +24,7 @@ pub struct EventFollower {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn follow_events(
     ports: &Ports,
     actor: &Actor,

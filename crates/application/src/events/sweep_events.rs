@@ -12,6 +12,7 @@ const BATCH: u32 = 5000;
 ///
 /// # Errors
 /// What the port answers.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_events(ports: &Ports) -> Result<u64, Error> {
     let before = ports.clock.now() - EVENT_RETENTION;
     let mut deleted = 0;

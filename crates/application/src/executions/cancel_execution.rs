@@ -15,6 +15,7 @@ use crate::{Error, Ports};
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when it
 /// has ended.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn cancel_execution(
     ports: &Ports,
     actor: &Actor,

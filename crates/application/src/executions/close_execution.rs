@@ -15,6 +15,7 @@ use crate::{Error, Ports, notifications::deliver_notices::deliver_soon};
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when it
 /// ended with another status.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn close_execution(
     ports: &Ports,
     actor: &Actor,

@@ -13,6 +13,7 @@ use crate::{Error, Ports};
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_executions(
     ports: &Ports,
     actor: &Actor,

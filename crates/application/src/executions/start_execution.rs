@@ -25,6 +25,7 @@ pub struct StartExecution {
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when the job is not the
 /// organization's; [`Error::Invalid`] when no job can bear the name.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn start_execution(
     ports: &Ports,
     actor: &Actor,
@@ -55,6 +56,7 @@ pub async fn start_execution(
 ///
 /// # Errors
 /// [`Error::Invalid`] when no job can bear the name.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn ensure_job(ports: &Ports, actor: &Actor, name: Option<&str>) -> Result<Job, Error> {
     let name = match name {
         Some(name) => JobName::parse(name).map_err(|error| Error::Invalid(error.to_string()))?,

@@ -21,6 +21,7 @@ pub struct StartedExecution {
 ///
 /// # Errors
 /// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn with_starter(
     ports: &Ports,
     actor: &Actor,
@@ -35,6 +36,7 @@ pub async fn with_starter(
 ///
 /// # Errors
 /// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn page_with_starters(
     ports: &Ports,
     actor: &Actor,

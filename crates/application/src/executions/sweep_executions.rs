@@ -11,6 +11,7 @@ const BATCH: u32 = 500;
 ///
 /// # Errors
 /// What the port answers.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_executions(ports: &Ports) -> Result<u64, Error> {
     let mut failed = 0;
     loop {

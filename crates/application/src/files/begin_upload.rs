@@ -53,6 +53,7 @@ pub struct UploadBegun {
 /// is not the organization's; [`Error::Invalid`] when the execution is closed;
 /// [`Error::Conflict`] when the instrument has a confirmed file of that path;
 /// [`Error::InsufficientStorage`] when there is no room for any file.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn begin_upload(
     ports: &Ports,
     actor: &Actor,

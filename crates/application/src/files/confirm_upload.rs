@@ -26,6 +26,7 @@ use crate::{
 /// (the file is discarded), when another upload of the path came first, or when the file's execution
 /// is closed; [`Error::InsufficientStorage`] when other files have used the quota up in the meantime (the
 /// file is discarded).
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<File, Error> {
     actor.require(Scope::Write)?;
     let file = ports.files.get(actor.organization, id).await?;

@@ -11,6 +11,7 @@ use crate::{Error, Ports, files::upload_file::remove};
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<(), Error> {
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::DeleteFile)?;

@@ -13,6 +13,7 @@ use crate::{Error, Ports};
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] while the
 /// file awaits its bytes.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<File, Error> {
     actor.require(Scope::Read)?;
     let file = ports.files.get(actor.organization, id).await?;

@@ -41,6 +41,7 @@ impl fmt::Debug for FileContent {
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] while the
 /// file awaits its bytes.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_file_content(
     ports: &Ports,
     actor: &Actor,

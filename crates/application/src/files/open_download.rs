@@ -35,6 +35,7 @@ pub struct Download {
 ///
 /// # Errors
 /// [`SignedUrlError`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn open_download(
     ports: &Ports,
     request: &SignedRequest<'_>,
@@ -57,6 +58,7 @@ impl Download {
     ///
     /// # Errors
     /// [`SignedUrlError::Port`].
+    #[tracing::instrument(level = "debug", skip_all)]
     pub async fn read(
         &self,
         ports: &Ports,

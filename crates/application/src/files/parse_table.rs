@@ -39,6 +39,7 @@ pub struct ParsedTable {
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] for a file that
 /// is no table, is too large, or awaits its bytes.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn parse_table(
     ports: &Ports,
     actor: &Actor,

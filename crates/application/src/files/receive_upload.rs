@@ -33,6 +33,7 @@ pub struct Upload {
 ///
 /// # Errors
 /// [`SignedUrlError`]; [`PortError::NotFound`] where no file has or awaits the object (any more).
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn open_upload(
     ports: &Ports,
     request: &SignedRequest<'_>,
@@ -87,6 +88,7 @@ impl From<NoRoom> for UploadError {
 ///
 /// # Errors
 /// [`UploadError`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn admit_upload(
     ports: &Ports,
     upload: &Upload,
@@ -111,6 +113,7 @@ pub async fn admit_upload(
 ///
 /// # Errors
 /// [`UploadError`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn receive_upload(
     ports: &Ports,
     upload: &AdmittedUpload,

@@ -37,6 +37,7 @@ pub struct Swept {
 ///
 /// # Errors
 /// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_uploads(ports: &Ports) -> Result<Swept, Error> {
     let now = ports.clock.now();
     let mut swept = Swept {
@@ -68,6 +69,7 @@ pub async fn sweep_uploads(ports: &Ports) -> Result<Swept, Error> {
 ///
 /// # Errors
 /// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_objects(ports: &Ports) -> Result<u64, Error> {
     let limit = ports.clock.now() - UNREFERENCED_AFTER;
     let mut removed = 0;

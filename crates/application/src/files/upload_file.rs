@@ -47,6 +47,7 @@ pub struct UploadFile {
 /// is not the organization's; [`Error::Invalid`] when the execution is closed, or the file is a
 /// native executable; [`Error::Conflict`] when the instrument has a file of that path;
 /// [`Error::InsufficientStorage`] when there is no room for it.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> Result<File, Error> {
     actor.require(Scope::Write)?;
     let UploadFile {

@@ -35,6 +35,7 @@ impl RepeatableRequest {
 ///
 /// # Errors
 /// [`OnceError`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn find_answer(
     ports: &Ports,
     actor: &Actor,
@@ -48,6 +49,7 @@ pub async fn find_answer(
 ///
 /// # Errors
 /// [`OnceError`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn answer_once(
     ports: &Ports,
     actor: &Actor,

@@ -23,6 +23,7 @@ pub struct CreateInstrument {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope; [`Error::Conflict`] when the name is taken.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_instrument(
     ports: &Ports,
     actor: &Actor,

@@ -13,6 +13,7 @@ use crate::{Error, Ports};
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] while files or
 /// triggers refer to it.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_instrument(
     ports: &Ports,
     actor: &Actor,

@@ -13,6 +13,7 @@ use crate::{Error, Ports, operations::disk_reserve::require_reserve};
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] when the name
 /// is blank; [`Error::Conflict`] when another instrument has it.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_instrument(
     ports: &Ports,
     actor: &Actor,

@@ -33,6 +33,7 @@ pub struct CreateJob {
 /// [`Error::Forbidden`] without the write scope; [`Error::Invalid`] when no job can bear the name,
 /// the code is not Python, or parameters or trigger make no sense; [`Error::NotFound`] for an
 /// unknown instrument; [`Error::Conflict`] when another job bears the name.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_job(ports: &Ports, actor: &Actor, command: CreateJob) -> Result<Job, Error> {
     actor.require(Scope::Write)?;
     require_reserve(ports)?;

@@ -13,6 +13,7 @@ use crate::{Error, Ports};
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_job(
     ports: &Ports,
     actor: &Actor,
@@ -40,6 +41,7 @@ pub(crate) async fn with_script(
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_job_versions(
     ports: &Ports,
     actor: &Actor,
@@ -55,6 +57,7 @@ pub async fn list_job_versions(
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when there is no such job, or
 /// no such version of it.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_job_version(
     ports: &Ports,
     actor: &Actor,

@@ -56,6 +56,7 @@ pub enum CodeChange {
 /// job can bear the name, an edit does not match exactly once, the code is not Python,
 /// or parameters or trigger make no sense; [`Error::Conflict`] when another
 /// job bears the name.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_job(
     ports: &Ports,
     actor: &Actor,

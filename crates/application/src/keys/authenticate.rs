@@ -15,6 +15,7 @@ const INVALID: Error = Error::Unauthenticated(INVALID_KEY);
 /// # Errors
 /// [`Error::Unauthenticated`] for a key that is malformed, unknown, revoked or expired, or whose user is
 /// disabled.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn authenticate(ports: &Ports, shown: &str) -> Result<Actor, Error> {
     let shown = PlainApiKey::parse(shown).ok_or(INVALID)?;
     let now = ports.clock.now();

@@ -38,6 +38,7 @@ pub struct CreateApiKey {
 /// [`Error::Forbidden`] without the admin scope, or when the caller lacks a scope that the key is
 /// to have; [`Error::NotFound`] for an unknown user; [`Error::Invalid`] when it would be expired already
 /// or its user is disabled.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_api_key(
     ports: &Ports,
     actor: &Actor,

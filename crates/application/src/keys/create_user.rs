@@ -25,6 +25,7 @@ pub struct CreateUser {
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope; [`Error::Invalid`] for an address that is none and a
 /// blank name; [`Error::Conflict`] when the organization has a user of that address.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_user(ports: &Ports, actor: &Actor, command: CreateUser) -> Result<User, Error> {
     actor.require(Scope::Admin)?;
     require_reserve(ports)?;

@@ -25,6 +25,7 @@ pub const ADMINISTRATOR: &str = "admin@localhost";
 ///
 /// # Errors
 /// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn first_start(
     ports: &Ports,
     chosen: Option<PlainApiKey>,

@@ -28,6 +28,7 @@ pub struct Identity {
 ///
 /// # Errors
 /// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn identify(ports: &Ports, actor: &Actor) -> Result<Identity, Error> {
     let organization = ports.tenancy.organization(actor.organization).await?;
     let user = ports.tenancy.user(actor.organization, actor.user).await?;

@@ -13,6 +13,7 @@ use crate::{Error, Ports};
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_api_keys(
     ports: &Ports,
     actor: &Actor,

@@ -11,6 +11,7 @@ use crate::{Error, Ports};
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_users(
     ports: &Ports,
     actor: &Actor,

@@ -38,6 +38,7 @@ pub struct IssueKey {
 /// # Errors
 /// [`Error::Invalid`] when a name is blank, the key would be expired already, or the job backend does not
 /// permit another organization.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn issue(
     ports: &Ports,
     policy: BackendPolicy,
@@ -101,6 +102,7 @@ async fn check_new_organization(
 ///
 /// # Errors
 /// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn list(ports: &Ports) -> Result<Vec<(Organization, ApiKey)>, Error> {
     let mut all = Vec::new();
     for organization in ports.tenancy.organizations().await? {
@@ -114,6 +116,7 @@ pub async fn list(ports: &Ports) -> Result<Vec<(Organization, ApiKey)>, Error> {
 ///
 /// # Errors
 /// [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn revoke(ports: &Ports, prefix: &str) -> Result<ApiKey, Error> {
     let found = ports.api_keys.find_by_prefix(prefix).await?;
     let key = found.ok_or(Error::NotFound("API key"))?.key;

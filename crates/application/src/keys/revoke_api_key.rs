@@ -12,6 +12,7 @@ use crate::{Error, Ports};
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn revoke_api_key(ports: &Ports, actor: &Actor, id: ApiKeyId) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
     ports

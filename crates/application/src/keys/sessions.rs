@@ -41,6 +41,7 @@ pub enum SignIn {
 /// # Errors
 /// [`Error::Unauthenticated`] for a key or a link that is not valid; [`Error::Forbidden`] for the key of
 /// a run on the platform.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn sign_in(ports: &Ports, shown: SignIn) -> Result<(PlainToken, Actor), Error> {
     let actor = match shown {
         SignIn::ApiKey(key) => authenticate(ports, &key).await?,
@@ -110,6 +111,7 @@ fn actor_of(key: &ApiKey) -> Actor {
 /// # Errors
 /// [`Error::Unauthenticated`] for a session that is unknown or has ended, or whose key is not valid any
 /// more.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn authenticate_session(ports: &Ports, shown: &str) -> Result<Actor, Error> {
     const INVALID: Error = Error::Unauthenticated(INVALID_SESSION);
     let token = PlainToken::parse(shown).ok_or(INVALID)?;
@@ -139,6 +141,7 @@ pub async fn authenticate_session(ports: &Ports, shown: &str) -> Result<Actor, E
 ///
 /// # Errors
 /// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn sign_out(ports: &Ports, shown: &str) -> Result<(), Error> {
     let Some(token) = PlainToken::parse(shown) else {
         return Ok(());
@@ -154,6 +157,7 @@ pub async fn sign_out(ports: &Ports, shown: &str) -> Result<(), Error> {
 /// # Errors
 /// [`Error::NotFound`] when there is no such organization or user; [`Error::Invalid`] for a disabled
 /// user.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn sign_in_link(
     ports: &Ports,
     organization: &str,
@@ -203,6 +207,7 @@ fn random_token(ports: &Ports) -> PlainToken {
 ///
 /// # Errors
 /// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn remove_ended_sessions(ports: &Ports) -> Result<u64, Error> {
     Ok(ports.sessions.remove_ended(ports.clock.now()).await?)
 }

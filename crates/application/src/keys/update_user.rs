@@ -17,6 +17,7 @@ use crate::{Error, Ports};
 /// # Errors
 /// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] for a blank
 /// name, and when the caller would disable their own user.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_user(
     ports: &Ports,
     actor: &Actor,

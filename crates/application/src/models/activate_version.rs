@@ -14,6 +14,7 @@ use crate::{Error, Ports};
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] for an unknown model or version;
 /// [`Error::Invalid`] for a version that is not ready, and for an archived model.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn activate_version(
     ports: &Ports,
     actor: &Actor,

@@ -15,6 +15,7 @@ use crate::{Error, Ports};
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when nothing
 /// is in flight.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn cancel_training(
     ports: &Ports,
     actor: &Actor,

@@ -26,6 +26,7 @@ pub struct CreateDataset {
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::InsufficientStorage`] when the quota is used
 /// up by now.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_dataset(
     ports: &Ports,
     actor: &Actor,

@@ -21,6 +21,7 @@ pub struct TrainingFollower {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn follow_training(
     ports: &Ports,
     actor: &Actor,

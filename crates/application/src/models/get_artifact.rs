@@ -43,6 +43,7 @@ impl fmt::Debug for ArtifactDownload {
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] for a version
 /// that is not ready.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_artifact(
     ports: &Ports,
     actor: &Actor,

@@ -39,6 +39,7 @@ impl fmt::Debug for DatasetDownload {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_dataset_download(
     ports: &Ports,
     actor: &Actor,

@@ -14,6 +14,7 @@ use crate::{Error, Ports};
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] for a version
 /// that is not ready.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_result(
     ports: &Ports,
     actor: &Actor,

@@ -13,6 +13,7 @@ use crate::{Error, Ports};
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_models(
     ports: &Ports,
     actor: &Actor,
@@ -26,6 +27,7 @@ pub async fn list_models(
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_model_versions(
     ports: &Ports,
     actor: &Actor,

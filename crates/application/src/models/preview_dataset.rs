@@ -31,6 +31,7 @@ pub struct DatasetPreview {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn preview_dataset(
     ports: &Ports,
     actor: &Actor,

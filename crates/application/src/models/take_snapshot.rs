@@ -64,6 +64,7 @@ impl fmt::Debug for Snapshot {
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] for an unknown file;
 /// [`Error::Invalid`] when the query is refused, the file is no table, or the table is none that
 /// datasets have; [`Error::InsufficientStorage`] when there is no room.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn take_snapshot(
     ports: &Ports,
     actor: &Actor,

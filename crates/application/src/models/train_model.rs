@@ -67,6 +67,7 @@ impl TryFrom<TrainModelBody> for TrainModel {
 /// organization's; [`Error::Invalid`] for a training that the dataset does not permit, a taken name
 /// and an archived model; [`Error::CannotTrain`] when no backend can take work;
 /// [`Error::TrainingQueueFull`] when too many trainings of the organization wait.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn train_model(
     ports: &Ports,
     actor: &Actor,

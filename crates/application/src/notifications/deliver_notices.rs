@@ -14,6 +14,7 @@ const BATCH: u32 = 50;
 ///
 /// # Errors
 /// Errors of the port. Notices that were not delivered stay for the next call.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn deliver_notices(ports: &Ports) -> Result<u64, Error> {
     let mut delivered = 0;
     loop {

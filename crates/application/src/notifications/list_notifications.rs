@@ -12,6 +12,7 @@ use crate::{Error, Ports};
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_notifications(
     ports: &Ports,
     actor: &Actor,
@@ -29,6 +30,7 @@ pub async fn list_notifications(
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn count_unread_notifications(ports: &Ports, actor: &Actor) -> Result<u64, Error> {
     actor.require(Scope::Read)?;
     Ok(ports

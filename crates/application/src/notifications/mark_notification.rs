@@ -12,6 +12,7 @@ use crate::{Error, Ports};
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn mark_notification(
     ports: &Ports,
     actor: &Actor,

@@ -14,6 +14,7 @@ const UNSUBSCRIBING: &str = "unsubscribing";
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_preferences(ports: &Ports, actor: &Actor) -> Result<Preferences, Error> {
     actor.require(Scope::Read)?;
     Ok(ports
@@ -26,6 +27,7 @@ pub async fn get_preferences(ports: &Ports, actor: &Actor) -> Result<Preferences
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the write scope.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn change_preferences(
     ports: &Ports,
     actor: &Actor,
@@ -42,6 +44,7 @@ pub async fn change_preferences(
 ///
 /// # Errors
 /// [`Error::NotFound`] when the link is not the platform's.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn unsubscribe(ports: &Ports, token: &str) -> Result<(), Error> {
     let secret = unsubscribing_secret(ports).await?;
     let (organization, user) =

@@ -27,6 +27,7 @@ const BATCH: u32 = 8;
 ///
 /// # Errors
 /// Errors of the outbox. An e-mail that could not be sent is no error: it is tried again.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn send_emails(
     ports: &Ports,
     mailer: &dyn Mailer,

@@ -14,6 +14,7 @@ use crate::{Error, Ports, operations::disk_reserve::require_reserve};
 /// # Errors
 /// [`Error::Forbidden`] without the write scope; [`Error::Invalid`] when it may not say that;
 /// [`Error::Capped`] when as many as may be were delivered.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn send_notification(ports: &Ports, actor: &Actor, draft: Draft) -> Result<Sent, Error> {
     actor.require(Scope::Write)?;
     require_reserve(ports)?;

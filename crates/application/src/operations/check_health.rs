@@ -17,6 +17,7 @@ pub enum Unhealthy {
 ///
 /// # Errors
 /// The first service that does not answer; its error is logged.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn check_health(ports: &Ports) -> Result<(), Unhealthy> {
     let failed = |unhealthy: Unhealthy| {
         move |error| {

@@ -25,6 +25,7 @@ pub fn require_reserve(ports: &Ports) -> Result<(), InsufficientStorage> {
 ///
 /// # Errors
 /// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn keep_reserve(ports: &Ports) -> Result<(), Error> {
     let Some(state) = ports.disk_reserve.state().await? else {
         return Ok(());

@@ -9,6 +9,7 @@ use crate::Error;
 ///
 /// # Errors
 /// Errors of the port.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn ensure_secret(
     tenancy: &dyn TenancyRepository,
     ids: &dyn IdSource,

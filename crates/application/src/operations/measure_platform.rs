@@ -36,6 +36,7 @@ pub struct Measurements {
 ///
 /// # Errors
 /// Errors of the port.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn measure_platform(ports: &Ports) -> Result<Measurements, Error> {
     let connections = ports.health.connections();
     let figures = ports.health.figures().await?;

@@ -49,6 +49,7 @@ pub enum PassFailure {
 ///
 /// # Errors
 /// Errors of the port.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn begin_pass(
     ports: &Ports,
     task: &str,
@@ -76,6 +77,7 @@ pub async fn begin_pass(
 
 /// Finishes a pass; returns the time. Under [`Guard::OneServer`] it stores the result for all
 /// servers, and makes the task due earlier than after a period if the pass did not succeed.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn finish_pass<T>(
     ports: &Ports,
     task: &str,

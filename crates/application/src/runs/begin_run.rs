@@ -68,6 +68,7 @@ pub enum BegunRun {
 ///
 /// # Errors
 /// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn begin_run(
     ports: &Ports,
     claimed: &ClaimedRun,

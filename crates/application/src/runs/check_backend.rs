@@ -20,6 +20,7 @@ pub enum CheckBackendError {
 ///
 /// # Errors
 /// [`CheckBackendError`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn check_backend(ports: &Ports, policy: BackendPolicy) -> Result<(), CheckBackendError> {
     if policy.depends_on_organizations() {
         let organizations = ports.tenancy.organizations().await.map_err(Error::from)?;

@@ -15,6 +15,7 @@ use crate::{Error, Ports, operations::disk_reserve::require_reserve};
 ///
 /// # Errors
 /// Errors of the queue.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn claim_runs(
     ports: &Ports,
     limits: RunLimits,

@@ -64,6 +64,7 @@ impl LogCopy {
 ///
 /// # Errors
 /// Errors of the store.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn append_notice(ports: &Ports, claim: RunClaim, text: &str) -> Result<(), crate::Error> {
     for append in LogAppend::split(0, platform_line(text).as_bytes()) {
         ports.run_logs.append(claim, append).await?;

@@ -14,6 +14,7 @@ use crate::{
 ///
 /// # Errors
 /// What the queue answers; the run then is still the worker's, who may try again.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn end_run(ports: &Ports, claimed: &ClaimedRun, end: &RunEnd) -> Result<bool, Error> {
     let claim = claimed.claim;
     let finish = || ports.runs.finish(claim, end, ports.clock.now());
@@ -29,6 +30,7 @@ pub async fn end_run(ports: &Ports, claimed: &ClaimedRun, end: &RunEnd) -> Resul
 ///
 /// # Errors
 /// What the queue answers.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn release_run(ports: &Ports, claim: RunClaim) -> Result<bool, Error> {
     let release = || ports.runs.release(claim, ports.clock.now());
     let released = freeing_space(ports, release).await?;

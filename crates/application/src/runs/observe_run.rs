@@ -7,6 +7,7 @@ use labdata_ports::runs::runner::{JobRunner, RunId, RunView, RunnerError};
 ///
 /// # Errors
 /// [`RunnerError::Unavailable`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn observe_run(
     runner: &dyn JobRunner,
     run: RunId,

@@ -32,6 +32,7 @@ pub enum NextOfLog {
 ///
 /// # Errors
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn open_log(ports: &Ports, actor: &Actor, id: ExecutionId) -> Result<LogReader, Error> {
     actor.require(Scope::Read)?;
     ports.executions.get(actor.organization, id).await?;

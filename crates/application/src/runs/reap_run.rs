@@ -6,12 +6,14 @@ use labdata_ports::runs::runner::{JobRunner, RunId, RunnerError};
 ///
 /// # Errors
 /// [`RunnerError::Unavailable`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn reap_run(runner: &dyn JobRunner, run: RunId) -> Result<(), RunnerError> {
     runner.reap(run).await
 }
 
 /// Removes what earlier attempts at the same work left, where the backend outlives workers.
 /// Failures are logged.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn reap_earlier_attempts(runner: &dyn JobRunner, run: RunId) {
     for attempt in 1..run.attempt {
         let earlier = RunId { attempt, ..run };

@@ -20,6 +20,7 @@ use crate::{Error, Ports};
 ///
 /// # Errors
 /// [`Error::Unauthenticated`] for a nonce that is malformed, unknown, expired or used.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn redeem_nonce(ports: &Ports, shown: &str) -> Result<PlainApiKey, Error> {
     let shown = PlainRunNonce::parse(shown).ok_or_else(|| refused(NonceRefusal::Unknown))?;
     let (execution, attempt) = (shown.execution(), shown.attempt());

@@ -65,6 +65,7 @@ impl<C: LeasedClaim> WorkLease<C> {
 ///
 /// # Errors
 /// Errors of the queue; the lease then ends by itself.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn give_up(ports: &Ports, claim: impl LeasedClaim) -> Result<(), Error> {
     claim.hold(ports, ports.clock.now()).await?;
     Ok(())

@@ -27,6 +27,7 @@ pub struct RunJob {
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when job or file are not the
 /// organization's; [`Error::Invalid`] when the job is archived or has no script, a required
 /// parameter has no value, or the file has no bytes yet.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn run_job(
     ports: &Ports,
     actor: &Actor,

@@ -7,6 +7,7 @@ use labdata_ports::runs::runner::{JobRunner, RunId, RunnerError};
 ///
 /// # Errors
 /// [`RunnerError::Unavailable`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn stop_run(runner: &dyn JobRunner, run: RunId) -> Result<(), RunnerError> {
     runner.cancel(run).await
 }

@@ -6,6 +6,7 @@ use labdata_ports::runs::runner::{JobRunner, RunSpec, RunnerError};
 ///
 /// # Errors
 /// [`RunnerError`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn submit_run(runner: &dyn JobRunner, spec: &RunSpec) -> Result<(), RunnerError> {
     runner.submit(spec).await
 }

@@ -20,6 +20,7 @@ pub struct SweptRuns {
 ///
 /// # Errors
 /// What the queue answers.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_runs(ports: &Ports) -> Result<SweptRuns, Error> {
     let expired = ports.runs.expire(ports.clock.now(), BATCH).await?;
     let swept = SweptRuns {

@@ -8,6 +8,7 @@ use crate::Error;
 ///
 /// # Errors
 /// [`Error::Unavailable`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn trim_caches(runner: &dyn JobRunner) -> Result<(), Error> {
     let trimmed = runner.trim_caches().await;
     trimmed.map_err(|error| Error::Unavailable(error.to_string()))

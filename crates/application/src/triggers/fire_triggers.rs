@@ -20,6 +20,7 @@ const BATCH: u32 = 50;
 ///
 /// # Errors
 /// Errors of the store. Unhandled events and ticks stay for the next call.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn fire_triggers(ports: &Ports) -> Result<u32, Error> {
     let mut runs = 0_u32;
     if require_reserve(ports).is_err() {

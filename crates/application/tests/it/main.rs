@@ -12,3 +12,4 @@ mod files;
 mod keys;
 mod lab;
 mod runs;
+mod spans;

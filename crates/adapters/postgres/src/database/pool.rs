@@ -2,6 +2,7 @@
 
 use std::{
     ops::{Deref, DerefMut},
+    panic::Location,
     pin::pin,
     sync::Arc,
     time::Duration,
@@ -20,7 +21,7 @@ use tokio::{
     task::JoinSet,
     task_local,
 };
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
 use crate::database::{
     connect::{self, Limits, connection_error},
@@ -36,17 +37,20 @@ type Pool = deadpool::managed::Pool<Manager>;
 /// A connection, outside of any transaction or in that of the unit of work which the task is part
 /// of.
 pub(crate) enum Connection {
-    /// Lent by the pool.
-    Pooled(Box<Loan>),
+    /// Lent by the pool. The span ends when it is given back.
+    Pooled(Box<Loan>, Span),
     /// Connection of the unit of work, while the caller holds it.
-    Shared(OwnedMutexGuard<Loan>),
+    Shared(
+        OwnedMutexGuard<Loan>,
+        #[expect(dead_code, reason = "ends when it is dropped")] Span,
+    ),
 }
 
 impl Connection {
     fn loan(&self) -> &Loan {
         match self {
-            Self::Pooled(connection) => connection,
-            Self::Shared(connection) => connection,
+            Self::Pooled(connection, _) => connection,
+            Self::Shared(connection, _) => connection,
         }
     }
 
@@ -68,8 +72,8 @@ impl Deref for Connection {
 
     fn deref(&self) -> &AsyncPgConnection {
         match self {
-            Self::Pooled(connection) => connection,
-            Self::Shared(connection) => connection,
+            Self::Pooled(connection, _) => connection,
+            Self::Shared(connection, _) => connection,
         }
     }
 }
@@ -77,8 +81,8 @@ impl Deref for Connection {
 impl DerefMut for Connection {
     fn deref_mut(&mut self) -> &mut AsyncPgConnection {
         match self {
-            Self::Pooled(connection) => connection,
-            Self::Shared(connection) => connection,
+            Self::Pooled(connection, _) => connection,
+            Self::Shared(connection, _) => connection,
         }
     }
 }
@@ -216,11 +220,16 @@ impl Database {
     ///
     /// # Errors
     /// [`PortError::Exhausted`] when all stay in use; [`PortError::Unavailable`] when none can be made.
-    pub(crate) async fn connection(&self) -> Result<Connection, PortError> {
-        self.lend(None).await
+    #[track_caller]
+    pub(crate) fn connection(&self) -> impl Future<Output = Result<Connection, PortError>> {
+        self.lend(None, use_of_connection(Location::caller()))
     }
 
-    async fn lend(&self, organization: Option<OrganizationId>) -> Result<Connection, PortError> {
+    async fn lend(
+        &self,
+        organization: Option<OrganizationId>,
+        span: Span,
+    ) -> Result<Connection, PortError> {
         let shared = UNIT_OF_WORK
             .try_with(|(connection, url)| (*url == self.url).then(|| Arc::clone(connection)));
         let Some(shared) = shared.ok().flatten() else {
@@ -229,11 +238,14 @@ impl Database {
                 None => None,
             };
             let pooled = self.pool.get().await.map_err(pool_error)?;
-            return Ok(Connection::Pooled(Box::new(Loan::new(pooled, permit))));
+            return Ok(Connection::Pooled(
+                Box::new(Loan::new(pooled, permit)),
+                span,
+            ));
         };
         let wait = self.pool.timeouts().wait.unwrap_or(CONNECT);
         match tokio::time::timeout(wait, shared.lock_owned()).await {
-            Ok(connection) => Ok(Connection::Shared(connection)),
+            Ok(connection) => Ok(Connection::Shared(connection, span)),
             Err(_) => Err(PortError::Busy(
                 "the connection of this request is in use".to_owned(),
             )),
@@ -277,15 +289,15 @@ impl Database {
         connection: Connection,
         work: impl Future<Output = T>,
     ) -> (T, Connection) {
-        let connection = match connection {
-            Connection::Pooled(connection) => *connection,
+        let (connection, span) = match connection {
+            Connection::Pooled(connection, span) => (*connection, span),
             // Already part of one.
-            shared @ Connection::Shared(_) => return (work.await, shared),
+            shared @ Connection::Shared(..) => return (work.await, shared),
         };
         let shared = Arc::new(Mutex::new(connection));
         let unit = (Arc::clone(&shared), self.url.clone());
         let done = UNIT_OF_WORK.scope(unit, work).await;
-        (done, Connection::Shared(shared.lock_owned().await))
+        (done, Connection::Shared(shared.lock_owned().await, span))
     }
 
     /// Makes a round trip to the database.
@@ -347,9 +359,17 @@ pub(crate) struct TenantDatabase<'d> {
 
 impl TenantDatabase<'_> {
     /// A connection of the organization's share, as [`Database::connection`].
-    pub(crate) async fn connection(self) -> Result<Connection, PortError> {
-        self.database.lend(Some(self.organization)).await
+    #[track_caller]
+    pub(crate) fn connection(self) -> impl Future<Output = Result<Connection, PortError>> {
+        let span = use_of_connection(Location::caller());
+        self.database.lend(Some(self.organization), span)
     }
+}
+
+/// Span of a call of a repository: the wait for a connection, and the time that it is held. Its attribute is
+/// the line that asks. It costs nothing unless the level is on.
+fn use_of_connection(caller: &'static Location<'static>) -> Span {
+    tracing::debug_span!("database", code = %caller)
 }
 
 /// Refuses a connection that has died: costs nothing for one in steady use, and one round trip for

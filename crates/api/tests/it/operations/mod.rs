@@ -9,6 +9,8 @@ mod doctor;
 mod full_disk;
 mod logs;
 mod openapi;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod program;
 mod settings;
 mod shutdown;

@@ -63,6 +63,7 @@ impl ToolRegistry {
 
     /// Calls a tool. An unknown tool, arguments that do not fit, and a tool that the caller may not call
     /// are outputs that the model reads.
+    #[tracing::instrument(level = "debug", skip_all)]
     pub async fn call(&self, context: &ToolContext<'_>, call: &ToolCall) -> ToolOutput {
         let Some(tool) = self.tools.iter().find(|tool| tool.name() == call.name) else {
             return ToolOutput::error(self.unknown(context.actor));

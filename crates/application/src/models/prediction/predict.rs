@@ -50,6 +50,7 @@ pub struct Prediction {
 /// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] without such a model;
 /// [`Error::Invalid`] if no version is active, or for rows that the model cannot read;
 /// [`Error::Delayed`] while the model does not predict.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn predict(ports: &Ports, actor: &Actor, command: Predict) -> Result<Prediction, Error> {
     actor.require(Scope::Read)?;
     let serving = serving_model(ports, actor.organization, &command.model).await?;

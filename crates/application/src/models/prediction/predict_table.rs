@@ -59,6 +59,7 @@ pub struct TablePredictions {
 /// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] without such a model, table or
 /// execution; [`Error::Invalid`] if the model cannot predict the rows of the table, or there are too
 /// many; [`Error::Delayed`] while the model does not predict; errors of [`write_data`].
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn predict_table(
     ports: &Ports,
     actor: &Actor,

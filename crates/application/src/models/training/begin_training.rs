@@ -89,6 +89,7 @@ pub const fn training_run(claim: TrainingClaim) -> RunId {
 ///
 /// # Errors
 /// Errors of the ports.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn begin_training(
     ports: &Ports,
     held: &HeldTraining,

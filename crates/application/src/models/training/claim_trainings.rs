@@ -36,6 +36,7 @@ impl LeasedClaim for TrainingClaim {
 ///
 /// # Errors
 /// Errors of the queue.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn claim_trainings(ports: &Ports, slots: FreeSlots) -> Result<Vec<HeldTraining>, Error> {
     if require_reserve(ports).is_err() {
         return Ok(Vec::new());

@@ -32,6 +32,7 @@ pub enum InterpretedTraining {
 ///
 /// # Errors
 /// Errors of the queue and the storage.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn interpret_training(
     ports: &Ports,
     held: &HeldTraining,
@@ -93,6 +94,7 @@ async fn measure(
 ///
 /// # Errors
 /// Errors of the queue; the training then is still the worker's, who may try again.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn end_training(
     ports: &Ports,
     claim: TrainingClaim,
@@ -110,6 +112,7 @@ pub async fn end_training(
 ///
 /// # Errors
 /// Errors of the queue.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn release_training(ports: &Ports, claim: TrainingClaim) -> Result<bool, Error> {
     Ok(freeing_space(ports, || ports.trainings.release(claim)).await?)
 }

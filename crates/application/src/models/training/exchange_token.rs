@@ -23,6 +23,7 @@ const ARTIFACT_URL_LIFETIME: Duration = Duration::days(30);
 /// # Errors
 /// [`Error::Unauthenticated`] for a token that is malformed, unknown or already exchanged, or of a training
 /// that was taken from its worker.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn exchange_token(ports: &Ports, shown: &str) -> Result<String, Error> {
     let shown = PlainReportToken::parse(shown).ok_or_else(unknown_token)?;
     let version = shown.version();

@@ -27,6 +27,7 @@ struct ImagesBody {
 ///
 /// # Errors
 /// [`Error::Invalid`] for a body that is no list of at most 500 ids; errors of the ports.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn locate_images(
     ports: &Ports,
     training: &RunningTraining,

@@ -36,6 +36,7 @@ struct ReportedScore {
 /// # Errors
 /// [`Error::Unauthenticated`] if the training was taken from its worker in the meantime; [`Error::Invalid`]
 /// for a body that is no report.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn receive_report(
     ports: &Ports,
     training: &RunningTraining,

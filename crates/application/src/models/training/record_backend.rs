@@ -19,6 +19,7 @@ pub fn new_worker(ports: &Ports) -> Uuid {
 ///
 /// # Errors
 /// Errors of the ports.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn record_backend(
     ports: &Ports,
     runner: &dyn JobRunner,

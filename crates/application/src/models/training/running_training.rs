@@ -19,6 +19,7 @@ pub struct RunningTraining {
 /// # Errors
 /// [`Error::Unauthenticated`] for a token that is malformed, unknown, or of a training that was taken from
 /// its worker.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn running_training(ports: &Ports, shown: &str) -> Result<RunningTraining, Error> {
     let shown = PlainReportToken::parse(shown).ok_or_else(unknown_token)?;
     let token = shown.hash();

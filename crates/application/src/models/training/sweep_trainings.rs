@@ -12,6 +12,7 @@ const BATCH: u32 = 100;
 ///
 /// # Errors
 /// Errors of the queue.
+#[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_trainings(ports: &Ports) -> Result<SweptRuns, Error> {
     let expired = ports.trainings.expire(ports.clock.now(), BATCH).await?;
     let swept = SweptRuns {
