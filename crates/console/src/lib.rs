@@ -45,6 +45,7 @@ assets! {
     "row_form.js" SCRIPT,
     "stream.js" SCRIPT,
     "tables.js" SCRIPT,
+    "uploads.js" SCRIPT,
     "pages/admin.js" SCRIPT,
     "pages/chat.js" SCRIPT,
     "pages/definition.js" SCRIPT,

@@ -1,8 +1,10 @@
 // Files: the list, uploads, and one with its preview.
 
 import { call, get } from "../api.js";
-import { failure, h, load, show, time } from "../dom.js";
+import { h, load, time } from "../dom.js";
 import { grid } from "../grid.js";
+import { uploads } from "../uploads.js";
+import { badge } from "./executions.js";
 
 /**
  * @param {number | null} kilobytes
@@ -28,7 +30,7 @@ export function files() {
     const { body, next } = await call("GET", address);
     const more = next ? h("button", { type: "button", click: () => turn(next, false) }, "Older") : null;
     const back = isFirst ? null : h("button", { type: "button", click: first }, "Newest");
-    const empty = search.value ? "No file of that name." : "No files yet. Upload one above, or let labdata-watch do it on the instrument's computer.";
+    const empty = search.value ? "No file of that name." : "No files yet. Drop one above, or let labdata-watch do it on the instrument's computer.";
     return h("div", null, grid(["File", "Size", "Uploaded", "Source"], body.map(row), empty), h("p", { class: "pages" }, back, more));
   };
   const turn = (/** @type {string} */ address, /** @type {boolean} */ isFirst) =>
@@ -44,52 +46,10 @@ export function files() {
   first();
   return [
     h("h1", null, "Files"),
-    upload(first),
+    uploads(first),
     h("form", { class: "bar", submit: find }, search, h("button", null, "Search")),
     place,
   ];
-}
-
-/**
- * Files belong to an instrument here; scripts attach theirs to an execution.
- * @param {() => void} done
- */
-function upload(done) {
-  const instrument = h("select", { "aria-label": "Instrument" });
-  const chosen = /** @type {HTMLInputElement} */ (h("input", { type: "file", multiple: true, "aria-label": "Files" }));
-  const told = h("div", { "aria-live": "polite" });
-  const place = h("details", null);
-  load(place, "Reading the instruments", async () => {
-    const all = await get("/instruments");
-    instrument.append(...all.map((/** @type {any} */ it) => h("option", { value: it.id }, it.name)));
-    const send = async (/** @type {Event} */ event) => {
-      event.preventDefault();
-      for (const file of chosen.files ?? []) {
-        show(told, h("p", { class: "quiet", role: "status" }, `Sending ${file.name}…`));
-        const form = new FormData();
-        form.append("instrument_id", /** @type {HTMLSelectElement} */ (instrument).value);
-        form.append("file", file, file.name);
-        try {
-          await call("POST", "/files", form);
-        } catch (error) {
-          show(told, failure(error));
-          return;
-        }
-      }
-      show(told, h("p", { role: "status" }, "Sent."));
-      done();
-    };
-    const none = h("p", { class: "empty" }, "A file belongs to an instrument. There is none yet: POST /api/v1/instruments makes one.");
-    const form = h("form", { class: "bar", submit: send }, instrument, chosen, h("button", { class: "primary" }, "Upload"));
-    place.prepend(h("summary", null, "Upload files"));
-    const rest = all.length ? form : none;
-    return h("div", null, h("small", { class: "quiet" }, "Up to 4.5 MB each; larger ones with the Python client."), rest, told);
-  }).then(() => {
-    if (!place.querySelector("summary")) {
-      place.prepend(h("summary", null, "Upload files"));
-    }
-  });
-  return place;
 }
 
 /**
@@ -99,7 +59,11 @@ function upload(done) {
 export function file(id) {
   const place = h("div", null);
   load(place, "Reading the file", async () => {
-    const [it, content] = await Promise.all([get(`/files/${id}`), get(`/files/${id}/content`)]);
+    const [it, content, runs] = await Promise.all([
+      get(`/files/${id}`),
+      get(`/files/${id}/content`),
+      get(`/job-executions?trigger_file_id=${id}&limit=100`),
+    ]);
     const run = it.job_execution_id;
     return h(
       "div",
@@ -120,7 +84,49 @@ export function file(id) {
         ? h("p", { class: "empty" }, `No preview: ${content.preview_skipped_reason}.`)
         : h("pre", { tabindex: "0" }, content.text_preview),
       content.preview_truncated ? h("p", { class: "quiet" }, "This is the beginning of the file.") : null,
+      h("h2", null, "What it led to"),
+      await ledTo(runs),
     );
   });
   return [h("p", null, h("a", { href: "#/files" }, "← Files")), place];
+}
+
+/** How many runs are asked what they changed. */
+const LOOKED_INTO = 10;
+
+/**
+ * The runs of a file, newest first, with what they changed.
+ * @param {any[]} runs
+ */
+async function ledTo(runs) {
+  const newest = runs.slice(0, LOOKED_INTO);
+  const changes = await Promise.all(newest.map((it) => get(`/job-executions/${it.job_execution_id}/changes`)));
+  const row = (/** @type {any} */ it, /** @type {number} */ index) => [
+    h("a", { href: `#/executions/${it.job_execution_id}` }, it.job_name),
+    badge(it.status),
+    time(it.started_at),
+    changes[index] ? wrote(changes[index]) : "",
+  ];
+  return grid(["Run", "Status", "Started", "Wrote"], runs.map(row), "No run on the platform was given this file.");
+}
+
+/**
+ * What a run wrote, in words.
+ * @param {any} changes
+ */
+function wrote(changes) {
+  if (changes.reverted_at) {
+    return "reverted";
+  }
+  const words = changes.tables.flatMap((/** @type {any} */ it) => {
+    const rows = it.created + it.updated;
+    return [
+      rows ? `${rows.toLocaleString()} rows of ${it.table}` : [],
+      it.series_points ? `${it.series_points.toLocaleString()} points of ${it.table}` : [],
+    ].flat();
+  });
+  if (changes.files.length) {
+    words.push(`${changes.files.length} files`);
+  }
+  return words.join(", ") || "nothing";
 }

@@ -45,6 +45,7 @@ macro_rules! executions_contract {
 const ANY: ExecutionFilter = ExecutionFilter {
     job: None,
     status: None,
+    trigger_file: None,
 };
 
 /// Adds executions that started at these seconds, and returns them newest first.
@@ -245,6 +246,7 @@ where
             let filter = ExecutionFilter {
                 job,
                 status: status.map(str::to_owned),
+                trigger_file: None,
             };
             let expected: Vec<Execution> = added
                 .iter()
@@ -272,7 +274,7 @@ where
     assert_eq!(items, expected);
     let filter = ExecutionFilter {
         job: Some(foreign.job_id),
-        status: None,
+        ..ANY
     };
     assert_eq!(executions.list(ours, &filter, ALL).await.unwrap().items, []);
 }

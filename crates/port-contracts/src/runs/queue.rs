@@ -6,11 +6,12 @@ use futures::future::join_all;
 use labdata_domain::{
     executions::{CloseError, Execution, ExecutionState, FinalStatus, Origin},
     ids::{ExecutionId, FileId, JobId, OrganizationId, UserId},
+    page::PageRequest,
     runs::{FreeSlots, NewRun, PlatformRun, RunEnd, WaitingRun, next_runs},
 };
 use labdata_ports::{
     data::{DataStore, WriteError},
-    executions::{CloseExecutionError, ExecutionRepository},
+    executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository},
     jobs::JobRepository,
     keys::ApiKeyRepository,
     runs::{ClaimedRun, RunClaim, RunNews, RunQueue},
@@ -34,6 +35,7 @@ macro_rules! run_queue_contract {
     ($harness:ty $(, $test:meta)?) => {
         $crate::clauses! { [$($test)?] $harness, run_queue in runs::queue:
             a_queued_run_reads_back_as_it_was_requested,
+            the_runs_of_a_file_are_listed,
             a_run_needs_a_job_a_user_and_a_source_of_its_organization,
             the_oldest_runs_are_claimed_first,
             organizations_take_turns,
@@ -174,6 +176,48 @@ pub async fn a_queued_run_reads_back_as_it_was_requested<H: Runs>(harness: &H) {
     assert_eq!(harness.queue().enqueue(lab, &run).await.unwrap(), expected);
     let executions = harness.executions();
     assert_eq!(executions.get(lab, run.id).await.unwrap(), expected);
+}
+
+/// The list of a file's runs holds no run of another file, none without one, and none of another organization.
+pub async fn the_runs_of_a_file_are_listed<H: Runs>(harness: &H) {
+    let (ours, theirs) = harness.two_organizations().await;
+    let [file, other] = [(); 2].map(|()| FileId::new(given::uuid()));
+    let mut expected = Vec::new();
+    for (organization, trigger_file) in [
+        (ours, Some(file)),
+        (ours, Some(other)),
+        (ours, None),
+        (theirs, Some(file)),
+        (ours, Some(file)),
+    ] {
+        let name = format!("parse {}", given::uuid());
+        let job = harness.job(organization, &name).await.id;
+        let user = harness
+            .user(organization, &format!("{job}@example.org"))
+            .await;
+        let run = NewRun {
+            trigger_file,
+            ..new_run(job, user.id, at(0))
+        };
+        harness.queue().enqueue(organization, &run).await.unwrap();
+        if (organization, trigger_file) == (ours, Some(file)) {
+            expected.push(run.id);
+        }
+    }
+    let filter = ExecutionFilter {
+        trigger_file: Some(file),
+        ..ExecutionFilter::default()
+    };
+    let page = PageRequest {
+        limit: Some(10),
+        after: None,
+    };
+    let executions = harness.executions();
+    let listed = executions.list(ours, &filter, page).await.unwrap();
+    let mut ids: Vec<ExecutionId> = listed.items.iter().map(|it| it.id).collect();
+    ids.sort();
+    expected.sort();
+    assert_eq!(ids, expected);
 }
 
 /// A job or file of another organization is not found, and nothing is queued.

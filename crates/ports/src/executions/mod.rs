@@ -8,7 +8,7 @@ use labdata_domain::{
         CloseError, Execution, FinalStatus,
         started_by::{StartedBy, Starter},
     },
-    ids::{ExecutionId, JobId, OrganizationId},
+    ids::{ExecutionId, FileId, JobId, OrganizationId},
     page::{Page, PageRequest},
 };
 use time::OffsetDateTime;
@@ -22,6 +22,8 @@ pub struct ExecutionFilter {
     pub job: Option<JobId>,
     /// Only those in the state of this name.
     pub status: Option<String>,
+    /// Only runs of this file.
+    pub trigger_file: Option<FileId>,
 }
 
 /// Why an execution was not closed.

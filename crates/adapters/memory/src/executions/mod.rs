@@ -101,6 +101,11 @@ impl ExecutionRepository for InMemoryExecutionRepository {
                     .as_ref()
                     .is_none_or(|status| execution.state.as_str() == status)
             })
+            .filter(|execution| {
+                let run = execution.origin.run();
+                filter.trigger_file.is_none()
+                    || run.is_some_and(|run| run.trigger_file == filter.trigger_file)
+            })
             .cloned();
         Ok(page(executions, request, |execution| Cursor {
             at: execution.created_at,

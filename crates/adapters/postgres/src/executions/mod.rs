@@ -204,6 +204,9 @@ impl ExecutionRepository for PgExecutionRepository {
                 query = query.filter(sql::<Bool>(NOT_COMPLETED));
             }
         }
+        if let Some(file) = filter.trigger_file {
+            query = query.filter(job_execution::trigger_file_id.eq(file.as_uuid()));
+        }
         let rows: Vec<ExecutionRow> =
             page_of!(query, page, job_execution::created_at, job_execution::id)
                 .load(&mut connection)

@@ -5,7 +5,7 @@ use labdata_application::executions::{
 };
 use labdata_domain::{
     executions::ExecutionState,
-    ids::JobId,
+    ids::{FileId, JobId},
     page::{DEFAULT_LIMIT, PageRequest},
 };
 use labdata_ports::executions::ExecutionFilter;
@@ -27,6 +27,8 @@ shape! {
         /// Only those in this state.
         status: Option<&'static str> =
             optional(choice(ExecutionState::NAMES.map(|name| (name, name)))),
+        /// Only runs that this file triggered or was given to.
+        trigger_file_id: Option<MaybeId<FileId>> = optional(id()),
         page: PageRequest = page(Some(DEFAULT_LIMIT)),
     }
 }
@@ -46,14 +48,16 @@ pub async fn handle(
     call: Call<Read, NoBody, ListExecutionsQuery>,
 ) -> Answer<Listing<ExecutionView>> {
     let query = &call.query;
-    let job = match query.job_id.map(MaybeId::known) {
-        // No execution is of a job whose id cannot be one.
-        Some(None) => return Ok(Listing::empty()),
-        job => job.flatten(),
+    let (job, file) = (query.job_id, query.trigger_file_id);
+    let (job, file) = match (job.map(MaybeId::known), file.map(MaybeId::known)) {
+        // No execution is of a job or a file whose id cannot be one.
+        (Some(None), _) | (_, Some(None)) => return Ok(Listing::empty()),
+        (job, file) => (job.flatten(), file.flatten()),
     };
     let filter = ExecutionFilter {
         job,
         status: query.status.map(str::to_owned),
+        trigger_file: file,
     };
     let slot = call.app.page_slot(call.actor.organization).await?;
     let page = list_executions(call.ports(), &call.actor, &filter, query.page).await?;

@@ -161,6 +161,7 @@ impl TypedTool for ListJobExecutions {
         let filter = ExecutionFilter {
             job,
             status: input.status.map(str::to_owned),
+            trigger_file: None,
         };
         let page = PageRequest {
             limit: Some(input.limit),

@@ -1,0 +1,161 @@
+// Uploads of files of an instrument, by drop or by choice: several at once, large ones too, each with its progress.
+
+import { ApiError, get, post } from "./api.js";
+import { failure, h, load, show } from "./dom.js";
+
+/** How many files are sent at the same time; the others wait. */
+const AT_ONCE = 2;
+
+/**
+ * Sends the bytes of a file to a signed URL. The platform may name itself otherwise than the browser called it, so only
+ * the path is kept of a URL of its own; a cloud that takes uploads itself has to permit this page.
+ * @param {{upload_url: string, headers: Record<string, string>}} target
+ * @param {File} file
+ * @param {(share: number) => void} progress
+ * @param {AbortSignal} signal
+ * @returns {Promise<void>}
+ */
+function put({ upload_url, headers }, file, progress, signal) {
+  const signed = new URL(upload_url);
+  const own = /\/(storage\/.*)$/.exec(signed.pathname);
+  const address = own ? own[1] + signed.search : upload_url;
+  return new Promise((done, failed) => {
+    const request = new XMLHttpRequest();
+    const refuse = (/** @type {string} */ message) => failed(new ApiError(request.status, message, request.getResponseHeader("x-request-id")));
+    request.upload.onprogress = (event) => progress(event.loaded / Math.max(event.total, 1));
+    request.onload = () => {
+      // Errors are XML, of which a document would break the page's policy by a style of its own.
+      const said = /<Message>([^<]*)<\/Message>/.exec(request.responseText);
+      return request.status < 300 ? done() : refuse(said?.[1] ?? `The storage answered ${request.status}.`);
+    };
+    const unreachable = own
+      ? "The platform cannot be reached."
+      : "The storage takes uploads itself here, and this page may not send to it. Use the Python client.";
+    request.onerror = () => refuse(unreachable);
+    request.onabort = () => failed(signal.reason);
+    signal.addEventListener("abort", () => request.abort());
+    request.open("PUT", address);
+    for (const [name, value] of Object.entries(headers)) {
+      request.setRequestHeader(name, value);
+    }
+    request.send(file);
+  });
+}
+
+/**
+ * Uploads a file.
+ * @param {string} instrument
+ * @param {File} file
+ * @param {(share: number) => void} progress
+ * @param {AbortSignal} signal
+ */
+async function send(instrument, file, progress, signal) {
+  const target = await post("/files/upload-url", {
+    file_name: file.name,
+    instrument_id: instrument,
+    content_type: file.type || null,
+  });
+  signal.throwIfAborted();
+  await put(target, file, progress, signal);
+  await post(`/files/${target.file_id}/confirm-upload`);
+  return String(target.file_id);
+}
+
+/**
+ * A place to drop files, which belong to an instrument here; scripts attach theirs to an execution.
+ * @param {() => void} sent called after each file
+ */
+export function uploads(sent) {
+  const place = h("section", { "aria-label": "Upload" });
+  load(place, "Reading the instruments", async () => {
+    const all = await get("/instruments");
+    if (all.length === 0) {
+      return h("p", { class: "empty" }, "A file belongs to an instrument, and there is none yet: ", h("a", { href: "#/admin" }, "add one"), ".");
+    }
+    return zone(all, sent);
+  });
+  return place;
+}
+
+/**
+ * @param {{id: string, name: string}[]} instruments
+ * @param {() => void} sent
+ */
+function zone(instruments, sent) {
+  const options = instruments.map((it) => h("option", { value: it.id }, it.name));
+  const instrument = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "Instrument" }, options));
+  const choose = /** @type {HTMLInputElement} */ (h("input", { type: "file", multiple: true, "aria-label": "Files" }));
+  const list = h("ul", { class: "uploads", "aria-label": "Uploads" });
+  /** @type {(() => Promise<void>)[]} */
+  const waiting = [];
+  let busy = 0;
+  const next = async () => {
+    const work = busy < AT_ONCE ? waiting.shift() : undefined;
+    if (work) {
+      busy += 1;
+      await work();
+      busy -= 1;
+      next();
+    }
+  };
+  const add = (/** @type {Iterable<File>} */ files) => {
+    for (const file of files) {
+      waiting.push(entry(list, instrument.value, file, sent));
+      next();
+    }
+  };
+  const over = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    area.classList.add("over");
+  };
+  const leave = () => area.classList.remove("over");
+  const drop = (/** @type {any} */ event) => {
+    event.preventDefault();
+    leave();
+    add(event.dataTransfer.files);
+  };
+  const change = () => {
+    add([...(choose.files ?? [])]);
+    choose.value = "";
+  };
+  choose.addEventListener("change", change);
+  const words = h("span", null, "Drop files here, or choose them:");
+  const area = h("div", { class: "drop bar", dragover: over, dragleave: leave, drop }, instrument, words, choose);
+  return h("div", null, area, list);
+}
+
+/**
+ * Adds a line for an upload, and returns its work.
+ * @param {Element} list
+ * @param {string} instrument
+ * @param {File} file
+ * @param {() => void} sent
+ */
+function entry(list, instrument, file, sent) {
+  const stop = new AbortController();
+  const bar = h("progress", { max: 1, value: 0, "aria-label": `Progress of ${file.name}` });
+  const cancel = h("button", { type: "button", "aria-label": `Cancel ${file.name}`, click: () => stop.abort() }, "Cancel");
+  const state = h("span", { class: "bar inline", role: "status" }, "waits");
+  const line = h("li", null, h("span", { class: "name" }, file.name), bar, cancel, state);
+  list.append(line);
+  const end = (/** @type {import("./dom.js").Child} */ told) => {
+    bar.remove();
+    cancel.remove();
+    show(state, told);
+  };
+  return async () => {
+    const progress = (/** @type {number} */ share) => {
+      bar.setAttribute("value", String(share));
+      show(state, share < 1 ? `${Math.floor(100 * share)} %` : "is stored");
+    };
+    try {
+      stop.signal.throwIfAborted();
+      show(state, "begins");
+      const id = await send(instrument, file, progress, stop.signal);
+      end(h("a", { href: `#/files/${id}` }, "Stored"));
+      sent();
+    } catch (error) {
+      end(stop.signal.aborted ? "Cancelled" : failure(error));
+    }
+  };
+}

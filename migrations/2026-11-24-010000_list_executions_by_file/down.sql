@@ -1,0 +1,1 @@
+DROP INDEX labdata.job_execution_file_list_idx;
