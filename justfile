@@ -109,8 +109,9 @@ test-console *args:
         echo "test-console: NOT CHECKED, there is no Chromium on this machine (Debian: apt-get install chromium)"
         exit 0
     fi
-    cargo build --quiet --locked --workspace {{ features }} --bin labdata --example uv
+    cargo build --quiet --locked --workspace {{ features }} --bin labdata --example uv --example agent_stub
     export CHROMIUM_BIN LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1
+    export AGENT_STUB_BIN="{{ target }}/debug/examples/agent_stub"
     uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
     environment="{{ target }}/console"
     cd {{ console_tests }}

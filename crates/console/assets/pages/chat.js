@@ -5,6 +5,7 @@ import { destroy, failure, h, load, show, time } from "../dom.js";
 import { chart } from "../figure.js";
 import { grid } from "../grid.js";
 import { follow } from "../stream.js";
+import { undo } from "./executions.js";
 
 /** The list of chats, and a new question. */
 export function chats() {
@@ -38,18 +39,21 @@ export function chat(id) {
   load(messages, "Reading the chat", async () => {
     const it = await get(`/agent/chats/${id}`);
     show(title, it.title);
-    return h("div", null, it.messages.map((/** @type {any} */ one) => message(one, id)));
+    const reverts = new Map();
+    return h("div", null, it.messages.map((/** @type {any} */ one) => message(one, id, reverts)));
   });
   return [h("p", null, h("a", { href: "#/chat" }, "← Chats")), title, messages, question(id, messages)];
 }
 
 /**
  * @param {any} it
- * @param {string | null} chat
+ * @param {string} chat
+ * @param {Map<string, HTMLElement>} reverts
  */
-function message(it, chat) {
-  const calls = it.tool_calls.map((/** @type {any} */ tool) => toolCall(tool, chat));
-  return bubble(it.role, h("div", null, calls, h("div", { class: "told" }, it.content)));
+function message(it, chat, reverts) {
+  const calls = it.tool_calls.map((/** @type {any} */ tool) => toolCall(tool, chat, reverts));
+  // Words before a call say what it is for.
+  return bubble(it.role, h("div", null, it.content ? h("div", { class: "told" }, it.content) : null, calls));
 }
 
 /**
@@ -63,12 +67,16 @@ function bubble(role, content) {
 /**
  * What the agent did, folded.
  * @param {any} it
- * @param {string | null} chat
+ * @param {string | null} chat null while the answer is not complete
+ * @param {Map<string, HTMLElement>} reverts by the execution that the calls of a run write under; an element moves to
+ *   the last of them
  */
-function toolCall(it, chat) {
+function toolCall(it, chat, reverts) {
   const output = it.output ?? null;
-  const run = /** @type {string | undefined} */ (output?.job_execution_id);
-  const undo = run ? h("a", { href: `#/executions/${run}` }, "What this wrote, and its revert") : null;
+  const run = /** @type {string | undefined} */ (it.tool_name === "write_data" ? output?.job_execution_id : undefined);
+  if (run && chat && !reverts.has(run)) {
+    reverts.set(run, revert(run));
+  }
   const state = it.output === undefined ? "…" : it.is_error ? " failed" : "";
   return h(
     "div",
@@ -83,8 +91,24 @@ function toolCall(it, chat) {
       it.output === undefined ? null : shown(output),
     ),
     figures(output, chat),
-    undo ? h("p", null, undo) : null,
+    run ? reverts.get(run) : null,
   );
+}
+
+/**
+ * What a run of the agent wrote, and its revert.
+ * @param {string} run
+ */
+function revert(run) {
+  const place = h("div", null);
+  const draw = () =>
+    load(place, "Reading what it wrote", async () => {
+      const changes = await get(`/job-executions/${run}/changes`);
+      const link = h("a", { href: `#/executions/${run}` }, "What this run wrote");
+      return h("div", null, h("p", null, link), undo(run, changes, "Revert what this run wrote", draw));
+    });
+  draw();
+  return place;
 }
 
 /**
@@ -171,7 +195,15 @@ function question(chat, place) {
 async function answer(prompt, chat, { calls, told, stop }) {
   const tools = /** @type {Map<string, any>} */ (new Map());
   let [id, words] = [chat, ""];
-  const draw = (/** @type {string | null} */ stored = null) => show(calls, ...[...tools.values()].map((tool) => toolCall(tool, stored)));
+  const shownAt = /** @type {Map<string, HTMLElement>} */ (new Map());
+  const reverts = new Map();
+  // Alone, so that other calls stay folded or open as they are.
+  const draw = (/** @type {string} */ tool, /** @type {string | null} */ stored = null) => {
+    const drawn = toolCall(tools.get(tool), stored, reverts);
+    const last = shownAt.get(tool);
+    last ? last.replaceWith(drawn) : calls.append(drawn);
+    shownAt.set(tool, drawn);
+  };
   /** @type {unknown} */
   let problem = null;
   const on = (/** @type {any} */ { data }) => {
@@ -182,16 +214,17 @@ async function answer(prompt, chat, { calls, told, stop }) {
       show(told, words);
     } else if (data.type === "tool_call") {
       tools.set(data.tool_call_id, { ...data, output: undefined });
-      // Words before a call say what it is for.
-      draw();
+      draw(data.tool_call_id);
     } else if (data.type === "tool_result") {
       tools.set(data.tool_call_id, { ...tools.get(data.tool_call_id), ...data });
-      draw();
+      draw(data.tool_call_id);
     } else if (data.type === "result") {
       show(told, data.result.output);
       // Null if the answer could not be saved: there is no chat to go to, then.
       id = data.result.chat_id ?? chat;
-      draw(data.result.chat_id);
+      for (const tool of tools.keys()) {
+        draw(tool, data.result.chat_id);
+      }
     } else if (data.type === "error") {
       problem = new Error(data.error);
     }

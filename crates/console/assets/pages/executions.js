@@ -82,7 +82,7 @@ export function execution(id) {
         h("h2", null, "What it changed"),
         written(changes),
         h("h2", null, "Undo"),
-        undo(id, changes, draw),
+        undo(id, changes, "Preview the revert", draw),
       );
     });
   draw();
@@ -145,9 +145,10 @@ function written(changes) {
  * Preview first, then the revert, which names what it destroys.
  * @param {string} id
  * @param {any} changes
- * @param {() => void} draw
+ * @param {string} label of the button that shows the preview
+ * @param {() => void} draw called when it is reverted
  */
-function undo(id, changes, draw) {
+export function undo(id, changes, label, draw) {
   if (changes.reverted_at) {
     const by = changes.reverted_by?.user.name ?? "somebody";
     return h("p", null, `Reverted by ${by}, `, time(changes.reverted_at), ".");
@@ -183,5 +184,5 @@ function undo(id, changes, draw) {
       show(place, failure(error));
     }
   };
-  return h("div", null, h("button", { type: "button", click: preview }, "Preview the revert"), place);
+  return h("div", null, h("button", { type: "button", click: preview }, label), place);
 }

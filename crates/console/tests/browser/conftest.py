@@ -1,12 +1,13 @@
 """A server, a browser, and pages that fail the test on any violation of their policy.
 
-`LABDATA_BIN` names the server's program, `CHROMIUM_BIN` the browser's.
+`LABDATA_BIN` names the server's program, `AGENT_STUB_BIN` that of the agent's stub, `CHROMIUM_BIN` the browser's.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -33,10 +34,34 @@ document.addEventListener("securitypolicyviolation", (event) =>
 """
 
 
+class Model:
+    """The agent's stub in place of a language model. It calls the tool that a question names: `call:TOOL {…}`."""
+
+    def __init__(self) -> None:
+        program = os.path.abspath(os.environ["AGENT_STUB_BIN"])
+        self.process = subprocess.Popen([program, "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+        printed = ""
+        while not (found := re.search(r"LABDATA_LLM_BASE_URL=(\S+)", printed)):
+            line = self.process.stdout.readline()
+            assert line, f"the stub did not start: {printed}"
+            printed += line
+        self.settings = {
+            "LABDATA_LLM_PROVIDER": "openai",
+            "LABDATA_LLM_BASE_URL": found[1],
+            "LABDATA_LLM_API_KEY": "stub",
+            "LABDATA_LLM_MODEL": "stub",
+        }
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(60)
+        self.process.stdout.close()
+
+
 class Server:
     """`labdata serve` with a data directory and an embedded PostgreSQL."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, settings: dict[str, str]) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -48,6 +73,7 @@ class Server:
             LABDATA_DATA_DIR=str(directory / "data"),
             LABDATA_BOOTSTRAP_KEY=KEY,
             LABDATA_JOB_ISOLATION="none",
+            **settings,
         )
         self.log = directory / "server.log"
         self.program = os.path.abspath(os.environ["LABDATA_BIN"])
@@ -104,8 +130,15 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("server"))
+def model():
+    model = Model()
+    yield model
+    model.stop()
+
+
+@pytest.fixture(scope="session")
+def server(model, tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("server"), model.settings)
     yield server
     server.stop()
 
