@@ -64,6 +64,10 @@ async fn jobs(report: &mut Report) -> Vec<String> {
             each(&jobs, version),
         )
         .await;
+    let preview = get("/triggers/preview?cron=30+6+*+*+1-5&timezone=Europe/Berlin");
+    report
+        .run("GET /triggers/preview", "", same(READS, &preview))
+        .await;
     let run = |id: &str| post(format!("/jobs/{id}/run"), &json!({}));
     ids(
         &report

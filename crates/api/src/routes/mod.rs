@@ -67,6 +67,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(jobs::update),
         endpoint!(jobs::versions),
         endpoint!(jobs::version),
+        endpoint!(jobs::preview_schedule),
         endpoint!(creating runs::run_job),
         endpoint!(catalog::put),
         endpoint!(catalog::delete),

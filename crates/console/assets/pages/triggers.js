@@ -1,7 +1,11 @@
 // What starts a job by itself.
 
 import { call, get } from "../api.js";
-import { destroy, form, h, input, load, select, show } from "../dom.js";
+import { destroy, failure, form, h, input, load, select, show } from "../dom.js";
+import { grid } from "../grid.js";
+
+/** Pause in typing after which a schedule is previewed, in ms. */
+const PAUSE = 250;
 
 const CATEGORIES = /** @type {[string, string][]} */ ([
   ["file_uploaded", "a file arrives"],
@@ -35,7 +39,7 @@ export function triggerForm(job, draw) {
   load(place, "Reading jobs and instruments", async () => {
     const [instruments, jobs] = await Promise.all([get("/instruments?limit=1000"), get("/jobs")]);
     const category = select(CATEGORIES, job.trigger?.category);
-    const details = h("div", null);
+    const details = h("div", { class: "grouped" });
     let read = () => /** @type {{conditions: any, instrument?: string | null}} */ ({ conditions: {} });
     const change = () => {
       const now = job.trigger?.category === category.value ? job.trigger : { conditions: {} };
@@ -73,6 +77,56 @@ export function triggerForm(job, draw) {
 }
 
 /**
+ * The next ticks of the schedule in two fields, while somebody types.
+ * @param {HTMLInputElement} cron
+ * @param {HTMLInputElement} zone
+ */
+function preview(cron, zone) {
+  const place = h("div", { class: "ticks", "aria-live": "polite" });
+  let pause = 0;
+  let asked = 0;
+  const draw = async () => {
+    const turn = ++asked;
+    let found;
+    try {
+      const query = new URLSearchParams({ cron: cron.value, timezone: zone.value || "UTC" });
+      found = ticks((await get(`/triggers/preview?${query}`)).next_ticks, zone.value || "UTC");
+    } catch (error) {
+      found = failure(error);
+    }
+    // Answers may overtake one another.
+    if (turn === asked) {
+      show(place, found);
+    }
+  };
+  const wait = () => {
+    clearTimeout(pause);
+    pause = setTimeout(draw, PAUSE);
+  };
+  cron.addEventListener("input", wait);
+  zone.addEventListener("input", wait);
+  draw();
+  return place;
+}
+
+/**
+ * @param {string[]} times
+ * @param {string} zone of the schedule
+ */
+function ticks(times, zone) {
+  const local = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zones = [...new Set([zone, local, "UTC"])];
+  const at = (/** @type {string} */ text, /** @type {string} */ timeZone) => {
+    const date = new Date(text);
+    const year = date.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
+    const parts = /** @type {const} */ ({ weekday: "short", year, month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+    return h("time", { datetime: text, title: text }, date.toLocaleString(undefined, { timeZone, ...parts }));
+  };
+  const head = (/** @type {string} */ name) => `Next in ${name}${name === local ? " (yours)" : ""}`;
+  return grid(zones.map(head), times.map((text) => zones.map((name) => at(text, name))), "It never runs.");
+}
+
+/**
  * Fields of the conditions of a category.
  * @param {string} category
  * @param {any} trigger
@@ -89,6 +143,7 @@ function conditions(category, trigger, instruments, jobs) {
       fields: [
         labelled("Cron: minute, hour, day, month, weekday", cron),
         labelled("Time zone", zone),
+        preview(cron, zone),
       ],
       read: () => ({ conditions: { cron: cron.value, timezone: zone.value } }),
     };

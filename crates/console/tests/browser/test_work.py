@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from playwright.sync_api import expect
@@ -49,7 +50,7 @@ def test_a_trigger_is_set_and_removed(job, page):
     page.get_by_label("It runs when").select_option("schedule")
     page.get_by_label("Cron").fill("nonsense")
     page.click("button:has-text('Set the trigger')")
-    expect(page.get_by_role("alert")).to_contain_text("cron")
+    expect(page.locator("form > div .failure").last).to_contain_text("cron must be five fields")
     page.get_by_label("Cron").fill("0 6 * * 1-5")
     page.click("button:has-text('Set the trigger')")
     expect(page.locator("main")).to_contain_text("It runs at 0 6 * * 1-5")
@@ -83,3 +84,47 @@ def test_the_inbox_is_live(server, job, page):
     check_accessible(page)
     page.locator("li", has_text=HOSTILE).get_by_role("link", name="Open").click()
     expect(page.locator("h1")).to_have_text("noise")
+
+
+def test_the_next_ticks_of_a_schedule_are_shown_while_it_is_typed(job, page):
+    # Zones that never change their clocks.
+    offsets = {"America/Bogota": timedelta(hours=-5), "Asia/Tokyo": timedelta(hours=9), "UTC": timedelta()}
+    emulation = {"timezoneId": "Asia/Tokyo"}
+    page.context.new_cdp_session(page).send("Emulation.setTimezoneOverride", emulation)
+    page.goto(f"/#/jobs/{job}")
+    page.click("text=Run it by itself")
+    page.get_by_label("It runs when").select_option("schedule")
+    expect(page.get_by_label("Time zone")).to_have_value("Asia/Tokyo")
+    said = page.locator(".ticks")
+    page.get_by_label("Cron").fill("")
+    expect(said.get_by_role("alert")).to_contain_text("it has 0")
+    page.get_by_label("Cron").press_sequentially("0 6")
+    expect(said.get_by_role("alert")).to_contain_text("cron must be five fields (minute, hour, day, month, weekday)")
+    page.get_by_label("Cron").fill("0 0 30 2 *")
+    expect(said.get_by_role("alert")).to_contain_text("never comes")
+    page.get_by_label("Cron").fill("15 6 * * 1-5")
+    page.get_by_label("Time zone").fill("Mars/Olympus")
+    expect(said.get_by_role("alert")).to_contain_text("Mars/Olympus")
+    check_accessible(page)
+
+    page.get_by_label("Time zone").fill("America/Bogota")
+    names = ["Next in America/Bogota", "Next in Asia/Tokyo (yours)", "Next in UTC"]
+    expect(said.get_by_role("columnheader")).to_have_text(names)
+    check_accessible(page)
+    lines = said.locator("tbody tr")
+    expect(lines).to_have_count(5)
+    ticks = []
+    for line in lines.all():
+        times = line.locator("time")
+        tick = datetime.fromisoformat(times.first.get_attribute("datetime").replace("Z", "+00:00"))
+        for offset, shown in zip(offsets.values(), times.all_inner_texts(), strict=True):
+            there = tick.astimezone(timezone(offset))
+            assert f"{there:%a}, {there:%b} {there.day}, " in shown
+            assert f"{there:%I:%M}" in shown
+        there = tick.astimezone(timezone(offsets["America/Bogota"]))
+        assert (there.hour, there.minute, there.weekday() < 5) == (6, 15, True)
+        ticks.append(tick)
+    assert datetime.now(timezone.utc) < ticks[0]
+    assert ticks == sorted(set(ticks))
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,5 +1,7 @@
 //! Schedules: cron's five fields in a time zone.
 
+use std::iter;
+
 use croner::{
     Cron,
     parser::{CronParser, Seconds, Year},
@@ -9,6 +11,9 @@ use time::OffsetDateTime;
 
 /// The most characters of the five fields.
 const MAX_CRON_LENGTH: usize = 200;
+
+/// Number of ticks that a preview shows.
+const PREVIEWED_TICKS: usize = 5;
 
 /// When something happens again and again, by the clocks of a time zone.
 ///
@@ -76,6 +81,14 @@ impl Schedule {
         let now: Zoned = now.to_zoned(self.zone.clone());
         let next = self.cron.find_next_occurrence(&now, false).ok()?;
         OffsetDateTime::from_unix_timestamp(next.timestamp().as_second()).ok()
+    }
+
+    /// Returns the next five times after that one, earliest first.
+    #[must_use]
+    pub fn preview(&self, now: OffsetDateTime) -> Vec<OffsetDateTime> {
+        iter::successors(self.next_after(now), |tick| self.next_after(*tick))
+            .take(PREVIEWED_TICKS)
+            .collect()
     }
 }
 
@@ -194,6 +207,23 @@ mod tests {
                 datetime!(2026-10-25 01:00 UTC),
                 datetime!(2026-10-25 01:30 UTC),
                 datetime!(2026-10-25 02:00 UTC),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_preview_has_the_next_five_times_across_a_clock_change() {
+        let schedule = Schedule::parse("0 6 * * 1-5", "Europe/Berlin").unwrap();
+        // A Thursday; clocks jump forward on Sunday.
+        let ticks = schedule.preview(datetime!(2026-03-26 05:00 UTC));
+        assert_eq!(
+            ticks,
+            [
+                datetime!(2026-03-27 05:00 UTC),
+                datetime!(2026-03-30 04:00 UTC),
+                datetime!(2026-03-31 04:00 UTC),
+                datetime!(2026-04-01 04:00 UTC),
+                datetime!(2026-04-02 04:00 UTC),
             ]
         );
     }

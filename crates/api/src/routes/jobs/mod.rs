@@ -21,6 +21,7 @@ pub mod create;
 pub mod get;
 pub mod list;
 pub mod parameters;
+pub mod preview_schedule;
 pub mod trigger;
 pub mod update;
 pub mod version;

@@ -1,9 +1,12 @@
 //! Triggers of jobs
 
+use labdata_domain::keys::scope::Scope;
+use labdata_ports::Clock;
 use serde_json::{Value, json};
+use time::{OffsetDateTime, Weekday, format_description::well_known::Rfc3339};
 
 use super::given::{PATH, created, path_of, with_jobs};
-use crate::server::TestServer;
+use crate::server::{Client, Reply, TestServer};
 
 fn triggered(category: &str, conditions: &Value) -> Value {
     json!({"trigger_enabled": true, "trigger_category": category,
@@ -143,4 +146,53 @@ async fn a_name_for_off_platform_scripts_can_have_no_trigger() {
     client.patch(&path, &change).await.json(400);
     change["code"] = json!("print(1)\n");
     client.patch(&path, &change).await.json(200);
+}
+
+async fn preview(client: &Client, query: &str) -> Reply {
+    let path = format!("/api/v1/triggers/preview?{query}");
+    client.get(&path).await
+}
+
+#[tokio::test]
+async fn a_schedule_is_previewed() {
+    let server = TestServer::start().await;
+    let client = server.client(&[Scope::Read]).await;
+    let now = server.clock.now();
+
+    let answer = preview(&client, "cron=0+6+*+*+1-5&timezone=Asia/Kolkata")
+        .await
+        .json(200);
+    let ticks: Vec<OffsetDateTime> = answer["next_ticks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tick| OffsetDateTime::parse(tick.as_str().unwrap(), &Rfc3339).unwrap())
+        .collect();
+    assert_eq!(ticks.len(), 5);
+    assert!(now < ticks[0] && ticks.is_sorted(), "{answer}");
+    for tick in ticks {
+        assert_eq!((tick.hour(), tick.minute()), (0, 30), "6:00 in Kolkata");
+        assert!(!matches!(
+            tick.weekday(),
+            Weekday::Saturday | Weekday::Sunday
+        ));
+    }
+
+    let utc = preview(&client, "cron=0+6+*+*+*").await.json(200);
+    assert!(
+        utc["next_ticks"][4].as_str().unwrap().contains("T06:00:00"),
+        "{utc}"
+    );
+    for (query, problem) in [
+        ("cron=", "it has 0"),
+        ("cron=0+6", "five fields"),
+        ("cron=61+6+*+*+*", "five fields"),
+        ("cron=0+0+30+2+*", "never comes"),
+        ("cron=0+6+*+*+*&timezone=Mars/Olympus", "IANA time zone"),
+    ] {
+        let detail = preview(&client, query).await.detail(400);
+        assert!(detail.contains(problem), "{query}: {detail}");
+    }
+    let expected = [("missing".to_owned(), "query.cron".to_owned())];
+    assert_eq!(preview(&client, "timezone=UTC").await.problems(), expected);
 }

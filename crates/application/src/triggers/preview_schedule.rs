@@ -1,0 +1,26 @@
+//! Shows when a schedule would fire, before a trigger has it.
+
+use labdata_domain::{
+    keys::{actor::Actor, scope::Scope},
+    triggers::Schedule,
+};
+use time::OffsetDateTime;
+
+use crate::{Error, Ports};
+
+/// The next five ticks of a schedule, earliest first.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::Invalid`] if it is no schedule.
+#[tracing::instrument(level = "debug", skip_all)]
+pub fn preview_schedule(
+    ports: &Ports,
+    actor: &Actor,
+    cron: &str,
+    timezone: &str,
+) -> Result<Vec<OffsetDateTime>, Error> {
+    actor.require(Scope::Read)?;
+    let schedule = Schedule::parse(cron, timezone);
+    let schedule = schedule.map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    Ok(schedule.preview(ports.clock.now()))
+}
