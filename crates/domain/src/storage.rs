@@ -47,6 +47,12 @@ impl StorageQuota {
         self.0.is_some()
     }
 
+    /// The limit in bytes, if there is one.
+    #[must_use]
+    pub const fn bytes(self) -> Option<u64> {
+        self.0
+    }
+
     /// Checks that `more` bytes fit beside the `used` ones.
     ///
     /// # Errors

@@ -245,6 +245,9 @@ async fn files(report: &mut Report) {
             each(&stored, |id| get(format!("/files/{id}"))),
         )
         .await;
+    report
+        .run("GET /files/usage", "", same(READS, &get("/files/usage")))
+        .await;
     let content = |id: &str| get(format!("/files/{id}/content"));
     report
         .run("GET /files/{file_id}/content", "", each(&stored, content))

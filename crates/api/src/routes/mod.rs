@@ -98,6 +98,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(files::list),
         endpoint!(creating files::upload_url),
         endpoint!(files::confirm),
+        endpoint!(files::usage),
         endpoint!(files::content),
         endpoint!(files::get),
         endpoint!(files::delete),

@@ -13,7 +13,7 @@ export function admin() {
     section("Keys", "Reading the keys", keys),
     section("Users", "Reading the users", users),
     section("Instruments", "Reading the instruments", instruments),
-    section("Use of the agent", "Reading the use", usage),
+    section("Usage and quotas", "Reading the usage", usage),
     section("Health", "Asking the server", health),
   ];
 }
@@ -181,14 +181,33 @@ async function instruments(draw) {
 }
 
 async function usage() {
-  const it = await get("/agent/usage");
-  const budget = it.token_budget === null ? "no limit" : it.token_budget.toLocaleString();
-  return facts([
-    ["Month", it.month],
-    ["Tokens", it.total_tokens.toLocaleString()],
-    ["Budget", budget],
-    ["Resets", time(it.resets_at)],
-  ]);
+  const [agent, storage] = await Promise.all([get("/agent/usage"), get("/files/usage")]);
+  const megabytes = (/** @type {number} */ bytes) => `${(bytes / 1e6).toLocaleString(undefined, { maximumFractionDigits: 1 })} MB`;
+  const plain = (/** @type {number} */ count) => count.toLocaleString();
+  return h(
+    "div",
+    null,
+    facts([
+      ["Files and datasets", share(storage.used_bytes, storage.quota_bytes, megabytes)],
+      [`Tokens of the agent in ${agent.month}`, share(agent.total_tokens, agent.token_budget, plain)],
+      ["Tokens begin anew", time(agent.resets_at)],
+    ]),
+    h("p", { class: "quiet" }, "The operator sets both limits: LABDATA_STORAGE_QUOTA and LABDATA_AGENT_MONTHLY_TOKENS."),
+  );
+}
+
+/**
+ * What is used of what is allowed.
+ * @param {number} used
+ * @param {number | null} allowed
+ * @param {(count: number) => string} format
+ */
+function share(used, allowed, format) {
+  if (allowed === null) {
+    return `${format(used)}, no limit`;
+  }
+  const words = `${format(used)} of ${format(allowed)}`;
+  return h("span", { class: "bar inline" }, h("meter", { max: allowed, value: used, high: 0.9 * allowed, "aria-label": words }), words);
 }
 
 async function health() {

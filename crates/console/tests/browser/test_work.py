@@ -59,6 +59,13 @@ def test_a_trigger_is_set_and_removed(job, page):
     expect(page.locator("main")).to_contain_text("It runs by hand only.")
 
 
+def test_an_administrator_sees_what_is_used(page):
+    page.goto("/#/admin")
+    usage = page.locator("section", has=page.get_by_role("heading", name="Usage and quotas"))
+    expect(usage.locator("div", has_text="Files and datasets").last).to_contain_text("MB, no limit")
+    expect(usage).to_contain_text("Tokens of the agent")
+
+
 def test_a_key_is_shown_once_and_revoked(page):
     page.goto("/#/admin")
     page.click("text=New key")

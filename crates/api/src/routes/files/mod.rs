@@ -25,6 +25,7 @@ pub mod storage;
 pub mod upload;
 pub mod upload_form;
 pub mod upload_url;
+pub mod usage;
 
 names! {
     /// Source of a file.

@@ -49,6 +49,11 @@ async fn uploads_over_the_quota_are_507_until_files_are_deleted() {
     let body = json!({ "file_name": "d.csv", "instrument_id": lab.instrument });
     lab.client.post(&upload, &body).await.detail(507);
     lab.confirm(&begun).await.json(200);
+    let usage = lab.client.get("/api/v1/files/usage").await.json(200);
+    assert_eq!(
+        usage,
+        json!({ "used_bytes": 1_000_000, "quota_bytes": 1_000_000 })
+    );
 
     let path = format!("{PATH}/{}", id(&first));
     assert_eq!(lab.client.delete(&path).await.status, 204);
