@@ -54,7 +54,7 @@ export function query() {
   /** @type {ReturnType<typeof history> | null} */
   let known = null;
   let organization = "";
-  get("/session").then(
+  const session = get("/session").then(
     (me) => {
       organization = me.organization.id;
       known = history(organization);
@@ -90,6 +90,8 @@ export function query() {
       /** @type {Result} */
       const result = await post("/tools/query", { query: statement });
       const took = Math.round(performance.now() - began);
+      // A fast query may be done before it is known whose statement it is.
+      await session;
       known?.add(statement);
       list();
       return shown(result, took);

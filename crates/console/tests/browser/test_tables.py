@@ -164,9 +164,18 @@ def test_pages_of_rows_do_not_fill_the_memory(server, page):
 
 
 def test_statements_are_remembered_and_results_are_drawn(tables, page):
+    # Whose statement it is may be known only after its result.
+    waiting = []
+    page.goto("/")
+    expect(page.locator("nav")).to_be_visible()
+    page.route("**/api/v1/session", lambda route: waiting.append(route))
     page.goto("/#/sql")
     page.fill("textarea", "select name, volume as \"<i>v</i>\" from well where name like 'A_' order by volume")
-    page.keyboard.press("Control+Enter")
+    with page.expect_response("**/api/v1/tools/query"):
+        page.keyboard.press("Control+Enter")
+    assert len(waiting) == 1
+    waiting[0].continue_()
+    page.unroute("**/api/v1/session")
     expect(page.locator(".told").first).to_contain_text("9 rows in")
     page.click("button:has-text('Chart')")
     expect(page.locator(".ytitle")).to_have_text("<i>v</i>")
