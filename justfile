@@ -123,7 +123,7 @@ test-console *args:
 
 # docs/deploy: units, Dockerfile, names of settings, and the server behind nginx where there is one
 test-deploy *args:
-    cargo build --quiet --locked --workspace --bin labdata
+    cargo build --quiet --locked --workspace {{ features }} --bin labdata
     LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1 \
         python3 -m unittest discover --verbose --start-directory docs/deploy/tests {{ args }}
 
@@ -149,7 +149,16 @@ test-openapi *args:
     NODE_USE_SYSTEM_CA=1 PATH="$node/bin:$PATH" "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" \
         --prefix "$OPENAPI_TEST_DIR" --cache "$OPENAPI_TEST_DIR/npm-cache" \
         ci --ignore-scripts --no-audit --no-fund --loglevel error
-    "$node/bin/node" "$OPENAPI_TEST_DIR/node_modules/typescript/bin/tsc" --project "{{ justfile_directory() }}/crates/console"
+    # The console's modules, with the types of the document.
+    console="{{ justfile_directory() }}/crates/console"
+    types=$OPENAPI_TEST_DIR/console
+    mkdir -p "$types"
+    "$node/bin/node" "$OPENAPI_TEST_DIR/node_modules/openapi-typescript/bin/cli.js" \
+        "{{ justfile_directory() }}/docs/openapi.json" --output "$types/schema.d.ts" >/dev/null
+    cp "$console/api.d.ts" "$types"
+    printf '{"extends": "%s", "include": ["%s/assets/**/*.js", "api.d.ts"]}' "$console/tsconfig.json" "$console" \
+        >"$types/tsconfig.json"
+    "$node/bin/node" "$OPENAPI_TEST_DIR/node_modules/typescript/bin/tsc" --project "$types"
     # Without the plugin of schemathesis: the test of generated requests starts its program.
     "$environment/bin/python" -m pytest -q -p no:cacheprovider -p no:schemathesis {{ args }}
 

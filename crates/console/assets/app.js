@@ -32,7 +32,7 @@ const PAGES = /** @type {Record<string, {name: string, all: () => Node[], one?: 
 const FIRST = "home";
 
 /**
- * @param {any} me
+ * @param {Api["Me"]} me
  */
 function frame(me) {
   const main = h("main", { id: "main", tabindex: "-1" });

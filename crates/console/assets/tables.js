@@ -4,11 +4,8 @@ import { call, get } from "./api.js";
 import { h } from "./dom.js";
 
 /**
- * @typedef {{name: string, sql_column_name: string, data_type: string, description: string | null,
- *   is_primary_key: boolean, is_foreign_key: boolean, is_nullable: boolean, is_unique: boolean, default: any,
- *   foreign_key_table_name: string | null}} Column
- * @typedef {{id: number | null, name: string, description: string | null, semantic_category: "curated" | "raw" | "core",
- *   columns: Column[], unique_together: string[][], row_count_estimate: number}} Table
+ * @typedef {Api["TableColumn"]} Column
+ * @typedef {Api["Table"] & {row_count_estimate: number}} Table
  */
 
 /** Columns that the platform keeps itself. */

@@ -35,8 +35,8 @@ function section(name, reason, work) {
  */
 async function keys(draw) {
   const [all, everybody] = await Promise.all([get("/api-keys?limit=1000"), get("/users?limit=1000")]);
-  const names = new Map(everybody.map((/** @type {any} */ it) => [it.id, it.name]));
-  const row = (/** @type {any} */ it) => [
+  const names = new Map(everybody.map((/** @type {Api["User"]} */ it) => [it.id, it.name]));
+  const row = (/** @type {Api["ApiKey"]} */ it) => [
     it.name,
     h("code", null, it.prefix),
     names.get(it.user_id) ?? "",
@@ -56,7 +56,7 @@ async function keys(draw) {
 
 /**
  * @param {() => void} draw
- * @param {any[]} everybody
+ * @param {Api["User"][]} everybody
  */
 function addKey(draw, everybody) {
   const name = input({ required: true, maxlength: 200 });
@@ -107,11 +107,11 @@ function addKey(draw, everybody) {
  */
 async function users(draw) {
   const all = await get("/users?limit=1000");
-  const set = (/** @type {any} */ it, /** @type {boolean} */ disabled) => async () => {
+  const set = (/** @type {Api["User"]} */ it, /** @type {boolean} */ disabled) => async () => {
     await call("PATCH", `/users/${it.id}`, { disabled });
     draw();
   };
-  const row = (/** @type {any} */ it) => [
+  const row = (/** @type {Api["User"]} */ it) => [
     it.name,
     it.email,
     time(it.created_at),
@@ -147,7 +147,7 @@ async function users(draw) {
  */
 async function instruments(draw) {
   const all = await get("/instruments?limit=1000");
-  const row = (/** @type {any} */ it) => [
+  const row = (/** @type {Api["Instrument"]} */ it) => [
     it.name,
     it.instrument_type ?? "",
     it.description ?? "",

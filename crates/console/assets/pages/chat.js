@@ -13,11 +13,11 @@ export function chats() {
   const draw = () =>
     load(place, "Reading the chats", async () => {
       const all = await get("/agent/chats?limit=50");
-      const remove = (/** @type {any} */ it) => async () => {
+      const remove = (/** @type {Api["AgentChat"]} */ it) => async () => {
         await call("DELETE", `/agent/chats/${it.id}`);
         draw();
       };
-      const row = (/** @type {any} */ it) => [
+      const row = (/** @type {Api["AgentChat"]} */ it) => [
         h("a", { href: `#/chat/${it.id}` }, it.title),
         time(it.updated_at),
         destroy("Delete", `Delete the chat “${it.title}” and its files`, remove(it)),
@@ -40,18 +40,18 @@ export function chat(id) {
     const it = await get(`/agent/chats/${id}`);
     show(title, it.title);
     const reverts = new Map();
-    return h("div", null, it.messages.map((/** @type {any} */ one) => message(one, id, reverts)));
+    return h("div", null, it.messages.map((/** @type {Api["AgentMessage"]} */ one) => message(one, id, reverts)));
   });
   return [h("p", null, h("a", { href: "#/chat" }, "← Chats")), title, messages, question(id, messages)];
 }
 
 /**
- * @param {any} it
+ * @param {Api["AgentMessage"]} it
  * @param {string} chat
  * @param {Map<string, HTMLElement>} reverts
  */
 function message(it, chat, reverts) {
-  const calls = it.tool_calls.map((/** @type {any} */ tool) => toolCall(tool, chat, reverts));
+  const calls = it.tool_calls.map((/** @type {Api["AgentToolCall"]} */ tool) => toolCall(tool, chat, reverts));
   // Words before a call say what it is for.
   return bubble(it.role, h("div", null, it.content ? h("div", { class: "told" }, it.content) : null, calls));
 }
@@ -66,13 +66,13 @@ function bubble(role, content) {
 
 /**
  * What the agent did, folded.
- * @param {any} it
+ * @param {Api["AgentToolCall"]} it
  * @param {string | null} chat null while the answer is not complete
  * @param {Map<string, HTMLElement>} reverts by the execution that the calls of a run write under; an element moves to
  *   the last of them
  */
 function toolCall(it, chat, reverts) {
-  const output = it.output ?? null;
+  const output = /** @type {any} */ (it.output ?? null);
   const run = /** @type {string | undefined} */ (it.tool_name === "write_data" ? output?.job_execution_id : undefined);
   if (run && chat && !reverts.has(run)) {
     reverts.set(run, revert(run));

@@ -14,7 +14,7 @@ export function badge(status) {
 
 /**
  * Who started an execution.
- * @param {any} by
+ * @param {Api["StartedBy"]} by
  */
 function starter(by) {
   if (by.trigger_id) {
@@ -26,7 +26,7 @@ function starter(by) {
 /** The list of executions, newest first. */
 export function executions() {
   const place = h("div", null);
-  const row = (/** @type {any} */ it) => [
+  const row = (/** @type {Api["JobExecution"]} */ it) => [
     h("a", { href: `#/executions/${it.job_execution_id}` }, it.job_name),
     badge(it.status),
     time(it.started_at),
@@ -90,7 +90,7 @@ export function execution(id) {
 }
 
 /**
- * @param {any} it
+ * @param {Api["JobExecution"]} it
  */
 function isOpen(it) {
   return it.status === "running" || it.status === "queued";
@@ -122,17 +122,17 @@ function log(id, ended) {
 }
 
 /**
- * @param {any} changes
+ * @param {Api["JobExecutionChanges"]} changes
  */
 function written(changes) {
-  const row = (/** @type {any} */ it) => [
+  const row = (/** @type {Api["TableChanges"]} */ it) => [
     h("a", { href: `#/tables/${encodeURIComponent(it.table)}` }, it.table),
     it.created,
     it.updated,
     it.deleted,
     it.series_points,
   ];
-  const files = changes.files.map((/** @type {any} */ file) => h("li", null, h("a", { href: `#/files/${file.id}` }, file.file_name)));
+  const files = changes.files.map((/** @type {Api["ExecutionFile"]} */ file) => h("li", null, h("a", { href: `#/files/${file.id}` }, file.file_name)));
   return h(
     "div",
     null,
@@ -144,7 +144,7 @@ function written(changes) {
 /**
  * Preview first, then the revert, which names what it destroys.
  * @param {string} id
- * @param {any} changes
+ * @param {Api["JobExecutionChanges"]} changes
  * @param {string} label of the button that shows the preview
  * @param {() => void} draw called when it is reverted
  */
@@ -157,11 +157,11 @@ export function undo(id, changes, label, draw) {
   const preview = async () => {
     try {
       const { tables } = await post(`/job-executions/${id}/revert`, { dry_run: true });
-      const gone = tables.filter((/** @type {any} */ it) => it.created || it.series_points);
-      const words = gone.map((/** @type {any} */ it) =>
+      const gone = tables.filter((/** @type {Api["TableChanges"]} */ it) => it.created || it.series_points);
+      const words = gone.map((/** @type {Api["TableChanges"]} */ it) =>
         it.created ? `${it.created} ${it.created === 1 ? "row" : "rows"} of ${it.table}` : `${it.series_points} points of ${it.table}`,
       );
-      const kept = tables.some((/** @type {any} */ it) => it.updated || it.deleted);
+      const kept = tables.some((/** @type {Api["TableChanges"]} */ it) => it.updated || it.deleted);
       if (words.length === 0) {
         show(place, h("p", null, "It created nothing that could be undone."));
         return;

@@ -19,8 +19,8 @@ export function filePicker() {
       if (mine !== asked) {
         return;
       }
-      const options = files.map((/** @type {any} */ it) => {
-        const uploaded = new Date(it.uploaded_at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+      const options = files.map((/** @type {Api["FileRecord"]} */ it) => {
+        const uploaded = new Date(it.uploaded_at ?? 0).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
         return h("option", { value: it.file_id }, `${it.file_name} (${uploaded})`);
       });
       show(list, h("option", { value: "" }, "no file"), ...options);

@@ -20,7 +20,7 @@ function size(kilobytes) {
 export function files() {
   const place = h("div", null);
   const search = /** @type {HTMLInputElement} */ (h("input", { type: "search", "aria-label": "Part of the name", placeholder: "part of the name" }));
-  const row = (/** @type {any} */ it) => [
+  const row = (/** @type {Api["FileRecord"]} */ it) => [
     h("a", { href: `#/files/${it.file_id}` }, it.file_name),
     size(it.size_kilobytes),
     time(it.uploaded_at),
@@ -96,12 +96,12 @@ const LOOKED_INTO = 10;
 
 /**
  * The runs of a file, newest first, with what they changed.
- * @param {any[]} runs
+ * @param {Api["JobExecution"][]} runs
  */
 async function ledTo(runs) {
   const newest = runs.slice(0, LOOKED_INTO);
   const changes = await Promise.all(newest.map((it) => get(`/job-executions/${it.job_execution_id}/changes`)));
-  const row = (/** @type {any} */ it, /** @type {number} */ index) => [
+  const row = (/** @type {Api["JobExecution"]} */ it, /** @type {number} */ index) => [
     h("a", { href: `#/executions/${it.job_execution_id}` }, it.job_name),
     badge(it.status),
     time(it.started_at),
@@ -112,13 +112,13 @@ async function ledTo(runs) {
 
 /**
  * What a run wrote, in words.
- * @param {any} changes
+ * @param {Api["JobExecutionChanges"]} changes
  */
 function wrote(changes) {
   if (changes.reverted_at) {
     return "reverted";
   }
-  const words = changes.tables.flatMap((/** @type {any} */ it) => {
+  const words = changes.tables.flatMap((/** @type {Api["TableChanges"]} */ it) => {
     const rows = it.created + it.updated;
     return [
       rows ? `${rows.toLocaleString()} rows of ${it.table}` : [],

@@ -71,7 +71,7 @@ async function notices(draw) {
     await call("PATCH", `/notifications/${id}`, { read: true });
     draw();
   };
-  const item = (/** @type {any} */ it) => {
+  const item = (/** @type {Api["Notification"]} */ it) => {
     const to = address(it.action_url);
     return h(
       "li",
@@ -86,23 +86,23 @@ async function notices(draw) {
   return all.length ? h("ul", { class: "notices" }, all.map(item)) : h("p", { class: "empty" }, "Nothing unread.");
 }
 
-const link = (/** @type {any} */ it) => h("a", { href: `#/executions/${it.job_execution_id}` }, it.job_name);
+const link = (/** @type {Api["JobExecution"]} */ it) => h("a", { href: `#/executions/${it.job_execution_id}` }, it.job_name);
 
 async function busy() {
   const states = ["running", "queued", "failed"];
   const found = await Promise.all(states.map((state) => get(`/job-executions?status=${state}&limit=8`)));
-  const row = (/** @type {any} */ it) => [link(it), badge(it.status), time(it.started_at), it.error_message ?? ""];
+  const row = (/** @type {Api["JobExecution"]} */ it) => [link(it), badge(it.status), time(it.started_at), it.error_message ?? ""];
   return grid(["Job", "Status", "Started", "Message"], found.flat().map(row), "No run is under way, and none has failed.");
 }
 
 async function newest() {
   const all = await get("/job-executions?limit=8");
-  const row = (/** @type {any} */ it) => [link(it), badge(it.status), time(it.started_at)];
+  const row = (/** @type {Api["JobExecution"]} */ it) => [link(it), badge(it.status), time(it.started_at)];
   return grid(["Job", "Status", "Started"], all.map(row), "Nothing has run yet. A script that writes data opens an execution.");
 }
 
 async function uploads() {
   const all = await get("/files?limit=8");
-  const row = (/** @type {any} */ it) => [h("a", { href: `#/files/${it.file_id}` }, it.file_name), time(it.uploaded_at)];
+  const row = (/** @type {Api["FileRecord"]} */ it) => [h("a", { href: `#/files/${it.file_id}` }, it.file_name), time(it.uploaded_at)];
   return grid(["File", "Uploaded"], all.map(row), "No files yet.");
 }

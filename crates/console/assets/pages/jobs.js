@@ -23,7 +23,7 @@ export function jobs() {
   const place = h("div", null);
   load(place, "Reading the jobs", async () => {
     const all = await get("/jobs");
-    const row = (/** @type {any} */ it) => [
+    const row = (/** @type {Api["Job"]} */ it) => [
       h("a", { href: `#/jobs/${it.id}` }, it.name),
       it.description ?? "",
       it.trigger ? triggerWords(it.trigger) : "by hand",
@@ -89,7 +89,7 @@ export function job(id) {
 }
 
 /**
- * @param {any} it
+ * @param {Api["JobWithCode"]} it
  */
 function run(it) {
   const file = filePicker();
@@ -103,19 +103,19 @@ function run(it) {
 
 /**
  * The script, its editor and its versions.
- * @param {any} it
+ * @param {Api["JobWithCode"]} it
  * @param {() => void} draw
  */
 function script(it, draw) {
-  const shown = h("div", null, python(it.code));
+  const shown = h("div", null, python(it.code ?? ""));
   const edit = () => {
-    const code = area(it.code);
+    const code = area(it.code ?? "");
     const save = async () => {
       await call("PATCH", `/jobs/${it.id}`, { code: code.value });
       draw();
     };
     const fields = form([["Script", code]], "Save as a new version", save);
-    show(shown, fields, h("button", { type: "button", click: () => show(shown, python(it.code)) }, "Discard"));
+    show(shown, fields, h("button", { type: "button", click: () => show(shown, python(it.code ?? "")) }, "Discard"));
     code.focus();
   };
   const heading = h("h2", null, `Script, version ${it.version_number}`);
@@ -123,20 +123,20 @@ function script(it, draw) {
 }
 
 /**
- * @param {any} it
+ * @param {Api["JobWithCode"]} it
  */
 function versions(it) {
   const place = h("div", { "aria-live": "polite" });
   const compare = (/** @type {number} */ number) => () =>
     load(place, "Reading the version", async () => {
       const older = await get(`/jobs/${it.id}/versions/${number}`);
-      return sideBySide([`Version ${number}`, `Version ${it.version_number}`], older.code, it.code);
+      return sideBySide([`Version ${number}`, `Version ${it.version_number}`], older.code, it.code ?? "");
     });
   const list = h("div", null);
   const open = () =>
     load(list, "Reading the versions", async () => {
       const all = await get(`/jobs/${it.id}/versions?limit=100`);
-      const row = (/** @type {any} */ version) => [
+      const row = (/** @type {Api["JobVersion"]} */ version) => [
         version.version_number,
         time(version.created_at),
         version.is_current ? "current" : button("Compare", async () => void compare(version.version_number)()),
@@ -154,7 +154,7 @@ function runs(id) {
   const place = h("div", null);
   load(place, "Reading the runs", async () => {
     const all = await get(`/job-executions?job_id=${id}&limit=20`);
-    const row = (/** @type {any} */ it) => [
+    const row = (/** @type {Api["JobExecution"]} */ it) => [
       h("a", { href: `#/executions/${it.job_execution_id}` }, time(it.started_at)),
       badge(it.status),
       it.script_version,

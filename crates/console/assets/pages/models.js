@@ -31,7 +31,7 @@ function figure(value) {
 export function models() {
   const [list, sets, make] = [h("div", null), h("div", null), h("div", null)];
   load(list, "Reading the models", async () => {
-    const row = (/** @type {any} */ it) => [
+    const row = (/** @type {Api["MlModel"]} */ it) => [
       h("a", { href: `#/models/${it.id}` }, it.name),
       it.version_number,
       badge(it.status),
@@ -46,7 +46,7 @@ export function models() {
     load(sets, "Reading the datasets", async () => {
       const all = await get("/datasets?limit=100");
       show(make, all.length ? h("details", null, h("summary", null, "Train a model"), train(all)) : null);
-      const row = (/** @type {any} */ it) => [it.name, it.row_count, it.columns.length, time(it.created_at)];
+      const row = (/** @type {Api["Dataset"]} */ it) => [it.name, it.row_count, it.columns.length, time(it.created_at)];
       return grid(["Dataset", "Rows", "Columns", "Made"], all.map(row), "There is no dataset yet. It is the result of a query, kept as it was.");
     });
   draw();
@@ -81,7 +81,7 @@ function dataset(draw) {
 }
 
 /**
- * @param {any[]} datasets
+ * @param {Api["Dataset"][]} datasets
  */
 function train(datasets) {
   const name = input({ required: true, maxlength: 200 });
@@ -90,7 +90,7 @@ function train(datasets) {
   const preset = select(PRESETS, "medium_quality");
   const change = () => {
     const chosen = datasets.find((it) => it.id === of.value);
-    show(target, ...chosen.columns.map((/** @type {any} */ it) => h("option", { value: it.name }, it.name)));
+    show(target, ...(chosen?.columns ?? []).map((it) => h("option", { value: it.name }, it.name)));
   };
   of.addEventListener("change", change);
   change();
@@ -150,12 +150,12 @@ export function model(id) {
 }
 
 /**
- * @param {any} it
+ * @param {Api["MlModel"]} it
  * @param {() => void} draw
  */
 function progress(it, draw) {
   const place = h("div", { "aria-live": "polite" });
-  const tell = (/** @type {any} */ now) => {
+  const tell = (/** @type {Api["MlModel"]} */ now) => {
     const at = now.progress;
     const best = at?.best_score ? `, best ${at.best_score.metric} ${figure(at.best_score.value)}` : "";
     show(place, h("p", null, at ? `${at.phase}: ${at.models_tried} models tried${best}` : "It waits for a worker."));
@@ -175,14 +175,15 @@ function progress(it, draw) {
 }
 
 /**
- * @param {any} it
+ * @param {Api["MlModel"]} it
  */
 function results(it) {
   const place = h("div", null);
   load(place, "Reading the results", async () => {
+    /** @type {Api["TrainingResult"]} */
     const found = await get(`/ml-models/${it.id}/results?version_number=${it.version_number}`);
-    const metric = (/** @type {[string, any]} */ [name, value]) => [name, figure(value.value), value.higher_is_better ? "higher is better" : "lower is better"];
-    const entry = (/** @type {any} */ row) => [row.model, figure(row.score), figure(row.validation_score), figure(row.fit_seconds), figure(row.predict_seconds)];
+    const metric = (/** @type {[string, Api["Metric"]]} */ [name, value]) => [name, figure(value.value), value.higher_is_better ? "higher is better" : "lower is better"];
+    const entry = (/** @type {Api["LeaderboardEntry"]} */ row) => [row.model, figure(row.score), figure(row.validation_score), figure(row.fit_seconds), figure(row.predict_seconds)];
     return h(
       "div",
       null,
@@ -203,11 +204,11 @@ function results(it) {
 
 /**
  * Bars of numbers, which are also told as text.
- * @param {any[]} features
+ * @param {Api["FeatureImportance"][]} features
  */
 function bars(features) {
   const most = Math.max(...features.map((it) => it.importance ?? 0), Number.MIN_VALUE);
-  const row = (/** @type {any} */ it) => [
+  const row = (/** @type {Api["FeatureImportance"]} */ it) => [
     it.feature,
     h("meter", { min: 0, max: most, value: Math.max(0, it.importance ?? 0), "aria-label": it.feature }),
     figure(it.importance),
@@ -216,7 +217,7 @@ function bars(features) {
 }
 
 /**
- * @param {any} it
+ * @param {Api["ConfusionMatrix"]} it
  */
 function matrix(it) {
   const row = (/** @type {number[]} */ counts, /** @type {number} */ index) => [h("strong", null, String(it.labels[index])), ...counts];
@@ -225,15 +226,15 @@ function matrix(it) {
 
 /**
  * A form of the features.
- * @param {any} it
- * @param {any[]} features
+ * @param {Api["MlModel"]} it
+ * @param {Api["ModelFeature"][]} features
  */
 function predict(it, features) {
   const said = h("div", { "aria-live": "polite" });
   const fields = features.map((feature) => {
     const isNumber = ["integer", "float", "number", "numeric"].includes(feature.data_type);
     const field = feature.levels
-      ? select([["", ""], ...feature.levels.map((/** @type {any} */ level) => [String(level), String(level)])])
+      ? select([["", ""], ...feature.levels.map((level) => /** @type {[string, string]} */ ([String(level), String(level)]))])
       : input({ type: isNumber ? "number" : "text", step: "any" });
     return { feature, field, isNumber };
   });
@@ -254,8 +255,8 @@ function predict(it, features) {
 }
 
 /**
- * @param {any} it
- * @param {any[]} versions
+ * @param {Api["MlModel"]} it
+ * @param {Api["MlModel"][]} versions
  * @param {() => void} draw
  */
 function list(it, versions, draw) {
@@ -263,11 +264,11 @@ function list(it, versions, draw) {
     await post(`/ml-models/${it.id}/activate`, { version_number });
     draw();
   };
-  const metric = (/** @type {any} */ version) => {
+  const metric = (/** @type {Api["MlModel"]} */ version) => {
     const [first] = Object.entries(version.evaluation_metrics ?? {});
-    return first ? `${first[0]} ${figure(first[1]?.value ?? first[1])}` : "";
+    return first ? `${first[0]} ${figure(first[1])}` : "";
   };
-  const row = (/** @type {any} */ version) => [
+  const row = (/** @type {Api["MlModel"]} */ version) => [
     version.version_number,
     badge(version.status),
     metric(version),

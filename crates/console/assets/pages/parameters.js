@@ -6,7 +6,7 @@ import { failure, h, input, show } from "../dom.js";
 /** @typedef {{fields: [string, HTMLElement][], values: () => Record<string, any>}} Parameters */
 
 /**
- * @param {any[]} definitions
+ * @param {Api["ParameterDefinition"][]} definitions
  * @returns {Parameters}
  */
 export function parameters(definitions) {
@@ -25,7 +25,7 @@ export function parameters(definitions) {
 }
 
 /**
- * @param {any} it
+ * @param {Api["ParameterDefinition"]} it
  * @param {() => Record<string, () => any>} others the values of the other parameters
  * @returns {{field: HTMLElement, value: () => any}}
  */
@@ -54,14 +54,14 @@ function widget(it, others) {
 
 /**
  * Values of a column, as `table.column` names it.
- * @param {any} it
+ * @param {Api["ParameterDefinition"]} it
  * @param {boolean} required
  */
 function choices(it, required) {
   const id = `choices-${it.parameter_name}`;
   const field = input({ type: "text", list: id, required, value: it.default });
   const list = h("datalist", { id });
-  const [table, column = "name"] = it.model_source.split(".");
+  const [table, column = "name"] = (it.model_source ?? "").split(".");
   const quoted = (/** @type {string} */ name) => `"${name.replaceAll('"', '""')}"`;
   const query = `SELECT DISTINCT ${quoted(column)}::text FROM ${quoted(table)} ORDER BY 1 LIMIT 500`;
   post("/tools/query", { query }).then(
@@ -74,16 +74,16 @@ function choices(it, required) {
 
 /**
  * A rectangle of an image, in its pixels, drawn or typed.
- * @param {any} it
+ * @param {Api["ParameterDefinition"]} it
  * @param {() => Record<string, () => any>} others
  */
 function region(it, others) {
   const names = ["x", "y", "width", "height"];
-  const start = it.default ?? {};
+  const start = /** @type {Record<string, number>} */ (it.default ?? {});
   const numbers = names.map((name) => input({ type: "number", min: 0, "aria-label": name, placeholder: name, value: start[name] }));
   const stage = h("div", { class: "region" });
   const open = async () => {
-    const file = it.file_id ?? others()[it.file_id_parameter]?.();
+    const file = it.file_id ?? others()[it.file_id_parameter ?? ""]?.();
     try {
       if (!file) {
         throw new Error("Give the image's file first.");

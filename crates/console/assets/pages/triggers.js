@@ -15,10 +15,10 @@ const CATEGORIES = /** @type {[string, string][]} */ ([
 
 /**
  * A trigger in words.
- * @param {any} trigger
+ * @param {Api["JobTrigger"]} trigger
  */
 export function triggerWords(trigger) {
-  const it = trigger.conditions ?? {};
+  const it = /** @type {Record<string, any>} */ (trigger.conditions);
   if (trigger.category === "schedule") {
     return `at ${it.cron} (${it.timezone ?? "UTC"})`;
   }
@@ -31,7 +31,7 @@ export function triggerWords(trigger) {
 
 /**
  * The editor of a job's trigger.
- * @param {any} job
+ * @param {Api["JobWithCode"]} job
  * @param {() => void} draw
  */
 export function triggerForm(job, draw) {
@@ -43,7 +43,7 @@ export function triggerForm(job, draw) {
     let read = () => /** @type {{conditions: any, instrument?: string | null}} */ ({ conditions: {} });
     const change = () => {
       const now = job.trigger?.category === category.value ? job.trigger : { conditions: {} };
-      const made = conditions(category.value, now, instruments, jobs.filter((/** @type {any} */ it) => it.id !== job.id));
+      const made = conditions(category.value, now, instruments, jobs.filter((/** @type {Api["Job"]} */ it) => it.id !== job.id));
       show(details, ...made.fields);
       read = made.read;
     };
@@ -130,8 +130,8 @@ function ticks(times, zone) {
  * Fields of the conditions of a category.
  * @param {string} category
  * @param {any} trigger
- * @param {any[]} instruments
- * @param {any[]} jobs
+ * @param {Api["Instrument"][]} instruments
+ * @param {Api["Job"][]} jobs
  */
 function conditions(category, trigger, instruments, jobs) {
   const now = trigger.conditions ?? {};
