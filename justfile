@@ -121,11 +121,28 @@ test-console *args:
     "$environment/bin/python" -m ruff check --no-cache .
     "$environment/bin/python" -m ruff format --no-cache --check .
 
-# docs/deploy: units, Dockerfile, names of settings, and the server behind nginx where there is one
+# docs/deploy: units, Dockerfile, names of settings, and the server behind nginx where there is one; the workflows
 test-deploy *args:
-    cargo build --quiet --locked --workspace {{ features }} --bin labdata
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cargo build --quiet --locked --workspace {{ features }} --bin labdata --example uv
+    uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
+    environment="{{ target }}/deploy"
+    uv venv --quiet --no-config --allow-existing "$environment"
+    uv pip sync --quiet --no-config --python "$environment/bin/python" --require-hashes docs/deploy/tests/requirements.txt
+    "$environment/bin/check-jsonschema" --builtin-schema vendor.github-workflows .github/workflows/*.yml
     LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1 \
         python3 -m unittest discover --verbose --start-directory docs/deploy/tests {{ args }}
+
+# The wheel `labdata-server` of this machine, in target/wheels
+wheel:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cargo build --quiet --locked --workspace --example uv
+    uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
+    cd packaging/wheel
+    CARGO_TARGET_DIR="{{ target }}" uv tool run --no-config --from maturin==1.16.0 \
+        maturin build --release --out "{{ target }}/wheels"
 
 # Make the pictures of docs/CONSOLE.md anew, from the pages as a test sees them
 console-pictures:
