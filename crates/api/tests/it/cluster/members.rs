@@ -4,6 +4,7 @@ use std::{
     net::TcpListener,
     path::Path,
     process::{Child, Stdio},
+    sync::{LazyLock, Mutex},
     time::{Duration, Instant},
 };
 
@@ -111,7 +112,10 @@ fn spawn(directory: &Path, arguments: &[String], environment: &[(String, String)
 
 /// Chooses free ports.
 pub(super) fn free_ports(count: usize) -> Vec<u16> {
-    let mut random = Random::new(u64::from(std::process::id()));
+    // One sequence for all tests of this process, which would otherwise take the same ports side by side.
+    static RANDOM: LazyLock<Mutex<Random>> =
+        LazyLock::new(|| Mutex::new(Random::new(u64::from(std::process::id()))));
+    let mut random = RANDOM.lock().unwrap();
     let width = u64::from(PORTS.end - PORTS.start);
     let mut ports = Vec::new();
     while ports.len() < count {
