@@ -184,6 +184,13 @@ def page(server, browser, session):
     assert problems == []
 
 
+def check_fits_a_phone(page: Page) -> None:
+    """Nothing of the page is wider than a phone."""
+    page.set_viewport_size({"width": 390, "height": 800})
+    # The page learns of its new size a moment later.
+    page.wait_for_function("document.documentElement.scrollWidth <= 390", timeout=30_000)
+
+
 def check_accessible(page: Page) -> None:
     """Runs axe over the page as it is, light and dark."""
     for scheme in ("light", "dark"):

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Page, expect
 
-from conftest import Server, check_accessible
+from conftest import Server, check_accessible, check_fits_a_phone
 
 # Sets a mark on the page if any of it is ever read as markup.
 HOSTILE = "<img src=x onerror=window.hacked=1>"
@@ -87,8 +87,7 @@ def test_an_answer_appears_piece_by_piece_and_what_the_agent_did_is_folded(page)
     expect(call.get_by_role("cell")).to_have_text([HOSTILE, "42"])
     check_harmless(page)
     check_accessible(page)
-    page.set_viewport_size({"width": 390, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    check_fits_a_phone(page)
 
 
 def test_a_chat_is_continued_and_deleted_by_its_name(page):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from conftest import check_accessible
+from conftest import check_accessible, check_fits_a_phone
 
 HOSTILE = "<img src=x onerror=window.hacked=1>.csv"
 
@@ -60,8 +60,7 @@ def test_several_files_are_dropped_and_each_is_stored_or_says_why_not(page, serv
     lines = drop(page, instrument, ("a.csv", 0), ("c.csv", 0))
     expect(lines.filter(has_text="c.csv")).to_contain_text("Stored")
     expect(lines.filter(has_text="a.csv").get_by_role("alert")).to_contain_text("already has a file of this name")
-    page.set_viewport_size({"width": 390, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    check_fits_a_phone(page)
 
 
 def test_an_upload_tells_its_progress_and_is_cancelled(page, server, instrument):

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 from playwright.sync_api import expect
 
-from conftest import check_accessible
+from conftest import check_accessible, check_fits_a_phone
 
 PAGES = ["home", "tables", "plates", "files", "executions", "jobs", "models", "chat", "sql", "admin"]
 
@@ -31,8 +31,7 @@ def test_a_page_is_shown_and_can_be_read_by_everybody(name, page):
     expect(page.locator("h1").first).to_be_visible()
     page.wait_for_function("!document.querySelector('[role=status].quiet')")
     check_accessible(page)
-    page.set_viewport_size({"width": 390, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    check_fits_a_phone(page)
 
 
 def test_the_first_page_is_shown_at_once(page):

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from playwright.sync_api import expect
 
-from conftest import check_accessible
+from conftest import check_accessible, check_fits_a_phone
 
 HOSTILE = "<img src=x onerror=alert(1)><b>bold</b>"
 
@@ -133,5 +133,4 @@ def test_the_next_ticks_of_a_schedule_are_shown_while_it_is_typed(job, page):
         ticks.append(tick)
     assert datetime.now(timezone.utc) < ticks[0]
     assert ticks == sorted(set(ticks))
-    page.set_viewport_size({"width": 390, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    check_fits_a_phone(page)
