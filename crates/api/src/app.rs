@@ -45,6 +45,9 @@ const STREAMS_OF_ALL: usize = 4;
 /// Default of [`App::stall`].
 pub const STALL: Duration = Duration::from_secs(30);
 
+/// Default of [`App::request_timeout`].
+pub const REQUEST_TIMEOUT: Duration = Duration::from_mins(15);
+
 /// Maximum number of logs, trainings and event streams of one organization that are followed at a time.
 const FOLLOWERS_OF_ONE: usize = 32;
 
@@ -85,8 +88,10 @@ pub struct App {
     pub public_url: PublicUrl,
     /// Metrics for Prometheus.
     pub metrics: Metrics,
-    /// Time that a client may keep a table waiting that is sent while it is read.
+    /// Time that a client may keep an answer waiting.
     pub stall: Duration,
+    /// Maximum time until a request is answered, except for requests with files.
+    pub request_timeout: Duration,
     /// Limits the requests of each key.
     pub rate_limit: RateLimit,
     /// Limits results in memory: each counts until its last byte is sent.
@@ -130,6 +135,7 @@ impl App {
             public_url,
             metrics,
             stall: STALL,
+            request_timeout: REQUEST_TIMEOUT,
             rate_limit: RateLimit::default(),
             results: Arc::new(FairSlots::new(RESULTS_OF_ONE, RESULTS_OF_ALL)),
             pages: Arc::new(FairSlots::new(PAGES_OF_ONE, PAGES_OF_ALL)),

@@ -107,7 +107,8 @@ impl RunningServer {
         remove_leftovers(settings);
         let agent = database.agent(settings, &ports)?;
         let mut app = App::new(ports.clone(), agent, shown_url)?;
-        app.stall = settings.export_stall;
+        app.stall = settings.stall;
+        app.request_timeout = settings.request_timeout;
         app.rate_limit = RateLimit::per_minute(settings.rate_limit_per_minute);
         let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());
         let (server, handle) = http::server::bind(app, listener)?;

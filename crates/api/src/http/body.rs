@@ -5,6 +5,7 @@ use std::time::Duration;
 use actix_web::{
     HttpRequest,
     dev::Payload,
+    error::PayloadError,
     http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, TRANSFER_ENCODING},
 };
 use bytes::{Bytes, BytesMut};
@@ -15,13 +16,16 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
-use super::ApiError;
+use super::{
+    ApiError,
+    patience::{Patience, SLOW_CLIENT},
+};
 
 /// Bodies of this many bytes, or more, are refused (specification, "Limits": 4.5 MB).
 pub const BODY_LIMIT: usize = 4_718_592;
 
-/// Time limit for the next chunk of a body.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// Time that a client may take all in all to send a body, besides what its bytes earn.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The most bytes of a refused body that are read and thrown away, and for how long, so that the
 /// client comes to see the answer instead of a broken connection.
@@ -242,7 +246,7 @@ fn not_json(content_type: Option<&str>) -> ApiError {
 }
 
 /// `application/json` or any `…+json`, with or without parameters.
-fn is_json(content_type: &str) -> bool {
+pub(super) fn is_json(content_type: &str) -> bool {
     let essence = content_type
         .split(';')
         .next()
@@ -264,6 +268,24 @@ pub(super) fn announced(request: &HttpRequest) -> Option<usize> {
     header(request, &CONTENT_LENGTH)?.parse().ok()
 }
 
+/// The time that a client may take to send a body.
+#[must_use]
+pub const fn body_patience() -> Patience {
+    Patience::new(PATIENCE, SLOW_CLIENT)
+}
+
+/// The next piece of a body, or its end; `None` when the client is too slow.
+pub async fn next_piece(
+    payload: &mut Payload,
+    patience: &mut Patience,
+) -> Option<Option<Result<Bytes, PayloadError>>> {
+    let size = |piece: &Option<Result<Bytes, _>>| match piece {
+        Some(Ok(piece)) => piece.len(),
+        _ => 0,
+    };
+    patience.wait(payload.next(), size).await
+}
+
 /// Receives a whole body of fewer than `limit` bytes.
 ///
 /// # Errors
@@ -279,16 +301,17 @@ pub async fn receive_bytes(
         return Err(too_large(limit));
     }
     let mut bytes = BytesMut::with_capacity(announced);
+    let mut patience = body_patience();
     loop {
-        let piece = match timeout(PATIENCE, payload.next()).await {
-            Ok(Some(Ok(piece))) => piece,
-            Ok(Some(Err(error))) => {
+        let piece = match next_piece(payload, &mut patience).await {
+            Some(Some(Ok(piece))) => piece,
+            Some(Some(Err(error))) => {
                 return Err(ApiError::BrokenBody(format!(
                     "the request body broke off: {error}"
                 )));
             }
-            Ok(None) => return Ok(bytes.freeze()),
-            Err(_) => return Err(ApiError::SlowBody),
+            Some(None) => return Ok(bytes.freeze()),
+            None => return Err(ApiError::SlowBody),
         };
         if bytes.len() + piece.len() >= limit {
             return Err(too_large(limit));

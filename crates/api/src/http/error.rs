@@ -1,5 +1,7 @@
 //! The mapping from errors to responses.
 
+use std::time::Duration;
+
 use actix_web::{
     HttpResponse, HttpResponseBuilder, ResponseError,
     http::{StatusCode, header},
@@ -49,6 +51,13 @@ pub enum ApiError {
         /// When to try again.
         retry_after_seconds: u32,
     },
+    /// The request took longer than that, and was given up.
+    #[error(
+        "the request took longer than {} s and was given up; whether it had an effect is not known: \
+         ask for less, or send it again with its Idempotency-Key (LABDATA_REQUEST_TIMEOUT_SECONDS)",
+        .0.as_secs()
+    )]
+    TimedOut(Duration),
     /// The body did not arrive in time.
     #[error("the request body did not arrive in time")]
     SlowBody,
@@ -236,6 +245,7 @@ impl ResponseError for ApiError {
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotAcceptable(_) => StatusCode::NOT_ACCEPTABLE,
             Self::BrokenBody(_) => StatusCode::BAD_REQUEST,
+            Self::TimedOut(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
         }
     }
@@ -268,7 +278,7 @@ impl ResponseError for ApiError {
             } => {
                 answer.insert_header((header::RETRY_AFTER, *retry_after_seconds));
             }
-            Self::UseCase(Error::Unavailable(_)) => {
+            Self::UseCase(Error::Unavailable(_)) | Self::TimedOut(_) => {
                 answer.insert_header((header::RETRY_AFTER, UNAVAILABLE_RETRY_SECONDS));
             }
             Self::UseCase(Error::Delayed(delay)) => {

@@ -1,5 +1,7 @@
 //! Limits of connections that the operating system enforces.
 
+use std::{os::fd::AsFd, time::Duration};
+
 /// Number of connections of clients: at most `most`, and fewer where the process may open fewer files
 /// than these and `others`. At least half of its files are for clients.
 pub(super) fn connections(most: u64, others: u64) -> usize {
@@ -7,6 +9,20 @@ pub(super) fn connections(most: u64, others: u64) -> usize {
     let files = limit.current.unwrap_or(u64::MAX);
     share(files, most, others)
 }
+
+/// Lets the operating system end a connection whose client takes nothing of an answer for that long: a
+/// body is only asked for more when the client has taken something.
+#[cfg(target_os = "linux")]
+pub(super) fn end_when_stalled(connection: impl AsFd, after: Duration) {
+    let milliseconds = u32::try_from(after.as_millis()).unwrap_or(u32::MAX);
+    if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(connection, milliseconds) {
+        tracing::debug!(%error, "the time limit of a connection cannot be set");
+    }
+}
+
+/// Other systems end it after some minutes of their own.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn end_when_stalled(_: impl AsFd, _: Duration) {}
 
 fn share(files: u64, most: u64, others: u64) -> usize {
     let connections = files.saturating_sub(others).max(files / 2).min(most);

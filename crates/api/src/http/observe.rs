@@ -13,7 +13,7 @@ use actix_web::{
     dev::{ServiceRequest, ServiceResponse},
     http::{
         Method, StatusCode,
-        header::{HeaderName, HeaderValue},
+        header::{CONTENT_TYPE, HeaderName, HeaderValue},
     },
     middleware::Next,
     web::Data,
@@ -21,6 +21,7 @@ use actix_web::{
 use futures::FutureExt;
 use labdata_application::operations::new_request_id::new_request_id;
 use labdata_domain::keys::actor::Actor;
+use tokio::time::timeout;
 use tracing::{
     Instrument, Span,
     field::{Empty, display},
@@ -28,7 +29,9 @@ use tracing::{
 
 use super::{
     ApiError,
+    body::is_json,
     error::{ErrorBody, InternalErrorBody},
+    paced::Paced,
     security_headers,
 };
 use crate::app::App;
@@ -42,7 +45,7 @@ const MAX_ID_LENGTH: usize = 128;
 /// Handles a request inside a span with its id.
 ///
 /// # Errors
-/// When a handler panics; the error is the response.
+/// When a handler panics or takes too long; the error is the response.
 pub async fn observe(
     app: Data<App>,
     request: ServiceRequest,
@@ -63,50 +66,54 @@ pub async fn observe(
         organization = Empty,
         api_key = Empty,
     );
-    let answered = AssertUnwindSafe(async move { next.call(request).await })
-        .catch_unwind()
-        .instrument(span.clone())
-        .await;
+    let limit = if receives_file(&request) {
+        Duration::MAX
+    } else {
+        app.request_timeout
+    };
+    let handled = AssertUnwindSafe(async move { next.call(request).await }).catch_unwind();
+    let answered = timeout(limit, handled.instrument(span.clone())).await;
     let _entered = span.enter();
+    let unanswered = |route: &str, failure: Failure| {
+        let (status, request_id) = (failure.status(), id.clone());
+        note(&app, &method, route, status, started.elapsed());
+        Err(Unanswered {
+            failure,
+            request_id,
+            is_private,
+        }
+        .into())
+    };
     match answered {
-        Ok(Ok(response)) => {
+        Ok(Ok(Ok(response))) => {
             let response = without_stream(&method, response.map_into_boxed_body());
             let response = finish(response, &id, is_private);
+            let response = response.map_body(|_, body| Paced::of(body, app.stall));
             let route = response.request().match_pattern();
             let route = route.as_deref().unwrap_or("unmatched");
             note(&app, &method, route, response.status(), started.elapsed());
             Ok(response)
         }
-        Ok(Err(error)) => {
+        Ok(Ok(Err(error))) => {
             tracing::error!(%error, "the request could not be handled");
-            note(
-                &app,
-                &method,
-                "unmatched",
-                StatusCode::INTERNAL_SERVER_ERROR,
-                started.elapsed(),
-            );
-            Err(Failed {
-                request_id: id,
-                is_private,
-            }
-            .into())
+            unanswered("unmatched", Failure::Internal)
         }
-        Err(panic) => {
+        Ok(Err(panic)) => {
             tracing::error!(panic = panic_text(&*panic), "a handler panicked");
-            note(
-                &app,
-                &method,
-                "panicked",
-                StatusCode::INTERNAL_SERVER_ERROR,
-                started.elapsed(),
-            );
-            Err(Failed {
-                request_id: id,
-                is_private,
-            }
-            .into())
+            unanswered("panicked", Failure::Internal)
         }
+        Err(_) => {
+            tracing::error!("a request was given up, as it took too long");
+            unanswered("timed out", Failure::TimedOut(app.request_timeout))
+        }
+    }
+}
+
+/// Returns true for a request with a file, whose body takes the time that its client's network needs.
+fn receives_file(request: &ServiceRequest) -> bool {
+    match request.headers().get(CONTENT_TYPE) {
+        Some(content_type) => !content_type.to_str().is_ok_and(is_json),
+        None => request.method() == Method::PUT,
     }
 }
 
@@ -243,17 +250,39 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("unknown")
 }
 
-/// Response to a request whose handler panicked.
+/// Why a handler gave no answer.
+#[derive(Clone, Copy, Debug)]
+enum Failure {
+    /// It panicked, or failed before it began.
+    Internal,
+    /// It took longer than that.
+    TimedOut(Duration),
+}
+
+impl Failure {
+    const fn status(self) -> StatusCode {
+        match self {
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::TimedOut(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+/// Response to a request whose handler gave none.
 #[derive(Debug, thiserror::Error)]
-#[error("internal error")]
-struct Failed {
+#[error("the request has no answer")]
+struct Unanswered {
+    failure: Failure,
     request_id: String,
     is_private: bool,
 }
 
-impl ResponseError for Failed {
+impl ResponseError for Unanswered {
     fn error_response(&self) -> HttpResponse {
-        let mut response = internal_error(&self.request_id);
+        let mut response = match self.failure {
+            Failure::Internal => internal_error(&self.request_id),
+            Failure::TimedOut(limit) => ApiError::TimedOut(limit).error_response(),
+        };
         insert_id(&mut response, &self.request_id);
         security_headers::add(response.headers_mut(), self.is_private);
         response

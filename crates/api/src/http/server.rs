@@ -13,6 +13,8 @@ use actix_web::{
     web::{self, Bytes, Data, ServiceConfig},
 };
 
+use tokio::net::TcpStream;
+
 use super::{endpoint::Endpoint, error::ErrorBody, limits, observe::observe, openapi::OpenApiJson};
 use crate::{app::App, routes};
 
@@ -41,6 +43,7 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     let workers = available_parallelism()
         .map_or(1, NonZero::get)
         .min(MAX_WORKERS);
+    let stall = app.stall;
     let app = Data::new(app);
     let document = Data::new(OpenApiJson::new(|| {
         routes::openapi().to_json().map(Bytes::from)
@@ -62,6 +65,11 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     // With Nagle's algorithm, the last chunk of a streamed response would wait for the client's delayed
     // acknowledgment, some 40 ms.
     .tcp_nodelay(true)
+    .on_connect(move |connection, _| {
+        if let Some(stream) = connection.downcast_ref::<TcpStream>() {
+            limits::end_when_stalled(stream, stall);
+        }
+    })
     .shutdown_timeout(DRAIN_TIMEOUT.as_secs())
     // A client that closes its side has left: cancel its request, including its database query.
     .h1_allow_half_closed(false)

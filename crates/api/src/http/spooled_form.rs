@@ -9,11 +9,11 @@ use futures::{Stream, StreamExt, stream};
 use labdata_application::Error;
 use labdata_domain::storage::InsufficientStorage;
 use sha2::{Digest, Sha256};
-use tokio::{io::AsyncWriteExt, time::timeout};
+use tokio::io::AsyncWriteExt;
 
 use super::{
     ApiError,
-    body::{PATIENCE, announced, too_large},
+    body::{announced, body_patience, next_piece, too_large},
     multipart::{MOST_PARTS, file_name, hash_texts},
 };
 
@@ -218,20 +218,20 @@ impl Lent {
             home: Rc::clone(&self.payload),
         };
         let trouble = Rc::clone(&self.trouble);
-        stream::unfold(Some((borrowed, most)), move |state| {
+        stream::unfold(Some((borrowed, most, body_patience())), move |state| {
             let trouble = Rc::clone(&trouble);
             async move {
-                let (mut borrowed, room) = state?;
-                let found = match timeout(PATIENCE, borrowed.payload.next()).await {
-                    Ok(None) => return None,
-                    Ok(Some(Ok(piece))) => match room.checked_sub(piece.len()) {
-                        Some(room) => return Some((Ok(piece), Some((borrowed, room)))),
+                let (mut borrowed, room, mut patience) = state?;
+                let found = match next_piece(&mut borrowed.payload, &mut patience).await {
+                    Some(None) => return None,
+                    Some(Some(Ok(piece))) => match room.checked_sub(piece.len()) {
+                        Some(room) => return Some((Ok(piece), Some((borrowed, room, patience)))),
                         None => too_large(most),
                     },
-                    Ok(Some(Err(error))) => {
+                    Some(Some(Err(error))) => {
                         ApiError::BrokenBody(format!("the request body broke off: {error}"))
                     }
-                    Err(_) => ApiError::SlowBody,
+                    None => ApiError::SlowBody,
                 };
                 trouble.replace(Some(found));
                 Some((Err(PayloadError::Overflow), None))

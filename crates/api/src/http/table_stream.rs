@@ -25,15 +25,14 @@ use labdata_table_formats::{Format, FormatError, TableWriter};
 use tokio::{
     sync::mpsc,
     task::{AbortHandle, JoinHandle},
-    time::{Instant, timeout},
 };
 
-use super::{ApiError, accept::ResultForm};
+use super::{ApiError, accept::ResultForm, patience::Patience};
 
 /// Maximum size of a piece of a body, in bytes.
 const PIECE: usize = 256 << 10;
 
-/// Bytes that pay for a second of waiting. A client that takes less for a long time stalls as well.
+/// Bytes that pay for a second of waiting, as a read holds a connection to the database.
 const BYTES_PER_SECOND: u64 = 64 << 10;
 
 /// Part of a body.
@@ -41,26 +40,6 @@ enum Piece {
     Bytes(Bytes),
     /// The body is whole.
     End,
-}
-
-/// Time that a client may keep a read waiting. Waiting uses it up, and what the client takes adds to it
-/// again, up to the limit.
-struct Patience {
-    limit: Duration,
-    left: Duration,
-}
-
-impl Patience {
-    const fn new(limit: Duration) -> Self {
-        Self { limit, left: limit }
-    }
-
-    fn took(&mut self, bytes: usize, waited: Duration) {
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        let earned = Duration::from_millis(bytes.saturating_mul(1000) / BYTES_PER_SECOND);
-        let left = self.left.saturating_sub(waited);
-        self.left = left.saturating_add(earned).min(self.limit);
-    }
 }
 
 /// Encodes parts, and hands the bytes to the body.
@@ -93,12 +72,11 @@ impl Encoder {
             Piece::Bytes(bytes) => bytes.len(),
             Piece::End => 0,
         };
-        let begun = Instant::now();
-        if let Ok(sent) = timeout(self.patience.left, self.pieces.send(piece)).await {
-            self.patience.took(bytes, begun.elapsed());
+        let sending = self.pieces.send(piece);
+        if let Some(sent) = self.patience.wait(sending, |_| bytes).await {
             sent.map_err(|_| SinkClosed)
         } else {
-            let seconds = self.patience.limit.as_secs();
+            let seconds = self.patience.limit().as_secs();
             tracing::warn!(seconds, "a table is not sent on, as its client stalls");
             Err(SinkClosed)
         }
@@ -186,7 +164,7 @@ impl TableStream {
         let reading = read(Box::new(Encoder {
             writer: Some(writer),
             pieces: sender,
-            patience: Patience::new(stall),
+            patience: Patience::new(stall, BYTES_PER_SECOND),
             refusal: Arc::clone(&refusal),
         }));
         let reading = tokio::spawn(async move {
@@ -273,34 +251,5 @@ impl Responder for TableStream {
         }
         let first = stream::iter([Ok(self.first)]);
         answer.streaming(first.chain(self.rest.into_stream()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    #[test]
-    fn patience_is_used_up_by_waiting_and_earned_by_reading() {
-        let mut patience = Patience::new(SECOND * 10);
-        patience.took(0, SECOND * 4);
-        assert_eq!(patience.left, SECOND * 6);
-        patience.took(PIECE, SECOND);
-        assert_eq!(patience.left, SECOND * 9, "256 KiB are worth 4 s");
-        patience.took(100 * PIECE, Duration::ZERO);
-        assert_eq!(patience.left, SECOND * 10, "never more than the limit");
-        patience.took(0, SECOND * 11);
-        assert_eq!(patience.left, Duration::ZERO);
-    }
-
-    #[test]
-    fn a_client_that_takes_little_for_long_stalls() {
-        let mut patience = Patience::new(SECOND * 10);
-        for _ in 0..3 {
-            patience.took(PIECE / 4, SECOND * 5);
-        }
-        assert_eq!(patience.left, Duration::ZERO + SECOND);
     }
 }

@@ -71,7 +71,8 @@ mod tests {
         assert_eq!(settings.agent.concurrency, 4);
         assert_eq!(settings.agent.python_concurrency, 4);
         assert_eq!(settings.job_concurrency, 2);
-        assert_eq!(settings.export_stall, crate::app::STALL);
+        assert_eq!(settings.stall, crate::app::STALL);
+        assert_eq!(settings.request_timeout, crate::app::REQUEST_TIMEOUT);
         assert_eq!(settings.rate_limit_per_minute, None);
     }
 

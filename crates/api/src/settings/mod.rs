@@ -200,8 +200,10 @@ pub struct Settings {
     pub trainings: TrainingSettings,
     /// Models that predict.
     pub predictors: PredictorSettings,
-    /// Time that a client may keep waiting a table that is sent while it is read.
-    pub export_stall: Duration,
+    /// Time that a client may keep an answer waiting.
+    pub stall: Duration,
+    /// Maximum time until a request without a file is answered.
+    pub request_timeout: Duration,
     /// Maximum number of requests of one API key per minute; `None` for no limit.
     pub rate_limit_per_minute: Option<u32>,
     /// Bearer token of the Ray cluster.

@@ -194,9 +194,10 @@ pub(super) fn settings(
             .unwrap_or_default(),
         trainings: trainings(&values, checks)?,
         predictors: predictors(&values)?,
-        export_stall: Duration::from_secs(
+        stall: Duration::from_secs(values.number("stall_seconds", STALL_SECONDS)?.into()),
+        request_timeout: Duration::from_secs(
             values
-                .number("export_stall_seconds", EXPORT_STALL_SECONDS)?
+                .number("request_timeout_seconds", REQUEST_TIMEOUT_SECONDS)?
                 .into(),
         ),
         rate_limit_per_minute: values.optional_number("rate_limit_per_minute")?,
@@ -359,8 +360,11 @@ fn trainings(values: &Values<'_>, checks: &Checks) -> Result<TrainingSettings, S
     })
 }
 
-/// Default of [`Settings::export_stall`].
-const EXPORT_STALL_SECONDS: u32 = 30;
+/// Default of [`Settings::stall`].
+const STALL_SECONDS: u32 = 30;
+
+/// Default of [`Settings::request_timeout`].
+const REQUEST_TIMEOUT_SECONDS: u32 = 900;
 
 /// Defaults of [`PredictorSettings`].
 const PREDICTORS: u32 = 4;

@@ -232,7 +232,7 @@ async fn a_client_that_stalls_is_cut_off_after_the_set_time() {
     let settings = [
         ("DATABASE_URL", own.url()),
         ("LABDATA_BOOTSTRAP_KEY", KEY),
-        ("LABDATA_EXPORT_STALL_SECONDS", "2"),
+        ("LABDATA_STALL_SECONDS", "2"),
     ];
     let program = Program::serve(directory.path(), &settings);
     let http = reqwest::Client::new();

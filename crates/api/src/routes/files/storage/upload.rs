@@ -16,14 +16,15 @@ use labdata_application::files::receive_upload::{
 use labdata_ports::files::blob::{BodyBroken, ByteStream};
 use tokio::{
     sync::mpsc,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep},
 };
 
 use super::{headers, refusal::Refusal, signed};
-use crate::{app::App, http::body::drain};
+use crate::{
+    app::App,
+    http::body::{body_patience, drain, next_piece},
+};
 
-/// Time limit for the next chunk of a body.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Time that an upload waits for the end of another one of the same object.
 const TURN: Duration = Duration::from_secs(3);
 /// Interval between two checks for that end.
@@ -123,11 +124,12 @@ fn announced(request: &HttpRequest) -> Option<u64> {
 
 /// Forwards the payload's chunks until it ends or the receiver is gone.
 async fn forward(payload: &mut Payload, sender: mpsc::Sender<Result<Bytes, BodyBroken>>) {
+    let mut patience = body_patience();
     loop {
-        let piece = match timeout(PATIENCE, payload.next()).await {
-            Ok(None) => return,
-            Ok(Some(piece)) => piece.map_err(|error| BodyBroken(error.to_string())),
-            Err(_) => Err(BodyBroken("nothing came in for a while".to_owned())),
+        let piece = match next_piece(payload, &mut patience).await {
+            Some(None) => return,
+            Some(Some(piece)) => piece.map_err(|error| BodyBroken(error.to_string())),
+            None => Err(BodyBroken("nothing came in for a while".to_owned())),
         };
         let broken = piece.is_err();
         if sender.send(piece).await.is_err() || broken {

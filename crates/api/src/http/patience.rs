@@ -1,0 +1,110 @@
+//! How long the other side of a connection may take: waiting uses up time, and what arrives earns it
+//! back. So neither a client that stalls nor one that sends or takes a byte now and then keeps anything.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+/// Bytes that pay for a second of waiting where a client is slow rather than hostile: a poor mobile
+/// network carries more.
+pub const SLOW_CLIENT: u64 = 4 << 10;
+
+/// Time that a client may keep the server waiting. Waiting uses it up, and bytes add to it again, up to
+/// the limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    limit: Duration,
+    left: Duration,
+    bytes_per_second: u64,
+}
+
+impl Patience {
+    /// Creates it.
+    ///
+    /// # Arguments
+    /// `bytes_per_second` is the number of bytes that pay for a second of waiting.
+    #[must_use]
+    pub const fn new(limit: Duration, bytes_per_second: u64) -> Self {
+        Self {
+            limit,
+            left: limit,
+            bytes_per_second,
+        }
+    }
+
+    /// The most time that a client may take.
+    #[must_use]
+    pub const fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// Returns true if the client has no time left.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.left.is_zero()
+    }
+
+    /// Waits for the client, who moves as many bytes as `bytes` finds in the result; `None` if there is no
+    /// time left.
+    pub async fn wait<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        bytes: impl FnOnce(&T) -> usize,
+    ) -> Option<T> {
+        let begun = Instant::now();
+        let done = timeout(self.left, work).await.ok()?;
+        self.took(bytes(&done), begun.elapsed());
+        Some(done)
+    }
+
+    /// Counts bytes that the client moved, and the time that it took.
+    pub fn took(&mut self, bytes: usize, waited: Duration) {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let earned = Duration::from_millis(bytes.saturating_mul(1000) / self.bytes_per_second);
+        let left = self.left.saturating_add(earned);
+        self.left = left.saturating_sub(waited).min(self.limit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const KIB: usize = 1 << 10;
+
+    fn patience() -> Patience {
+        Patience::new(SECOND * 10, 64 << 10)
+    }
+
+    #[test]
+    fn patience_is_used_up_by_waiting_and_earned_by_bytes() {
+        let mut patience = patience();
+        patience.took(0, SECOND * 4);
+        assert_eq!(patience.left, SECOND * 6);
+        patience.took(256 * KIB, SECOND);
+        assert_eq!(patience.left, SECOND * 9, "256 KiB are worth 4 s");
+        patience.took(KIB << 20, Duration::ZERO);
+        assert_eq!(patience.left, SECOND * 10, "never more than the limit");
+        patience.took(0, SECOND * 11);
+        assert!(patience.is_over());
+    }
+
+    #[test]
+    fn a_client_that_moves_little_for_long_stalls() {
+        let mut patience = patience();
+        for _ in 0..3 {
+            patience.took(64 * KIB, SECOND * 5);
+        }
+        assert!(patience.is_over());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_waited_for_longer_than_the_limit() {
+        let mut patience = patience();
+        let piece = patience.wait(std::future::ready(KIB), |bytes| *bytes).await;
+        assert_eq!(piece, Some(KIB));
+        let never = patience.wait(std::future::pending::<()>(), |()| 0).await;
+        assert_eq!(never, None);
+    }
+}
