@@ -39,8 +39,10 @@ async fn people(report: &mut Report) {
     let answers = report
         .run("POST /session", "", same(WRITES, &sign_in))
         .await;
+    // A key keeps its newest hundred sessions, and sixteen were begun at a time.
     let cookies: Vec<String> = answers
         .iter()
+        .skip(WRITES - 80)
         .filter_map(|answer| answer.header("set-cookie")?.split(';').next())
         .map(str::to_owned)
         .collect();
