@@ -6,7 +6,9 @@ use labdata_application::{Error, Ports, agent::Agent};
 use labdata_domain::ids::OrganizationId;
 use labdata_fair_slots::{FairSlots, Slot};
 
-use crate::http::{metrics::Metrics, public_url::PublicUrl, rate_limit::RateLimit};
+use crate::http::{
+    metrics::Metrics, public_url::PublicUrl, rate_limit::RateLimit, security_headers::ContentPolicy,
+};
 
 /// Maximum number of results of one organization in memory.
 const RESULTS_OF_ONE: usize = 4;
@@ -92,6 +94,8 @@ pub struct App {
     pub stall: Duration,
     /// Maximum time until a request is answered, except for requests with files.
     pub request_timeout: Duration,
+    /// What pages may do.
+    pub content_policy: ContentPolicy,
     /// Limits the requests of each key.
     pub rate_limit: RateLimit,
     /// Limits results in memory: each counts until its last byte is sent.
@@ -136,6 +140,7 @@ impl App {
             metrics,
             stall: STALL,
             request_timeout: REQUEST_TIMEOUT,
+            content_policy: ContentPolicy::default(),
             rate_limit: RateLimit::default(),
             results: Arc::new(FairSlots::new(RESULTS_OF_ONE, RESULTS_OF_ALL)),
             pages: Arc::new(FairSlots::new(PAGES_OF_ONE, PAGES_OF_ALL)),

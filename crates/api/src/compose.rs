@@ -7,6 +7,7 @@ mod disk_reserve;
 pub mod doctor;
 mod predictors;
 mod snippets;
+mod upload_origin;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -52,6 +53,7 @@ pub use backends::{backend_policy, worker_settings};
 pub use labdata_sandbox::supervise;
 pub use predictors::predictor;
 pub use snippets::{python, remove_leftovers};
+pub(crate) use upload_origin::upload_origin;
 
 /// Checks a storage URL; with `direct`, also that clients can upload directly to it.
 ///

@@ -30,7 +30,7 @@ function put({ upload_url, headers }, file, progress, signal) {
     };
     const unreachable = own
       ? "The platform cannot be reached."
-      : "The storage takes uploads itself here, and this page may not send to it. Use the Python client.";
+      : `The storage ${signed.host} takes uploads itself here, and refused this page or cannot be reached. Its CORS rule has to permit PUT from ${location.origin}.`;
     request.onerror = () => refuse(unreachable);
     request.onabort = () => failed(signal.reason);
     signal.addEventListener("abort", () => request.abort());

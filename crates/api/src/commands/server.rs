@@ -25,8 +25,11 @@ use tokio::task::JoinHandle;
 use super::sign_in;
 use crate::{
     app::App,
-    compose::{DatabaseServer, backend_policy, remove_leftovers, worker_settings},
-    http::{self, public_url::PublicUrl, rate_limit::RateLimit, server::DRAIN_TIMEOUT},
+    compose::{DatabaseServer, backend_policy, remove_leftovers, upload_origin, worker_settings},
+    http::{
+        self, public_url::PublicUrl, rate_limit::RateLimit, security_headers::ContentPolicy,
+        server::DRAIN_TIMEOUT,
+    },
     settings::{Settings, SettingsError, url_of},
 };
 
@@ -110,6 +113,9 @@ impl RunningServer {
         app.stall = settings.stall;
         app.request_timeout = settings.request_timeout;
         app.rate_limit = RateLimit::per_minute(settings.rate_limit_per_minute);
+        if let Some(origin) = upload_origin(&ports).await? {
+            app.content_policy = ContentPolicy::with_uploads_to(&origin).unwrap_or_default();
+        }
         let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());
         let (server, handle) = http::server::bind(app, listener)?;
         let background = Background::start(&ports, worker, &observer);

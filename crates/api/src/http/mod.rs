@@ -28,7 +28,7 @@ pub mod rate_limit;
 pub mod request_url;
 pub mod scope;
 mod secret;
-mod security_headers;
+pub mod security_headers;
 pub mod server;
 pub mod spooled_form;
 pub(crate) mod table_stream;

@@ -32,7 +32,7 @@ use super::{
     body::is_json,
     error::{ErrorBody, InternalErrorBody},
     paced::Paced,
-    security_headers,
+    security_headers::{self, ContentPolicy},
 };
 use crate::app::App;
 
@@ -87,7 +87,7 @@ pub async fn observe(
     match answered {
         Ok(Ok(Ok(response))) => {
             let response = without_stream(&method, response.map_into_boxed_body());
-            let response = finish(response, &id, is_private);
+            let response = finish(response, &id, is_private, &app.content_policy);
             let response = response.map_body(|_, body| Paced::of(body, app.stall));
             let route = response.request().match_pattern();
             let route = route.as_deref().unwrap_or("unmatched");
@@ -168,6 +168,7 @@ fn finish(
     response: ServiceResponse<BoxBody>,
     id: &str,
     is_private: bool,
+    policy: &ContentPolicy,
 ) -> ServiceResponse<BoxBody> {
     let status = response.status();
     let mut response = if status == StatusCode::INTERNAL_SERVER_ERROR {
@@ -189,7 +190,7 @@ fn finish(
         response
     };
     insert_id(response.response_mut(), id);
-    security_headers::add(response.response_mut().headers_mut(), is_private);
+    security_headers::add(response.response_mut().headers_mut(), is_private, policy);
     response
 }
 
@@ -284,7 +285,9 @@ impl ResponseError for Unanswered {
             Failure::TimedOut(limit) => ApiError::TimedOut(limit).error_response(),
         };
         insert_id(&mut response, &self.request_id);
-        security_headers::add(response.headers_mut(), self.is_private);
+        // It is no page, and sends nothing anywhere.
+        let policy = ContentPolicy::default();
+        security_headers::add(response.headers_mut(), self.is_private, &policy);
         response
     }
 }

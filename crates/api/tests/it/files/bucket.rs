@@ -57,6 +57,10 @@ async fn bytes_sent_to_the_bucket_itself_are_downloaded_through_the_platform() {
             .unwrap()
             .starts_with(&s3.endpoint)
     );
+    let page = reqwest::get(&program.url).await.unwrap();
+    let policy = text(page.headers(), "content-security-policy").to_owned();
+    let uploads = format!("connect-src 'self' {};", s3.endpoint);
+    assert!(policy.contains(&uploads), "{policy}");
     let expected = json!({ "content-type": "application/octet-stream", "if-none-match": "*" });
     assert_eq!(begun["headers"], expected);
     assert_eq!(confirm(&program, &begun).await.0, 400);
