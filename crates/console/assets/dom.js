@@ -66,18 +66,29 @@ export function failure(error) {
   return h("p", { class: "failure", role: "alert" }, message, request ? h("small", null, ` Request ${request}`) : null);
 }
 
+/** What is loaded into a place at present. @type {WeakMap<Element, object>} */
+const loading = new WeakMap();
+
 /**
- * Shows what a promise gives, or why it failed; a line with the reason if it takes a while.
+ * Shows what a promise gives, or why it failed; a line with the reason if it takes a while. A slow answer
+ * never replaces that of a later call for the same place.
  * @param {Element} place
  * @param {string} reason
  * @param {() => Promise<Child>} work
  */
 export async function load(place, reason, work) {
-  const waiting = setTimeout(() => show(place, h("p", { class: "quiet", role: "status" }, `${reason}…`)), 300);
+  const mine = {};
+  loading.set(place, mine);
+  const put = (/** @type {Child} */ child) => {
+    if (loading.get(place) === mine) {
+      show(place, child);
+    }
+  };
+  const waiting = setTimeout(() => put(h("p", { class: "quiet", role: "status" }, `${reason}…`)), 300);
   try {
-    show(place, await work());
+    put(await work());
   } catch (error) {
-    show(place, failure(error));
+    put(failure(error));
   } finally {
     clearTimeout(waiting);
   }

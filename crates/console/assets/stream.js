@@ -21,9 +21,10 @@ export function turn() {
  * Reads events until the stream ends, the page is left or `stop` says so.
  * @param {string} path below /api/v1
  * @param {(event: StreamEvent) => void} on
- * @param {{method?: string, body?: any, stop?: AbortSignal}} [options]
+ * @param {{method?: string, body?: any, stop?: AbortSignal, opened?: () => void}} [options] `opened`
+ *   is called once the server has begun to answer
  */
-export async function follow(path, on, { method = "GET", body, stop } = {}) {
+export async function follow(path, on, { method = "GET", body, stop, opened } = {}) {
   const signal = stop ? AbortSignal.any([page.signal, stop]) : page.signal;
   try {
     const response = await fetch(`api/v1${path}`, {
@@ -37,6 +38,7 @@ export async function follow(path, on, { method = "GET", body, stop } = {}) {
       const read = await response.json().catch(() => null);
       throw new ApiError(response.status, told(read, response.status), response.headers.get("x-request-id"));
     }
+    opened?.();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {
@@ -81,13 +83,23 @@ function parsed(block) {
 /**
  * Follows what happens in the organization while the page is there, through restarts of the server.
  * @param {(event: any) => void} on
+ * @param {() => void} read reads what stands: whenever events begin to be followed, so that nothing
+ *   happens unseen between the two, and once where they cannot be
  */
-export async function happenings(on) {
+export async function happenings(on, read) {
   const { signal } = page;
+  let once = false;
+  const opened = () => {
+    once = true;
+    read();
+  };
   while (!signal.aborted) {
     try {
-      await follow("/events", ({ data }) => on(data));
+      await follow("/events", ({ data }) => on(data), { opened });
     } catch (error) {
+      if (!once) {
+        opened();
+      }
       if (error instanceof ApiError && error.status >= 400 && error.status < 500) {
         return;
       }

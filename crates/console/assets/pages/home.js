@@ -18,11 +18,8 @@ export function home() {
     ended: () => load(ended, "Reading the executions", newest),
     files: () => load(files, "Reading the files", uploads),
   };
-  for (const each of Object.values(draw)) {
-    each();
-  }
   const due = new Set();
-  happenings(({ type }) => {
+  const happened = (/** @type {{type: string}} */ { type }) => {
     if (type.startsWith("notification.")) {
       due.add("inbox");
     } else if (type.startsWith("job_execution.") || type === "data.written") {
@@ -36,7 +33,8 @@ export function home() {
         draw[/** @type {keyof typeof draw} */ (name)]();
       }
     }, PAUSE);
-  });
+  };
+  happenings(happened, () => Object.values(draw).forEach((each) => each()));
   return [
     h("h1", null, "Home"),
     h("section", null, h("h2", null, "Inbox"), inbox),

@@ -146,7 +146,12 @@ function curve(table, column, key) {
   let one = { x: [], y: [] };
   const again = () =>
     load(place, "Reading the curve", async () => {
-      [one] = await series(table, column.name, [key], x, shown.value);
+      const wanted = shown.value;
+      const [found] = await series(table, column.name, [key], x, wanted);
+      if (wanted !== shown.value) {
+        return null;
+      }
+      one = found;
       if (one.y.length === 0) {
         return h("p", { class: "empty" }, `No curve in ${table.name}.`);
       }

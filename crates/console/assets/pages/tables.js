@@ -102,10 +102,9 @@ function rows(found, all, wanted) {
     filter.set(wanted.column, wanted.value);
   }
   const header = (/** @type {string} */ name) => {
-    const next = order === name ? `-${name}` : order === `-${name}` ? "" : name;
     const mark = order === name ? " ↑" : order === `-${name}` ? " ↓" : "";
     const sort = () => {
-      order = next;
+      order = order === name ? `-${name}` : order === `-${name}` ? "" : name;
       first();
     };
     return h("button", { type: "button", class: "plain", click: sort, title: "Sort" }, name + mark);

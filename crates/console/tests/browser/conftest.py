@@ -14,6 +14,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+import uuid
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,19 @@ class Server:
             raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()[:2000]}") from None
         return json.loads(text) if text else None
 
+    def upload(self, name: str, content: bytes, instrument: str) -> str:
+        """Uploads a file of an instrument; its id."""
+        mark = uuid.uuid4().hex
+        head = (
+            f'--{mark}\r\nContent-Disposition: form-data; name="instrument_id"\r\n\r\n{instrument}\r\n'
+            f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+        )
+        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": f"multipart/form-data; boundary={mark}"}
+        body = head.encode() + content + f"\r\n--{mark}--\r\n".encode()
+        request = urllib.request.Request(f"{self.url}/api/v1/files", body, headers, method="POST")
+        with urllib.request.urlopen(request) as answer:
+            return json.loads(answer.read())["file_id"]
+
     def key_of(self, organization: str, scopes: str = "read,write") -> str:
         """A key of an organization, which is made where it is missing."""
         arguments = ["--organization", organization, "--user", f"{organization}@example.com", "--scopes", scopes]
@@ -184,11 +198,23 @@ def page(server, browser, session):
     assert problems == []
 
 
+def wait_until(page: Page, condition: str) -> None:
+    """Waits until an expression holds in the page.
+
+    Playwright's own `wait_for_function` asks again by `eval` in the page, which the pages' policy
+    refuses: it would succeed only where the condition holds at once.
+    """
+    deadline = time.monotonic() + 30
+    while not page.evaluate(condition):
+        assert time.monotonic() < deadline, f"{condition} never held"
+        page.wait_for_timeout(50)
+
+
 def check_fits_a_phone(page: Page) -> None:
     """Nothing of the page is wider than a phone."""
     page.set_viewport_size({"width": 390, "height": 800})
     # The page learns of its new size a moment later.
-    page.wait_for_function("document.documentElement.scrollWidth <= 390", timeout=30_000)
+    wait_until(page, "document.documentElement.scrollWidth <= 390")
 
 
 def check_accessible(page: Page) -> None:

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 from playwright.sync_api import expect
 
-from conftest import check_accessible, check_fits_a_phone
+from conftest import check_accessible, check_fits_a_phone, wait_until
 
 PAGES = ["home", "tables", "plates", "files", "executions", "jobs", "models", "chat", "sql", "admin"]
 
@@ -29,7 +29,7 @@ def test_a_page_is_shown_and_can_be_read_by_everybody(name, page):
     page.goto(f"/#/{name}")
     expect(page.locator("nav a[aria-current=page]")).to_be_visible()
     expect(page.locator("h1").first).to_be_visible()
-    page.wait_for_function("!document.querySelector('[role=status].quiet')")
+    wait_until(page, "!document.querySelector('[role=status].quiet')")
     check_accessible(page)
     check_fits_a_phone(page)
 

@@ -8,7 +8,7 @@ import math
 import pytest
 from playwright.sync_api import expect
 
-from conftest import check_accessible
+from conftest import check_accessible, wait_until
 
 WELLS = [f"{row}{column:02}" for row in "ABCDEFGH" for column in range(1, 13)]
 POINTS = 577
@@ -97,7 +97,7 @@ def test_the_curves_of_a_plate_are_drawn_over_each_other(curves, page):
     expect(page.locator(".scatterlayer .js-line")).to_have_count(96)
     check_accessible(page)
     page.get_by_label("Log scale").check()
-    page.wait_for_function("document.querySelector('.plot').layout.yaxis.type === 'log'")
+    wait_until(page, "document.querySelector('.plot').layout.yaxis.type === 'log'")
     # Names are text, also where plotly.js knows tags.
     page.get_by_role("combobox", name="Colors by").select_option("treatment")
     expect(page.locator(".legendtext", has_text=HOSTILE)).to_be_visible()
@@ -111,7 +111,7 @@ def test_a_plate_shows_each_curve_at_its_well_and_can_be_saved(curves, page, tmp
     page.goto("/#/plates/growth")
     expect(page.locator(".told")).to_have_text("96 curves, 55,392 points.")
     page.get_by_role("combobox", name="Arranged").select_option("as a plate")
-    page.wait_for_function("document.querySelector('.plot').layout.xaxis.ticktext?.length === 12")
+    wait_until(page, "document.querySelector('.plot').layout.xaxis.ticktext?.length === 12")
     # The middle of the first well, in the picture's own measure, is where its curve is.
     inside = """() => {
       const { data, layout } = document.querySelector(".plot");
@@ -146,7 +146,7 @@ def test_a_row_shows_its_curves(curves, page):
     expect(page.locator(".plot .js-line")).to_have_count(2)
     expect(page.locator(".told")).to_have_text(["577 points", "250,000 points"])
     page.locator("section", has_text="trace").get_by_role("button", name="+").click()
-    page.wait_for_function("document.querySelectorAll('.plot')[1].layout.xaxis.range[0] > 50000")
+    wait_until(page, "document.querySelectorAll('.plot')[1].layout.xaxis.range[0] > 50000")
     check_accessible(page)
 
 

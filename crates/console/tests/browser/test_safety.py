@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
-import uuid
-
 import pytest
 from playwright.sync_api import expect
 
-from conftest import KEY
-
 # Sets a mark on the page if any of it is ever read as markup.
 HOSTILE = "<img src=x onerror=window.hacked=1>"
-
-
-def upload(server, name: str, content: bytes, instrument: str) -> str:
-    mark = uuid.uuid4().hex
-    head = (
-        f'--{mark}\r\nContent-Disposition: form-data; name="instrument_id"\r\n\r\n{instrument}\r\n'
-        f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
-    )
-    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": f"multipart/form-data; boundary={mark}"}
-    body = head.encode() + content + f"\r\n--{mark}--\r\n".encode()
-    request = urllib.request.Request(f"{server.url}/api/v1/files", body, headers, method="POST")
-    with urllib.request.urlopen(request) as answer:
-        return json.loads(answer.read())["file_id"]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +18,7 @@ def hostile_places(server):
     rows = [{"table": "hostile", "rows": [{"note": HOSTILE}]}]
     server.call("POST", "/data/write", {"job_execution_id": execution, "tables": rows})
     instrument = server.call("POST", "/instruments", {"name": HOSTILE})["id"]
-    file = upload(server, f"{HOSTILE}.csv", HOSTILE.encode(), instrument)
+    file = server.upload(f"{HOSTILE}.csv", HOSTILE.encode(), instrument)
     job = server.call("POST", "/jobs", {"name": f"{HOSTILE}!", "code": f"print({HOSTILE!r})\n"})["id"]
     run = server.call("POST", f"/jobs/{job}/run", {})["job_execution_id"]
     notice = {"title": HOSTILE, "body": HOSTILE, "dedupe_key": "safety", "action_url": f"/jobs/{job}"}

@@ -135,6 +135,21 @@ def test_rows_are_sorted_filtered_and_chosen(tables, page):
     expect(page.locator("h1")).to_have_text("W303")
 
 
+def test_a_slow_answer_never_replaces_a_later_one(tables, page):
+    page.goto("/#/tables/well")
+    expect(page.locator("tbody tr").first).to_be_visible()
+    held = []
+    page.route("**/tools/read", lambda route: held.append(route) if not held else route.continue_())
+    with page.expect_request("**/tools/read"):
+        page.click("th >> text=volume")
+    page.click("th >> text=volume")
+    expect(page.locator("th >> text=volume")).to_have_text("volume ↓")
+    with page.expect_response("**/tools/read"):
+        held[0].continue_()
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    expect(page.locator("th >> text=volume")).to_have_text("volume ↓")
+
+
 def test_pages_of_rows_do_not_fill_the_memory(server, page):
     columns = [{"name": "name", "data_type": "string"}, {"name": "value", "data_type": "float"}]
     server.call("PUT", "/tables/big", {"semantic_category": "curated", "columns": columns})

@@ -28,6 +28,16 @@ def job(server):
     return made["id"]
 
 
+def test_files_with_long_names_fit_a_phone(job, server, page):
+    instrument = server.call("POST", "/instruments", {"name": "reader with long names"})["id"]
+    name = "growth of every strain, measured through a long weekend on the third floor.csv"
+    server.upload(name, b"well,value\n", instrument)
+    page.goto(f"/#/jobs/{job}")
+    page.get_by_label("Part of the file's name").fill("long weekend")
+    expect(page.get_by_role("option", name=name)).to_be_attached()
+    check_fits_a_phone(page)
+
+
 def test_a_job_runs_and_its_log_is_followed(job, page):
     page.goto(f"/#/jobs/{job}")
     check_plain(page)
