@@ -47,6 +47,7 @@ assets! {
     "tables.js" SCRIPT,
     "uploads.js" SCRIPT,
     "pages/admin.js" SCRIPT,
+    "pages/changed_rows.js" SCRIPT,
     "pages/chat.js" SCRIPT,
     "pages/definition.js" SCRIPT,
     "pages/executions.js" SCRIPT,

@@ -110,6 +110,14 @@ async fn executions(report: &mut Report, runs: &[String]) {
             each(&opened, changes),
         )
         .await;
+    let rows_of = |id: &str| get(format!("/job-executions/{id}/changes/sample"));
+    report
+        .run(
+            &format!("GET {one}/changes/{{table}}"),
+            "10 rows",
+            each(&opened, rows_of),
+        )
+        .await;
     let close = |id: &str| {
         patch(
             format!("/job-executions/{id}"),

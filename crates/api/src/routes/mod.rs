@@ -58,6 +58,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(executions::get),
         endpoint!(executions::close),
         endpoint!(executions::changes),
+        endpoint!(executions::changed_rows),
         endpoint!(executions::revert),
         endpoint!(executions::cancel),
         endpoint!(runs::logs),

@@ -1,7 +1,12 @@
 //! Shows what an execution changed.
 
+use std::collections::BTreeMap;
+
 use labdata_domain::{
-    data::changes::{ExecutionChanges, IdCursor, RowChange, SHOWN_FILES},
+    data::{
+        changes::{ExecutionChanges, IdCursor, RowChange, SHOWN_FILES},
+        write::KeptRow,
+    },
     files::{File, FileFilter},
     ids::ExecutionId,
     keys::{actor::Actor, author::Author, scope::Scope},
@@ -88,6 +93,25 @@ pub async fn execution_changes(
         files: files.items,
         reverted_by,
     })
+}
+
+/// The rows of one table that an execution changed, with their values before and after: the first ones of
+/// each kind of change. None of a table that does not exist.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when the execution is not the
+/// organization's.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn changed_rows(
+    ports: &Ports,
+    actor: &Actor,
+    id: ExecutionId,
+    table: &str,
+) -> Result<BTreeMap<RowChange, Vec<KeptRow>>, Error> {
+    actor.require(Scope::Read)?;
+    let organization = actor.organization;
+    ports.executions.get(organization, id).await?;
+    Ok(ports.data.changed_rows(organization, id, table).await?)
 }
 
 /// A page of the ids of one kind of change to one table.

@@ -4,6 +4,7 @@ import { call, get, post } from "../api.js";
 import { destroy, facts, failure, h, load, show, time } from "../dom.js";
 import { grid } from "../grid.js";
 import { follow } from "../stream.js";
+import { changedRows } from "./changed_rows.js";
 
 /**
  * @param {string} status
@@ -81,6 +82,7 @@ export function execution(id) {
         it.script_version === null ? null : log(id, isOpen(it) ? draw : null),
         h("h2", null, "What it changed"),
         written(changes),
+        changedRows(id, changes.tables),
         h("h2", null, "Undo"),
         undo(id, changes, "Preview the revert", draw),
       );

@@ -206,3 +206,28 @@ def test_statements_are_remembered_and_results_are_drawn(tables, page):
     assert page.input_value("textarea").startswith("select name, volume")
     page.click("text=Forget them")
     expect(page.locator(".statements li")).to_have_count(0)
+
+
+def test_an_execution_shows_its_rows_before_and_after(server, page):
+    columns = [{"name": "label", "data_type": "text"}, {"name": "volume", "data_type": "float"}]
+    server.call("PUT", "/tables/tube", {"semantic_category": "curated", "columns": columns})
+    first = [{"id": name, "label": HOSTILE, "volume": 1} for name in ("t1", "t2")]
+    server.call("POST", "/data/write", {"tables": [{"table": "tube", "rows": first}]})
+    writes = [
+        {"table": "tube", "mode": "update", "rows": [{"id": "t1", "volume": 2.5}]},
+        {"table": "tube", "mode": "delete", "rows": [{"id": "t2"}]},
+        {"table": "tube", "rows": [{"id": "t3", "volume": 3}]},
+    ]
+    execution = server.call("POST", "/data/write", {"tables": writes})["job_execution_id"]
+    page.goto(f"/#/executions/{execution}")
+    page.click("text=Rows of tube, before and after")
+    part = lambda name: page.locator("section", has=page.get_by_role("heading", name=name, exact=True))  # noqa: E731
+    updated = part("Updated").locator("tbody tr")
+    expect(updated).to_have_count(1)
+    expect(updated.locator("td")).to_have_text(["t1", "volume", "1", "2.5"])
+    expect(part("Created").locator("tbody td").first).to_have_text("t3")
+    expect(part("Deleted").locator("tbody tr")).to_contain_text(HOSTILE)
+    assert page.locator("main img, main b").count() == 0
+    check_accessible(page)
+    updated.get_by_role("link", name="t1").click()
+    expect(page.locator("h1")).to_have_text("t1")

@@ -28,10 +28,23 @@ pub enum RowChange {
 impl RowChange {
     /// All kinds and their names in the API.
     pub const ALL: [(&'static str, Self); 3] = [
-        ("created", Self::Created),
-        ("updated", Self::Updated),
-        ("deleted", Self::Deleted),
+        (Self::Created.as_str(), Self::Created),
+        (Self::Updated.as_str(), Self::Updated),
+        (Self::Deleted.as_str(), Self::Deleted),
     ];
+
+    /// All names in the API.
+    pub const NAMES: [&'static str; 3] = [
+        Self::Created.as_str(),
+        Self::Updated.as_str(),
+        Self::Deleted.as_str(),
+    ];
+
+    /// Its name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.action().as_str()
+    }
 
     /// The action under which the ledger has it.
     #[must_use]

@@ -3,8 +3,9 @@
 use labdata_domain::{
     data::{
         changes::{ExecutionChanges, Reverted, RowChange, SHOWN_IDS, TableChanges},
+        read::RowJson,
         revert::RevertReport,
-        write::Mode,
+        write::{KEPT_BYTES, KEPT_ROWS, Mode, OnMatch, TableWrite},
     },
     ids::ExecutionId,
 };
@@ -29,6 +30,11 @@ macro_rules! data_changes_contract {
             a_dry_run_of_a_revert_changes_nothing,
             a_dry_run_of_a_revert_is_refused_as_the_revert_is,
             another_organization_sees_no_changes,
+            values_of_changed_rows_are_kept_before_and_after,
+            values_of_rows_that_a_cascade_deleted_are_kept,
+            rows_that_a_write_left_as_they_were_are_not_kept,
+            of_large_writes_the_first_rows_are_kept,
+            long_rows_are_kept_without_values,
         }
     };
 }
@@ -107,6 +113,138 @@ pub async fn rows_and_points_are_counted_by_table_and_kind<H: DataHarness>(harne
     assert_eq!(changes.reverted, None);
     let idle = harness.execution(lab.organization, at(0), None).await.id;
     assert_eq!(lab.changes(idle).await, ExecutionChanges::default());
+}
+
+/// The rows of `sample`, or of another table, that an execution changed: id, and one column before and
+/// after.
+async fn kept(
+    lab: &Lab,
+    execution: ExecutionId,
+    table: &str,
+    column: &str,
+) -> Vec<(RowChange, String, Option<Value>, Option<Value>)> {
+    let rows = lab.data.changed_rows(lab.organization, execution, table);
+    let rows = rows.await.unwrap().into_iter();
+    let value = |row: Option<RowJson>| {
+        let row: Value = serde_json::from_str(row?.as_str()).unwrap();
+        Some(row[column].clone())
+    };
+    rows.flat_map(|(change, rows)| rows.into_iter().map(move |row| (change, row)))
+        .map(|(change, row)| (change, row.id, value(row.before), value(row.after)))
+        .collect()
+}
+
+/// Of a row that was updated twice the values before the first and after the last update; of a created row
+/// those that it has now.
+pub async fn values_of_changed_rows_are_kept_before_and_after<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    let execution = busy_execution(harness, &lab).await;
+    let row = |change, id: &str, before, after| (change, id.to_owned(), before, after);
+    assert_eq!(
+        kept(&lab, execution, "sample", "volume").await,
+        [
+            row(RowChange::Created, "a", None, Some(Value::Null)),
+            row(RowChange::Created, "b", None, Some(Value::Null)),
+            row(RowChange::Updated, "old", Some(Value::Null), Some(json!(2))),
+            row(RowChange::Deleted, "gone", Some(Value::Null), None),
+        ]
+    );
+    assert_eq!(kept(&lab, execution, "curve", "time").await, []);
+    assert_eq!(kept(&lab, execution, "unknown", "id").await, []);
+    lab.revert(execution).await.unwrap();
+    let after = kept(&lab, execution, "sample", "name").await;
+    assert_eq!(
+        after,
+        [
+            row(
+                RowChange::Updated,
+                "old",
+                Some(json!("old")),
+                Some(json!("old"))
+            ),
+            row(RowChange::Deleted, "gone", Some(json!("gone")), None),
+        ],
+        "created rows are gone after a revert"
+    );
+    let other = Lab::named(harness, "another lab").await;
+    other.define_tables().await;
+    assert_eq!(kept(&other, execution, "sample", "name").await, []);
+}
+
+/// Each under its own table.
+pub async fn values_of_rows_that_a_cascade_deleted_are_kept<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    lab.insert("sample", json!([{"id": "a", "name": "a"}]))
+        .await;
+    lab.insert("measurement", json!([{"id": "m", "sample": "a"}]))
+        .await;
+    let delete = TableWrite {
+        cascade: true,
+        ..table_write(Mode::Delete, "sample", json!([{"id": "a"}]))
+    };
+    let deleting = lab.write(request([delete], [])).await.unwrap();
+    let execution = deleting.execution.unwrap();
+    for (table, id, column) in [("sample", "a", "name"), ("measurement", "m", "sample")] {
+        let row = (RowChange::Deleted, id.to_owned(), Some(json!("a")), None);
+        assert_eq!(kept(&lab, execution, table, column).await, [row]);
+    }
+}
+
+/// Rows that `fill_missing` found filled, and those of dry runs.
+pub async fn rows_that_a_write_left_as_they_were_are_not_kept<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    let rows = json!([{"id": "a", "name": "a", "volume": 1}, {"id": "b", "name": "b"}]);
+    lab.insert("sample", rows).await;
+    let fill = TableWrite {
+        on_match: OnMatch::FillMissing,
+        ..table_write(
+            Mode::Update,
+            "sample",
+            json!([{"id": "a", "volume": 2}, {"id": "b", "volume": 2}]),
+        )
+    };
+    let filling = lab.write(request([fill], [])).await.unwrap();
+    let row = (
+        RowChange::Updated,
+        "b".to_owned(),
+        Some(Value::Null),
+        Some(json!(2)),
+    );
+    assert_eq!(
+        kept(&lab, filling.execution.unwrap(), "sample", "volume").await,
+        [row]
+    );
+}
+
+/// As many as people look at.
+pub async fn of_large_writes_the_first_rows_are_kept<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    let ids: Vec<String> = (0..=KEPT_ROWS)
+        .map(|number| format!("{number:03}"))
+        .collect();
+    let named = ids.iter().map(|id| json!({"id": id, "name": id}));
+    lab.insert("sample", Value::Array(named.collect())).await;
+    let changed = ids.iter().map(|id| json!({"id": id, "volume": 1}));
+    let update = table_write(Mode::Update, "sample", Value::Array(changed.collect()));
+    let updating = lab.write(request([update], [])).await.unwrap();
+    let rows = kept(&lab, updating.execution.unwrap(), "sample", "volume").await;
+    assert_eq!(rows.len(), usize::try_from(KEPT_ROWS).unwrap());
+    assert_eq!((&*rows[0].1, &*rows[99].1), ("000", "099"));
+}
+
+/// Values before and after count for themselves.
+pub async fn long_rows_are_kept_without_values<H: DataHarness>(harness: &H) {
+    let lab = Lab::with_tables(harness).await;
+    lab.insert("sample", json!([{"id": "a", "name": "a"}]))
+        .await;
+    let long = "x".repeat(usize::try_from(KEPT_BYTES).unwrap());
+    let update = table_write(Mode::Update, "sample", json!([{"id": "a", "name": long}]));
+    let updating = lab.write(request([update], [])).await.unwrap();
+    let row = (RowChange::Updated, "a".to_owned(), Some(json!("a")), None);
+    assert_eq!(
+        kept(&lab, updating.execution.unwrap(), "sample", "name").await,
+        [row]
+    );
 }
 
 /// A page starts after the id that ended the one before.

@@ -3,6 +3,8 @@
 pub mod parts;
 pub mod query;
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use labdata_domain::{
     catalog::Catalog,
@@ -13,7 +15,7 @@ use labdata_domain::{
             SeriesTooLarge,
         },
         revert::{Blocker, RevertReport},
-        write::{Answers, Problem, Questions, WriteOutcome, WritePlan},
+        write::{Answers, KeptRow, Problem, Questions, WriteOutcome, WritePlan},
     },
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
     jobs::JobName,
@@ -180,6 +182,18 @@ pub trait DataStore: Send + Sync {
         organization: OrganizationId,
         rows: &ChangedRows,
     ) -> Result<Vec<String>, PortError>;
+
+    /// The rows of one table that the execution changed, with their values: created ones as they are now;
+    /// updated and deleted ones as far as they were kept
+    /// ([`KEPT_ROWS`](labdata_domain::data::write::KEPT_ROWS)), each once, before its first and after its
+    /// last change of that kind. Of each kind the first
+    /// [`SHOWN_IDS`](labdata_domain::data::changes::SHOWN_IDS), ordered by the bytes of their ids.
+    async fn changed_rows(
+        &self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+        table: &str,
+    ) -> Result<BTreeMap<RowChange, Vec<KeptRow>>, PortError>;
 
     /// Reads a page of rows.
     ///

@@ -1,10 +1,16 @@
 //! Applying a write to the tables, step by step.
 
+use std::collections::BTreeMap;
+
 use labdata_domain::{
-    catalog::{ViolatedKey, Violation},
-    data::write::{
-        Action, LedgerEntry, OnMatch, Order, Problem, ResolvedColumn, ResolvedColumns, RowKeys,
-        RowMatch, SeriesOutcome, SeriesStep, TableOutcome, TableStep, WriteOutcome, WritePlan,
+    catalog::{Table, ViolatedKey, Violation},
+    data::{
+        read::RowJson,
+        write::{
+            Action, KEPT_ROWS, KeptRow, LedgerEntry, OnMatch, Order, Problem, ResolvedColumn,
+            ResolvedColumns, RowKeys, RowMatch, SeriesOutcome, SeriesStep, TableOutcome, TableStep,
+            WriteOutcome, WritePlan,
+        },
     },
     ids::ExecutionId,
     scalar::{KeyValue, Scalar},
@@ -80,15 +86,17 @@ impl WriteContext<'_> {
     }
 
     /// Rows by their keys, if they were asked for.
-    fn rows(
-        &self,
-        step: &TableStep,
-        keys: &[KeyValue],
-    ) -> Option<Vec<labdata_domain::data::read::RowJson>> {
+    fn rows(&self, step: &TableStep, keys: &[KeyValue]) -> Option<Vec<RowJson>> {
         let rows = keys.iter();
         let rows = rows.filter_map(|key| self.tables.row(&step.table.name, key));
         self.return_rows
             .then(|| rows.map(|row| render_row(&step.table, row)).collect())
+    }
+
+    /// A stored row, if it is short enough to be kept.
+    fn short(&self, table: &Table, key: &KeyValue) -> Option<RowJson> {
+        let row = self.tables.row(&table.name, key)?;
+        KeptRow::short(render_row(table, row))
     }
 
     fn record(&mut self, entries: impl IntoIterator<Item = LedgerEntry>) {
@@ -167,17 +175,25 @@ impl WriteContext<'_> {
     ) -> Result<TableOutcome, Vec<Problem>> {
         let assigned = step.assign_matches(self.find(step, &columns))?;
         columns.fill_own(&assigned.keys);
-        let mut changed = Vec::new();
+        let (mut changed, mut kept) = (Vec::new(), Vec::new());
         for row in &assigned.matched {
             let Some(key) = assigned.keys.get(*row) else {
                 continue;
             };
+            let before = self.short(&step.table, key);
             if self.update(step, &columns, on_match, *row, key) {
                 changed.push(key.to_string());
+                if is_kept(*row) {
+                    kept.push(KeptRow {
+                        id: key.to_string(),
+                        before,
+                        after: self.short(&step.table, key),
+                    });
+                }
             }
         }
         self.create(step, &columns, &assigned.created, &assigned.keys)?;
-        let entry = LedgerEntry::updated(&step.table.name, changed);
+        let entry = LedgerEntry::updated(&step.table.name, changed, kept);
         let outcome = TableOutcome {
             table: step.table.name.clone(),
             created: count(assigned.created.len()),
@@ -251,8 +267,20 @@ impl WriteContext<'_> {
         }
         // Deleted rows are returned with their last values.
         let returned = self.rows(step, &keys);
+        let catalog = self.tables.catalog();
+        let kept = rows.iter().filter_map(|(name, keys)| {
+            let table = catalog.table(name)?;
+            let keys = keys.iter().enumerate().filter(|(place, _)| is_kept(*place));
+            let kept = keys.map(|(_, key)| KeptRow {
+                id: key.to_string(),
+                before: self.short(table, key),
+                after: None,
+            });
+            Some((name.clone(), kept.collect()))
+        });
+        let kept: BTreeMap<String, Vec<KeptRow>> = kept.collect();
         let series = self.tables.delete(&rows, self.execution);
-        self.record(LedgerEntry::deleted(&rows, &series));
+        self.record(LedgerEntry::deleted(&rows, &series, kept));
         Ok(TableOutcome {
             rows: returned,
             ..TableOutcome::deleted(step, keys, &rows, &series)
@@ -317,6 +345,11 @@ fn points(step: &SeriesStep, parent: &KeyValue, done: &[TableOutcome]) -> Vec<(i
         (position + 1, cells.collect())
     };
     (0..).zip(0..step.points).map(cells).collect()
+}
+
+/// Returns true for a row whose values are kept.
+fn is_kept(place: usize) -> bool {
+    count(place) < u64::from(KEPT_ROWS)
 }
 
 /// A length as answers count it.

@@ -1,17 +1,17 @@
 //! What an execution changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use labdata_domain::{
     data::{
         changes::{ExecutionChanges, RowChange, SHOWN_IDS},
-        write::LedgerAction,
+        write::{KeptRow, LedgerAction},
     },
     ids::ExecutionId,
 };
 use labdata_ports::data::ChangedRows;
 
-use super::tables::Tables;
+use super::{read::render_row, tables::Tables};
 
 pub(super) fn changes(tables: &Tables, execution: ExecutionId) -> ExecutionChanges {
     let mut changes = ExecutionChanges::default();
@@ -48,6 +48,43 @@ pub(super) fn changes(tables: &Tables, execution: ExecutionId) -> ExecutionChang
     }
     changes.reverted = tables.reverted.get(&execution).cloned();
     changes
+}
+
+pub(super) fn changed_rows(
+    tables: &Tables,
+    execution: ExecutionId,
+    table: &str,
+) -> BTreeMap<RowChange, Vec<KeptRow>> {
+    let kept = |change: RowChange| {
+        let recorded = tables.ledger.iter();
+        let recorded = recorded.filter(|it| it.execution == execution);
+        let entries = recorded.map(|recorded| &recorded.entry);
+        let entries = entries.filter(|it| it.table == table && it.action == change.action());
+        let mut rows = KeptRow::merged(entries.flat_map(|entry| entry.kept.iter().cloned()));
+        rows.truncate(usize::try_from(SHOWN_IDS).unwrap_or(usize::MAX));
+        rows
+    };
+    let definition = tables.catalog().table(table).cloned();
+    let created = definition.into_iter().flat_map(|definition| {
+        let stored = tables.rows_of(table);
+        let own = stored.filter(|(_, row)| row.created_by == execution);
+        let rows = own.map(move |(key, row)| KeptRow {
+            id: key.to_string(),
+            before: None,
+            after: KeptRow::short(render_row(&definition, row)),
+        });
+        rows.collect::<Vec<_>>()
+    });
+    let mut created = KeptRow::merged(created);
+    created.truncate(usize::try_from(SHOWN_IDS).unwrap_or(usize::MAX));
+    let rows = [
+        (RowChange::Created, created),
+        (RowChange::Updated, kept(RowChange::Updated)),
+        (RowChange::Deleted, kept(RowChange::Deleted)),
+    ];
+    rows.into_iter()
+        .filter(|(_, rows)| !rows.is_empty())
+        .collect()
 }
 
 pub(super) fn changed_ids(tables: &Tables, rows: &ChangedRows) -> Vec<String> {

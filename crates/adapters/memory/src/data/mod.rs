@@ -11,19 +11,19 @@ mod revert;
 mod stream;
 pub(crate) mod tables;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use labdata_domain::{
     catalog::{Catalog, Table},
     data::{
-        changes::{ExecutionChanges, Reverted},
+        changes::{ExecutionChanges, Reverted, RowChange},
         read::{
             ExportPlan, ManySeriesPlan, ReadPlan, ReadTarget, RowPage, SeriesColumns, SeriesLimits,
             SeriesPlan,
         },
         revert::RevertReport,
-        write::{Answers, Questions, WriteOutcome, WritePlan},
+        write::{Answers, KeptRow, Questions, WriteOutcome, WritePlan},
     },
     events::LoggedEventKind,
     executions::{Execution, started_by::StartedBy},
@@ -143,6 +143,17 @@ impl DataStore for InMemoryDataStore {
     ) -> Result<Vec<String>, PortError> {
         let mut state = self.memory.lock();
         Ok(changes::changed_ids(state.tables_mut(organization)?, rows))
+    }
+
+    async fn changed_rows(
+        &self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+        table: &str,
+    ) -> Result<BTreeMap<RowChange, Vec<KeptRow>>, PortError> {
+        let mut state = self.memory.lock();
+        let tables = state.tables_mut(organization)?;
+        Ok(changes::changed_rows(tables, execution, table))
     }
 
     async fn read(

@@ -126,7 +126,7 @@ impl StepWriter<'_> {
                 let modified =
                     modify_rows(self.connection, self.context, step, on_match, columns).await?;
                 self.entries
-                    .push(LedgerEntry::updated(name, modified.changed));
+                    .push(LedgerEntry::updated(name, modified.changed, modified.kept));
                 modified.outcome
             }
             Action::Delete { .. } => return self.delete(step, &columns).await,
@@ -144,8 +144,11 @@ impl StepWriter<'_> {
         step: &TableStep,
         columns: &ResolvedColumns<'_>,
     ) -> Result<TableOutcome, Failure> {
-        let found = match_rows(self.connection, self.context, step, columns).await?;
-        let keys = step.assign_matches(found).map_err(Failure::Problems)?.keys;
+        let matches = match_rows(self.connection, self.context, step, columns).await?;
+        let keys = step
+            .assign_matches(matches.found)
+            .map_err(Failure::Problems)?
+            .keys;
         // Deleted rows are returned with their last values.
         let returned = self.rows(step, &keys).await?;
         let rows = if step.cascades() {
@@ -157,8 +160,9 @@ impl StepWriter<'_> {
                 .map_err(Failure::Problems)?;
             [(step.table.name.clone(), keys.iter().cloned().collect())].into()
         };
-        let series = delete_all(self.connection, self.context, &rows).await?;
-        self.entries.extend(LedgerEntry::deleted(&rows, &series));
+        let (series, kept) = delete_all(self.connection, self.context, &rows).await?;
+        let entries = LedgerEntry::deleted(&rows, &series, kept);
+        self.entries.extend(entries);
         Ok(TableOutcome {
             rows: returned,
             ..TableOutcome::deleted(step, keys, &rows, &series)

@@ -1,5 +1,7 @@
 //! What an execution changed, by its entries in the ledger and the rows that carry its id.
 
+use std::collections::BTreeMap;
+
 use diesel::{
     OptionalExtension, QueryableByName,
     sql_types::{BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
@@ -9,7 +11,8 @@ use labdata_domain::{
     catalog::Catalog,
     data::{
         changes::{ExecutionChanges, Reverted, RowChange, SHOWN_IDS},
-        write::LedgerAction,
+        read::RowJson,
+        write::{KeptRow, LedgerAction},
     },
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
 };
@@ -17,10 +20,14 @@ use labdata_ports::data::{ChangedRows, RevertRequest};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+use super::kept::{from_json, kept_row};
 use crate::database::{
     errors::{Fault, corrupt},
     sql::{Schemas, primary_key, statement},
 };
+
+/// Maximum number of kept changes that are read: a row may have changed several times.
+const MAX_KEPT: i64 = 1000;
 
 #[derive(QueryableByName)]
 struct TotalRow {
@@ -36,6 +43,20 @@ struct TotalRow {
 struct IdRow {
     #[diesel(sql_type = Text)]
     id: String,
+}
+
+#[derive(QueryableByName)]
+struct KeptText {
+    #[diesel(sql_type = Text)]
+    kept: String,
+}
+
+#[derive(QueryableByName)]
+struct CreatedRow {
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    kept: Option<String>,
 }
 
 #[derive(QueryableByName)]
@@ -128,6 +149,59 @@ pub(super) async fn changed_ids(
     .load(connection)
     .await?;
     Ok(found.into_iter().map(|row| row.id).collect())
+}
+
+/// The ledger keeps values of rows that were updated and deleted; those of created ones are in the table.
+pub(super) async fn changed_rows(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    catalog: &Catalog,
+    execution: ExecutionId,
+    table: &str,
+) -> Result<BTreeMap<RowChange, Vec<KeptRow>>, Fault> {
+    let mut changed: BTreeMap<RowChange, Vec<KeptRow>> = BTreeMap::new();
+    for change in [RowChange::Updated, RowChange::Deleted] {
+        let kept: Vec<KeptText> = diesel::sql_query(
+            "SELECT k.kept::text AS kept FROM labdata.write_ledger l \
+             CROSS JOIN LATERAL json_array_elements(l.kept) AS k(kept) \
+             WHERE l.execution_id = $1 AND l.organization_id = $2 AND l.table_name = $3 AND l.action = $4 \
+             ORDER BY l.id LIMIT $5",
+        )
+        .bind::<SqlUuid, _>(execution.as_uuid())
+        .bind::<SqlUuid, _>(organization.as_uuid())
+        .bind::<Text, _>(table)
+        .bind::<Text, _>(change.action().as_str())
+        .bind::<BigInt, _>(MAX_KEPT)
+        .load(connection)
+        .await?;
+        let rows = kept.iter().map(|row| {
+            from_json(&row.kept).ok_or_else(|| corrupt("write_ledger", "kept", execution))
+        });
+        let mut rows = KeptRow::merged(rows.collect::<Result<Vec<_>, _>>()?);
+        rows.truncate(usize::try_from(SHOWN_IDS).unwrap_or(usize::MAX));
+        changed.insert(change, rows);
+    }
+    if let Some(table) = catalog.table(table).filter(|it| !it.is_raw()) {
+        let key = primary_key(table);
+        let created: Vec<CreatedRow> = statement(format!(
+            "SELECT s.id, s.kept FROM (SELECT t.{key}::text AS id, {} AS kept FROM {} t \
+             WHERE t.created_by_execution_id = $1) s ORDER BY s.id COLLATE \"C\" LIMIT $2",
+            kept_row(table, "t", "1"),
+            Schemas::of(organization).table(&table.name),
+        ))
+        .bind::<SqlUuid, _>(execution.as_uuid())
+        .bind::<BigInt, _>(i64::from(SHOWN_IDS))
+        .load(connection)
+        .await?;
+        let created = created.into_iter().map(|row| KeptRow {
+            id: row.id,
+            before: None,
+            after: row.kept.map(RowJson::from_rendered),
+        });
+        changed.insert(RowChange::Created, created.collect());
+    }
+    changed.retain(|_, rows| !rows.is_empty());
+    Ok(changed)
 }
 
 async fn reverted(

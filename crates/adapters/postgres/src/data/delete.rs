@@ -9,11 +9,14 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{Column, Table},
-    data::write::{DeletedSeries, RowKeys, StoredReference},
+    data::{
+        read::RowJson,
+        write::{DeletedSeries, KEPT_ROWS, KeptRow, RowKeys, StoredReference},
+    },
     scalar::{KeyValue, Values},
 };
 
-use super::{context::WriteContext, failure::Failure};
+use super::{context::WriteContext, failure::Failure, kept::kept_row};
 use crate::database::sql::{
     bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
     statement,
@@ -25,6 +28,17 @@ struct ReferenceRow {
     key: String,
     #[diesel(sql_type = Text)]
     target: String,
+}
+
+/// The first deleted rows of each table.
+type KeptRows = BTreeMap<String, Vec<KeptRow>>;
+
+#[derive(QueryableByName)]
+struct GoneRow {
+    #[diesel(sql_type = Text)]
+    key: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    kept: Option<String>,
 }
 
 #[derive(QueryableByName)]
@@ -108,12 +122,12 @@ pub(super) async fn close_over_references(
 /// Deletes rows of several tables, which may reference each other in any way, and their series.
 ///
 /// The caller MUST have locked the rows `FOR UPDATE` and then found that no other row references
-/// them.
+/// them. Returns the series by raw table, and the first deleted rows by table.
 pub(super) async fn delete_all(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
     rows: &RowKeys,
-) -> Result<BTreeMap<String, DeletedSeries>, Failure> {
+) -> Result<(BTreeMap<String, DeletedSeries>, KeptRows), Failure> {
     let keys: HashMap<&str, Values> = rows
         .iter()
         .filter_map(|(name, keys)| {
@@ -122,21 +136,31 @@ pub(super) async fn delete_all(
         })
         .collect();
     let series = delete_series(connection, context, &keys).await?;
+    let mut kept = KeptRows::new();
     connection.batch_execute(CHECKS_OFF).await?;
     for (name, keys) in &keys {
         let Some(table) = context.catalog.table(name) else {
             continue;
         };
         let query = statement(format!(
-            "DELETE FROM {} t USING unnest($1::{}[]) AS u(k) WHERE t.{} = u.k",
+            "WITH gone AS (DELETE FROM {} t USING unnest($1::{}[]) WITH ORDINALITY AS u(k, place) \
+             WHERE t.{key} = u.k RETURNING t.{key}::text AS key, u.place, {} AS kept) \
+             SELECT key, kept FROM gone WHERE place <= {KEPT_ROWS}",
             context.schemas.table(name),
             sql_type(primary_key_type(table)),
-            primary_key(table),
+            kept_row(table, "t", "u.place"),
+            key = primary_key(table),
         ));
-        bind_values(query, keys).execute(connection).await?;
+        let rows: Vec<GoneRow> = bind_values(query, keys).load(connection).await?;
+        let rows = rows.into_iter().map(|row| KeptRow {
+            id: row.key,
+            before: row.kept.map(RowJson::from_rendered),
+            after: None,
+        });
+        kept.insert((*name).to_owned(), rows.collect());
     }
     connection.batch_execute(CHECKS_ON).await?;
-    Ok(series)
+    Ok((series, kept))
 }
 
 /// Deletes the points that reference the deleted rows.

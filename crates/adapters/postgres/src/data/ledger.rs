@@ -7,13 +7,13 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::data::write::{LedgerAction, LedgerEntry};
 
-use super::{context::WriteContext, failure::Failure};
+use super::{context::WriteContext, failure::Failure, kept::to_json};
 use crate::database::{
     errors::corrupt,
     sql::{CachedStatement, statement},
 };
 
-/// Maximum number of rows of one statement: four parameters each, of PostgreSQL's 65,535.
+/// Maximum number of rows of one statement: five parameters each, of PostgreSQL's 65,535.
 const MAX_ROWS: usize = 10_000;
 
 #[derive(QueryableByName)]
@@ -39,18 +39,19 @@ pub(super) async fn record(
     for entries in entries.chunks(MAX_ROWS) {
         let rows: Vec<String> = (0..entries.len())
             .map(|row| {
-                let first = 4 * row + 4;
+                let first = 5 * row + 4;
                 format!(
-                    "($1, $2, $3, ${first}, ${}, ${}, ${})",
+                    "($1, $2, $3, ${first}, ${}, ${}, ${}, ${}::json)",
                     first + 1,
                     first + 2,
-                    first + 3
+                    first + 3,
+                    first + 4
                 )
             })
             .collect();
         let mut query = statement(format!(
             "WITH recorded AS (INSERT INTO labdata.write_ledger \
-             (organization_id, execution_id, created_at, table_name, action, row_count, ids) VALUES {} \
+             (organization_id, execution_id, created_at, table_name, action, row_count, ids, kept) VALUES {} \
              RETURNING table_name) \
              INSERT INTO labdata.event_log (organization_id, type, at, job_execution_id, table_name) \
              SELECT DISTINCT $1::uuid, 'data.written', $3::timestamptz, $2::uuid, table_name FROM recorded",
@@ -65,7 +66,8 @@ pub(super) async fn record(
                 .bind::<Text, _>(&entry.table)
                 .bind::<Text, _>(entry.action.as_str())
                 .bind::<BigInt, _>(i64::try_from(entry.count).unwrap_or(i64::MAX))
-                .bind::<Nullable<Array<Text>>, _>(ids);
+                .bind::<Nullable<Array<Text>>, _>(ids)
+                .bind::<Nullable<Text>, _>(to_json(&entry.kept));
         }
         let mut connection = connection;
         if entries.len() == 1 {
@@ -99,6 +101,7 @@ pub(super) async fn take_for_revert(
                 action,
                 count: u64::try_from(row.row_count).unwrap_or_default(),
                 ids: row.ids.unwrap_or_default(),
+                kept: Vec::new(),
             })
         })
         .collect()

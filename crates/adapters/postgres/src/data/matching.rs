@@ -1,13 +1,18 @@
 //! Stored rows that the rows of a step match.
 
+use std::collections::BTreeMap;
+
 use diesel::{
     QueryableByName,
-    sql_types::{BigInt, Text},
+    sql_types::{BigInt, Nullable, Text},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use labdata_domain::data::write::{ResolvedColumns, RowMatch, TableStep};
+use labdata_domain::data::{
+    read::RowJson,
+    write::{KEPT_ROWS, ResolvedColumns, RowMatch, TableStep},
+};
 
-use super::{context::WriteContext, failure::Failure};
+use super::{context::WriteContext, failure::Failure, kept::kept_row};
 use crate::database::sql::{
     bind_values, ident, key_from_text, primary_key, primary_key_type, sql_type, statement,
 };
@@ -19,6 +24,16 @@ struct MatchRow {
     place: i64,
     #[diesel(sql_type = Text)]
     key: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    kept: Option<String>,
+}
+
+/// What the rows of a step match.
+pub(super) struct Matches {
+    /// A match for each row of the step.
+    pub(super) found: Vec<RowMatch>,
+    /// The stored rows that the first rows of the step match, by key; without values if they are long.
+    pub(super) before: BTreeMap<String, Option<RowJson>>,
 }
 
 /// Finds the stored rows that each row of a step matches now, and locks them against other writers.
@@ -27,7 +42,7 @@ pub(super) async fn match_rows(
     context: &WriteContext<'_>,
     step: &TableStep,
     columns: &ResolvedColumns<'_>,
-) -> Result<Vec<RowMatch>, Failure> {
+) -> Result<Matches, Failure> {
     let table = &step.table;
     let mut arrays = Vec::new();
     let mut aliases = Vec::new();
@@ -46,8 +61,9 @@ pub(super) async fn match_rows(
     let own_key = primary_key(table);
     // Locks are taken in the order of keys, so that writers of the same rows rarely deadlock.
     let mut query = statement(format!(
-        "SELECT u.place, t.{own_key}::text AS key FROM unnest({}) WITH ORDINALITY AS u({}, place) \
+        "SELECT u.place, t.{own_key}::text AS key, {} AS kept FROM unnest({}) WITH ORDINALITY AS u({}, place) \
          JOIN {} t ON {} ORDER BY t.{own_key} FOR UPDATE OF t",
+        kept_row(table, "t", "u.place"),
         arrays.join(", "),
         aliases.join(", "),
         context.schemas.table(&table.name),
@@ -59,11 +75,15 @@ pub(super) async fn match_rows(
     let rows: Vec<MatchRow> = query.load(connection).await?;
     let data_type = primary_key_type(table);
     let mut found = vec![RowMatch::None; step.len];
-    for MatchRow { place, key } in rows {
+    let mut before = BTreeMap::new();
+    for MatchRow { place, key, kept } in rows {
+        if place <= i64::from(KEPT_ROWS) {
+            before.insert(key.clone(), kept.map(RowJson::from_rendered));
+        }
         let index = usize::try_from(place - 1).unwrap_or(usize::MAX);
         if let Some(slot) = found.get_mut(index) {
             slot.add(key_from_text(key, data_type));
         }
     }
-    Ok(found)
+    Ok(Matches { found, before })
 }

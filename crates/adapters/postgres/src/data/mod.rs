@@ -11,6 +11,7 @@ mod execution;
 mod failure;
 mod first_insert;
 mod insert;
+mod kept;
 mod ledger;
 mod matching;
 mod modify;

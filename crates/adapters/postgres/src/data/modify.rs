@@ -2,16 +2,25 @@
 
 use diesel::{
     QueryableByName,
-    sql_types::{Array, Bool, Text, Timestamptz},
+    sql_types::{Array, Bool, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::Table,
-    data::write::{MatchedStep, OnMatch, ResolvedColumns, TableOutcome, TableStep},
+    data::{
+        read::RowJson,
+        write::{KeptRow, MatchedStep, OnMatch, ResolvedColumns, TableOutcome, TableStep},
+    },
     scalar::{DataType, Values},
 };
 
-use super::{context::WriteContext, failure::Failure, insert::insertion, matching::match_rows};
+use super::{
+    context::WriteContext,
+    failure::Failure,
+    insert::insertion,
+    kept::kept_row,
+    matching::{Matches, match_rows},
+};
 use crate::database::sql::{
     bind_values, gather, ident, key_values, primary_key, primary_key_type, sql_type, statement,
 };
@@ -21,6 +30,8 @@ pub(super) struct ModifiedStep {
     pub(super) outcome: TableOutcome,
     /// Keys of the rows that count as updated.
     pub(super) changed: Vec<String>,
+    /// Values of the first of them.
+    pub(super) kept: Vec<KeptRow>,
 }
 
 /// Updates rows that match and creates the rest.
@@ -31,11 +42,20 @@ pub(super) async fn modify_rows(
     on_match: OnMatch,
     mut columns: ResolvedColumns<'_>,
 ) -> Result<ModifiedStep, Failure> {
-    let found = match_rows(connection, context, step, &columns).await?;
+    let Matches { found, mut before } = match_rows(connection, context, step, &columns).await?;
     let assigned = step.assign_matches(found).map_err(Failure::Problems)?;
     columns.fill_own(&assigned.keys);
     create_rows(connection, context, step, &columns, &assigned).await?;
     let changed = update_rows(connection, context, step, on_match, &columns, &assigned).await?;
+    let kept = changed.iter().filter_map(|row| {
+        Some(KeptRow {
+            id: row.key.clone(),
+            before: before.remove(&row.key)?,
+            after: row.kept.clone().map(RowJson::from_rendered),
+        })
+    });
+    let kept = kept.collect();
+    let changed: Vec<String> = changed.into_iter().map(|row| row.key).collect();
     let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
     let outcome = TableOutcome {
         table: step.table.name.clone(),
@@ -44,7 +64,11 @@ pub(super) async fn modify_rows(
         ids: assigned.keys,
         ..TableOutcome::default()
     };
-    Ok(ModifiedStep { outcome, changed })
+    Ok(ModifiedStep {
+        outcome,
+        changed,
+        kept,
+    })
 }
 
 /// Creates the rows that matched nothing.
@@ -81,9 +105,12 @@ async fn create_rows(
 struct ChangedRow {
     #[diesel(sql_type = Text)]
     key: String,
+    /// The row's new values, if they are kept.
+    #[diesel(sql_type = Nullable<Text>)]
+    kept: Option<String>,
 }
 
-/// Sets the provided columns of matched rows; returns the keys of rows that count as updated.
+/// Sets the provided columns of matched rows; returns the rows that count as updated.
 async fn update_rows(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
@@ -91,7 +118,7 @@ async fn update_rows(
     on_match: OnMatch,
     columns: &ResolvedColumns<'_>,
     assigned: &MatchedStep,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<ChangedRow>, Failure> {
     let rows = &assigned.matched;
     if rows.is_empty() {
         return Ok(Vec::new());
@@ -200,7 +227,7 @@ impl<'t> UpdateStatement<'t> {
         context: &WriteContext<'_>,
         keys: Values,
         on_match: OnMatch,
-    ) -> Result<Vec<String>, Failure> {
+    ) -> Result<Vec<ChangedRow>, Failure> {
         let own_key = primary_key(self.table);
         let filter = match on_match {
             OnMatch::Overwrite => String::new(),
@@ -214,8 +241,9 @@ impl<'t> UpdateStatement<'t> {
             self.arrays.len() + 1
         ));
         let mut query = statement(format!(
-            "UPDATE {table} t SET {assignments} FROM unnest({arrays}) AS u({aliases}) \
-             WHERE t.{own_key} = u.k{filter} RETURNING t.{own_key}::text AS key",
+            "UPDATE {table} t SET {assignments} FROM unnest({arrays}) WITH ORDINALITY AS u({aliases}, place) \
+             WHERE t.{own_key} = u.k{filter} RETURNING t.{own_key}::text AS key, {kept} AS kept",
+            kept = kept_row(self.table, "t", "u.place"),
             table = context.schemas.table(&self.table.name),
             assignments = assignments.join(", "),
             arrays = self.arrays.join(", "),
@@ -228,10 +256,7 @@ impl<'t> UpdateStatement<'t> {
                 Bound::Provided(provided) => query.bind::<Array<Bool>, _>(provided),
             };
         }
-        let changed: Vec<ChangedRow> = query
-            .bind::<Timestamptz, _>(context.now)
-            .load(connection)
-            .await?;
-        Ok(changed.into_iter().map(|row| row.key).collect())
+        let changed = query.bind::<Timestamptz, _>(context.now);
+        Ok(changed.load(connection).await?)
     }
 }

@@ -138,7 +138,7 @@ pub(super) async fn revert(
         let updated = updated_by_others(connection, context, table, &ids).await?;
         facts.updated_by_others.insert(table.to_owned(), updated);
     }
-    facts.series = delete_all(connection, context, &facts.rows).await?;
+    (facts.series, _) = delete_all(connection, context, &facts.rows).await?;
     // Of an execution whose writes were reverted before there is nothing to tell.
     if !facts.ledger.is_empty() {
         let reverted = LoggedEventKind::ExecutionReverted(context.execution);

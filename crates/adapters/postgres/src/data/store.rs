@@ -1,18 +1,18 @@
 //! The data store: transactions around questions, writes, reverts and reads.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use labdata_domain::{
     catalog::Catalog,
     conflict::Conflict,
     data::{
-        changes::ExecutionChanges,
+        changes::{ExecutionChanges, RowChange},
         read::{
             ExportPlan, ManySeriesPlan, ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
         },
         revert::RevertReport,
-        write::{Answers, Questions, WriteOutcome, WritePlan},
+        write::{Answers, KeptRow, Questions, WriteOutcome, WritePlan},
     },
     ids::{ExecutionId, OrganizationId},
 };
@@ -276,6 +276,21 @@ impl DataStore for PgDataStore {
             .await?;
         let ids = changes::changed_ids(&mut connection, organization, &catalog, rows);
         Ok(ids.await?)
+    }
+
+    async fn changed_rows(
+        &self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+        table: &str,
+    ) -> Result<BTreeMap<RowChange, Vec<KeptRow>>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let catalog = self
+            .catalog
+            .snapshot_on(&mut connection, organization)
+            .await?;
+        let rows = changes::changed_rows(&mut connection, organization, &catalog, execution, table);
+        Ok(rows.await?)
     }
 
     async fn read(

@@ -19,6 +19,7 @@ use crate::{http::Timestamp, names};
 
 pub mod author;
 pub mod cancel;
+pub mod changed_rows;
 pub mod changes;
 pub mod close;
 pub mod get;

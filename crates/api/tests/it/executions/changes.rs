@@ -111,6 +111,43 @@ async fn the_ids_of_one_change_are_listed_by_pages() {
 }
 
 #[tokio::test]
+async fn the_rows_of_a_table_are_shown_before_and_after() {
+    let server = TestServer::start().await;
+    let client = server.admin().await;
+    import(&client).await;
+    let run = one(&start(&client, json!({"job_name": "correct"})).await);
+    let id = run.rsplit('/').next().unwrap();
+    let tables = json!([
+        {"table": "sample", "mode": "update", "rows": [{"id": "a", "volume": 2}]},
+        {"table": "sample", "mode": "delete", "rows": [{"id": "b"}]},
+        {"table": "sample", "rows": [{"id": "d", "name": "d"}]},
+    ]);
+    write(&client, json!({"job_execution_id": id, "tables": tables})).await;
+    let shown = client.get(&format!("{run}/changes/sample")).await.json(200);
+    assert_eq!(shown["table"], "sample");
+    let rows = shown["rows"].as_array().unwrap().iter();
+    let rows: Vec<Value> = rows
+        .map(|row| {
+            let volume = |side: &str| row[side].get("volume").cloned();
+            json!([row["action"], row["id"], volume("before"), volume("after")])
+        })
+        .collect();
+    // Null stands for a volume that is null, and for a row that is not there.
+    let expected = [
+        json!(["created", "d", null, null]),
+        json!(["updated", "a", null, 2]),
+        json!(["deleted", "b", null, null]),
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(shown["rows"][0]["before"], Value::Null);
+    assert_eq!(shown["rows"][1]["before"]["name"], "a");
+    assert_eq!(shown["rows"][2]["before"]["name"], "b");
+    assert_eq!(shown["rows"][2]["after"], Value::Null);
+    let none = client.get(&format!("{run}/changes/curve")).await.json(200);
+    assert_eq!(none, json!({"table": "curve", "rows": []}));
+}
+
+#[tokio::test]
 async fn a_revert_is_shown_first_and_signed_afterwards() {
     let server = TestServer::start().await;
     let client = server.admin().await;

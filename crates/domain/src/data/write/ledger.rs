@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::outcome::{DeletedSeries, RowKeys, SeriesOutcome, count};
+use super::{
+    kept::KeptRow,
+    outcome::{DeletedSeries, RowKeys, SeriesOutcome, count},
+};
 
 /// Kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,6 +71,8 @@ pub struct LedgerEntry {
     pub count: u64,
     /// Ids of the rows or parents, where the kind of change needs them.
     pub ids: Vec<String>,
+    /// Values of the first rows that were updated or deleted.
+    pub kept: Vec<KeptRow>,
 }
 
 impl LedgerEntry {
@@ -78,6 +83,7 @@ impl LedgerEntry {
             action,
             count: 0,
             ids: Vec::new(),
+            kept: Vec::new(),
         }
     }
 
@@ -92,20 +98,26 @@ impl LedgerEntry {
 
     /// Rows updated.
     #[must_use]
-    pub fn updated(table: &str, ids: Vec<String>) -> Self {
+    pub fn updated(table: &str, ids: Vec<String>, kept: Vec<KeptRow>) -> Self {
         Self {
             count: count(ids.len()),
             ids,
+            kept,
             ..Self::new(table, LedgerAction::Updated)
         }
     }
 
-    /// Rows of several tables deleted, with their points.
+    /// Rows of several tables deleted, with their points. `kept` has the values of the first rows by table.
     #[must_use]
-    pub fn deleted(rows: &RowKeys, series: &BTreeMap<String, DeletedSeries>) -> Vec<Self> {
+    pub fn deleted(
+        rows: &RowKeys,
+        series: &BTreeMap<String, DeletedSeries>,
+        mut kept: BTreeMap<String, Vec<KeptRow>>,
+    ) -> Vec<Self> {
         let rows = rows.iter().map(|(table, keys)| Self {
             count: count(keys.len()),
             ids: keys.iter().map(ToString::to_string).collect(),
+            kept: kept.remove(table).unwrap_or_default(),
             ..Self::new(table, LedgerAction::Deleted)
         });
         let points = series.iter().map(|(table, series)| Self {

@@ -65,13 +65,14 @@ fn entries_of_the_ledger_count_rows_and_points() {
         action,
         count,
         ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+        kept: Vec::new(),
     };
     assert_eq!(
         LedgerEntry::created("sample", 3),
         entry("sample", LedgerAction::Created, 3, &[])
     );
     assert_eq!(
-        LedgerEntry::updated("sample", vec!["a".to_owned(), "b".to_owned()]),
+        LedgerEntry::updated("sample", vec!["a".to_owned(), "b".to_owned()], Vec::new()),
         entry("sample", LedgerAction::Updated, 2, &["a", "b"])
     );
     let rows = RowKeys::from([
@@ -87,7 +88,7 @@ fn entries_of_the_ledger_count_rows_and_points() {
         ("trace".to_owned(), points(0)),
     ]);
     assert_eq!(
-        LedgerEntry::deleted(&rows, &series),
+        LedgerEntry::deleted(&rows, &series, BTreeMap::new()),
         [
             entry("sample", LedgerAction::Deleted, 2, &["a", "b"]),
             entry("curve", LedgerAction::PointsDeleted, 1, &[]),

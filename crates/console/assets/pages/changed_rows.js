@@ -1,0 +1,136 @@
+// The rows that an execution changed, before and after.
+
+import { get } from "../api.js";
+import { h, load } from "../dom.js";
+import { grid, shown } from "../grid.js";
+import { labeled, rowLink } from "../tables.js";
+
+/** @typedef {Record<string, unknown>} Values */
+
+/** Columns that the platform fills: they say nothing about what was changed. */
+const OWN = new Set(["created_at", "updated_at", "created_by_execution_id"]);
+
+/** The most rows of a kind that are shown. */
+const SHOWN = 100;
+
+/**
+ * A part of the page for each table with changed rows, read when it is opened.
+ * @param {string} execution
+ * @param {Api["TableChanges"][]} tables
+ */
+export function changedRows(execution, tables) {
+  const changed = tables.filter((it) => it.created + it.updated + it.deleted > 0);
+  return changed.map((table) => {
+    const place = h("div", null);
+    const details = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, `Rows of ${table.table}, before and after`), place));
+    const open = () =>
+      load(place, "Reading the rows", async () => {
+        const path = `/job-executions/${execution}/changes/${encodeURIComponent(table.table)}`;
+        const { rows } = await get(path);
+        return parts(table, rows);
+      });
+    details.addEventListener("toggle", () => details.open && open());
+    return details;
+  });
+}
+
+/**
+ * @param {Api["TableChanges"]} table
+ * @param {Api["ChangedRow"][]} rows
+ */
+function parts(table, rows) {
+  const of = (/** @type {string} */ action) => rows.filter((row) => row.action === action);
+  const all = [
+    part(table.table, "Updated", table.updated, of("updated"), (rows) => updates(table.table, rows)),
+    part(table.table, "Created", table.created, of("created"), (rows) => whole(rows, "after", (row) => link(table.table, row.id))),
+    part(table.table, "Deleted", table.deleted, of("deleted"), (rows) => whole(rows, "before", (row) => row.id)),
+  ];
+  return h("div", null, all);
+}
+
+/**
+ * @param {string} table
+ * @param {string} name
+ * @param {number} count of all rows that were changed in that way
+ * @param {Api["ChangedRow"][]} rows those whose values are known
+ * @param {(rows: Api["ChangedRow"][]) => HTMLElement} draw
+ */
+function part(table, name, count, rows, draw) {
+  if (count === 0) {
+    return null;
+  }
+  const rest = count > rows.length ? `${rows.length} of ${count} rows: ${reason(name, rows.length)}` : null;
+  return h(
+    "section",
+    null,
+    h("h3", null, name),
+    rows.length > 0 ? labeled(draw(rows), `${name} rows of ${table}`) : null,
+    rest ? h("p", { class: "quiet" }, rest) : null,
+  );
+}
+
+/**
+ * Why not all rows are shown.
+ * @param {string} name
+ * @param {number} count of the rows that are shown
+ */
+function reason(name, count) {
+  if (count >= SHOWN) {
+    return "the first ones.";
+  }
+  return name === "Created" ? "the others are gone." : "of each write the first ones are kept.";
+}
+
+/**
+ * A line for each value that an update changed.
+ * @param {string} table
+ * @param {Api["ChangedRow"][]} rows
+ */
+function updates(table, rows) {
+  const lines = rows.flatMap((row) => {
+    const { before, after } = row;
+    if (!before || !after) {
+      return [[link(table, row.id), "", h("span", { class: "quiet" }, "too long to be kept"), ""]];
+    }
+    const columns = Object.keys(after).filter((name) => !OWN.has(name) && !same(before[name], after[name]));
+    const values = (/** @type {string} */ name) => [
+      link(table, row.id),
+      name,
+      h("del", { class: "taken" }, shown(before[name])),
+      h("ins", { class: "added" }, shown(after[name])),
+    ];
+    return columns.length > 0 ? columns.map(values) : [[link(table, row.id), "", "as it was", ""]];
+  });
+  return grid(["Row", "Column", "Before", "After"], lines, "");
+}
+
+/**
+ * Rows with all their values on one side of the change.
+ * @param {Api["ChangedRow"][]} rows
+ * @param {"before" | "after"} side
+ * @param {(row: Api["ChangedRow"]) => Node | string} name
+ */
+function whole(rows, side, name) {
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row[side] ?? {})))].filter((it) => !OWN.has(it));
+  const line = (/** @type {Api["ChangedRow"]} */ row) => {
+    const values = /** @type {Values} */ (row[side] ?? {});
+    return [name(row), ...columns.map((column) => values[column])];
+  };
+  return grid(["Row", ...columns], rows.map(line), "");
+}
+
+/**
+ * @param {string} table
+ * @param {string} id
+ */
+function link(table, id) {
+  return h("a", { href: rowLink(table, id) }, id);
+}
+
+/**
+ * @param {unknown} a
+ * @param {unknown} b
+ */
+function same(a, b) {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
