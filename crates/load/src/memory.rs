@@ -9,11 +9,20 @@ use std::{
 /// Interval of samples.
 const INTERVAL: Duration = Duration::from_secs(1);
 
+/// Resident memory of one process at a time, in kilobytes.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    /// All of it, with the pages of the program's file that were touched (VmRSS).
+    all: u64,
+    /// What the process allocated (`RssAnon`).
+    allocated: u64,
+}
+
 /// Resident memory of one process, sampled once a second.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     pid: u32,
-    kilobytes: Arc<Mutex<Vec<u64>>>,
+    samples: Arc<Mutex<Vec<Sample>>>,
 }
 
 impl Memory {
@@ -21,15 +30,15 @@ impl Memory {
     pub(crate) fn watch(pid: u32) -> (Self, tokio::task::AbortHandle) {
         let memory = Self {
             pid,
-            kilobytes: Arc::default(),
+            samples: Arc::default(),
         };
-        let kilobytes = Arc::clone(&memory.kilobytes);
+        let samples = Arc::clone(&memory.samples);
         let task = tokio::spawn(async move {
-            while let Some(resident) = resident(pid) {
-                kilobytes
+            while let Some(sample) = sample(pid) {
+                samples
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
-                    .push(resident);
+                    .push(sample);
                 tokio::time::sleep(INTERVAL).await;
             }
         });
@@ -39,18 +48,19 @@ impl Memory {
 
 impl fmt::Display for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let samples = self
-            .kilobytes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let Some(thirds) = thirds(&samples) else {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let part = |of: fn(&Sample) -> u64| thirds(&samples.iter().map(of).collect::<Vec<_>>());
+        let (Some(all), Some(allocated)) = (part(|it| it.all), part(|it| it.allocated)) else {
             return write!(f, "process {}: no figures", self.pid);
         };
-        let (first, last) = (thirds.first / 1024, thirds.last / 1024);
         write!(
             f,
-            "process {}: {first} MB in the first third, {last} MB in the last",
-            self.pid
+            "process {}: {} MB in the first third, {} MB in the last; {} MB and {} MB of it allocated",
+            self.pid,
+            all.first / 1024,
+            all.last / 1024,
+            allocated.first / 1024,
+            allocated.last / 1024
         )
     }
 }
@@ -74,10 +84,16 @@ fn thirds(samples: &[u64]) -> Option<Thirds> {
     })
 }
 
-fn resident(pid: u32) -> Option<u64> {
+fn sample(pid: u32) -> Option<Sample> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
+    let kilobytes = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    };
+    Some(Sample {
+        all: kilobytes("VmRSS:")?,
+        allocated: kilobytes("RssAnon:")?,
+    })
 }
 
 #[cfg(test)]

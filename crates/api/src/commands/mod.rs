@@ -55,6 +55,7 @@ impl From<anyhow::Error> for Failure {
 #[must_use]
 pub fn run() -> ExitCode {
     let started = Instant::now();
+    labdata_heap::give_memory_back();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return explain(&error),

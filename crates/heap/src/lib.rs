@@ -1,0 +1,64 @@
+//! Keeps the memory of a long-running program flat.
+//!
+//! glibc's allocator serves a program of many threads from up to eight arenas per processor. Each grows to
+//! the largest burst that one of its threads ever had, and keeps most of that. Its threshold for blocks
+//! of their own, which return to the system at once, rises with each large block that is freed. So the
+//! memory of a server under a mixed load grows for as long as the load lasts, although it holds no more than
+//! in the beginning: docs/adr/0035-memory-returns-to-the-system.md has figures.
+
+/// Size in bytes from which a block gets pages of its own, and of free memory at an arena's end from which it
+/// is given back: glibc's defaults, which no longer move once they are set (mallopt(3)).
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const THRESHOLD: libc::c_int = 128 * 1024;
+
+/// Lets freed memory return to the system. The first call of a program; elsewhere than with glibc it does
+/// nothing, and where glibc refuses, memory only grows further.
+pub fn give_memory_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // Threads on different processors rarely wait for each other.
+        let arenas = std::thread::available_parallelism().map_or(1, usize::from);
+        set(
+            libc::M_ARENA_MAX,
+            libc::c_int::try_from(arenas).unwrap_or(libc::c_int::MAX),
+        );
+        set(libc::M_MMAP_THRESHOLD, THRESHOLD);
+        set(libc::M_TRIM_THRESHOLD, THRESHOLD);
+    }
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn set(parameter: libc::c_int, value: libc::c_int) {
+    // SAFETY: `mallopt` takes numbers, and a lock of the allocator.
+    #[expect(unsafe_code, reason = "the C library has no other way in")]
+    unsafe {
+        libc::mallopt(parameter, value)
+    };
+}
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use super::*;
+
+    fn allocated_kilobytes() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with("RssAnon:"));
+        let number = line.unwrap().split_whitespace().nth(1);
+        number.unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn freed_memory_returns_though_a_later_block_is_still_held() {
+        give_memory_back();
+        let before = allocated_kilobytes();
+        let mut held = Vec::new();
+        for size in [8 << 20, 200 << 10] {
+            // By default the first round would raise the threshold to 8 MiB.
+            let blocks: Vec<Vec<u8>> = (0..10).map(|_| vec![1; size]).collect();
+            held.push(Box::new([1_u8; 64]));
+            drop(blocks);
+        }
+        let kept = allocated_kilobytes().saturating_sub(before);
+        assert!(kept < 1024, "{kept} kB are still there beside {held:?}");
+    }
+}
