@@ -36,7 +36,8 @@ fn set(parameter: libc::c_int, value: libc::c_int) {
     };
 }
 
-#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+#[cfg(test)]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod tests {
     use super::*;
 

@@ -12,7 +12,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Resident memory of one process at a time, in kilobytes.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
-    /// All of it, with the pages of the program's file that were touched (VmRSS).
+    /// All of it, with the pages of the program's file that were touched (`VmRSS`).
     all: u64,
     /// What the process allocated (`RssAnon`).
     allocated: u64,
