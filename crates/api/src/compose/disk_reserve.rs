@@ -2,7 +2,10 @@
 
 use std::{
     io,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -12,26 +15,54 @@ use labdata_ports::{PortError, operations::DiskReserve};
 
 /// The reserve of this machine. There is none to keep where the database is elsewhere.
 #[derive(Debug)]
-pub(super) struct LocalDiskReserve {
-    file: Option<ReserveFile>,
+pub(super) struct LocalDiskReserve(Option<Arc<Reserve>>);
+
+#[derive(Debug)]
+struct Reserve {
+    file: ReserveFile,
+    /// False before the file's space is free, so that nobody takes that space for room.
     is_held: AtomicBool,
+    /// Held while the file is looked at or changed.
+    turn: Mutex<()>,
+}
+
+impl Reserve {
+    fn state(&self) -> io::Result<ReserveState> {
+        let found = self.file.state()?;
+        // Another process may have changed it.
+        self.is_held.store(found.held, Ordering::SeqCst);
+        Ok(ReserveState {
+            size: found.size,
+            held: found.held,
+            available: found.available,
+        })
+    }
+
+    fn give_up(&self) -> io::Result<bool> {
+        self.is_held.store(false, Ordering::SeqCst);
+        self.file.give_up()
+    }
+
+    fn hold(&self) -> io::Result<()> {
+        self.file.hold()?;
+        self.is_held.store(true, Ordering::SeqCst);
+        Ok(())
+    }
 }
 
 impl LocalDiskReserve {
     /// No reserve.
     pub(super) const fn none() -> Self {
-        Self {
-            file: None,
-            is_held: AtomicBool::new(true),
-        }
+        Self(None)
     }
 
     /// Takes the reserve, if there is room for it.
     pub(super) async fn open(file: ReserveFile) -> Self {
-        let reserve = Self {
-            file: Some(file),
+        let reserve = Self(Some(Arc::new(Reserve {
+            file,
             is_held: AtomicBool::new(false),
-        };
+            turn: Mutex::new(()),
+        })));
         if let Err(error) = reserve.hold().await {
             tracing::error!(%error, "there is no room for a reserve on the disk of the database");
         }
@@ -40,12 +71,16 @@ impl LocalDiskReserve {
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&ReserveFile) -> io::Result<T> + Send + 'static,
+        work: impl FnOnce(&Reserve) -> io::Result<T> + Send + 'static,
     ) -> Result<Option<T>, PortError> {
-        let Some(file) = self.file.clone() else {
+        let Some(reserve) = self.0.clone() else {
             return Ok(None);
         };
-        let done = tokio::task::spawn_blocking(move || work(&file)).await;
+        let done = tokio::task::spawn_blocking(move || {
+            let _turn = reserve.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            work(&reserve)
+        });
+        let done = done.await;
         match done.map_err(|error| PortError::Internal(error.to_string()))? {
             Ok(done) => Ok(Some(done)),
             Err(error) if error.kind() == io::ErrorKind::StorageFull => {
@@ -59,31 +94,20 @@ impl LocalDiskReserve {
 #[async_trait]
 impl DiskReserve for LocalDiskReserve {
     fn is_held(&self) -> bool {
-        self.is_held.load(Ordering::Relaxed)
+        let reserve = self.0.as_ref();
+        reserve.is_none_or(|reserve| reserve.is_held.load(Ordering::SeqCst))
     }
 
     async fn state(&self) -> Result<Option<ReserveState>, PortError> {
-        let found = self.blocking(ReserveFile::state).await?;
-        Ok(found.map(|found| {
-            // Another process may have changed it.
-            self.is_held.store(found.held, Ordering::Relaxed);
-            ReserveState {
-                size: found.size,
-                held: found.held,
-                available: found.available,
-            }
-        }))
+        self.blocking(Reserve::state).await
     }
 
     async fn give_up(&self) -> Result<bool, PortError> {
-        let given_up = self.blocking(ReserveFile::give_up).await?;
-        self.is_held.store(given_up.is_none(), Ordering::Relaxed);
-        Ok(given_up.unwrap_or(false))
+        Ok(self.blocking(Reserve::give_up).await?.unwrap_or(false))
     }
 
     async fn hold(&self) -> Result<(), PortError> {
-        self.blocking(ReserveFile::hold).await?;
-        self.is_held.store(true, Ordering::Relaxed);
+        self.blocking(Reserve::hold).await?;
         Ok(())
     }
 }

@@ -43,8 +43,10 @@ impl From<NoRoom> for Error {
 
 /// Checks that the disk has room for `more` bytes.
 async fn check_disk(ports: &Ports, more: u64) -> Result<(), NoRoom> {
+    let space = ports.blobs.disk_space().await?;
+    // Last: space of a reserve that is given up in the meantime is not for files.
     require_reserve(ports)?;
-    if let Some(space) = ports.blobs.disk_space().await? {
+    if let Some(space) = space {
         space.check(more)?;
     }
     Ok(())

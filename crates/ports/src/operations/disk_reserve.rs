@@ -16,7 +16,8 @@ pub trait DiskReserve: Send + Sync {
     /// Measures the disk. `None` if no reserve can be kept: the store is on another machine.
     async fn state(&self) -> Result<Option<ReserveState>, PortError>;
 
-    /// Makes its space free. Returns false if it was free.
+    /// Makes its space free. Returns false if it was free. [`Self::is_held`] MUST be false before the
+    /// space is.
     async fn give_up(&self) -> Result<bool, PortError>;
 
     /// Takes its space. MUST leave nothing where there is too little.
