@@ -11,7 +11,6 @@ use labdata_domain::{
     catalog::Catalog,
     data::{
         changes::{ExecutionChanges, Reverted, RowChange, SHOWN_IDS},
-        read::RowJson,
         write::{KeptRow, LedgerAction},
     },
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
@@ -20,7 +19,7 @@ use labdata_ports::data::{ChangedRows, RevertRequest};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::kept::{from_json, kept_row};
+use super::kept::{from_json, kept_row, rendered_row};
 use crate::database::{
     errors::{Fault, corrupt},
     sql::{Schemas, primary_key, statement},
@@ -196,7 +195,7 @@ pub(super) async fn changed_rows(
         let created = created.into_iter().map(|row| KeptRow {
             id: row.id,
             before: None,
-            after: row.kept.map(RowJson::from_rendered),
+            after: row.kept.and_then(|text| rendered_row(table, &text)),
         });
         changed.insert(RowChange::Created, created.collect());
     }

@@ -9,14 +9,15 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{Column, Table},
-    data::{
-        read::RowJson,
-        write::{DeletedSeries, KEPT_ROWS, KeptRow, RowKeys, StoredReference},
-    },
+    data::write::{DeletedSeries, KEPT_ROWS, KeptRow, RowKeys, StoredReference},
     scalar::{KeyValue, Values},
 };
 
-use super::{context::WriteContext, failure::Failure, kept::kept_row};
+use super::{
+    context::WriteContext,
+    failure::Failure,
+    kept::{kept_row, rendered_row},
+};
 use crate::database::sql::{
     bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
     statement,
@@ -154,7 +155,7 @@ pub(super) async fn delete_all(
         let rows: Vec<GoneRow> = bind_values(query, keys).load(connection).await?;
         let rows = rows.into_iter().map(|row| KeptRow {
             id: row.key,
-            before: row.kept.map(RowJson::from_rendered),
+            before: row.kept.and_then(|text| rendered_row(table, &text)),
             after: None,
         });
         kept.insert((*name).to_owned(), rows.collect());

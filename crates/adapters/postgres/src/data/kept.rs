@@ -1,28 +1,70 @@
 //! Values of changed rows that the ledger keeps.
 
+use std::{borrow::Cow, collections::HashMap, fmt::Write};
+
 use labdata_domain::{
-    catalog::Table,
+    catalog::{SYSTEM_COLUMNS, Table},
     data::{
         read::RowJson,
         write::{KEPT_BYTES, KEPT_ROWS, KeptRow},
     },
+    scalar::DataType,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::database::sql::rendered_columns;
+use crate::database::sql::ident;
 
-/// An expression of a row's text if it is one of the first rows and short, else null.
+/// An expression of a row as PostgreSQL shows it in JSON if it is one of the first rows and short, else
+/// null. [`rendered_row`] reads it.
+///
+/// A subquery that renders each column, as reads do, would double what a small update costs to plan.
 ///
 /// # Arguments
 /// `place` is an expression of the row's place in the request, from 1.
 pub(super) fn kept_row(table: &Table, alias: &str, place: &str) -> String {
-    format!(
-        "CASE WHEN {place} <= {KEPT_ROWS} THEN (SELECT j.kept FROM \
-         (SELECT row_to_json(r)::text AS kept FROM (SELECT {}) r) j \
-         WHERE octet_length(j.kept) <= {KEPT_BYTES}) END",
-        rendered_columns(table, alias)
-    )
+    let mut condition = format!("{place} <= {KEPT_ROWS} AND 0::bigint");
+    for column in &table.columns {
+        let value = format!("{alias}.{}", ident(&column.sql_name()));
+        // What has another type is short. Writing to a string does not fail.
+        let _ = match column.data_type {
+            DataType::String | DataType::Text => {
+                write!(condition, " + coalesce(octet_length({value}), 0)")
+            }
+            DataType::Json => write!(condition, " + coalesce(octet_length({value}::text), 0)"),
+            _ => Ok(()),
+        };
+    }
+    format!("CASE WHEN {condition} <= {KEPT_BYTES} THEN row_to_json({alias})::text END")
+}
+
+/// A row of that expression as reads show it; `None` if it is too long to be kept.
+pub(super) fn rendered_row(table: &Table, text: &str) -> Option<RowJson> {
+    let values: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).ok()?;
+    let own = table
+        .columns
+        .iter()
+        .map(|column| (&*column.name, column.sql_name(), column.data_type));
+    let system = SYSTEM_COLUMNS
+        .iter()
+        .map(|(name, data_type)| (*name, Cow::Borrowed(*name), *data_type));
+    let mut shown = String::with_capacity(text.len());
+    for (name, sql_name, data_type) in own.chain(system) {
+        let value = values.get(&sql_name)?.get();
+        shown.push(if shown.is_empty() { '{' } else { ',' });
+        shown.push_str(&serde_json::to_string(name).ok()?);
+        shown.push(':');
+        // Sessions are in UTC.
+        match value.strip_suffix("+00:00\"") {
+            Some(time) if data_type == DataType::Datetime => {
+                shown.push_str(time);
+                shown.push_str("Z\"");
+            }
+            _ => shown.push_str(value),
+        }
+    }
+    shown.push('}');
+    KeptRow::short(RowJson::from_rendered(shown))
 }
 
 /// A kept row as the ledger holds it.

@@ -12,7 +12,11 @@ use labdata_domain::data::{
     write::{KEPT_ROWS, ResolvedColumns, RowMatch, TableStep},
 };
 
-use super::{context::WriteContext, failure::Failure, kept::kept_row};
+use super::{
+    context::WriteContext,
+    failure::Failure,
+    kept::{kept_row, rendered_row},
+};
 use crate::database::sql::{
     bind_values, ident, key_from_text, primary_key, primary_key_type, sql_type, statement,
 };
@@ -78,7 +82,8 @@ pub(super) async fn match_rows(
     let mut before = BTreeMap::new();
     for MatchRow { place, key, kept } in rows {
         if place <= i64::from(KEPT_ROWS) {
-            before.insert(key.clone(), kept.map(RowJson::from_rendered));
+            let row = kept.and_then(|text| rendered_row(table, &text));
+            before.insert(key.clone(), row);
         }
         let index = usize::try_from(place - 1).unwrap_or(usize::MAX);
         if let Some(slot) = found.get_mut(index) {

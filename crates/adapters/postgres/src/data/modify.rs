@@ -7,10 +7,7 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::Table,
-    data::{
-        read::RowJson,
-        write::{KeptRow, MatchedStep, OnMatch, ResolvedColumns, TableOutcome, TableStep},
-    },
+    data::write::{KeptRow, MatchedStep, OnMatch, ResolvedColumns, TableOutcome, TableStep},
     scalar::{DataType, Values},
 };
 
@@ -18,7 +15,7 @@ use super::{
     context::WriteContext,
     failure::Failure,
     insert::insertion,
-    kept::kept_row,
+    kept::{kept_row, rendered_row},
     matching::{Matches, match_rows},
 };
 use crate::database::sql::{
@@ -51,7 +48,7 @@ pub(super) async fn modify_rows(
         Some(KeptRow {
             id: row.key.clone(),
             before: before.remove(&row.key)?,
-            after: row.kept.clone().map(RowJson::from_rendered),
+            after: rendered_row(&step.table, row.kept.as_deref().unwrap_or_default()),
         })
     });
     let kept = kept.collect();
