@@ -41,6 +41,7 @@ use crate::{
         violation::violation_of,
     },
     events::record::record,
+    operations::backup::keep_from_dumps,
 };
 
 /// Maximum number of cached snapshots.
@@ -264,6 +265,7 @@ impl Change<'_> {
                 let table = current.table(name).ok_or(PortError::NotFound("table"))?;
                 let is_empty = is_empty(connection, &schemas, table).await?;
                 current.check_drop(table, is_empty, *force)?;
+                keep_from_dumps(connection).await?;
                 drop_table(connection, organization, &schemas, table).await?;
                 true
             }
@@ -278,6 +280,7 @@ impl Change<'_> {
                     .ok_or(PortError::NotFound("column"))?;
                 let holds_values = holds_values(connection, &schemas, table, column).await?;
                 table.check_dropped_values(column, holds_values, *force)?;
+                keep_from_dumps(connection).await?;
                 drop_column(connection, &schemas, table, column).await?;
                 true
             }
@@ -369,6 +372,7 @@ async fn define(
         CatalogChange::Alter(alteration) => {
             let Alteration { renamed, after, .. } = alteration.as_ref();
             let id = id_of(after)?;
+            keep_from_dumps(connection).await?;
             run(connection, &ddl::alter_table(schemas, &alteration)).await?;
             for rename in renamed {
                 rename_column(connection, id, rename).await?;

@@ -24,6 +24,12 @@ use crate::database::{
 /// Advisory lock that backups share while they copy objects: "backup" in ASCII.
 const LOCK: i64 = 0x6261_636b_7570;
 
+/// Advisory lock that backups share while `pg_dump` reads: "pgdump" in ASCII.
+const DUMP: i64 = 0x7067_6475_6d70;
+
+/// Advisory lock that changes and removals of tables share: "tables" in ASCII.
+const CHANGES: i64 = 0x7461_626c_6573;
+
 /// Number of objects that are read from the database at a time.
 const BATCH: u32 = 5_000;
 
@@ -109,7 +115,26 @@ pub struct NeededObject {
 
 /// Returns true while a backup copies objects.
 pub(crate) async fn is_under_way(database: &Database) -> Result<bool, PortError> {
-    let mut connection = database.connection().await?;
+    is_held(&mut *database.connection().await?, LOCK).await
+}
+
+/// Lets a transaction change or remove tables, unless a backup reads them: `pg_dump` fails if a table of its
+/// snapshot goes before it has locked it, and keeps all of them locked until its end.
+///
+/// # Errors
+/// [`PortError::Unavailable`] while `pg_dump` reads.
+pub(crate) async fn keep_from_dumps(connection: &mut AsyncPgConnection) -> Result<(), PortError> {
+    let lock = format!("SELECT pg_advisory_xact_lock_shared({CHANGES})");
+    connection.batch_execute(&lock).await.map_err(port_error)?;
+    // Whoever has the lock is seen by the next snapshot; who comes later sees the backup.
+    if is_held(connection, DUMP).await? {
+        let said = "a backup reads the tables: change them when it is done";
+        return Err(PortError::Unavailable(said.to_owned()));
+    }
+    Ok(())
+}
+
+async fn is_held(connection: &mut AsyncPgConnection, lock: i64) -> Result<bool, PortError> {
     let query = diesel::sql_query(
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_locks \
          WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
@@ -117,8 +142,8 @@ pub(crate) async fn is_under_way(database: &Database) -> Result<bool, PortError>
          AND (classid::bigint << 32) | objid::bigint = $1) AS answer",
     );
     let found: Answer = query
-        .bind::<BigInt, _>(LOCK)
-        .get_result(&mut connection)
+        .bind::<BigInt, _>(lock)
+        .get_result(connection)
         .await
         .map_err(port_error)?;
     Ok(found.answer)
@@ -153,8 +178,8 @@ pub async fn is_empty(database: &Database) -> Result<bool, PortError> {
     Ok(found.answer)
 }
 
-/// One state of the database, from which a copy is made. Until it is dropped, no server removes an object
-/// that it needs.
+/// One state of the database, from which a copy is made. Until it is released, no server changes or removes a
+/// table; until it is dropped, none removes an object that it needs.
 pub struct Snapshot {
     connection: AsyncPgConnection,
     id: String,
@@ -169,9 +194,12 @@ impl Snapshot {
     pub async fn take(database: &Database, url: &str) -> Result<Self, BackupError> {
         let url = without_password(url).ok_or(BackupError::NotAUrl)?;
         let mut connection = database.dedicated().await?;
-        // Before the snapshot: whoever removes a record that it holds finds the lock.
+        // Before the snapshot: whoever removes a record that it holds finds the lock. Changes of tables that
+        // have begun end first; later ones find the other lock.
         for statement in [
-            format!("SELECT pg_advisory_lock_shared({LOCK})").as_str(),
+            format!("SELECT pg_advisory_lock_shared({LOCK}), pg_advisory_lock_shared({DUMP})")
+                .as_str(),
+            format!("SELECT pg_advisory_lock({CHANGES}), pg_advisory_unlock({CHANGES})").as_str(),
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         ] {
             connection
@@ -227,12 +255,13 @@ impl Snapshot {
         run(command, "pg_dump").await
     }
 
-    /// Lets the database go on without the snapshot. Objects are still kept, until this is dropped.
+    /// Lets the database go on without the snapshot, and tables change. Objects are still kept, until this is dropped.
     ///
     /// # Errors
     /// [`PortError::Unavailable`].
     pub async fn release(&mut self) -> Result<(), PortError> {
-        let ended = self.connection.batch_execute("COMMIT").await;
+        let end = format!("COMMIT; SELECT pg_advisory_unlock_shared({DUMP})");
+        let ended = self.connection.batch_execute(&end).await;
         ended.map_err(port_error)
     }
 
