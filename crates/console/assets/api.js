@@ -72,6 +72,16 @@ function below(address) {
 }
 
 /**
+ * The address of a signed URL for this page: of one of the platform's own, only the path is kept.
+ * @param {string} signed
+ */
+export function stored(signed) {
+  const url = new URL(signed);
+  const own = /\/(storage\/.*)$/.exec(url.pathname);
+  return own ? own[1] + url.search : signed;
+}
+
+/**
  * The body of an answer.
  * @param {string} path
  */

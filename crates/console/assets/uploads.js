@@ -1,14 +1,13 @@
 // Uploads of files of an instrument, by drop or by choice: several at once, large ones too, each with its progress.
 
-import { ApiError, get, post } from "./api.js";
+import { ApiError, get, post, stored } from "./api.js";
 import { failure, h, load, show } from "./dom.js";
 
 /** How many files are sent at the same time; the others wait. */
 const AT_ONCE = 2;
 
 /**
- * Sends the bytes of a file to a signed URL. The platform may name itself otherwise than the browser called it, so only
- * the path is kept of a URL of its own; a cloud that takes uploads itself has to permit this page.
+ * Sends the bytes of a file to a signed URL. A cloud that takes uploads itself has to permit this page.
  * @param {{upload_url: string, headers: Record<string, string>}} target
  * @param {File} file
  * @param {(share: number) => void} progress
@@ -16,9 +15,7 @@ const AT_ONCE = 2;
  * @returns {Promise<void>}
  */
 function put({ upload_url, headers }, file, progress, signal) {
-  const signed = new URL(upload_url);
-  const own = /\/(storage\/.*)$/.exec(signed.pathname);
-  const address = own ? own[1] + signed.search : upload_url;
+  const address = stored(upload_url);
   return new Promise((done, failed) => {
     const request = new XMLHttpRequest();
     const refuse = (/** @type {string} */ message) => failed(new ApiError(request.status, message, request.getResponseHeader("x-request-id")));
@@ -28,9 +25,9 @@ function put({ upload_url, headers }, file, progress, signal) {
       const said = /<Message>([^<]*)<\/Message>/.exec(request.responseText);
       return request.status < 300 ? done() : refuse(said?.[1] ?? `The storage answered ${request.status}.`);
     };
-    const unreachable = own
+    const unreachable = address !== upload_url
       ? "The platform cannot be reached."
-      : `The storage ${signed.host} takes uploads itself here, and refused this page or cannot be reached. Its CORS rule has to permit PUT from ${location.origin}.`;
+      : `The storage ${new URL(upload_url).host} takes uploads itself here, and refused this page or cannot be reached. Its CORS rule has to permit PUT from ${location.origin}.`;
     request.onerror = () => refuse(unreachable);
     request.onabort = () => failed(signal.reason);
     signal.addEventListener("abort", () => request.abort());

@@ -40,6 +40,7 @@ assets! {
     "dom.js" SCRIPT,
     "figure.js" SCRIPT,
     "grid.js" SCRIPT,
+    "images.js" SCRIPT,
     "picture.js" SCRIPT,
     "plot.js" SCRIPT,
     "row_form.js" SCRIPT,

@@ -3,6 +3,7 @@
 import { call, get } from "../api.js";
 import { h, load, time } from "../dom.js";
 import { grid } from "../grid.js";
+import { isImage, preview } from "../images.js";
 import { uploads } from "../uploads.js";
 import { badge } from "./executions.js";
 
@@ -80,15 +81,30 @@ export function file(id) {
         ". ",
         h("a", { href: content.download_url }, "Download"),
       ),
-      content.text_preview === null
-        ? h("p", { class: "empty" }, `No preview: ${content.preview_skipped_reason}.`)
-        : h("pre", { tabindex: "0" }, content.text_preview),
-      content.preview_truncated ? h("p", { class: "quiet" }, "This is the beginning of the file.") : null,
+      beginning(it, content),
       h("h2", null, "What it led to"),
       await ledTo(runs),
     );
   });
   return [h("p", null, h("a", { href: "#/files" }, "← Files")), place];
+}
+
+/**
+ * What a file looks like: its picture, or how its text begins.
+ * @param {Api["FileRecord"]} file
+ * @param {Api["FileContentResult"]} content
+ */
+function beginning(file, content) {
+  const place = h("div", null);
+  if (content.text_preview !== null) {
+    const more = content.preview_truncated ? h("p", { class: "quiet" }, "This is the beginning of the file.") : null;
+    place.append(h("pre", { tabindex: "0" }, content.text_preview), more ?? "");
+  } else if (isImage(file)) {
+    load(place, "Reading the image", () => preview(file, content.download_url));
+  } else {
+    place.append(h("p", { class: "empty" }, `No preview: ${content.preview_skipped_reason}.`));
+  }
+  return place;
 }
 
 /** How many runs are asked what they changed. */

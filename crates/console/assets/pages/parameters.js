@@ -2,6 +2,8 @@
 
 import { get, post } from "../api.js";
 import { failure, h, input, show } from "../dom.js";
+import { pixels } from "../images.js";
+import { filePicker } from "./file_picker.js";
 
 /** @typedef {{fields: [string, HTMLElement][], values: () => Record<string, any>}} Parameters */
 
@@ -11,8 +13,10 @@ import { failure, h, input, show } from "../dom.js";
  */
 export function parameters(definitions) {
   const read = /** @type {Record<string, () => any>} */ ({});
+  const ofFiles = new Set(definitions.map((definition) => definition.file_id_parameter));
   const fields = definitions.map((definition) => {
-    const { field, value } = widget(definition, () => read);
+    const isFile = ofFiles.has(definition.parameter_name) && definition.widget_type === "text" && definition.default === null;
+    const { field, value } = isFile ? chosenFile() : widget(definition, () => read);
     read[definition.parameter_name] = value;
     const label = definition.label ?? definition.parameter_name;
     return /** @type {[string, HTMLElement]} */ ([definition.required ? `${label} *` : label, field]);
@@ -52,6 +56,12 @@ function widget(it, others) {
   return { field, value: () => field.value || undefined };
 }
 
+/** The id of a file, chosen by its name: an image on which another parameter is drawn. */
+function chosenFile() {
+  const { field, value } = filePicker();
+  return { field, value: () => value() ?? undefined };
+}
+
 /**
  * Values of a column, as `table.column` names it.
  * @param {Api["ParameterDefinition"]} it
@@ -89,10 +99,7 @@ function region(it, others) {
         throw new Error("Give the image's file first.");
       }
       const { download_url: address } = await get(`/files/${file}/content`);
-      const image = new Image();
-      image.src = URL.createObjectURL(await (await fetch(address)).blob());
-      await image.decode();
-      show(stage, drawn(image, numbers));
+      show(stage, drawn(await pixels(address), numbers));
     } catch (error) {
       show(stage, failure(error));
     }
@@ -109,11 +116,11 @@ function region(it, others) {
 
 /**
  * The image, on which a drag draws the rectangle.
- * @param {HTMLImageElement} image
+ * @param {ImageBitmap} image
  * @param {HTMLInputElement[]} numbers
  */
 function drawn(image, numbers) {
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { width: image.naturalWidth, height: image.naturalHeight }));
+  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { width: image.width, height: image.height, role: "img", "aria-label": "The image, to draw on" }));
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   const paint = () => {
     context.drawImage(image, 0, 0);

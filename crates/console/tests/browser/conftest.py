@@ -10,11 +10,13 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import time
 import urllib.error
 import urllib.request
 import uuid
+import zlib
 from pathlib import Path
 
 import pytest
@@ -196,6 +198,17 @@ def page(server, browser, session):
     problems += page.evaluate("window.violations ?? []")
     context.close()
     assert problems == []
+
+
+def png(width: int, height: int, color: tuple[int, int, int]) -> bytes:
+    """An image of one color."""
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    lines = (b"\0" + bytes(color) * width) * height
+    chunks = [(b"IHDR", head), (b"IDAT", zlib.compress(lines)), (b"IEND", b"")]
+    framed = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(framed)
 
 
 def wait_until(page: Page, condition: str) -> None:

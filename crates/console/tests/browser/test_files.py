@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from conftest import check_accessible, check_fits_a_phone
+from conftest import check_accessible, check_fits_a_phone, png
 
 HOSTILE = "<img src=x onerror=window.hacked=1>.csv"
 
@@ -95,3 +95,27 @@ def test_a_file_shows_what_it_led_to(page, server, instrument):
     page.goto(f"/#/files/{file}")
     expect(page.get_by_role("row", name="read led")).to_contain_text("2 rows of led")
     check_accessible(page)
+
+
+def test_images_are_shown_and_others_say_why_not(page, server):
+    instrument = server.call("POST", "/instruments", {"name": "camera"})["id"]
+    green = server.upload("green.png", png(300, 200, (20, 160, 90)), instrument)
+    wide = server.upload("wide.png", png(4096, 16, (20, 160, 90)), instrument)
+    broken = server.upload("broken.png", png(300, 200, (0, 0, 0))[:60], instrument)
+    raw = server.upload("raw.bin", bytes(range(256)), instrument)
+
+    page.goto(f"/#/files/{green}")
+    picture = page.get_by_role("img", name="green.png")
+    expect(picture).to_be_visible()
+    expect(page.locator("figcaption")).to_have_text("300 by 200 pixels")
+    middle = "it => [...it.getContext('2d').getImageData(150, 100, 1, 1).data]"
+    assert picture.evaluate(middle) == [20, 160, 90, 255]
+    check_accessible(page)
+    page.goto(f"/#/files/{wide}")
+    expect(page.locator("figcaption")).to_have_text("4,096 by 16 pixels")
+    check_fits_a_phone(page)
+
+    page.goto(f"/#/files/{broken}")
+    expect(page.locator("main")).to_contain_text("This browser cannot decode the image. Download it to see it.")
+    page.goto(f"/#/files/{raw}")
+    expect(page.locator("main")).to_contain_text("No preview: not text.")

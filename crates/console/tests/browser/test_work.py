@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from playwright.sync_api import expect
 
-from conftest import check_accessible, check_fits_a_phone
+from conftest import check_accessible, check_fits_a_phone, png
 
 HOSTILE = "<img src=x onerror=alert(1)><b>bold</b>"
 
@@ -52,6 +52,44 @@ def test_a_job_runs_and_its_log_is_followed(job, page):
     expect(page.locator(".badge.completed")).to_be_visible()
     check_plain(page)
     check_accessible(page)
+
+
+def test_a_region_is_drawn_on_an_image(server, page):
+    instrument = server.call("POST", "/instruments", {"name": "microscope"})["id"]
+    name = "colonies.png"
+    image = server.upload(name, png(400, 300, (20, 160, 90)), instrument)
+    definitions = [
+        {"widget_type": "text", "parameter_name": "plate", "label": "Plate"},
+        {"widget_type": "region", "parameter_name": "colony", "file_id_parameter": "plate", "required": True},
+    ]
+    script = "import json, os\nprint(os.environ)\n"
+    job = server.call("POST", "/jobs", {"name": "crop", "code": script, "parameter_definitions": definitions})["id"]
+    page.goto(f"/#/jobs/{job}")
+    draw = page.get_by_role("button", name="Draw on the image")
+    draw.click()
+    expect(page.locator(".region")).to_contain_text("Give the image's file first.")
+    plate = page.locator("label", has_text="Plate").get_by_label("File", exact=True)
+    expect(plate.get_by_role("option", name=name)).to_be_attached()
+    plate.select_option(image)
+    draw.click()
+    canvas = page.get_by_role("img", name="The image, to draw on")
+    expect(canvas).to_be_visible()
+    check_accessible(page)
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert (box["width"], box["height"]) == (400, 300)
+    # Backwards, from the lower right corner.
+    page.mouse.move(box["x"] + 200, box["y"] + 150)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 120, box["y"] + 110, steps=4)
+    page.mouse.up()
+    expected = {"x": 120, "y": 110, "width": 80, "height": 40}
+    for side, pixels in expected.items():
+        expect(page.get_by_label(side, exact=True)).to_have_value(str(pixels))
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".badge.completed")).to_be_visible()
+    run = server.call("GET", f"/job-executions?job_id={job}")[0]
+    assert run["parameters"] == {"plate": image, "colony": expected}
 
 
 def test_a_trigger_is_set_and_removed(job, page):
