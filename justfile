@@ -149,6 +149,9 @@ test-deploy *args:
     uv venv --quiet --no-config --allow-existing "$environment"
     uv pip sync --quiet --no-config --python "$environment/bin/python" --require-hashes docs/deploy/tests/requirements.txt
     "$environment/bin/check-jsonschema" --builtin-schema vendor.github-workflows .github/workflows/*.yml
+    "$environment/bin/check-jsonschema" --builtin-schema vendor.compose-spec docs/deploy/compose.yaml
+    "$environment/bin/hadolint" docs/deploy/Dockerfile
+    "$environment/bin/zizmor" --offline --no-progress --quiet .github/workflows
     LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1 \
         python3 -m unittest discover --verbose --start-directory docs/deploy/tests {{ args }}
 
@@ -219,6 +222,12 @@ agent-stub address="127.0.0.1:8089":
 # Benchmarks, each beside its floor (nothing in CI is timed)
 bench *args:
     cargo bench --workspace --locked --bench '*' {{ args }}
+
+# A backup of 10 GB while a mixed load writes, and its restore: `just bench-backup DIRECTORY [GB]`
+bench-backup *args:
+    cargo build --release --locked -p labdata-api -p labdata-load
+    LABDATA_BIN="{{ target }}/release/labdata" LOAD_BIN="{{ target }}/release/labdata-load" \
+        python3 crates/api/benches/backup.py {{ args }}
 
 # A mixed load on running servers, checked at the end: docs/LOAD-TESTING.md
 load *args:
