@@ -57,12 +57,17 @@ impl fmt::Display for Memory {
             f,
             "process {}: {} MB in the first third, {} MB in the last; {} MB and {} MB of it allocated",
             self.pid,
-            all.first / 1024,
-            all.last / 1024,
-            allocated.first / 1024,
-            allocated.last / 1024
+            megabytes(all.first),
+            megabytes(all.last),
+            megabytes(allocated.first),
+            megabytes(allocated.last)
         )
     }
+}
+
+/// Megabytes of a number of kilobytes, with one decimal.
+fn megabytes(kilobytes: u64) -> String {
+    format!("{}.{}", kilobytes / 1024, kilobytes % 1024 * 10 / 1024)
 }
 
 /// Means of the first and the last third of samples.
@@ -99,6 +104,12 @@ fn sample(pid: u32) -> Option<Sample> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn megabytes_have_one_decimal() {
+        assert_eq!(megabytes(47 * 1024), "47.0");
+        assert_eq!(megabytes(52 * 1024 - 1), "51.9");
+    }
 
     #[test]
     fn thirds_are_means_of_the_first_and_the_last_samples() {

@@ -23,7 +23,7 @@ const POINTS: usize = 577;
 const CURVES_OF_WRITE: usize = 216;
 /// Requests of each kind in a round, and rounds. The best round counts, as a busy machine is slow at times.
 const REQUESTS: usize = 320;
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 10;
 /// The most that a request may cost with ten times the data.
 const MOST: f64 = 1.3;
 
