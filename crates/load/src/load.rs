@@ -27,7 +27,7 @@ const MAX_OPEN_RUNS: usize = 6;
 /// Models that one load trains.
 const MAX_TRAININGS: usize = 3;
 
-/// Rows and files of its own that a connection remembers.
+/// Number of its rows and files that a connection remembers.
 const MAX_OWNED: usize = 200;
 
 /// State of a load.
@@ -194,7 +194,7 @@ impl Connection {
         }
     }
 
-    /// A data write with a key of its own.
+    /// A data write with an idempotency key.
     pub(crate) fn write(&self, tag: &str, mut body: Value) -> Request {
         if let Some(fields) = body.as_object_mut()
             && !fields.contains_key("job_execution_id")

@@ -1,6 +1,6 @@
 //! Protection of the postmaster from the kernel, which kills a process when memory runs out.
 //!
-//! If it kills a backend, the postmaster restarts the others and recovers. If it kills the postmaster,
+//! If it kills a backend, the postmaster restarts all backends and recovers. If it kills the postmaster,
 //! the whole server has to be started again. So the postmaster gets the lowest score, and its children
 //! return to the score that this process has. Lowering a score requires `CAP_SYS_RESOURCE`; without it,
 //! nothing changes.

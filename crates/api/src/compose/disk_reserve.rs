@@ -20,7 +20,7 @@ pub(super) struct LocalDiskReserve(Option<Arc<Reserve>>);
 #[derive(Debug)]
 struct Reserve {
     file: ReserveFile,
-    /// False before the file's space is free, so that nobody takes that space for room.
+    /// False before the file's space is free, so that no upload counts that space as free.
     is_held: AtomicBool,
     /// Held while the file is looked at or changed.
     turn: Mutex<()>,

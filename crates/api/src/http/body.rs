@@ -24,7 +24,7 @@ use super::{
 /// Bodies of this many bytes, or more, are refused (specification, "Limits": 4.5 MB).
 pub const BODY_LIMIT: usize = 4_718_592;
 
-/// Time that a client may take all in all to send a body, besides what its bytes earn.
+/// Total time that a client may take to send a body, besides the time that its bytes earn.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The most bytes of a refused body that are read and thrown away, and for how long, so that the

@@ -63,7 +63,7 @@ impl Form {
         self.parts.iter().rfind(|part| part.name == name)
     }
 
-    /// SHA-256 of the parts, whatever boundary separated them.
+    /// SHA-256 of the parts without the boundaries between them.
     #[must_use]
     pub fn sha256(&self) -> [u8; 32] {
         let mut hash = Sha256::new();

@@ -1,7 +1,7 @@
 //! Answers that are sent as fast as their client reads them, and no slower than that is bearable.
 //!
 //! A client that reads nothing at all is left to the operating system, which ends its connection (see
-//! [`super::server`]): nobody asks for more of a body while the connection takes nothing.
+//! [`super::server`]): no part of a body is requested while the connection takes nothing.
 
 use std::{
     error::Error as StdError,

@@ -33,7 +33,7 @@ impl PublicUrl {
         }
     }
 
-    /// The base, whatever host a request names.
+    /// The configured base, for requests to any host.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }

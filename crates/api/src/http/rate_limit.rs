@@ -17,7 +17,7 @@ use labdata_domain::ids::ApiKeyId;
 
 use super::ApiError;
 
-/// Keys that are not limited at the moment are forgotten every so many requests.
+/// Interval in requests after which the state of keys below their limit is dropped.
 const FORGET_EVERY: u32 = 4096;
 
 /// Requests by key.

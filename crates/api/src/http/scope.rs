@@ -9,7 +9,7 @@ use labdata_domain::keys::scope::Scope;
 pub enum Access {
     /// No key.
     Open,
-    /// A valid key, whatever its scopes.
+    /// A valid key with any scopes.
     AnyKey,
     /// A valid key with this scope.
     Scope(Scope),

@@ -85,7 +85,7 @@ impl SpooledForm {
         text.filter(|text| !text.is_empty() && *text != "null")
     }
 
-    /// SHA-256 of the parts, whatever boundary separated them.
+    /// SHA-256 of the parts without the boundaries between them.
     #[must_use]
     pub const fn sha256(&self) -> [u8; 32] {
         self.sha256

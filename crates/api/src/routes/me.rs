@@ -95,7 +95,7 @@ impl From<Identity> for MeView {
 
 /// Shows what the presented key stands for
 ///
-/// Any valid key will do, whatever its scopes.
+/// Any valid key suffices, with any scopes.
 #[utoipa::path(
     get,
     path = "/api/v1/me",

@@ -166,7 +166,7 @@ impl Program {
         Some(Self::start(command, environment))
     }
 
-    /// The path of a file as another process reaches it, where the program has mounts of its own.
+    /// Path by which another process reaches a file, where the program has private mounts.
     pub(crate) fn path_from_outside(&self, path: &Path) -> PathBuf {
         Path::new(&format!("/proc/{}/root", self.pid())).join(path.strip_prefix("/").unwrap())
     }

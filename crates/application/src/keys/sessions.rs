@@ -58,7 +58,7 @@ pub async fn sign_in(ports: &Ports, shown: SignIn) -> Result<(PlainToken, Actor)
 }
 
 /// Uses a link up, and makes the key on which its session rests: it is listed and can be revoked like
-/// any other, but nobody knows its text.
+/// any other, but its text is never shown.
 async fn follow_link(ports: &Ports, token: &str) -> Result<Actor, Error> {
     const INVALID: Error = Error::Unauthenticated(INVALID_LINK);
     let token = PlainToken::parse(token).ok_or(INVALID)?;

@@ -84,7 +84,7 @@ impl Table {
         Ok(())
     }
 
-    /// The role by which the table needs a column, whatever the column holds.
+    /// The role by which the table needs a column, empty or not.
     fn role_of(&self, column: &Column) -> Option<ColumnRole> {
         if column.is_primary_key {
             return Some(ColumnRole::PrimaryKey);

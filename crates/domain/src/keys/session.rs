@@ -25,10 +25,10 @@ const TOUCH_EVERY: Duration = Duration::minutes(1);
 /// Number of random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 
-/// Message for a caller whose session or link is not valid, whatever the reason.
+/// Message for a caller whose session or link is not valid, for any reason.
 pub const INVALID_SESSION: &str = "this session is unknown or has ended: sign in again";
 
-/// Message for a link that is not valid, whatever the reason.
+/// Message for a link that is not valid, for any reason.
 pub const INVALID_LINK: &str =
     "this link is unknown, used or expired; `labdata sign-in` prints a new one";
 

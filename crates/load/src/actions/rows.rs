@@ -95,7 +95,7 @@ pub(super) async fn update(connection: &mut Connection) {
     }
 }
 
-/// Creates or updates a plate that all connections write, and one of its own.
+/// Creates or updates a plate that all connections write, and one that only this connection writes.
 pub(super) async fn upsert(connection: &mut Connection) {
     let tag = connection.tag();
     let run = connection.load.run.clone();

@@ -170,7 +170,7 @@ pub async fn a_session_of_another_organization_is_not_resumed<H: Sessions>(harne
     assert_eq!(resumed.unwrap(), Some(execution));
 }
 
-/// A session that was used stays; one that was not ends once, whoever asks.
+/// A session that was used stays; an unused one ends once, for any caller.
 pub async fn idle_sessions_end_once<H: Sessions>(harness: &H) {
     let idle = caller(harness, "idle", 1).await;
     let used = caller(harness, "used", 1).await;

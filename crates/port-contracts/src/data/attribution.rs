@@ -83,7 +83,7 @@ pub async fn a_new_execution_is_completed_with_the_write<H: DataHarness>(harness
     assert_eq!((job.name.as_str(), job.archived), ("nightly import", false));
 }
 
-/// Whatever the size of the write.
+/// Holds for writes of any size.
 pub async fn a_new_execution_is_started_by_the_writers_key<H: DataHarness>(harness: &H) {
     let lab = Lab::with_tables(harness).await;
     let one = lab.insert("sample", json!([{"name": "a"}])).await;

@@ -265,7 +265,7 @@ pub async fn points_are_filtered_like_rows<H: DataHarness>(harness: &H) {
     }
 }
 
-/// Whoever planned them plans anew.
+/// The conflict tells the caller to plan the read again.
 pub async fn reads_of_a_dropped_table_conflict<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let curve = series("curve", json!("a"), json!({"time": [1]}));

@@ -108,7 +108,7 @@ async fn assert_kinds<H: Events>(
     assert_eq!(kinds, expected);
 }
 
-/// A version that becomes ready, and one that fails; one that is cancelled is not told of.
+/// A version that becomes ready or fails has an event; a cancelled one has none.
 pub async fn ends_of_trainings_are_logged<H: Events>(harness: &H) {
     let lab = models::lab(harness, "lab").await;
     let start = harness.log().end(lab.organization).await.unwrap();
@@ -168,7 +168,7 @@ pub async fn files_and_executions_are_logged_in_order<H: Events>(harness: &H) {
     assert_kinds(harness, lab, user, &expected).await;
 }
 
-/// A definition that changes nothing, and a second revert, are not told of.
+/// A definition that changes nothing and a second revert have no event.
 pub async fn writes_reverts_and_definitions_are_logged<H: Events>(harness: &H) {
     let lab = Lab::empty(harness).await;
     lab.define(&sample()).await.unwrap();

@@ -130,7 +130,7 @@ pub async fn a_version_is_ready_once_it_predicted<H: Predictors>(harness: &H) {
     assert!(!predictor.is_ready(&other));
 }
 
-/// A version that is prepared becomes ready, although nobody waits for it.
+/// A version that is prepared becomes ready even without a caller that waits for it.
 pub async fn a_version_can_be_prepared_before_it_predicts<H: Predictors>(harness: &H) {
     let (predictor, model) = (harness.subject(), model());
     for _ in 0..3 {

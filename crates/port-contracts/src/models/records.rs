@@ -159,7 +159,7 @@ pub async fn a_version_needs_a_dataset_and_a_user_of_its_organization<H: Models>
     assert_eq!(listed.items, [existing]);
 }
 
-/// Each retraining has the next number, whatever became of the earlier ones.
+/// Each retraining has the next number, also after failed and cancelled ones.
 pub async fn versions_count_up<H: Models>(harness: &H) {
     let (lab, models) = (lab(harness, "lab").await, harness.models());
     let first = ready(harness, lab, "wine", at(0)).await;

@@ -84,7 +84,7 @@ pub async fn the_oldest_trainings_are_claimed_first<H: Models>(harness: &H) {
     assert_eq!(claim(harness, at(40), 2).await, []);
 }
 
-/// Whatever waits and runs, a claim takes the trainings that [`next_runs`] names, in its order.
+/// For any queue, a claim takes the trainings that [`next_runs`] names, in its order.
 pub async fn claims_take_the_trainings_that_the_domain_names<H: Models>(harness: &H) {
     let mut labs = Vec::new();
     for name in ["first", "second", "third"] {

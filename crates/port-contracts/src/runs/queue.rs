@@ -314,7 +314,7 @@ pub async fn organizations_take_turns<H: Runs>(harness: &H) {
     assert_eq!(turn(1).await, []);
 }
 
-/// Whatever waits and runs, a claim takes the runs that [`next_runs`] names, in its order.
+/// For any queue, a claim takes the runs that [`next_runs`] names, in its order.
 pub async fn claims_take_the_runs_that_the_domain_names<H: Runs>(harness: &H) {
     let mut organizations = Vec::new();
     for name in ["first", "second", "third"] {

@@ -31,7 +31,7 @@ impl fmt::Debug for ModelRequest {
     }
 }
 
-/// A tool as a model is told of it.
+/// A tool as described to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolDefinition {
     /// Its name.

@@ -18,7 +18,7 @@ pub trait PartSink: Send {
     /// Takes the end: the table is whole.
     ///
     /// # Errors
-    /// [`SinkClosed`] if nobody waits for the table.
+    /// [`SinkClosed`] if the receiver is gone.
     async fn end(&mut self) -> Result<(), SinkClosed>;
 }
 

@@ -282,7 +282,7 @@ pub trait JobRunner: Send + Sync {
     }
 
     /// Removes dependencies that no run uses from caches that are too large. A backend that has no
-    /// caches of its own has nothing to do.
+    /// caches has nothing to do.
     ///
     /// # Errors
     /// [`RunnerError::Unavailable`].

@@ -261,7 +261,7 @@ impl Lab {
         }
     }
 
-    /// Waits until so many runs have begun; returns them.
+    /// Waits until that number of runs has begun; returns them.
     async fn begun(&self, count: usize) -> Vec<RunId> {
         loop {
             let submitted = self.runner.submitted();

@@ -103,7 +103,7 @@ impl Subject<dyn JobRunner> for Runs {
     }
 }
 
-/// A scripted model of its own.
+/// A scripted model for this harness.
 struct Model(ScriptedModel);
 
 #[async_trait]
@@ -165,7 +165,7 @@ impl Predictors for AddsUp {
 labdata_port_contracts::predictor_contract!(AddsUp);
 labdata_port_contracts::language_model_contract!(Model);
 
-/// A sandbox of its own that runs nothing.
+/// A sandbox for this harness that runs nothing.
 struct Python(ScriptedPython);
 
 #[async_trait]

@@ -43,7 +43,7 @@ impl PgSessionRepository {
     }
 }
 
-/// Adds a session, and removes the oldest others of its key. Those that the statement sees are the others.
+/// Adds a session, and removes the oldest earlier ones of its key. The statement sees only the earlier ones.
 const ADD: &str = "\
     WITH ended AS (\
         DELETE FROM labdata.session WHERE token_hash IN (\

@@ -225,7 +225,7 @@ async fn report(
     report: &TrainingReport,
 ) -> Result<bool, Fault> {
     let id = version.as_uuid();
-    // Whoever has no token locks nothing.
+    // A caller without a token locks nothing.
     if !has_token(connection, id, token).await? {
         return Ok(false);
     }

@@ -126,7 +126,7 @@ pub(crate) async fn is_under_way(database: &Database) -> Result<bool, PortError>
 pub(crate) async fn keep_from_dumps(connection: &mut AsyncPgConnection) -> Result<(), PortError> {
     let lock = format!("SELECT pg_advisory_xact_lock_shared({CHANGES})");
     connection.batch_execute(&lock).await.map_err(port_error)?;
-    // Whoever has the lock is seen by the next snapshot; who comes later sees the backup.
+    // A holder of the lock is seen by the next snapshot; later callers see the backup.
     if is_held(connection, DUMP).await? {
         let said = "a backup reads the tables: change them when it is done";
         return Err(PortError::Unavailable(said.to_owned()));
@@ -194,7 +194,7 @@ impl Snapshot {
     pub async fn take(database: &Database, url: &str) -> Result<Self, BackupError> {
         let url = without_password(url).ok_or(BackupError::NotAUrl)?;
         let mut connection = database.dedicated().await?;
-        // Before the snapshot: whoever removes a record that it holds finds the lock. Changes of tables that
+        // Before the snapshot: a sweep of a record that it holds finds the lock. Changes of tables that
         // have begun end first; later ones find the other lock.
         for statement in [
             format!("SELECT pg_advisory_lock_shared({LOCK}), pg_advisory_lock_shared({DUMP})")

@@ -1,6 +1,6 @@
 //! Network of sandboxed processes.
 //!
-//! In namespaces a process has a network of its own, with nothing but listeners that this program
+//! In namespaces a process has a separate network, with nothing but listeners that this program
 //! serves: the platform, and an HTTP proxy that refuses addresses which are not public. The supervisor
 //! opens the listeners inside the namespace and sends them here. Under Landlock the listeners are on
 //! this machine's loopback interface, and the kernel permits TCP to their ports only.

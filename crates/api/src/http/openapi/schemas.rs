@@ -79,7 +79,7 @@ pub(super) fn bound_texts(schema: &mut RefOr<Schema>) {
     });
 }
 
-/// Says of objects without declared fields that they hold any. openapi-typescript takes them to be
+/// Lets objects without declared fields hold any field. openapi-typescript takes them to be
 /// empty otherwise.
 pub(super) fn open_objects(schema: &mut RefOr<Schema>) {
     for_each_object(schema, |object| {

@@ -10,7 +10,7 @@ use crate::{
 
 /// Shows who is signed in
 ///
-/// As `GET /me`: 401 says that nobody is.
+/// As `GET /me`: 401 without a session.
 #[utoipa::path(
     get,
     path = "/api/v1/session",

@@ -90,7 +90,7 @@ async fn each_change_is_one_event_with_its_references_on_every_server() {
     ];
     let expected = expected.map(|(name, data)| (json!(name), data));
     let mut told = stream.take(expected.len() + 1).await;
-    // The platform notifies of the failed execution, at a time of its own.
+    // The platform notifies of the failed execution in the background.
     let notice = |(name, data): &(Value, Value)| {
         name == "notification.created" && data["notification_id"] != notification
     };

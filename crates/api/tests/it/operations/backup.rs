@@ -97,7 +97,7 @@ impl Lab {
         self.call(Method::PUT, "tables/curve", curves).await;
     }
 
-    /// A sample with a curve, of an execution of its own.
+    /// A sample with a curve, in a separate execution.
     async fn write(&self, name: &str) {
         let run = self
             .call(Method::POST, "job-executions", json!({"job_name": "test"}))
@@ -214,7 +214,7 @@ async fn a_copy_made_while_scripts_write_restores_into_a_machine_that_has_nothin
     assert_eq!(lab.content(&deleted).await, None);
     let samples = lab.samples().await;
     assert_eq!(samples[0], "before");
-    // A state of one moment: the first so many writes, each with its curve.
+    // A state of one moment: a prefix of the writes, each with its curve.
     let begun = samples.len() - 1;
     assert!(begun <= written);
     let expected: Vec<String> = (0..begun).map(|count| format!("w{count:05}")).collect();

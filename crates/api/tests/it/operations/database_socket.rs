@@ -114,7 +114,7 @@ async fn under_landlock_a_script_at_the_database_socket_does_not_become_superuse
         return;
     };
     let closed = ["data directory denied", "password denied", "rules denied"];
-    // Linux 7.1 lets nobody in the sandbox reach the socket.
+    // Linux 7.1 keeps the sandbox from the socket.
     let asked = [
         "login SCRAM",
         "query without login SCRAM",

@@ -35,7 +35,7 @@ fn doctor(directory: &std::path::Path) -> Command {
     command
 }
 
-/// An address at which nobody answers.
+/// An address without a server.
 fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
@@ -166,7 +166,7 @@ async fn it_looks_at_the_database_of_a_running_server_its_mail_server_and_its_mo
     assert_eq!(shown["SMTP"].0, "ok");
     assert_eq!(shown["LLM"].1, "some-model answers");
     assert!(mail.received().is_empty(), "no e-mail is sent");
-    // The server goes on.
+    // The server keeps running.
     let health = reqwest::get(format!("{}/healthz", server.url)).await;
     assert!(health.unwrap().status().is_success());
 }

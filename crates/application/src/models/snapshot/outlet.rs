@@ -47,7 +47,7 @@ impl Outlet {
         block_on(self.0.send(piece)).map_err(|_| SnapshotError::Abandoned)
     }
 
-    /// Returns the source, whose reads fail once nobody waits for the object.
+    /// Returns the source, whose reads fail once the caller is gone.
     pub(in crate::models) fn interrupted_when_abandoned<S>(
         &self,
         source: S,

@@ -34,7 +34,7 @@ pub(in crate::models) struct WrittenTable {
 pub(in crate::models) enum SnapshotError {
     /// The data cannot be a dataset; for the person who asked.
     Refused(String),
-    /// The source of the rows or the storage failed, or nobody waits for the table.
+    /// The source of the rows or the storage failed, or the caller is gone.
     Abandoned,
     /// Something else failed.
     Failed(String),

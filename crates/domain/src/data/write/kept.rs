@@ -1,7 +1,7 @@
 //! Values of changed rows that are kept, so that people see what a write replaced or deleted.
 //!
 //! They are a look back and no backup: of large writes the first rows, and no large values, so that they
-//! cost a write the same whatever its size.
+//! cost the same for writes of any size.
 
 use std::collections::BTreeMap;
 

@@ -25,7 +25,7 @@ impl Questions {
         self.ids.is_empty() && self.lookups.is_empty()
     }
 
-    /// Answers as if every row existed once, each lookup with a key of its own.
+    /// Answers as if every row existed once, each lookup with a different key.
     pub(super) fn assume_found(&self) -> Answers {
         let mut next = 0_i64;
         let mut key = |data_type: DataType| {

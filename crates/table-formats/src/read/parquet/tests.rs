@@ -187,7 +187,7 @@ fn a_file_with_too_many_rows_is_refused_before_they_are_read() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Whatever byte is wrong, a table is read or refused, in little memory.
+    /// With any byte wrong, a table is read or refused, in little memory.
     #[test]
     fn a_damaged_file_is_read_or_refused(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),

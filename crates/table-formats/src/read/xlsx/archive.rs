@@ -1,6 +1,6 @@
 //! Checks of a workbook's archive before a library reads it.
 //!
-//! The library decompresses whatever there is, and reserves memory for the numbers that the archive
+//! The library decompresses entries of any size, and reserves memory for the numbers that the archive
 //! declares. An archive that passes here has bounded parts, measured by decompressing them.
 
 use std::io::{self, Read, SeekFrom};

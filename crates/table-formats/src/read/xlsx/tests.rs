@@ -171,7 +171,7 @@ fn parts_that_grow_too_large_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever byte is wrong, a table is read or refused.
+    /// With any byte wrong, a table is read or refused.
     #[test]
     fn a_damaged_workbook_is_read_or_refused(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
@@ -184,7 +184,7 @@ proptest! {
         let _ = read(bytes);
     }
 
-    /// Whatever a sheet says, a table is read or refused.
+    /// A table is read or refused for any content of a sheet.
     #[test]
     fn any_sheet_is_read_or_refused(sheet in "(<row r=\"[0-9]{1,3}\">|<c r=\"[A-D][0-9]{0,3}\">|<v>[0-9]{0,9}</v>|</c>|</row>){0,30}") {
         let _ = read(workbook(&sheet, ""));
