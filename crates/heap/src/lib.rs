@@ -11,6 +11,10 @@
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const THRESHOLD: libc::c_int = 128 * 1024;
 
+/// Interval between two calls of [`trim`].
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const INTERVAL: std::time::Duration = std::time::Duration::from_secs(30);
+
 /// Lets freed memory return to the system. The first call of a program; elsewhere than with glibc it does
 /// nothing, and where glibc refuses, memory only grows further.
 pub fn give_memory_back() {
@@ -27,6 +31,31 @@ pub fn give_memory_back() {
     }
 }
 
+/// Returns free pages between blocks in use to the system every 30 s, in a thread for it. Thresholds only
+/// concern the end of an arena. Elsewhere than with glibc it does nothing, and without a thread memory only
+/// grows further.
+pub fn give_memory_back_regularly() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        let thread = std::thread::Builder::new().name("heap".to_owned());
+        let _ = thread.spawn(|| {
+            loop {
+                std::thread::sleep(INTERVAL);
+                trim();
+            }
+        });
+    }
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn trim() {
+    // SAFETY: `malloc_trim` takes a number, and locks of the allocator.
+    #[expect(unsafe_code, reason = "the C library has no other way in")]
+    unsafe {
+        libc::malloc_trim(0)
+    };
+}
+
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn set(parameter: libc::c_int, value: libc::c_int) {
     // SAFETY: `mallopt` takes numbers, and a lock of the allocator.
@@ -39,7 +68,12 @@ fn set(parameter: libc::c_int, value: libc::c_int) {
 #[cfg(test)]
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod tests {
+    use std::sync::{Mutex, PoisonError};
+
     use super::*;
+
+    /// Held while a test measures the process.
+    static MEASURING: Mutex<()> = Mutex::new(());
 
     fn allocated_kilobytes() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -50,6 +84,7 @@ mod tests {
 
     #[test]
     fn freed_memory_returns_though_a_later_block_is_still_held() {
+        let _turn = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
         give_memory_back();
         let before = allocated_kilobytes();
         let mut held = Vec::new();
@@ -60,6 +95,33 @@ mod tests {
             drop(blocks);
         }
         let kept = allocated_kilobytes().saturating_sub(before);
-        assert!(kept < 1024, "{kept} kB are still there beside {held:?}");
+        assert!(
+            kept < 1024,
+            "{kept} kB are still there beside {} blocks",
+            held.len()
+        );
+    }
+
+    #[test]
+    fn pages_between_blocks_in_use_return_when_trimmed() {
+        let _turn = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
+        give_memory_back();
+        let before = allocated_kilobytes();
+        let mut held = Vec::new();
+        let blocks: Vec<Vec<u8>> = (0..200)
+            .map(|_| {
+                let block = vec![1; 100 << 10];
+                held.push(Box::new([1_u8; 64]));
+                block
+            })
+            .collect();
+        drop(blocks);
+        trim();
+        let kept = allocated_kilobytes().saturating_sub(before);
+        assert!(
+            kept < 2048,
+            "{kept} kB are still there beside {} blocks",
+            held.len()
+        );
     }
 }

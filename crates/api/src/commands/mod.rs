@@ -120,6 +120,7 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
             .map_err(|_| anyhow::anyhow!("to be fixed first: settings"))?,
         _ => Settings::load(config, flags)?,
     };
+    labdata_heap::give_memory_back_regularly();
     let export = logging::start(&settings.log, command.default_log_filter())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
