@@ -32,6 +32,28 @@ export function told(body, status) {
   return body?.detail ? String(body.detail) : `The platform answered ${status}.`;
 }
 
+/** Asks for a new session; null where nobody is signed in. @type {(() => Promise<boolean>) | null} */
+let renew = null;
+
+/** The question that is open. @type {Promise<boolean> | null} */
+let renewing = null;
+
+/**
+ * Sets what happens when the session has ended.
+ * @param {(() => Promise<boolean>) | null} work resolves to true once there is a new session of the same person
+ */
+export function whenEnded(work) {
+  renew = work;
+}
+
+/** Asks once for all requests that were refused. */
+export async function renewed() {
+  renewing ??= (renew?.() ?? Promise.resolve(false)).finally(() => {
+    renewing = null;
+  });
+  return renewing;
+}
+
 /**
  * Sends a request and returns the answer's body and the address of the next page.
  * @param {string} method
@@ -51,6 +73,9 @@ export async function call(method, path, body) {
     });
   } catch {
     throw new ApiError(0, "The platform cannot be reached. Is it running, and is this machine on its network?", null);
+  }
+  if (response.status === 401 && path !== "/session" && (await renewed())) {
+    return call(method, path, body);
   }
   const text = await response.text();
   const read = text && response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : null;

@@ -1,6 +1,6 @@
 // The console: who is signed in, and which page is shown.
 
-import { ApiError, call, get, post } from "./api.js";
+import { ApiError, call, get, post, whenEnded } from "./api.js";
 import { failure, h, show } from "./dom.js";
 import { turn } from "./stream.js";
 import { admin } from "./pages/admin.js";
@@ -12,7 +12,7 @@ import { job, jobs } from "./pages/jobs.js";
 import { model, models } from "./pages/models.js";
 import { plate, plates } from "./pages/plates.js";
 import { query } from "./pages/query.js";
-import { signIn } from "./pages/sign_in.js";
+import { keyForm, signIn } from "./pages/sign_in.js";
 import { table, tables } from "./pages/tables.js";
 
 /** Pages by the first part of the fragment: of a list, and of one thing in it. */
@@ -42,7 +42,11 @@ function frame(me) {
       await call("DELETE", "/session");
       start();
     } catch (error) {
-      show(main, failure(error));
+      if (error instanceof ApiError && error.status === 401) {
+        start();
+      } else {
+        show(main, failure(error));
+      }
     }
   };
   const draw = () => {
@@ -60,6 +64,7 @@ function frame(me) {
     document.title = one ? `${one} · labdata` : `${page.name} · labdata`;
     show(main, ...(one && page.one ? page.one(one) : page.all()));
   };
+  whenEnded(() => again(me));
   window.onhashchange = () => {
     draw();
     main.focus();
@@ -101,10 +106,42 @@ function skip(event) {
 }
 
 /**
+ * Asks for a key over the page, which keeps what was typed into it. True once the same person is signed in again.
+ * @param {Api["Me"]} me
+ * @returns {Promise<boolean>}
+ */
+function again(me) {
+  return new Promise((resolve) => {
+    let isBack = false;
+    const entered = (/** @type {Api["Me"]} */ now) => {
+      if (now.user.id !== me.user.id || now.organization.id !== me.organization.id) {
+        // Nothing of the other one may stay on the page.
+        location.reload();
+        return;
+      }
+      isBack = true;
+      dialog.close();
+    };
+    const close = () => {
+      dialog.remove();
+      resolve(isBack);
+    };
+    const words = h("p", null, `The session of ${me.user.name} has ended. Sign in again: the page stays as it is.`);
+    const dialog = /** @type {HTMLDialogElement} */ (
+      h("dialog", { class: "sign-in", "aria-label": "Sign in again", close }, words, keyForm(null, entered))
+    );
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+/**
  * @param {string | null} problem
  */
 function ask(problem) {
   window.onhashchange = null;
+  whenEnded(null);
+  turn();
   document.title = "Sign in · labdata";
   show(document.body, signIn(problem, frame));
   document.getElementById("key")?.focus();

@@ -1,6 +1,6 @@
 // Server-sent events, for as long as the page that shows them is there.
 
-import { ApiError, told } from "./api.js";
+import { ApiError, renewed, told } from "./api.js";
 
 /** Pause before a broken stream is opened again, in ms. */
 const RETRY = 3000;
@@ -34,6 +34,9 @@ export async function follow(path, on, { method = "GET", body, stop, opened } = 
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
     });
+    if (response.status === 401 && (await renewed())) {
+      return await follow(path, on, { method, body, stop, opened });
+    }
     if (!response.ok || !response.body) {
       const read = await response.json().catch(() => null);
       throw new ApiError(response.status, told(read, response.status), response.headers.get("x-request-id"));

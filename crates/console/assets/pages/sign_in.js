@@ -4,10 +4,11 @@ import { post } from "../api.js";
 import { failure, h, show } from "../dom.js";
 
 /**
+ * The form that takes a key.
  * @param {string | null} problem why a link did not work
  * @param {(me: any) => void} entered
  */
-export function signIn(problem, entered) {
+export function keyForm(problem, entered) {
   const key = /** @type {HTMLInputElement} */ (
     h("input", { id: "key", name: "key", type: "password", autocomplete: "off", required: true, placeholder: "ldk_…" })
   );
@@ -22,9 +23,8 @@ export function signIn(problem, entered) {
     }
   };
   return h(
-    "main",
-    { class: "sign-in" },
-    h("h1", null, "labdata"),
+    "div",
+    null,
     h(
       "form",
       { submit },
@@ -41,4 +41,12 @@ export function signIn(problem, entered) {
       " prints a link that signs you in once.",
     ),
   );
+}
+
+/**
+ * @param {string | null} problem why a link did not work
+ * @param {(me: any) => void} entered
+ */
+export function signIn(problem, entered) {
+  return h("main", { class: "sign-in" }, h("h1", null, "labdata"), keyForm(problem, entered));
 }

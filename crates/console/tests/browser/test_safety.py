@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from conftest import KEY, check_accessible
+
 # Sets a mark on the page if any of it is ever read as markup.
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 
@@ -67,3 +69,29 @@ def test_a_link_is_good_once(server, browser):
         page.goto(link)
         expect(page.locator(shown)).to_be_visible()
         context.close()
+
+
+def test_an_ended_session_is_renewed_over_the_page(server, browser):
+    context = browser.new_context(locale="en-US", base_url=server.url)
+    page = context.new_page()
+    page.goto(server.sign_in_link())
+    page.goto("/#/sql")
+    expect(page.locator("textarea")).to_be_visible()
+    page.fill("textarea", "select 42 as answer")
+    context.clear_cookies()
+    page.click("button:has-text('Run')")
+    dialog = page.get_by_role("dialog", name="Sign in again")
+    expect(dialog).to_contain_text("has ended")
+    check_accessible(page)
+    dialog.get_by_label("API key").fill(KEY)
+    page.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    # What was asked before is answered now, and nothing was lost.
+    expect(page.locator("td")).to_have_text("42")
+    assert page.input_value("textarea") == "select 42 as answer"
+    context.clear_cookies()
+    page.click("button:has-text('Run')")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("alert")).to_contain_text("Request ")
+    context.close()
