@@ -66,12 +66,46 @@ export function failure(error) {
   return h("p", { class: "failure", role: "alert" }, message, request ? h("small", null, ` Request ${request}`) : null);
 }
 
-/** What is loaded into a place at present. @type {WeakMap<Element, object>} */
+/** The latest call of `load` for each place. @type {WeakMap<Element, object>} */
 const loading = new WeakMap();
+
+/** Time after which a page says what it waits for, in ms. */
+const PATIENCE = 300;
+
+/**
+ * Returns a name by which an element is found again after its page is redrawn; marks of sorting do not count.
+ * @param {Element} element
+ */
+function nameOf(element) {
+  const text = element.getAttribute("aria-label") ?? element.textContent ?? "";
+  return `${element.tagName} ${text.replace(/[↑↓]/g, "").trim()}`;
+}
+
+/**
+ * Returns the name of the focused element of a place, or null if the focus is elsewhere.
+ * @param {Element} place
+ */
+function focusIn(place) {
+  const active = document.activeElement;
+  return active && active !== place && place.contains(active) ? nameOf(active) : null;
+}
+
+/**
+ * Moves the focus to the element of that name, else to the place itself, so that the next Tab continues there.
+ * @param {Element} place
+ * @param {string} name
+ */
+function focusAgain(place, name) {
+  const found = [...place.querySelectorAll("a, button, input, select, textarea, summary")].find((it) => nameOf(it) === name);
+  if (!found) {
+    place.setAttribute("tabindex", "-1");
+  }
+  /** @type {HTMLElement} */ (found ?? place).focus({ preventScroll: true });
+}
 
 /**
  * Shows what a promise gives, or why it failed; a line with the reason if it takes a while. A slow answer
- * never replaces that of a later call for the same place.
+ * never replaces that of a later call for the same place. The keyboard focus stays at the element that had it.
  * @param {Element} place
  * @param {string} reason
  * @param {() => Promise<Child>} work
@@ -79,12 +113,17 @@ const loading = new WeakMap();
 export async function load(place, reason, work) {
   const mine = {};
   loading.set(place, mine);
+  let focused = focusIn(place);
   const put = (/** @type {Child} */ child) => {
     if (loading.get(place) === mine) {
+      focused = focusIn(place) ?? focused;
       show(place, child);
+      if (focused !== null && document.activeElement === document.body) {
+        focusAgain(place, focused);
+      }
     }
   };
-  const waiting = setTimeout(() => put(h("p", { class: "quiet", role: "status" }, `${reason}…`)), 300);
+  const waiting = setTimeout(() => put(h("p", { class: "quiet", role: "status" }, `${reason}…`)), PATIENCE);
   try {
     put(await work());
   } catch (error) {
@@ -104,11 +143,15 @@ export function destroy(label, sure, work) {
   const place = h("span", { class: "bar inline" });
   const ask = () => {
     const go = button(sure, work, "danger");
-    show(place, go, h("button", { type: "button", click: begin }, "Keep"));
+    show(place, go, h("button", { type: "button", click: keep }, "Keep"));
     go.focus();
   };
-  const begin = () => show(place, h("button", { type: "button", class: "danger", click: ask }, label));
-  begin();
+  const first = h("button", { type: "button", class: "danger", click: ask }, label);
+  const keep = () => {
+    show(place, first);
+    first.focus();
+  };
+  show(place, first);
   return place;
 }
 
@@ -119,17 +162,56 @@ export function destroy(label, sure, work) {
  * @param {string} [kind]
  */
 export function button(label, work, kind) {
+  /** @type {HTMLElement | null} */
+  let said = null;
+  const tell = (/** @type {HTMLElement} */ words) => {
+    said?.remove();
+    said = words;
+    element.after(words);
+  };
   const press = async () => {
+    said?.remove();
     element.setAttribute("disabled", "");
+    const waiting = setTimeout(() => tell(h("span", { class: "quiet", role: "status" }, `${label}…`)), PATIENCE);
     try {
       await work();
+      said?.remove();
     } catch (error) {
-      element.after(failure(error));
+      tell(failure(error));
+    } finally {
+      clearTimeout(waiting);
     }
     element.removeAttribute("disabled");
   };
   const element = h("button", { type: "button", class: kind, click: press }, label);
   return element;
+}
+
+/**
+ * A listener for the submission of a form. The button is disabled meanwhile, so that nothing is sent twice.
+ * @param {HTMLElement} go the form's button
+ * @param {Element} said shows what it waits for, and why it failed
+ * @param {() => Promise<void>} work
+ */
+export function once(go, said, work) {
+  return async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (go.hasAttribute("disabled")) {
+      return;
+    }
+    show(said);
+    go.setAttribute("disabled", "");
+    const waiting = setTimeout(() => show(said, h("p", { class: "quiet", role: "status" }, `${go.textContent}…`)), PATIENCE);
+    try {
+      await work();
+      clearTimeout(waiting);
+      said.querySelector(".quiet[role=status]")?.remove();
+    } catch (error) {
+      clearTimeout(waiting);
+      show(said, failure(error));
+    }
+    go.removeAttribute("disabled");
+  };
 }
 
 /**
@@ -141,17 +223,7 @@ export function button(label, work, kind) {
 export function form(fields, label, work) {
   const said = h("div", { "aria-live": "polite" });
   const go = h("button", { class: "primary" }, label);
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    show(said);
-    go.setAttribute("disabled", "");
-    try {
-      await work();
-    } catch (error) {
-      show(said, failure(error));
-    }
-    go.removeAttribute("disabled");
-  };
+  const submit = once(go, said, work);
   const labelled = fields.map(([name, field]) => h("label", null, h("span", null, name), field));
   return h("form", { class: "fields", submit }, labelled, h("p", null, go), said);
 }

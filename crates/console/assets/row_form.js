@@ -1,7 +1,7 @@
 // A form for one row: a field for each column, problems beside the fields that they concern.
 
 import { post } from "./api.js";
-import { failure, h, show } from "./dom.js";
+import { failure, h, once, show } from "./dom.js";
 import { KEPT, keyOf, labelOf, named, parsed, read } from "./tables.js";
 
 /** @typedef {import("./tables.js").Table} Table */
@@ -105,9 +105,8 @@ export function rowForm(table, all, row, names, done) {
     const element = h("label", null, h("span", null, column.name, needed), made.input, made.list, problem);
     return { column, value: made.value, before: made.input.value, input: made.input, problem, element };
   });
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    show(told);
+  const go = h("button", { class: "primary" }, row ? "Save the change" : "Add the row");
+  const submit = once(go, told, async () => {
     for (const it of fields) {
       show(it.problem);
       it.input.removeAttribute("aria-invalid");
@@ -131,7 +130,7 @@ export function rowForm(table, all, row, names, done) {
     } catch (error) {
       tell(error);
     }
-  };
+  });
   const tell = (/** @type {any} */ error) => {
     const left = (error.problems ?? []).filter((/** @type {any} */ problem) => {
       const of = fields.find((it) => problem.path === `tables[0].rows[0].${it.column.name}`);
@@ -149,7 +148,7 @@ export function rowForm(table, all, row, names, done) {
     "form",
     { class: "row-form", submit },
     h("div", { class: "fields" }, fields.map((it) => it.element)),
-    h("p", { class: "pages" }, h("button", { class: "primary" }, row ? "Save the change" : "Add the row")),
+    h("p", { class: "pages" }, go),
     told,
   );
 }

@@ -1,7 +1,7 @@
 // A form that defines a table.
 
 import { call } from "../api.js";
-import { failure, h, show } from "../dom.js";
+import { h, once } from "../dom.js";
 import { keyOf } from "../tables.js";
 
 /** @typedef {import("../tables.js").Table} Table */
@@ -86,28 +86,24 @@ export function definition(all) {
     return made;
   };
   add("name");
-  const send = async (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const go = h("button", { class: "primary" }, "Define the table");
+  const send = once(go, told, async () => {
     const table = name.value.trim();
-    try {
-      if (all.some((it) => it.name === table)) {
-        throw new Error(`There is a table "${table}" already. A changed definition is sent by a script: PUT /api/v1/tables/${table}.`);
-      }
-      const values = columns.map((it) => it.value()).filter((it) => it.name);
-      const body = { description: description.value || null, semantic_category: kind.value, columns: values };
-      await call("PUT", `/tables/${encodeURIComponent(table)}`, body);
-      location.hash = `#/tables/${encodeURIComponent(table)}`;
-    } catch (error) {
-      show(told, failure(error));
+    if (all.some((it) => it.name === table)) {
+      throw new Error(`There is a table "${table}" already. A changed definition is sent by a script: PUT /api/v1/tables/${table}.`);
     }
-  };
+    const values = columns.map((it) => it.value()).filter((it) => it.name);
+    const body = { description: description.value || null, semantic_category: kind.value, columns: values };
+    await call("PUT", `/tables/${encodeURIComponent(table)}`, body);
+    location.hash = `#/tables/${encodeURIComponent(table)}`;
+  });
   return h(
     "form",
     { submit: send },
     h("div", { class: "fields" }, labeled("Name", name), labeled("Description", description), labeled("Holds", kind)),
     h("p", { class: "quiet" }, "Names: a lower-case letter, then lower-case letters, digits and underscores. A table of rows gets a key id unless a column is the primary key; points need a column that refers to the row they belong to."),
     place,
-    h("p", { class: "pages" }, h("button", { type: "button", click: () => add("").named.focus() }, "Another column"), h("button", { class: "primary" }, "Define the table")),
+    h("p", { class: "pages" }, h("button", { type: "button", click: () => add("").named.focus() }, "Another column"), go),
     told,
   );
 }

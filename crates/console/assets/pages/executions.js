@@ -1,7 +1,7 @@
 // Executions: which ran, what one changed, and its revert.
 
 import { call, get, post } from "../api.js";
-import { destroy, facts, failure, h, load, show, time } from "../dom.js";
+import { button, destroy, facts, failure, h, load, show, time } from "../dom.js";
 import { grid } from "../grid.js";
 import { follow } from "../stream.js";
 import { changedRows } from "./changed_rows.js";
@@ -108,6 +108,16 @@ const SHOWN = 200_000;
  */
 function log(id, ended) {
   const printed = h("pre", { tabindex: "0", "aria-label": "Log" });
+  let due = 0;
+  // Once a frame, however much comes; the view follows the end unless somebody has scrolled back.
+  const draw = () => {
+    due = 0;
+    const isAtEnd = printed.scrollHeight - printed.scrollTop - printed.clientHeight < 8;
+    show(printed, text);
+    if (isAtEnd) {
+      printed.scrollTop = printed.scrollHeight;
+    }
+  };
   const state = h("p", { class: "quiet", role: "status" });
   let text = "";
   follow(`/job-executions/${id}/logs?follow=true`, ({ name, data }) => {
@@ -117,8 +127,7 @@ function log(id, ended) {
       return;
     }
     text = (text + data.text).slice(-SHOWN);
-    show(printed, text);
-    printed.scrollTop = printed.scrollHeight;
+    due ||= requestAnimationFrame(draw);
   }).catch((error) => show(state, failure(error)));
   return h("section", null, h("h2", null, "Log"), printed, state);
 }
@@ -156,35 +165,30 @@ export function undo(id, changes, label, draw) {
     return h("p", null, `Reverted by ${by}, `, time(changes.reverted_at), ".");
   }
   const place = h("div", { "aria-live": "polite" });
-  const preview = async () => {
-    try {
+  const preview = () =>
+    load(place, "Counting what would be deleted", async () => {
       const { tables } = await post(`/job-executions/${id}/revert`, { dry_run: true });
       const gone = tables.filter((/** @type {Api["TableChanges"]} */ it) => it.created || it.series_points);
       const words = gone.map((/** @type {Api["TableChanges"]} */ it) =>
-        it.created ? `${it.created} ${it.created === 1 ? "row" : "rows"} of ${it.table}` : `${it.series_points} points of ${it.table}`,
+        it.created
+          ? `${it.created.toLocaleString()} ${it.created === 1 ? "row" : "rows"} of ${it.table}`
+          : `${it.series_points.toLocaleString()} points of ${it.table}`,
       );
       const kept = tables.some((/** @type {Api["TableChanges"]} */ it) => it.updated || it.deleted);
       if (words.length === 0) {
-        show(place, h("p", null, "It created nothing that could be undone."));
-        return;
+        return h("p", null, "It created nothing that could be undone.");
       }
-      show(
-        place,
+      return h(
+        "div",
+        null,
         h("p", null, `This deletes ${words.join(", ")}.`),
         kept ? h("p", { class: "quiet" }, "Updates and deletes of rows that existed before are not undone.") : null,
-        h("button", { type: "button", class: "danger", click: revert }, `Delete ${words.join(", ")}`),
+        button(`Delete ${words.join(", ")}`, revert, "danger"),
       );
-    } catch (error) {
-      show(place, failure(error));
-    }
-  };
+    });
   const revert = async () => {
-    try {
-      await post(`/job-executions/${id}/revert`);
-      draw();
-    } catch (error) {
-      show(place, failure(error));
-    }
+    await post(`/job-executions/${id}/revert`);
+    draw();
   };
   return h("div", null, h("button", { type: "button", click: preview }, label), place);
 }
