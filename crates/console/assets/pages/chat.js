@@ -169,7 +169,8 @@ function question(chat, place) {
     stop.removeAttribute("hidden");
     try {
       const now = await answer(asked, chat, { calls, told, stop: ending.signal });
-      if (now && now !== chat) {
+      // Whoever has gone to another page meanwhile stays there.
+      if (now && now !== chat && place.isConnected) {
         location.hash = `#/chat/${now}`;
       }
     } catch (error) {

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Page, expect
 
-from conftest import Server, check_accessible, check_fits_a_phone
+from conftest import Server, check_accessible, check_fits_a_phone, wait_until
 
 # Sets a mark on the page if any of it is ever read as markup.
 HOSTILE = "<img src=x onerror=window.hacked=1>"
@@ -88,6 +88,18 @@ def test_an_answer_appears_piece_by_piece_and_what_the_agent_did_is_folded(page)
     check_harmless(page)
     check_accessible(page)
     check_fits_a_phone(page)
+
+
+def test_an_answer_does_not_call_back_who_has_left_the_page(page):
+    page.goto("/#/chat")
+    expect(page.locator("h1")).to_be_visible()
+    page.evaluate(WATCH_ANSWER)
+    ask(page, "a question of many words, whose answer takes its time")
+    wait_until(page, "told.some((text) => !text.startsWith('The agent thinks'))")
+    page.get_by_role("navigation").get_by_role("link", name="Files").click()
+    expect(page.locator("h1")).to_have_text("Files")
+    page.wait_for_timeout(500)
+    assert page.url.endswith("#/files")
 
 
 def test_a_chat_is_continued_and_deleted_by_its_name(page):
