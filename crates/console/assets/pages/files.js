@@ -1,7 +1,7 @@
 // Files: the list, uploads, and one with its preview.
 
-import { call, get } from "../api.js";
-import { h, load, time } from "../dom.js";
+import { call, get, stored } from "../api.js";
+import { h, input, load, select, time } from "../dom.js";
 import { grid } from "../grid.js";
 import { isImage, preview } from "../images.js";
 import { uploads } from "../uploads.js";
@@ -20,35 +20,50 @@ function size(kilobytes) {
 /** The newest files, and a form to upload. */
 export function files() {
   const place = h("div", null);
-  const search = /** @type {HTMLInputElement} */ (h("input", { type: "search", "aria-label": "Part of the name", placeholder: "part of the name" }));
+  const search = input({ type: "search", "aria-label": "Part of the name", placeholder: "part of the name" });
+  const extensions = input({ "aria-label": "Extensions", placeholder: "extensions: csv, txt", size: 16 });
+  const instrument = select([["", "any source"]]);
+  instrument.setAttribute("aria-label", "Source");
+  /** @type {Map<string, string>} */
+  const names = new Map();
   const row = (/** @type {Api["FileRecord"]} */ it) => [
     h("a", { href: `#/files/${it.file_id}` }, it.file_name),
     size(it.size_kilobytes),
     time(it.uploaded_at),
-    String(it.source_type).replace("_", " "),
+    names.get(it.source_instrument_id ?? "") ?? String(it.source_type).replace("_", " "),
   ];
   const page = async (/** @type {string} */ address, /** @type {boolean} */ isFirst) => {
     const { body, next } = await call("GET", address);
     const more = next ? h("button", { type: "button", click: () => turn(next, false) }, "Older") : null;
     const back = isFirst ? null : h("button", { type: "button", click: first }, "Newest");
-    const empty = search.value ? "No file of that name." : "No files yet. Drop one above, or let labdata-watch do it on the instrument's computer.";
+    const isFiltered = search.value || extensions.value || instrument.value;
+    const empty = isFiltered ? "No file meets the conditions." : "No files yet. Drop one above, or let labdata-watch do it on the instrument's computer.";
     return h("div", null, grid(["File", "Size", "Uploaded", "Source"], body.map(row), empty), h("p", { class: "pages" }, back, more));
   };
   const turn = (/** @type {string} */ address, /** @type {boolean} */ isFirst) =>
     load(place, "Reading the files", () => page(address, isFirst));
   const first = () => {
-    const name = search.value.trim();
-    turn(`/files?limit=50${name ? `&query=${encodeURIComponent(name)}` : ""}`, true);
+    const filters = { query: search.value.trim(), extensions: extensions.value.replaceAll(" ", ""), instrument_id: instrument.value };
+    const given = Object.entries(filters).filter(([, value]) => value);
+    turn(`/files?${new URLSearchParams([["limit", "50"], ...given])}`, true);
   };
   const find = (/** @type {Event} */ event) => {
     event.preventDefault();
     first();
   };
-  first();
+  instrument.addEventListener("change", first);
+  load(place, "Reading the files", async () => {
+    for (const it of await get("/instruments?limit=1000")) {
+      names.set(it.id, it.name);
+      instrument.append(h("option", { value: it.id }, it.name));
+    }
+    first();
+    return null;
+  });
   return [
     h("h1", null, "Files"),
     uploads(first),
-    h("form", { class: "bar", submit: find }, search, h("button", null, "Search")),
+    h("form", { class: "bar", submit: find }, search, extensions, instrument, h("button", null, "Filter")),
     place,
   ];
 }
@@ -79,7 +94,7 @@ export function file(id) {
         run ? " by " : null,
         run ? h("a", { href: `#/executions/${run}` }, "an execution") : null,
         ". ",
-        h("a", { href: content.download_url }, "Download"),
+        h("a", { href: stored(content.download_url) }, "Download"),
       ),
       beginning(it, content),
       h("h2", null, "What it led to"),

@@ -119,3 +119,21 @@ def test_images_are_shown_and_others_say_why_not(page, server):
     expect(page.locator("main")).to_contain_text("This browser cannot decode the image. Download it to see it.")
     page.goto(f"/#/files/{raw}")
     expect(page.locator("main")).to_contain_text("No preview: not text.")
+
+
+def test_files_are_filtered_by_name_extension_and_instrument(page, server):
+    balance = server.call("POST", "/instruments", {"name": "balance"})["id"]
+    for name in ("weights.csv", "weights.txt"):
+        server.upload(name, b"1", balance)
+    page.goto("/#/files")
+    rows = page.locator("tbody tr")
+    page.get_by_label("Source", exact=True).select_option("balance")
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text("balance")
+    page.get_by_label("Extensions").fill("TXT, md")
+    page.get_by_role("button", name="Filter").click()
+    expect(rows).to_have_count(1)
+    page.get_by_label("Part of the name").fill("nothing like it")
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_contain_text("No file meets the conditions.")
+    check_accessible(page)
