@@ -13,6 +13,7 @@ import { h } from "./dom.js";
  * @property {string} [group] curves of one group have one color
  * @property {string} [link] page that a click leads to
  * @property {string[]} [text] what stands at the points, in place of their coordinates
+ * @property {"lines" | "markers"} [kind] unless the plot has one for all
  */
 
 /**
@@ -49,6 +50,21 @@ export function plotly() {
     document.head.append(h("script", { src: `console/${meta.content}`, load: loaded, error: failed }));
   });
   return loading;
+}
+
+/**
+ * plotly.js, for a place that says so if loading it takes a while: it has 4.6 MB.
+ * @param {HTMLElement} place
+ */
+async function loaded(place) {
+  const words = h("p", { class: "quiet loading", role: "status" }, "Loading the plots…");
+  const waiting = setTimeout(() => place.append(words), 300);
+  try {
+    return await plotly();
+  } finally {
+    clearTimeout(waiting);
+    words.remove();
+  }
 }
 
 /**
@@ -95,7 +111,7 @@ function axisLayout(axis, colors) {
  * @param {{kind?: "lines" | "markers" | "bars", isPlate?: boolean}} [options]
  */
 export async function draw(place, curves, x, y, options = {}) {
-  const library = await plotly();
+  const library = await loaded(place);
   clear(library);
   if (!place.isConnected) {
     return;
@@ -109,7 +125,7 @@ export async function draw(place, curves, x, y, options = {}) {
     const group = curve.group ?? curve.name;
     const isFirst = !named.has(group);
     named.add(group);
-    const mode = options.kind ?? (curve.x.length <= MARKED && curves.length <= LEGEND ? "lines+markers" : "lines");
+    const mode = options.kind ?? curve.kind ?? (curve.x.length <= MARKED && curves.length <= LEGEND ? "lines+markers" : "lines");
     return {
       type: options.kind === "bars" ? "bar" : "scatter",
       mode: options.kind === "bars" ? undefined : mode,

@@ -1,8 +1,9 @@
 // Models: their trainings, how good they are, and predictions.
 
 import { get, post } from "../api.js";
-import { button, destroy, facts, form, h, input, load, select, show, time } from "../dom.js";
+import { button, destroy, facts, failure, form, h, input, load, select, show, time } from "../dom.js";
 import { grid } from "../grid.js";
+import { draw as drawPlot, plotTools, saveValues } from "../plot.js";
 import { follow } from "../stream.js";
 
 const PRESETS = /** @type {[string, string][]} */ ([
@@ -40,14 +41,14 @@ export function models() {
       time(it.training_completed_at),
     ];
     const columns = ["Model", "Version", "Status", "Predicts", "Kind", "Trained"];
-    return grid(columns, (await get("/ml-models")).map(row), "There is no model yet. Make a dataset below, then train one on it.");
+    return grid(columns, (await get("/ml-models")).map(row), "There is no model yet. Create a dataset below, then train one on it.");
   });
   const draw = () =>
     load(sets, "Reading the datasets", async () => {
-      const all = await get("/datasets?limit=100");
-      show(make, all.length ? h("details", null, h("summary", null, "Train a model"), train(all)) : null);
+      const [all, known] = await Promise.all([get("/datasets?limit=100"), get("/ml-models")]);
+      show(make, all.length ? h("details", null, h("summary", null, "Train a model"), train(all, known)) : null);
       const row = (/** @type {Api["Dataset"]} */ it) => [it.name, it.row_count, it.columns.length, time(it.created_at)];
-      return grid(["Dataset", "Rows", "Columns", "Made"], all.map(row), "There is no dataset yet. It is the result of a query, kept as it was.");
+      return grid(["Dataset", "Rows", "Columns", "Created"], all.map(row), "There is no dataset yet. A dataset is the stored result of a query.");
     });
   draw();
   return [
@@ -75,16 +76,19 @@ function dataset(draw) {
       ["Name", name],
       ["SELECT", query],
     ],
-    "Make the dataset",
+    "Create the dataset",
     add,
   );
 }
 
 /**
  * @param {Api["Dataset"][]} datasets
+ * @param {Api["MlModel"][]} known models, of which a further version can be trained
  */
-function train(datasets) {
+function train(datasets, known) {
+  const trained = select([["", "a new model"], ...known.map((it) => /** @type {[string, string]} */ ([it.id, `the next version of ${it.name}`]))]);
   const name = input({ required: true, maxlength: 200 });
+  trained.addEventListener("change", () => (name.disabled = trained.value !== ""));
   const of = select(datasets.map((it) => [it.id, `${it.name} (${it.row_count} rows)`]));
   const target = h("select", null);
   const preset = select(PRESETS, "medium_quality");
@@ -96,7 +100,7 @@ function train(datasets) {
   change();
   const go = async () => {
     const model = await post("/ml-models", {
-      name: name.value,
+      ...(trained.value ? { ml_model_id: trained.value } : { name: name.value }),
       dataset_id: of.value,
       target_column: /** @type {HTMLSelectElement} */ (target).value,
       quality_preset: preset.value,
@@ -105,6 +109,7 @@ function train(datasets) {
   };
   return form(
     [
+      ["Train", trained],
       ["Name", name],
       ["Dataset", of],
       ["Column to predict", target],
@@ -139,7 +144,8 @@ export function model(id) {
         isBusy ? progress(it, draw) : null,
         it.status === "ready" ? results(it) : null,
         h("section", null, h("h2", null, "Versions"), list(it, versions, draw)),
-        destroy("Archive", `Archive ${it.name}: it predicts no more`, async () => {
+        h("h2", null, "Archive"),
+        destroy("Archive", `Archive ${it.name}: predictions with it stop`, async () => {
           await post(`/ml-models/${id}/archive`);
           location.hash = "#/models";
         }),
@@ -158,7 +164,7 @@ function progress(it, draw) {
   const tell = (/** @type {Api["MlModel"]} */ now) => {
     const at = now.progress;
     const best = at?.best_score ? `, best ${at.best_score.metric} ${figure(at.best_score.value)}` : "";
-    show(place, h("p", null, at ? `${at.phase}: ${at.models_tried} models tried${best}` : "It waits for a worker."));
+    show(place, h("p", null, at ? `${at.phase}: ${at.models_tried} models tried${best}` : "Waiting for a worker, or starting."));
   };
   tell(it);
   follow(`/ml-models/${it.id}/progress?version_number=${it.version_number}`, ({ name, data }) => {
@@ -187,19 +193,46 @@ function results(it) {
     return h(
       "div",
       null,
-      h("h2", null, "How good it is"),
-      h("p", { class: "quiet" }, `Measured on ${found.rows.test} rows that it has not learned from; it learned from ${found.rows.train}.`),
-      grid(["Metric", "Value", ""], Object.entries(found.metrics).map(metric), "Nothing was measured."),
-      found.feature_importance?.length ? h("div", null, h("h2", null, "What it goes by"), bars(found.feature_importance)) : null,
-      found.confusion_matrix ? h("div", null, h("h2", null, "What it confuses"), matrix(found.confusion_matrix)) : null,
+      h("h2", null, "Metrics"),
+      h("p", { class: "quiet" }, `Measured on ${found.rows.test} rows held out of the training; trained on ${found.rows.train}.`),
+      grid(["Metric", "Value", "Direction"], Object.entries(found.metrics).map(metric), "Nothing was measured."),
+      found.feature_importance?.length ? h("div", null, h("h2", null, "Feature importance"), bars(found.feature_importance)) : null,
+      found.confusion_matrix ? h("div", null, h("h2", null, "Confusion matrix"), matrix(found.confusion_matrix)) : null,
+      found.residuals?.length ? residuals(it, found.residuals) : null,
       h("h2", null, "Leaderboard"),
-      grid(["Model", "Score", "On validation rows", "Seconds to fit", "to predict"], found.leaderboard.map(entry), "No model was fitted."),
-      h("p", null, h("a", { href: `api/v1/ml-models/${it.id}/report?version_number=${it.version_number}`, target: "_blank", rel: "noopener" }, "The whole report")),
+      grid(["Model", "Score", "Validation score", "Fit (s)", "Predict (s)"], found.leaderboard.map(entry), "No model was fitted."),
+      h("p", null, h("a", { href: `api/v1/ml-models/${it.id}/report?version_number=${it.version_number}`, target: "_blank", rel: "noopener" }, "Full report")),
       h("h2", null, "Predict"),
       predict(it, found.features),
     );
   });
   return place;
+}
+
+/**
+ * Predicted over actual values. On the line of equal values a prediction is right.
+ * @param {Api["MlModel"]} it
+ * @param {Api["Residual"][]} rows
+ */
+function residuals(it, rows) {
+  const actual = rows.map((row) => row.actual);
+  const predicted = rows.map((row) => row.predicted);
+  const all = [...actual, ...predicted];
+  const ends = all.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+  const place = h("div", { class: "plot", role: "img", "aria-label": `Predicted over actual ${it.target_column} of ${rows.length} rows` });
+  const said = h("span", { class: "quiet told" }, `${rows.length.toLocaleString()} rows held out of the training`);
+  const curves = [
+    { name: "predictions", x: actual, y: predicted, kind: /** @type {const} */ ("markers") },
+    { name: "equal values", x: ends, y: ends, kind: /** @type {const} */ ("lines") },
+  ];
+  const axis = (/** @type {string} */ kind) => ({ title: `${kind} ${it.target_column}`, type: /** @type {const} */ ("linear") });
+  // It is drawn once it is in the page, where it has a size.
+  requestAnimationFrame(() => {
+    drawPlot(place, curves, axis("actual"), axis("predicted")).catch((error) => show(said, failure(error)));
+  });
+  const values = () => saveValues(["actual", "predicted"], rows.map((row) => [row.actual, row.predicted]), `${it.name} predictions.csv`);
+  const tools = plotTools(place, `${it.name} predictions`, values);
+  return h("div", null, h("h2", null, "Predicted and actual values"), h("div", { class: "plot-tools" }, said, tools), place);
 }
 
 /**
@@ -274,10 +307,10 @@ function list(it, versions, draw) {
     metric(version),
     time(version.training_completed_at),
     version.currently_active
-      ? "predicts"
+      ? "active"
       : version.status === "ready"
-        ? button("Let it predict", activate(version.version_number))
+        ? button("Activate", activate(version.version_number))
         : "",
   ];
-  return grid(["Version", "Status", "Quality", "Trained", "Active"], versions.map(row), "There is none.");
+  return grid(["Version", "Status", "Metric", "Trained", "Active"], versions.map(row), "There is none.");
 }
