@@ -45,12 +45,12 @@ async function keys(draw) {
     it.revoked_at ? "revoked" : it.expires_at ? time(it.expires_at) : "never",
     it.revoked_at
       ? ""
-      : destroy("Revoke", `Revoke ${it.name}: whatever uses it stops`, async () => {
+      : destroy("Revoke", `Revoke ${it.name}: its clients stop working`, async () => {
           await call("DELETE", `/api-keys/${it.id}`);
           draw();
         }),
   ];
-  const columns = ["Name", "Begins with", "User", "Scopes", "Last used", "Expires", "Revoke"];
+  const columns = ["Name", "Prefix", "User", "Scopes", "Last used", "Expires", "Revoke"];
   return h("div", null, addKey(draw, everybody), grid(columns, all.map(row), "There are no keys."));
 }
 
@@ -85,7 +85,7 @@ function addKey(draw, everybody) {
     };
     show(
       made,
-      h("p", null, `The key ${key.name}. It is shown this once: copy it now.`),
+      h("p", null, `The key ${key.name} is shown only once. Copy it now.`),
       h("p", { class: "bar" }, secret, button("Copy", copy), said, h("button", { type: "button", click: done }, "I have it")),
     );
   };
@@ -98,7 +98,7 @@ function addKey(draw, everybody) {
     "Create the key",
     add,
   );
-  fields.prepend(h("fieldset", null, h("legend", null, "Scopes"), boxes));
+  fields.querySelector("label")?.after(h("fieldset", null, h("legend", null, "Scopes"), boxes));
   return h("details", null, h("summary", null, "New key"), fields, made);
 }
 
@@ -190,7 +190,7 @@ async function usage() {
     facts([
       ["Files and datasets", share(storage.used_bytes, storage.quota_bytes, megabytes)],
       [`Tokens of the agent in ${agent.month}`, share(agent.total_tokens, agent.token_budget, plain)],
-      ["Tokens begin anew", time(agent.resets_at)],
+      ["Token budget resets", time(agent.resets_at)],
     ]),
     h("p", { class: "quiet" }, "The operator sets both limits: LABDATA_STORAGE_QUOTA and LABDATA_AGENT_MONTHLY_TOKENS."),
   );
@@ -221,8 +221,8 @@ async function health() {
     null,
     facts([
       ["Server and database", state],
-      ["Answer within", `${took} ms`],
+      ["Response time", `${took} ms`],
     ]),
-    h("p", { class: "quiet" }, "For everything else (Python, isolation, mail, the model) run `labdata doctor` on the machine; /metrics has figures."),
+    h("p", { class: "quiet" }, "`labdata doctor`, run on the server's machine, checks the rest: Python, isolation of jobs, mail, the language model. ", h("a", { href: "metrics" }, "Metrics"), " are in the format of Prometheus."),
   );
 }

@@ -148,11 +148,11 @@ function curvesOf(table, parentColumn, parent, all) {
   let known = new Map();
   const again = () => readCurves();
   const redraw = () => drawCurves();
-  const across = choice("Across", xs, x, again);
-  const up = choice("Up", ys, y, again);
-  const well = choice("Wells in", texts, texts.find((it) => /well|position/.test(it)) ?? labelOf(parent), redraw);
-  const color = choice("Colors by", ["", ...parent.columns.map((it) => it.name)], "", redraw);
-  const arranged = choice("Arranged", ["over each other", "as a plate"], "over each other", redraw);
+  const across = choice("X axis", xs, x, again);
+  const up = choice("Y axis", ys, y, again);
+  const well = choice("Well column", texts, texts.find((it) => /well|position/.test(it)) ?? labelOf(parent), redraw);
+  const color = choice("Color by", ["", ...parent.columns.map((it) => it.name)], "", redraw);
+  const arranged = choice("Layout", ["overlaid", "as a plate"], "overlaid", redraw);
   const log = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", change: redraw }));
   const filter = condition(parent, all, again);
 
@@ -240,7 +240,7 @@ function curvesOf(table, parentColumn, parent, all) {
     h("div", { class: "fields" }, across.field, up.field, arranged.field, well.field, color.field, check),
     h("div", { class: "plot-tools" }, told, plotTools(place, table.name, values)),
     place,
-    h("p", { class: "quiet" }, "Drag over a part to enlarge it, double-click to see everything, click a curve for its row."),
+    h("p", { class: "quiet" }, "Drag over a part to zoom in, double-click to reset, click a curve to open its row."),
   );
 }
 

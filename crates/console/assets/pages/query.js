@@ -48,7 +48,7 @@ function history(organization) {
 export function query() {
   const text = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }, FIRST));
   const place = h("div", { "aria-live": "polite" });
-  const before = h("details", null, h("summary", null, "Statements before"));
+  const before = h("details", null, h("summary", null, "History"));
   const statements = h("div", null);
   before.append(statements);
   /** @type {ReturnType<typeof history> | null} */
@@ -78,7 +78,7 @@ export function query() {
       known?.forget();
       list();
     };
-    const words = h("p", { class: "quiet" }, "They are kept in this browser only. ", h("button", { type: "button", click: forget }, "Forget them"));
+    const words = h("p", { class: "quiet" }, "They are kept in this browser only. ", h("button", { type: "button", click: forget }, "Clear the history"));
     show(statements, ...(all.length ? [h("ul", { class: "statements" }, all.map(line)), words] : [h("p", { class: "empty" }, "None yet.")]));
   };
   const run = (/** @type {Event} */ event) => {
@@ -174,9 +174,9 @@ function chart(result) {
     const input = /** @type {HTMLSelectElement} */ (h("select", { change: () => again() }, options));
     return { input, field: h("label", null, label, input) };
   };
-  const across = select("Across", every);
-  const up = select("Up", numeric.map(option));
-  const color = select("Colors by", [h("option", { value: "" }, "–"), ...columns.map((_, index) => option(index))]);
+  const across = select("X axis", every);
+  const up = select("Y axis", numeric.map(option));
+  const color = select("Color by", [h("option", { value: "" }, "–"), ...columns.map((_, index) => option(index))]);
   const kind = select("As", ["lines", "markers", "bars"].map((it) => h("option", { value: it }, it === "markers" ? "points" : it)));
   const log = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", change: () => again() }));
   const first = numeric.find((index) => index !== 0) ?? numeric[0];

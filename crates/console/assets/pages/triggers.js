@@ -8,9 +8,9 @@ import { grid } from "../grid.js";
 const PAUSE = 250;
 
 const CATEGORIES = /** @type {[string, string][]} */ ([
-  ["file_uploaded", "a file arrives"],
-  ["job_completed", "another job has ended"],
-  ["schedule", "the time has come"],
+  ["file_uploaded", "when a file arrives"],
+  ["job_completed", "after another job"],
+  ["schedule", "on a schedule"],
 ]);
 
 /**
@@ -63,7 +63,7 @@ export function triggerForm(job, draw) {
       await call("PATCH", `/jobs/${job.id}`, { trigger_enabled: false });
       draw();
     };
-    const fields = form([["It runs when", category]], job.trigger ? "Save the trigger" : "Set the trigger", save);
+    const fields = form([["It runs", category]], job.trigger ? "Save the trigger" : "Set the trigger", save);
     fields.querySelector("label")?.after(details);
     return h(
       "div",

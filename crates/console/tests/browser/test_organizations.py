@@ -56,7 +56,7 @@ def test_statements_stay_with_their_organization(server, browser, other_key):
     page.fill("#key", other_key)
     page.keyboard.press("Enter")
     expect(page.locator("textarea")).to_be_visible()
-    page.click("text=Statements before")
+    page.click("text=History")
     expect(page.locator("details")).to_contain_text("None yet.")
     assert SECRET not in page.input_value("textarea")
     context.close()

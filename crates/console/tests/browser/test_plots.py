@@ -99,7 +99,7 @@ def test_the_curves_of_a_plate_are_drawn_over_each_other(curves, page):
     page.get_by_label("Log scale").check()
     wait_until(page, "document.querySelector('.plot').layout.yaxis.type === 'log'")
     # Names are text, also where plotly.js knows tags.
-    page.get_by_role("combobox", name="Colors by").select_option("treatment")
+    page.get_by_role("combobox", name="Color by").select_option("treatment")
     expect(page.locator(".legendtext", has_text=HOSTILE)).to_be_visible()
     assert page.locator(".plot a").count() == 0
     page.fill("input[aria-label=Value]", "C07")
@@ -110,7 +110,7 @@ def test_the_curves_of_a_plate_are_drawn_over_each_other(curves, page):
 def test_a_plate_shows_each_curve_at_its_well_and_can_be_saved(curves, page, tmp_path):
     page.goto("/#/plates/growth")
     expect(page.locator(".told")).to_have_text("96 curves, 55,392 points.")
-    page.get_by_role("combobox", name="Arranged").select_option("as a plate")
+    page.get_by_role("combobox", name="Layout").select_option("as a plate")
     wait_until(page, "document.querySelector('.plot').layout.xaxis.ticktext?.length === 12")
     # The middle of the first well, in the picture's own measure, is where its curve is.
     inside = """() => {

@@ -135,6 +135,27 @@ def test_rows_are_sorted_filtered_and_chosen(tables, page):
     expect(page.locator("h1")).to_have_text("W303")
 
 
+def test_the_focus_stays_where_it_is_when_rows_are_read_again(tables, page):
+    page.goto("/#/tables/well")
+    sort = page.get_by_role("button", name="volume")
+    sort.focus()
+    for name in ("volume ↑", "volume ↓"):
+        page.keyboard.press("Enter")
+        expect(sort).to_have_text(name)
+        expect(sort).to_be_focused()
+
+
+def test_a_row_is_added_once_however_often_the_button_is_pressed(tables, server, page):
+    page.goto("/#/tables/strain")
+    page.click("text=Add a row")
+    page.locator(".row-form").get_by_label("name").fill("pressed twice")
+    writes = []
+    page.route("**/data/write", lambda route: (writes.append(1), route.continue_()))
+    page.locator(".row-form button.primary").evaluate("(it) => (it.click(), it.click())")
+    expect(page.locator("h1")).to_have_text("pressed twice")
+    assert len(writes) == 1
+
+
 def test_a_slow_answer_never_replaces_a_later_one(tables, page):
     page.goto("/#/tables/well")
     expect(page.locator("tbody tr").first).to_be_visible()
@@ -199,12 +220,12 @@ def test_statements_are_remembered_and_results_are_drawn(tables, page):
     expect(page.locator(".scatterlayer .js-line")).to_have_count(1)
     check_accessible(page)
     page.reload()
-    page.click("text=Statements before")
+    page.click("text=History")
     expect(page.locator(".statements li")).to_have_count(1)
     page.fill("textarea", "")
     page.click(".statement")
     assert page.input_value("textarea").startswith("select name, volume")
-    page.click("text=Forget them")
+    page.click("text=Clear the history")
     expect(page.locator(".statements li")).to_have_count(0)
 
 
