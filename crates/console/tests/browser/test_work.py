@@ -95,7 +95,7 @@ def test_a_region_is_drawn_on_an_image(server, page):
 def test_a_trigger_is_set_and_removed(job, page):
     page.goto(f"/#/jobs/{job}")
     page.click("text=Run it by itself")
-    page.get_by_label("It runs", exact=True).select_option("schedule")
+    page.get_by_role("combobox", name="It runs", exact=True).select_option("schedule")
     page.get_by_label("Cron").fill("nonsense")
     page.click("button:has-text('Set the trigger')")
     expect(page.locator("form > div .failure").last).to_contain_text("cron must be five fields")
@@ -148,7 +148,7 @@ def test_the_next_ticks_of_a_schedule_are_shown_while_it_is_typed(job, page):
     page.context.new_cdp_session(page).send("Emulation.setTimezoneOverride", emulation)
     page.goto(f"/#/jobs/{job}")
     page.click("text=Run it by itself")
-    page.get_by_label("It runs", exact=True).select_option("schedule")
+    page.get_by_role("combobox", name="It runs", exact=True).select_option("schedule")
     expect(page.get_by_label("Time zone")).to_have_value("Asia/Tokyo")
     said = page.locator(".ticks")
     page.get_by_label("Cron").fill("")
