@@ -26,6 +26,9 @@ pub(crate) struct FileConditions {
     part: Option<String>,
     /// A `LIKE` pattern that all matching paths have and that the trigram index can look up.
     indexed: Option<String>,
+    /// A shorter pattern that all matching paths have: a word of the part with a digit. Words repeat in names of
+    /// files and numbers differ, so the index answers it sooner where few paths have it.
+    numbered: Option<String>,
     /// End of the previous page.
     after: Option<Cursor>,
 }
@@ -64,8 +67,10 @@ impl FileConditions {
             extensions = Some(prefixes);
         }
         let part = filter.query.as_ref().map(|query| query.folded().to_owned());
+        let mut numbered = None;
         if let Some(part) = &part {
             indexed = has_trigram(part).then(|| format!("%{}%", escaped(part)));
+            numbered = number(part).map(|number| format!("%{}%", escaped(number)));
         }
         Self {
             organization: organization.as_uuid(),
@@ -75,6 +80,7 @@ impl FileConditions {
             suffixes,
             part,
             indexed,
+            numbered,
             after: page.after,
         }
     }
@@ -148,8 +154,31 @@ impl FileConditions {
         owners: IndexOwners,
         query: &mut Prepared<'q, Row>,
     ) {
+        self.push_pattern(self.indexed.as_deref(), owners, query);
+    }
+
+    /// True if the part has a number that the index can look up by itself.
+    pub(crate) const fn have_number(&self) -> bool {
+        self.numbered.is_some()
+    }
+
+    /// Adds the conditions as [`Self::push_indexed`] does, with the number alone in place of the part.
+    pub(crate) fn push_numbered<'q, Row>(
+        &'q self,
+        owners: IndexOwners,
+        query: &mut Prepared<'q, Row>,
+    ) {
+        self.push_pattern(self.numbered.as_deref(), owners, query);
+    }
+
+    fn push_pattern<'q, Row>(
+        &'q self,
+        pattern: Option<&'q str>,
+        owners: IndexOwners,
+        query: &mut Prepared<'q, Row>,
+    ) {
         query.sql("uploaded_at IS NOT NULL");
-        if let Some(pattern) = &self.indexed {
+        if let Some(pattern) = pattern {
             query.sql(" AND path_folded LIKE ").text(pattern);
         }
         let organization = (owners == IndexOwners::Several).then_some(self.organization);
@@ -204,9 +233,32 @@ fn has_trigram(part: &str) -> bool {
     }
 }
 
+/// The longest word of a part that has a digit and at least three characters, if the part has more than it.
+fn number(part: &str) -> Option<&str> {
+    part.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.len() < part.len() && word.contains(|c: char| c.is_ascii_digit()))
+        .filter(|word| word.chars().count() >= 3)
+        .max_by_key(|word| word.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_number_of_a_part_is_its_longest_word_with_a_digit() {
+        for (part, found) in [
+            ("stored_123.csv", Some("123")),
+            ("plate_7_20261125", Some("20261125")),
+            ("a1_b23", Some("b23")),
+            ("plate 12", None),
+            ("123", None),
+            ("plate", None),
+            ("", None),
+        ] {
+            assert_eq!(number(part), found, "{part}");
+        }
+    }
 
     #[test]
     fn a_pattern_takes_every_character_literally() {

@@ -170,9 +170,9 @@ fn search_by_index(
     wanted: i64,
 ) -> Rows<'_> {
     let mut query = Rows::new();
-    query.sql("WITH found AS MATERIALIZED (SELECT id, uploaded_at FROM labdata.file WHERE ");
-    conditions.push_indexed(owners, &mut query);
-    query.sql("), few AS MATERIALIZED (SELECT id, uploaded_at FROM found WHERE true");
+    query.sql("WITH ");
+    push_found(limits, conditions, owners, &mut query);
+    query.sql(", few AS MATERIALIZED (SELECT id, uploaded_at FROM found WHERE true");
     conditions.push_cursor(&mut query);
     query.limit(limits.found + 1);
     query.sql("), older AS MATERIALIZED (SELECT CASE WHEN NOT EXISTS (");
@@ -200,6 +200,38 @@ fn search_by_index(
     query.sql(NEWEST_FIRST).limit(wanted);
     query.sql(")) f").sql(NEWEST_FIRST).limit(wanted);
     query
+}
+
+/// Adds the expression `found` with all matches. Each frequent trigram of a pattern costs the index time, so a
+/// number in the part is looked up first. If too many paths have it, the index gets the whole part.
+fn push_found<'q>(
+    limits: SearchLimits,
+    conditions: &'q FileConditions,
+    owners: IndexOwners,
+    query: &mut Rows<'q>,
+) {
+    const FOUND: &str = "found AS MATERIALIZED (SELECT id, uploaded_at FROM labdata.file WHERE ";
+    if !conditions.have_number() {
+        query.sql(FOUND);
+        conditions.push_indexed(owners, query);
+        query.sql(")");
+        return;
+    }
+    query.sql(
+        "with_number AS MATERIALIZED (SELECT id, uploaded_at, path_folded FROM labdata.file WHERE ",
+    );
+    conditions.push_numbered(owners, query);
+    // Planned without the limit, which would let the planner expect to be done soon with a walk.
+    query.sql("), first_with_number AS MATERIALIZED (SELECT * FROM with_number LIMIT ");
+    query.count(limits.found + 1).sql("), ").sql(FOUND);
+    query.sql("(SELECT count(*) FROM first_with_number) > ");
+    query.count(limits.found).sql(" AND ");
+    conditions.push_indexed(owners, query);
+    query.sql(" UNION ALL SELECT id, uploaded_at FROM first_with_number ");
+    query.sql("WHERE (SELECT count(*) FROM first_with_number) <= ");
+    query.count(limits.found);
+    conditions.push_path(query);
+    query.sql(")");
 }
 
 /// Adds the query for the end of the newest month of the list in which the index has a match.

@@ -69,7 +69,7 @@ const SMALL: SearchLimits = SearchLimits {
     found: 50,
 };
 
-const QUERIES: [&str; 12] = [
+const QUERIES: [&str; 15] = [
     "",
     "plate",
     "zebra",
@@ -82,6 +82,10 @@ const QUERIES: [&str; 12] = [
     "_o",
     "no such",
     "plate_00007_zebra_oldway",
+    // The number of the first two is in few paths, and that of the last in many.
+    "plate_00012",
+    "te_01001_αβ",
+    "plate_000",
 ];
 const EXTENSIONS: [&str; 6] = ["", "csv", "tar.gz", "gz,csv", "tar.gz,csv", "none"];
 
