@@ -191,7 +191,9 @@ const KINDS: [Kind; 13] = [
         let write = json!({ "tables": [{ "table": "sample", "rows": rows("growth", n, 1) }] });
         Request::new("POST", "/data/write").json(&write)
     }),
-    ("upsert 10 rows by name", |_, _, n| upsert("stored", n * 10)),
+    ("upsert 10 rows by name", |_, _, n| {
+        upsert("stored", n * 10 % ROWS)
+    }),
     ("write a row and its curve", |_, _, n| {
         curve_write("growth curve", n)
     }),
