@@ -8,6 +8,7 @@ the programs.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import http.client
 import json
@@ -62,6 +63,7 @@ class Server:
             LABDATA_LOG="warn",
         )
         self.process = subprocess.Popen([LABDATA, "serve"], env=self.environment, stdout=subprocess.DEVNULL)
+        atexit.register(self.process.terminate)
         deadline = time.monotonic() + START_SECONDS
         while not self.is_ready():
             assert self.process.poll() is None and time.monotonic() < deadline, "the server did not start"

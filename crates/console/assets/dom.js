@@ -70,7 +70,7 @@ export function failure(error) {
 const loading = new WeakMap();
 
 /** Time after which a page says what it waits for, in ms. */
-const PATIENCE = 300;
+export const PATIENCE = 300;
 
 /**
  * Returns a name by which an element is found again after its page is redrawn; marks of sorting do not count.

@@ -3,7 +3,7 @@
 // The traces are SVG: plotly.js compiles its WebGL traces at run time, which the pages' policy forbids, and as lines of
 // the screen's resolution 250,000 points take less time than in WebGL.
 
-import { h } from "./dom.js";
+import { PATIENCE, h } from "./dom.js";
 
 /**
  * @typedef {object} Curve
@@ -58,7 +58,7 @@ export function plotly() {
  */
 async function loaded(place) {
   const words = h("p", { class: "quiet loading", role: "status" }, "Loading the plots…");
-  const waiting = setTimeout(() => place.append(words), 300);
+  const waiting = setTimeout(() => place.append(words), PATIENCE);
   try {
     return await plotly();
   } finally {
