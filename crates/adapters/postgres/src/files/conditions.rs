@@ -26,11 +26,18 @@ pub(crate) struct FileConditions {
     part: Option<String>,
     /// A `LIKE` pattern that all matching paths have and that the trigram index can look up.
     indexed: Option<String>,
-    /// A shorter pattern that all matching paths have: a word of the part with a digit. Words repeat in names of
-    /// files and numbers differ, so the index answers it sooner where few paths have it.
-    numbered: Option<String>,
+    /// A word of the part with a digit.
+    number: Option<Number>,
     /// End of the previous page.
     after: Option<Cursor>,
+}
+
+/// A word with a digit, which all matching paths have.
+#[derive(Clone, Debug)]
+pub(crate) struct Number {
+    pub(crate) text: String,
+    /// The `LIKE` pattern of the paths that have it.
+    pub(crate) pattern: String,
 }
 
 /// Owners of the files in the search index.
@@ -67,10 +74,13 @@ impl FileConditions {
             extensions = Some(prefixes);
         }
         let part = filter.query.as_ref().map(|query| query.folded().to_owned());
-        let mut numbered = None;
+        let mut number = None;
         if let Some(part) = &part {
             indexed = has_trigram(part).then(|| format!("%{}%", escaped(part)));
-            numbered = number(part).map(|number| format!("%{}%", escaped(number)));
+            number = number_of(part).map(|text| Number {
+                text: text.to_owned(),
+                pattern: format!("%{}%", escaped(text)),
+            });
         }
         Self {
             organization: organization.as_uuid(),
@@ -80,7 +90,7 @@ impl FileConditions {
             suffixes,
             part,
             indexed,
-            numbered,
+            number,
             after: page.after,
         }
     }
@@ -154,33 +164,25 @@ impl FileConditions {
         owners: IndexOwners,
         query: &mut Prepared<'q, Row>,
     ) {
-        self.push_pattern(self.indexed.as_deref(), owners, query);
+        let pattern = self.indexed.as_deref().unwrap_or("%");
+        self.push_pattern(pattern, owners, query);
     }
 
-    /// True if the part has a number that the index can look up by itself.
-    pub(crate) const fn have_number(&self) -> bool {
-        self.numbered.is_some()
+    /// The number of the part, which the index can look up by itself.
+    pub(crate) const fn number(&self) -> Option<&Number> {
+        self.number.as_ref()
     }
 
-    /// Adds the conditions as [`Self::push_indexed`] does, with the number alone in place of the part.
-    pub(crate) fn push_numbered<'q, Row>(
+    /// Adds the conditions as [`Self::push_indexed`] does, with that pattern.
+    pub(crate) fn push_pattern<'q, Row>(
         &'q self,
+        pattern: &'q str,
         owners: IndexOwners,
         query: &mut Prepared<'q, Row>,
     ) {
-        self.push_pattern(self.numbered.as_deref(), owners, query);
-    }
-
-    fn push_pattern<'q, Row>(
-        &'q self,
-        pattern: Option<&'q str>,
-        owners: IndexOwners,
-        query: &mut Prepared<'q, Row>,
-    ) {
-        query.sql("uploaded_at IS NOT NULL");
-        if let Some(pattern) = pattern {
-            query.sql(" AND path_folded LIKE ").text(pattern);
-        }
+        query
+            .sql("uploaded_at IS NOT NULL AND path_folded LIKE ")
+            .text(pattern);
         let organization = (owners == IndexOwners::Several).then_some(self.organization);
         let ids: Vec<Uuid> = [organization, self.instrument]
             .into_iter()
@@ -234,7 +236,7 @@ fn has_trigram(part: &str) -> bool {
 }
 
 /// The longest word of a part that has a digit and at least three characters, if the part has more than it.
-fn number(part: &str) -> Option<&str> {
+fn number_of(part: &str) -> Option<&str> {
     part.split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.len() < part.len() && word.contains(|c: char| c.is_ascii_digit()))
         .filter(|word| word.chars().count() >= 3)
@@ -256,7 +258,7 @@ mod tests {
             ("plate", None),
             ("", None),
         ] {
-            assert_eq!(number(part), found, "{part}");
+            assert_eq!(number_of(part), found, "{part}");
         }
     }
 

@@ -1,21 +1,22 @@
 //! File lists, newest first.
 //!
-//! Instruments and extensions have indexes in the list's order. A filter that compares paths first
-//! walks the newest files and, where they do not fill the page, asks the trigram index
-//! (docs/adr/0017).
+//! Instruments and extensions have indexes in the list's order. A filter that compares paths asks the
+//! trigram index for a number that few paths have, else walks the newest files and, where they do not
+//! fill the page, asks the index for the whole part (docs/adr/0017).
 
 use diesel::{
     dsl::{AsSelect, SqlTypeOf},
     pg::Pg,
-    sql_types::Bool,
+    sql_types::{Array, Bool, Nullable, Uuid as SqlUuid},
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{files::FileFilter, ids::OrganizationId, page::PageRequest};
+use uuid::Uuid;
 
 use crate::{
     database::{errors::Fault, paging::overfetched, pool::Connection, prepared::Prepared},
     files::{
-        conditions::{FileConditions, IndexOwners},
+        conditions::{FileConditions, IndexOwners, Number},
         rows::FileRow,
         search_index::MONTH,
     },
@@ -38,6 +39,10 @@ pub struct SearchLimits {
     pub walked: i64,
     /// If more files match, the trigram index only says where to walk on.
     pub found: i64,
+    /// So many of the newest files tell whether many have the number of a part.
+    pub sampled: i64,
+    /// If more of the sample have it, the index is not asked for it: it would read a long list.
+    pub frequent: i64,
 }
 
 impl Default for SearchLimits {
@@ -45,6 +50,8 @@ impl Default for SearchLimits {
         Self {
             walked: 4_096,
             found: 4_095,
+            sampled: 512,
+            frequent: 8,
         }
     }
 }
@@ -76,35 +83,87 @@ pub(crate) async fn read_page(
     Ok(rows)
 }
 
-/// Finds the newest files that match: among the newest of the list, else by the trigram index.
+/// Finds the newest files that match: by a number that few have, among the newest of the list, or by the
+/// whole part in the trigram index.
 async fn search(
     connection: &mut Connection,
     limits: SearchLimits,
     conditions: &FileConditions,
     wanted: i64,
 ) -> Result<Vec<FileRow>, Fault> {
+    let mut index = Prepared::<(Bool, Bool)>::new();
+    index.sql(
+        "SELECT to_regclass('labdata.file_search_idx') IS NOT NULL, \
+         (SELECT count(*) FROM (SELECT FROM labdata.organization LIMIT 2) o) < 2",
+    );
+    let owners = match index.get_result(connection).await? {
+        (true, true) => Some(IndexOwners::One),
+        (true, false) => Some(IndexOwners::Several),
+        (false, _) => None,
+    };
+    if let (Some(owners), Some(number)) = (owners, conditions.number()) {
+        let query = search_by_number(limits, conditions, number, owners, wanted);
+        let found: Option<Vec<Uuid>> = query.get_result(connection).await?;
+        if let Some(ids) = found {
+            return Ok(with_ids(conditions, ids).load(connection).await?);
+        }
+    }
     let newest: Vec<FileRow> = walk_newest(limits, conditions, wanted)
         .load(connection)
         .await?;
     if i64::try_from(newest.len()).is_ok_and(|found| found >= wanted) {
         return Ok(newest);
     }
-    let mut index = Prepared::<(Bool, Bool)>::new();
-    index.sql(
-        "SELECT to_regclass('labdata.file_search_idx') IS NOT NULL, \
-         (SELECT count(*) FROM (SELECT FROM labdata.organization LIMIT 2) o) < 2",
-    );
-    let query = match index.get_result(connection).await? {
-        (true, true) => search_by_index(limits, conditions, IndexOwners::One, wanted),
-        (true, false) => search_by_index(limits, conditions, IndexOwners::Several, wanted),
-        (false, _) => walk(conditions, wanted),
+    let query = match owners {
+        Some(owners) => search_by_index(limits, conditions, owners, wanted),
+        None => walk(conditions, wanted),
     };
     Ok(query.load(connection).await?)
 }
 
+/// The ids of the newest matches, by the number that their paths have; null if many files may have it. Words
+/// repeat in names of files and numbers differ, so the index answers sooner for the number alone.
+fn search_by_number<'q>(
+    limits: SearchLimits,
+    conditions: &'q FileConditions,
+    number: &'q Number,
+    owners: IndexOwners,
+    wanted: i64,
+) -> Prepared<'q, Nullable<Array<SqlUuid>>> {
+    let mut query = Prepared::new();
+    query.sql("WITH with_number AS MATERIALIZED (SELECT id, uploaded_at, path_folded FROM labdata.file WHERE ");
+    conditions.push_pattern(&number.pattern, owners, &mut query);
+    // Planned without the limit, which would let the planner expect to be done soon with a walk.
+    query.sql("), few AS MATERIALIZED (SELECT * FROM with_number");
+    query.limit(limits.found + 1);
+    query.sql(") SELECT CASE WHEN (SELECT count(*) FROM (SELECT path_folded FROM ");
+    push_newest(conditions, limits.sampled, &mut query);
+    query.sql(") newest WHERE strpos(path_folded, ");
+    query.text(&number.text).sql(") > 0) > ");
+    query.count(limits.frequent);
+    query.sql(" OR (SELECT count(*) FROM few) > ");
+    query.count(limits.found);
+    query.sql(" THEN NULL ELSE ARRAY(SELECT id FROM few WHERE true");
+    conditions.push_cursor(&mut query);
+    conditions.push_path(&mut query);
+    query.sql(NEWEST_FIRST).limit(wanted).sql(") END");
+    query
+}
+
+/// The files of the list with these ids.
+fn with_ids(conditions: &FileConditions, ids: Vec<Uuid>) -> Rows<'_> {
+    let mut query = Rows::new();
+    query.sql("SELECT ").sql(COLUMNS);
+    query.sql(" FROM labdata.file WHERE organization_id = ");
+    query.uuid(conditions.organization);
+    query.sql(" AND id = ANY (").uuids(ids);
+    query.sql(")").sql(NEWEST_FIRST);
+    query
+}
+
 /// Adds the newest files of the list, by the indexes in its order, as a table expression with
 /// `ORDER BY` and `LIMIT`. Paths are not compared.
-fn push_newest<'q>(conditions: &'q FileConditions, limit: i64, query: &mut Rows<'q>) {
+fn push_newest<'q, Row>(conditions: &'q FileConditions, limit: i64, query: &mut Prepared<'q, Row>) {
     match conditions.extensions.as_deref() {
         // Each extension has its own order in the index; they are merged.
         Some(several) if several.len() != 1 => {
@@ -124,7 +183,7 @@ fn push_newest<'q>(conditions: &'q FileConditions, limit: i64, query: &mut Rows<
 }
 
 /// Adds the list's order and a limit.
-fn push_order(conditions: &FileConditions, limit: i64, query: &mut Rows<'_>) {
+fn push_order<Row>(conditions: &FileConditions, limit: i64, query: &mut Prepared<'_, Row>) {
     query.sql(NEWEST_FIRST);
     if conditions.instrument.is_none() && conditions.extensions.is_none() {
         query.limit(limit);
@@ -159,8 +218,8 @@ fn walk(conditions: &FileConditions, wanted: i64) -> Rows<'_> {
     query
 }
 
-/// All matches by the trigram index if they are few. If there are many, or the list is short, a
-/// walk that begins at the end of the newest month in which the index has a match.
+/// All matches by the trigram index if they are few. If there are many, a walk: of the whole list if it is
+/// short, else from the end of the newest month in which the index has a match.
 ///
 /// `older` has the end of that month, null if the matches are few.
 fn search_by_index(
@@ -170,12 +229,15 @@ fn search_by_index(
     wanted: i64,
 ) -> Rows<'_> {
     let mut query = Rows::new();
-    query.sql("WITH ");
-    push_found(limits, conditions, owners, &mut query);
-    query.sql(", few AS MATERIALIZED (SELECT id, uploaded_at FROM found WHERE true");
+    query.sql("WITH found AS MATERIALIZED (SELECT id, uploaded_at FROM labdata.file WHERE ");
+    conditions.push_indexed(owners, &mut query);
+    query.sql("), few AS MATERIALIZED (SELECT id, uploaded_at FROM found WHERE true");
     conditions.push_cursor(&mut query);
     query.limit(limits.found + 1);
-    query.sql("), older AS MATERIALIZED (SELECT CASE WHEN NOT EXISTS (");
+    query.sql("), older AS MATERIALIZED (SELECT CASE WHEN (SELECT count(*) FROM few) <= ");
+    query
+        .count(limits.found)
+        .sql(" THEN NULL WHEN NOT EXISTS (");
     query.sql("SELECT FROM labdata.file WHERE ");
     conditions.push_range(&mut query);
     conditions.push_extensions(&mut query);
@@ -183,8 +245,7 @@ fn search_by_index(
         .sql(NEWEST_FIRST)
         .sql(" OFFSET ")
         .count(limits.walked - 1);
-    query.sql(") THEN 'infinity' WHEN (SELECT count(*) FROM few) > ");
-    query.count(limits.found).sql(" THEN (");
+    query.sql(") THEN 'infinity' ELSE (");
     push_end_of_newest_month(conditions, owners, &mut query);
     query.sql(") END AS than) SELECT ").sql(COLUMNS);
     query.sql(" FROM ((SELECT * FROM labdata.file WHERE organization_id = ");
@@ -200,38 +261,6 @@ fn search_by_index(
     query.sql(NEWEST_FIRST).limit(wanted);
     query.sql(")) f").sql(NEWEST_FIRST).limit(wanted);
     query
-}
-
-/// Adds the expression `found` with all matches. Each frequent trigram of a pattern costs the index time, so a
-/// number in the part is looked up first. If too many paths have it, the index gets the whole part.
-fn push_found<'q>(
-    limits: SearchLimits,
-    conditions: &'q FileConditions,
-    owners: IndexOwners,
-    query: &mut Rows<'q>,
-) {
-    const FOUND: &str = "found AS MATERIALIZED (SELECT id, uploaded_at FROM labdata.file WHERE ";
-    if !conditions.have_number() {
-        query.sql(FOUND);
-        conditions.push_indexed(owners, query);
-        query.sql(")");
-        return;
-    }
-    query.sql(
-        "with_number AS MATERIALIZED (SELECT id, uploaded_at, path_folded FROM labdata.file WHERE ",
-    );
-    conditions.push_numbered(owners, query);
-    // Planned without the limit, which would let the planner expect to be done soon with a walk.
-    query.sql("), first_with_number AS MATERIALIZED (SELECT * FROM with_number LIMIT ");
-    query.count(limits.found + 1).sql("), ").sql(FOUND);
-    query.sql("(SELECT count(*) FROM first_with_number) > ");
-    query.count(limits.found).sql(" AND ");
-    conditions.push_indexed(owners, query);
-    query.sql(" UNION ALL SELECT id, uploaded_at FROM first_with_number ");
-    query.sql("WHERE (SELECT count(*) FROM first_with_number) <= ");
-    query.count(limits.found);
-    conditions.push_path(query);
-    query.sql(")");
 }
 
 /// Adds the query for the end of the newest month of the list in which the index has a match.

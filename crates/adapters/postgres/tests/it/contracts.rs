@@ -105,6 +105,8 @@ subjects! {
 const SMALL: SearchLimits = SearchLimits {
     walked: 2,
     found: 1,
+    sampled: 20,
+    frequent: 2,
 };
 
 impl Subject<dyn FileRepository> for Postgres {

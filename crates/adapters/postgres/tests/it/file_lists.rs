@@ -67,6 +67,8 @@ fn filter(instrument: Option<InstrumentId>, extensions: &str, query: &str) -> Fi
 const SMALL: SearchLimits = SearchLimits {
     walked: 100,
     found: 50,
+    sampled: 20,
+    frequent: 2,
 };
 
 const QUERIES: [&str; 15] = [
