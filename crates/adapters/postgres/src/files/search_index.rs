@@ -14,6 +14,10 @@ use crate::database::{
 /// The month of an upload, as the index has it.
 pub(super) const MONTH: &str = "date_trunc('month', uploaded_at AT TIME ZONE 'UTC')";
 
+/// Most kilobytes of new paths that PostgreSQL holds in a list before it merges them into the index. Each
+/// search reads the whole list.
+const PENDING: u32 = 128;
+
 /// The way in which files are searched by a part of their path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSearch {
@@ -78,7 +82,7 @@ async fn create_if_missing(connection: &mut AsyncPgConnection) -> Result<(), Die
             "CREATE INDEX file_search_idx ON labdata.file USING gin (\
                  path_folded {schema}.gin_trgm_ops, (ARRAY[organization_id, instrument_id]), \
                  (ARRAY[extension]), (ARRAY[{MONTH}])) \
-             WHERE uploaded_at IS NOT NULL"
+             WITH (gin_pending_list_limit = {PENDING}) WHERE uploaded_at IS NOT NULL"
         ))
         .await
 }
