@@ -36,7 +36,7 @@ use crate::{
     database::{
         errors::port_error,
         pool::Database,
-        sql::{Schemas, statement},
+        sql::{CachedStatement, Schemas, statement},
         transaction,
         violation::violation_of,
     },
@@ -121,13 +121,14 @@ impl PgCatalogStore {
         connection: &mut AsyncPgConnection,
         organization: OrganizationId,
     ) -> Result<Arc<Catalog>, PortError> {
-        let version: Option<VersionRow> =
+        let query =
             diesel::sql_query("SELECT catalog_version FROM labdata.organization WHERE id = $1")
-                .bind::<SqlUuid, _>(organization.as_uuid())
-                .get_result(connection)
-                .await
-                .optional()
-                .map_err(port_error)?;
+                .bind::<SqlUuid, _>(organization.as_uuid());
+        let version: Option<VersionRow> = CachedStatement(query)
+            .get_result(connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
         let version = version.ok_or(PortError::NotFound("organization"))?;
         if let Some(cached) = self.cached(organization, CatalogVersion(version.catalog_version)) {
             return Ok(cached);
