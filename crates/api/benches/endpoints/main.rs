@@ -1,5 +1,6 @@
 //! p50 and p99 of each endpoint at 16 connections, and what ten times the data cost. The server is the real
-//! program on a separate database. Prints Markdown for `docs/benchmarks.md`: `just bench -- endpoints`.
+//! program on a separate database. Prints Markdown for `docs/benchmarks.md`: `just bench -- endpoints`, or
+//! `just bench -- growth` for the second part.
 
 #![expect(
     clippy::print_stdout,
@@ -33,15 +34,18 @@ async fn main() {
         .iter()
         .filter(|argument| !argument.starts_with("--"))
         .collect();
-    let chosen = words.is_empty() || words.iter().any(|word| *word == "endpoints");
-    if !chosen || !arguments.iter().any(|argument| argument == "--bench") {
+    let names = |name: &str| words.is_empty() || words.iter().any(|word| *word == name);
+    let (endpoints, growth) = (names("endpoints"), names("endpoints") || names("growth"));
+    if !growth || !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
     // Runs stay queued, so that no script takes time from the requests.
     let server = Server::start_as(&["serve", "--no-worker"], &[]).await;
     let mut report = Report::new(&server);
-    endpoints::measure(&mut report).await;
-    report.print();
+    if endpoints {
+        endpoints::measure(&mut report).await;
+        report.print();
+    }
     growth::measure(&server, &mut report).await;
     server.stop().await;
 }
