@@ -3,6 +3,7 @@
 mod agent;
 mod backends;
 pub mod backup;
+pub mod dependencies;
 mod disk_reserve;
 pub mod doctor;
 mod predictors;
@@ -19,7 +20,9 @@ use labdata_embedded_postgres::{
 };
 use labdata_mail::SmtpMailer;
 use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, UploadMode, Variable};
-use labdata_ports::{Clock, IdSource, files::blob::UrlSigner, notifications::mailer::Mailer};
+use labdata_ports::{
+    Clock, IdSource, files::blob::UrlSigner, notifications::mailer::Mailer, operations::StoreHealth,
+};
 use labdata_postgres::{
     Database, DatabaseSettings, FileSearch, PgApiKeyRepository, PgCatalogStore, PgDataStore,
     PgDatasetRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgIdempotency,
@@ -30,7 +33,7 @@ use labdata_postgres::{
 };
 use labdata_ray_runner::{check_address, check_authorities};
 
-use self::disk_reserve::LocalDiskReserve;
+use self::{dependencies::ServerDependencies, disk_reserve::LocalDiskReserve};
 use crate::{
     settings::{NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
@@ -245,6 +248,12 @@ impl DatabaseServer {
             LocalDiskReserve::none()
         };
         let catalog = Arc::new(PgCatalogStore::new(self.database.clone()));
+        let health: Arc<dyn StoreHealth> = Arc::new(PgStoreHealth::new(self.database.clone()));
+        let dependencies = ServerDependencies {
+            settings: settings.clone(),
+            health: Arc::clone(&health),
+            blobs: Arc::clone(&storage.blobs),
+        };
         Ok(Ports {
             api_keys: Arc::new(PgApiKeyRepository::new(self.authentication.clone())),
             sessions: Arc::new(PgSessionRepository::new(self.authentication.clone())),
@@ -284,7 +293,9 @@ impl DatabaseServer {
             ids,
             key_cache: Arc::default(),
             served_models: Arc::default(),
-            health: Arc::new(PgStoreHealth::new(self.database.clone())),
+            recent_checks: Arc::default(),
+            health,
+            dependencies: Arc::new(dependencies),
             disk_reserve: Arc::new(disk_reserve),
             periodic_tasks: Arc::new(PgPeriodicTaskStore::new(self.database.clone())),
         })

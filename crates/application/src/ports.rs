@@ -20,14 +20,14 @@ use labdata_ports::{
     keys::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
     models::{DatasetRepository, ModelRepository, Predictor, TrainingQueue},
     notifications::NotificationRepository,
-    operations::{DiskReserve, PeriodicTaskStore, StoreHealth},
+    operations::{DependencyChecks, DiskReserve, PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore},
     triggers::TriggerStore,
 };
 
 use crate::{
     files::ongoing_uploads::OngoingUploads, keys::key_cache::KeyCache,
-    models::prediction::ServedModels,
+    models::prediction::ServedModels, operations::check_dependencies::RecentChecks,
 };
 
 /// The ports, injected once by the composition root. Every use case takes it by reference, first.
@@ -90,6 +90,8 @@ pub struct Ports {
     pub idempotency: Arc<dyn Idempotency>,
     /// Health and figures of the store.
     pub health: Arc<dyn StoreHealth>,
+    /// State of what this server depends on.
+    pub dependencies: Arc<dyn DependencyChecks>,
     /// Reserve of disk space.
     pub disk_reserve: Arc<dyn DiskReserve>,
     /// Schedule of periodic tasks.
@@ -104,6 +106,8 @@ pub struct Ports {
     pub key_cache: Arc<KeyCache>,
     /// Models that predicted a moment ago; `Arc::default()`, shared by all of one process.
     pub served_models: Arc<ServedModels>,
+    /// Checks of dependencies a moment ago; `Arc::default()`, shared by all of one process.
+    pub recent_checks: Arc<RecentChecks>,
 }
 
 impl std::fmt::Debug for Ports {

@@ -23,8 +23,8 @@ use labdata_domain::{
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryEventLog,
-    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
+    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDiskReserve,
+    InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
     InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
     InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository, InMemoryStoreHealth,
@@ -68,7 +68,9 @@ pub(crate) fn in_memory() -> Ports {
         ids: Arc::new(SequentialIds::default()),
         key_cache: Arc::default(),
         served_models: Arc::default(),
+        recent_checks: Arc::default(),
         health: Arc::new(InMemoryStoreHealth::new(&memory)),
+        dependencies: Arc::new(InMemoryDependencyChecks::default()),
         disk_reserve: Arc::new(InMemoryDiskReserve::default()),
         periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
     }

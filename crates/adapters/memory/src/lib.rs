@@ -76,6 +76,7 @@ pub use models::records::InMemoryModelRepository;
 pub use models::trainings::InMemoryTrainingQueue;
 pub use models::{InMemoryDatasetRepository, InMemoryPredictor};
 pub use notifications::InMemoryNotificationRepository;
+pub use operations::dependencies::InMemoryDependencyChecks;
 pub use operations::disk_reserve::InMemoryDiskReserve;
 pub use operations::{InMemoryPeriodicTaskStore, InMemoryStoreHealth};
 pub use runs::InMemoryRunQueue;

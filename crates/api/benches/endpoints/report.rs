@@ -14,7 +14,8 @@ use crate::{
 pub(crate) const CONNECTIONS: usize = 16;
 
 /// Endpoints that are not measured here, and why.
-const LEFT_OUT: [(&str, &str); 20] = [
+const LEFT_OUT: [(&str, &str); 21] = [
+    ("GET /dependencies", "starts programs, once a minute"),
     ("POST /agent/runs", "`just bench -- agent`"),
     ("POST /agent/runs/{run_id}/cancel", "needs a run"),
     ("GET /agent/chats/{chat_id}", "needs a run"),

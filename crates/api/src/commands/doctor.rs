@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use anyhow::bail;
+use labdata_ports::operations::Dependency;
 
 use super::output::say;
 use crate::{
-    compose::doctor::{Finding, checks},
+    compose::doctor::{Finding, check},
     settings::{Flags, Settings, SettingsError},
 };
 
@@ -33,11 +34,11 @@ pub(super) fn settings(config: Option<&Path>, flags: &Flags) -> Result<Settings,
 /// If a check fails.
 pub(super) async fn doctor(settings: &Settings) -> anyhow::Result<()> {
     let mut failed = Vec::new();
-    for (name, check) in checks(settings) {
-        let finding = check.await;
-        say(&line(name, &finding));
+    for dependency in Dependency::ALL {
+        let finding = check(settings, dependency).await;
+        say(&line(dependency.as_str(), &finding));
         if matches!(finding, Finding::Fails(_)) {
-            failed.push(name);
+            failed.push(dependency.as_str());
         }
     }
     if !failed.is_empty() {

@@ -1,5 +1,5 @@
-//! Checks of everything that the platform depends on, for `labdata doctor`. None changes anything that
-//! outlives it.
+//! Checks of everything that the platform depends on, for `labdata doctor` and running servers. None
+//! changes anything that outlives it.
 
 use std::{
     fs::{self, Permissions},
@@ -9,13 +9,16 @@ use std::{
     time::Duration,
 };
 
-use futures::{FutureExt, StreamExt, future::BoxFuture};
+use futures::{FutureExt, StreamExt};
 use labdata_domain::{agent::Message, runs::Isolation};
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
 use labdata_llm::LlmClient;
 use labdata_mail::SmtpMailer;
 use labdata_object_store::Location;
-use labdata_ports::agent::{LanguageModel, ModelRequest};
+use labdata_ports::{
+    agent::{LanguageModel, ModelRequest},
+    operations::Dependency,
+};
 use labdata_postgres::{Database, DatabaseSettings, DatabaseState, inspect};
 use labdata_redacted::shown_url;
 use labdata_sandbox::{
@@ -60,29 +63,22 @@ impl From<Result<String, String>> for Finding {
     }
 }
 
-/// The checks by name, in the order in which people should fix what they find. A check begins when it
-/// is awaited.
-#[must_use]
-pub fn checks(settings: &Settings) -> Vec<(&'static str, BoxFuture<'_, Finding>)> {
-    let checks: [(&str, BoxFuture<'_, Finding>); 8] = [
-        ("database", database(settings).map(Into::into).boxed()),
-        ("storage", storage(settings).map(Into::into).boxed()),
-        ("Python", python(settings).map(Into::into).boxed()),
-        ("uv", uv(settings).map(Into::into).boxed()),
-        ("job isolation", isolation(settings).map(Into::into).boxed()),
-        ("Ray", ray(settings).boxed()),
-        ("SMTP", smtp(settings).boxed()),
-        ("LLM", llm(settings).boxed()),
-    ];
-    let bounded = checks.into_iter().map(|(name, check)| {
-        let check = timeout(CHECK_WITHIN, check).map(|finding| {
-            finding.unwrap_or_else(|_| {
-                Finding::Fails(format!("no answer within {} s", CHECK_WITHIN.as_secs()))
-            })
-        });
-        (name, check.boxed())
-    });
-    bounded.collect()
+/// Checks the dependency.
+pub async fn check(settings: &Settings, dependency: Dependency) -> Finding {
+    let check = match dependency {
+        Dependency::Database => database(settings).map(Into::into).boxed(),
+        Dependency::Storage => storage(settings).map(Into::into).boxed(),
+        Dependency::Python => python(settings).map(Into::into).boxed(),
+        Dependency::Uv => uv(settings).map(Into::into).boxed(),
+        Dependency::JobIsolation => isolation(settings).map(Into::into).boxed(),
+        Dependency::Ray => ray(settings).boxed(),
+        Dependency::Smtp => smtp(settings).boxed(),
+        Dependency::Llm => llm(settings).boxed(),
+    };
+    let finding = timeout(CHECK_WITHIN, check).await;
+    finding.unwrap_or_else(|_| {
+        Finding::Fails(format!("no answer within {} s", CHECK_WITHIN.as_secs()))
+    })
 }
 
 /// An empty directory that ends with the check. PostgreSQL and scripts may run as another user, who

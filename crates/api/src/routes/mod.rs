@@ -122,6 +122,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(agent::chats::delete),
         endpoint!(agent::chats::file),
         endpoint!(mcp),
+        endpoint!(operations::dependencies),
         endpoint!(open operations::health),
         endpoint!(open operations::ready),
         endpoint!(open operations::metrics),

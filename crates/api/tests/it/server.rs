@@ -35,12 +35,13 @@ use labdata_llm::{LlmClient, LlmSettings};
 use labdata_memory::{
     FixedClock, InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryBlobStore,
     InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository,
-    InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository,
-    InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryJobRepository,
-    InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
-    InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository,
-    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
-    InMemoryUrlSigner, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython,
+    InMemoryDependencyChecks, InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository,
+    InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
+    InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
+    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue,
+    InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository,
+    InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner, InMemoryWriteSessions, Memory,
+    NoQueryRunner, ScriptedPython,
 };
 use labdata_ports::{
     Clock, PortError,
@@ -116,6 +117,7 @@ impl TestServer {
         let ports = Ports {
             key_cache: Arc::default(),
             served_models: Arc::default(),
+            recent_checks: Arc::default(),
             ..self.ports.clone()
         };
         Self::start_with(ports, self.agent.clone(), Arc::clone(&self.clock)).await
@@ -339,6 +341,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         gateway: Arc::new(InMemoryUrlSigner::new(&memory)),
         idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
         health: Arc::new(InMemoryStoreHealth::new(&memory)),
+        dependencies: Arc::new(InMemoryDependencyChecks::default()),
         disk_reserve: Arc::new(InMemoryDiskReserve::default()),
         periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
         sessions: Arc::new(InMemorySessionRepository::new(&memory)),
@@ -347,6 +350,7 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
         ids: Arc::new(SystemIds::default()),
         key_cache: Arc::default(),
         served_models: Arc::default(),
+        recent_checks: Arc::default(),
     }
 }
 

@@ -1,5 +1,6 @@
-//! Operation of the platform: health, figures, secrets, periodic tasks, disk space.
+//! Operation of the platform: health, figures, dependencies, secrets, periodic tasks, disk space.
 
+pub mod check_dependencies;
 pub mod check_health;
 pub mod disk_reserve;
 pub mod ensure_secret;

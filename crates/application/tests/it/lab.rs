@@ -15,8 +15,8 @@ use labdata_domain::{
 };
 use labdata_memory::{
     FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDiskReserve, InMemoryEventLog,
-    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
+    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDiskReserve,
+    InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
     InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
     InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository, InMemoryStoreHealth,
@@ -110,6 +110,7 @@ fn in_memory(memory: &Memory, clock: Arc<dyn Clock>) -> Ports {
         gateway: Arc::new(InMemoryUrlSigner::new(&memory)),
         idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
         health: Arc::new(InMemoryStoreHealth::new(&memory)),
+        dependencies: Arc::new(InMemoryDependencyChecks::default()),
         disk_reserve: Arc::new(InMemoryDiskReserve::default()),
         periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
         sessions: Arc::new(InMemorySessionRepository::new(&memory)),
@@ -118,5 +119,6 @@ fn in_memory(memory: &Memory, clock: Arc<dyn Clock>) -> Ports {
         ids: Arc::new(SequentialIds::default()),
         key_cache: Arc::default(),
         served_models: Arc::default(),
+        recent_checks: Arc::default(),
     }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod agent;
+mod dependencies;
 mod executions;
 mod files;
 mod keys;

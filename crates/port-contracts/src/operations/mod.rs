@@ -1,5 +1,7 @@
 //! Clauses of [`PeriodicTaskStore`] and [`StoreHealth`].
 
+pub mod dependencies;
+
 use std::sync::Arc;
 
 use futures::future::join_all;

@@ -1,5 +1,6 @@
-//! Operation of the platform in memory: health, figures, periodic tasks, disk reserve.
+//! Operation of the platform in memory: health, figures, dependencies, periodic tasks, disk reserve.
 
+pub(crate) mod dependencies;
 pub(crate) mod disk_reserve;
 
 use async_trait::async_trait;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use labdata_domain::agent::{BrokenStream, ModelAnswer, ModelFailure, PythonOutcome};
 use labdata_memory::{
     InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository, InMemoryEventLog,
-    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
+    InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks,
+    InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
     InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
     InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository,
@@ -32,7 +32,7 @@ use labdata_ports::{
     keys::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
     models::{DatasetRepository, ModelRepository, Predictor, TrainingQueue},
     notifications::NotificationRepository,
-    operations::{PeriodicTaskStore, StoreHealth},
+    operations::{DependencyChecks, PeriodicTaskStore, StoreHealth},
     runs::{RunQueue, logs::RunLogStore, runner::JobRunner},
     triggers::TriggerStore,
 };
@@ -103,6 +103,12 @@ impl Subject<dyn JobRunner> for Runs {
     }
 }
 
+impl Subject<dyn DependencyChecks> for InMemory {
+    fn subject(&self) -> Arc<dyn DependencyChecks> {
+        Arc::new(InMemoryDependencyChecks::default())
+    }
+}
+
 /// A scripted model for this harness.
 struct Model(ScriptedModel);
 
@@ -163,6 +169,7 @@ impl Predictors for AddsUp {
 }
 
 labdata_port_contracts::predictor_contract!(AddsUp);
+labdata_port_contracts::dependency_checks_contract!(InMemory);
 labdata_port_contracts::language_model_contract!(Model);
 
 /// A sandbox for this harness that runs nothing.

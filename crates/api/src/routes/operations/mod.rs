@@ -1,6 +1,7 @@
 //! Health, metrics and documents for operators.
 
 pub mod console;
+pub mod dependencies;
 pub mod docs;
 pub mod health;
 pub mod metrics;

@@ -5,6 +5,7 @@ mod console;
 mod dashboard;
 mod database_socket;
 mod demo;
+mod dependencies;
 mod doctor;
 mod full_disk;
 mod logs;
