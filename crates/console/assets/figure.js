@@ -4,7 +4,7 @@
 // texts that plotly.js takes for markup, and addresses that it would load.
 
 import { failure, h, show } from "./dom.js";
-import { draw } from "./plot.js";
+import { plot } from "./plot.js";
 
 /** Types of numbers in a figure's packed values, by their names in it. */
 const PACKED = /** @type {Record<string, any>} */ ({
@@ -52,7 +52,7 @@ function axis(columns, layout, title) {
 
 /**
  * Draws a figure, if all of its traces are lines, points or bars.
- * @param {HTMLElement} place
+ * @param {import("./plot.js").Plot} place
  * @param {any} figure
  */
 async function drawFigure(place, figure) {
@@ -76,7 +76,7 @@ async function drawFigure(place, figure) {
     }
   }
   const isPoints = traces.every((/** @type {any} */ it) => it.mode === "markers");
-  await draw(place, curves, across, up, { kind: isBars ? "bars" : isPoints ? "markers" : undefined });
+  await place.draw(curves, across, up, { kind: isBars ? "bars" : isPoints ? "markers" : undefined });
 }
 
 /**
@@ -85,7 +85,8 @@ async function drawFigure(place, figure) {
  * @param {string} name
  */
 export function chart(address, name) {
-  const place = h("div", { class: "plot small", role: "img", "aria-label": name });
+  const place = plot(name, "small");
+  const shown = h("div", null, place);
   const work = async () => {
     const response = await fetch(address);
     if (!response.ok) {
@@ -93,10 +94,6 @@ export function chart(address, name) {
     }
     await drawFigure(place, await response.json());
   };
-  work().catch((error) => {
-    place.classList.remove("plot", "small");
-    place.removeAttribute("role");
-    show(place, failure(error));
-  });
-  return place;
+  work().catch((error) => show(shown, failure(error)));
+  return shown;
 }

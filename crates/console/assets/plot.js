@@ -24,6 +24,12 @@ import { PATIENCE, h } from "./dom.js";
  * @property {{at: number[], text: string[]}} [ticks]
  */
 
+/**
+ * @typedef {object} Options
+ * @property {"lines" | "markers" | "bars"} [kind]
+ * @property {boolean} [isPlate]
+ */
+
 const COLORS = {
   light: ["#0b6e69", "#b5520b", "#4b4fb3", "#a3266f", "#5a7d0a", "#8a6100", "#2b6fb0", "#6b4a3a"],
   dark: ["#5cc6bf", "#f0a267", "#a6a9ff", "#f08cc4", "#b4d65c", "#e3c04f", "#7fb8f0", "#c9a692"],
@@ -39,7 +45,7 @@ const MARKED = 60;
 let loading = null;
 
 /** plotly.js. */
-export function plotly() {
+function plotly() {
   loading ??= new Promise((resolve, reject) => {
     const meta = /** @type {HTMLMetaElement} */ (document.querySelector("meta[name=labdata-plots]"));
     const loaded = () => resolve(/** @type {any} */ (window).Plotly);
@@ -50,21 +56,6 @@ export function plotly() {
     document.head.append(h("script", { src: `console/${meta.content}`, load: loaded, error: failed }));
   });
   return loading;
-}
-
-/**
- * plotly.js, for a place that says so if loading it takes a while: it has 4.6 MB.
- * @param {HTMLElement} place
- */
-async function loaded(place) {
-  const words = h("p", { class: "quiet loading", role: "status" }, "Loading the plots…");
-  const waiting = setTimeout(() => place.append(words), PATIENCE);
-  try {
-    return await plotly();
-  } finally {
-    clearTimeout(waiting);
-    words.remove();
-  }
 }
 
 /**
@@ -103,19 +94,13 @@ function axisLayout(axis, colors) {
 }
 
 /**
- * Draws curves into an element, in place of those that it holds.
- * @param {HTMLElement} place
+ * What plotly.js draws of curves.
  * @param {Curve[]} curves
  * @param {Axis} x
  * @param {Axis} y
- * @param {{kind?: "lines" | "markers" | "bars", isPlate?: boolean}} [options]
+ * @param {Options} options
  */
-export async function draw(place, curves, x, y, options = {}) {
-  const library = await loaded(place);
-  clear(library);
-  if (!place.isConnected) {
-    return;
-  }
+function figure(curves, x, y, options) {
   const colors = theme();
   const palette = colors.isDark ? COLORS.dark : COLORS.light;
   const groups = [...new Set(curves.map((curve) => curve.group ?? curve.name))];
@@ -153,9 +138,7 @@ export async function draw(place, curves, x, y, options = {}) {
     yaxis: { ...axisLayout(y, colors), ...(options.isPlate ? { showgrid: false } : {}) },
     shapes: options.isPlate ? wells(x, y, colors.line) : [],
   };
-  const config = { displayModeBar: false, doubleClick: "reset", responsive: false };
-  await library.react(place, traces, layout, config);
-  follow(place, curves, () => draw(place, curves, x, y, options));
+  return { traces, layout, config: { displayModeBar: false, doubleClick: "reset", responsive: false } };
 }
 
 /**
@@ -172,20 +155,7 @@ function wells(x, y, color) {
   return [{ type: "path", path: [...across, ...down].join(""), layer: "below", line: { color, width: 1 } }];
 }
 
-/** What is drawn at present. @type {Map<HTMLElement, {curves: Curve[], again: () => void}>} */
-const plots = new Map();
-
-/**
- * Lets go of plots that the page no longer shows.
- * @param {any} library
- */
-function clear(library) {
-  for (const place of [...plots.keys()].filter((it) => !it.isConnected)) {
-    plots.delete(place);
-    resized.unobserve(place);
-    library.purge(place);
-  }
-}
+const darkness = matchMedia("(prefers-color-scheme: dark)");
 
 const resized = new ResizeObserver((entries) => {
   for (const { target } of entries) {
@@ -195,70 +165,145 @@ const resized = new ResizeObserver((entries) => {
   }
 });
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  for (const [place, plot] of plots) {
-    if (place.isConnected) {
-      plot.again();
-    }
-  }
-});
-
 /**
- * Follows clicks and the element's size.
- * @param {HTMLElement} place
- * @param {Curve[]} curves
- * @param {() => void} again
+ * `<lab-plot>`: curves on two axes. It draws once it is in the page, where it has a size, and again in the other color
+ * scheme; outside the page it holds nothing of plotly.js.
  */
-function follow(place, curves, again) {
-  const isKnown = plots.has(place);
-  plots.set(place, { curves, again });
-  if (isKnown) {
-    return;
-  }
-  /** @type {any} */ (place).on("plotly_click", (/** @type {any} */ event) => {
-    const link = plots.get(place)?.curves[event.points[0].curveNumber]?.link;
-    if (link) {
-      location.hash = link;
-    }
-  });
-  resized.observe(place);
-}
+export class Plot extends HTMLElement {
+  /** @type {{curves: Curve[], x: Axis, y: Axis, options: Options} | null} */
+  #drawn = null;
+  /** Whether plotly.js draws in this element at present. */
+  #isHeld = false;
+  /** Numbers the drawings, so that a slow one does not replace a later one. */
+  #number = 0;
+  /** Called when it enters the page. @type {() => void} */
+  #enter = () => {};
+  #entered = this.#entry();
 
-/**
- * Zooms about the middle; a factor below 1 shows less. Without one everything is shown.
- * @param {HTMLElement} place
- * @param {number} [factor]
- */
-export async function zoom(place, factor) {
-  const library = await plotly();
-  const { xaxis, yaxis } = /** @type {any} */ (place).layout;
-  if (factor === undefined) {
-    plots.get(place)?.again();
-    return;
+  #entry() {
+    return new Promise((resolve) => (this.#enter = () => resolve(null)));
   }
-  const about = (/** @type {any} */ axis) => {
-    const [from, to] = axis.range.map((/** @type {any} */ it) => (axis.type === "date" ? Date.parse(`${it}Z`.replace(" ", "T")) : it));
-    const half = ((to - from) / 2) * factor;
-    const middle = (from + to) / 2;
-    return [middle - half, middle + half];
+
+  connectedCallback() {
+    darkness.addEventListener("change", this.#again);
+    this.#enter();
+  }
+
+  disconnectedCallback() {
+    darkness.removeEventListener("change", this.#again);
+    this.#entered = this.#entry();
+    if (this.#isHeld) {
+      this.#isHeld = false;
+      resized.unobserve(this);
+      /** @type {any} */ (window).Plotly.purge(this);
+    }
+    // Whoever moves it into the page again finds it as it was.
+    this.#again();
+  }
+
+  /**
+   * Draws curves in place of those that it shows.
+   * @param {Curve[]} curves
+   * @param {Axis} x
+   * @param {Axis} y
+   * @param {Options} [options]
+   */
+  async draw(curves, x, y, options = {}) {
+    this.#drawn = { curves, x, y, options };
+    await this.#paint();
+  }
+
+  #again = () => {
+    if (this.#drawn) {
+      this.#paint().catch(() => {});
+    }
   };
-  await library.relayout(place, { "xaxis.range": about(xaxis), "yaxis.range": about(yaxis) });
+
+  async #paint() {
+    const number = ++this.#number;
+    await this.#entered;
+    const library = await this.#loaded();
+    if (number !== this.#number || !this.isConnected || !this.#drawn) {
+      return;
+    }
+    const { curves, x, y, options } = this.#drawn;
+    const { traces, layout, config } = figure(curves, x, y, options);
+    await library.react(this, traces, layout, config);
+    if (this.#isHeld) {
+      return;
+    }
+    if (!this.isConnected) {
+      library.purge(this);
+      return;
+    }
+    this.#isHeld = true;
+    resized.observe(this);
+    /** @type {any} */ (this).on("plotly_click", (/** @type {any} */ event) => {
+      const link = this.#drawn?.curves[event.points[0].curveNumber]?.link;
+      if (link) {
+        location.hash = link;
+      }
+    });
+  }
+
+  /** plotly.js. The element says so if loading it takes a while: it has 4.6 MB. */
+  async #loaded() {
+    const words = h("p", { class: "quiet loading", role: "status" }, "Loading the plots…");
+    const waiting = setTimeout(() => this.append(words), PATIENCE);
+    try {
+      return await plotly();
+    } finally {
+      clearTimeout(waiting);
+      words.remove();
+    }
+  }
+
+  /**
+   * Zooms about the middle; a factor below 1 shows less. Without one everything is shown.
+   * @param {number} [factor]
+   */
+  async zoom(factor) {
+    const library = await plotly();
+    const { xaxis, yaxis } = /** @type {any} */ (this).layout;
+    if (factor === undefined) {
+      await this.#paint();
+      return;
+    }
+    const about = (/** @type {any} */ axis) => {
+      const [from, to] = axis.range.map((/** @type {any} */ it) => (axis.type === "date" ? Date.parse(`${it}Z`.replace(" ", "T")) : it));
+      const half = ((to - from) / 2) * factor;
+      const middle = (from + to) / 2;
+      return [middle - half, middle + half];
+    };
+    await library.relayout(this, { "xaxis.range": about(xaxis), "yaxis.range": about(yaxis) });
+  }
+
+  /**
+   * Saves the plot as a picture. It is drawn here from its SVG: the pages' policy forbids the blob that plotly.js would
+   * load.
+   * @param {string} name
+   */
+  async savePicture(name) {
+    const library = await plotly();
+    const size = { width: this.clientWidth, height: this.clientHeight };
+    const picture = new Image();
+    picture.src = await library.toImage(this, { format: "svg", ...size });
+    await picture.decode();
+    const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { width: 2 * size.width, height: 2 * size.height }));
+    canvas.getContext("2d")?.drawImage(picture, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((blob) => blob && save(blob, name), "image/png");
+  }
 }
 
+customElements.define("lab-plot", Plot);
+
 /**
- * Saves a plot as a picture. It is drawn here from its SVG: the pages' policy forbids the blob that plotly.js would load.
- * @param {HTMLElement} place
- * @param {string} name
+ * Makes an empty plot.
+ * @param {string} [label] what it shows, for those who do not see it
+ * @param {string} [kind] `small`
  */
-export async function savePicture(place, name) {
-  const library = await plotly();
-  const size = { width: place.clientWidth, height: place.clientHeight };
-  const picture = new Image();
-  picture.src = await library.toImage(place, { format: "svg", ...size });
-  await picture.decode();
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { width: 2 * size.width, height: 2 * size.height }));
-  canvas.getContext("2d")?.drawImage(picture, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((blob) => blob && save(blob, name), "image/png");
+export function plot(label, kind) {
+  return /** @type {Plot} */ (h("lab-plot", { class: kind, role: "img", "aria-label": label }));
 }
 
 /**
@@ -288,18 +333,18 @@ function save(blob, name) {
 
 /**
  * Buttons of a plot: zoom, picture, values.
- * @param {HTMLElement} place
+ * @param {Plot} plot
  * @param {string} name of the files, without extension
  * @param {() => void} values
  */
-export function plotTools(place, name, values) {
+export function plotTools(plot, name, values) {
   const button = (/** @type {string} */ text, /** @type {() => any} */ click, /** @type {string} */ title) =>
     h("button", { type: "button", click, title }, text);
   return [
-    button("+", () => zoom(place, 0.5), "Zoom in; or drag over a part of the plot"),
-    button("−", () => zoom(place, 2), "Zoom out"),
-    button("Reset", () => zoom(place), "Show everything; or double-click the plot"),
-    button("PNG", () => savePicture(place, `${name}.png`), "Save the plot as a picture"),
+    button("+", () => plot.zoom(0.5), "Zoom in; or drag over a part of the plot"),
+    button("−", () => plot.zoom(2), "Zoom out"),
+    button("Reset", () => plot.zoom(), "Show everything; or double-click the plot"),
+    button("PNG", () => plot.savePicture(`${name}.png`), "Save the plot as a picture"),
     button("CSV", values, "Save the values of the curves"),
   ];
 }

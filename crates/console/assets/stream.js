@@ -84,29 +84,48 @@ function parsed(block) {
 }
 
 /**
- * Follows what happens in the organization while the page is there, through restarts of the server.
+ * Follows a stream while the page is there, through restarts of the server.
+ * @param {string} path below /api/v1
+ * @param {(event: StreamEvent) => boolean} on true for the last event
+ * @param {{stop?: AbortSignal, opened?: () => void, broken?: () => void}} options `opened` is called
+ *   whenever the server has begun to answer, `broken` whenever it does not answer, or no longer
+ */
+export async function keepFollowing(path, on, { stop, opened, broken }) {
+  const signal = stop ? AbortSignal.any([page.signal, stop]) : page.signal;
+  let isOver = false;
+  while (!signal.aborted) {
+    try {
+      await follow(path, (event) => (isOver ||= on(event)), { stop, opened });
+    } catch (error) {
+      // Another try would be refused again, unless there are too many streams at present.
+      if (error instanceof ApiError && error.status >= 400 && error.status < 500) {
+        throw error;
+      }
+    }
+    if (isOver || signal.aborted) {
+      return;
+    }
+    broken?.();
+    await new Promise((resolve) => setTimeout(resolve, RETRY));
+  }
+}
+
+/**
+ * Follows what happens in the organization while the page is there.
  * @param {(event: any) => void} on
  * @param {() => void} read reads what stands: whenever events begin to be followed, so that nothing
  *   happens unseen between the two, and once where they cannot be
  */
 export async function happenings(on, read) {
-  const { signal } = page;
   let once = false;
   const opened = () => {
     once = true;
     read();
   };
-  while (!signal.aborted) {
-    try {
-      await follow("/events", ({ data }) => on(data), { opened });
-    } catch (error) {
-      if (!once) {
-        opened();
-      }
-      if (error instanceof ApiError && error.status >= 400 && error.status < 500) {
-        return;
-      }
-    }
-    await new Promise((resolve) => setTimeout(resolve, RETRY));
-  }
+  const broken = () => once || opened();
+  const each = (/** @type {StreamEvent} */ { data }) => {
+    on(data);
+    return false;
+  };
+  await keepFollowing("/events", each, { opened, broken }).catch(broken);
 }

@@ -41,6 +41,7 @@ assets! {
     "figure.js" SCRIPT,
     "grid.js" SCRIPT,
     "images.js" SCRIPT,
+    "log.js" SCRIPT,
     "picture.js" SCRIPT,
     "plot.js" SCRIPT,
     "row_form.js" SCRIPT,

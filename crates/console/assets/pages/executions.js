@@ -3,7 +3,7 @@
 import { call, get, post } from "../api.js";
 import { button, destroy, facts, failure, h, load, show, time } from "../dom.js";
 import { grid } from "../grid.js";
-import { follow } from "../stream.js";
+import { log } from "../log.js";
 import { changedRows } from "./changed_rows.js";
 
 /**
@@ -79,7 +79,7 @@ export function execution(id) {
         ]),
         Object.keys(it.parameters ?? {}).length ? h("pre", { tabindex: "0" }, JSON.stringify(it.parameters, null, 2)) : null,
         isOpen(it) ? h("p", null, destroy("Cancel", `Cancel this run of ${it.job_name}`, cancel)) : null,
-        it.script_version === null ? null : log(id, isOpen(it) ? draw : null),
+        it.script_version === null ? null : h("section", null, h("h2", null, "Log"), log(id, isOpen(it) ? draw : null)),
         h("h2", null, "What it changed"),
         written(changes),
         changedRows(id, changes.tables),
@@ -96,40 +96,6 @@ export function execution(id) {
  */
 function isOpen(it) {
   return it.status === "running" || it.status === "queued";
-}
-
-/** The most characters of a log that are shown: the end. */
-const SHOWN = 200_000;
-
-/**
- * What the script printed, as it prints it.
- * @param {string} id
- * @param {(() => void) | null} ended called when it has ended, if it has not yet
- */
-function log(id, ended) {
-  const printed = h("pre", { tabindex: "0", "aria-label": "Log" });
-  let due = 0;
-  // Once a frame, however much comes; the view follows the end unless somebody has scrolled back.
-  const draw = () => {
-    due = 0;
-    const isAtEnd = printed.scrollHeight - printed.scrollTop - printed.clientHeight < 8;
-    show(printed, text);
-    if (isAtEnd) {
-      printed.scrollTop = printed.scrollHeight;
-    }
-  };
-  const state = h("p", { class: "quiet", role: "status" });
-  let text = "";
-  follow(`/job-executions/${id}/logs?follow=true`, ({ name, data }) => {
-    if (name === "end") {
-      show(state, text ? null : "It printed nothing.");
-      ended?.();
-      return;
-    }
-    text = (text + data.text).slice(-SHOWN);
-    due ||= requestAnimationFrame(draw);
-  }).catch((error) => show(state, failure(error)));
-  return h("section", null, h("h2", null, "Log"), printed, state);
 }
 
 /**

@@ -3,8 +3,8 @@
 import { get, post } from "../api.js";
 import { button, destroy, facts, failure, form, h, input, load, select, show, time } from "../dom.js";
 import { grid } from "../grid.js";
-import { draw as drawPlot, plotTools, saveValues } from "../plot.js";
-import { follow } from "../stream.js";
+import { plot, plotTools, saveValues } from "../plot.js";
+import { keepFollowing } from "../stream.js";
 
 const PRESETS = /** @type {[string, string][]} */ ([
   ["medium_quality", "quick"],
@@ -167,12 +167,14 @@ function progress(it, draw) {
     show(place, h("p", null, at ? `${at.phase}: ${at.models_tried} models tried${best}` : "Waiting for a worker, or starting."));
   };
   tell(it);
-  follow(`/ml-models/${it.id}/progress?version_number=${it.version_number}`, ({ name, data }) => {
+  const on = (/** @type {import("../stream.js").StreamEvent} */ { name, data }) => {
     tell(data);
     if (name === "end") {
       draw();
     }
-  }).catch(() => {});
+    return name === "end";
+  };
+  keepFollowing(`/ml-models/${it.id}/progress?version_number=${it.version_number}`, on, {}).catch(() => {});
   const cancel = async () => {
     await post(`/ml-models/${it.id}/cancel-training`);
     draw();
@@ -219,17 +221,14 @@ function residuals(it, rows) {
   const predicted = rows.map((row) => row.predicted);
   const all = [...actual, ...predicted];
   const ends = all.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
-  const place = h("div", { class: "plot", role: "img", "aria-label": `Predicted over actual ${it.target_column} of ${rows.length} rows` });
+  const place = plot(`Predicted over actual ${it.target_column} of ${rows.length} rows`);
   const said = h("span", { class: "quiet told" }, `${rows.length.toLocaleString()} rows held out of the training`);
   const curves = [
     { name: "predictions", x: actual, y: predicted, kind: /** @type {const} */ ("markers") },
     { name: "equal values", x: ends, y: ends, kind: /** @type {const} */ ("lines") },
   ];
   const axis = (/** @type {string} */ kind) => ({ title: `${kind} ${it.target_column}`, type: /** @type {const} */ ("linear") });
-  // It is drawn once it is in the page, where it has a size.
-  requestAnimationFrame(() => {
-    drawPlot(place, curves, axis("actual"), axis("predicted")).catch((error) => show(said, failure(error)));
-  });
+  place.draw(curves, axis("actual"), axis("predicted")).catch((error) => show(said, failure(error)));
   const values = () => saveValues(["actual", "predicted"], rows.map((row) => [row.actual, row.predicted]), `${it.name} predictions.csv`);
   const tools = plotTools(place, `${it.name} predictions`, values);
   return h("div", null, h("h2", null, "Predicted and actual values"), h("div", { class: "plot-tools" }, said, tools), place);

@@ -3,7 +3,7 @@
 import { post } from "../api.js";
 import { failure, h, load, show } from "../dom.js";
 import { grid } from "../grid.js";
-import { draw, plotTools, saveValues } from "../plot.js";
+import { plot, plotTools, saveValues } from "../plot.js";
 import { condition, isNumeric, keyOf, labelOf, named, names as namesOf, read, references, rowLink, schema } from "../tables.js";
 
 /** @typedef {import("../tables.js").Table} Table */
@@ -139,7 +139,7 @@ function curvesOf(table, parentColumn, parent, all) {
   const { x, y, xs, ys } = axes(table);
   const texts = parent.columns.filter((it) => it.data_type === "string").map((it) => it.name);
   const told = h("span", { class: "quiet told", role: "status" });
-  const place = h("div", { class: "plot", role: "img" });
+  const place = plot();
   /** @type {any[]} */
   let rows = [];
   /** @type {{key: any, x: any[], y: any[]}[]} */
@@ -245,7 +245,7 @@ function curvesOf(table, parentColumn, parent, all) {
 }
 
 /**
- * @param {HTMLElement} place
+ * @param {import("../plot.js").Plot} place
  * @param {Table} table
  * @param {import("../plot.js").Curve[]} curves
  * @param {{x: string, y: string}} names
@@ -253,7 +253,7 @@ function curvesOf(table, parentColumn, parent, all) {
  */
 async function drawOver(place, table, curves, names, isLog) {
   const x = { title: names.x, type: axisType(table, names.x) };
-  await draw(place, curves, x, { title: names.y, type: isLog ? "log" : "linear" });
+  await place.draw(curves, x, { title: names.y, type: isLog ? "log" : "linear" });
   return 0;
 }
 
@@ -273,7 +273,7 @@ export function wellOf(name) {
 /**
  * Draws curves at their wells: each one in a square of its own, all to one scale, on one pair of axes, so that a plate of
  * 384 wells is one plot. Returns the number of curves without a well.
- * @param {HTMLElement} place
+ * @param {import("../plot.js").Plot} place
  * @param {import("../plot.js").Curve[]} curves
  * @param {{x: string, y: string}} names
  * @param {boolean} isLog
@@ -304,8 +304,7 @@ async function drawPlate(place, curves, names, isLog) {
   }
   const numbers = (/** @type {number} */ count) => Array.from({ length: count }, (_, index) => index + 1);
   const letters = (/** @type {number} */ index) => (index > 26 ? String.fromCharCode(64 + Math.floor((index - 1) / 26)) : "") + String.fromCharCode(65 + ((index - 1) % 26));
-  await draw(
-    place,
+  await place.draw(
     moved,
     { title: `${names.y} over ${names.x}${isLog ? ", logarithmic" : ""}`, type: "linear", range: [0.5, columns + 0.5], ticks: { at: numbers(columns), text: numbers(columns).map(String) } },
     { title: "", type: "linear", range: [rows + 0.5, 0.5], ticks: { at: numbers(rows), text: numbers(rows).map(letters) } },

@@ -3,7 +3,7 @@
 import { get, post } from "../api.js";
 import { failure, h, load, show } from "../dom.js";
 import { grid } from "../grid.js";
-import { draw, plotTools, saveValues } from "../plot.js";
+import { plot, plotTools, saveValues } from "../plot.js";
 
 /** @typedef {{columns: string[], data: any[][]}} Result */
 
@@ -182,7 +182,7 @@ function chart(result) {
   const first = numeric.find((index) => index !== 0) ?? numeric[0];
   up.input.value = String(first);
   kind.input.value = axisType(result, 0) === "category" ? "bars" : "lines";
-  const place = h("div", { class: "plot", role: "img" });
+  const place = plot();
   const told = h("span", { class: "told" });
   const again = async () => {
     const [x, y] = [Number(across.input.value), Number(up.input.value)];
@@ -200,7 +200,7 @@ function chart(result) {
     place.setAttribute("aria-label", `${columns[y]} over ${columns[x]}`);
     const shape = /** @type {"lines" | "markers" | "bars"} */ (kind.input.value);
     try {
-      await draw(place, [...curves.values()], { title: columns[x], type }, { title: columns[y], type: log.checked ? "log" : "linear" }, { kind: shape });
+      await place.draw([...curves.values()], { title: columns[x], type }, { title: columns[y], type: log.checked ? "log" : "linear" }, { kind: shape });
       show(told);
     } catch (error) {
       show(told, failure(error));

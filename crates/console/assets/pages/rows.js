@@ -3,7 +3,7 @@
 import { post } from "../api.js";
 import { failure, h, load, show, time } from "../dom.js";
 import { grid } from "../grid.js";
-import { draw, plotTools, saveValues } from "../plot.js";
+import { plot, plotTools, saveValues } from "../plot.js";
 import { rowForm } from "../row_form.js";
 import { keyOf, labelOf, labeled, named, names, read, references, rowLink, schema } from "../tables.js";
 import { axes, axisType, series } from "./plates.js";
@@ -137,7 +137,7 @@ function changes(table, all, found, known, again) {
 function curve(table, column, key) {
   const place = h("div", null);
   const { x, y, ys } = axes(table);
-  const figure = h("div", { class: "plot small", role: "img" });
+  const figure = plot(undefined, "small");
   const told = h("span", { class: "quiet told" });
   const shown = /** @type {HTMLSelectElement} */ (
     h("select", { "aria-label": "Column to draw", change: () => again() }, ys.map((it) => h("option", { selected: it === y }, it)))
@@ -157,15 +157,14 @@ function curve(table, column, key) {
       }
       figure.setAttribute("aria-label", `${shown.value} over ${x}`);
       show(told, `${one.y.length.toLocaleString()} points`);
-      // It is drawn once it is in the page, where it has a size.
-      requestAnimationFrame(drawn);
+      drawn();
       const values = () => saveValues([x, shown.value], one.x.map((at, index) => [at, one.y[index]]), `${table.name}.csv`);
       const tools = plotTools(figure, table.name, values);
       return h("div", null, h("div", { class: "plot-tools" }, told, ys.length > 1 ? shown : null, tools), figure);
     });
   const drawn = () => {
     const axis = { title: shown.value, type: /** @type {const} */ ("linear") };
-    draw(figure, [{ ...one, name: shown.value }], { title: x, type: axisType(table, x) }, axis).catch((error) => show(told, failure(error)));
+    figure.draw([{ ...one, name: shown.value }], { title: x, type: axisType(table, x) }, axis).catch((error) => show(told, failure(error)));
   };
   if (y) {
     again();

@@ -165,7 +165,7 @@ class Story:
         self.person.press(self.page.get_by_role("link", name="growth_curve", exact=True))
         expect(self.page.locator("main")).to_contain_text(told)
         if told.startswith("24"):
-            expect(self.page.locator(".plot svg").first).to_be_visible()
+            expect(self.page.locator("lab-plot svg").first).to_be_visible()
             self.picture("plate")
 
     def change(self, row: str) -> None:

@@ -21,21 +21,19 @@ SLACK = 8
 
 # Draws what a plot shows once more, in a plot of its own, up to the painted frame; then a step of zoom.
 MEASURE = """
-async (path) => {
-  const { draw, zoom } = await import(path);
+async () => {
   const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
-  const shown = document.querySelector(".plot");
+  const shown = document.querySelector("lab-plot");
   const curves = shown.data.map((it) => ({ name: it.name, x: [...it.x], y: [...it.y] }));
   const times = [];
   for (let turn = 0; turn < 3; turn++) {
-    const place = document.createElement("div");
-    place.className = "plot";
+    const place = document.createElement("lab-plot");
     shown.before(place);
     const began = performance.now();
-    await draw(place, curves, { title: "x", type: "linear" }, { title: "y", type: "linear" });
+    await place.draw(curves, { title: "x", type: "linear" }, { title: "y", type: "linear" });
     await painted();
     const drawn = performance.now();
-    await zoom(place, 0.5);
+    await place.zoom(0.5);
     await painted();
     times.push({ draw: drawn - began, zoom: performance.now() - drawn });
     place.remove();
@@ -75,13 +73,8 @@ def growth_at(seconds: float, number: int) -> float:
     return round(0.05 + 1.2 / (1 + math.exp(-(seconds - 60_000 - 700 * number) / 9000)), 4)
 
 
-def module(page) -> str:
-    """The address of plot.js of the version that is served."""
-    return "/" + page.get_attribute("script[type=module]", "src").replace("app.js", "plot.js")
-
-
 def measure(page, kind: str) -> dict:
-    found = page.evaluate(MEASURE, module(page))
+    found = page.evaluate(MEASURE)
     draw = min(it["draw"] for it in found["times"])
     zoom = min(it["zoom"] for it in found["times"])
     what = f"{found['curves']} curves, {found['points']:,} points"
@@ -97,11 +90,11 @@ def test_the_curves_of_a_plate_are_drawn_over_each_other(curves, page):
     expect(page.locator(".scatterlayer .js-line")).to_have_count(96)
     check_accessible(page)
     page.get_by_label("Log scale").check()
-    wait_until(page, "document.querySelector('.plot').layout.yaxis.type === 'log'")
+    wait_until(page, "document.querySelector('lab-plot').layout.yaxis.type === 'log'")
     # Names are text, also where plotly.js knows tags.
     page.get_by_role("combobox", name="Color by").select_option("treatment")
     expect(page.locator(".legendtext", has_text=HOSTILE)).to_be_visible()
-    assert page.locator(".plot a").count() == 0
+    assert page.locator("lab-plot a").count() == 0
     page.fill("input[aria-label=Value]", "C07")
     page.click("button:has-text('Filter')")
     expect(page.locator(".told")).to_have_text("1 curve, 577 points.")
@@ -111,10 +104,10 @@ def test_a_plate_shows_each_curve_at_its_well_and_can_be_saved(curves, page, tmp
     page.goto("/#/plates/growth")
     expect(page.locator(".told")).to_have_text("96 curves, 55,392 points.")
     page.get_by_role("combobox", name="Layout").select_option("as a plate")
-    wait_until(page, "document.querySelector('.plot').layout.xaxis.ticktext?.length === 12")
+    wait_until(page, "document.querySelector('lab-plot').layout.xaxis.ticktext?.length === 12")
     # The middle of the first well, in the picture's own measure, is where its curve is.
     inside = """() => {
-      const { data, layout } = document.querySelector(".plot");
+      const { data, layout } = document.querySelector("lab-plot");
       const of = (name) => data.find((it) => it.text[0].startsWith(name));
       const box = (curve) => [Math.min(...curve.x), Math.max(...curve.x), Math.min(...curve.y), Math.max(...curve.y)];
       return { first: box(of("A01")), last: box(of("H12")), rows: layout.yaxis.ticktext };
@@ -143,11 +136,29 @@ def test_a_plate_shows_each_curve_at_its_well_and_can_be_saved(curves, page, tmp
 def test_a_row_shows_its_curves(curves, page):
     page.goto("/#/tables/plate_well?name=A01")
     page.click("td >> text=A01")
-    expect(page.locator(".plot .js-line")).to_have_count(2)
+    expect(page.locator("lab-plot .js-line")).to_have_count(2)
     expect(page.locator(".told")).to_have_text(["577 points", "250,000 points"])
     page.locator("section", has_text="trace").get_by_role("button", name="+").click()
-    wait_until(page, "document.querySelectorAll('.plot')[1].layout.xaxis.range[0] > 50000")
+    wait_until(page, "document.querySelectorAll('lab-plot')[1].layout.xaxis.range[0] > 50000")
     check_accessible(page)
+
+
+def test_a_plot_holds_nothing_outside_the_page_and_is_drawn_again_within(curves, page):
+    page.goto("/#/plates/growth")
+    expect(page.locator(".told")).to_have_text("96 curves, 55,392 points.")
+    removed = """() => {
+      window.plot = document.querySelector("lab-plot");
+      plot.remove();
+      return { data: plot.data === undefined, empty: plot.childElementCount === 0 };
+    }"""
+    assert page.evaluate(removed) == {"data": True, "empty": True}
+    page.evaluate("document.querySelector('main').append(plot)")
+    expect(page.locator(".scatterlayer .js-line")).to_have_count(96)
+    # In the other colors, it is drawn once more.
+    ground = "plot.layout.paper_bgcolor"
+    light = page.evaluate(ground)
+    page.emulate_media(color_scheme="dark")
+    wait_until(page, f"{ground} !== '{light}'")
 
 
 def test_plots_are_drawn_in_time(curves, page):
