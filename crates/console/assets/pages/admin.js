@@ -15,6 +15,7 @@ export function admin() {
     section("Instruments", "Reading the instruments", instruments),
     section("Usage and quotas", "Reading the usage", usage),
     section("Health", "Asking the server", health),
+    section("Doctor", "Checking what the server depends on", doctor),
   ];
 }
 
@@ -215,14 +216,39 @@ async function health() {
   const answer = await fetch("readyz");
   const took = Math.round(performance.now() - asked);
   const said = await answer.json();
-  const state = answer.ok ? h("span", { class: "badge completed" }, "ready") : h("span", { class: "badge failed" }, said.detail);
   return h(
     "div",
     null,
     facts([
-      ["Server and database", state],
+      ["Server and database", answer.ok ? badge("ready", "completed") : badge(said.detail, "failed")],
       ["Response time", `${took} ms`],
     ]),
-    h("p", { class: "quiet" }, "`labdata doctor`, run on the server's machine, checks the rest: Python, isolation of jobs, mail, the language model. ", h("a", { href: "metrics" }, "Metrics"), " are in the format of Prometheus."),
+    h("p", { class: "quiet" }, h("a", { href: "metrics" }, "Metrics"), " are in the format of Prometheus."),
   );
+}
+
+/**
+ * @param {string} text
+ * @param {"completed" | "failed" | "cancelled"} kind
+ */
+function badge(text, kind) {
+  return h("span", { class: `badge ${kind}` }, text);
+}
+
+/** What is shown of each state of a dependency. */
+const STATES = {
+  ok: () => badge("works", "completed"),
+  unused: () => badge("not set up", "cancelled"),
+  failed: () => badge("does not work", "failed"),
+};
+
+/** What the server depends on, as `labdata doctor` names it. */
+async function doctor() {
+  const report = await get("/dependencies");
+  const found = /** @type {Api["Dependency"][]} */ (report.dependencies);
+  const failed = found.filter((it) => it.state === "failed").map((it) => it.name);
+  const advice = failed.length
+    ? h("p", { class: "failure" }, `To be fixed: ${failed.join(", ")}. The operator finds the reason, and what to do, by \`labdata doctor\` on the server's machine.`)
+    : null;
+  return h("div", null, advice, facts(found.map((it) => [it.name, STATES[it.state]()])), h("p", { class: "quiet" }, "Checked ", time(report.checked_at), "."));
 }

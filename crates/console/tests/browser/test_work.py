@@ -54,6 +54,17 @@ def test_a_job_runs_and_its_log_is_followed(job, page):
     check_accessible(page)
 
 
+def test_a_log_that_breaks_off_is_read_again(server, job, page):
+    run = server.call("POST", f"/jobs/{job}/run", {"parameters": {"plate": "P1"}})["job_execution_id"]
+    page.route("**/logs?follow=true", lambda route: route.abort(), times=1)
+    page.goto(f"/#/executions/{run}")
+    log = page.locator("lab-log")
+    expect(log).to_contain_text("The connection broke off.")
+    expect(log.locator("pre")).to_have_text(f"{HOSTILE}\n")
+    expect(log).not_to_contain_text("The connection broke off.")
+    expect(page.locator(".badge.completed")).to_be_visible()
+
+
 def test_a_region_is_drawn_on_an_image(server, page):
     instrument = server.call("POST", "/instruments", {"name": "microscope"})["id"]
     name = "colonies.png"
@@ -112,6 +123,20 @@ def test_an_administrator_sees_what_is_used(page):
     usage = page.locator("section", has=page.get_by_role("heading", name="Usage and quotas"))
     expect(usage.locator("div", has_text="Files and datasets").last).to_contain_text("MB, no limit")
     expect(usage).to_contain_text("Tokens of the agent")
+
+
+def test_the_doctor_tells_what_works_and_what_is_to_be_fixed(page):
+    page.goto("/#/admin")
+    doctor = page.locator("section", has=page.get_by_role("heading", name="Doctor"))
+    expect(doctor.get_by_text("works", exact=True)).to_have_count(6)
+    expect(doctor.get_by_text("not set up")).to_have_count(2)
+    expect(doctor).not_to_contain_text("To be fixed")
+    states = [{"name": "storage", "state": "ok"}, {"name": "SMTP", "state": "failed"}]
+    report = {"checked_at": "2026-11-25T08:00:00Z", "dependencies": states}
+    page.route("**/api/v1/dependencies", lambda route: route.fulfill(json=report))
+    page.reload()
+    expect(doctor).to_contain_text("To be fixed: SMTP.")
+    check_accessible(page)
 
 
 def test_a_key_is_shown_once_and_revoked(page):
