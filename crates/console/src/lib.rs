@@ -42,6 +42,7 @@ assets! {
     "grid.js" SCRIPT,
     "images.js" SCRIPT,
     "log.js" SCRIPT,
+    "markdown.js" SCRIPT,
     "picture.js" SCRIPT,
     "plot.js" SCRIPT,
     "row_form.js" SCRIPT,

@@ -1,7 +1,7 @@
 //! A provider to try the agent by hand, without a model: `just agent-stub`.
 //!
 //! It looks the tables up first and then says what the tool returned. `fault:NAME` in a prompt asks for
-//! a fault, `call:TOOL {…}` for a call of a tool.
+//! a fault, `call:TOOL {…}` for a call of a tool, `say:TEXT` for an answer.
 #![expect(clippy::print_stdout, reason = "this is its interface")]
 
 use std::{env, future, time::Duration};
@@ -26,7 +26,7 @@ async fn main() {
     for (name, fault) in Fault::ALL {
         println!("  {name:16} {fault:?}");
     }
-    println!("or call:TOOL {{\"argument\": 1}} for a call of a tool.");
+    println!("or call:TOOL {{\"argument\": 1}} for a call of a tool, or say:TEXT for an answer.");
     future::pending::<()>().await;
 }
 
@@ -40,6 +40,9 @@ fn reply(request: &Request) -> Reply {
             output.len()
         );
         return Reply::text(&answer).with_pace(pace);
+    }
+    if let Some((_, words)) = prompt.split_once("say:") {
+        return Reply::text(words).with_pace(pace);
     }
     let named = prompt.split_once("fault:").map(|(_, rest)| rest.trim());
     let fault = Fault::ALL

@@ -4,6 +4,7 @@ import { call, get } from "../api.js";
 import { destroy, failure, h, load, show, time } from "../dom.js";
 import { chart } from "../figure.js";
 import { grid } from "../grid.js";
+import { markdown } from "../markdown.js";
 import { follow } from "../stream.js";
 import { undo } from "./executions.js";
 
@@ -53,7 +54,8 @@ export function chat(id) {
 function message(it, chat, reverts) {
   const calls = it.tool_calls.map((/** @type {Api["AgentToolCall"]} */ tool) => toolCall(tool, chat, reverts));
   // Words before a call say what it is for.
-  return bubble(it.role, h("div", null, it.content ? h("div", { class: "told" }, it.content) : null, calls));
+  const words = it.role === "user" ? h("div", { class: "told" }, it.content) : h("div", { class: "answer" }, markdown(it.content ?? ""));
+  return bubble(it.role, h("div", null, it.content ? words : null, calls));
 }
 
 /**
@@ -159,7 +161,7 @@ function question(chat, place) {
   const begin = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const asked = prompt.value;
-    const told = h("div", { class: "told" }, h("span", { class: "quiet" }, "The agent thinks…"));
+    const told = h("div", { class: "answer" }, h("span", { class: "quiet" }, "The agent thinks…"));
     const calls = h("div", null);
     place.append(bubble("user", h("div", { class: "told" }, asked)), bubble("assistant", h("div", { "aria-live": "polite" }, calls, told)));
     prompt.value = "";
@@ -212,7 +214,7 @@ async function answer(prompt, chat, { calls, told, stop }) {
       id = data.chat_id ?? id;
     } else if (data.type === "text_delta") {
       words += data.delta;
-      show(told, words);
+      show(told, ...markdown(words));
     } else if (data.type === "tool_call") {
       tools.set(data.tool_call_id, { ...data, output: undefined });
       draw(data.tool_call_id);
@@ -220,7 +222,7 @@ async function answer(prompt, chat, { calls, told, stop }) {
       tools.set(data.tool_call_id, { ...tools.get(data.tool_call_id), ...data });
       draw(data.tool_call_id);
     } else if (data.type === "result") {
-      show(told, data.result.output);
+      show(told, ...markdown(data.result.output));
       // Null if the answer could not be saved: there is no chat to go to, then.
       id = data.result.chat_id ?? chat;
       for (const tool of tools.keys()) {
@@ -235,7 +237,7 @@ async function answer(prompt, chat, { calls, told, stop }) {
     throw problem;
   }
   if (stop.aborted) {
-    show(told, words, h("p", { class: "quiet" }, "Stopped."));
+    show(told, ...markdown(words), h("p", { class: "quiet" }, "Stopped."));
     return chat;
   }
   return id;

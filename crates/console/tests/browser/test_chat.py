@@ -22,7 +22,7 @@ INSTALL_SECONDS = 400
 WATCH_ANSWER = """() => {
   window.told = [];
   new MutationObserver(() => {
-    const text = [...document.querySelectorAll(".assistant .told")].at(-1)?.textContent;
+    const text = [...document.querySelectorAll(".assistant .answer")].at(-1)?.textContent;
     if (text && text !== told.at(-1)) {
       told.push(text);
     }
@@ -35,6 +35,18 @@ import plotly.graph_objects as go
 
 plt.plot([1, 2, 3])
 go.Figure(go.Scatter(x=[1, 2, 3], y=[1, 4, 9], name="{HOSTILE}"), layout={{"title": "{HOSTILE}"}})
+"""
+
+
+ANSWER = f"""The fastest is **WT_37**, as [a paper](https://example.com/a_b) and [this](javascript:alert(1)) tell.
+{HOSTILE}
+
+| Strain | `mu` |
+|---|---:|
+| WT | 0.5 |
+
+1. measure
+   - at 37 °C
 """
 
 
@@ -96,10 +108,26 @@ def test_an_answer_does_not_call_back_who_has_left_the_page(page):
     page.evaluate(WATCH_ANSWER)
     ask(page, "a question of many words, whose answer takes its time")
     wait_until(page, "told.some((text) => !text.startsWith('The agent thinks'))")
-    page.get_by_role("navigation").get_by_role("link", name="Files").click()
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/agent/runs")):
+        page.get_by_role("navigation").get_by_role("link", name="Files").click()
     expect(page.locator("h1")).to_have_text("Files")
-    page.wait_for_timeout(500)
     assert page.url.endswith("#/files")
+
+
+def test_an_answer_is_formatted_and_only_addresses_of_the_web_become_links(page):
+    page.goto("/#/chat")
+    ask(page, f"say:{ANSWER}")
+    expect(page).to_have_url(re.compile(r"#/chat/[0-9a-f-]+$"))
+    answer = page.locator(".answer")
+    expect(answer.locator("strong")).to_have_text("WT_37")
+    expect(answer.get_by_role("link")).to_have_attribute("href", "https://example.com/a_b")
+    expect(answer).to_contain_text(f"[this](javascript:alert(1)) tell. {HOSTILE}")
+    expect(answer.get_by_role("columnheader")).to_have_text(["Strain", "mu"])
+    expect(answer.get_by_role("cell")).to_have_text(["WT", "0.5"])
+    expect(answer.locator("ol > li > ul > li")).to_have_text("at 37 °C")
+    check_harmless(page)
+    check_accessible(page)
+    check_fits_a_phone(page)
 
 
 def test_a_chat_is_continued_and_deleted_by_its_name(page):
