@@ -1,7 +1,7 @@
 // Executions: which ran, what one changed, and its revert.
 
 import { call, get, post } from "../api.js";
-import { button, destroy, facts, failure, h, load, show, time } from "../dom.js";
+import { button, destroy, facts, h, load, time } from "../dom.js";
 import { grid } from "../grid.js";
 import { log } from "../log.js";
 import { changedRows } from "./changed_rows.js";
