@@ -87,6 +87,14 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
+/// Sends a signal, by its name or number, to a process. By the shell's own `kill`: a minimal system has no
+/// program of that name.
+pub(crate) fn kill(signal: &str, id: &str) {
+    let kill = format!("kill -{signal} {id}");
+    let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
+    assert!(sent.success());
+}
+
 /// A running `labdata serve`; killed when dropped.
 pub(crate) struct Program {
     child: Child,
@@ -209,10 +217,7 @@ impl Program {
 
     /// Sends a signal, by its name, waits for the end, and returns the rest of the output.
     pub(crate) fn end(mut self, signal: &str) -> (ExitStatus, String) {
-        // The shell's own `kill`: a minimal system has no program of that name.
-        let kill = format!("kill -{signal} {}", self.child.id());
-        let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
-        assert!(sent.success());
+        kill(signal, &self.child.id().to_string());
         let mut rest = String::new();
         self.lines.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap(), rest)

@@ -122,9 +122,12 @@ async fn a_killed_process_fails_what_it_predicts_and_another_one_follows() {
             break;
         }
         for pid in processes_of(&data_directory(), &lab.platform.url) {
-            let _ = std::process::Command::new("kill")
-                .args(["-9", &pid.to_string()])
+            // The shell's own `kill`: a minimal system has no program of that name. It may have ended by itself.
+            let kill = format!("kill -9 {pid}");
+            let asked = std::process::Command::new("sh")
+                .args(["-c", &kill])
                 .status();
+            asked.unwrap();
         }
     }
     for predictions in begun {

@@ -5,7 +5,6 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    process::Command,
     time::{Duration, Instant},
 };
 
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::platform_trainings::{self, dataset, ended, train, until_fitting};
 use crate::{
-    process::directory,
+    process::{directory, kill},
     runs::platform_runs::{KEY, Lab, Worker, pause},
 };
 
@@ -91,8 +90,7 @@ async fn trainings_outlive_a_killed_worker_and_fail_when_their_process_is_killed
     let running = processes(place);
     let trainer = running.iter().find(|(_, line)| line.contains("script.py"));
     let (id, _) = trainer.unwrap_or_else(|| panic!("{running:?}"));
-    let killed = Command::new("kill").args(["-9", id]).status().unwrap();
-    assert!(killed.success());
+    kill("9", id);
     let failed = ended(&lab, &resumed).await;
     assert_eq!(failed["status"], "failed");
     let message = failed["error_message"].as_str().unwrap();
