@@ -33,7 +33,10 @@ impl Subject<dyn DependencyChecks> for Checks {
         let config = self.directory.path().join("labdata.toml");
         let data = self.directory.path().join("data");
         // The machine of a test may offer no isolation.
-        let lines = format!("data_dir = {data:?}\njob_isolation = \"none\"\n");
+        let lines = format!(
+            "data_dir = \"{}\"\njob_isolation = \"none\"\n",
+            data.display()
+        );
         fs::write(&config, lines).unwrap();
         let memory = Memory::new();
         Arc::new(ServerDependencies {
