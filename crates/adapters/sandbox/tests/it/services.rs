@@ -161,6 +161,8 @@ async fn a_killed_service_leaves_no_descendant() {
             }
             // A descendant would hold the output open.
             assert_eq!(service.read_to_end().await, b"");
+            // Before the next one is given the same workspace.
+            assert!(service.end.await.is_err(), "it has no outcome");
         }
     }
 }
