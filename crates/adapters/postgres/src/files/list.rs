@@ -105,7 +105,12 @@ async fn search(
         let query = search_by_number(limits, conditions, number, owners, wanted);
         let found: Option<Vec<Uuid>> = query.get_result(connection).await?;
         if let Some(ids) = found {
-            return Ok(with_ids(conditions, ids).load(connection).await?);
+            let count = ids.len();
+            let rows: Vec<FileRow> = with_ids(conditions, ids).load(connection).await?;
+            // If one was deleted since, fewer rows would look like the end of the list.
+            if rows.len() == count {
+                return Ok(rows);
+            }
         }
     }
     let newest: Vec<FileRow> = walk_newest(limits, conditions, wanted)
