@@ -11,7 +11,7 @@ features := "--features labdata-api/otlp"
 client := "clients/python"
 console_tests := "crates/console/tests/browser"
 openapi_tests := "crates/api/tests/openapi"
-trainer := "crates/adapters/training/trainer"
+trainer := "crates/platform/trainer-scripts/trainer"
 target := absolute_path(env("CARGO_TARGET_DIR", "target"))
 trainer_environments := target / "trainer"
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use labdata_application::{Error, Ports, agent::Agent};
 use labdata_domain::ids::OrganizationId;
-use labdata_fair_slots::{FairSlots, Slot};
+use labdata_limits::{FairSlots, Slot};
 
 use crate::http::{
     metrics::Metrics, public_url::PublicUrl, rate_limit::RateLimit, security_headers::ContentPolicy,

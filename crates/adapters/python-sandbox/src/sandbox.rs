@@ -10,7 +10,7 @@ use labdata_domain::{
     agent::{PythonOutcome, PythonUnavailable},
     ids::OrganizationId,
 };
-use labdata_fair_slots::FairSlots;
+use labdata_limits::FairSlots;
 use labdata_ports::agent::{PythonSandbox, PythonSnippet};
 use labdata_sandbox::{Sandbox, StopHandle, stop_channel};
 

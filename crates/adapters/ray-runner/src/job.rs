@@ -5,8 +5,8 @@ use std::io::Write;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::ZlibEncoder};
 use labdata_ports::runs::runner::{GRACE, RETAINED_LOG_BYTES, RunSpec, RunnerError, Work};
+use labdata_python_packages::{CLIENT_WHEEL, ScriptMetadata};
 use labdata_ray_client::{JobRequest, RuntimeEnvironment};
-use labdata_script_packages::{CLIENT_WHEEL, ScriptMetadata};
 use serde_json::{Map, Value, json};
 
 /// Maximum length of the packed order. Ray passes the whole environment to a process as one argument,

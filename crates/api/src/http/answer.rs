@@ -13,7 +13,7 @@ use labdata_domain::{
     page::{Cursor, Page},
     timestamp,
 };
-use labdata_fair_slots::{Slot, sending::while_read};
+use labdata_limits::{Slot, sending::while_read};
 use serde::{Serialize, Serializer};
 use time::OffsetDateTime;
 use utoipa::{

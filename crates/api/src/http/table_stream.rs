@@ -19,7 +19,7 @@ use async_trait::async_trait;
 use futures::{Stream, StreamExt, stream};
 use labdata_application::Error;
 use labdata_domain::{data::read::TablePart, scalar::DataType};
-use labdata_fair_slots::Slot;
+use labdata_limits::Slot;
 use labdata_ports::data::{parts::PartSink, query::SinkClosed};
 use labdata_table_formats::{Format, FormatError, TableWriter};
 use tokio::{

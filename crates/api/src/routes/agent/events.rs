@@ -9,7 +9,7 @@ use actix_web::{
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
 use labdata_application::{Error, agent::AgentEvent};
-use labdata_fair_slots::sending::while_read;
+use labdata_limits::sending::while_read;
 use tokio::time::{Instant, timeout_at};
 
 use super::EventView;

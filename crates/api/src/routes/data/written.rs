@@ -11,7 +11,7 @@ use actix_web::{
 };
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use labdata_application::Error;
-use labdata_fair_slots::{
+use labdata_limits::{
     Slot,
     sending::{Interrupted, while_read},
 };

@@ -10,7 +10,7 @@ use labdata_application::{
     subscription::Subscription,
 };
 use labdata_domain::events::{EventPosition, LoggedEvent, LoggedEventKind};
-use labdata_fair_slots::{Slot, sending::while_read};
+use labdata_limits::{Slot, sending::while_read};
 use labdata_request_body::{ProblemKind, ShapeProblem};
 use serde::Serialize;
 use serde_json::Value;

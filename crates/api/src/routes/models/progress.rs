@@ -7,7 +7,7 @@ use labdata_application::{
     models::follow_training::{TrainingFollower, follow_training},
     subscription::Subscription,
 };
-use labdata_fair_slots::{Slot, sending::while_read};
+use labdata_limits::{Slot, sending::while_read};
 use tokio::time::Instant;
 
 use super::{ModelPath, ModelView, VersionQuery};

@@ -10,7 +10,7 @@ use labdata_application::{
     runs::read_log::{LogReader, NextOfLog, open_log},
     subscription::Subscription,
 };
-use labdata_fair_slots::{
+use labdata_limits::{
     Slot,
     sending::{Interrupted, while_read},
 };

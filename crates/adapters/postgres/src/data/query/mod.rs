@@ -23,7 +23,7 @@ use std::{
 
 use async_trait::async_trait;
 use labdata_domain::{data::query::QueryFailure, ids::OrganizationId};
-use labdata_fair_slots::FairSlots;
+use labdata_limits::FairSlots;
 use labdata_ports::{
     PortError,
     data::query::{Query, QueryError, QueryRunner, ResultSink},

@@ -9,7 +9,7 @@ use labdata_domain::{
     files::FilePath,
     ids::OrganizationId,
 };
-use labdata_fair_slots::Slot;
+use labdata_limits::Slot;
 use labdata_request_body::{
     Definitions, FieldPath, ProblemKind, Reader, Schema, Shape as _,
     fields::{optional, or, required},

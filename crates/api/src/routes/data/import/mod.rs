@@ -10,7 +10,7 @@ use labdata_application::{
     data::import_table::{ImportFile, ImportTable, ReadImport, import_table, read_import},
 };
 use labdata_domain::data::import::{ImportWrite, Imported};
-use labdata_fair_slots::Slot;
+use labdata_limits::Slot;
 use serde::Serialize;
 use utoipa::ToSchema;
 

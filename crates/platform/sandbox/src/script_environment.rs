@@ -6,8 +6,8 @@ use std::{
     sync::Arc,
 };
 
+use labdata_python_packages::ScriptMetadata;
 use labdata_redacted::Variables;
-use labdata_script_packages::ScriptMetadata;
 use url::Url;
 
 use crate::{

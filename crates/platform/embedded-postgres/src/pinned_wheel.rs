@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use labdata_pinned_wheel::{Build, PinnedWheel};
+use labdata_python_packages::{Build, PinnedWheel};
 
 use crate::Error;
 

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use labdata_script_packages::CLIENT_WHEEL;
+use labdata_python_packages::CLIENT_WHEEL;
 
 use crate::{
     accounts::{Account, AccountRegistry},

@@ -4,8 +4,7 @@
 //! so its own configuration decides which package index is used, through which proxy and with which
 //! certificates.
 //!
-//! **Invariants.** No other crate of the workspace. No address of a package index. Nothing is installed
-//! into a Python.
+//! **Invariants.** No address of a package index. Nothing is installed into a Python.
 
 use std::{
     fs, io,

@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use labdata_pinned_wheel::{Build, PinnedWheel};
+use labdata_python_packages::{Build, PinnedWheel};
 
 use crate::{package_index, python::Python};
 

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, str::FromStr};
 
-use labdata_script_packages::{CLIENT_WHEEL, ScriptMetadata};
+use labdata_python_packages::{CLIENT_WHEEL, ScriptMetadata};
 use pep440_rs::{Version, VersionSpecifiers};
 use sha2::{Digest, Sha256};
 
