@@ -13,7 +13,7 @@ mod upload_origin;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use labdata_application::{Ports, operations::ensure_secret::ensure_secret};
+use labdata_application::{Ports, maintenance::ensure_secret::ensure_secret};
 use labdata_domain::notifications::Caps;
 use labdata_embedded_postgres::{
     DiskReserve as ReserveFile, Durability, EmbeddedPostgres, Settings as PostgresSettings,
@@ -21,7 +21,8 @@ use labdata_embedded_postgres::{
 use labdata_mail::SmtpMailer;
 use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, UploadMode, Variable};
 use labdata_ports::{
-    Clock, IdSource, files::blob::UrlSigner, notifications::mailer::Mailer, operations::StoreHealth,
+    Clock, IdSource, files::blob::UrlSigner, maintenance::StoreHealth,
+    notifications::mailer::Mailer,
 };
 use labdata_postgres::{
     Database, DatabaseSettings, FileSearch, PgApiKeyRepository, PgCatalogStore, PgDataStore,

@@ -3,9 +3,9 @@
 use labdata_domain::{
     conflict::Conflict,
     data::write::Problem,
-    keys::{actor::MissingScope, run_key::NotForRuns},
     models::{NoTrainingBackend, PredictionDelay, TrainingQueueFull},
     notifications::CapReached,
+    people::{actor::MissingScope, run_key::NotForRuns},
     storage::InsufficientStorage,
 };
 use labdata_ports::PortError;

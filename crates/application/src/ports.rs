@@ -17,17 +17,17 @@ use labdata_ports::{
     idempotency::Idempotency,
     instruments::InstrumentRepository,
     jobs::JobRepository,
-    keys::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
+    maintenance::{DependencyChecks, DiskReserve, PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, Predictor, TrainingQueue},
     notifications::NotificationRepository,
-    operations::{DependencyChecks, DiskReserve, PeriodicTaskStore, StoreHealth},
+    people::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
     runs::{RunQueue, logs::RunLogStore},
     triggers::TriggerStore,
 };
 
 use crate::{
-    files::ongoing_uploads::OngoingUploads, keys::key_cache::KeyCache,
-    models::prediction::ServedModels, operations::check_dependencies::RecentChecks,
+    files::ongoing_uploads::OngoingUploads, maintenance::check_dependencies::RecentChecks,
+    models::prediction::ServedModels, people::key_cache::KeyCache,
 };
 
 /// The ports, injected once by the composition root. Every use case takes it by reference, first.

@@ -9,7 +9,7 @@ use labdata_domain::{
     ids::OrganizationId,
     instruments::Instrument,
     jobs::Job,
-    keys::{
+    people::{
         ApiKey,
         tenancy::{Organization, User},
     },
@@ -18,7 +18,7 @@ use labdata_ports::{
     executions::ExecutionRepository,
     instruments::InstrumentRepository,
     jobs::JobRepository,
-    keys::{ApiKeyRepository, tenancy::TenancyRepository},
+    people::{ApiKeyRepository, tenancy::TenancyRepository},
 };
 use time::OffsetDateTime;
 

@@ -10,12 +10,12 @@ use labdata_domain::{
     },
     instruments::Instrument,
     jobs::{Job, ParameterDefinition, ScriptVersion, Widget},
-    keys::{
+    models::{ColumnProfile, Dataset, DatasetColumn, DatasetSource},
+    people::{
         ApiKey, PlainApiKey,
         scope::Scopes,
         tenancy::{Organization, User},
     },
-    models::{ColumnProfile, Dataset, DatasetColumn, DatasetSource},
     scalar::DataType,
     triggers::{Category, Trigger},
 };

@@ -12,7 +12,7 @@
 //! ```ignore
 //! use std::sync::Arc;
 //! use labdata_port_contracts::{Harness, Subject, async_trait};
-//! use labdata_ports::keys::tenancy::TenancyRepository;
+//! use labdata_ports::people::tenancy::TenancyRepository;
 //!
 //! struct MyHarness(MyStore);
 //!
@@ -49,11 +49,11 @@ mod harness;
 pub mod idempotency;
 pub mod instruments;
 pub mod jobs;
-pub mod keys;
+pub mod maintenance;
 pub mod models;
 pub mod notifications;
-pub mod operations;
 pub mod paging;
+pub mod people;
 pub mod runs;
 pub mod triggers;
 

@@ -18,10 +18,10 @@ pub mod idempotency;
 pub mod ids;
 pub mod instruments;
 pub mod jobs;
-pub mod keys;
+pub mod maintenance;
 pub mod models;
 pub mod notifications;
-pub mod operations;
+pub mod people;
 pub mod runs;
 pub mod triggers;
 

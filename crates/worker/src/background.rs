@@ -122,8 +122,8 @@ mod tests {
     use labdata_application::runs::begin_run::RunContext;
     use labdata_domain::{
         ids::NotificationId,
-        keys::actor::Actor,
         notifications::{ChannelChange, Draft},
+        people::actor::Actor,
         runs::BackendPolicy,
     };
     use labdata_ports::{

@@ -12,12 +12,12 @@ use labdata_application::{
 };
 use labdata_domain::{
     ids::ApiKeyId,
-    keys::{
+    notifications::Caps,
+    people::{
         actor::Actor,
         scope::Scope,
         tenancy::{Organization, User},
     },
-    notifications::Caps,
     storage::StorageQuota,
     triggers::TriggerChange,
 };

@@ -9,9 +9,9 @@
 //! pass in, or [`FixedClock`], [`StepClock`] and [`SequentialIds`] make up.
 //!
 //! ```
-//! use labdata_domain::{ids::OrganizationId, jobs::{Job, JobName}, keys::tenancy::Organization};
+//! use labdata_domain::{ids::OrganizationId, jobs::{Job, JobName}, people::tenancy::Organization};
 //! use labdata_memory::{FixedClock, InMemoryJobRepository, InMemoryTenancyRepository, Memory, SequentialIds};
-//! use labdata_ports::{Clock, IdSource, jobs::JobRepository, keys::tenancy::TenancyRepository};
+//! use labdata_ports::{Clock, IdSource, jobs::JobRepository, people::tenancy::TenancyRepository};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), labdata_ports::PortError> {
@@ -42,12 +42,12 @@ mod idempotency;
 mod ids;
 mod instruments;
 mod jobs;
-mod keys;
+mod maintenance;
 mod memory;
 mod models;
 mod notifications;
-mod operations;
 mod paging;
+mod people;
 mod runs;
 mod triggers;
 
@@ -68,17 +68,17 @@ pub use idempotency::InMemoryIdempotency;
 pub use ids::SequentialIds;
 pub use instruments::InMemoryInstrumentRepository;
 pub use jobs::InMemoryJobRepository;
-pub use keys::InMemoryApiKeyRepository;
-pub use keys::sessions::InMemorySessionRepository;
-pub use keys::tenancy::InMemoryTenancyRepository;
+pub use maintenance::dependencies::InMemoryDependencyChecks;
+pub use maintenance::disk_reserve::InMemoryDiskReserve;
+pub use maintenance::{InMemoryPeriodicTaskStore, InMemoryStoreHealth};
 pub use memory::Memory;
 pub use models::records::InMemoryModelRepository;
 pub use models::trainings::InMemoryTrainingQueue;
 pub use models::{InMemoryDatasetRepository, InMemoryPredictor};
 pub use notifications::InMemoryNotificationRepository;
-pub use operations::dependencies::InMemoryDependencyChecks;
-pub use operations::disk_reserve::InMemoryDiskReserve;
-pub use operations::{InMemoryPeriodicTaskStore, InMemoryStoreHealth};
+pub use people::InMemoryApiKeyRepository;
+pub use people::sessions::InMemorySessionRepository;
+pub use people::tenancy::InMemoryTenancyRepository;
 pub use runs::InMemoryRunQueue;
 pub use runs::logs::InMemoryRunLogStore;
 pub use runs::runner::InMemoryJobRunner;

@@ -14,13 +14,13 @@ use labdata_domain::{
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
     instruments::Instrument,
     jobs::{Job, ScriptVersion},
-    keys::{
+    models::{Dataset, TrainingBackend},
+    notifications::Preferences,
+    people::{
         ApiKey,
         session::{Session, SignInLink},
         tenancy::{Organization, User},
     },
-    models::{Dataset, TrainingBackend},
-    notifications::Preferences,
     triggers::event::Event,
 };
 use labdata_ports::{PortError, files::blob::Granted};
@@ -32,9 +32,9 @@ use crate::{
     data::tables::Tables,
     events::EventRow,
     idempotency,
+    maintenance::TaskSchedule,
     models::rows::VersionRow,
     notifications::rows::{NoticeRow, NotificationRow},
-    operations::TaskSchedule,
     runs::{
         rows::{Log, RunRow},
         subscribers::Subscriber,

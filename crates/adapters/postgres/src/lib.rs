@@ -13,10 +13,10 @@ mod executions;
 mod files;
 mod instruments;
 mod jobs;
-mod keys;
+mod maintenance;
 mod models;
 mod notifications;
-mod operations;
+mod people;
 mod runs;
 mod schema;
 mod triggers;
@@ -38,17 +38,17 @@ pub use files::list::SearchLimits;
 pub use files::search_index::{FileSearch, prepare_file_search};
 pub use instruments::PgInstrumentRepository;
 pub use jobs::PgJobRepository;
-pub use keys::PgApiKeyRepository;
-pub use keys::sessions::PgSessionRepository;
-pub use keys::tenancy::PgTenancyRepository;
+pub use maintenance::backup::{
+    BackupError, NeededObject, Snapshot, is_empty, restore, server_major,
+};
+pub use maintenance::{PgPeriodicTaskStore, PgStoreHealth};
 pub use models::PgDatasetRepository;
 pub use models::records::PgModelRepository;
 pub use models::trainings::PgTrainingQueue;
 pub use notifications::PgNotificationRepository;
-pub use operations::backup::{
-    BackupError, NeededObject, Snapshot, is_empty, restore, server_major,
-};
-pub use operations::{PgPeriodicTaskStore, PgStoreHealth};
+pub use people::PgApiKeyRepository;
+pub use people::sessions::PgSessionRepository;
+pub use people::tenancy::PgTenancyRepository;
 pub use runs::PgRunQueue;
 pub use runs::logs::PgRunLogStore;
 pub use triggers::PgTriggerStore;

@@ -3,10 +3,10 @@
 use anyhow::{Context, bail};
 use labdata_application::{
     Ports,
-    keys::operator_keys::{self, IssueKey},
+    people::operator_keys::{self, IssueKey},
 };
 use labdata_domain::{
-    keys::{
+    people::{
         ApiKey,
         scope::{Scope, Scopes},
         tenancy::Organization,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::bail;
-use labdata_ports::operations::Dependency;
+use labdata_ports::maintenance::Dependency;
 
 use super::output::say;
 use crate::{

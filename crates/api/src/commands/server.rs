@@ -11,13 +11,13 @@ use actix_web::dev::ServerHandle;
 use anyhow::Context;
 use labdata_application::{
     Error, Ports,
-    keys::{
+    people::{
         first_start::{ADMINISTRATOR, ORGANIZATION, first_start},
         sessions::sign_in_link,
     },
     runs::check_backend::{CheckBackendError, check_backend},
 };
-use labdata_domain::{keys::PlainApiKey, runs::BackendWork};
+use labdata_domain::{people::PlainApiKey, runs::BackendWork};
 use labdata_ports::models::Predictor;
 use labdata_worker::{Background, TaskObserver, WorkerSettings};
 use tokio::task::JoinHandle;

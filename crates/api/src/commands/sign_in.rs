@@ -1,11 +1,11 @@
 //! `labdata sign-in`
 
 use anyhow::Context;
-use labdata_application::keys::{
+use labdata_application::people::{
     first_start::{ADMINISTRATOR, ORGANIZATION},
     sessions::sign_in_link,
 };
-use labdata_domain::keys::session::PlainToken;
+use labdata_domain::people::session::PlainToken;
 
 use super::{arguments::SignIn, output::say};
 use crate::{compose::DatabaseServer, settings::Settings};

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use labdata_ports::{
     PortError,
     files::blob::BlobStore,
-    operations::{Dependency, DependencyChecks, DependencyState, StoreHealth},
+    maintenance::{Dependency, DependencyChecks, DependencyState, StoreHealth},
 };
 
 use super::doctor::{Finding, check};

@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use labdata_domain::storage::ReserveState;
 use labdata_embedded_postgres::DiskReserve as ReserveFile;
-use labdata_ports::{PortError, operations::DiskReserve};
+use labdata_ports::{PortError, maintenance::DiskReserve};
 
 /// The reserve of this machine. There is none to keep where the database is elsewhere.
 #[derive(Debug)]

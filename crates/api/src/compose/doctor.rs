@@ -17,7 +17,7 @@ use labdata_mail::SmtpMailer;
 use labdata_object_store::Location;
 use labdata_ports::{
     agent::{LanguageModel, ModelRequest},
-    operations::Dependency,
+    maintenance::Dependency,
 };
 use labdata_postgres::{Database, DatabaseSettings, DatabaseState, inspect};
 use labdata_redacted::shown_url;

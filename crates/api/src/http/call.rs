@@ -7,7 +7,7 @@ use actix_web::{
 };
 use futures::future::LocalBoxFuture;
 use labdata_application::{Error, Ports};
-use labdata_domain::keys::{SECRET_IS_NOT_REPLAYED, actor::Actor};
+use labdata_domain::people::{SECRET_IS_NOT_REPLAYED, actor::Actor};
 use labdata_request_body::{FieldPath, Problems, Shape};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};

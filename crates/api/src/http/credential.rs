@@ -9,9 +9,9 @@ use actix_web::{
 };
 use labdata_application::{
     Error, Ports,
-    keys::{authenticate::authenticate, sessions::authenticate_session},
+    people::{authenticate::authenticate, sessions::authenticate_session},
 };
-use labdata_domain::keys::{
+use labdata_domain::people::{
     actor::Actor,
     session::{PlainToken, SESSION_LIFETIME},
 };

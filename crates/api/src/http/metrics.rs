@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
-use labdata_application::{agent::UsageObserver, operations::measure_platform::Measurements};
+use labdata_application::{agent::UsageObserver, maintenance::measure_platform::Measurements};
 use labdata_domain::agent::Usage;
 use labdata_worker::TaskObserver;
 use prometheus::{

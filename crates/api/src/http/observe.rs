@@ -19,8 +19,8 @@ use actix_web::{
     web::Data,
 };
 use futures::FutureExt;
-use labdata_application::operations::new_request_id::new_request_id;
-use labdata_domain::keys::actor::Actor;
+use labdata_application::maintenance::new_request_id::new_request_id;
+use labdata_domain::people::actor::Actor;
 use tokio::time::timeout;
 use tracing::{
     Instrument, Span,

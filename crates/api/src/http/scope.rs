@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, http::header::AUTHORIZATION};
 use labdata_application::Error;
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 
 /// What an endpoint asks of its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use actix_web::{
     http::header::{CACHE_CONTROL, HeaderValue},
 };
 use labdata_application::Error;
-use labdata_domain::keys::SECRET_IS_NOT_REPLAYED;
+use labdata_domain::people::SECRET_IS_NOT_REPLAYED;
 
 use super::{ApiError, call::Call};
 

@@ -1,14 +1,14 @@
 //! `GET /api/v1/me`
 
 use actix_web::web::Json;
-use labdata_application::keys::identify::{Identity, identify};
-use labdata_domain::keys::scope::Scope;
+use labdata_application::people::identify::{Identity, identify};
+use labdata_domain::people::scope::Scope;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
     http::{Answer, AnyScope, Call, NoBody, Timestamp},
-    routes::keys::ApiKeyScope,
+    routes::people::ApiKeyScope,
 };
 
 /// What the presented key stands for.

@@ -22,12 +22,12 @@ pub mod executions;
 pub mod files;
 pub mod instruments;
 pub mod jobs;
-pub mod keys;
+pub mod maintenance;
 pub mod mcp;
 pub mod me;
 pub mod models;
 pub mod notifications;
-pub mod operations;
+pub mod people;
 pub mod runs;
 pub mod session;
 pub mod users;
@@ -44,9 +44,9 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(creating users::create),
         endpoint!(users::list),
         endpoint!(users::update),
-        endpoint!(secret keys::create),
-        endpoint!(keys::list),
-        endpoint!(keys::revoke),
+        endpoint!(secret people::create),
+        endpoint!(people::list),
+        endpoint!(people::revoke),
         endpoint!(creating instruments::create),
         endpoint!(instruments::list),
         endpoint!(instruments::get),
@@ -122,14 +122,14 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(agent::chats::delete),
         endpoint!(agent::chats::file),
         endpoint!(mcp),
-        endpoint!(operations::dependencies),
-        endpoint!(open operations::health),
-        endpoint!(open operations::ready),
-        endpoint!(open operations::metrics),
-        endpoint!(open operations::openapi),
+        endpoint!(maintenance::dependencies),
+        endpoint!(open maintenance::health),
+        endpoint!(open maintenance::ready),
+        endpoint!(open maintenance::metrics),
+        endpoint!(open maintenance::openapi),
     ];
-    endpoints.extend(operations::docs::endpoints());
-    endpoints.extend(operations::console::endpoints());
+    endpoints.extend(maintenance::docs::endpoints());
+    endpoints.extend(maintenance::console::endpoints());
     endpoints.extend(files::storage::endpoints());
     endpoints.extend(notifications::unsubscribe::endpoints());
     endpoints.extend(runs::key::endpoints());

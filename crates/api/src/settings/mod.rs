@@ -18,7 +18,7 @@ use std::{
 
 use ipnet::IpNet;
 use labdata_domain::{
-    keys::PlainApiKey,
+    people::PlainApiKey,
     runs::{Isolation, SharedBackend},
     storage::StorageQuota,
 };

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use labdata_domain::{keys::PlainApiKey, runs::Isolation, storage::StorageQuota};
+use labdata_domain::{people::PlainApiKey, runs::Isolation, storage::StorageQuota};
 use labdata_redacted::shown_url;
 use tracing_subscriber::filter::LevelFilter;
 use url::Url;

@@ -20,12 +20,12 @@ mod hostile_queries;
 mod http;
 mod instruments;
 mod jobs;
-mod keys;
+mod maintenance;
 mod mcp;
 mod models;
 mod notifications;
 mod on_postgres;
-mod operations;
+mod people;
 mod process;
 mod runs;
 #[path = "../../../adapters/object-store/tests/clouds/s3_server.rs"]

@@ -23,12 +23,12 @@ use labdata_application::{
 use labdata_domain::{
     agent::{AgentLimits, ModelChoice},
     ids::{OrganizationId, UserId},
-    keys::{
+    notifications::Caps,
+    people::{
         ApiKey, PlainApiKey,
         scope::{Scope, Scopes},
         tenancy::{Organization, User},
     },
-    notifications::Caps,
     storage::StorageQuota,
 };
 use labdata_llm::{LlmClient, LlmSettings};
@@ -45,7 +45,7 @@ use labdata_memory::{
 };
 use labdata_ports::{
     Clock, PortError,
-    operations::{ConnectionCounts, StoreFigures, StoreHealth},
+    maintenance::{ConnectionCounts, StoreFigures, StoreHealth},
 };
 use reqwest::{
     Method, StatusCode,

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     agent::{ToolCall, ToolOutput},
-    keys::actor::Actor,
+    people::actor::Actor,
 };
 
 use super::{

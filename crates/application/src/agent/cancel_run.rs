@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::AgentRunId,
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 
 use super::Agent;

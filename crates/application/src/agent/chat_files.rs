@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use labdata_domain::{
     agent::{Attachment, ChatMessage, MAX_ATTACHMENT_BYTES},
-    keys::actor::Actor,
+    people::actor::Actor,
 };
 
 use crate::{

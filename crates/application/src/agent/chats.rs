@@ -4,8 +4,8 @@ use labdata_domain::{
     agent::{Attachment, Chat},
     files::ObjectKey,
     ids::{ChatFileId, ChatId},
-    keys::{actor::Actor, scope::Scope},
     page::{Page, PageRequest},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::{PortError, agent::SavedChat, files::blob::BlobBody};
 

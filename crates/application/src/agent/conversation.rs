@@ -15,7 +15,7 @@ use labdata_domain::{
     },
     executions::FinalStatus,
     ids::{AgentRunId, ChatId},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::agent::{AnswerPart, ModelRequest, ToolDefinition};
 use time::OffsetDateTime;

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     agent::{Usage, UsageMonth},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 
 use super::Agent;

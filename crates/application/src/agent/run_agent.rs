@@ -11,7 +11,7 @@ use labdata_domain::{
         history,
     },
     ids::{AgentRunId, ChatId},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::agent::{BeginRun, BeginRunError};
 

@@ -4,7 +4,7 @@ use labdata_domain::{
     agent::{ASSISTANT_JOB_NAME, WRITE_SESSION_MINUTES, WRITE_SESSION_PAUSE},
     executions::FinalStatus,
     ids::ExecutionId,
-    keys::actor::Actor,
+    people::actor::Actor,
 };
 
 use crate::{

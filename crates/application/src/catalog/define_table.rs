@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use labdata_domain::{
     catalog::{Catalog, Table, TableDefinition},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::catalog::DefineError;
 
-use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 
 /// A defined table, with the catalog that its references point into.
 #[derive(Clone, Debug)]

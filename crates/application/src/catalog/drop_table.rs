@@ -1,6 +1,6 @@
 //! Drops a table of the organization.
 
-use labdata_domain::keys::{actor::Actor, run_key::GuardedAction, scope::Scope};
+use labdata_domain::people::{actor::Actor, run_key::GuardedAction, scope::Scope};
 
 use crate::{Error, Ports, catalog::define_table::refusal};
 

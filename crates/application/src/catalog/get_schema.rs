@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use labdata_domain::{
     catalog::Catalog,
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports};

@@ -9,8 +9,8 @@ use labdata_domain::{
     },
     files::{File, FileFilter},
     ids::ExecutionId,
-    keys::{actor::Actor, author::Author, scope::Scope},
     page::PageRequest,
+    people::{actor::Actor, author::Author, scope::Scope},
 };
 use labdata_ports::{PortError, data::ChangedRows};
 

@@ -3,7 +3,7 @@
 use labdata_domain::{
     data::read::ExportPlan,
     ids::OrganizationId,
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
     scalar::DataType,
 };
 use labdata_ports::data::parts::{PartSink, StreamError};

@@ -14,13 +14,13 @@ use labdata_domain::{
         write::{FileCell, Problem, WriteRequest},
     },
     files::{FilePath, TableFormat},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_table_formats::read::{ReadError, RowSink, Source, read_rows};
 
 use super::write_data::{WriteData, choose_target, write_data};
 use crate::{
-    Error, Ports, files::interrupted::Interrupted, operations::disk_reserve::require_reserve,
+    Error, Ports, files::interrupted::Interrupted, maintenance::disk_reserve::require_reserve,
 };
 
 /// The file to import.

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     data::query::{QUERY_LIMITS, QueryLimits, QueryText},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::data::query::{Query, QueryError, QueryResult};
 use serde_json::Value;

@@ -9,7 +9,7 @@ use labdata_domain::{
         SeriesRefusal, SeriesSelection, TablePart,
     },
     ids::OrganizationId,
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
     scalar::{DataType, Values},
 };
 use labdata_ports::data::{

@@ -5,7 +5,7 @@ use labdata_domain::{
     data::read::{
         Position, ReadMode, ReadPlan, ReadTarget, RowPage, RowSelection, SingleReadError,
     },
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 use serde_json::{Map, Value};
 

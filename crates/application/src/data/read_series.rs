@@ -3,7 +3,7 @@
 use labdata_domain::{
     conflict::Conflict,
     data::read::{SERIES_LIMITS, SeriesColumns, SeriesPlan, SeriesRefusal},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
     scalar::KeyValue,
 };
 use labdata_ports::data::ReadSeriesError;

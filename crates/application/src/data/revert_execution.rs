@@ -3,7 +3,7 @@
 use labdata_domain::{
     data::revert::{Blocker, RevertReport},
     ids::ExecutionId,
-    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::data::{RevertError, RevertRequest};
 

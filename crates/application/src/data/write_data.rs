@@ -6,7 +6,7 @@ use labdata_domain::{
     data::write::{MAX_ROWS, Problem, WriteOutcome, WriteRequest, check_up_to},
     ids::{ExecutionId, JobId},
     jobs::JobName,
-    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::{
     PortError,
@@ -14,7 +14,7 @@ use labdata_ports::{
 };
 
 use super::MAX_PLANS;
-use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 
 /// The write to do.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     events::{EventPosition, LoggedEvent},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports, subscription::Subscription};

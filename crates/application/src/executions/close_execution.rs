@@ -3,8 +3,8 @@
 use labdata_domain::{
     executions::{Execution, FinalStatus},
     ids::ExecutionId,
-    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
     notifications::has_failure_notice,
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::executions::CloseExecutionError;
 

@@ -3,7 +3,7 @@
 use labdata_domain::{
     executions::Execution,
     ids::ExecutionId,
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports};

@@ -4,10 +4,10 @@ use labdata_domain::{
     executions::{Execution, started_by::StartedBy},
     ids::{ExecutionId, JobId},
     jobs::{Job, JobName},
-    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
-use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 
 /// The execution to open.
 #[derive(Clone, Debug, Default)]

@@ -2,8 +2,8 @@
 
 use labdata_domain::{
     executions::{Execution, started_by::Starter},
-    keys::actor::Actor,
     page::Page,
+    people::actor::Actor,
 };
 
 use crate::{Error, Ports};

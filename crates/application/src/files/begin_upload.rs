@@ -6,7 +6,7 @@ use labdata_domain::{
         UPLOAD_URL_LIFETIME,
     },
     ids::{ExecutionId, FileId, InstrumentId},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::files::blob::{SignedUpload, UploadGrant};
 use time::OffsetDateTime;

@@ -8,7 +8,7 @@ use labdata_domain::{
         executable::{HEAD_BYTES, Verdict, inspect_head, inspect_range},
     },
     ids::FileId,
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::{PortError, files::ConfirmFileError};
 

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::FileId,
-    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
 use crate::{Error, Ports, files::upload_file::remove};

@@ -3,7 +3,7 @@
 use labdata_domain::{
     files::{File, FileRefusal, FileState},
     ids::FileId,
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports};

@@ -10,7 +10,7 @@ use labdata_domain::{
         preview::{PREVIEW_BYTES, Preview, Skipped, is_previewed, preview},
     },
     ids::FileId,
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::{PortError, files::blob::DownloadGrant};
 

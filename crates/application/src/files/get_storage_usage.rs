@@ -1,7 +1,7 @@
 //! Shows how much an organization stores.
 
 use labdata_domain::{
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
     storage::StorageQuota,
 };
 

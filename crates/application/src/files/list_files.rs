@@ -2,8 +2,8 @@
 
 use labdata_domain::{
     files::{File, FileFilter},
-    keys::{actor::Actor, scope::Scope},
     page::{Page, PageRequest},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports};

@@ -9,8 +9,8 @@ use futures::channel::oneshot;
 use labdata_domain::{
     files::{File, FileRefusal, FileState, MAX_SHOWN_TABLE_ROWS, TableFormat},
     ids::FileId,
-    keys::{actor::Actor, scope::Scope},
     models::preview_cell,
+    people::{actor::Actor, scope::Scope},
     scalar::{DataType, Values},
 };
 use labdata_ports::files::blob::BlobReader;

@@ -5,7 +5,7 @@ use futures::TryStreamExt;
 use labdata_domain::{
     files::{File, FileRefusal, FileState},
     ids::FileId,
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::PortError;
 

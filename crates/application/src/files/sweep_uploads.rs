@@ -5,7 +5,7 @@ use futures::TryStreamExt;
 use labdata_domain::{files::ObjectKey, ids::OrganizationId};
 use time::Duration;
 
-use crate::{Error, Ports, operations::freeing_space::freeing_space};
+use crate::{Error, Ports, maintenance::freeing_space::freeing_space};
 
 /// An upload that has written nothing for so long is dead: the server waits half a minute for the
 /// next piece of a body.

@@ -10,7 +10,7 @@ use labdata_domain::{
         executable::{Verdict, inspect_file},
     },
     ids::{ExecutionId, FileId, InstrumentId},
-    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::{
     PortError,

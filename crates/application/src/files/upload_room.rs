@@ -12,7 +12,7 @@ use labdata_ports::{
 };
 
 use super::ongoing_uploads::OngoingUpload;
-use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 
 /// Bytes between two checks of the disk.
 const DISK_INTERVAL: u64 = 8 << 20;

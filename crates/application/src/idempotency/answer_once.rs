@@ -1,7 +1,7 @@
 //! Answers a request that carries an idempotency key.
 
 use futures::future::LocalBoxFuture;
-use labdata_domain::{idempotency::StoredResponse, keys::actor::Actor};
+use labdata_domain::{idempotency::StoredResponse, people::actor::Actor};
 use labdata_ports::idempotency::{IdempotentRequest, Once, OnceError};
 
 use crate::Ports;

@@ -3,10 +3,10 @@
 use labdata_domain::{
     ids::InstrumentId,
     instruments::{Instrument, check_name},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 
 /// The instrument to register.
 #[derive(Clone, Debug)]

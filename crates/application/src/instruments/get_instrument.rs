@@ -3,7 +3,7 @@
 use labdata_domain::{
     ids::InstrumentId,
     instruments::Instrument,
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports};

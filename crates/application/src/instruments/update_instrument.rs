@@ -3,10 +3,10 @@
 use labdata_domain::{
     ids::InstrumentId,
     instruments::{Instrument, InstrumentChange, check_name},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 
 /// Changes an instrument. Its files stay its files.
 ///

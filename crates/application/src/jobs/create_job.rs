@@ -3,13 +3,13 @@
 use labdata_domain::{
     ids::{JobId, TriggerId},
     jobs::{Job, JobName, ParameterDefinition, ScriptVersion, check_parameters},
-    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
     triggers::{Conditions, InvalidTrigger, Trigger, TriggerChange},
 };
 use labdata_ports::PortError;
 
 use crate::{
-    Error, Ports, jobs::check_script::CheckedScript, operations::disk_reserve::require_reserve,
+    Error, Ports, jobs::check_script::CheckedScript, maintenance::disk_reserve::require_reserve,
 };
 
 /// The job to create.

@@ -3,8 +3,8 @@
 use labdata_domain::{
     ids::JobId,
     jobs::{Job, ScriptVersion, VersionSummary, is_current_version},
-    keys::{actor::Actor, scope::Scope},
     page::{Page, PageRequest},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports};

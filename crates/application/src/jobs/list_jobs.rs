@@ -2,8 +2,8 @@
 
 use labdata_domain::{
     jobs::Job,
-    keys::{actor::Actor, scope::Scope},
     page::{Page, PageRequest},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::jobs::JobFilter;
 

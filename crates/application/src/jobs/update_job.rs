@@ -5,7 +5,7 @@ use labdata_domain::{
     jobs::{
         Edit, EditError, Job, ParameterDefinition, ScriptVersion, apply_edits, check_parameters,
     },
-    keys::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
     triggers::{InvalidTrigger, TriggerChange},
 };
 
@@ -16,7 +16,7 @@ use crate::{
         create_job::{change_trigger, parse_name},
         get_job::with_script,
     },
-    operations::disk_reserve::require_reserve,
+    maintenance::disk_reserve::require_reserve,
 };
 
 /// Largest number of attempts at a change that races with others. One of them is stored in each

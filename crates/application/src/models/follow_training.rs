@@ -2,8 +2,8 @@
 
 use labdata_domain::{
     ids::{ModelId, OrganizationId},
-    keys::{actor::Actor, scope::Scope},
     models::ModelVersion,
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports, subscription::Subscription};

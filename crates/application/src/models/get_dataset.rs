@@ -2,8 +2,8 @@
 
 use labdata_domain::{
     ids::DatasetId,
-    keys::{actor::Actor, scope::Scope},
     models::Dataset,
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports};

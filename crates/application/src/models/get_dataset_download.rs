@@ -5,8 +5,8 @@ use std::fmt;
 use labdata_domain::{
     files::{ContentType, DOWNLOAD_URL_LIFETIME, FilePath},
     ids::DatasetId,
-    keys::{actor::Actor, scope::Scope},
     models::Dataset,
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::files::blob::DownloadGrant;
 

@@ -1,6 +1,6 @@
 //! Renders the report of a trained model.
 
-use labdata_domain::{ids::ModelId, keys::actor::Actor, models::report_page};
+use labdata_domain::{ids::ModelId, models::report_page, people::actor::Actor};
 
 use super::get_result::get_result;
 use crate::{Error, Ports};

@@ -2,8 +2,8 @@
 
 use labdata_domain::{
     ids::ModelId,
-    keys::{actor::Actor, scope::Scope},
     models::{ModelVersion, TrainingResult},
+    people::{actor::Actor, scope::Scope},
 };
 
 use super::get_model::active_or_newest;

@@ -1,9 +1,9 @@
 //! Lists datasets.
 
 use labdata_domain::{
-    keys::{actor::Actor, scope::Scope},
     models::Dataset,
     page::{Page, PageRequest},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports};

@@ -2,9 +2,9 @@
 
 use labdata_domain::{
     ids::ModelId,
-    keys::{actor::Actor, scope::Scope},
     models::ModelVersion,
     page::{Page, PageRequest},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports};

@@ -6,8 +6,8 @@ use bytes::{Bytes, BytesMut};
 use futures::{TryStreamExt, channel::oneshot};
 use labdata_domain::{
     ids::DatasetId,
-    keys::{actor::Actor, scope::Scope},
     models::{Dataset, PREVIEWED_ROWS, preview_cell},
+    people::{actor::Actor, scope::Scope},
     scalar::Values,
 };
 use labdata_ports::PortError;

@@ -8,8 +8,8 @@ use labdata_domain::{
     data::query::{QueryText, Refusal, SNAPSHOT_LIMITS},
     files::{File, FileRefusal, FileState, ObjectKey, TableFormat},
     ids::FileId,
-    keys::{actor::Actor, scope::Scope},
     models::{DatasetColumn, DatasetRefusal, DatasetSource, MAX_DATASET_ROWS},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::{
     data::query::{Query, QueryError, ResultColumn, ResultSink, SinkClosed},

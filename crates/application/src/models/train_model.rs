@@ -2,16 +2,16 @@
 
 use labdata_domain::{
     ids::{DatasetId, ModelId, ModelVersionId},
-    keys::{actor::Actor, scope::Scope},
     models::{
         InvalidTraining, ModelArchived, ModelVersion, NewModel, NewVersion, TrainingPlan,
         TrainingRequest, check_backends,
     },
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::models::{AddVersionError, CreateModelError};
 use labdata_request_body::models::TrainModelBody;
 
-use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 
 /// The model that a training is for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Lists the caller's notifications, and counts the unread ones.
 
 use labdata_domain::{
-    keys::{actor::Actor, scope::Scope},
     notifications::Notification,
     page::{Page, PageRequest},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports};

@@ -2,8 +2,8 @@
 
 use labdata_domain::{
     ids::NotificationId,
-    keys::{actor::Actor, scope::Scope},
     notifications::Notification,
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports};

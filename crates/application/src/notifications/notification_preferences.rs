@@ -1,8 +1,8 @@
 //! By which ways the caller wants notifications.
 
 use labdata_domain::{
-    keys::{actor::Actor, scope::Scope},
     notifications::{ChannelChange, Preferences, read_unsubscribe_token},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports};

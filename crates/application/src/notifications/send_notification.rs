@@ -2,12 +2,12 @@
 
 use labdata_domain::{
     ids::NotificationId,
-    keys::{actor::Actor, scope::Scope},
     notifications::{Draft, Sent},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::notifications::{NewNotification, SendError};
 
-use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 
 /// Sends a notification to the caller's own inbox, and by e-mail where the caller wants that.
 ///

@@ -1,7 +1,7 @@
 //! Makes of a claimed run what a runner needs.
 
 use labdata_domain::{
-    keys::{
+    people::{
         PlainApiKey,
         run_nonce::{PlainRunNonce, RunNonce},
     },
@@ -62,7 +62,7 @@ pub enum BegunRun {
 }
 
 /// Reads the script, issues the run's own key, and puts the script's environment together. The key acts
-/// for this run only ([`labdata_domain::keys::run_key`]): it reads, and what it writes is recorded under
+/// for this run only ([`labdata_domain::people::run_key`]): it reads, and what it writes is recorded under
 /// the execution. It is revoked when the run ends or the worker loses it, and expires at the execution's
 /// deadline. On a backend whose runs others see, a nonce takes the place of the key.
 ///

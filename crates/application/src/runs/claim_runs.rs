@@ -7,7 +7,7 @@ use labdata_ports::runs::{
 };
 use time::Duration;
 
-use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 
 /// Claims queued runs of all organizations for free slots, each for [`RUN_LEASE`]. Their executions
 /// time out after the limits of preparation and script, plus the time that it takes to stop both. On a

@@ -4,8 +4,8 @@ use labdata_domain::{notifications::has_failure_notice, runs::RunEnd};
 use labdata_ports::runs::{ClaimedRun, RunClaim};
 
 use crate::{
-    Error, Ports, notifications::deliver_notices::deliver_soon,
-    operations::freeing_space::freeing_space,
+    Error, Ports, maintenance::freeing_space::freeing_space,
+    notifications::deliver_notices::deliver_soon,
 };
 
 /// Records the end of a run and revokes its key; returns false, and changes nothing, if the worker has

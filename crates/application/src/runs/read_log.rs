@@ -4,7 +4,7 @@ use bytes::Bytes;
 use labdata_domain::{
     executions::Execution,
     ids::{ExecutionId, OrganizationId},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Ports, subscription::Subscription};

@@ -1,6 +1,6 @@
 //! Exchanges the nonce of a run for its key.
 
-use labdata_domain::keys::{
+use labdata_domain::people::{
     PlainApiKey,
     run_nonce::{NONCE_USED_TWICE, NonceRefusal, PlainRunNonce},
 };

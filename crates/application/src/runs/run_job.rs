@@ -5,12 +5,12 @@ use labdata_domain::{
     files::{FileRefusal, FileState},
     ids::{ExecutionId, FileId, JobId},
     jobs::effective_parameters,
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
     runs::{NewRun, check_parameter_bytes},
 };
 use serde_json::{Map, Value};
 
-use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 
 /// Input of a run.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::{ApiKeyId, UserId},
-    keys::{
+    people::{
         ApiKey, PlainApiKey,
         scope::{Scope, Scopes},
     },
@@ -10,7 +10,7 @@ use labdata_domain::{
 use labdata_ports::runs::RunClaim;
 use time::OffsetDateTime;
 
-use crate::{Ports, keys::create_api_key::random_key};
+use crate::{Ports, people::create_api_key::random_key};
 
 /// The name of keys that runs are given.
 const KEY_NAME: &str = "job run";
@@ -19,7 +19,7 @@ const KEY_NAME: &str = "job run";
 pub(super) const ATTEMPTS: usize = 5;
 
 /// Makes a key of a run, which is not stored yet. It reads and writes for that run only
-/// ([`labdata_domain::keys::run_key`]).
+/// ([`labdata_domain::people::run_key`]).
 pub(super) fn run_key(
     ports: &Ports,
     claim: RunClaim,

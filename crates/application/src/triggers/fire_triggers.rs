@@ -8,7 +8,7 @@ use labdata_domain::{
 use labdata_ports::{IdSource, triggers::TickDecision};
 use time::OffsetDateTime;
 
-use crate::{Error, Ports, operations::disk_reserve::require_reserve};
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 
 /// Largest number of events or schedules that one transaction handles.
 const BATCH: u32 = 50;

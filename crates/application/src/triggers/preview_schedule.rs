@@ -1,7 +1,7 @@
 //! Shows when a schedule would fire, before a trigger has it.
 
 use labdata_domain::{
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
     triggers::Schedule,
 };
 use time::OffsetDateTime;

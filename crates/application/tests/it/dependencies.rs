@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use labdata_application::{Error, operations::check_dependencies::check_dependencies};
-use labdata_domain::keys::scope::Scope;
+use labdata_application::{Error, maintenance::check_dependencies::check_dependencies};
+use labdata_domain::people::scope::Scope;
 use labdata_memory::InMemoryDependencyChecks;
-use labdata_ports::operations::{Dependency, DependencyState};
+use labdata_ports::maintenance::{Dependency, DependencyState};
 use time::Duration;
 
 use crate::lab::Lab;

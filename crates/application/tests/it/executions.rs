@@ -19,9 +19,9 @@ use labdata_domain::{
         started_by::{StartedBy, Starter},
     },
     ids::{ExecutionId, OrganizationId, UserId},
-    keys::scope::Scope,
     notifications::Sender,
     page::{Page, PageRequest},
+    people::scope::Scope,
 };
 use labdata_ports::{
     PortError,

@@ -16,7 +16,7 @@ use labdata_application::{
         sweep_uploads::{Swept, sweep_objects, sweep_uploads},
         upload_file::{UploadFile, upload_file},
     },
-    operations::disk_reserve::keep_reserve,
+    maintenance::disk_reserve::keep_reserve,
 };
 use labdata_domain::{
     executions::{Execution, ExecutionState, Origin, started_by::StartedBy},
@@ -27,8 +27,8 @@ use labdata_domain::{
     ids::{FileId, InstrumentId, OrganizationId},
     instruments::Instrument,
     jobs::{Job, JobName},
-    keys::scope::Scope,
     page::{Page, PageRequest},
+    people::scope::Scope,
     storage::{DiskSpace, InsufficientStorage, ReserveState, StorageQuota},
 };
 use labdata_memory::InMemoryDiskReserve;
@@ -38,7 +38,7 @@ use labdata_ports::{
         AddFileError, ConfirmFileError, FileRepository,
         blob::{BlobBody, BlobReader, BlobStore, ByteStream, PutBlobError, SignedRequest},
     },
-    operations::DiskReserve,
+    maintenance::DiskReserve,
 };
 use mockall::predicate::eq;
 use time::OffsetDateTime;

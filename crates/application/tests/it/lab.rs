@@ -5,12 +5,12 @@ use std::sync::Arc;
 use labdata_application::Ports;
 use labdata_domain::{
     ids::ApiKeyId,
-    keys::{
+    notifications::Caps,
+    people::{
         actor::Actor,
         scope::{Scope, Scopes},
         tenancy::{Organization, User},
     },
-    notifications::Caps,
     storage::StorageQuota,
 };
 use labdata_memory::{

@@ -10,7 +10,7 @@ mod agent;
 mod dependencies;
 mod executions;
 mod files;
-mod keys;
 mod lab;
+mod people;
 mod runs;
 mod spans;

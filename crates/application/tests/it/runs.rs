@@ -6,7 +6,7 @@ use labdata_application::{
         check_script::CheckedScript,
         create_job::{CreateJob, create_job},
     },
-    keys::{
+    people::{
         authenticate::authenticate,
         operator_keys::{IssueKey, issue},
     },
@@ -18,7 +18,7 @@ use labdata_application::{
     },
 };
 use labdata_domain::{
-    keys::{
+    people::{
         PlainApiKey,
         run_nonce::NONCE_LIFETIME,
         scope::{Scope, Scopes},

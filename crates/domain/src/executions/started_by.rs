@@ -2,7 +2,7 @@
 
 use crate::{
     ids::{ApiKeyId, TriggerId, UserId},
-    keys::author::Author,
+    people::author::Author,
 };
 
 /// Who or what started an execution.

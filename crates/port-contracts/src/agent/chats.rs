@@ -10,7 +10,7 @@ use labdata_domain::{
     },
     files::ObjectKey,
     ids::{ChatFileId, ChatId, UserId},
-    keys::tenancy::User,
+    people::tenancy::User,
 };
 use labdata_ports::{
     PortError,

@@ -6,7 +6,7 @@ use futures::{FutureExt, future::join_all};
 use labdata_domain::{
     agent::{AgentLimits, RunFacts, RunRefusal, TooManyRuns, Usage, UsageMonth},
     ids::{AgentRunId, UserId},
-    keys::tenancy::User,
+    people::tenancy::User,
 };
 use labdata_ports::{
     PortError,

@@ -11,7 +11,7 @@ use labdata_ports::{
     agent::{EndedSession, WriteSessions},
     executions::ExecutionRepository,
     jobs::JobRepository,
-    keys::ApiKeyRepository,
+    people::ApiKeyRepository,
 };
 
 use crate::{

@@ -8,7 +8,7 @@ use labdata_domain::{
         started_by::{StartedBy, Starter},
     },
     ids::{ApiKeyId, ExecutionId, OrganizationId, TriggerId},
-    keys::author::Author,
+    people::author::Author,
     runs::PlatformRun,
 };
 use labdata_ports::executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository};

@@ -4,8 +4,8 @@ use futures::future::join_all;
 use labdata_domain::{
     ids::{JobId, OrganizationId},
     jobs::{Job, ScriptVersion},
-    keys::tenancy::User,
     page::PageRequest,
+    people::tenancy::User,
     triggers::{Category, Trigger},
 };
 use labdata_ports::jobs::{JobFilter, JobRepository};

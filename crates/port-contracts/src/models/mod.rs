@@ -14,8 +14,8 @@ use std::cmp::Reverse;
 use futures::future::join_all;
 use labdata_domain::{
     ids::{DatasetId, FileId, OrganizationId, UserId},
-    keys::tenancy::User,
     models::{Dataset, DatasetSource},
+    people::tenancy::User,
     scalar::DataType,
     storage::{InsufficientStorage, StorageQuota},
 };

@@ -2,8 +2,8 @@
 
 use labdata_domain::notifications::{Notification, Sender, training_notice};
 use labdata_ports::{
+    maintenance::{StoreFigures, StoreHealth},
     notifications::NotificationRepository,
-    operations::{StoreFigures, StoreHealth},
 };
 
 use crate::{

@@ -3,14 +3,14 @@
 use futures::future::join_all;
 use labdata_domain::{
     ids::{OrganizationId, UserId},
-    keys::{
+    people::{
         ApiKey,
         run_nonce::{PlainRunNonce, RunNonce},
     },
     runs::RunEnd,
 };
 use labdata_ports::{
-    keys::ApiKeyRepository,
+    people::ApiKeyRepository,
     runs::{NonceUse, RunClaim},
 };
 use time::{Duration, OffsetDateTime};

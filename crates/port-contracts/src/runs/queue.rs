@@ -13,7 +13,7 @@ use labdata_ports::{
     data::{DataStore, WriteError},
     executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository},
     jobs::JobRepository,
-    keys::ApiKeyRepository,
+    people::ApiKeyRepository,
     runs::{ClaimedRun, RunClaim, RunNews, RunQueue},
     triggers::TriggerStore,
 };

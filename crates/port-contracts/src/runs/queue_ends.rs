@@ -5,13 +5,13 @@ use labdata_domain::{
     executions::{CancelError, Execution, ExecutionState, FinalStatus},
     ids::{ExecutionId, OrganizationId},
     jobs::Job,
-    keys::ApiKey,
+    people::ApiKey,
     runs::{RunEnd, WORKER_LOST},
     triggers::{Category, event::EventKind},
 };
 use labdata_ports::{
     jobs::JobRepository,
-    keys::ApiKeyRepository,
+    people::ApiKeyRepository,
     runs::{CancelExecutionError, RunClaim},
 };
 use serde_json::json;

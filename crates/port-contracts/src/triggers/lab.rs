@@ -7,7 +7,7 @@ use labdata_domain::{
     files::File,
     ids::{ExecutionId, FileId, InstrumentId, JobId},
     jobs::Job,
-    keys::tenancy::User,
+    people::tenancy::User,
     runs::{FreeSlots, NewRun, PlatformRun, RunEnd},
     storage::StorageQuota,
     triggers::{Candidate, Category, Response, Trigger, TriggerEvent},

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     executions::{CancelError, Execution},
     ids::{ExecutionId, OrganizationId, UserId},
-    keys::{ApiKey, run_nonce::RunNonce},
+    people::{ApiKey, run_nonce::RunNonce},
     runs::{FreeSlots, NewRun, RunEnd},
 };
 use time::{Duration, OffsetDateTime};

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use labdata_application::{
-    Error, Ports, operations::periodic_pass::Guard, subscription::Subscription,
+    Error, Ports, maintenance::periodic_pass::Guard, subscription::Subscription,
 };
 
 /// One row of the table of periodic tasks.

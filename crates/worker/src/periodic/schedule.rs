@@ -5,7 +5,7 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 use futures::FutureExt;
 use labdata_application::{
     Ports,
-    operations::periodic_pass::{Guard, PassFailure, PassStart, begin_pass, finish_pass},
+    maintenance::periodic_pass::{Guard, PassFailure, PassStart, begin_pass, finish_pass},
     subscription::Subscription,
 };
 use tokio::{

@@ -9,13 +9,13 @@ use labdata_application::{
     executions::sweep_executions::sweep_executions,
     files::sweep_uploads::{sweep_objects, sweep_uploads},
     idempotency::sweep_answers::sweep_answers,
-    keys::sessions::remove_ended_sessions,
+    maintenance::disk_reserve::keep_reserve,
     models::training::{
         record_backend::{new_worker, record_backend},
         sweep_trainings::sweep_trainings,
     },
     notifications::{deliver_notices::deliver_notices, send_emails::send_emails},
-    operations::disk_reserve::keep_reserve,
+    people::sessions::remove_ended_sessions,
     runs::{
         sweep_runs::{SweptRuns, sweep_runs},
         trim_caches::trim_caches,

@@ -15,11 +15,11 @@ use labdata_application::models::training::{
 use labdata_domain::{
     files::ObjectKey,
     ids::{DatasetId, ModelId, ModelVersionId},
-    keys::actor::Actor,
     models::{
         ColumnProfile, Dataset, DatasetColumn, DatasetSource, MAX_ARTIFACT_BYTES, ModelVersion,
         NewModel, NewVersion, TaskType, TrainingLimits, TrainingRequest, VersionState,
     },
+    people::actor::Actor,
     runs::{BackendPolicy, RUN_LEASE, RunVisibility},
     scalar::DataType,
     storage::StorageQuota,

@@ -340,7 +340,7 @@ mod tests {
     use labdata_domain::{
         executions::{Execution, ExecutionState},
         ids::{ExecutionId, OrganizationId},
-        keys::{ApiKey, run_nonce::RunNonce},
+        people::{ApiKey, run_nonce::RunNonce},
         runs::{BackendPolicy, FreeSlots, NewRun, RunEnd},
     };
     use labdata_memory::InMemoryJobRunner;

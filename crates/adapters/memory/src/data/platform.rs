@@ -9,8 +9,8 @@ use labdata_domain::{
     ids::OrganizationId,
     instruments::Instrument,
     jobs::Job,
-    keys::tenancy::User,
     models::{Dataset, ModelVersion},
+    people::tenancy::User,
     scalar::{KeyValue, Scalar},
 };
 use uuid::Uuid;

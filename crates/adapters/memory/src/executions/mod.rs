@@ -10,8 +10,8 @@ use labdata_domain::{
         started_by::{StartedBy, Starter},
     },
     ids::{ExecutionId, OrganizationId},
-    keys::author::Author,
     page::{Cursor, Page, PageRequest},
+    people::author::Author,
 };
 use labdata_ports::{
     PortError,

@@ -13,8 +13,8 @@ use labdata_domain::{
     events::LoggedEventKind,
     executions::{Execution, ExecutionState},
     ids::{ExecutionId, OrganizationId},
-    keys::{ApiKey, run_nonce::RunNonce},
     notifications::has_failure_notice,
+    people::{ApiKey, run_nonce::RunNonce},
     runs::{FreeSlots, LostWorker, NewRun, RunEnd, WaitingRun, next_runs},
 };
 use labdata_ports::{

@@ -1,7 +1,7 @@
 //! Records of queued and running runs in memory, of jobs and of trainings.
 
 use labdata_domain::{
-    keys::run_nonce::RunNonce,
+    people::run_nonce::RunNonce,
     runs::{Lease, LogChunk, LostWorker, after_lost_worker},
 };
 use time::OffsetDateTime;

@@ -29,10 +29,10 @@ use labdata_ports::{
     idempotency::Idempotency,
     instruments::InstrumentRepository,
     jobs::JobRepository,
-    keys::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
+    maintenance::{DependencyChecks, PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, Predictor, TrainingQueue},
     notifications::NotificationRepository,
-    operations::{DependencyChecks, PeriodicTaskStore, StoreHealth},
+    people::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
     runs::{RunQueue, logs::RunLogStore, runner::JobRunner},
     triggers::TriggerStore,
 };

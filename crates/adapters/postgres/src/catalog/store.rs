@@ -41,7 +41,7 @@ use crate::{
         violation::violation_of,
     },
     events::record::record,
-    operations::backup::keep_from_dumps,
+    maintenance::backup::keep_from_dumps,
 };
 
 /// Maximum number of cached snapshots.

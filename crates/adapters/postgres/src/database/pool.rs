@@ -14,7 +14,7 @@ use diesel_async::{
 };
 use futures::{FutureExt, StreamExt};
 use labdata_domain::ids::OrganizationId;
-use labdata_ports::{PortError, operations::ConnectionCounts};
+use labdata_ports::{PortError, maintenance::ConnectionCounts};
 use tokio::{
     runtime::Handle,
     sync::{Mutex, OwnedMutexGuard},

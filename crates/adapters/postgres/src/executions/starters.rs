@@ -10,7 +10,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     executions::started_by::Starter,
     ids::{ApiKeyId, ExecutionId, OrganizationId, TriggerId, UserId},
-    keys::author::{Author, NamedKey, NamedUser},
+    people::author::{Author, NamedKey, NamedUser},
 };
 use uuid::Uuid;
 

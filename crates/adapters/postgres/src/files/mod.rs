@@ -37,7 +37,7 @@ use crate::{
         rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash, size_column},
         usage::{Counted, check_quota, lock_usage, used_bytes},
     },
-    operations::backup,
+    maintenance::backup,
     schema::{file, instrument, job_execution},
     triggers::outbox,
 };

@@ -14,7 +14,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     executions::{CancelError, Execution},
     ids::{ExecutionId, OrganizationId, UserId},
-    keys::{ApiKey, run_nonce::RunNonce},
+    people::{ApiKey, run_nonce::RunNonce},
     runs::{FreeSlots, LostWorker, NewRun, RunEnd, after_lost_worker},
 };
 use labdata_ports::{
@@ -38,7 +38,7 @@ use crate::{
         ends::store_ends,
         rows::{ExecutionRow, insert, load, lock},
     },
-    keys::rows as key_rows,
+    people::rows as key_rows,
     runs::{
         claims::{CLAIMED_BY_OTHERS, claim_statement},
         leases::{ExpiredLease, LeaseLock, leave_for_next_sweep},

@@ -4,7 +4,7 @@ use diesel::{prelude::*, upsert::excluded};
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{ExecutionId, OrganizationId, UserId},
-    keys::{
+    people::{
         ApiKey,
         run_nonce::{RunNonce, RunNonceHash},
     },
@@ -21,7 +21,7 @@ use crate::{
         errors::{Fault, corrupt},
         pool::Connection,
     },
-    keys::rows as key_rows,
+    people::rows as key_rows,
     runs::leases,
     schema::run_nonce,
 };

@@ -13,10 +13,10 @@ use labdata_ports::{
     idempotency::Idempotency,
     instruments::InstrumentRepository,
     jobs::JobRepository,
-    keys::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
+    maintenance::{PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, TrainingQueue},
     notifications::NotificationRepository,
-    operations::{PeriodicTaskStore, StoreHealth},
+    people::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
     runs::{RunQueue, logs::RunLogStore},
     triggers::TriggerStore,
 };

@@ -9,7 +9,7 @@ use labdata_ports::{
     data::DataStore,
     executions::ExecutionRepository,
     jobs::JobRepository,
-    keys::{ApiKeyRepository, tenancy::TenancyRepository},
+    people::{ApiKeyRepository, tenancy::TenancyRepository},
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgApiKeyRepository, PgCatalogStore, PgDataStore,

@@ -14,7 +14,7 @@ use labdata_port_contracts::{
 use labdata_ports::{
     catalog::CatalogStore,
     data::query::{Query, QueryError, QueryResult, QueryRunner},
-    keys::tenancy::TenancyRepository,
+    people::tenancy::TenancyRepository,
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgCatalogStore, PgQueryRunner, PgTenancyRepository,

@@ -3,7 +3,7 @@
 use std::{process::Command, time::Duration};
 
 use labdata_embedded_postgres::throwaway::ThrowawayServer;
-use labdata_ports::{PortError, keys::tenancy::TenancyRepository};
+use labdata_ports::{PortError, people::tenancy::TenancyRepository};
 use labdata_postgres::{Database, DatabaseSettings, PgTenancyRepository, migrate};
 use labdata_test_database::TestDatabase;
 

@@ -19,7 +19,7 @@ use labdata_ports::{
     PortError,
     executions::{CloseExecutionError, ExecutionRepository},
     files::{AddFileError, FileRepository},
-    keys::ApiKeyRepository,
+    people::ApiKeyRepository,
 };
 
 use crate::{contracts::Postgres, look_behind};

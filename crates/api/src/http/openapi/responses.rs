@@ -1,7 +1,7 @@
 //! Responses that follow from the type of an endpoint.
 
 use actix_web::http::StatusCode;
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use utoipa::openapi::{
     ContentBuilder, Ref, RefOr, Response, ResponseBuilder, path::Operation,
     security::SecurityRequirement,

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     executions::started_by::Starter,
-    keys::author::{Author, NamedKey, NamedUser},
+    people::author::{Author, NamedKey, NamedUser},
 };
 use serde::Serialize;
 use utoipa::ToSchema;

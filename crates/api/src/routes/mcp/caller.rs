@@ -6,7 +6,7 @@ use actix_web::web::Data;
 use labdata_application::agent::call_tool;
 use labdata_domain::{
     agent::{ToolCall, ToolInput, ToolOutput},
-    keys::actor::Actor,
+    people::actor::Actor,
 };
 use rmcp::{ErrorData, RoleServer, model::JsonObject, service::RequestContext};
 

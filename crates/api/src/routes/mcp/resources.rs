@@ -6,8 +6,8 @@ use labdata_application::{
 use labdata_domain::{
     agent::ToolOutput,
     files::FileFilter,
-    keys::actor::Actor,
     page::{Cursor, PageRequest},
+    people::actor::Actor,
 };
 use rmcp::{
     ErrorData, RoleServer,

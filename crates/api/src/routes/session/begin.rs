@@ -5,7 +5,7 @@ use actix_web::{
     body::BoxBody,
     http::header::{CACHE_CONTROL, HeaderValue, SET_COOKIE},
 };
-use labdata_application::keys::{
+use labdata_application::people::{
     identify::identify,
     sessions::{SignIn, sign_in},
 };

@@ -5,7 +5,7 @@ use actix_web::{
     body::BoxBody,
     http::header::{HeaderValue, SET_COOKIE},
 };
-use labdata_application::keys::sessions::sign_out;
+use labdata_application::people::sessions::sign_out;
 
 use crate::http::{
     Answer, Call, NoBody,

@@ -1,7 +1,7 @@
 //! `GET /api/v1/session`
 
 use actix_web::web::Json;
-use labdata_application::keys::identify::identify;
+use labdata_application::people::identify::identify;
 
 use crate::{
     http::{Answer, Call, NoBody, scope::AnyScope},

@@ -1,10 +1,10 @@
 //! `POST /api/v1/users`
 
 use actix_web::web::Json;
-use labdata_application::keys::create_user::{CreateUser, create_user};
+use labdata_application::people::create_user::{CreateUser, create_user};
 use labdata_domain::{
-    keys::tenancy::{EMAIL_PATTERN, MAX_EMAIL_LENGTH, MAX_USER_NAME_LENGTH},
     patterns,
+    people::tenancy::{EMAIL_PATTERN, MAX_EMAIL_LENGTH, MAX_USER_NAME_LENGTH},
 };
 use labdata_request_body::{
     Reader as _,

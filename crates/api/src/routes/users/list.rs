@@ -1,6 +1,6 @@
 //! `GET /api/v1/users`
 
-use labdata_application::keys::list_users::list_users;
+use labdata_application::people::list_users::list_users;
 
 use super::UserView;
 use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};

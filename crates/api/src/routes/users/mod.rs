@@ -1,6 +1,6 @@
 //! `/api/v1/users`
 
-use labdata_domain::keys::tenancy::User;
+use labdata_domain::people::tenancy::User;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,11 +1,11 @@
 //! `PATCH /api/v1/users/{user_id}`
 
 use actix_web::web::Json;
-use labdata_application::keys::update_user::update_user;
+use labdata_application::people::update_user::update_user;
 use labdata_domain::{
     ids::UserId,
-    keys::tenancy::{MAX_USER_NAME_LENGTH, UserChange},
     patterns,
+    people::tenancy::{MAX_USER_NAME_LENGTH, UserChange},
 };
 use labdata_request_body::{
     Reader as _,

@@ -1,6 +1,6 @@
 //! Used tokens, and the budget of an organization.
 
-use labdata_domain::keys::scope::Scope::Read;
+use labdata_domain::people::scope::Scope::Read;
 use labdata_llm::Provider as Dialect;
 use labdata_test_llm::{Reply, Usage};
 use serde_json::json;

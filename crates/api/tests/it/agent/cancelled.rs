@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use labdata_domain::keys::scope::Scope::Read;
+use labdata_domain::people::scope::Scope::Read;
 use labdata_llm::Provider as Dialect;
 use labdata_test_llm::{Fault, Reply};
 use serde_json::{Value, json};

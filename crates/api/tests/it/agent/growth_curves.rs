@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use labdata_domain::keys::scope::Scope::Read;
+use labdata_domain::people::scope::Scope::Read;
 use labdata_test_llm::{Reply as Answer, Request};
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use labdata_domain::keys::scope::Scope::{self, Read, Write};
+use labdata_domain::people::scope::Scope::{self, Read, Write};
 use labdata_test_llm::{Reply, Request};
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@ use std::{
 use labdata_application::{Ports, agent::Agent};
 use labdata_domain::{
     agent::{AgentLimits, ModelChoice},
-    keys::{scope::Scope, tenancy::User},
+    people::{scope::Scope, tenancy::User},
 };
 use labdata_llm::{LlmClient, LlmSettings, Provider as Dialect};
 use labdata_ports::agent::PythonSandbox;

@@ -1,6 +1,6 @@
 //! Runs that succeed, as a stream and without one.
 
-use labdata_domain::keys::scope::Scope::{self, Read};
+use labdata_domain::people::scope::Scope::{self, Read};
 use labdata_llm::Provider as Dialect;
 use labdata_test_llm::Reply;
 use reqwest::Method;

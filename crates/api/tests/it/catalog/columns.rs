@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use labdata_application::Ports;
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use labdata_postgres::{Database, DatabaseSettings, PgCatalogStore, PgDataStore};
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use std::{io::Cursor, time::Duration};
 
 use arrow_array::{RecordBatch, cast::AsArray, types::Int64Type};
 use arrow_ipc::reader::StreamReader;
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use labdata_postgres::DatabaseSettings;
 use labdata_test_database::TestDatabase;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;

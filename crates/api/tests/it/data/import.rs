@@ -1,6 +1,6 @@
 //! `POST /api/v1/tables/{name}/import`, on PostgreSQL.
 
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use arrow_array::{Array, RecordBatch, cast::AsArray, types::Float64Type};
 use arrow_ipc::reader::StreamReader;
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use labdata_postgres::DatabaseSettings;
 use reqwest::Method;
 use serde_json::{Value, json};

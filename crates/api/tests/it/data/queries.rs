@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use labdata_postgres::DatabaseSettings;
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use arrow_array::{
 };
 use arrow_ipc::reader::StreamReader;
 use bytes::Bytes;
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use labdata_postgres::DatabaseSettings;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use reqwest::{Method, StatusCode};

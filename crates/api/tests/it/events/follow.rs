@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::UserId,
-    keys::{scope::Scope, tenancy::User},
+    people::{scope::Scope, tenancy::User},
 };
 use labdata_postgres::DatabaseSettings;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! `GET /api/v1/job-executions/{execution_id}/changes`, and the dry run of a revert.
 
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use serde_json::{Value, json};
 
 use super::{PATH, one, start};

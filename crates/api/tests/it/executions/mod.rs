@@ -3,7 +3,7 @@
 mod changes;
 
 use labdata_application::executions::sweep_executions::sweep_executions;
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use serde_json::{Value, json};
 use time::Duration;
 

@@ -1,6 +1,6 @@
 //! `GET /api/v1/files/{file_id}/content` and `DELETE /api/v1/files/{file_id}`
 
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use reqwest::Method;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! `POST /api/v1/files`
 
 use futures::stream;
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use reqwest::{Method, header::CONTENT_TYPE};
 use serde_json::json;
 

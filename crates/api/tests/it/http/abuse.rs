@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use labdata_api::http::rate_limit::RateLimit;
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
 use tokio::{

@@ -7,8 +7,8 @@ use labdata_application::Ports;
 use labdata_domain::{
     ids::{JobId, OrganizationId},
     jobs::{Job, ScriptVersion, VersionSummary},
-    keys::scope::Scope,
     page::{Page, PageRequest},
+    people::scope::Scope,
 };
 use labdata_memory::FixedClock;
 use labdata_ports::{

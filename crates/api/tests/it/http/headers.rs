@@ -1,7 +1,7 @@
 //! Headers that every response carries, from the list of endpoints itself.
 
 use labdata_api::{http::endpoint::Endpoint, routes};
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use reqwest::Method;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,

@@ -1,6 +1,6 @@
 //! `/api/v1/instruments`
 
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use serde_json::{Value, json};
 
 use crate::server::TestServer;

@@ -1,6 +1,6 @@
 //! Triggers of jobs
 
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use labdata_ports::Clock;
 use serde_json::{Value, json};
 use time::{OffsetDateTime, Weekday, format_description::well_known::Rfc3339};

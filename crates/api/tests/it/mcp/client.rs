@@ -5,7 +5,7 @@ use std::{
     process::Command,
 };
 
-use labdata_domain::keys::scope::Scope::{Read, Write};
+use labdata_domain::people::scope::Scope::{Read, Write};
 use labdata_postgres::DatabaseSettings;
 use labdata_sandbox::{Python, Uv};
 use reqwest::multipart::{Form, Part};

@@ -1,7 +1,7 @@
 //! Messages of the Model Context Protocol, as a client without a library sends them.
 
-use labdata_application::keys::authenticate::authenticate;
-use labdata_domain::keys::{actor::Actor, scope::Scope};
+use labdata_application::people::authenticate::authenticate;
+use labdata_domain::people::{actor::Actor, scope::Scope};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use labdata_domain::keys::scope::Scope::{Read, Write};
+use labdata_domain::people::scope::Scope::{Read, Write};
 use labdata_postgres::DatabaseSettings;
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use labdata_domain::keys::scope::Scope::Read;
+use labdata_domain::people::scope::Scope::Read;
 use reqwest::{
     Method,
     multipart::{Form, Part},

@@ -7,7 +7,7 @@ use futures::future;
 use labdata_application::agent::tools::{Tool, ToolContext, ToolRegistry};
 use labdata_domain::{
     agent::ToolOutput,
-    keys::scope::Scope::{self, Read, Write},
+    people::scope::Scope::{self, Read, Write},
 };
 use reqwest::Method;
 use serde_json::{Map, Value, json};

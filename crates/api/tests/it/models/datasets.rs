@@ -5,7 +5,7 @@ use arrow_array::{
     cast::AsArray,
     types::{Float64Type, Int64Type},
 };
-use labdata_domain::{keys::scope::Scope, storage::StorageQuota};
+use labdata_domain::{people::scope::Scope, storage::StorageQuota};
 use reqwest::Method;
 use serde_json::{Value, json};
 

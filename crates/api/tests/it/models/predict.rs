@@ -1,10 +1,10 @@
 //! `POST /api/v1/ml-models/predict`
 
 use labdata_domain::{
-    keys::scope::Scope,
     models::{
         InvalidRows, ModelFailure, ModelVersion, PredictionDelay, RowProblem, TAKEOVER_LIMIT,
     },
+    people::scope::Scope,
 };
 use labdata_ports::models::PredictError;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! `POST /api/v1/ml-models/{ml_model_id}/predict-table`
 
-use labdata_domain::{keys::scope::Scope, models::PredictionDelay};
+use labdata_domain::{models::PredictionDelay, people::scope::Scope};
 use labdata_postgres::DatabaseSettings;
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -36,7 +36,7 @@ async fn a_training_is_followed_until_it_ends_on_any_server() {
     let model = lab.train("wine").await;
     let replica = lab.server.replica().await;
     let client = replica
-        .client(&[labdata_domain::keys::scope::Scope::Read])
+        .client(&[labdata_domain::people::scope::Scope::Read])
         .await;
     let mut events = follow(&client, &model, "").await;
     assert_eq!(events.headers()["content-type"], "text/event-stream");

@@ -2,8 +2,8 @@
 
 use labdata_application::models::training::record_backend::{new_worker, record_backend};
 use labdata_domain::{
-    keys::scope::Scope,
     models::{MAX_PENDING_TRAININGS, TrainingQueueFull},
+    people::scope::Scope,
     runs::{BackendPolicy, BackendWork, RunVisibility, SharedBackend},
 };
 use labdata_memory::InMemoryJobRunner;

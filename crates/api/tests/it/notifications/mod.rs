@@ -7,8 +7,8 @@ use std::sync::Arc;
 use futures::future::join_all;
 use labdata_application::Ports;
 use labdata_domain::{
-    keys::scope::Scope,
     notifications::{Caps, unsubscribe_token},
+    people::scope::Scope,
 };
 use labdata_memory::FixedClock;
 use labdata_ports::Clock;

@@ -13,7 +13,7 @@ use futures::future::join_all;
 use labdata_application::Ports;
 use labdata_domain::{
     ids::{ExecutionId, OrganizationId},
-    keys::scope::Scope,
+    people::scope::Scope,
     runs::{LogAppend, LogRead},
 };
 use labdata_memory::FixedClock;

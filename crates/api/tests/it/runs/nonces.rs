@@ -128,7 +128,7 @@ async fn guessed_and_foreign_secrets_give_no_key() {
     guessed.replace_range(..1, if secret.starts_with('A') { "B" } else { "A" });
     let key = lab
         .server
-        .key(&labdata_domain::keys::scope::Scope::ALL, |_| {})
+        .key(&labdata_domain::people::scope::Scope::ALL, |_| {})
         .await;
     for wrong in [
         format!("{known}_{guessed}"),

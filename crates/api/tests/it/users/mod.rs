@@ -1,6 +1,6 @@
 //! `/api/v1/users` and `/api/v1/me`
 
-use labdata_domain::keys::scope::Scope;
+use labdata_domain::people::scope::Scope;
 use serde_json::{Value, json};
 
 use crate::server::{Client, TestServer};

@@ -1,7 +1,7 @@
 //! The caller of a tool, and the execution that a run writes under.
 
 use futures::lock::Mutex;
-use labdata_domain::{executions::FinalStatus, ids::ExecutionId, keys::actor::Actor};
+use labdata_domain::{executions::FinalStatus, ids::ExecutionId, people::actor::Actor};
 
 use crate::{
     Error, Ports,

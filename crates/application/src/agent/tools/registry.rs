@@ -4,12 +4,12 @@ use std::{fmt, sync::Arc};
 
 use labdata_domain::{
     agent::{ToolCall, ToolOutput, WriteNotAllowed},
-    keys::{actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::agent::ToolDefinition;
 
 use super::{Tool, ToolContext, tool::failure};
-use crate::keys::check_key::check_key;
+use crate::people::check_key::check_key;
 
 /// Tools by their names. Clones share them.
 #[derive(Clone)]

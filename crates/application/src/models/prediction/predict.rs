@@ -2,8 +2,8 @@
 
 use labdata_domain::{
     data::write::Rows,
-    keys::{actor::Actor, scope::Scope},
     models::{ModelVersion, Predictions, check_rows},
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_request_body::models::PredictBody;
 

@@ -6,11 +6,11 @@ use labdata_domain::{
         write::{Mode, Rows, TableWrite, WriteRequest, cell::Cell},
     },
     ids::{ExecutionId, ModelId},
-    keys::{actor::Actor, scope::Scope},
     models::{
         InvalidRows, InvalidTablePrediction, MAX_PREDICTION_ROWS, MAX_TABLE_PREDICTION_ROWS,
         ModelVersion, TablePrediction, check_rows,
     },
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::models::PredictError;
 use serde_json::{Map, Value};

@@ -12,7 +12,7 @@ use labdata_ports::{
 use time::OffsetDateTime;
 
 use crate::{
-    Error, Ports, operations::disk_reserve::require_reserve, runs::renew_lease::LeasedClaim,
+    Error, Ports, maintenance::disk_reserve::require_reserve, runs::renew_lease::LeasedClaim,
 };
 
 /// Training that a worker holds.

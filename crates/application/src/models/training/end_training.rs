@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 
 use super::claim_trainings::HeldTraining;
 use crate::{
-    Error, Ports, notifications::deliver_notices::deliver_soon,
-    operations::freeing_space::freeing_space,
+    Error, Ports, maintenance::freeing_space::freeing_space,
+    notifications::deliver_notices::deliver_soon,
 };
 
 /// Meaning of the end of a training's process.

@@ -8,7 +8,7 @@ use labdata_domain::{
     agent::{ToolCall, ToolInput, WRITE_SESSION_PAUSE},
     executions::ExecutionState,
     ids::ExecutionId,
-    keys::{
+    people::{
         actor::Actor,
         scope::Scope::{Read, Write},
     },

@@ -14,8 +14,8 @@ use labdata_domain::{
     agent::{EndReason, ToolOutput},
     executions::ExecutionState,
     ids::AgentRunId,
-    keys::scope::Scope::{Read, Write},
     page::PageRequest,
+    people::scope::Scope::{Read, Write},
 };
 use labdata_memory::ScriptedAnswer;
 use labdata_ports::executions::ExecutionFilter;

@@ -3,7 +3,7 @@
 use labdata_application::agent::{RunAgent, chats::get_chat};
 use labdata_domain::{
     agent::{ChatRole, Message},
-    keys::scope::Scope::Read,
+    people::scope::Scope::Read,
 };
 use serde_json::json;
 

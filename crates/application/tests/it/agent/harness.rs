@@ -12,12 +12,12 @@ use labdata_application::{
 };
 use labdata_domain::{
     agent::{AgentLimits, ModelAnswer, ModelChoice, RequestedCall, ToolOutput},
-    keys::{
+    page::PageRequest,
+    people::{
         ApiKey, ApiKeyHash,
         actor::Actor,
         scope::Scope::{self, Read},
     },
-    page::PageRequest,
 };
 use labdata_memory::{
     InMemoryAgentRunRepository, InMemoryChatRepository, ScriptedAnswer, ScriptedModel,

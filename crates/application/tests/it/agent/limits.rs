@@ -13,7 +13,7 @@ use labdata_domain::{
     agent::{
         EndReason, Message, ModelAnswer, RequestedCall, RunRefusal, TooManyRuns, ToolOutput, Usage,
     },
-    keys::scope::Scope::Read,
+    people::scope::Scope::Read,
 };
 use labdata_memory::{FixedClock, ScriptedAnswer};
 use serde_json::{Map, Value, json};

@@ -13,11 +13,11 @@ use labdata_domain::{
     files::{FilePath, ObjectKey},
     ids::OrganizationId,
     instruments::Instrument,
-    keys::{
+    models::{Artifact, TrainingBackend, TrainingEnd, TrainingResult},
+    people::{
         actor::Actor,
         scope::Scope::{Read, Write},
     },
-    models::{Artifact, TrainingBackend, TrainingEnd, TrainingResult},
     runs::FreeSlots,
 };
 use serde_json::{Value, json};

@@ -18,7 +18,7 @@ use labdata_application::{
 use labdata_domain::{
     agent::{AttachmentType, ChatMessage, PythonEnd, PythonFigure, PythonOutcome, PythonOutput},
     files::FilePath,
-    keys::scope::Scope::{Read, Write},
+    people::scope::Scope::{Read, Write},
 };
 use labdata_memory::ScriptedPython;
 use labdata_ports::agent::PythonContent;

@@ -7,7 +7,7 @@ use labdata_application::{
 use labdata_domain::{
     agent::{BrokenStream, ModelChoice, ModelFailure},
     ids::ChatId,
-    keys::scope::Scope::{self, Read, Write},
+    people::scope::Scope::{self, Read, Write},
 };
 use labdata_memory::ScriptedAnswer;
 use serde_json::json;

@@ -8,7 +8,7 @@ use labdata_domain::{
     agent::{
         JOB_ARCHIVED, Message, ModelAnswer, RUN_QUEUED, RequestedCall, SCRIPT_REPLACED, ToolOutput,
     },
-    keys::{
+    people::{
         INVALID_KEY,
         scope::Scope::{Read, Write},
     },

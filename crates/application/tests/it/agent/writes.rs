@@ -6,8 +6,8 @@ use labdata_application::{
 };
 use labdata_domain::{
     agent::ModelFailure,
-    keys::scope::Scope::{Read, Write},
     page::PageRequest,
+    people::scope::Scope::{Read, Write},
 };
 use labdata_memory::ScriptedAnswer;
 use labdata_ports::executions::ExecutionFilter;

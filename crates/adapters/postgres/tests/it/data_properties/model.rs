@@ -12,7 +12,7 @@ use labdata_ports::{
     data::DataStore,
     executions::ExecutionRepository,
     jobs::JobRepository,
-    keys::{ApiKeyRepository, tenancy::TenancyRepository},
+    people::{ApiKeyRepository, tenancy::TenancyRepository},
 };
 
 /// All that writes depend on, in one memory.

@@ -1,0 +1,144 @@
+//! Organizations and users in memory.
+
+use async_trait::async_trait;
+use labdata_domain::{
+    ids::{OrganizationId, UserId},
+    page::{Cursor, Page, PageRequest},
+    people::tenancy::{Organization, User, UserChange, fold_email},
+};
+use labdata_ports::{PortError, people::tenancy::TenancyRepository};
+use time::OffsetDateTime;
+
+use crate::{Memory, memory::State, paging::page};
+
+/// Organizations and users in memory.
+#[derive(Clone, Debug)]
+pub struct InMemoryTenancyRepository {
+    memory: Memory,
+}
+
+impl InMemoryTenancyRepository {
+    /// The repository over that store.
+    #[must_use]
+    pub fn new(memory: &Memory) -> Self {
+        Self {
+            memory: memory.clone(),
+        }
+    }
+}
+
+impl State {
+    /// The user of the same organization with the same e-mail address.
+    fn user_with_email(&self, candidate: &User) -> Option<&User> {
+        self.users.iter().find(|user| {
+            user.organization == candidate.organization
+                && fold_email(&user.email) == fold_email(&candidate.email)
+        })
+    }
+}
+
+#[async_trait]
+impl TenancyRepository for InMemoryTenancyRepository {
+    async fn ensure_organization(
+        &self,
+        candidate: &Organization,
+    ) -> Result<Organization, PortError> {
+        let mut state = self.memory.lock();
+        if let Some(found) = state
+            .organizations
+            .iter()
+            .find(|found| found.name == candidate.name)
+        {
+            return Ok(found.clone());
+        }
+        state.organizations.push(candidate.clone());
+        Ok(candidate.clone())
+    }
+
+    async fn ensure_user(&self, candidate: &User) -> Result<User, PortError> {
+        let mut state = self.memory.lock();
+        state.require_organization(candidate.organization)?;
+        if let Some(found) = state.user_with_email(candidate) {
+            return Ok(found.clone());
+        }
+        state.users.push(candidate.clone());
+        Ok(candidate.clone())
+    }
+
+    async fn organizations(&self) -> Result<Vec<Organization>, PortError> {
+        let mut organizations = self.memory.lock().organizations.clone();
+        organizations.sort_by_key(|organization| (organization.created_at, organization.id));
+        Ok(organizations)
+    }
+
+    async fn organization(&self, id: OrganizationId) -> Result<Organization, PortError> {
+        let state = self.memory.lock();
+        let mut organizations = state.organizations.iter();
+        organizations
+            .find(|organization| organization.id == id)
+            .cloned()
+            .ok_or(PortError::NotFound("organization"))
+    }
+
+    async fn add_user(&self, user: &User) -> Result<(), PortError> {
+        let mut state = self.memory.lock();
+        state.require_organization(user.organization)?;
+        if state.user_with_email(user).is_some() {
+            return Err(PortError::Conflict(user.email_taken()));
+        }
+        state.users.push(user.clone());
+        Ok(())
+    }
+
+    async fn user(&self, organization: OrganizationId, id: UserId) -> Result<User, PortError> {
+        let state = self.memory.lock();
+        let mut users = state.users.iter();
+        users
+            .find(|user| user.organization == organization && user.id == id)
+            .cloned()
+            .ok_or(PortError::NotFound("user"))
+    }
+
+    async fn users(
+        &self,
+        organization: OrganizationId,
+        request: PageRequest,
+    ) -> Result<Page<User>, PortError> {
+        let state = self.memory.lock();
+        let users = state.users.iter();
+        let own = users.filter(|user| user.organization == organization);
+        Ok(page(own.cloned(), request, |user| Cursor {
+            at: user.created_at,
+            id: user.id.as_uuid(),
+        }))
+    }
+
+    async fn update_user(
+        &self,
+        organization: OrganizationId,
+        id: UserId,
+        change: &UserChange,
+        now: OffsetDateTime,
+    ) -> Result<User, PortError> {
+        let mut state = self.memory.lock();
+        let mut users = state.users.iter_mut();
+        let user = users
+            .find(|user| user.organization == organization && user.id == id)
+            .ok_or(PortError::NotFound("user"))?;
+        *user = change.apply(user.clone(), now);
+        Ok(user.clone())
+    }
+
+    async fn ensure_secret(
+        &self,
+        purpose: &str,
+        candidate: &[u8; 32],
+    ) -> Result<[u8; 32], PortError> {
+        Ok(*self
+            .memory
+            .lock()
+            .secrets
+            .entry(purpose.to_owned())
+            .or_insert(*candidate))
+    }
+}

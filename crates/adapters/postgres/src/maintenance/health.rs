@@ -1,0 +1,99 @@
+//! Health and figures of the database.
+
+use async_trait::async_trait;
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Nullable, Timestamptz},
+};
+use diesel_async::RunQueryDsl;
+use labdata_ports::{
+    PortError,
+    maintenance::{ConnectionCounts, StoreFigures, StoreHealth},
+};
+use time::OffsetDateTime;
+
+use crate::database::{errors::port_error, pool::Database};
+
+/// Figures of the platform. Each subquery reads an index or a table of pending entries only.
+const FIGURES: &str = "SELECT \
+     (SELECT count(*) FROM labdata.job_execution WHERE status = 'queued') AS queued_runs, \
+     (SELECT count(*) FROM labdata.run_lease) AS running_runs, \
+     (SELECT min(created_at) FROM labdata.job_execution WHERE status = 'queued') \
+         AS oldest_queued_run_at, \
+     (SELECT count(*) FROM labdata.ml_model_version WHERE status = 'pending') \
+         AS pending_trainings, \
+     (SELECT count(*) FROM labdata.training_lease) AS running_trainings, \
+     (SELECT min(created_at) FROM labdata.ml_model_version WHERE status = 'pending') \
+         AS oldest_pending_training_at, \
+     (SELECT min(created_at) FROM labdata.event) AS oldest_event_at, \
+     (SELECT min(recorded_at) FROM labdata.notice) AS oldest_notice_at, \
+     (SELECT min(n.created_at) FROM labdata.notification_email e \
+         JOIN labdata.notification n ON n.id = e.notification_id \
+             AND n.organization_id = e.organization_id \
+         WHERE e.status = 'pending') AS oldest_email_at";
+
+#[derive(QueryableByName)]
+struct FiguresRow {
+    #[diesel(sql_type = BigInt)]
+    queued_runs: i64,
+    #[diesel(sql_type = BigInt)]
+    running_runs: i64,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    oldest_queued_run_at: Option<OffsetDateTime>,
+    #[diesel(sql_type = BigInt)]
+    pending_trainings: i64,
+    #[diesel(sql_type = BigInt)]
+    running_trainings: i64,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    oldest_pending_training_at: Option<OffsetDateTime>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    oldest_event_at: Option<OffsetDateTime>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    oldest_notice_at: Option<OffsetDateTime>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    oldest_email_at: Option<OffsetDateTime>,
+}
+
+/// Health of the PostgreSQL database.
+#[derive(Clone, Debug)]
+pub struct PgStoreHealth {
+    database: Database,
+}
+
+impl PgStoreHealth {
+    /// Observes this database.
+    #[must_use]
+    pub fn new(database: Database) -> Self {
+        Self { database }
+    }
+}
+
+#[async_trait]
+impl StoreHealth for PgStoreHealth {
+    async fn probe(&self) -> Result<(), PortError> {
+        self.database.probe().await
+    }
+
+    fn connections(&self) -> ConnectionCounts {
+        self.database.connections()
+    }
+
+    async fn figures(&self) -> Result<StoreFigures, PortError> {
+        let mut connection = self.database.connection().await?;
+        let row: FiguresRow = diesel::sql_query(FIGURES)
+            .get_result(&mut connection)
+            .await
+            .map_err(port_error)?;
+        Ok(StoreFigures {
+            queued_runs: u64::try_from(row.queued_runs).unwrap_or_default(),
+            running_runs: u64::try_from(row.running_runs).unwrap_or_default(),
+            oldest_queued_run_at: row.oldest_queued_run_at,
+            pending_trainings: u64::try_from(row.pending_trainings).unwrap_or_default(),
+            running_trainings: u64::try_from(row.running_trainings).unwrap_or_default(),
+            oldest_pending_training_at: row.oldest_pending_training_at,
+            oldest_event_at: row.oldest_event_at,
+            oldest_notice_at: row.oldest_notice_at,
+            oldest_email_at: row.oldest_email_at,
+        })
+    }
+}

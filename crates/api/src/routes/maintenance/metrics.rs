@@ -1,0 +1,45 @@
+//! `GET /metrics`: metrics for Prometheus.
+
+use std::time::Duration;
+
+use actix_web::{HttpResponse, http::header::ContentType, web::Data};
+use labdata_application::{Error, maintenance::measure_platform::measure_platform};
+use tokio::time::timeout;
+
+use crate::{app::App, http::Answer};
+
+/// Maximum time to measure the platform. After it, the response has the metrics of this server only.
+const MEASURE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Metrics for Prometheus
+///
+/// Requests, runs, queues, outboxes, background tasks, database connections and tokens of the agent,
+/// in Prometheus' text format. No API key is needed.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    operation_id = "metrics",
+    tag = "operations",
+    responses((status = 200, description = "Prometheus' text format", body = String, content_type = "text/plain"))
+)]
+pub async fn handle(app: Data<App>) -> Answer<HttpResponse> {
+    let measured = match timeout(MEASURE_TIMEOUT, measure_platform(&app.ports)).await {
+        Ok(Ok(measured)) => Some(measured),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "could not measure the platform");
+            None
+        }
+        Err(_) => {
+            tracing::warn!("could not measure the platform in time");
+            None
+        }
+    };
+    app.metrics.set_measurements(measured);
+    let text = app
+        .metrics
+        .render()
+        .map_err(|error| Error::Internal(error.to_string()))?;
+    Ok(HttpResponse::Ok()
+        .content_type(ContentType::plaintext())
+        .body(text))
+}

@@ -1,0 +1,50 @@
+//! Checks what the platform depends on, for an administrator.
+
+use futures::{future::join_all, lock::Mutex};
+use labdata_domain::people::{actor::Actor, scope::Scope};
+use labdata_ports::maintenance::{Dependency, DependencyState};
+use time::{Duration, OffsetDateTime};
+
+use crate::{Error, Ports};
+
+/// Time for which checks are kept. They start programs, and call servers that may charge for calls.
+const KEPT_FOR: Duration = Duration::MINUTE;
+
+/// States of all dependencies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DependencyReport {
+    /// Time at which they were checked.
+    pub checked_at: OffsetDateTime,
+    /// States, in the order of [`Dependency::ALL`].
+    pub states: Vec<(Dependency, DependencyState)>,
+}
+
+/// The last checks. One process has one: it makes one set of checks at a time.
+#[derive(Debug, Default)]
+pub struct RecentChecks(Mutex<Option<DependencyReport>>);
+
+/// Checks what this server depends on, all at once; within a minute, the answer is that of the last
+/// checks. Says no reasons: an organization's administrator may be a guest of the operator, whose log has
+/// them.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the admin scope.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn check_dependencies(ports: &Ports, actor: &Actor) -> Result<DependencyReport, Error> {
+    actor.require(Scope::Admin)?;
+    let mut last = ports.recent_checks.0.lock().await;
+    let now = ports.clock.now();
+    if let Some(report) = &*last
+        && report.checked_at <= now
+        && now < report.checked_at + KEPT_FOR
+    {
+        return Ok(report.clone());
+    }
+    let checks = Dependency::ALL.map(async |it| (it, ports.dependencies.check(it).await));
+    let report = DependencyReport {
+        states: join_all(checks).await,
+        checked_at: ports.clock.now(),
+    };
+    *last = Some(report.clone());
+    Ok(report)
+}

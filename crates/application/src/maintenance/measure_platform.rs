@@ -1,0 +1,61 @@
+//! Measures the platform for operators.
+
+use std::time::Duration;
+
+use labdata_ports::maintenance::ConnectionCounts;
+use time::OffsetDateTime;
+
+use crate::{Error, Ports};
+
+/// Measurements across all organizations, and of this server's connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measurements {
+    /// Number of runs that wait for a worker.
+    pub queued_runs: u64,
+    /// Number of runs that a worker holds.
+    pub running_runs: u64,
+    /// Age of the oldest queued run; zero without one.
+    pub run_queue_age: Duration,
+    /// Number of trainings that wait for a worker.
+    pub pending_trainings: u64,
+    /// Number of trainings that a worker holds.
+    pub running_trainings: u64,
+    /// Age of the oldest waiting training; zero without one.
+    pub training_queue_age: Duration,
+    /// Age of the oldest event that no trigger has acted on; zero without one.
+    pub event_outbox_age: Duration,
+    /// Age of the oldest end whose notice is not delivered; zero without one.
+    pub notice_outbox_age: Duration,
+    /// Age of the oldest notification whose e-mail is pending; zero without one.
+    pub email_outbox_age: Duration,
+    /// Database connections of this server.
+    pub connections: ConnectionCounts,
+}
+
+/// Measures the platform. Needs no actor: the figures name no organization.
+///
+/// # Errors
+/// Errors of the port.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn measure_platform(ports: &Ports) -> Result<Measurements, Error> {
+    let connections = ports.health.connections();
+    let figures = ports.health.figures().await?;
+    let now = ports.clock.now();
+    let age = |since: Option<OffsetDateTime>| {
+        since
+            .and_then(|since| Duration::try_from(now - since).ok())
+            .unwrap_or_default()
+    };
+    Ok(Measurements {
+        queued_runs: figures.queued_runs,
+        running_runs: figures.running_runs,
+        run_queue_age: age(figures.oldest_queued_run_at),
+        pending_trainings: figures.pending_trainings,
+        running_trainings: figures.running_trainings,
+        training_queue_age: age(figures.oldest_pending_training_at),
+        event_outbox_age: age(figures.oldest_event_at),
+        notice_outbox_age: age(figures.oldest_notice_at),
+        email_outbox_age: age(figures.oldest_email_at),
+        connections,
+    })
+}

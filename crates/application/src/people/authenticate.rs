@@ -1,0 +1,57 @@
+//! Authenticates a caller by an API key.
+
+use labdata_domain::people::{ApiKey, INVALID_KEY, PlainApiKey, actor::Actor};
+use time::{Duration, OffsetDateTime};
+
+use crate::{Error, Ports};
+
+/// A key's last use is noted at most this often.
+const TOUCH_EVERY: Duration = Duration::minutes(1);
+
+const INVALID: Error = Error::Unauthenticated(INVALID_KEY);
+
+/// Finds the caller that a key belongs to.
+///
+/// # Errors
+/// [`Error::Unauthenticated`] for a key that is malformed, unknown, revoked or expired, or whose user is
+/// disabled.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn authenticate(ports: &Ports, shown: &str) -> Result<Actor, Error> {
+    let shown = PlainApiKey::parse(shown).ok_or(INVALID)?;
+    let now = ports.clock.now();
+    let generation = match ports.key_cache.get(shown.hash(), now) {
+        Ok(actor) => return Ok(actor),
+        Err(generation) => generation,
+    };
+    let found = ports.api_keys.find_by_prefix(shown.prefix()).await?;
+    let found = found.ok_or(INVALID)?;
+    if !found.admits(&shown, now) {
+        return Err(INVALID);
+    }
+    let key = found.key;
+    note_use(ports, &key, now).await;
+    let actor = Actor {
+        organization: key.organization,
+        user: key.user,
+        api_key: key.id,
+        scopes: key.scopes,
+        execution: key.execution,
+    };
+    ports
+        .key_cache
+        .insert(generation, key.hash, actor.clone(), now, key.expires_at);
+    Ok(actor)
+}
+
+/// Notes the use, where the last note is old. A failure does not concern the caller.
+async fn note_use(ports: &Ports, key: &ApiKey, now: OffsetDateTime) {
+    let fresh = key
+        .last_used_at
+        .is_some_and(|last| now - last < TOUCH_EVERY);
+    if fresh {
+        return;
+    }
+    if let Err(error) = ports.api_keys.touch(&[(key.id, now)]).await {
+        tracing::warn!(%error, api_key = %key.id, "could not note the use of an API key");
+    }
+}

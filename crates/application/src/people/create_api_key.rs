@@ -1,0 +1,93 @@
+//! Makes an API key.
+
+use labdata_domain::{
+    ids::{ApiKeyId, UserId},
+    people::{
+        ApiKey, PlainApiKey,
+        actor::{Actor, MissingScope},
+        check_expiry,
+        scope::{Scope, Scopes},
+        tenancy::UserDisabled,
+    },
+};
+use labdata_ports::PortError;
+use time::OffsetDateTime;
+
+use crate::{Error, Ports};
+
+/// Prefixes are random; two alike in a row do not happen, ten never.
+const ATTEMPTS: u32 = 10;
+
+/// The wanted key.
+#[derive(Clone, Debug)]
+pub struct CreateApiKey {
+    /// A name for people.
+    pub name: String,
+    /// Its scopes.
+    pub scopes: Scopes,
+    /// From when on it is refused.
+    pub expires_at: Option<OffsetDateTime>,
+    /// User of the organization to whom it belongs; the caller if `None`.
+    pub user: Option<UserId>,
+}
+
+/// Makes a key for the caller's user, or for another one of the organization. The plain key is returned
+/// this once and kept nowhere.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the admin scope, or when the caller lacks a scope that the key is
+/// to have; [`Error::NotFound`] for an unknown user; [`Error::Invalid`] when it would be expired already
+/// or its user is disabled.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn create_api_key(
+    ports: &Ports,
+    actor: &Actor,
+    command: CreateApiKey,
+) -> Result<(ApiKey, PlainApiKey), Error> {
+    actor.require(Scope::Admin)?;
+    if let Some(missing) = command.scopes.first_missing_from(actor.scopes) {
+        return Err(MissingScope(missing).into());
+    }
+    let now = ports.clock.now();
+    check_expiry(command.expires_at, now).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    let user = command.user.unwrap_or(actor.user);
+    if user != actor.user {
+        let user = ports.tenancy.user(actor.organization, user).await?;
+        if user.disabled_at.is_some() {
+            return Err(Error::Invalid(UserDisabled.to_string()));
+        }
+    }
+    for _ in 0..ATTEMPTS {
+        let plain = random_key(ports);
+        let key = ApiKey {
+            id: ApiKeyId::new(ports.ids.next_id()),
+            organization: actor.organization,
+            user,
+            name: command.name.clone(),
+            prefix: plain.prefix().to_owned(),
+            hash: plain.hash(),
+            scopes: command.scopes,
+            execution: None,
+            created_at: now,
+            expires_at: command.expires_at,
+            last_used_at: None,
+            revoked_at: None,
+        };
+        match ports.api_keys.add(&key).await {
+            Ok(()) => return Ok((key, plain)),
+            Err(PortError::Conflict(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Error::Internal(
+        "every random key prefix is taken".to_owned(),
+    ))
+}
+
+/// A key of random bytes.
+pub(crate) fn random_key(ports: &Ports) -> PlainApiKey {
+    let (mut prefix, mut secret) = ([0; 5], [0; 32]);
+    ports.ids.fill_random(&mut prefix);
+    ports.ids.fill_random(&mut secret);
+    PlainApiKey::from_random(prefix, secret)
+}

@@ -1,0 +1,47 @@
+//! Adds a user to an organization.
+
+use labdata_domain::{
+    ids::UserId,
+    people::{
+        actor::Actor,
+        scope::Scope,
+        tenancy::{User, check_email, check_user_name},
+    },
+};
+
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+
+/// The user to add.
+#[derive(Clone, Debug)]
+pub struct CreateUser {
+    /// E-mail address.
+    pub email: String,
+    /// Display name; the e-mail address if `None`.
+    pub name: Option<String>,
+}
+
+/// Adds a user to the caller's organization.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the admin scope; [`Error::Invalid`] for an address that is none and a
+/// blank name; [`Error::Conflict`] when the organization has a user of that address.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn create_user(ports: &Ports, actor: &Actor, command: CreateUser) -> Result<User, Error> {
+    actor.require(Scope::Admin)?;
+    require_reserve(ports)?;
+    let email = command.email.trim().to_owned();
+    let name = command.name.unwrap_or_else(|| email.clone());
+    check_email(&email)
+        .and_then(|()| check_user_name(&name))
+        .map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    let user = User {
+        id: UserId::new(ports.ids.next_id()),
+        organization: actor.organization,
+        email,
+        name,
+        created_at: ports.clock.now(),
+        disabled_at: None,
+    };
+    ports.tenancy.add_user(&user).await?;
+    Ok(user)
+}

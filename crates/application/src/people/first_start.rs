@@ -1,0 +1,91 @@
+//! Makes a new platform usable: an organization, an administrator, a key.
+
+use labdata_domain::{
+    ids::{ApiKeyId, OrganizationId, UserId},
+    people::{
+        ApiKey, PlainApiKey,
+        scope::Scopes,
+        tenancy::{Organization, User},
+    },
+};
+use labdata_ports::PortError;
+
+use crate::{Error, Ports};
+
+/// The organization of a new platform.
+pub const ORGANIZATION: &str = "default";
+/// Its administrator.
+pub const ADMINISTRATOR: &str = "admin@localhost";
+
+/// On the very first start, creates the organization, its administrator and a key with every scope:
+/// the `chosen` one, or a new one, which is returned this once. `None` on every other start.
+///
+/// Servers that start at once on one database end with one key. A start that was cut short before
+/// the key was stored is completed by the next one. It takes no actor: there is no key yet.
+///
+/// # Errors
+/// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn first_start(
+    ports: &Ports,
+    chosen: Option<PlainApiKey>,
+) -> Result<Option<PlainApiKey>, Error> {
+    let organizations = ports.tenancy.organizations().await?;
+    let unfinished = match organizations.as_slice() {
+        [] => true,
+        [only] if only.name == ORGANIZATION => ports.api_keys.list(only.id).await?.is_empty(),
+        _ => false,
+    };
+    if !unfinished {
+        return Ok(None);
+    }
+    let now = ports.clock.now();
+    let candidate = Organization {
+        id: OrganizationId::new(ports.ids.next_id()),
+        name: ORGANIZATION.to_owned(),
+        created_at: now,
+    };
+    let organization = ports.tenancy.ensure_organization(&candidate).await?;
+    let candidate = User {
+        id: UserId::new(ports.ids.next_id()),
+        organization: organization.id,
+        email: ADMINISTRATOR.to_owned(),
+        name: ADMINISTRATOR.to_owned(),
+        created_at: now,
+        disabled_at: None,
+    };
+    let user = ports.tenancy.ensure_user(&candidate).await?;
+    let plain = chosen
+        .clone()
+        .unwrap_or_else(|| first_key(ports, organization.id));
+    let key = ApiKey {
+        id: ApiKeyId::new(ports.ids.next_id()),
+        organization: organization.id,
+        user: user.id,
+        name: "first start".to_owned(),
+        prefix: plain.prefix().to_owned(),
+        hash: plain.hash(),
+        scopes: Scopes::all(),
+        execution: None,
+        created_at: now,
+        expires_at: None,
+        last_used_at: None,
+        revoked_at: None,
+    };
+    match ports.api_keys.add(&key).await {
+        Ok(()) if chosen.is_none() => Ok(Some(plain)),
+        // Another server was faster: the prefix is the same for all of them.
+        Ok(()) | Err(PortError::Conflict(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A key whose secret is random and whose prefix follows from the organization, so that of racing
+/// servers one stores its key.
+fn first_key(ports: &Ports, organization: OrganizationId) -> PlainApiKey {
+    let (_, low) = organization.as_uuid().as_u64_pair();
+    let [_, _, _, prefix @ ..] = low.to_be_bytes();
+    let mut secret = [0; 32];
+    ports.ids.fill_random(&mut secret);
+    PlainApiKey::from_random(prefix, secret)
+}

@@ -1,0 +1,42 @@
+//! Tells a caller who they are.
+
+use labdata_domain::{
+    ids::ExecutionId,
+    people::{
+        ApiKey,
+        actor::Actor,
+        tenancy::{Organization, User},
+    },
+};
+
+use crate::{Error, Ports};
+
+/// What a key stands for.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Organization to which the key gives access.
+    pub organization: Organization,
+    /// User to whom the key belongs.
+    pub user: User,
+    /// The key.
+    pub api_key: ApiKey,
+    /// Execution of a key that was made for a run on the platform.
+    pub execution: Option<ExecutionId>,
+}
+
+/// Returns what the presented key stands for. It needs no scope.
+///
+/// # Errors
+/// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn identify(ports: &Ports, actor: &Actor) -> Result<Identity, Error> {
+    let organization = ports.tenancy.organization(actor.organization).await?;
+    let user = ports.tenancy.user(actor.organization, actor.user).await?;
+    let api_key = ports.api_keys.get(actor.organization, actor.api_key);
+    Ok(Identity {
+        organization,
+        user,
+        api_key: api_key.await?.key,
+        execution: actor.execution,
+    })
+}

@@ -1,0 +1,32 @@
+//! Lists API keys.
+
+use std::cmp::Reverse;
+
+use labdata_domain::{
+    page::{Cursor, Page, PageRequest},
+    people::{ApiKey, actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports};
+
+/// The organization's keys, newest first, revoked and expired ones too.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the admin scope.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn list_api_keys(
+    ports: &Ports,
+    actor: &Actor,
+    page: PageRequest,
+) -> Result<Page<ApiKey>, Error> {
+    actor.require(Scope::Admin)?;
+    let mut keys = ports.api_keys.list(actor.organization).await?;
+    keys.sort_by_key(|key| Reverse((key.created_at, key.id)));
+    if let Some(after) = page.after {
+        keys.retain(|key| (key.created_at, key.id.as_uuid()) < (after.at, after.id));
+    }
+    Ok(Page::from_overfetched(keys, page.limit, |key| Cursor {
+        at: key.created_at,
+        id: key.id.as_uuid(),
+    }))
+}

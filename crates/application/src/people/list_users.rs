@@ -1,0 +1,22 @@
+//! Lists users.
+
+use labdata_domain::{
+    page::{Page, PageRequest},
+    people::{actor::Actor, scope::Scope, tenancy::User},
+};
+
+use crate::{Error, Ports};
+
+/// The organization's users, newest first, disabled ones too.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the read scope.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn list_users(
+    ports: &Ports,
+    actor: &Actor,
+    page: PageRequest,
+) -> Result<Page<User>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(ports.tenancy.users(actor.organization, page).await?)
+}

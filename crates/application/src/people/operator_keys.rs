@@ -1,0 +1,129 @@
+//! Keys as the operator of the platform manages them, on its machine, without a key.
+//!
+//! An operator with access to the database may do everything; these have no actor, and no
+//! endpoint may call them.
+
+use labdata_domain::{
+    ids::{ApiKeyId, OrganizationId, UserId},
+    people::{
+        ApiKey, PlainApiKey,
+        actor::Actor,
+        scope::Scopes,
+        tenancy::{Organization, User, check_email, check_organization_name},
+    },
+    runs::BackendPolicy,
+};
+use time::Duration;
+use uuid::Uuid;
+
+use crate::{
+    Error, Ports,
+    people::create_api_key::{CreateApiKey, create_api_key},
+};
+
+/// A key that the operator issues.
+#[derive(Clone, Debug)]
+pub struct IssueKey {
+    /// Name for people.
+    pub name: String,
+    /// Scopes of the key.
+    pub scopes: Scopes,
+    /// Time until the key expires; `None` for a key that never does.
+    pub lifetime: Option<Duration>,
+}
+
+/// Makes a key for that user of that organization; both are created when missing. An organization is not
+/// created if the job backend would then be refused.
+///
+/// # Errors
+/// [`Error::Invalid`] when a name is blank, the key would be expired already, or the job backend does not
+/// permit another organization.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn issue(
+    ports: &Ports,
+    policy: BackendPolicy,
+    organization: &str,
+    email: &str,
+    command: IssueKey,
+) -> Result<(ApiKey, PlainApiKey), Error> {
+    let (organization, email) = (organization.trim(), email.trim());
+    check_organization_name(organization)
+        .and_then(|()| check_email(email))
+        .map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    check_new_organization(ports, policy, organization).await?;
+    let candidate = Organization {
+        id: OrganizationId::new(ports.ids.next_id()),
+        name: organization.to_owned(),
+        created_at: ports.clock.now(),
+    };
+    let organization = ports.tenancy.ensure_organization(&candidate).await?;
+    let candidate = User {
+        id: UserId::new(ports.ids.next_id()),
+        organization: organization.id,
+        email: email.to_owned(),
+        name: email.to_owned(),
+        created_at: ports.clock.now(),
+        disabled_at: None,
+    };
+    let user = ports.tenancy.ensure_user(&candidate).await?;
+    let operator = Actor {
+        organization: organization.id,
+        user: user.id,
+        api_key: ApiKeyId::new(Uuid::nil()),
+        scopes: Scopes::all(),
+        execution: None,
+    };
+    let command = CreateApiKey {
+        name: command.name,
+        scopes: command.scopes,
+        expires_at: command
+            .lifetime
+            .map(|lifetime| ports.clock.now() + lifetime),
+        user: None,
+    };
+    create_api_key(ports, &operator, command).await
+}
+
+/// Refuses to create an organization with which the job backend would be refused.
+async fn check_new_organization(
+    ports: &Ports,
+    policy: BackendPolicy,
+    name: &str,
+) -> Result<(), Error> {
+    let organizations = ports.tenancy.organizations().await?;
+    if organizations.iter().any(|known| known.name == name) {
+        return Ok(());
+    }
+    let refused = policy.check(organizations.len() + 1);
+    refused.map_err(|refusal| Error::Invalid(format!("with organization {name:?}, {refusal}")))
+}
+
+/// Every organization's keys, the oldest organization and the newest key first.
+///
+/// # Errors
+/// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn list(ports: &Ports) -> Result<Vec<(Organization, ApiKey)>, Error> {
+    let mut all = Vec::new();
+    for organization in ports.tenancy.organizations().await? {
+        let keys = ports.api_keys.list(organization.id).await?;
+        all.extend(keys.into_iter().map(|key| (organization.clone(), key)));
+    }
+    Ok(all)
+}
+
+/// Revokes the key of that prefix in any organization: on running servers within seconds.
+///
+/// # Errors
+/// [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn revoke(ports: &Ports, prefix: &str) -> Result<ApiKey, Error> {
+    let found = ports.api_keys.find_by_prefix(prefix).await?;
+    let key = found.ok_or(Error::NotFound("API key"))?.key;
+    ports
+        .api_keys
+        .revoke(key.organization, key.id, ports.clock.now())
+        .await?;
+    ports.key_cache.evict(key.id);
+    Ok(key)
+}

@@ -1,0 +1,24 @@
+//! Revokes an API key.
+
+use labdata_domain::{
+    ids::ApiKeyId,
+    people::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Ports};
+
+/// Revokes a key: at once in this process, within seconds in every other. A key that is revoked
+/// already stays as it is.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`].
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn revoke_api_key(ports: &Ports, actor: &Actor, id: ApiKeyId) -> Result<(), Error> {
+    actor.require(Scope::Admin)?;
+    ports
+        .api_keys
+        .revoke(actor.organization, id, ports.clock.now())
+        .await?;
+    ports.key_cache.evict(id);
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! Signs people in and out, in browsers.
+
+use labdata_domain::{
+    ids::ApiKeyId,
+    page::PageRequest,
+    people::{
+        ApiKey,
+        actor::Actor,
+        scope::Scopes,
+        session::{
+            FoundSession, INVALID_LINK, INVALID_SESSION, LINK_LIFETIME, PlainToken,
+            RUN_KEY_SIGNS_NOBODY_IN, SESSION_LIFETIME, Session, SignInLink,
+        },
+        tenancy::{Organization, User, fold_email},
+    },
+};
+use labdata_ports::PortError;
+
+use crate::{
+    Error, Ports,
+    people::{authenticate::authenticate, create_api_key::random_key},
+};
+
+/// Name of the key on which a session of a link rests.
+const LINK_KEY_NAME: &str = "sign-in link";
+
+/// Attempts to find a free prefix.
+const ATTEMPTS: u32 = 10;
+
+/// How a person signs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SignIn {
+    /// With an API key.
+    ApiKey(String),
+    /// With the token of a link.
+    Token(String),
+}
+
+/// Opens a session. The token is returned this once and kept nowhere.
+///
+/// # Errors
+/// [`Error::Unauthenticated`] for a key or a link that is not valid; [`Error::Forbidden`] for the key of
+/// a run on the platform.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn sign_in(ports: &Ports, shown: SignIn) -> Result<(PlainToken, Actor), Error> {
+    let actor = match shown {
+        SignIn::ApiKey(key) => authenticate(ports, &key).await?,
+        SignIn::Token(token) => follow_link(ports, &token).await?,
+    };
+    if actor.execution.is_some() {
+        return Err(Error::Forbidden(RUN_KEY_SIGNS_NOBODY_IN.to_owned()));
+    }
+    let token = random_token(ports);
+    let now = ports.clock.now();
+    let session = Session::begin(token.hash(), actor.organization, actor.api_key, now);
+    ports.sessions.add(&session).await?;
+    Ok((token, actor))
+}
+
+/// Uses a link up, and makes the key on which its session rests: it is listed and can be revoked like
+/// any other, but its text is never shown.
+async fn follow_link(ports: &Ports, token: &str) -> Result<Actor, Error> {
+    const INVALID: Error = Error::Unauthenticated(INVALID_LINK);
+    let token = PlainToken::parse(token).ok_or(INVALID)?;
+    let now = ports.clock.now();
+    let link = ports.sessions.take_link(token.hash()).await?;
+    let link = link.filter(|link| link.is_valid(now)).ok_or(INVALID)?;
+    let user = ports.tenancy.user(link.organization, link.user).await?;
+    if user.disabled_at.is_some() {
+        return Err(INVALID);
+    }
+    for _ in 0..ATTEMPTS {
+        let plain = random_key(ports);
+        let key = ApiKey {
+            id: ApiKeyId::new(ports.ids.next_id()),
+            organization: link.organization,
+            user: link.user,
+            name: LINK_KEY_NAME.to_owned(),
+            prefix: plain.prefix().to_owned(),
+            hash: plain.hash(),
+            scopes: Scopes::all(),
+            execution: None,
+            created_at: now,
+            expires_at: Some(now + SESSION_LIFETIME),
+            last_used_at: None,
+            revoked_at: None,
+        };
+        match ports.api_keys.add(&key).await {
+            Ok(()) => return Ok(actor_of(&key)),
+            Err(PortError::Conflict(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Error::Internal(
+        "every random key prefix is taken".to_owned(),
+    ))
+}
+
+fn actor_of(key: &ApiKey) -> Actor {
+    Actor {
+        organization: key.organization,
+        user: key.user,
+        api_key: key.id,
+        scopes: key.scopes,
+        execution: key.execution,
+    }
+}
+
+/// Finds the caller that a session belongs to.
+///
+/// # Errors
+/// [`Error::Unauthenticated`] for a session that is unknown or has ended, or whose key is not valid any
+/// more.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn authenticate_session(ports: &Ports, shown: &str) -> Result<Actor, Error> {
+    const INVALID: Error = Error::Unauthenticated(INVALID_SESSION);
+    let token = PlainToken::parse(shown).ok_or(INVALID)?;
+    let now = ports.clock.now();
+    let generation = match ports.key_cache.get(token.hash(), now) {
+        Ok(actor) => return Ok(actor),
+        Err(generation) => generation,
+    };
+    let found = ports.sessions.find(token.hash()).await?;
+    let found = found.filter(|found| found.is_valid(now)).ok_or(INVALID)?;
+    let FoundSession { session, key } = found;
+    if session.is_due_for_touch(now)
+        && let Err(error) = ports.sessions.touch(session.token, now).await
+    {
+        tracing::warn!(%error, "could not note the use of a session");
+    }
+    let actor = actor_of(&key.key);
+    let ends_at = key.key.expires_at.map_or(session.ends_at(), |expires_at| {
+        expires_at.min(session.ends_at())
+    });
+    let cache = &ports.key_cache;
+    cache.insert(generation, session.token, actor.clone(), now, Some(ends_at));
+    Ok(actor)
+}
+
+/// Ends a session, if it is one.
+///
+/// # Errors
+/// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn sign_out(ports: &Ports, shown: &str) -> Result<(), Error> {
+    let Some(token) = PlainToken::parse(shown) else {
+        return Ok(());
+    };
+    ports.sessions.remove(token.hash()).await?;
+    ports.key_cache.evict_hash(token.hash());
+    Ok(())
+}
+
+/// Makes a link that signs a user in once, for an operator on the platform's machine; no endpoint may
+/// call it.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such organization or user; [`Error::Invalid`] for a disabled
+/// user.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn sign_in_link(
+    ports: &Ports,
+    organization: &str,
+    email: &str,
+) -> Result<PlainToken, Error> {
+    let user = user_of(ports, organization, email).await?;
+    if user.disabled_at.is_some() {
+        return Err(Error::Invalid(format!("{email} is disabled")));
+    }
+    let token = random_token(ports);
+    let link = SignInLink {
+        token: token.hash(),
+        organization: user.organization,
+        user: user.id,
+        expires_at: ports.clock.now() + LINK_LIFETIME,
+    };
+    ports.sessions.add_link(&link).await?;
+    Ok(token)
+}
+
+async fn user_of(ports: &Ports, organization: &str, email: &str) -> Result<User, Error> {
+    let organizations = ports.tenancy.organizations().await?;
+    let mut organizations = organizations.into_iter();
+    let organization: Organization = organizations
+        .find(|known| known.name == organization)
+        .ok_or(Error::NotFound("organization"))?;
+    let all = PageRequest {
+        limit: None,
+        after: None,
+    };
+    let users = ports.tenancy.users(organization.id, all).await?.items;
+    let email = fold_email(email);
+    let mut users = users.into_iter();
+    users
+        .find(|user| fold_email(&user.email) == email)
+        .ok_or(Error::NotFound("user"))
+}
+
+fn random_token(ports: &Ports) -> PlainToken {
+    let mut bytes = [0; 32];
+    ports.ids.fill_random(&mut bytes);
+    PlainToken::from_random(bytes)
+}
+
+/// Removes sessions and links that have ended; returns their number. No caller requests it: it is the
+/// platform's own housekeeping, for all organizations.
+///
+/// # Errors
+/// What the ports answer.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn remove_ended_sessions(ports: &Ports) -> Result<u64, Error> {
+    Ok(ports.sessions.remove_ended(ports.clock.now()).await?)
+}

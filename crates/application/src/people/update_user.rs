@@ -1,0 +1,41 @@
+//! Changes a user.
+
+use labdata_domain::{
+    ids::UserId,
+    people::{
+        actor::Actor,
+        scope::Scope,
+        tenancy::{DisablesSelf, User, UserChange, check_user_name},
+    },
+};
+
+use crate::{Error, Ports};
+
+/// Changes a user. The keys of a disabled user are refused at once in this process, within seconds in
+/// every other; those of a user who is enabled again are accepted again.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] for a blank
+/// name, and when the caller would disable their own user.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn update_user(
+    ports: &Ports,
+    actor: &Actor,
+    id: UserId,
+    change: UserChange,
+) -> Result<User, Error> {
+    actor.require(Scope::Admin)?;
+    if let Some(name) = &change.name {
+        check_user_name(name).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    }
+    if id == actor.user && change.disabled == Some(true) {
+        return Err(Error::Invalid(DisablesSelf.to_string()));
+    }
+    let now = ports.clock.now();
+    let changed = ports
+        .tenancy
+        .update_user(actor.organization, id, &change, now)
+        .await?;
+    ports.key_cache.evict_user(id);
+    Ok(changed)
+}

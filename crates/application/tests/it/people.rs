@@ -1,0 +1,174 @@
+//! Making, showing and revoking keys.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use labdata_application::{
+    Error, Ports,
+    people::{
+        authenticate::authenticate,
+        create_api_key::{CreateApiKey, create_api_key},
+        revoke_api_key::revoke_api_key,
+    },
+};
+use labdata_domain::{
+    conflict::Conflict,
+    ids::{ApiKeyId, ExecutionId, OrganizationId},
+    people::{
+        ApiKey, FoundKey, PlainApiKey,
+        actor::Actor,
+        run_nonce::RunNonce,
+        scope::{Scope, Scopes},
+    },
+};
+use labdata_ports::{PortError, people::ApiKeyRepository};
+use mockall::mock;
+use time::OffsetDateTime;
+
+use crate::lab::Lab;
+
+mock! {
+    Keys {}
+
+    #[async_trait]
+    impl ApiKeyRepository for Keys {
+        async fn add(&self, key: &ApiKey) -> Result<(), PortError>;
+        async fn find_by_prefix(&self, prefix: &str) -> Result<Option<FoundKey>, PortError>;
+        async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<FoundKey, PortError>;
+        async fn find_run_nonce(
+            &self,
+            execution: ExecutionId,
+            attempt: u32,
+        ) -> Result<Option<RunNonce>, PortError>;
+        async fn list(&self, organization: OrganizationId) -> Result<Vec<ApiKey>, PortError>;
+        async fn revoke(
+            &self,
+            organization: OrganizationId,
+            id: ApiKeyId,
+            at: OffsetDateTime,
+        ) -> Result<(), PortError>;
+        async fn touch(&self, uses: &[(ApiKeyId, OffsetDateTime)]) -> Result<(), PortError>;
+    }
+}
+
+/// The key, found, of a user who is not disabled.
+fn active(key: &ApiKey) -> FoundKey {
+    FoundKey {
+        key: key.clone(),
+        user_disabled_at: None,
+    }
+}
+
+fn with_keys(lab: &Lab, keys: MockKeys) -> Ports {
+    Ports {
+        api_keys: Arc::new(keys),
+        ..lab.ports.clone()
+    }
+}
+
+async fn make(lab: &Lab, actor: &Actor, scopes: Scopes) -> Result<(ApiKey, PlainApiKey), Error> {
+    let command = CreateApiKey {
+        name: "n".to_owned(),
+        scopes,
+        expires_at: None,
+        user: None,
+    };
+    create_api_key(&lab.ports, actor, command).await
+}
+
+#[tokio::test]
+async fn a_shown_key_tells_its_caller() {
+    let lab = Lab::new().await;
+    let admin = lab.actor(&Scope::ALL);
+    let (key, plain) = make(&lab, &admin, [Scope::Read].into_iter().collect())
+        .await
+        .unwrap();
+    let actor = authenticate(&lab.ports, plain.reveal()).await.unwrap();
+    assert_eq!(actor.api_key, key.id);
+    assert_eq!(actor.organization, admin.organization);
+    assert_eq!(actor.user, admin.user);
+    assert_eq!(actor.scopes, [Scope::Read].into_iter().collect());
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_refused_at_once_though_it_was_used_before() {
+    let lab = Lab::new().await;
+    let admin = lab.actor(&Scope::ALL);
+    let (key, plain) = make(&lab, &admin, Scopes::all()).await.unwrap();
+    authenticate(&lab.ports, plain.reveal()).await.unwrap();
+    revoke_api_key(&lab.ports, &admin, key.id).await.unwrap();
+    let refused = authenticate(&lab.ports, plain.reveal()).await;
+    assert!(matches!(refused, Err(Error::Unauthenticated(_))));
+}
+
+#[tokio::test]
+async fn a_burst_of_requests_costs_one_look_up() {
+    let lab = Lab::new().await;
+    let (key, plain) = make(&lab, &lab.actor(&Scope::ALL), Scopes::all())
+        .await
+        .unwrap();
+    let mut keys = MockKeys::new();
+    keys.expect_find_by_prefix()
+        .times(1)
+        .returning(move |_| Ok(Some(active(&key))));
+    keys.expect_touch().times(1).returning(|_| Ok(()));
+    let ports = with_keys(&lab, keys);
+    for _ in 0..10 {
+        authenticate(&ports, plain.reveal()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_use_that_cannot_be_noted_does_not_concern_the_caller() {
+    let lab = Lab::new().await;
+    let (key, plain) = make(&lab, &lab.actor(&Scope::ALL), Scopes::all())
+        .await
+        .unwrap();
+    let mut keys = MockKeys::new();
+    keys.expect_find_by_prefix()
+        .returning(move |_| Ok(Some(active(&key))));
+    keys.expect_touch()
+        .returning(|_| Err(PortError::Busy("locked".to_owned())));
+    authenticate(&with_keys(&lab, keys), plain.reveal())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_prefix_that_is_taken_is_drawn_again() {
+    let lab = Lab::new().await;
+    let mut keys = MockKeys::new();
+    let mut tries = 0;
+    keys.expect_add().times(3).returning(move |_| {
+        tries += 1;
+        if tries < 3 {
+            Err(PortError::Conflict(Conflict::KeyPrefix(
+                "prefix".to_owned(),
+            )))
+        } else {
+            Ok(())
+        }
+    });
+    let command = CreateApiKey {
+        name: "n".to_owned(),
+        scopes: Scopes::all(),
+        expires_at: None,
+        user: None,
+    };
+    let ports = with_keys(&lab, keys);
+    create_api_key(&ports, &lab.actor(&Scope::ALL), command)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn only_an_admin_makes_keys_and_grants_only_what_it_has() {
+    let lab = Lab::new().await;
+    for (has, wants) in [
+        (vec![Scope::Read, Scope::Write], vec![Scope::Read]),
+        (vec![Scope::Admin], vec![Scope::Admin, Scope::Read]),
+    ] {
+        let refused = make(&lab, &lab.actor(&has), wants.into_iter().collect()).await;
+        assert!(matches!(refused, Err(Error::Forbidden(_))));
+    }
+}

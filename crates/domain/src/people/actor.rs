@@ -1,0 +1,62 @@
+//! Callers of use cases.
+
+use crate::{
+    ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
+    people::scope::{Scope, Scopes},
+};
+
+/// Authenticated caller of a use case, its first argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actor {
+    /// Organization whose data the caller sees and changes; no other is visible to it.
+    pub organization: OrganizationId,
+    /// User to whom the key belongs.
+    pub user: UserId,
+    /// Key that was presented.
+    pub api_key: ApiKeyId,
+    /// Scopes of the key.
+    pub scopes: Scopes,
+    /// Execution of an ephemeral key, made for a run on the platform.
+    pub execution: Option<ExecutionId>,
+}
+
+/// Error: the key lacks a scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this API key lacks the {0} scope")]
+pub struct MissingScope(pub Scope);
+
+impl Actor {
+    /// Refuses a caller whose key lacks the scope.
+    ///
+    /// # Errors
+    /// [`MissingScope`], naming the scope.
+    pub fn require(&self, scope: Scope) -> Result<(), MissingScope> {
+        if self.scopes.contains(scope) {
+            Ok(())
+        } else {
+            Err(MissingScope(scope))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn an_actor_needs_the_scope_itself() {
+        let actor = Actor {
+            organization: OrganizationId::new(Uuid::from_u128(1)),
+            user: UserId::new(Uuid::from_u128(2)),
+            api_key: ApiKeyId::new(Uuid::from_u128(3)),
+            scopes: [Scope::Read].into_iter().collect(),
+            execution: None,
+        };
+        assert_eq!(actor.require(Scope::Read), Ok(()));
+        let refused = actor.require(Scope::Write).unwrap_err();
+        assert_eq!(refused, MissingScope(Scope::Write));
+        assert_eq!(refused.to_string(), "this API key lacks the write scope");
+    }
+}

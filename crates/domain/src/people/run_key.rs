@@ -1,0 +1,117 @@
+//! Rights of a run's key: it acts for its own run (contract §2).
+
+use crate::{ids::ExecutionId, people::actor::Actor};
+
+/// An action that a run's key has for its own execution only, or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardedAction {
+    /// Name an execution in a write, an upload or a change of its state.
+    NameExecution(ExecutionId),
+    /// Revert an execution.
+    RevertExecution(ExecutionId),
+    /// Open an execution.
+    OpenExecution,
+    /// Cancel an execution, its own included.
+    CancelExecution,
+    /// Create, change or archive a job or its trigger.
+    ChangeJob,
+    /// Delete a file.
+    DeleteFile,
+    /// Delete a table or a column.
+    DeleteTable,
+}
+
+/// Refusal of an action to a run's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is the key of a platform run, which acts for its own run only: it cannot {0}")]
+pub struct NotForRuns(&'static str);
+
+impl GuardedAction {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::NameExecution(_) => "use another job execution",
+            Self::RevertExecution(_) => "revert another job execution",
+            Self::OpenExecution => "open a job execution",
+            Self::CancelExecution => "cancel a job execution",
+            Self::ChangeJob => "create or change jobs",
+            Self::DeleteFile => "delete files",
+            Self::DeleteTable => "delete tables",
+        }
+    }
+}
+
+impl Actor {
+    /// Refuses an action that a run's key does not have. Keys of people have all that their scopes
+    /// allow.
+    ///
+    /// # Errors
+    /// [`NotForRuns`], naming the action.
+    pub fn may(&self, action: GuardedAction) -> Result<(), NotForRuns> {
+        let Some(own) = self.execution else {
+            return Ok(());
+        };
+        match action {
+            GuardedAction::NameExecution(named) | GuardedAction::RevertExecution(named)
+                if named == own =>
+            {
+                Ok(())
+            }
+            refused => Err(NotForRuns(refused.text())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::ids::{ApiKeyId, OrganizationId, UserId};
+
+    fn actor(execution: Option<u128>) -> Actor {
+        Actor {
+            organization: OrganizationId::new(Uuid::from_u128(1)),
+            user: UserId::new(Uuid::from_u128(2)),
+            api_key: ApiKeyId::new(Uuid::from_u128(3)),
+            scopes: crate::people::scope::Scope::ALL.into_iter().collect(),
+            execution: execution.map(id),
+        }
+    }
+
+    fn id(number: u128) -> ExecutionId {
+        ExecutionId::new(Uuid::from_u128(number))
+    }
+
+    const NEVER: [GuardedAction; 5] = [
+        GuardedAction::OpenExecution,
+        GuardedAction::CancelExecution,
+        GuardedAction::ChangeJob,
+        GuardedAction::DeleteFile,
+        GuardedAction::DeleteTable,
+    ];
+
+    #[test]
+    fn the_key_of_a_run_acts_for_its_own_run_only() {
+        let run = actor(Some(7));
+        for action in [GuardedAction::NameExecution, GuardedAction::RevertExecution] {
+            assert_eq!(run.may(action(id(7))), Ok(()));
+            assert!(run.may(action(id(8))).is_err());
+        }
+        for action in NEVER {
+            let text = run.may(action).unwrap_err().to_string();
+            assert!(text.contains("its own run"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_key_of_a_person_has_what_its_scopes_allow() {
+        let person = actor(None);
+        let named = [
+            GuardedAction::NameExecution(id(7)),
+            GuardedAction::RevertExecution(id(7)),
+        ];
+        for action in named.into_iter().chain(NEVER) {
+            assert_eq!(person.may(action), Ok(()));
+        }
+    }
+}
