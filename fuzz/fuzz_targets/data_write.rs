@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use labdata_domain::{
     catalog::{Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition},
-    data::write::{Answers, Questions, RowMatch, WriteRequest, check},
+    data::write::{LookupResults, Questions, RowMatch, WriteRequest, check},
     scalar::{DataType, KeyValue},
 };
 use labdata_request_body::{data_write::DataWriteBody, json, read};
@@ -43,9 +43,9 @@ fuzz_target!(|body: &[u8]| -> Corpus {
 fn plan(body: DataWriteBody) -> Result<(Vec<usize>, Vec<usize>, u128), usize> {
     let request = WriteRequest::from(body);
     let checked = check(&request, &CATALOG);
-    let answers = answers(checked.questions());
+    let responses = responses(checked.questions());
     let mut ids = 0_u128;
-    let planned = checked.plan(&answers, &mut || {
+    let planned = checked.plan(&responses, &mut || {
         ids += 1;
         Uuid::from_u128(ids)
     });
@@ -63,8 +63,8 @@ fn plan(body: DataWriteBody) -> Result<(Vec<usize>, Vec<usize>, u128), usize> {
 }
 
 /// Every answer there is, in turn.
-fn answers(questions: &Questions) -> Answers {
-    Answers {
+fn responses(questions: &Questions) -> LookupResults {
+    LookupResults {
         ids: questions
             .ids
             .iter()

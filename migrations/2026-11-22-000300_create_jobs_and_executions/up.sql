@@ -126,7 +126,7 @@ CREATE INDEX run_log_execution_id_idx ON labdata.run_log (organization_id, execu
 CREATE TABLE labdata.run_log_chunk (
     execution_id uuid NOT NULL,
     organization_id uuid NOT NULL,
-    -- Bytes written before this piece.
+    -- Bytes written before this chunk.
     start bigint NOT NULL,
     bytes bytea NOT NULL,
     PRIMARY KEY (organization_id, execution_id, start),

@@ -41,7 +41,7 @@ CREATE TABLE labdata.idempotency_key (
     body_sha256 bytea NOT NULL,
     status smallint NOT NULL,
     content_type text NOT NULL,
-    answer bytea NOT NULL,
+    response bytea NOT NULL,
     created_at timestamptz NOT NULL,
     CONSTRAINT idempotency_key_pkey PRIMARY KEY (api_key_id, operation, key),
     CONSTRAINT idempotency_key_organization_id_fkey
@@ -51,5 +51,5 @@ CREATE TABLE labdata.idempotency_key (
 );
 
 CREATE INDEX idempotency_key_organization_id_idx ON labdata.idempotency_key (organization_id);
--- Expired answers, for the sweeper.
+-- Expired responses, for the sweeper.
 CREATE INDEX idempotency_key_created_at_idx ON labdata.idempotency_key (created_at);

@@ -1,1 +1,1 @@
-ALTER TABLE labdata.write_ledger DROP COLUMN kept;
+ALTER TABLE labdata.write_ledger DROP COLUMN row_images;

@@ -51,10 +51,10 @@ impl Client {
         if !body.is_null() {
             request = request.json(body);
         }
-        let answer = checked(request, path).await?;
-        let headers = answer.headers().clone();
+        let response = checked(request, path).await?;
+        let headers = response.headers().clone();
         Ok((
-            answer
+            response
                 .json()
                 .await
                 .with_context(|| format!("{path}: no JSON"))?,
@@ -79,14 +79,14 @@ impl Client {
         body: &Value,
     ) -> anyhow::Result<Result<Value, String>> {
         let request = self.request(Method::POST, path).json(body);
-        let answer = request
+        let response = request
             .send()
             .await
             .with_context(|| format!("{path}: no response"))?;
-        if answer.status() != StatusCode::SERVICE_UNAVAILABLE {
-            return Ok(Ok(successful(answer, path).await?.json().await?));
+        if response.status() != StatusCode::SERVICE_UNAVAILABLE {
+            return Ok(Ok(successful(response, path).await?.json().await?));
         }
-        let problem: Value = answer.json().await.unwrap_or_default();
+        let problem: Value = response.json().await.unwrap_or_default();
         let detail = problem.get("detail").and_then(Value::as_str);
         Ok(Err(detail.unwrap_or("it answers 503").to_owned()))
     }
@@ -114,8 +114,8 @@ impl Client {
 
     /// Reads text.
     pub(crate) async fn read_text(&self, path: &str) -> anyhow::Result<String> {
-        let answer = checked(self.request(Method::GET, path), path).await?;
-        Ok(answer.text().await?)
+        let response = checked(self.request(Method::GET, path), path).await?;
+        Ok(response.text().await?)
     }
 
     /// Downloads from a signed URL, which needs no key.
@@ -177,19 +177,19 @@ fn next_cursor(headers: &HeaderMap) -> Option<String> {
 }
 
 async fn checked(request: RequestBuilder, what: &str) -> anyhow::Result<Response> {
-    let answer = request
+    let response = request
         .send()
         .await
         .with_context(|| format!("{what}: no response"))?;
-    successful(answer, what).await
+    successful(response, what).await
 }
 
-async fn successful(answer: Response, what: &str) -> anyhow::Result<Response> {
-    let status = answer.status();
+async fn successful(response: Response, what: &str) -> anyhow::Result<Response> {
+    let status = response.status();
     if status == StatusCode::OK {
-        return Ok(answer);
+        return Ok(response);
     }
-    let text: String = answer
+    let text: String = response
         .text()
         .await
         .unwrap_or_default()

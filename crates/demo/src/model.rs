@@ -171,10 +171,10 @@ async fn predict(
     loop {
         let path = "/api/v1/ml-models/predict";
         match client.post_if_available(path, &request).await? {
-            Ok(answer) => {
-                let value = answer.pointer("/predictions/0").and_then(Value::as_f64);
-                let value = value.with_context(|| format!("no prediction in {answer}"))?;
-                ensure!(value.is_finite(), "{answer}");
+            Ok(response) => {
+                let value = response.pointer("/predictions/0").and_then(Value::as_f64);
+                let value = value.with_context(|| format!("no prediction in {response}"))?;
+                ensure!(value.is_finite(), "{response}");
                 return Ok(Ok(value));
             }
             Err(reason) if began.elapsed() > PREDICTION_TIMEOUT => return Ok(Err(reason)),

@@ -223,12 +223,12 @@ async fn write_all(
     if let Some(fields) = body.as_object_mut() {
         fields.insert("dry_run".to_owned(), dry_run.into());
     }
-    let answer = client.post("/api/v1/data/write", &body).await?;
-    let created: u64 = items(&answer, "tables")?
+    let response = client.post("/api/v1/data/write", &body).await?;
+    let created: u64 = items(&response, "tables")?
         .iter()
         .map(|table| number(table, "created"))
         .sum::<Result<_, _>>()?;
-    let points: u64 = items(&answer, "series")?
+    let points: u64 = items(&response, "series")?
         .iter()
         .map(|series| number(series, "points_written"))
         .sum::<Result<_, _>>()?;
@@ -239,8 +239,8 @@ async fn write_all(
     ensure!(created == 1 + 2 * wells, "{created} rows were created");
     ensure!(points == wells * reads, "{points} points were written");
     ensure!(
-        dry_run == field(&answer, "job_execution_id").is_null(),
-        "dry_run is {dry_run}: {answer}"
+        dry_run == field(&response, "job_execution_id").is_null(),
+        "dry_run is {dry_run}: {response}"
     );
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::error::Error;
 
 use labdata_domain::{
     catalog::{Catalog, ColumnDefinition, TableDefinition},
-    data::write::{Answers, RowMatch, TableWrite, WriteRequest, check},
+    data::write::{LookupResults, RowMatch, TableWrite, WriteRequest, check},
     scalar::{DataType, KeyValue},
 };
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         json!({"name": "A1", "volume": "much"}),
         json!({"volume": 2}),
     ]);
-    let problems = check(&wrong, &catalog).plan(&Answers::default(), &mut Uuid::nil);
+    let problems = check(&wrong, &catalog).plan(&LookupResults::default(), &mut Uuid::nil);
     for problem in problems.err().unwrap_or_default() {
         println!(
             "problem at {}: {}",
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     }
     let plate = KeyValue::Text("0189c0de-0000-7000-8000-000000000007".to_owned());
-    let answers = Answers {
+    let responses = LookupResults {
         ids: Vec::new(),
         lookups: vec![vec![RowMatch::One(plate)]],
     };
@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // 4. The plan: typed columns, for any store.
     let mut next_id = || Uuid::from_u128(1);
     let plan = checked
-        .plan(&answers, &mut next_id)
+        .plan(&responses, &mut next_id)
         .map_err(|_| "the request holds up")?;
     for step in &plan.tables {
         println!("{} row(s) for \"{}\":", step.len, step.table.name);

@@ -18,7 +18,7 @@ pub struct StoredResponse {
 
 /// A request that was answered, stored under its idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AnsweredRequest {
+pub struct CompletedRequest {
     /// SHA-256 of the request's body.
     pub body_sha256: [u8; 32],
     /// When it was answered.
@@ -41,7 +41,7 @@ pub fn expired_at(now: OffsetDateTime) -> OffsetDateTime {
     now - RESPONSE_RETENTION
 }
 
-impl AnsweredRequest {
+impl CompletedRequest {
     /// Returns true if the stored response no longer counts.
     #[must_use]
     pub fn has_expired(&self, now: OffsetDateTime) -> bool {
@@ -74,8 +74,8 @@ mod tests {
 
     const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
 
-    fn answered() -> AnsweredRequest {
-        AnsweredRequest {
+    fn answered() -> CompletedRequest {
+        CompletedRequest {
             body_sha256: [7; 32],
             answered_at: NOW,
             response: StoredResponse {

@@ -111,13 +111,13 @@ impl Request {
 
 /// A complete response.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl Response {
     /// The body as JSON; null if it is none.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
@@ -152,9 +152,9 @@ pub(crate) fn text_of(value: &Value, field: &str) -> String {
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
     /// Status 2xx: the effect is acknowledged.
-    Done(Answer),
+    Done(Response),
     /// Another status, which says that there was no effect.
-    Refused(Answer),
+    Refused(Response),
     /// No final answer: the effect may be there.
     Unknown,
 }
@@ -194,41 +194,41 @@ impl Client {
         let mut pause = PAUSES.0;
         loop {
             let began = Instant::now();
-            let answer = self.attempt(request).await;
-            let attempt = answer
+            let response = self.attempt(request).await;
+            let attempt = response
                 .as_ref()
-                .map_or(Attempt::Lost, |answer| Attempt::Status(answer.status));
+                .map_or(Attempt::Lost, |response| Attempt::Status(response.status));
             self.statistics
                 .record(request.endpoint, attempt, began.elapsed());
-            let wait = match answer {
+            let wait = match response {
                 None if !request.repeatable => return Outcome::Unknown,
                 None => {
                     let wait = pause;
                     pause = (pause * 2).min(PAUSES.1);
                     wait
                 }
-                Some(answer) if (200..300).contains(&answer.status) => {
-                    return Outcome::Done(answer);
+                Some(response) if (200..300).contains(&response.status) => {
+                    return Outcome::Done(response);
                 }
-                Some(answer) if matches!(answer.status, 429 | 503) => {
-                    let Some(wait) = answer.retry_after() else {
-                        self.wrong(request, &answer, "has no Retry-After");
+                Some(response) if matches!(response.status, 429 | 503) => {
+                    let Some(wait) = response.retry_after() else {
+                        self.wrong(request, &response, "has no Retry-After");
                         return Outcome::Unknown;
                     };
-                    let is_unknown = answer.status == 503;
+                    let is_unknown = response.status == 503;
                     if is_unknown && !request.repeatable {
                         return Outcome::Unknown;
                     }
                     if !is_unknown && wait > LONGEST_RETRY_AFTER {
-                        return Outcome::Refused(answer);
+                        return Outcome::Refused(response);
                     }
                     wait.max(PAUSES.0)
                 }
-                Some(answer) if answer.status >= 500 => {
-                    self.wrong(request, &answer, "");
+                Some(response) if response.status >= 500 => {
+                    self.wrong(request, &response, "");
                     return Outcome::Unknown;
                 }
-                Some(answer) => return Outcome::Refused(answer),
+                Some(response) => return Outcome::Refused(response),
             };
             if Instant::now() + wait > until {
                 return Outcome::Unknown;
@@ -238,11 +238,11 @@ impl Client {
     }
 
     /// Sends a request that must succeed; other answers are problems and yield `None`.
-    pub(crate) async fn expect(&self, request: &Request) -> Option<Answer> {
+    pub(crate) async fn expect(&self, request: &Request) -> Option<Response> {
         match self.send(request).await {
-            Outcome::Done(answer) => Some(answer),
-            Outcome::Refused(answer) => {
-                self.wrong(request, &answer, "was not expected");
+            Outcome::Done(response) => Some(response),
+            Outcome::Refused(response) => {
+                self.wrong(request, &response, "was not expected");
                 None
             }
             Outcome::Unknown => None,
@@ -250,12 +250,12 @@ impl Client {
     }
 
     /// Adds an answer that the platform must not give to the report.
-    pub(crate) fn wrong(&self, request: &Request, answer: &Answer, why: &str) {
-        let body: String = String::from_utf8_lossy(&answer.body)
+    pub(crate) fn wrong(&self, request: &Request, response: &Response, why: &str) {
+        let body: String = String::from_utf8_lossy(&response.body)
             .chars()
             .take(300)
             .collect();
-        let (endpoint, status) = (request.endpoint, answer.status);
+        let (endpoint, status) = (request.endpoint, response.status);
         self.statistics
             .problem(format!("{endpoint}: {status} {why}: {body}"));
     }
@@ -266,9 +266,9 @@ impl Client {
         response.status().is_success().then_some(response)
     }
 
-    async fn attempt(&self, request: &Request) -> Option<Answer> {
+    async fn attempt(&self, request: &Request) -> Option<Response> {
         let response = self.build(request).timeout(ATTEMPT).send().await.ok()?;
-        Some(Answer {
+        Some(Response {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             body: response.bytes().await.ok()?,

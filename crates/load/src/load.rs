@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::{
-    client::{Answer, Client, Outcome, Request},
+    client::{Client, Outcome, Request, Response},
     ledger::{Certainty, Kind, Ledger, State},
     options::Options,
     random::Random,
@@ -173,23 +173,25 @@ impl Connection {
         kind: Kind,
         name: &str,
         state: Option<State>,
-    ) -> Option<Answer> {
+    ) -> Option<Response> {
         let outcome = self.load.client.send(request).await;
         let certainty = match &outcome {
             Outcome::Done(_) => Certainty::Acknowledged,
             // An earlier attempt deleted it, whose answer was lost.
-            Outcome::Refused(answer) if answer.status == 404 && state.is_none() => {
+            Outcome::Refused(response) if response.status == 404 && state.is_none() => {
                 Certainty::Acknowledged
             }
-            Outcome::Refused(answer) => {
-                self.load.client.wrong(request, answer, "was not expected");
+            Outcome::Refused(response) => {
+                self.load
+                    .client
+                    .wrong(request, response, "was not expected");
                 return None;
             }
             Outcome::Unknown => Certainty::Unknown,
         };
         self.load.ledger.enter(kind, name, state, certainty);
         match outcome {
-            Outcome::Done(answer) | Outcome::Refused(answer) => Some(answer),
+            Outcome::Done(response) | Outcome::Refused(response) => Some(response),
             Outcome::Unknown => None,
         }
     }

@@ -26,8 +26,8 @@ impl Report {
     /// what the platform holds.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
-        let answers = self.summary.problems.iter();
-        answers.chain(&self.differences).cloned().collect()
+        let responses = self.summary.problems.iter();
+        responses.chain(&self.differences).cloned().collect()
     }
 
     /// Number of requests, attempts counted.

@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client, Outcome, Payload, Request};
+use crate::client::{Client, Outcome, Payload, Request, Response};
 
 /// Script of all jobs.
 const SCRIPT: &str = include_str!("../assets/run.py");
@@ -142,21 +142,21 @@ async fn job(client: &Client, run: &str, name: &str, trigger: &Value) -> anyhow:
     id(&done(client, &request).await?)
 }
 
-fn id(answer: &Answer) -> anyhow::Result<String> {
-    let id = answer.text("id");
+fn id(response: &Response) -> anyhow::Result<String> {
+    let id = response.text("id");
     (!id.is_empty())
         .then_some(id)
         .context("an answer has no id")
 }
 
-async fn done(client: &Client, request: &Request) -> anyhow::Result<Answer> {
+async fn done(client: &Client, request: &Request) -> anyhow::Result<Response> {
     match client.send(request).await {
-        Outcome::Done(answer) => Ok(answer),
-        Outcome::Refused(answer) => bail!(
+        Outcome::Done(response) => Ok(response),
+        Outcome::Refused(response) => bail!(
             "{}: {} {}",
             request.endpoint,
-            answer.status,
-            String::from_utf8_lossy(&answer.body)
+            response.status,
+            String::from_utf8_lossy(&response.body)
         ),
         Outcome::Unknown => bail!("{}: the servers do not answer", request.endpoint),
     }

@@ -44,9 +44,9 @@ pub fn assert_one_winner<T: Debug>(results: Vec<Result<T, PortError>>) -> T {
 /// Fails unless all concurrent calls succeeded with the same answer, and returns it.
 #[track_caller]
 pub fn assert_unanimous<T: Debug + PartialEq>(results: Vec<Result<T, PortError>>) -> T {
-    let mut answers: Vec<T> = results.into_iter().map(Result::unwrap).collect();
-    let first = answers.remove(0);
-    for other in &answers {
+    let mut responses: Vec<T> = results.into_iter().map(Result::unwrap).collect();
+    let first = responses.remove(0);
+    for other in &responses {
         assert_eq!(*other, first, "racing calls agree");
     }
     first

@@ -72,11 +72,15 @@ where
         Once::Ran
     );
     for _ in 0..2 {
-        let Once::Replayed(answer) = once.once(&request, counted(&runs)).await.unwrap() else {
+        let Once::Replayed(response) = once.once(&request, counted(&runs)).await.unwrap() else {
             panic!("it ran again");
         };
         assert_eq!(
-            (answer.status, answer.content_type.as_str(), answer.body),
+            (
+                response.status,
+                response.content_type.as_str(),
+                response.body
+            ),
             (200, "application/json", vec![0, 1, 255])
         );
     }
@@ -97,8 +101,11 @@ where
         counted(&runs).await
     };
     once.once(&request, effect.boxed_local()).await.unwrap();
-    let answer = once.answered(&request).await.unwrap();
-    assert_eq!(answer.map(|answer| answer.body), Some(vec![0, 1, 255]));
+    let response = once.answered(&request).await.unwrap();
+    assert_eq!(
+        response.map(|response| response.body),
+        Some(vec![0, 1, 255])
+    );
     let other_body = IdempotentRequest {
         body_sha256: [8; 32],
         ..request.clone()

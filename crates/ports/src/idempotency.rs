@@ -53,7 +53,7 @@ pub enum OnceError {
 #[async_trait(?Send)]
 pub trait Idempotency: Send + Sync {
     /// Runs `effect`, unless the same request (by API key, operation and key) was answered before
-    /// and [`AnsweredRequest::replay`](labdata_domain::idempotency::AnsweredRequest::replay) has a
+    /// and [`CompletedRequest::replay`](labdata_domain::idempotency::CompletedRequest::replay) has a
     /// response or a refusal. A response that the effect returns is stored; `None` says that the
     /// effect failed, and nothing is stored. The effect, as far as it goes through ports of the same
     /// store, and its response are stored in one step: both, or neither. Of racing calls one runs,

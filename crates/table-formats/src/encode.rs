@@ -35,8 +35,8 @@ impl Frame {
     /// # Errors
     /// [`FormatError::Unrepresentable`] for a Parquet file without columns. All other errors are
     /// found when the frame is made.
-    pub fn encode(self, format: Format) -> Result<Pieces, FormatError> {
-        Ok(Pieces {
+    pub fn encode(self, format: Format) -> Result<Chunks, FormatError> {
+        Ok(Chunks {
             writer: Some(BatchWriter::new(self.schema, format)?),
             batches: self.batches.into_iter(),
         })
@@ -119,13 +119,13 @@ impl BatchWriter {
 }
 
 /// Iterator over the bytes of an encoded frame, which frees each part once it is written.
-pub struct Pieces {
+pub struct Chunks {
     batches: std::vec::IntoIter<RecordBatch>,
     /// `None` after the last piece.
     writer: Option<BatchWriter>,
 }
 
-impl Pieces {
+impl Chunks {
     fn write(&mut self) -> Result<Vec<u8>, FormatError> {
         let Some(writer) = &mut self.writer else {
             return Ok(Vec::new());
@@ -143,13 +143,13 @@ impl Pieces {
     }
 }
 
-impl Iterator for Pieces {
+impl Iterator for Chunks {
     type Item = Result<Vec<u8>, FormatError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.write() {
-            Ok(piece) if piece.is_empty() => None,
-            piece => Some(piece),
+            Ok(chunk) if chunk.is_empty() => None,
+            chunk => Some(chunk),
         }
     }
 }
@@ -222,8 +222,8 @@ mod tests {
     }
 
     fn written(frame: Frame, format: Format) -> Vec<u8> {
-        let pieces: Vec<Vec<u8>> = frame.encode(format).unwrap().map(Result::unwrap).collect();
-        pieces.concat()
+        let chunks: Vec<Vec<u8>> = frame.encode(format).unwrap().map(Result::unwrap).collect();
+        chunks.concat()
     }
 
     /// A column of every type, each with a null.
@@ -345,15 +345,15 @@ mod tests {
             (Format::ArrowStream, BATCH * 10),
             (Format::Parquet, GROUP_ROWS * 10),
         ] {
-            let pieces: Vec<Vec<u8>> = frame
+            let chunks: Vec<Vec<u8>> = frame
                 .clone()
                 .encode(format)
                 .unwrap()
                 .map(Result::unwrap)
                 .collect();
-            assert!(pieces.len() > 2, "{format:?}: {} pieces", pieces.len());
-            assert!(pieces.iter().all(|piece| piece.len() < most), "{format:?}");
-            let whole = pieces.concat();
+            assert!(chunks.len() > 2, "{format:?}: {} pieces", chunks.len());
+            assert!(chunks.iter().all(|chunk| chunk.len() < most), "{format:?}");
+            let whole = chunks.concat();
             let read: Vec<i64> = match format {
                 Format::Csv => String::from_utf8(whole)
                     .unwrap()

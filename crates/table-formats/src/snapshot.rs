@@ -271,7 +271,7 @@ mod tests {
     fn a_long_table_has_row_groups_that_are_written_as_they_fill() {
         let mut writer = SnapshotWriter::new(names(&[DataType::Text])).unwrap();
         let mut bytes = Vec::new();
-        let (mut pieces, mut rows) = (0, 0_u64);
+        let (mut chunks, mut rows) = (0, 0_u64);
         // Texts that neither a dictionary nor Snappy makes smaller.
         let mut state = 1_u64;
         let mut text = || {
@@ -283,11 +283,11 @@ mod tests {
             });
             Some(digits.take(64).collect::<String>())
         };
-        while pieces < 2 {
+        while chunks < 2 {
             let values: Vec<_> = (0..2_048).map(|_| text()).collect();
             rows += 2_048;
             let written = writer.write_values(&[Values::Text(values)]).unwrap();
-            pieces += usize::from(!written.is_empty());
+            chunks += usize::from(!written.is_empty());
             bytes.extend(written);
             assert!(rows < 1 << 20, "no row group is ever complete");
         }

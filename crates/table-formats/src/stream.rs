@@ -155,12 +155,12 @@ mod tests {
 
     fn written(parts: &[usize], format: Format) -> Vec<Vec<u8>> {
         let mut writer = TableWriter::new(columns(), format).unwrap();
-        let mut pieces = Vec::new();
+        let mut chunks = Vec::new();
         for rows in parts {
-            pieces.push(writer.write(part("a", *rows), *rows, 0).unwrap());
+            chunks.push(writer.write(part("a", *rows), *rows, 0).unwrap());
         }
-        pieces.push(writer.finish().unwrap());
-        pieces
+        chunks.push(writer.finish().unwrap());
+        chunks
     }
 
     #[test]
@@ -196,9 +196,9 @@ mod tests {
     fn what_is_written_leaves_the_memory() {
         for format in [Format::Csv, Format::ArrowStream, Format::Parquet] {
             let rows = 64 * BATCH;
-            let pieces = written(&vec![BATCH; rows / BATCH], format);
-            let whole: usize = pieces.iter().map(Vec::len).sum();
-            let largest = pieces.iter().map(Vec::len).max().unwrap();
+            let chunks = written(&vec![BATCH; rows / BATCH], format);
+            let whole: usize = chunks.iter().map(Vec::len).sum();
+            let largest = chunks.iter().map(Vec::len).max().unwrap();
             assert!(largest * 2 < whole, "{format:?}: {largest} of {whole}");
         }
     }

@@ -41,9 +41,9 @@ impl Janitor {
     /// Drops a database with its connections, and waits for it: otherwise tests could fill the RAM
     /// disk. A database that cannot be dropped ends with the server.
     pub(crate) fn remove(&self, name: &str) {
-        let (done, gone) = sync_channel(1);
+        let (done, deleted) = sync_channel(1);
         if self.requests.send((name.to_owned(), done)).is_ok() {
-            let _ = gone.recv_timeout(TIMEOUT);
+            let _ = deleted.recv_timeout(TIMEOUT);
         }
     }
 }

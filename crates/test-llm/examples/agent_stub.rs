@@ -35,11 +35,11 @@ fn reply(request: &Request) -> Reply {
     let (prompt, output) = last(&request.body);
     if let Some(output) = output {
         let start: String = output.chars().take(200).collect();
-        let answer = format!(
+        let response = format!(
             "The tool returned {} bytes, which begin: {start}",
             output.len()
         );
-        return Reply::text(&answer).with_pace(pace);
+        return Reply::text(&response).with_pace(pace);
     }
     if let Some((_, words)) = prompt.split_once("say:") {
         return Reply::text(words).with_pace(pace);

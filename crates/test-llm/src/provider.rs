@@ -159,7 +159,7 @@ async fn left(reader: &mut BufReader<OwnedReadHalf>) {
 
 async fn send(writer: &mut OwnedWriteHalf, request: &Request, reply: &Reply) -> Result<()> {
     match reply.fault {
-        Some(Fault::NoAnswer) => return Err(ErrorKind::ConnectionReset.into()),
+        Some(Fault::NoResponse) => return Err(ErrorKind::ConnectionReset.into()),
         Some(Fault::Silence) => future::pending().await,
         _ => {}
     }
@@ -180,8 +180,8 @@ async fn send(writer: &mut OwnedWriteHalf, request: &Request, reply: &Reply) -> 
     writer.write_all(head.as_bytes()).await?;
     for event in events(reply, is_messages) {
         sleep(reply.pace).await;
-        for piece in event.as_bytes().chunks(reply.split.unwrap_or(usize::MAX)) {
-            chunk(writer, piece).await?;
+        for chunk in event.as_bytes().chunks(reply.split.unwrap_or(usize::MAX)) {
+            write_chunk(writer, chunk).await?;
         }
     }
     match reply.fault {
@@ -191,7 +191,7 @@ async fn send(writer: &mut OwnedWriteHalf, request: &Request, reply: &Reply) -> 
     }
 }
 
-async fn chunk(writer: &mut OwnedWriteHalf, bytes: &[u8]) -> Result<()> {
+async fn write_chunk(writer: &mut OwnedWriteHalf, bytes: &[u8]) -> Result<()> {
     let head = format!("{:x}\r\n", bytes.len());
     let chunk = [head.as_bytes(), bytes, b"\r\n"].concat();
     writer.write_all(&chunk).await?;

@@ -54,7 +54,7 @@ pub struct Usage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The connection is accepted and closed without an answer.
-    NoAnswer,
+    NoResponse,
     /// Nothing is ever sent.
     Silence,
     /// Status and headers are sent, and nothing more.
@@ -84,7 +84,7 @@ pub enum Fault {
 impl Fault {
     /// All faults with their names, as the example program takes them.
     pub const ALL: [(&'static str, Self); 13] = [
-        ("no-answer", Self::NoAnswer),
+        ("no-answer", Self::NoResponse),
         ("silence", Self::Silence),
         ("silent-body", Self::SilentBody),
         ("silent-end", Self::SilentEnd),

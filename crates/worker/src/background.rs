@@ -132,7 +132,7 @@ mod tests {
             mailer::{Email, MailOutcome},
         },
         runs::runner::{
-            JobRunner, LogPiece, RunId, RunLimits, RunSpec, RunStatus, RunView, RunnerError,
+            JobRunner, LogChunk, RunId, RunLimits, RunSpec, RunStatus, RunView, RunnerError,
         },
     };
     use tokio::sync::Notify;
@@ -183,8 +183,8 @@ mod tests {
             std::future::pending().await
         }
 
-        async fn logs(&self, _: RunId, offset: u64) -> Result<LogPiece, RunnerError> {
-            Ok(LogPiece {
+        async fn logs(&self, _: RunId, offset: u64) -> Result<LogChunk, RunnerError> {
+            Ok(LogChunk {
                 offset,
                 bytes: bytes::Bytes::new(),
             })
@@ -218,7 +218,7 @@ mod tests {
                     backend: BackendSettings {
                         runner: runner.clone(),
                         concurrency: 1,
-                        patience: PATIENCE,
+                        timeout: PATIENCE,
                     },
                     context: RunContext {
                         limits: RunLimits::default(),

@@ -110,12 +110,12 @@ impl BlobStore for DirectoryBlobStore {
         // Removed on drop: when the body breaks off, and when the caller stops waiting.
         let mut incoming = self.incoming(&object.to_string()).map_err(write_error)?;
         let mut body = body.fuse();
-        while let Some(piece) = body.next().await {
-            let piece = piece?;
-            if incoming.size_with(&piece) > limit {
+        while let Some(chunk) = body.next().await {
+            let chunk = chunk?;
+            if incoming.size_with(&chunk) > limit {
                 return Err(PutBlobError::TooLarge { limit });
             }
-            incoming.write(&piece).map_err(write_error)?;
+            incoming.write(&chunk).map_err(write_error)?;
         }
         match incoming.publish(&self.root, &path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(PutBlobError::Exists),
@@ -136,7 +136,7 @@ impl BlobStore for DirectoryBlobStore {
         let rest = file.take(end.saturating_sub(start));
         Ok(BlobBody {
             size,
-            bytes: pieces(rest).boxed(),
+            bytes: chunks(rest).boxed(),
         })
     }
 
@@ -210,14 +210,14 @@ impl BlobStore for DirectoryBlobStore {
 }
 
 /// The bytes of a reader, piece by piece.
-fn pieces(
+fn chunks(
     reader: impl Read + Send + 'static,
 ) -> impl futures::Stream<Item = Result<Bytes, BodyBroken>> + Send {
     stream::try_unfold(reader, |mut reader| async move {
-        let mut piece = Vec::new();
-        let read = (&mut reader).take(PIECE_BYTES).read_to_end(&mut piece);
+        let mut chunk = Vec::new();
+        let read = (&mut reader).take(PIECE_BYTES).read_to_end(&mut chunk);
         read.map_err(|error| BodyBroken(error.to_string()))?;
-        Ok((!piece.is_empty()).then(|| (Bytes::from(piece), reader)))
+        Ok((!chunk.is_empty()).then(|| (Bytes::from(chunk), reader)))
     })
 }
 

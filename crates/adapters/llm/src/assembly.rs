@@ -1,7 +1,7 @@
 //! An answer as it is put together from its parts.
 
 use labdata_domain::agent::{
-    BrokenStream, MAX_ANSWER_BYTES, ModelAnswer, RequestedCall, StopReason, Usage,
+    BrokenStream, MAX_ANSWER_BYTES, ModelResponse, RequestedCall, StopReason, Usage,
 };
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub(crate) enum Read {
     /// More text.
     Text(String),
     /// The whole answer.
-    End(ModelAnswer),
+    End(ModelResponse),
     /// The provider reports an error, with its status if it says which.
     Error {
         /// HTTP status that the error would have had.
@@ -96,9 +96,9 @@ impl Assembly {
     }
 
     /// The whole answer.
-    pub(crate) fn finish(&mut self) -> ModelAnswer {
+    pub(crate) fn finish(&mut self) -> ModelResponse {
         let calls = std::mem::take(&mut self.calls);
-        ModelAnswer {
+        ModelResponse {
             text: std::mem::take(&mut self.text),
             tool_calls: calls.into_iter().map(|(_, call)| call).collect(),
             usage: self.usage.with_total(),

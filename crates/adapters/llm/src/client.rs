@@ -8,7 +8,7 @@ use futures::{StreamExt, stream};
 use labdata_domain::agent::{BrokenStream, ModelFailure, provider_message, retry_delay};
 use labdata_ports::{
     IdSource,
-    agent::{AnswerPart, AnswerStream, LanguageModel, ModelRequest},
+    agent::{LanguageModel, ModelRequest, ResponsePart, ResponseStream},
 };
 use labdata_redacted::Secret;
 use tokio::time::sleep;
@@ -100,7 +100,7 @@ impl LanguageModel for LlmClient {
         }
     }
 
-    async fn answer(&self, request: &ModelRequest) -> Result<AnswerStream, ModelFailure> {
+    async fn response(&self, request: &ModelRequest) -> Result<ResponseStream, ModelFailure> {
         let access = match &self.access {
             Ok(access) => access,
             Err(missing) => return Err(ModelFailure::NotConfigured(missing)),
@@ -125,18 +125,18 @@ impl LanguageModel for LlmClient {
 impl Access {
     /// Sends a request and reads until something of the answer has arrived.
     async fn begin(&self, body: Vec<u8>) -> Result<Reading, ModelFailure> {
-        let answer = self.http.send(body).await?;
-        if !answer.status.is_success() {
-            let body = answer.body.start().await;
+        let response = self.http.send(body).await?;
+        if !response.status.is_success() {
+            let body = response.body.start().await;
             return Err(refusal(
-                answer.status,
-                &answer.headers,
+                response.status,
+                &response.headers,
                 &body,
                 self.key.as_ref(),
             ));
         }
         let mut reading = Reading {
-            body: answer.body,
+            body: response.body,
             frames: FrameReader::default(),
             reader: self.dialect.reader(),
             key: self.key.clone(),
@@ -172,7 +172,7 @@ struct Reading {
     reader: Reader,
     key: Option<Secret>,
     /// Parts that have arrived and are not passed on yet.
-    parts: VecDeque<AnswerPart>,
+    parts: VecDeque<ResponsePart>,
     /// Failure that follows them.
     failure: Option<ModelFailure>,
     /// True once a part of the answer has arrived, be it of a tool call.
@@ -204,11 +204,11 @@ impl Reading {
             Read::CallPart => self.has_begun = true,
             Read::Text(text) => {
                 self.has_begun = true;
-                self.parts.push_back(AnswerPart::Text(text));
+                self.parts.push_back(ResponsePart::Text(text));
             }
-            Read::End(answer) => {
+            Read::End(response) => {
                 self.has_ended = true;
-                self.parts.push_back(AnswerPart::End(answer));
+                self.parts.push_back(ResponsePart::End(response));
             }
             Read::Error { status, message } => {
                 let message = provider_message(&message, self.key.as_ref().map(Secret::reveal));
@@ -226,12 +226,12 @@ impl Reading {
     }
 
     /// The parts of the answer. The connection is closed with it.
-    fn into_stream(self) -> AnswerStream {
+    fn into_stream(self) -> ResponseStream {
         let parts = stream::unfold(Some(self), |reading| async move {
             let mut reading = reading?;
             loop {
                 if let Some(part) = reading.parts.pop_front() {
-                    let is_end = matches!(part, AnswerPart::End(_));
+                    let is_end = matches!(part, ResponsePart::End(_));
                     return Some((Ok(part), (!is_end).then_some(reading)));
                 }
                 if let Some(failure) = reading.failure.take() {

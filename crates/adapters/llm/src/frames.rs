@@ -120,8 +120,8 @@ mod tests {
             let mut reader = FrameReader::default();
             let (mut frames, mut rest, mut cuts) = (Vec::new(), text.as_bytes(), cuts.iter().cycle());
             while !rest.is_empty() {
-                let (piece, after) = rest.split_at((*cuts.next().unwrap()).min(rest.len()));
-                frames.extend(reader.push(piece).unwrap());
+                let (chunk, after) = rest.split_at((*cuts.next().unwrap()).min(rest.len()));
+                frames.extend(reader.push(chunk).unwrap());
                 rest = after;
             }
             let expected: Vec<Frame> = events.iter().map(|(event, data)| frame(event, data)).collect();

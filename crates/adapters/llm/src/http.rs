@@ -37,7 +37,7 @@ pub(crate) struct Http {
 }
 
 /// The beginning of an answer.
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
@@ -71,7 +71,7 @@ impl Http {
     }
 
     /// Sends a request and waits until its answer begins.
-    pub(crate) async fn send(&self, body: Vec<u8>) -> Result<Answer, ModelFailure> {
+    pub(crate) async fn send(&self, body: Vec<u8>) -> Result<Response, ModelFailure> {
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self
@@ -85,13 +85,13 @@ impl Http {
             .map_err(|_| ModelFailure::Timeout(self.timeout.as_secs()))?
             .map_err(|error| ModelFailure::Unreachable(causes(&error)))?;
         let (head, body) = response.into_parts();
-        let bytes = body.into_data_stream().map(|piece| {
-            piece.map_err(|error| {
+        let bytes = body.into_data_stream().map(|chunk| {
+            chunk.map_err(|error| {
                 tracing::debug!(error = causes(&error), "an answer of a model broke off");
                 BrokenStream::Connection
             })
         });
-        Ok(Answer {
+        Ok(Response {
             status: head.status,
             headers: head.headers,
             body: Body {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::http::HeaderValue;
-use labdata_redacted::{Secret, shown_url};
+use labdata_redacted::{Secret, redacted_url};
 use url::Url;
 
 /// Provider of models.
@@ -108,7 +108,7 @@ impl LlmSettings {
     /// Returns the URL of an operation below the base URL.
     pub(crate) fn endpoint(&self, provider: Provider) -> Result<Url, InvalidLlm> {
         let base = self.base_url.as_deref().unwrap_or(provider.base_url());
-        let invalid = || InvalidLlm::BaseUrl(shown_url(base));
+        let invalid = || InvalidLlm::BaseUrl(redacted_url(base));
         let mut url = Url::parse(base).map_err(|_| invalid())?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(invalid());

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use labdata_domain::runs::{InsufficientIsolation, Isolation, RunVisibility};
 use labdata_ports::runs::runner::{
-    JobRunner, LOG_PIECE, LogPiece, RunId, RunSpec, RunStatus, RunView, RunnerError, WAIT_AT_MOST,
+    JobRunner, LOG_PIECE, LogChunk, RunId, RunSpec, RunStatus, RunView, RunnerError, WAIT_AT_MOST,
 };
 use labdata_sandbox::{
     HostCapabilities, Sandbox, SandboxError, StopHandle, Workspace, stop_channel,
@@ -144,13 +144,13 @@ impl JobRunner for LocalRunner {
         self.status(run).await
     }
 
-    async fn logs(&self, run: RunId, offset: u64) -> Result<LogPiece, RunnerError> {
+    async fn logs(&self, run: RunId, offset: u64) -> Result<LogChunk, RunnerError> {
         let found = self
             .runs()
             .get(&run)
             .map(|run| (run.workspace.clone(), run.view.borrow().logged));
         let Some((workspace, length)) = found.filter(|(_, length)| *length > offset) else {
-            return Ok(LogPiece {
+            return Ok(LogChunk {
                 offset,
                 bytes: Bytes::new(),
             });
@@ -159,7 +159,7 @@ impl JobRunner for LocalRunner {
             .read_log(length, offset, LOG_PIECE)
             .await
             .map_err(unavailable)?;
-        Ok(LogPiece {
+        Ok(LogChunk {
             offset: slice.offset,
             bytes: slice.bytes.into(),
         })

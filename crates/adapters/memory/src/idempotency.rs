@@ -8,7 +8,7 @@ use futures::{
     future::{BoxFuture, LocalBoxFuture},
     lock::Mutex,
 };
-use labdata_domain::idempotency::{AnsweredRequest, StoredResponse};
+use labdata_domain::idempotency::{CompletedRequest, StoredResponse};
 use labdata_ports::{
     PortError,
     idempotency::{Idempotency, IdempotentRequest, Once, OnceError},
@@ -18,7 +18,7 @@ use time::OffsetDateTime;
 use crate::Memory;
 
 /// The last answered request of a key, locked while a request runs.
-pub(crate) type Slot = Arc<Mutex<Option<AnsweredRequest>>>;
+pub(crate) type Slot = Arc<Mutex<Option<CompletedRequest>>>;
 
 /// Idempotency keys in memory. What an effect did before it failed is not undone: the fakes of
 /// this crate change nothing when they fail.
@@ -45,7 +45,7 @@ impl InMemoryIdempotency {
             request.operation.clone(),
             request.key.clone(),
         );
-        Arc::clone(state.answers.entry(name).or_default())
+        Arc::clone(state.responses.entry(name).or_default())
     }
 }
 
@@ -63,7 +63,7 @@ impl Idempotency for InMemoryIdempotency {
         {
             return Ok(Once::Replayed(response));
         }
-        *slot = effect.await.map(|response| AnsweredRequest {
+        *slot = effect.await.map(|response| CompletedRequest {
             body_sha256: request.body_sha256,
             answered_at: request.now,
             response,
@@ -91,7 +91,7 @@ impl Idempotency for InMemoryIdempotency {
         async move {
             let state = self.memory.lock();
             let mut forgotten = 0;
-            for slot in state.answers.values() {
+            for slot in state.responses.values() {
                 if forgotten == u64::from(limit) {
                     break;
                 }

@@ -52,8 +52,8 @@ mod runs;
 mod triggers;
 
 pub use agent::{
-    InMemoryAgentRunRepository, InMemoryChatRepository, InMemoryWriteSessions, ScriptedAnswer,
-    ScriptedModel, ScriptedPython,
+    InMemoryAgentRunRepository, InMemoryChatRepository, InMemoryWriteSessions, ScriptedModel,
+    ScriptedPython, ScriptedResponse,
 };
 pub use catalog::InMemoryCatalogStore;
 pub use clock::{FixedClock, StepClock};

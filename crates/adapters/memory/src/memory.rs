@@ -101,7 +101,7 @@ pub(crate) struct State {
     /// Number of events logged so far.
     pub(crate) logged_so_far: u64,
     /// Answers by API key, operation and idempotency key.
-    pub(crate) answers: BTreeMap<(ApiKeyId, String, String), idempotency::Slot>,
+    pub(crate) responses: BTreeMap<(ApiKeyId, String, String), idempotency::Slot>,
     pub(crate) periodic_tasks: BTreeMap<String, TaskSchedule>,
     pub(crate) preferences: BTreeMap<UserId, Preferences>,
     /// Every permission that a URL was given, by the number in the URL.

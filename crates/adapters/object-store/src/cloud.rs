@@ -119,7 +119,7 @@ impl CloudBlobStore {
 
     /// The CRC-32C that the cloud recorded, if it reports one.
     async fn recorded(&self, path: &Path) -> Option<Crc32c> {
-        let (request_header, answer_header) = match self.bucket.cloud {
+        let (request_header, response_header) = match self.bucket.cloud {
             Cloud::S3 => (
                 Some(("x-amz-checksum-mode", "ENABLED")),
                 "x-amz-checksum-crc32c",
@@ -146,11 +146,11 @@ impl CloudBlobStore {
             .uri(url.as_str())
             .body(HttpRequestBody::empty())
             .ok()?;
-        let answer = self.bucket.client.call(request).await.ok()?;
-        if !answer.status().is_success() {
+        let response = self.bucket.client.call(request).await.ok()?;
+        if !response.status().is_success() {
             return None;
         }
-        let reported = answer.headers().get_all(answer_header).iter();
+        let reported = response.headers().get_all(response_header).iter();
         let mut values = reported.filter_map(|value| value.to_str().ok());
         match self.bucket.cloud {
             Cloud::Gcs => values
@@ -174,7 +174,7 @@ impl BlobStore for CloudBlobStore {
         let path = self.bucket.object_path(organization, object);
         let mut body = Body {
             // A stream must not be polled after its end.
-            pieces: body.fuse(),
+            chunks: body.fuse(),
             limit,
             size: 0,
             digest: Digest::new(CrcAlgorithm::Crc32Iscsi),
@@ -238,9 +238,9 @@ impl BlobStore for CloudBlobStore {
         let mut file = file.ok_or_else(|| {
             PortError::DiskFull("the disk has no room for a copy of an object".to_owned())
         })?;
-        while let Some(piece) = body.bytes.next().await {
-            let piece = piece.map_err(|error| PortError::Unavailable(error.to_string()))?;
-            let write = move || file.write_all(&piece).map(|()| file);
+        while let Some(chunk) = body.bytes.next().await {
+            let chunk = chunk.map_err(|error| PortError::Unavailable(error.to_string()))?;
+            let write = move || file.write_all(&chunk).map(|()| file);
             file = blocking(write).await.map_err(port_error)?;
         }
         let rewind = move || file.rewind().map(|()| file);
@@ -304,7 +304,7 @@ impl BlobStore for CloudBlobStore {
 
 /// A body being received.
 struct Body {
-    pieces: Fuse<ByteStream>,
+    chunks: Fuse<ByteStream>,
     limit: u64,
     size: u64,
     digest: Digest,
@@ -317,19 +317,19 @@ impl Body {
         let mut part = Vec::new();
         let mut gathered = 0;
         while gathered < PART_BYTES {
-            let Some(piece) = self.pieces.next().await else {
+            let Some(chunk) = self.chunks.next().await else {
                 self.ended = true;
                 break;
             };
-            let piece = piece?;
-            let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+            let chunk = chunk?;
+            let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
             self.size = self.size.saturating_add(length);
             if self.size > self.limit {
                 return Err(PutBlobError::TooLarge { limit: self.limit });
             }
-            self.digest.update(&piece);
-            gathered += piece.len();
-            part.push(piece);
+            self.digest.update(&chunk);
+            gathered += chunk.len();
+            part.push(chunk);
         }
         Ok(part)
     }

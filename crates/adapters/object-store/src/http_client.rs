@@ -76,8 +76,9 @@ impl HttpConnector for CloudClient {
 impl HttpService for CloudClient {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         match timeout(TIMEOUT, self.client.request(request)).await {
-            Ok(Ok(answer)) => {
-                Ok(answer.map(|body| HttpResponseBody::new(BodyWithTimeout { body, timer: None })))
+            Ok(Ok(response)) => {
+                Ok(response
+                    .map(|body| HttpResponseBody::new(BodyWithTimeout { body, timer: None })))
             }
             Ok(Err(error)) if error.is_connect() => {
                 Err(HttpError::new(HttpErrorKind::Connect, error))

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
-use labdata_redacted::shown_url;
+use labdata_redacted::redacted_url;
 use percent_encoding::percent_decode_str;
 
 /// The provider of a bucket.
@@ -85,7 +85,7 @@ impl FromStr for Location {
     /// letters, digits, `-`, `_` and `.`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // Someone may have written credentials before the bucket.
-        let invalid = || InvalidLocation(shown_url(text));
+        let invalid = || InvalidLocation(redacted_url(text));
         let (scheme, rest) = text.split_once("://").ok_or_else(invalid)?;
         let scheme = scheme.to_ascii_lowercase();
         if scheme == "file" {

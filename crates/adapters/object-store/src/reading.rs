@@ -86,9 +86,9 @@ pub(crate) async fn checksum(
 ) -> Result<StoredBytes, PortError> {
     let BlobBody { size, mut bytes } = read(store, path, None).await?;
     let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
-    while let Some(piece) = bytes.next().await {
-        let piece = piece.map_err(|error| PortError::Unavailable(error.to_string()))?;
-        digest.update(&piece);
+    while let Some(chunk) = bytes.next().await {
+        let chunk = chunk.map_err(|error| PortError::Unavailable(error.to_string()))?;
+        digest.update(&chunk);
     }
     let crc32c = crc32c(&digest).map_err(|error| PortError::Internal(error.to_string()))?;
     Ok(StoredBytes { size, crc32c })

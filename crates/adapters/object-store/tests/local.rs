@@ -114,8 +114,8 @@ async fn the_sweeper_of_another_process_leaves_an_upload_in_progress_alone() {
         assert_eq!(all.unwrap(), 0);
         Ok(Bytes::from_static(b"more"))
     });
-    let piece = || stream::once(async { Ok(Bytes::from(vec![b'x'; 1 << 20])) });
-    let body = piece().chain(piece()).chain(swept).boxed();
+    let chunk = || stream::once(async { Ok(Bytes::from(vec![b'x'; 1 << 20])) });
+    let body = chunk().chain(chunk()).chain(swept).boxed();
     let stored = blobs.put_new(LAB, OBJECT, body, u64::MAX).await.unwrap();
     assert_eq!(stored.size, (2 << 20) + 4);
 }

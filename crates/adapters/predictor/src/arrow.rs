@@ -76,13 +76,13 @@ pub(crate) fn decode(body: &[u8], classes: usize) -> Result<(u64, RawPredictions
     check(&schema, classes)?;
     let id = schema.metadata().get(ID).and_then(|id| id.parse().ok());
     let id = id.ok_or_else(|| refused("no id"))?;
-    let mut answer = RawPredictions {
+    let mut response = RawPredictions {
         values: Vec::new(),
         probabilities: (classes > 0).then(|| vec![Vec::new(); classes]),
     };
     for batch in reader {
         let batch = batch?;
-        if answer.values.len() + batch.num_rows() > MAX_PREDICTION_ROWS {
+        if response.values.len() + batch.num_rows() > MAX_PREDICTION_ROWS {
             return Err(refused("too many rows"));
         }
         let (values, probabilities) = batch
@@ -90,16 +90,21 @@ pub(crate) fn decode(body: &[u8], classes: usize) -> Result<(u64, RawPredictions
             .split_first()
             .ok_or_else(|| refused("no columns"))?;
         let values = read_values(values)?;
-        if answer.values.is_empty() {
-            answer.values = values;
+        if response.values.is_empty() {
+            response.values = values;
         } else {
-            answer.values.extend(values);
+            response.values.extend(values);
         }
-        for (read, column) in answer.probabilities.iter_mut().flatten().zip(probabilities) {
+        for (read, column) in response
+            .probabilities
+            .iter_mut()
+            .flatten()
+            .zip(probabilities)
+        {
             read.extend(column.as_primitive::<Float64Type>());
         }
     }
-    Ok((id, answer))
+    Ok((id, response))
 }
 
 /// Checks that the columns are those of an answer, before any is read.

@@ -10,13 +10,13 @@
 //! checked before it is used: lengths, types, numbers of rows. A wrong answer ends the process. There are
 //! at most [`PredictorSettings::limit`] processes, and no organization has all of them.
 
-mod answer;
 mod arrow;
 mod lists;
 mod pool;
 mod predictor;
 mod process;
 mod request;
+mod response;
 mod session;
 mod settings;
 

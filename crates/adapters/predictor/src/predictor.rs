@@ -51,7 +51,7 @@ impl SandboxPredictor {
         id: u64,
         body: Arc<Vec<u8>>,
     ) -> Reply {
-        let (reply, mut answer) = oneshot::channel();
+        let (reply, mut response) = oneshot::channel();
         let size = body.len();
         let pending = Pending {
             id,
@@ -71,19 +71,19 @@ impl SandboxPredictor {
         }
         let settings = self.pool.settings();
         let ready = timeout(
-            settings.patience,
+            settings.timeout,
             lease.phase.wait_for(|phase| *phase == SessionPhase::Ready),
         );
         tokio::select! {
             biased;
-            answer = &mut answer => return answer.unwrap_or(Reply::NotSent),
+            response = &mut response => return response.unwrap_or(Reply::NotSent),
             ready = ready => if ready.is_err() {
                 return delayed(PredictionDelay::Preparing);
             }
         }
         // Others may be answered before; a process that answers nothing is ended much earlier.
-        match timeout(2 * settings.answer_limit, answer).await {
-            Ok(answer) => answer.unwrap_or(Reply::NotSent),
+        match timeout(2 * settings.response_limit, response).await {
+            Ok(response) => response.unwrap_or(Reply::NotSent),
             Err(_) => delayed(PredictionDelay::Busy),
         }
     }

@@ -20,8 +20,8 @@ use tokio::{
 };
 
 use crate::{
-    answer::{Answer, BrokenProtocol, Content, Start, read_answer, read_start},
     process,
+    response::{BrokenProtocol, Content, Response, Start, read_response, read_start},
     settings::PredictorSettings,
 };
 
@@ -133,7 +133,7 @@ struct Ledger {
 struct Exchange {
     ledger: Mutex<Ledger>,
     signature: Arc<ModelSignature>,
-    answer_limit: Duration,
+    response_limit: Duration,
     idle: Duration,
 }
 
@@ -205,7 +205,7 @@ impl Session {
                 ready: None,
             }),
             signature: Arc::clone(&self.model.signature),
-            answer_limit: self.settings.answer_limit,
+            response_limit: self.settings.response_limit,
             idle: self.settings.idle,
         };
         let check_interval = CHECK_INTERVAL.min(self.settings.idle / 2 + Duration::from_millis(1));
@@ -261,7 +261,7 @@ impl Session {
             ExchangeEnd::Broken(error) => {
                 let reason = error.0;
                 tracing::warn!(%organization, %version, reason, "killed a predictor that broke the protocol");
-                ModelFailure::InvalidAnswer
+                ModelFailure::InvalidResponse
             }
             ExchangeEnd::Closed => match outcome {
                 Some(Ok(outcome)) => {
@@ -352,9 +352,9 @@ impl Exchange {
             };
             let signature = Arc::clone(&self.signature);
             // A separate thread, whose panic is an error here.
-            let reading = tokio::task::spawn_blocking(move || read_answer(&body, &signature));
+            let reading = tokio::task::spawn_blocking(move || read_response(&body, &signature));
             let read = match reading.await {
-                Ok(Ok(answer)) => self.deliver(answer),
+                Ok(Ok(response)) => self.deliver(response),
                 Ok(Err(error)) => Err(error),
                 Err(_) => Err(BrokenProtocol("an Arrow stream is malformed".to_owned())),
             };
@@ -365,15 +365,15 @@ impl Exchange {
     }
 
     /// Gives an answer to its caller.
-    fn deliver(&self, answer: Answer) -> Result<(), BrokenProtocol> {
-        let sent = self.ledger().take(answer.id);
+    fn deliver(&self, response: Response) -> Result<(), BrokenProtocol> {
+        let sent = self.ledger().take(response.id);
         let Sent { rows, reply } =
             sent.ok_or_else(|| BrokenProtocol("an answer to no request".to_owned()))?;
-        let (result, broken) = match answer.content {
+        let (result, broken) = match response.content {
             Content::Predicted(raw) => match Predictions::check(&self.signature, rows, raw) {
                 Ok(predictions) => (Ok(predictions), None),
                 Err(error) => (
-                    Err(PredictionDelay::Failed(ModelFailure::InvalidAnswer).into()),
+                    Err(PredictionDelay::Failed(ModelFailure::InvalidResponse).into()),
                     Some(BrokenProtocol(error.to_string())),
                 ),
             },
@@ -391,7 +391,7 @@ impl Exchange {
             tokio::time::sleep(interval).await;
             let (is_stuck, ready) = {
                 let ledger = self.ledger();
-                let is_late = ledger.progressed.elapsed() > self.answer_limit;
+                let is_late = ledger.progressed.elapsed() > self.response_limit;
                 (is_late && !ledger.sent.is_empty(), ledger.ready)
             };
             if is_stuck {

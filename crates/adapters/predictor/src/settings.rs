@@ -12,9 +12,9 @@ pub struct PredictorSettings {
     /// Time without a request after which a process is ended.
     pub idle: Duration,
     /// Time that a caller waits while a process is prepared.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// Time within which a process must answer something while requests wait.
-    pub answer_limit: Duration,
+    pub response_limit: Duration,
     /// Memory of a process, in bytes.
     pub memory: u64,
     /// Number of processors that a process may use.
@@ -40,8 +40,8 @@ impl PredictorSettings {
         Self {
             limit: 4,
             idle: Duration::from_mins(10),
-            patience: Duration::from_secs(20),
-            answer_limit: Duration::from_mins(1),
+            timeout: Duration::from_secs(20),
+            response_limit: Duration::from_mins(1),
             memory: 4 << 30,
             cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             scripts,

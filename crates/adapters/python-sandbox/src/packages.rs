@@ -47,10 +47,10 @@ impl Packages {
     pub(crate) async fn ready(
         &self,
         sandbox: &Arc<Sandbox>,
-        patience: Duration,
+        wait_limit: Duration,
     ) -> Result<(), PythonUnavailable> {
         let mut preparation = self.preparation(sandbox);
-        let prepared = timeout(patience, preparation.wait_for(Option::is_some)).await;
+        let prepared = timeout(wait_limit, preparation.wait_for(Option::is_some)).await;
         match prepared.map(|prepared| prepared.map(|result| result.clone())) {
             Ok(Ok(Some(result))) => result,
             // The task was lost.

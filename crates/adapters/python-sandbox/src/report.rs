@@ -131,13 +131,13 @@ impl Report {
                 ..PythonOutput::default()
             };
         };
-        let shown = self.output.len() + end.tail.len();
+        let displayed = self.output.len() + end.tail.len();
         PythonOutput {
             start,
             end: end.tail.clone(),
             omitted: end
                 .output_bytes
-                .saturating_sub(u64::try_from(shown).unwrap_or(u64::MAX)),
+                .saturating_sub(u64::try_from(displayed).unwrap_or(u64::MAX)),
         }
     }
 

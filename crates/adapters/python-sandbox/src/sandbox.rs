@@ -58,8 +58,8 @@ impl Drop for KilledOnDrop {
 #[async_trait]
 impl PythonSandbox for SnippetSandbox {
     async fn run(&self, snippet: PythonSnippet) -> Result<PythonOutcome, PythonUnavailable> {
-        let patience = self.settings.patience;
-        self.packages.ready(&self.sandbox, patience).await?;
+        let timeout = self.settings.timeout;
+        self.packages.ready(&self.sandbox, timeout).await?;
         let slot = self.slots.enter(snippet.organization).await;
         let slot = slot.ok_or(PythonUnavailable::Busy)?;
         let host = self.sandbox.host().await;

@@ -12,7 +12,7 @@ pub struct SnippetSettings {
     /// Time limit of a snippet.
     pub time_limit: Duration,
     /// Time that a caller waits for the packages while they are installed.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl Default for SnippetSettings {
@@ -20,7 +20,7 @@ impl Default for SnippetSettings {
         Self {
             concurrency: 4,
             time_limit: PYTHON_TIME_LIMIT,
-            patience: Duration::from_mins(3),
+            timeout: Duration::from_mins(3),
         }
     }
 }

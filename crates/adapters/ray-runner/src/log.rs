@@ -1,6 +1,6 @@
 //! Log of a job: the markers of `entry.py`, and the script's output between them.
 
-use labdata_ports::runs::runner::{EndReason, LOG_PIECE, LogPiece, RunExit, ScriptEnd};
+use labdata_ports::runs::runner::{EndReason, LOG_PIECE, LogChunk, RunExit, ScriptEnd};
 use serde::Deserialize;
 
 /// Parsed log.
@@ -11,7 +11,7 @@ pub(crate) struct Log {
     /// End of the run.
     pub(crate) end: Option<ScriptEnd>,
     /// Pieces of the output, with their offsets.
-    pieces: Vec<(u64, String)>,
+    chunks: Vec<(u64, String)>,
 }
 
 #[derive(Deserialize)]
@@ -66,7 +66,7 @@ impl Log {
                 Ok(Marker::Started(())) => log.started = true,
                 Ok(Marker::LeftOut(bytes)) => {
                     let at = log.length() + bytes;
-                    log.pieces.push((at, String::new()));
+                    log.chunks.push((at, String::new()));
                 }
                 Ok(Marker::Ended(ended)) => {
                     log.end = Some(ended.into());
@@ -86,31 +86,31 @@ impl Log {
     }
 
     fn push(&mut self, output: &str) {
-        match self.pieces.last_mut() {
+        match self.chunks.last_mut() {
             Some((_, text)) => text.push_str(output),
-            None => self.pieces.push((0, output.to_owned())),
+            None => self.chunks.push((0, output.to_owned())),
         }
     }
 
     /// Returns the length of the output, including the omitted part.
     pub(crate) fn length(&self) -> u64 {
-        self.pieces.last().map_or(0, |(at, text)| at + size(text))
+        self.chunks.last().map_or(0, |(at, text)| at + size(text))
     }
 
     /// Returns a piece of the output, from the first retained byte at or after that offset.
-    pub(crate) fn read(&self, offset: u64) -> LogPiece {
-        for (at, text) in &self.pieces {
+    pub(crate) fn read(&self, offset: u64) -> LogChunk {
+        for (at, text) in &self.chunks {
             if offset < at + size(text) {
                 let from = usize::try_from(offset.saturating_sub(*at)).unwrap_or(usize::MAX);
                 let rest = text.as_bytes().get(from..).unwrap_or_default();
-                let piece = rest.get(..LOG_PIECE).unwrap_or(rest);
-                return LogPiece {
+                let chunk = rest.get(..LOG_PIECE).unwrap_or(rest);
+                return LogChunk {
                     offset: offset.max(*at),
-                    bytes: piece.to_vec().into(),
+                    bytes: chunk.to_vec().into(),
                 };
             }
         }
-        LogPiece {
+        LogChunk {
             offset,
             bytes: Vec::new().into(),
         }

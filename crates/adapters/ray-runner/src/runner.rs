@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use labdata_ports::runs::runner::{
-    EndReason, JobRunner, LogPiece, RunId, RunSpec, RunStatus, RunView, RunVisibility, RunnerError,
+    EndReason, JobRunner, LogChunk, RunId, RunSpec, RunStatus, RunView, RunVisibility, RunnerError,
     ScriptEnd, WAIT_AT_MOST,
 };
 use labdata_ray_client::{Access, InvalidAddress, Job, JobStatus, RayClient, RayError, Submission};
@@ -188,9 +188,9 @@ impl JobRunner for RayRunner {
         }
     }
 
-    async fn logs(&self, run: RunId, offset: u64) -> Result<LogPiece, RunnerError> {
+    async fn logs(&self, run: RunId, offset: u64) -> Result<LogChunk, RunnerError> {
         if locked(&self.reaped).contains(&run) {
-            return Ok(LogPiece {
+            return Ok(LogChunk {
                 offset,
                 bytes: Bytes::new(),
             });

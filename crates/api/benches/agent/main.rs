@@ -103,16 +103,16 @@ async fn first_token(bench: &Bench) {
     let (mut direct, mut through) = (Vec::new(), Vec::new());
     for round in 0..WARM_UP + ROUNDS {
         let began = Instant::now();
-        let mut answer = bench.ask().await;
-        until(&mut answer, "first").await;
+        let mut response = bench.ask().await;
+        until(&mut response, "first").await;
         let provider = began.elapsed();
-        answer.bytes().await.unwrap();
+        response.bytes().await.unwrap();
 
         let began = Instant::now();
-        let mut answer = bench.run(true).await;
-        until(&mut answer, "first").await;
+        let mut response = bench.run(true).await;
+        until(&mut response, "first").await;
         let platform = began.elapsed();
-        answer.bytes().await.unwrap();
+        response.bytes().await.unwrap();
         if round >= WARM_UP {
             direct.push(provider);
             through.push(platform.saturating_sub(provider));
@@ -142,9 +142,9 @@ async fn steps(bench: &Bench) {
         }
         let provider = began.elapsed() / STEPS;
         let began = Instant::now();
-        let answer: Value = bench.run(false).await.json().await.unwrap();
+        let response: Value = bench.run(false).await.json().await.unwrap();
         let platform = began.elapsed() / STEPS;
-        assert_eq!(answer["tool_calls"].as_array().unwrap().len(), 20);
+        assert_eq!(response["tool_calls"].as_array().unwrap().len(), 20);
         if round >= WARM_UP {
             direct.push(provider);
             through.push(platform.saturating_sub(provider));
@@ -160,9 +160,9 @@ async fn leaving(bench: &Bench) {
     bench.provider.otherwise(stalled);
     let mut left = Vec::new();
     for _ in 0..ROUNDS {
-        let mut answer = bench.run(true).await;
-        until(&mut answer, "second").await;
-        drop(answer);
+        let mut response = bench.run(true).await;
+        until(&mut response, "second").await;
+        drop(response);
         let began = Instant::now();
         bench.provider.idle().await;
         left.push(began.elapsed());
@@ -192,12 +192,12 @@ async fn leaving_a_query(bench: &Bench) {
     };
     let mut left = Vec::new();
     for _ in 0..5 {
-        let mut answer = bench.run(true).await;
-        until(&mut answer, "tool_call").await;
+        let mut response = bench.run(true).await;
+        until(&mut response, "tool_call").await;
         while !running().await {
             sleep(Duration::from_millis(5)).await;
         }
-        drop(answer);
+        drop(response);
         let began = Instant::now();
         while running().await {
             sleep(Duration::from_millis(5)).await;
@@ -214,9 +214,9 @@ async fn idle_streams(bench: &Bench) {
     let mut streams = Vec::new();
     let before = bench.server.memory("VmRSS");
     for _ in 0..IDLE {
-        let mut answer = bench.run(true).await;
-        until(&mut answer, "second").await;
-        streams.push(answer);
+        let mut response = bench.run(true).await;
+        until(&mut response, "second").await;
+        streams.push(response);
     }
     // Several signs of life.
     sleep(Duration::from_secs(11)).await;

@@ -48,7 +48,7 @@ impl Bench {
 
     pub(crate) async fn put(&self, table: &str, definition: Value) {
         let url = self.server.url(&format!("/tables/{table}"));
-        let answer = self
+        let response = self
             .http
             .put(url)
             .bearer_auth(KEY)
@@ -57,9 +57,9 @@ impl Bench {
             .await
             .unwrap();
         assert!(
-            answer.status().is_success(),
+            response.status().is_success(),
             "{}",
-            answer.text().await.unwrap()
+            response.text().await.unwrap()
         );
     }
 
@@ -81,9 +81,9 @@ impl Bench {
             .bearer_auth(KEY)
             .header("content-type", "application/json")
             .body(body);
-        let answer = request.send().await.unwrap();
-        let ok = answer.status().is_success();
-        let value: Value = answer.json().await.unwrap();
+        let response = request.send().await.unwrap();
+        let ok = response.status().is_success();
+        let value: Value = response.json().await.unwrap();
         assert!(ok, "{value}");
         value
     }
@@ -91,7 +91,7 @@ impl Bench {
     /// Posts JSON to a path of the API.
     pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
         let url = self.server.url(path);
-        let answer = self
+        let response = self
             .http
             .post(url)
             .bearer_auth(KEY)
@@ -99,8 +99,8 @@ impl Bench {
             .send()
             .await
             .unwrap();
-        let ok = answer.status().is_success();
-        let value: Value = answer.json().await.unwrap();
+        let ok = response.status().is_success();
+        let value: Value = response.json().await.unwrap();
         assert!(ok, "{value}");
         value
     }
@@ -109,18 +109,18 @@ impl Bench {
     pub(crate) async fn post_for_bytes(&self, path: &str, body: &Value) -> Vec<u8> {
         let url = self.server.url(path);
         let request = self.http.post(url).bearer_auth(KEY).json(body);
-        let answer = request.send().await.unwrap();
-        assert!(answer.status().is_success(), "{}", answer.status());
-        answer.bytes().await.unwrap().into()
+        let response = request.send().await.unwrap();
+        assert!(response.status().is_success(), "{}", response.status());
+        response.bytes().await.unwrap().into()
     }
 
     /// Gets a path of the API in a form.
     pub(crate) async fn get(&self, path: &str, form: &str) -> reqwest::Response {
         let url = self.server.url(path);
         let request = self.http.get(url).bearer_auth(KEY).header("accept", form);
-        let answer = request.send().await.unwrap();
-        assert!(answer.status().is_success(), "{}", answer.status());
-        answer
+        let response = request.send().await.unwrap();
+        assert!(response.status().is_success(), "{}", response.status());
+        response
     }
 
     pub(crate) async fn stop(self) {

@@ -34,8 +34,8 @@ async fn import(bench: &Bench, csv: &str) -> Value {
         .bearer_auth(KEY)
         .header("content-type", "multipart/form-data; boundary=b")
         .body(body);
-    let answer = request.send().await.unwrap();
-    let value: Value = answer.json().await.unwrap();
+    let response = request.send().await.unwrap();
+    let value: Value = response.json().await.unwrap();
     assert_eq!(value["created"], ROWS, "{value}");
     value
 }

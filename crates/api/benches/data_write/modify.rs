@@ -104,9 +104,9 @@ pub(crate) async fn revert_10_000(bench: &mut Bench) {
     for round in 0..=ROUNDS {
         let body = body("insert", &names(&format!("revert {round}")), 0.0);
         let start = Instant::now();
-        let answer = bench.write(body).await;
+        let response = bench.write(body).await;
         let insert = start.elapsed().as_secs_f64() * 1000.0;
-        let execution = answer["job_execution_id"].as_str().unwrap().to_owned();
+        let execution = response["job_execution_id"].as_str().unwrap().to_owned();
         let revert =
             timed(bench.post(&format!("/job-executions/{execution}/revert"), Value::Null)).await;
         if round > 0 {

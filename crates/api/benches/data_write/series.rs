@@ -11,8 +11,8 @@ const ROUNDS: usize = 7;
 
 async fn sample(bench: &Bench, name: &str) -> String {
     let body = json!({ "tables": [{ "table": "sample", "mode": "upsert", "key": ["name"], "rows": [{ "name": name }] }] });
-    let answer = bench.write(body.to_string()).await;
-    answer["tables"][0]["ids"][0].as_str().unwrap().to_owned()
+    let response = bench.write(body.to_string()).await;
+    response["tables"][0]["ids"][0].as_str().unwrap().to_owned()
 }
 
 fn values(points: usize) -> (Vec<f64>, Vec<f64>) {
@@ -135,8 +135,11 @@ pub(crate) async fn read_one_parent_among_1_000(bench: &mut Bench) {
         .map(|i| json!({ "table": "curve", "parent": format!("@p{i}"), "columns": { "t": t, "od": od } }))
         .collect();
     let body = json!({ "tables": [{ "table": "sample", "rows": rows }], "series": series });
-    let answer = bench.write(body.to_string()).await;
-    let id = answer["tables"][0]["ids"][500].as_str().unwrap().to_owned();
+    let response = bench.write(body.to_string()).await;
+    let id = response["tables"][0]["ids"][500]
+        .as_str()
+        .unwrap()
+        .to_owned();
     bench.database.batch_execute("ANALYZE").await.unwrap();
     let one =
         format!("SELECT count(*), avg(od), max(t) FROM \"{schema}\".curve WHERE sample_id = $1");

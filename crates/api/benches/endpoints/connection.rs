@@ -90,12 +90,12 @@ impl Request {
 
 /// A complete answer.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     /// A text of the body, which is JSON.
     pub(crate) fn text(&self, pointer: &str) -> String {
         let body: Value = serde_json::from_slice(&self.body).unwrap();
@@ -138,7 +138,7 @@ impl Connection {
     }
 
     /// Sends a request and waits for the whole answer, which must be a success.
-    pub(crate) async fn send(&mut self, request: &Request) -> Answer {
+    pub(crate) async fn send(&mut self, request: &Request) -> Response {
         let mut bytes = format!(
             "{} {} HTTP/1.1\r\nhost: {}\r\n{}content-length: {}\r\n\r\n",
             request.method,
@@ -151,26 +151,26 @@ impl Connection {
         bytes.extend_from_slice(&request.body);
         self.stream.write_all(&bytes).await.unwrap();
         self.received.clear();
-        let answer = loop {
-            if let Some(answer) = self.complete() {
-                break answer;
+        let response = loop {
+            if let Some(response) = self.complete() {
+                break response;
             }
             let read = self.stream.read_buf(&mut self.received).await.unwrap();
             assert_ne!(read, 0, "{request:?}: the connection was closed");
         };
         assert!(
-            answer.head.starts_with("HTTP/1.1 2"),
+            response.head.starts_with("HTTP/1.1 2"),
             "{} {}: {} {}",
             request.method,
             request.path,
-            answer.head,
-            String::from_utf8_lossy(&answer.body)
+            response.head,
+            String::from_utf8_lossy(&response.body)
         );
-        answer
+        response
     }
 
     /// The answer, once it has been received.
-    fn complete(&self) -> Option<Answer> {
+    fn complete(&self) -> Option<Response> {
         let end = self
             .received
             .windows(4)
@@ -183,7 +183,7 @@ impl Connection {
             let length = header(head, "content-length");
             body.len() >= length.map_or(0, |length| length.parse().unwrap())
         };
-        is_complete.then(|| Answer {
+        is_complete.then(|| Response {
             head: head.to_owned(),
             body: body.to_vec(),
         })

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    connection::{Answer, Request},
+    connection::{Request, Response},
     jobs,
     report::{Report, timed},
     requests::{FEW, READS, WRITES, delete, each, get, ids, many, patch, post, same},
@@ -39,12 +39,12 @@ async fn people(report: &mut Report) {
     report.run("GET /me", "", same(READS, &get("/me"))).await;
     let sign_in =
         post("/session", &json!({ "api_key": KEY })).header("sec-fetch-site", "same-origin");
-    let answers = report
+    let responses = report
         .run("POST /session", "", same(SESSIONS, &sign_in))
         .await;
-    let cookies: Vec<String> = answers
+    let cookies: Vec<String> = responses
         .iter()
-        .filter_map(|answer| answer.header("set-cookie")?.split(';').next())
+        .filter_map(|response| response.header("set-cookie")?.split(';').next())
         .map(str::to_owned)
         .collect();
     report
@@ -193,8 +193,8 @@ async fn notifications(report: &mut Report) {
 
 async fn files(report: &mut Report) {
     let instrument = post("/instruments", &json!({ "name": "Files" }));
-    let (_, answers) = timed(&report.base, 1, vec![instrument]).await;
-    let instrument = answers[0].text("/id");
+    let (_, responses) = timed(&report.base, 1, vec![instrument]).await;
+    let instrument = responses[0].text("/id");
     let bytes = vec![b'x'; 10_000];
     let upload = |n: usize| {
         Request::new("POST", "/files").form(
@@ -216,9 +216,9 @@ async fn files(report: &mut Report) {
     let signed = report
         .run("POST /files/upload-url", "", many(WRITES, url))
         .await;
-    let put = |answer: &Answer| {
-        let body: Value = serde_json::from_slice(&answer.body).unwrap();
-        let url = answer.text("/upload_url");
+    let put = |response: &Response| {
+        let body: Value = serde_json::from_slice(&response.body).unwrap();
+        let url = response.text("/upload_url");
         let path = url.trim_start_matches(&report.base).to_owned();
         let headers = body["headers"].as_object().unwrap().iter();
         headers

@@ -84,12 +84,12 @@ pub(crate) async fn measure(server: &Server, report: &mut Report) {
 }
 
 impl Growth<'_> {
-    async fn one(&self, request: Request) -> crate::connection::Answer {
-        let (_, mut answers) = timed(self.base, 1, vec![request]).await;
-        answers.remove(0)
+    async fn one(&self, request: Request) -> crate::connection::Response {
+        let (_, mut responses) = timed(self.base, 1, vec![request]).await;
+        responses.remove(0)
     }
 
-    async fn post(&self, path: &str, body: &Value) -> crate::connection::Answer {
+    async fn post(&self, path: &str, body: &Value) -> crate::connection::Response {
         self.one(Request::new("POST", path).json(body)).await
     }
 
@@ -172,8 +172,8 @@ impl Growth<'_> {
     /// Ids of some samples that have a curve.
     async fn parents(&self) -> Vec<String> {
         let query = json!({ "query": "select id from sample where name like 'of curve 1__'" });
-        let answer = self.post("/tools/query", &query).await;
-        let body: Value = serde_json::from_slice(&answer.body).unwrap();
+        let response = self.post("/tools/query", &query).await;
+        let body: Value = serde_json::from_slice(&response.body).unwrap();
         let rows = body["data"].as_array().unwrap().iter();
         rows.map(|row| row[0].as_str().unwrap().to_owned())
             .collect()

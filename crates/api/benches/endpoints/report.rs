@@ -6,7 +6,7 @@ use futures::future::join_all;
 use serde_json::Value;
 
 use crate::{
-    connection::{Answer, Connection, Request},
+    connection::{Connection, Request, Response},
     support::{Server, percentile},
 };
 
@@ -90,7 +90,7 @@ impl Report {
         endpoint: &str,
         note: &str,
         requests: Vec<Request>,
-    ) -> Vec<Answer> {
+    ) -> Vec<Response> {
         self.run_at(CONNECTIONS, endpoint, note, requests).await
     }
 
@@ -100,10 +100,10 @@ impl Report {
         endpoint: &str,
         note: &str,
         requests: Vec<Request>,
-    ) -> Vec<Answer> {
+    ) -> Vec<Response> {
         assert!(requests.len() >= connections, "{endpoint}");
         let start = Instant::now();
-        let (times, answers) = timed(&self.base, connections, requests).await;
+        let (times, responses) = timed(&self.base, connections, requests).await;
         self.rows.push(Row {
             endpoint: endpoint.to_owned(),
             note: note.to_owned(),
@@ -111,7 +111,7 @@ impl Report {
             times,
             seconds: start.elapsed().as_secs_f64(),
         });
-        answers
+        responses
     }
 
     /// Prints a table of what was measured, and fails if an endpoint is neither in it nor left out.
@@ -165,7 +165,7 @@ pub(crate) async fn timed(
     base: &str,
     connections: usize,
     requests: Vec<Request>,
-) -> (Vec<f64>, Vec<Answer>) {
+) -> (Vec<f64>, Vec<Response>) {
     let mut shares: Vec<Vec<Request>> = (0..connections).map(|_| Vec::new()).collect();
     for (index, request) in requests.into_iter().enumerate() {
         shares[index % connections].push(request);
@@ -179,8 +179,8 @@ pub(crate) async fn timed(
                 let mut results = Vec::with_capacity(share.len());
                 for request in share {
                     let start = Instant::now();
-                    let answer = connection.send(&request).await;
-                    results.push((start.elapsed().as_secs_f64() * 1000.0, answer));
+                    let response = connection.send(&request).await;
+                    results.push((start.elapsed().as_secs_f64() * 1000.0, response));
                 }
                 results
             })

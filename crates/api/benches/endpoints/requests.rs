@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::connection::{Answer, Request};
+use crate::connection::{Request, Response};
 
 /// Requests of an endpoint that reads.
 pub(crate) const READS: usize = 800;
@@ -25,8 +25,11 @@ pub(crate) fn each(ids: &[String], request: impl Fn(&str) -> Request) -> Vec<Req
     ids.iter().map(|id| request(id)).collect()
 }
 
-pub(crate) fn ids(answers: &[Answer], pointer: &str) -> Vec<String> {
-    answers.iter().map(|answer| answer.text(pointer)).collect()
+pub(crate) fn ids(responses: &[Response], pointer: &str) -> Vec<String> {
+    responses
+        .iter()
+        .map(|response| response.text(pointer))
+        .collect()
 }
 
 pub(crate) fn get(path: impl AsRef<str>) -> Request {

@@ -292,7 +292,9 @@ async fn pgbench(bench: &Bench, database: &tokio_postgres::Client, protocol: &st
         .arg(bench.server.database_url())
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let tps = told.lines().find_map(|line| line.strip_prefix("tps = "));
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    let tps = reported
+        .lines()
+        .find_map(|line| line.strip_prefix("tps = "));
     tps.unwrap().split(' ').next().unwrap().parse().unwrap()
 }

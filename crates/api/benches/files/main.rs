@@ -28,9 +28,9 @@ struct Bench {
 impl Bench {
     async fn post(&self, path: &str, body: Value) -> Value {
         let request = reqwest::Client::new().post(self.server.url(path));
-        let answer = request.bearer_auth(KEY).json(&body).send().await.unwrap();
-        assert_eq!(answer.status().as_u16(), 200);
-        answer.json().await.unwrap()
+        let response = request.bearer_auth(KEY).json(&body).send().await.unwrap();
+        assert_eq!(response.status().as_u16(), 200);
+        response.json().await.unwrap()
     }
 
     /// A new instrument's id.

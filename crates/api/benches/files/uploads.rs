@@ -22,14 +22,14 @@ pub(crate) async fn run(bench: &Bench) {
     let instrument = bench.instrument("uploads").await;
     let root = bench.server.directory();
     let source = root.join("source");
-    let piece: Vec<u8> = (0..PIECE).map(|n| u8::try_from(n % 251).unwrap()).collect();
-    let pieces = vec![piece.as_slice(); BYTES / PIECE];
-    std::fs::write(&source, pieces.concat()).unwrap();
+    let chunk: Vec<u8> = (0..PIECE).map(|n| u8::try_from(n % 251).unwrap()).collect();
+    let chunks = vec![chunk.as_slice(); BYTES / PIECE];
+    std::fs::write(&source, chunks.concat()).unwrap();
     File::open(&source).unwrap().sync_all().unwrap();
     let s3 = s3(root.join("s3")).await;
-    let piece = Bytes::from(piece);
+    let chunk = Bytes::from(chunk);
 
-    put(bench, &instrument, "warm", &piece, PIECE).await;
+    put(bench, &instrument, "warm", &chunk, PIECE).await;
     let resting = bench.server.memory("VmRSS");
     let (mut copied, mut gateway, mut other) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
@@ -44,12 +44,12 @@ pub(crate) async fn run(bench: &Bench) {
         File::open(&copy).unwrap().sync_all().unwrap();
         copied.push(start.elapsed());
         std::fs::remove_file(copy).unwrap();
-        gateway.push(put(bench, &instrument, &round.to_string(), &piece, BYTES).await);
+        gateway.push(put(bench, &instrument, &round.to_string(), &chunk, BYTES).await);
         let start = Instant::now();
         let request = reqwest::Client::new().put(format!("{s3}/lab/{round}"));
         let request = request.header("content-length", BYTES);
-        let answer = request.body(body(&piece, BYTES)).send().await.unwrap();
-        assert_eq!(answer.status().as_u16(), 200);
+        let response = request.body(body(&chunk, BYTES)).send().await.unwrap();
+        assert_eq!(response.status().as_u16(), 200);
         other.push(start.elapsed());
     }
     let one = bench.server.memory("VmHWM") - resting;
@@ -61,8 +61,8 @@ pub(crate) async fn run(bench: &Bench) {
         other / gateway,
     );
     let eight = (0..8).map(|number| {
-        let (instrument, piece) = (&instrument, &piece);
-        async move { put(bench, instrument, &format!("eight {number}"), piece, BYTES).await }
+        let (instrument, chunk) = (&instrument, &chunk);
+        async move { put(bench, instrument, &format!("eight {number}"), chunk, BYTES).await }
     });
     let eight = median(&join_all(eight).await);
     println!(
@@ -72,9 +72,9 @@ pub(crate) async fn run(bench: &Bench) {
     );
 }
 
-fn body(piece: &Bytes, length: usize) -> reqwest::Body {
-    let pieces = std::iter::repeat_n(piece.clone(), length / PIECE).map(Ok::<_, std::io::Error>);
-    reqwest::Body::wrap_stream(stream::iter(pieces).boxed())
+fn body(chunk: &Bytes, length: usize) -> reqwest::Body {
+    let chunks = std::iter::repeat_n(chunk.clone(), length / PIECE).map(Ok::<_, std::io::Error>);
+    reqwest::Body::wrap_stream(stream::iter(chunks).boxed())
 }
 
 /// Duration of the PUT of a whole upload, which is then confirmed.
@@ -82,7 +82,7 @@ async fn put(
     bench: &Bench,
     instrument: &str,
     name: &str,
-    piece: &Bytes,
+    chunk: &Bytes,
     length: usize,
 ) -> Duration {
     let wanted = json!({ "file_name": format!("{name}.bin"), "instrument_id": instrument });
@@ -93,9 +93,9 @@ async fn put(
     }
     let request = request.header("content-length", length);
     let start = Instant::now();
-    let answer = request.body(body(piece, length)).send().await.unwrap();
+    let response = request.body(body(chunk, length)).send().await.unwrap();
     let taken = start.elapsed();
-    assert_eq!(answer.status().as_u16(), 200);
+    assert_eq!(response.status().as_u16(), 200);
     let id = begun["file_id"].as_str().unwrap();
     bench
         .post(&format!("/files/{id}/confirm-upload"), json!({}))

@@ -42,9 +42,9 @@ impl Bench {
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Value {
-        let answer = request.bearer_auth(KEY).send().await.unwrap();
-        let ok = answer.status().is_success();
-        let value: Value = answer.json().await.unwrap();
+        let response = request.bearer_auth(KEY).send().await.unwrap();
+        let ok = response.status().is_success();
+        let value: Value = response.json().await.unwrap();
         assert!(ok, "{value}");
         value
     }
@@ -82,12 +82,12 @@ impl Bench {
         let mut url = self.server.url(&path);
         let mut all = Vec::new();
         loop {
-            let answer = self.http.get(&url).bearer_auth(KEY).send().await.unwrap();
-            let next = answer.headers().get("link").map(|link| {
+            let response = self.http.get(&url).bearer_auth(KEY).send().await.unwrap();
+            let next = response.headers().get("link").map(|link| {
                 let link = link.to_str().unwrap();
                 link[1..link.find('>').unwrap()].to_owned()
             });
-            all.extend(answer.json::<Vec<Value>>().await.unwrap());
+            all.extend(response.json::<Vec<Value>>().await.unwrap());
             match next {
                 Some(next) => url = next,
                 None => return all,

@@ -44,9 +44,9 @@ impl Bench {
                 });
                 let start = Instant::now();
                 let request = client.post(&url).bearer_auth(KEY).json(&body);
-                let answer: Value = request.send().await.unwrap().json().await.unwrap();
+                let response: Value = request.send().await.unwrap().json().await.unwrap();
                 taken.push(start.elapsed().as_secs_f64() * 1_000.0);
-                assert_eq!(answer["status"], "delivered", "{answer}");
+                assert_eq!(response["status"], "delivered", "{response}");
             }
             taken
         });

@@ -43,8 +43,8 @@ pub(crate) async fn curves(bench: &Bench) {
                 .header("accept", form);
             let request = request.json(&body);
             let time = timed(async {
-                let answer = request.send().await.unwrap().error_for_status().unwrap();
-                answer.bytes().await.unwrap()
+                let response = request.send().await.unwrap().error_for_status().unwrap();
+                response.bytes().await.unwrap()
             });
             let time = time.await;
             if round > 0 {
@@ -75,12 +75,12 @@ pub(crate) async fn of_10_000_000_points(bench: &Bench) {
             let before = bench.server.memory("VmRSS");
             let start = Instant::now();
             let path = format!("/tables/curve/export?format={format}");
-            let mut answer = bench.get(&path, "*/*").await;
-            let (mut bytes, mut pieces) = (0, 0_u64);
-            while let Some(chunk) = answer.chunk().await.unwrap() {
+            let mut response = bench.get(&path, "*/*").await;
+            let (mut bytes, mut chunks) = (0, 0_u64);
+            while let Some(chunk) = response.chunk().await.unwrap() {
                 bytes += chunk.len();
-                pieces += 1;
-                if pieces.is_multiple_of(256) {
+                chunks += 1;
+                if chunks.is_multiple_of(256) {
                     grown = grown.max(bench.server.memory("VmRSS") - before);
                 }
             }

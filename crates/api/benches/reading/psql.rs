@@ -45,8 +45,8 @@ impl Psql {
             .env("LC_ALL", "C")
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{told}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{reported}");
         String::from_utf8(output.stdout).unwrap()
     }
 

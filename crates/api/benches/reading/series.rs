@@ -19,7 +19,7 @@ pub(crate) async fn write(bench: &mut Bench) -> String {
         "tables": [{ "table": "sample", "rows": [{ "_ref": "s", "name": "download" }] }],
         "series": [{ "table": "curve", "parent": "@s", "columns": { "t": t, "od": od } }],
     });
-    let answer = bench.write(body.to_string()).await;
+    let response = bench.write(body.to_string()).await;
     let rows: Vec<_> = (0..1000)
         .map(|i| json!({ "_ref": format!("o{i}"), "name": format!("other {i}") }))
         .collect();
@@ -32,7 +32,7 @@ pub(crate) async fn write(bench: &mut Bench) -> String {
     let body = json!({ "tables": [{ "table": "sample", "rows": rows }], "series": others });
     bench.write(body.to_string()).await;
     bench.database.batch_execute("ANALYZE").await.unwrap();
-    answer["refs"]["s"].as_str().unwrap().to_owned()
+    response["refs"]["s"].as_str().unwrap().to_owned()
 }
 
 /// Values of the two measured columns per second; the third, the order, comes for nothing.
@@ -50,10 +50,10 @@ pub(crate) async fn download(bench: &Bench, parent: &str) {
         let (mut rates, mut firsts, mut size) = (Vec::new(), Vec::new(), 0);
         for round in 0..=ROUNDS {
             let start = Instant::now();
-            let mut answer = bench.get(&path, form).await;
+            let mut response = bench.get(&path, form).await;
             let mut bytes = 0;
             let mut first = None;
-            while let Some(chunk) = answer.chunk().await.unwrap() {
+            while let Some(chunk) = response.chunk().await.unwrap() {
                 first.get_or_insert_with(|| start.elapsed());
                 bytes += chunk.len();
             }

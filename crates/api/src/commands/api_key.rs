@@ -93,11 +93,11 @@ async fn create(
     if !arguments.json {
         return Ok(plain.reveal().to_owned());
     }
-    let mut shown = view(organization.trim(), &key);
-    if let Some(fields) = shown.as_object_mut() {
+    let mut displayed = view(organization.trim(), &key);
+    if let Some(fields) = displayed.as_object_mut() {
         fields.insert("key".to_owned(), plain.reveal().into());
     }
-    Ok(serde_json::to_string_pretty(&shown)?)
+    Ok(serde_json::to_string_pretty(&displayed)?)
 }
 
 fn scopes(names: &[String]) -> anyhow::Result<Scopes> {

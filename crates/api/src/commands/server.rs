@@ -94,7 +94,7 @@ impl RunningServer {
         with_worker: bool,
     ) -> anyhow::Result<Started> {
         let public_url = settings.public_url(address);
-        let shown_url = if settings.follows_host() {
+        let redacted_url = if settings.follows_host() {
             PublicUrl::of_host(&public_url)
         } else {
             PublicUrl::fixed(&public_url)
@@ -109,7 +109,7 @@ impl RunningServer {
         };
         remove_leftovers(settings);
         let agent = database.agent(settings, &ports)?;
-        let mut app = App::new(ports.clone(), agent, shown_url)?;
+        let mut app = App::new(ports.clone(), agent, redacted_url)?;
         app.stall = settings.stall;
         app.request_timeout = settings.request_timeout;
         app.rate_limit = RateLimit::per_minute(settings.rate_limit_per_minute);

@@ -21,7 +21,7 @@ use labdata_ports::{
     runs::runner::{JobRunner, RunLimits, RunResources},
 };
 use labdata_ray_runner::{Access, RayRunner, Settings as RaySettings};
-use labdata_redacted::shown_url;
+use labdata_redacted::redacted_url;
 use labdata_sandbox::{
     Isolation as SandboxIsolation, Network, NetworkSettings, Sandbox, Settings as SandboxSettings,
 };
@@ -54,7 +54,7 @@ pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<
         backend: BackendSettings {
             runner: runners.jobs,
             concurrency: settings.job_concurrency,
-            patience: PATIENCE,
+            timeout: PATIENCE,
         },
         context: RunContext {
             limits: RunLimits {
@@ -69,7 +69,7 @@ pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<
         backend: BackendSettings {
             runner: runners.trainings,
             concurrency: settings.trainings.concurrency,
-            patience: PATIENCE,
+            timeout: PATIENCE,
         },
         context: training_context(settings, public_url.clone()),
     };
@@ -193,7 +193,7 @@ fn runner(
             let runner = ray_runner(settings, address.reveal())?;
             if runner.sends_in_clear() {
                 tracing::warn!(
-                    address = shown_url(address.reveal()),
+                    address = redacted_url(address.reveal()),
                     "scripts and the token reach the Ray cluster without encryption: use ray+https:// in \
                      LABDATA_JOB_BACKEND and LABDATA_ML_BACKEND"
                 );

@@ -124,21 +124,21 @@ pub async fn backup(
 
 /// Makes the directory, readable by this user alone; returns whether it was missing.
 fn prepare(directory: &Path) -> anyhow::Result<bool> {
-    let shown = directory.display();
+    let displayed = directory.display();
     match fs::read_dir(directory) {
         Ok(mut entries) => match entries.next() {
             None => Ok(false),
-            Some(_) => bail!("{shown} is not empty: a backup needs a directory of its own"),
+            Some(_) => bail!("{displayed} is not empty: a backup needs a directory of its own"),
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let mut builder = DirBuilder::new();
             builder.recursive(true).mode(0o700);
             builder
                 .create(directory)
-                .with_context(|| format!("cannot make the directory {shown}"))?;
+                .with_context(|| format!("cannot make the directory {displayed}"))?;
             Ok(true)
         }
-        Err(error) => Err(error).with_context(|| format!("cannot read the directory {shown}")),
+        Err(error) => Err(error).with_context(|| format!("cannot read the directory {displayed}")),
     }
 }
 

@@ -20,7 +20,7 @@ use labdata_ports::{
     maintenance::Dependency,
 };
 use labdata_postgres::{Database, DatabaseSettings, DatabaseState, inspect};
-use labdata_redacted::shown_url;
+use labdata_redacted::redacted_url;
 use labdata_sandbox::{
     Isolation as SandboxIsolation, Python, Sandbox, Settings as SandboxSettings, Uv,
 };
@@ -173,15 +173,15 @@ async fn described(database: &Database) -> Result<String, String> {
 async fn storage(settings: &Settings) -> Result<String, String> {
     let url = settings.storage_url();
     let location: Location = url.parse().map_err(|error| format!("{error}"))?;
-    let shown = location.to_string();
+    let displayed = location.to_string();
     if let Location::Local(directory) = &location
         && !directory.exists()
     {
         let parent = nearest_existing(directory);
         return match tempfile::tempfile_in(&parent) {
-            Ok(_) => Ok(format!("{shown} will be made at the first start")),
+            Ok(_) => Ok(format!("{displayed} will be made at the first start")),
             Err(error) => Err(format!(
-                "{shown} cannot be made in {}: {error}; give the platform's account write access",
+                "{displayed} cannot be made in {}: {error}; give the platform's account write access",
                 parent.display()
             )),
         };
@@ -190,7 +190,7 @@ async fn storage(settings: &Settings) -> Result<String, String> {
     labdata_object_store::open(&location, &environment(), scratch.path().to_owned())
         .await
         .map_err(|error| format!("{error}; check LABDATA_STORAGE_URL and the cloud's variables"))?;
-    Ok(format!("{shown} accepts objects"))
+    Ok(format!("{displayed} accepts objects"))
 }
 
 fn nearest_existing(directory: &Path) -> PathBuf {
@@ -223,9 +223,9 @@ async fn uv(settings: &Settings) -> Result<String, String> {
         .map_err(|_| "needs Python, see above".to_owned())?;
     let named = settings.uv.clone();
     let scratch = scratch()?;
-    let kept = settings.data_dir.join("jobs/tools");
-    let tools = if kept.is_dir() {
-        kept
+    let stored = settings.data_dir.join("jobs/tools");
+    let tools = if stored.is_dir() {
+        stored
     } else {
         scratch.path().to_owned()
     };
@@ -280,17 +280,17 @@ async fn ray(settings: &Settings) -> Finding {
     }
     let mut answering = Vec::new();
     for address in clusters {
-        let shown = shown_url(address);
+        let displayed = redacted_url(address);
         let outcome = match ray_runner(settings, address) {
             Ok(runner) => runner.check().await,
             Err(error) => Err(error.to_string()),
         };
         if let Err(reason) = outcome {
             return Finding::Fails(format!(
-                "{shown}: {reason}; check LABDATA_JOB_BACKEND, LABDATA_ML_BACKEND and LABDATA_RAY_TOKEN"
+                "{displayed}: {reason}; check LABDATA_JOB_BACKEND, LABDATA_ML_BACKEND and LABDATA_RAY_TOKEN"
             ));
         }
-        answering.push(shown);
+        answering.push(displayed);
     }
     Finding::Works(format!("{} answers", answering.join(", ")))
 }
@@ -315,10 +315,10 @@ async fn smtp(settings: &Settings) -> Finding {
         Ok(mailer) => mailer,
         Err(error) => return Finding::Fails(error.to_string()),
     };
-    let shown = shown_url(server);
+    let displayed = redacted_url(server);
     match mailer.check().await {
-        Ok(()) => Finding::Works(format!("{shown} answers; mail comes from {from}")),
-        Err(reason) => Finding::Fails(format!("{shown}: {reason}; check LABDATA_SMTP_URL")),
+        Ok(()) => Finding::Works(format!("{displayed} answers; mail comes from {from}")),
+        Err(reason) => Finding::Fails(format!("{displayed}: {reason}; check LABDATA_SMTP_URL")),
     }
 }
 
@@ -340,8 +340,8 @@ async fn llm(settings: &Settings) -> Finding {
         messages: vec![Message::User("Say hello.".to_owned())],
         tools: Arc::new([]),
     };
-    let began = match client.answer(&request).await {
-        Ok(mut answer) => answer.next().await.unwrap_or_else(|| {
+    let began = match client.response(&request).await {
+        Ok(mut response) => response.next().await.unwrap_or_else(|| {
             let broken = labdata_domain::agent::BrokenStream::Connection;
             Err(labdata_domain::agent::ModelFailure::Broken(broken))
         }),

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::{
     ApiError,
-    patience::{Patience, SLOW_CLIENT},
+    client_timeout::{ClientTimeout, SLOW_CLIENT},
 };
 
 /// Bodies of this many bytes, or more, are refused (specification, "Limits": 4.5 MB).
@@ -270,20 +270,20 @@ pub(super) fn announced(request: &HttpRequest) -> Option<usize> {
 
 /// The time that a client may take to send a body.
 #[must_use]
-pub const fn body_patience() -> Patience {
-    Patience::new(PATIENCE, SLOW_CLIENT)
+pub const fn body_timeout() -> ClientTimeout {
+    ClientTimeout::new(PATIENCE, SLOW_CLIENT)
 }
 
 /// The next piece of a body, or its end; `None` when the client is too slow.
-pub async fn next_piece(
+pub async fn next_chunk(
     payload: &mut Payload,
-    patience: &mut Patience,
+    timeout: &mut ClientTimeout,
 ) -> Option<Option<Result<Bytes, PayloadError>>> {
-    let size = |piece: &Option<Result<Bytes, _>>| match piece {
-        Some(Ok(piece)) => piece.len(),
+    let size = |chunk: &Option<Result<Bytes, _>>| match chunk {
+        Some(Ok(chunk)) => chunk.len(),
         _ => 0,
     };
-    patience.wait(payload.next(), size).await
+    timeout.wait(payload.next(), size).await
 }
 
 /// Receives a whole body of fewer than `limit` bytes.
@@ -301,10 +301,10 @@ pub async fn receive_bytes(
         return Err(too_large(limit));
     }
     let mut bytes = BytesMut::with_capacity(announced);
-    let mut patience = body_patience();
+    let mut timeout = body_timeout();
     loop {
-        let piece = match next_piece(payload, &mut patience).await {
-            Some(Some(Ok(piece))) => piece,
+        let chunk = match next_chunk(payload, &mut timeout).await {
+            Some(Some(Ok(chunk))) => chunk,
             Some(Some(Err(error))) => {
                 return Err(ApiError::BrokenBody(format!(
                     "the request body broke off: {error}"
@@ -313,10 +313,10 @@ pub async fn receive_bytes(
             Some(None) => return Ok(bytes.freeze()),
             None => return Err(ApiError::SlowBody),
         };
-        if bytes.len() + piece.len() >= limit {
+        if bytes.len() + chunk.len() >= limit {
             return Err(too_large(limit));
         }
-        bytes.extend_from_slice(&piece);
+        bytes.extend_from_slice(&chunk);
     }
 }
 
@@ -333,8 +333,8 @@ pub fn too_large(limit: usize) -> ApiError {
 pub async fn drain(payload: &mut Payload) {
     let drained = async {
         let mut left = MOST_DRAINED;
-        while let Ok(Some(Ok(piece))) = timeout(LONGEST_PAUSE, payload.next()).await {
-            left = left.saturating_sub(piece.len());
+        while let Ok(Some(Ok(chunk))) = timeout(LONGEST_PAUSE, payload.next()).await {
+            left = left.saturating_sub(chunk.len());
             if left == 0 {
                 break;
             }

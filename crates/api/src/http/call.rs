@@ -86,8 +86,8 @@ impl<S: RequiredScope, B: Body, Q: Shape + 'static, P: Shape + 'static> FromRequ
 impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
     async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Self, ApiError> {
         let app = app_of(request)?;
-        let shown = Credential::of(request, &app.public_url)?;
-        let actor = shown.authenticate(&app.ports).await?;
+        let displayed = Credential::of(request, &app.public_url)?;
+        let actor = displayed.authenticate(&app.ports).await?;
         observe::record_actor(&actor);
         app.rate_limit.count(actor.api_key)?;
         if let Some(scope) = S::SCOPE {

@@ -18,7 +18,7 @@ use labdata_domain::people::{
 use labdata_redacted::Secret;
 use url::Url;
 
-use super::{public_url::PublicUrl, scope::shown_key};
+use super::{public_url::PublicUrl, scope::presented_key};
 
 /// Name of the cookie where the platform is reached by TLS. Browsers accept the prefix `__Host-` only
 /// from the host itself, for all of its paths.
@@ -50,7 +50,7 @@ impl Credential {
         let headers = request.headers();
         let token = session_token(headers, public_url);
         match token.filter(|_| !headers.contains_key(AUTHORIZATION)) {
-            None => Ok(Self::Key(Secret::new(shown_key(request)?.to_owned()))),
+            None => Ok(Self::Key(Secret::new(presented_key(request)?.to_owned()))),
             Some(_) if !is_own_page(request, public_url) => {
                 Err(Error::Forbidden(FOREIGN_SITE.to_owned()))
             }
@@ -106,9 +106,9 @@ fn is_own_page(request: &HttpRequest, public_url: &PublicUrl) -> bool {
         return site == "same-origin" || site == "none";
     }
     let own = Url::parse(&public_url.base_for(headers)).map(|url| url.origin());
-    let shown = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
-    match (own, shown) {
-        (Ok(own), Some(shown)) => shown == own.ascii_serialization(),
+    let presented = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
+    match (own, presented) {
+        (Ok(own), Some(presented)) => presented == own.ascii_serialization(),
         _ => false,
     }
 }
@@ -156,14 +156,14 @@ mod tests {
     #[test]
     fn the_name_of_the_cookie_and_its_attributes_follow_the_public_url() {
         let token = PlainToken::from_random([7; 32]);
-        let shown = |base: &str| {
+        let presented = |base: &str| {
             let cookie = session_cookie(&PublicUrl::fixed(base), &token).unwrap();
             cookie.to_str().unwrap().replace(token.reveal(), "…")
         };
         let rest = "…; Path=/; Max-Age=604800; HttpOnly; SameSite=Lax";
-        assert_eq!(shown(LOCAL), format!("labdata-session={rest}"));
+        assert_eq!(presented(LOCAL), format!("labdata-session={rest}"));
         assert_eq!(
-            shown("https://lab.example.org"),
+            presented("https://lab.example.org"),
             format!("__Host-labdata-session={rest}; Secure")
         );
     }

@@ -43,7 +43,7 @@ pub(super) struct Documentation {
     /// Schemas that the request refers to.
     pub(super) request_schemas: Vec<(String, RefOr<Schema>)>,
     /// Schemas that the answers refer to.
-    pub(super) answer_schemas: Vec<(String, RefOr<Schema>)>,
+    pub(super) response_schemas: Vec<(String, RefOr<Schema>)>,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -91,7 +91,7 @@ impl Endpoint {
     {
         Self::once::<D, _, _, S, B, Q, P>(move |request, call| {
             let handler = handler.clone();
-            once::answer(request, call, async move |call| handler.call((call,)).await)
+            once::reply(request, call, async move |call| handler.call((call,)).await)
         })
     }
 
@@ -113,13 +113,13 @@ impl Endpoint {
             let (prepare, handler) = (prepare.clone(), handler.clone());
             async move {
                 let effect = async move |call, prepared| handler.call((call, prepared)).await;
-                once::answer_prepared(request, call, prepare, effect).await
+                once::response_prepared(request, call, prepare, effect).await
             }
         })
     }
 
     /// An endpoint that honors `Idempotency-Key`.
-    fn once<D, F, R, S, B, Q, P>(answer: F) -> Self
+    fn once<D, F, R, S, B, Q, P>(response: F) -> Self
     where
         D: Path + SchemaReferences + Tags<'static>,
         F: Fn(HttpRequest, Call<S, B, Q, P>) -> R + Clone + 'static,
@@ -132,7 +132,7 @@ impl Endpoint {
         Self {
             access: access::<S>(),
             is_idempotent: true,
-            ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(answer).reading::<B, Q, P>()
+            ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(response).reading::<B, Q, P>()
         }
     }
 
@@ -149,7 +149,7 @@ impl Endpoint {
         H::Output: Responder + 'static,
     {
         let unstored = move |request: HttpRequest, call: Call<S, B, Q, P>| {
-            secret::answer(request, call, handler.clone())
+            secret::response(request, call, handler.clone())
         };
         Self {
             access: access::<S>(),
@@ -186,8 +186,8 @@ impl Endpoint {
         H::Output: Responder + 'static,
     {
         let method = D::methods().into_iter().next().unwrap_or(HttpMethod::Get);
-        let mut answer_schemas = Vec::new();
-        D::schemas(&mut answer_schemas);
+        let mut response_schemas = Vec::new();
+        D::schemas(&mut response_schemas);
         let mut operation = D::operation();
         operation.tags = Some(D::tags().into_iter().map(str::to_owned).collect());
         Self {
@@ -195,7 +195,7 @@ impl Endpoint {
                 method: method.clone(),
                 operation,
                 request_schemas: Vec::new(),
-                answer_schemas,
+                response_schemas,
             }),
             ..Self::hidden(standard(&method), D::path(), handler)
         }

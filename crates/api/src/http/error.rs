@@ -251,18 +251,18 @@ impl ResponseError for ApiError {
     }
 
     fn error_response(&self) -> HttpResponse {
-        let mut answer = HttpResponseBuilder::new(self.status_code());
+        let mut response = HttpResponseBuilder::new(self.status_code());
         match self {
             Self::Shape(problems) => {
                 let detail = problems.iter().cloned().map(Into::into).collect();
-                return answer.json(ShapeErrorBody { detail });
+                return response.json(ShapeErrorBody { detail });
             }
             Self::UseCase(Error::Problems(problems)) => {
                 let errors = problems.iter().cloned().map(Into::into).collect();
-                return answer.json(WriteDataErrorBody { errors });
+                return response.json(WriteDataErrorBody { errors });
             }
             Self::UseCase(Error::Unauthenticated(_)) => {
-                answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
+                response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
             }
             Self::UseCase(
                 Error::Busy {
@@ -276,28 +276,28 @@ impl ResponseError for ApiError {
                 retry_after_seconds,
                 ..
             } => {
-                answer.insert_header((header::RETRY_AFTER, *retry_after_seconds));
+                response.insert_header((header::RETRY_AFTER, *retry_after_seconds));
             }
             Self::UseCase(Error::Unavailable(_)) | Self::TimedOut(_) => {
-                answer.insert_header((header::RETRY_AFTER, UNAVAILABLE_RETRY_SECONDS));
+                response.insert_header((header::RETRY_AFTER, UNAVAILABLE_RETRY_SECONDS));
             }
             Self::UseCase(Error::Delayed(delay)) => {
-                answer.insert_header((header::RETRY_AFTER, delay.retry_after_seconds()));
+                response.insert_header((header::RETRY_AFTER, delay.retry_after_seconds()));
             }
             Self::UseCase(Error::Capped(reached)) => {
-                answer.insert_header((header::RETRY_AFTER, reached.retry_after_seconds));
+                response.insert_header((header::RETRY_AFTER, reached.retry_after_seconds));
             }
             Self::UseCase(Error::TrainingQueueFull(refusal)) => {
-                answer.insert_header((header::RETRY_AFTER, refusal.retry_after_seconds()));
+                response.insert_header((header::RETRY_AFTER, refusal.retry_after_seconds()));
             }
             Self::AgentRefused(refusal) => {
-                answer.insert_header((header::RETRY_AFTER, refusal.retry_after_seconds()));
+                response.insert_header((header::RETRY_AFTER, refusal.retry_after_seconds()));
             }
             // `observe` adds the body, because only it knows the request's id.
-            Self::UseCase(Error::Internal(_)) => return answer.finish(),
+            Self::UseCase(Error::Internal(_)) => return response.finish(),
             _ => {}
         }
-        answer.json(ErrorBody {
+        response.json(ErrorBody {
             detail: self.detail(),
         })
     }
@@ -355,15 +355,15 @@ mod tests {
                 503,
             ),
         ] {
-            let answer = ApiError::from(error).error_response();
-            assert_eq!(answer.status().as_u16(), status);
-            assert_eq!(answer.headers().get("retry-after").unwrap(), "7");
+            let response = ApiError::from(error).error_response();
+            assert_eq!(response.status().as_u16(), status);
+            assert_eq!(response.headers().get("retry-after").unwrap(), "7");
         }
-        let answer = ApiError::from(Error::Unavailable("x".to_owned())).error_response();
-        assert_eq!(answer.status().as_u16(), 503);
-        assert_eq!(answer.headers().get("retry-after").unwrap(), "5");
-        let answer = ApiError::from(Error::Delayed(PredictionDelay::Busy)).error_response();
-        assert_eq!(answer.status().as_u16(), 503);
-        assert_eq!(answer.headers().get("retry-after").unwrap(), "2");
+        let response = ApiError::from(Error::Unavailable("x".to_owned())).error_response();
+        assert_eq!(response.status().as_u16(), 503);
+        assert_eq!(response.headers().get("retry-after").unwrap(), "5");
+        let response = ApiError::from(Error::Delayed(PredictionDelay::Busy)).error_response();
+        assert_eq!(response.status().as_u16(), 503);
+        assert_eq!(response.headers().get("retry-after").unwrap(), "2");
     }
 }

@@ -35,12 +35,12 @@ pub(crate) enum Next {
 pub(crate) async fn pause(
     news: &mut Subscription,
     looked_at: Instant,
-    told_at: Option<Instant>,
+    sent_at: Option<Instant>,
     at_least_every: Duration,
 ) -> Next {
     sleep_until(looked_at + LOOK_AFTER).await;
     let look_at = looked_at + at_least_every;
-    let ping_at = told_at.map(|told_at| told_at + PING_EVERY);
+    let ping_at = sent_at.map(|sent_at| sent_at + PING_EVERY);
     let until = ping_at.map_or(look_at, |ping_at| ping_at.min(look_at));
     if timeout_at(until, news.next()).await.is_ok() || until == look_at {
         Next::Look

@@ -4,9 +4,9 @@
 //! `docs/ADDING-AN-ENDPOINT.md`.
 
 pub mod accept;
-pub mod answer;
 pub mod body;
 pub mod call;
+pub mod client_timeout;
 pub mod credential;
 pub mod endpoint;
 pub mod error;
@@ -22,10 +22,10 @@ pub mod openapi;
 mod operation;
 mod paced;
 pub mod page;
-pub mod patience;
 pub mod public_url;
 pub mod rate_limit;
 pub mod request_url;
+pub mod response;
 pub mod scope;
 mod secret;
 pub mod security_headers;
@@ -33,10 +33,10 @@ pub mod server;
 pub mod spooled_form;
 pub(crate) mod table_stream;
 
-pub use answer::{Answer, Listing, NoContent, Timestamp};
 pub use body::{JsonBody, NoBody, OptionalJson};
 pub use call::Call;
 pub use error::ApiError;
 pub use id::OrNotFound;
 pub use page::PageQuery;
+pub use response::{ApiResult, Listing, NoContent, Timestamp};
 pub use scope::{Access, Admin, AnyScope, Read, Write};

@@ -173,17 +173,17 @@ impl Reader for FilePart {
 /// # Errors
 /// 415.
 pub fn require_multipart(request: &HttpRequest) -> Result<(), ApiError> {
-    let shown = request
+    let displayed = request
         .headers()
         .get(CONTENT_TYPE)
         .map(|value| value.to_str().unwrap_or_default());
-    let essence = shown
+    let essence = displayed
         .and_then(|value| value.split(';').next())
         .unwrap_or_default();
     if essence.trim().eq_ignore_ascii_case(MULTIPART) {
         return Ok(());
     }
-    Err(ApiError::UnsupportedMediaType(match shown {
+    Err(ApiError::UnsupportedMediaType(match displayed {
         Some(other) => format!("this operation reads multipart/form-data, not {other:.100}"),
         None => "this operation reads multipart/form-data: the Content-Type header is missing"
             .to_owned(),

@@ -126,7 +126,7 @@ pub(super) fn record_actor(actor: &Actor) {
 
 /// Returns the client's id if it is short and safe to log, else a new one.
 fn request_id(request: &ServiceRequest, app: &App) -> String {
-    let shown = request
+    let displayed = request
         .headers()
         .get(REQUEST_ID)
         .and_then(|value| value.to_str().ok());
@@ -137,7 +137,7 @@ fn request_id(request: &ServiceRequest, app: &App) -> String {
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
     };
-    shown
+    displayed
         .filter(sane)
         .map_or_else(|| new_request_id(&app.ports).to_string(), str::to_owned)
 }

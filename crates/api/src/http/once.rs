@@ -10,7 +10,7 @@ use actix_web::{
 use futures::FutureExt;
 use labdata_application::{
     Error,
-    idempotency::answer_once::{RepeatableRequest, answer_once, find_answer},
+    idempotency::respond_once::{RepeatableRequest, find_response, respond_once},
 };
 use labdata_domain::idempotency::StoredResponse;
 use labdata_ports::idempotency::{Once, OnceError};
@@ -28,9 +28,9 @@ pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-
 /// Maximum length of a key.
 pub(super) const MAX_KEY_LENGTH: usize = 255;
 
-/// As [`answer`], with a preparation before the handler. It is spared where the response is replayed,
+/// As [`reply`], with a preparation before the handler. It is spared where the response is replayed,
 /// and no connection to the database is held while it takes place.
-pub(super) async fn answer_prepared<R: Responder, T, S, B, Q, P>(
+pub(super) async fn response_prepared<R: Responder, T, S, B, Q, P>(
     request: HttpRequest,
     call: Call<S, B, Q, P>,
     prepare: impl AsyncFnOnce(&Call<S, B, Q, P>) -> T,
@@ -42,7 +42,7 @@ pub(super) async fn answer_prepared<R: Responder, T, S, B, Q, P>(
         Err(error) => return error.error_response(),
     }
     let prepared = prepare(&call).await;
-    answer(request, call, async move |call| {
+    reply(request, call, async move |call| {
         handler(call, prepared).await
     })
     .await
@@ -58,7 +58,7 @@ async fn earlier<S, B, Q, P>(
     };
     let key = key_of(request)?;
     let repeatable = repeatable(request, key.clone(), body_sha256);
-    let found = find_answer(call.ports(), &call.actor, repeatable).await;
+    let found = find_response(call.ports(), &call.actor, repeatable).await;
     found.map_err(|error| error_of(&key, error))
 }
 
@@ -78,7 +78,7 @@ fn error_of(key: &str, error: OnceError) -> ApiError {
 }
 
 /// Calls the handler, or replays the response to an earlier request with the same key.
-pub(super) async fn answer<R: Responder, S, B, Q, P>(
+pub(super) async fn reply<R: Responder, S, B, Q, P>(
     request: HttpRequest,
     call: Call<S, B, Q, P>,
     handler: impl AsyncFnOnce(Call<S, B, Q, P>) -> R,
@@ -97,15 +97,15 @@ pub(super) async fn answer<R: Responder, S, B, Q, P>(
     let effect = async {
         let output = handler(call).await;
         let response = output.respond_to(&request).map_into_boxed_body();
-        let (response, kept) = keep(response).await;
+        let (response, stored) = keep(response).await;
         answered.replace(Some(response));
-        kept
+        stored
     };
-    match answer_once(&app.ports, &actor, repeatable, effect.boxed_local()).await {
+    match respond_once(&app.ports, &actor, repeatable, effect.boxed_local()).await {
         Ok(Once::Ran) => answered.take().unwrap_or_else(|| {
             ApiError::from(Error::Internal("an effect did not answer".to_owned())).error_response()
         }),
-        Ok(Once::Replayed(answer)) => replayed(answer),
+        Ok(Once::Replayed(reply)) => replayed(reply),
         Err(error) => error_of(&key, error).error_response(),
     }
 }
@@ -151,20 +151,20 @@ async fn keep(response: HttpResponse) -> (HttpResponse, Option<StoredResponse>) 
         let broken = Error::Internal("an answer could not be rendered".to_owned());
         return (ApiError::from(broken).error_response(), None);
     };
-    let kept = StoredResponse {
+    let stored = StoredResponse {
         status,
         content_type,
         body: body.to_vec(),
     };
-    (head.set_body(BoxBody::new(body)), Some(kept))
+    (head.set_body(BoxBody::new(body)), Some(stored))
 }
 
-fn replayed(answer: StoredResponse) -> HttpResponse {
-    let status = actix_web::http::StatusCode::from_u16(answer.status).unwrap_or_default();
+fn replayed(reply: StoredResponse) -> HttpResponse {
+    let status = actix_web::http::StatusCode::from_u16(reply.status).unwrap_or_default();
     let mut response = HttpResponse::build(status);
     response.insert_header((IDEMPOTENT_REPLAYED, HeaderValue::from_static("true")));
-    if !answer.content_type.is_empty() {
-        response.insert_header((CONTENT_TYPE, answer.content_type));
+    if !reply.content_type.is_empty() {
+        response.insert_header((CONTENT_TYPE, reply.content_type));
     }
-    response.body(answer.body)
+    response.body(reply.body)
 }

@@ -14,7 +14,7 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::patience::{Patience, SLOW_CLIENT};
+use super::client_timeout::{ClientTimeout, SLOW_CLIENT};
 
 /// Maximum size of a piece of a body that is copied to the connection, in bytes.
 const PIECE: usize = 64 << 10;
@@ -32,7 +32,7 @@ pub(super) struct Paced {
     held: Bytes,
     /// The last piece: its size, and when it was given.
     given: Option<(usize, Instant)>,
-    patience: Patience,
+    timeout: ClientTimeout,
 }
 
 impl Paced {
@@ -48,7 +48,7 @@ impl Paced {
                 size,
                 held: Bytes::new(),
                 given: None,
-                patience: Patience::new(limit, SLOW_CLIENT),
+                timeout: ClientTimeout::new(limit, SLOW_CLIENT),
             }),
         }
     }
@@ -68,8 +68,8 @@ impl MessageBody for Paced {
         let this = self.get_mut();
         // Time in which the body had nothing to give is not the client's: it begins with the next piece.
         if let Some((bytes, at)) = this.given.take() {
-            this.patience.took(bytes, at.elapsed());
-            if this.patience.is_over() {
+            this.timeout.took(bytes, at.elapsed());
+            if this.timeout.is_over() {
                 tracing::info!("an answer is not sent on, as its client reads too slowly");
                 return Poll::Ready(Some(Err(TooSlow.into())));
             }
@@ -80,9 +80,9 @@ impl MessageBody for Paced {
                 end => return Poll::Ready(end),
             }
         }
-        let piece = this.held.split_to(this.held.len().min(PIECE));
-        this.given = Some((piece.len(), Instant::now()));
-        Poll::Ready(Some(Ok(piece)))
+        let chunk = this.held.split_to(this.held.len().min(PIECE));
+        this.given = Some((chunk.len(), Instant::now()));
+        Poll::Ready(Some(Ok(chunk)))
     }
 }
 
@@ -110,10 +110,10 @@ mod tests {
             BodySize::Sized(whole.len().try_into().unwrap())
         );
         let mut read = Vec::new();
-        while let Some(piece) = next(&mut body).await {
-            let piece = piece.unwrap();
-            assert!(piece.len() <= PIECE);
-            read.extend_from_slice(&piece);
+        while let Some(chunk) = next(&mut body).await {
+            let chunk = chunk.unwrap();
+            assert!(chunk.len() <= PIECE);
+            read.extend_from_slice(&chunk);
             advance(LIMIT * 9 / 10).await;
         }
         assert_eq!(read, whole, "64 KiB in 9 s are fast enough");
@@ -129,15 +129,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_has_nothing_to_give_costs_the_client_no_time() {
-        let pieces = stream::unfold(0, async |count| {
+        let chunks = stream::unfold(0, async |count| {
             tokio::time::sleep(LIMIT * 3).await;
             (count < 3).then(|| (Ok::<_, std::io::Error>(Bytes::from("x")), count + 1))
         });
-        let body = actix_web::body::BodyStream::new(Box::pin(pieces));
+        let body = actix_web::body::BodyStream::new(Box::pin(chunks));
         let mut body = Paced::of(BoxBody::new(body), LIMIT);
         let mut count = 0;
-        while let Some(piece) = next(&mut body).await {
-            piece.unwrap();
+        while let Some(chunk) = next(&mut body).await {
+            chunk.unwrap();
             count += 1;
         }
         assert_eq!(count, 3);

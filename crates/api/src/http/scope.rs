@@ -55,7 +55,7 @@ impl RequiredScope for Admin {
 ///
 /// # Errors
 /// [`Error::Unauthenticated`] with the missing part.
-pub fn shown_key(request: &HttpRequest) -> Result<&str, Error> {
+pub fn presented_key(request: &HttpRequest) -> Result<&str, Error> {
     let header = request
         .headers()
         .get(AUTHORIZATION)

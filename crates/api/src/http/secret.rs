@@ -11,7 +11,7 @@ use super::{ApiError, call::Call};
 
 /// Calls the handler and marks its answer `no-store`. Refuses an idempotency key: a stored response
 /// would be a stored secret.
-pub(super) async fn answer<H, S, B, Q, P>(
+pub(super) async fn response<H, S, B, Q, P>(
     request: HttpRequest,
     call: Call<S, B, Q, P>,
     handler: H,

@@ -94,10 +94,10 @@ fn configure(config: &mut ServiceConfig, endpoints: &[Endpoint]) {
             resource = resource.route(route);
         }
         config.service(resource.default_service(web::to(move || {
-            let answer = HttpResponse::MethodNotAllowed()
+            let response = HttpResponse::MethodNotAllowed()
                 .insert_header((ALLOW, allowed.clone()))
                 .json(detail(StatusCode::METHOD_NOT_ALLOWED));
-            async { answer }
+            async { response }
         })));
     }
 }

@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::{
     ApiError,
-    body::{announced, body_patience, next_piece, too_large},
+    body::{announced, body_timeout, next_chunk, too_large},
     multipart::{MOST_PARTS, file_name, hash_texts},
 };
 
@@ -159,15 +159,15 @@ async fn spool(part: &mut Field, limit: usize) -> Result<(File, [u8; 32]), Troub
         .map_err(io::Error::other)??;
     let mut file = tokio::fs::File::from_std(file);
     let (mut hash, mut size) = (Sha256::new(), 0_usize);
-    while let Some(piece) = part.next().await {
-        let piece = piece.map_err(|error| Trouble::Form(error.to_string()))?;
-        size = size.saturating_add(piece.len());
+    while let Some(chunk) = part.next().await {
+        let chunk = chunk.map_err(|error| Trouble::Form(error.to_string()))?;
+        size = size.saturating_add(chunk.len());
         if size > limit {
             let text = format!("the file must have at most {limit} bytes");
             return Err(Trouble::Api(Error::TooLarge(text).into()));
         }
-        hash.update(&piece);
-        file.write_all(&piece).await?;
+        hash.update(&chunk);
+        file.write_all(&chunk).await?;
     }
     file.flush().await?;
     let mut file = file.into_std().await;
@@ -218,14 +218,14 @@ impl Lent {
             home: Rc::clone(&self.payload),
         };
         let trouble = Rc::clone(&self.trouble);
-        stream::unfold(Some((borrowed, most, body_patience())), move |state| {
+        stream::unfold(Some((borrowed, most, body_timeout())), move |state| {
             let trouble = Rc::clone(&trouble);
             async move {
-                let (mut borrowed, room, mut patience) = state?;
-                let found = match next_piece(&mut borrowed.payload, &mut patience).await {
+                let (mut borrowed, room, mut timeout) = state?;
+                let found = match next_chunk(&mut borrowed.payload, &mut timeout).await {
                     Some(None) => return None,
-                    Some(Some(Ok(piece))) => match room.checked_sub(piece.len()) {
-                        Some(room) => return Some((Ok(piece), Some((borrowed, room, patience)))),
+                    Some(Some(Ok(chunk))) => match room.checked_sub(chunk.len()) {
+                        Some(room) => return Some((Ok(chunk), Some((borrowed, room, timeout)))),
                         None => too_large(most),
                     },
                     Some(Some(Err(error))) => {

@@ -27,7 +27,7 @@ use tokio::{
     task::{AbortHandle, JoinHandle},
 };
 
-use super::{ApiError, accept::ResultForm, patience::Patience};
+use super::{ApiError, accept::ResultForm, client_timeout::ClientTimeout};
 
 /// Maximum size of a piece of a body, in bytes.
 const PIECE: usize = 256 << 10;
@@ -36,7 +36,7 @@ const PIECE: usize = 256 << 10;
 const BYTES_PER_SECOND: u64 = 64 << 10;
 
 /// Part of a body.
-enum Piece {
+enum Chunk {
     Bytes(Bytes),
     /// The body is whole.
     End,
@@ -46,8 +46,8 @@ enum Piece {
 struct Encoder {
     /// `None` after the last part.
     writer: Option<TableWriter>,
-    pieces: mpsc::Sender<Piece>,
-    patience: Patience,
+    chunks: mpsc::Sender<Chunk>,
+    timeout: ClientTimeout,
     refusal: Arc<Mutex<Option<FormatError>>>,
 }
 
@@ -61,22 +61,22 @@ impl Encoder {
     async fn send(&mut self, bytes: Vec<u8>) -> Result<(), SinkClosed> {
         let mut bytes = Bytes::from(bytes);
         while !bytes.is_empty() {
-            let piece = bytes.split_to(bytes.len().min(PIECE));
-            self.put(Piece::Bytes(piece)).await?;
+            let chunk = bytes.split_to(bytes.len().min(PIECE));
+            self.put(Chunk::Bytes(chunk)).await?;
         }
         Ok(())
     }
 
-    async fn put(&mut self, piece: Piece) -> Result<(), SinkClosed> {
-        let bytes = match &piece {
-            Piece::Bytes(bytes) => bytes.len(),
-            Piece::End => 0,
+    async fn put(&mut self, chunk: Chunk) -> Result<(), SinkClosed> {
+        let bytes = match &chunk {
+            Chunk::Bytes(bytes) => bytes.len(),
+            Chunk::End => 0,
         };
-        let sending = self.pieces.send(piece);
-        if let Some(sent) = self.patience.wait(sending, |_| bytes).await {
+        let sending = self.chunks.send(chunk);
+        if let Some(sent) = self.timeout.wait(sending, |_| bytes).await {
             sent.map_err(|_| SinkClosed)
         } else {
-            let seconds = self.patience.limit().as_secs();
+            let seconds = self.timeout.limit().as_secs();
             tracing::warn!(seconds, "a table is not sent on, as its client stalls");
             Err(SinkClosed)
         }
@@ -98,7 +98,7 @@ impl PartSink for Encoder {
         let writer = self.writer.take().ok_or(SinkClosed)?;
         let written = writer.finish().map_err(|error| self.refused(error))?;
         self.send(written).await?;
-        self.put(Piece::End).await
+        self.put(Chunk::End).await
     }
 }
 
@@ -118,7 +118,7 @@ impl Drop for AbortOnDrop {
 
 /// The rest of a body.
 struct Rest {
-    pieces: mpsc::Receiver<Piece>,
+    chunks: mpsc::Receiver<Chunk>,
     _reading: AbortOnDrop,
 }
 
@@ -126,9 +126,9 @@ impl Rest {
     fn into_stream(self) -> impl Stream<Item = Result<Bytes, Unfinished>> {
         stream::unfold(Some(self), async |rest| {
             let mut rest = rest?;
-            match rest.pieces.recv().await {
-                Some(Piece::Bytes(bytes)) => Some((Ok(bytes), Some(rest))),
-                Some(Piece::End) => None,
+            match rest.chunks.recv().await {
+                Some(Chunk::Bytes(bytes)) => Some((Ok(bytes), Some(rest))),
+                Some(Chunk::End) => None,
                 None => Some((Err(Unfinished), None)),
             }
         })
@@ -159,12 +159,12 @@ impl TableStream {
         R: Future<Output = Result<(), Error>> + Send + 'static,
     {
         let writer = TableWriter::new(columns, format).map_err(refused)?;
-        let (sender, mut pieces) = mpsc::channel(1);
+        let (sender, mut chunks) = mpsc::channel(1);
         let refusal = Arc::new(Mutex::new(None));
         let reading = read(Box::new(Encoder {
             writer: Some(writer),
-            pieces: sender,
-            patience: Patience::new(stall, BYTES_PER_SECOND),
+            chunks: sender,
+            timeout: ClientTimeout::new(stall, BYTES_PER_SECOND),
             refusal: Arc::clone(&refusal),
         }));
         let reading = tokio::spawn(async move {
@@ -173,19 +173,19 @@ impl TableStream {
             done
         });
         let abort = AbortOnDrop(reading.abort_handle());
-        let first = match pieces.recv().await {
-            Some(Piece::Bytes(bytes)) => {
+        let first = match chunks.recv().await {
+            Some(Chunk::Bytes(bytes)) => {
                 tokio::spawn(log_failure(reading, refusal));
                 bytes
             }
-            Some(Piece::End) => Bytes::new(),
+            Some(Chunk::End) => Bytes::new(),
             None => return Err(failure(reading, &refusal).await),
         };
         Ok(Self {
             form: ResultForm::File(format),
             first,
             rest: Rest {
-                pieces,
+                chunks,
                 _reading: abort,
             },
             disposition: None,
@@ -242,14 +242,14 @@ impl Responder for TableStream {
     type Body = BoxBody;
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
-        let mut answer = HttpResponse::Ok();
-        answer
+        let mut response = HttpResponse::Ok();
+        response
             .insert_header((CONTENT_TYPE, self.form.content_type()))
             .insert_header((VARY, HeaderValue::from_static("accept")));
         if let Some(disposition) = self.disposition {
-            answer.insert_header((CONTENT_DISPOSITION, disposition));
+            response.insert_header((CONTENT_DISPOSITION, disposition));
         }
         let first = stream::iter([Ok(self.first)]);
-        answer.streaming(first.chain(self.rest.into_stream()))
+        response.streaming(first.chain(self.rest.into_stream()))
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    http::{Answer, AnyScope, Call, NoBody, Timestamp},
+    http::{AnyScope, ApiResult, Call, NoBody, Timestamp},
     routes::people::ApiKeyScope,
 };
 
@@ -103,6 +103,6 @@ impl From<Identity> for MeView {
     tag = "users",
     responses((status = 200, description = "Organization, user and key of the caller", body = MeView))
 )]
-pub async fn handle(call: Call<AnyScope, NoBody>) -> Answer<Json<MeView>> {
+pub async fn handle(call: Call<AnyScope, NoBody>) -> ApiResult<Json<MeView>> {
     Ok(Json(identify(call.ports(), &call.actor).await?.into()))
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use labdata_domain::{people::PlainApiKey, runs::Isolation, storage::StorageQuota};
-use labdata_redacted::shown_url;
+use labdata_redacted::redacted_url;
 use tracing_subscriber::filter::LevelFilter;
 use url::Url;
 
@@ -36,13 +36,13 @@ impl Values<'_> {
         if let Some(parsed) = parse(value) {
             return Ok(Some(parsed));
         }
-        let shown = if value.contains("://") {
-            shown_url(value)
+        let displayed = if value.contains("://") {
+            redacted_url(value)
         } else {
             value.clone()
         };
         Err(SettingsError(format!(
-            "{name} is {shown:?}; it takes {takes}"
+            "{name} is {displayed:?}; it takes {takes}"
         )))
     }
 

@@ -57,7 +57,7 @@ impl OnPostgres {
         let database = Database::new(own.url(), settings).unwrap();
         let catalog = Arc::new(PgCatalogStore::new(database.clone()));
         let clock = Arc::new(FixedClock::default());
-        let shown: Arc<dyn Clock> = clock.clone();
+        let displayed: Arc<dyn Clock> = clock.clone();
         let ports = Ports {
             api_keys: Arc::new(PgApiKeyRepository::new(database.clone())),
             tenancy: Arc::new(PgTenancyRepository::new(database.clone())),
@@ -79,7 +79,7 @@ impl OnPostgres {
             queries: Arc::new(PgQueryRunner::new(database.clone(), &[1; 32])),
             data: Arc::new(PgDataStore::new(database.clone(), Arc::clone(&catalog))),
             catalog,
-            ..in_memory(shown)
+            ..in_memory(displayed)
         };
         let ports = change(ports);
         let agent = Agent {

@@ -107,8 +107,8 @@ impl TestServer {
     /// Starts a server on a free port, with an empty store.
     pub(crate) async fn start() -> Self {
         let clock = Arc::new(FixedClock::default());
-        let shown: Arc<dyn Clock> = clock.clone();
-        let ports = in_memory(shown);
+        let displayed: Arc<dyn Clock> = clock.clone();
+        let ports = in_memory(displayed);
         Self::start_on(ports, clock).await
     }
 
@@ -142,8 +142,8 @@ impl TestServer {
     /// Starts a server whose state is changed as the test wants.
     pub(crate) async fn start_changed(change: impl FnOnce(&mut App)) -> Self {
         let clock = Arc::new(FixedClock::default());
-        let shown: Arc<dyn Clock> = clock.clone();
-        let ports = in_memory(shown);
+        let displayed: Arc<dyn Clock> = clock.clone();
+        let ports = in_memory(displayed);
         let agent = agent_without_model(&ports);
         Self::serve(ports, agent, clock, Arc::default(), change).await
     }

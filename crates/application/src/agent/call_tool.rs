@@ -24,5 +24,5 @@ pub async fn call_tool(ports: &Ports, agent: &Agent, actor: &Actor, call: &ToolC
     };
     let output = agent.tools.call(&context, call).await;
     let mut attachment_bytes = agent.limits.attachment_bytes;
-    output.within(&mut attachment_bytes).kept(&agent.limits)
+    output.within(&mut attachment_bytes).stored(&agent.limits)
 }

@@ -9,15 +9,15 @@ use futures::{
 };
 use labdata_domain::{
     agent::{
-        BrokenStream, CANCELLED_CALL, Chat, ChatMessage, EndReason, Message, ModelAnswer,
-        ModelFailure, Next, PendingCalls, Run, RunResult, ToolOutput, Usage, UsageMonth, charged,
+        BrokenStream, CANCELLED_CALL, Chat, ChatMessage, EndReason, Message, ModelFailure,
+        ModelResponse, Next, PendingCalls, Run, RunResult, ToolOutput, Usage, UsageMonth, charged,
         instructions,
     },
     executions::FinalStatus,
     ids::{AgentRunId, ChatId},
     people::{actor::Actor, scope::Scope},
 };
-use labdata_ports::agent::{AnswerPart, ModelRequest, ToolDefinition};
+use labdata_ports::agent::{ModelRequest, ResponsePart, ToolDefinition};
 use time::OffsetDateTime;
 
 use super::{
@@ -48,7 +48,7 @@ impl ChatTarget {
 
 /// Outcome of a request to the model.
 enum Asked {
-    Answered(ModelAnswer),
+    Answered(ModelResponse),
     /// The run ends; the text had arrived.
     Stopped(EndReason, String),
 }
@@ -151,7 +151,7 @@ impl Conversation {
             }
             let next = match self.ask(&run).await? {
                 Asked::Stopped(reason, text) => return Ok(run.stop(reason, &text, self.now())),
-                Asked::Answered(answer) => run.answered(answer, self.now()),
+                Asked::Answered(response) => run.answered(response, self.now()),
             };
             let pending = match next {
                 Next::End(end) => {
@@ -183,10 +183,11 @@ impl Conversation {
         };
         let sent = self.tools_bytes.saturating_add(request_bytes(&request));
         let mut text = String::new();
-        let asked = self.read_answer(run, &request, &mut text).await;
+        let asked = self.read_response(run, &request, &mut text).await;
         match &asked {
-            Ok(Asked::Answered(answer)) => {
-                self.charge(answer.usage, sent, answer_bytes(answer)).await;
+            Ok(Asked::Answered(response)) => {
+                self.charge(response.usage, sent, response_bytes(response))
+                    .await;
             }
             // The provider does not tell what an answer takes that is cut off.
             Ok(Asked::Stopped(..)) | Err(ModelFailure::Broken(_) | ModelFailure::Timeout(_)) => {
@@ -197,28 +198,28 @@ impl Conversation {
         asked
     }
 
-    async fn read_answer(
+    async fn read_response(
         &mut self,
         run: &Run,
         request: &ModelRequest,
         text: &mut String,
     ) -> Result<Asked, ModelFailure> {
         let stopped = |reason, text: &str| Ok(Asked::Stopped(reason, text.to_owned()));
-        let answer = self.agent.model.answer(request);
-        let Some(answer) = unless(&self.cancelled, answer).await else {
+        let response = self.agent.model.response(request);
+        let Some(response) = unless(&self.cancelled, response).await else {
             return stopped(EndReason::Cancelled, text);
         };
-        let mut answer = answer?;
+        let mut response = response?;
         loop {
-            let Some(part) = unless(&self.cancelled, answer.next()).await else {
+            let Some(part) = unless(&self.cancelled, response.next()).await else {
                 return stopped(EndReason::Cancelled, text);
             };
             match part.ok_or(ModelFailure::Broken(BrokenStream::NoEnd))?? {
-                AnswerPart::Text(more) => {
+                ResponsePart::Text(more) => {
                     text.push_str(&more);
                     self.emit(AgentEvent::TextDelta(more)).await;
                 }
-                AnswerPart::End(answer) => return Ok(Asked::Answered(answer)),
+                ResponsePart::End(response) => return Ok(Asked::Answered(response)),
             }
             if run.time_left(self.now()).is_zero() {
                 return stopped(run.out_of_time(), text);
@@ -270,7 +271,7 @@ impl Conversation {
             let output = output.unwrap_or_else(|| ToolOutput::error(CANCELLED_CALL.to_owned()));
             let output = output.within(&mut self.attachment_bytes_left);
             let is_truncated = output.is_truncated(&self.agent.limits);
-            let output = output.kept(&self.agent.limits);
+            let output = output.stored(&self.agent.limits);
             outputs.push(output.clone());
             let result = AgentEvent::ToolResult {
                 call: call.clone(),
@@ -376,8 +377,8 @@ fn request_bytes(request: &ModelRequest) -> u64 {
     length(&request.instructions).saturating_add(messages.sum())
 }
 
-fn answer_bytes(answer: &ModelAnswer) -> u64 {
-    let calls = answer.tool_calls.iter();
+fn response_bytes(response: &ModelResponse) -> u64 {
+    let calls = response.tool_calls.iter();
     let calls = calls.map(|call| length(&call.name) + length(&call.arguments));
-    length(&answer.text).saturating_add(calls.sum())
+    length(&response.text).saturating_add(calls.sum())
 }

@@ -38,9 +38,9 @@ impl RunWork {
             lease,
             mut left,
         } = self;
-        let (tell, told) = oneshot::channel();
+        let (tell, reported) = oneshot::channel();
         let left = async move { left.cancellation().await };
-        let cancelled = select(left.boxed(), told).map(drop).boxed().shared();
+        let cancelled = select(left.boxed(), reported).map(drop).boxed().shared();
         let work = pin!(conversation.work(run, cancelled, &lease));
         let keep = pin!(lease.keep(pause, tell));
         match select(work, keep).await {

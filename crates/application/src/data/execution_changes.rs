@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use labdata_domain::{
     data::{
         changes::{ExecutionChanges, IdCursor, RowChange, SHOWN_FILES},
-        write::KeptRow,
+        write::RowImage,
     },
     files::{File, FileFilter},
     ids::ExecutionId,
@@ -107,7 +107,7 @@ pub async fn changed_rows(
     actor: &Actor,
     id: ExecutionId,
     table: &str,
-) -> Result<BTreeMap<RowChange, Vec<KeptRow>>, Error> {
+) -> Result<BTreeMap<RowChange, Vec<RowImage>>, Error> {
     actor.require(Scope::Read)?;
     let organization = actor.organization;
     ports.executions.get(organization, id).await?;

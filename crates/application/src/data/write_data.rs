@@ -163,13 +163,13 @@ async fn plan_and_apply(
     attribution: &Attribution,
 ) -> Result<WriteOutcome, Stop> {
     let checked = check_up_to(write.max_rows, &write.request, catalog);
-    let answers = ports
+    let results = ports
         .data
-        .answer(actor.organization, checked.questions())
+        .look_up(actor.organization, checked.questions())
         .await
         .map_err(WriteError::from)?;
     let plan = checked
-        .plan(&answers, &mut || ports.ids.next_id())
+        .plan(&results, &mut || ports.ids.next_id())
         .map_err(Stop::Problems)?;
     let outcome = ports.data.write(actor.organization, &plan, attribution);
     Ok(outcome.await?)

@@ -117,8 +117,8 @@ async fn read(
         .await?;
     let read = body
         .bytes
-        .try_fold(BytesMut::new(), |mut all, piece| async move {
-            all.extend_from_slice(&piece);
+        .try_fold(BytesMut::new(), |mut all, chunk| async move {
+            all.extend_from_slice(&chunk);
             Ok(all)
         });
     let bytes = read

@@ -83,8 +83,8 @@ async fn start(ports: &Ports, actor: &Actor, object: ObjectKey) -> Result<Bytes,
     };
     let read = body
         .bytes
-        .try_fold(BytesMut::new(), |mut start, piece| async move {
-            start.extend_from_slice(&piece);
+        .try_fold(BytesMut::new(), |mut start, chunk| async move {
+            start.extend_from_slice(&chunk);
             Ok(start)
         });
     let start = read

@@ -44,14 +44,14 @@ pub async fn parse_table(
     ports: &Ports,
     actor: &Actor,
     id: FileId,
-    shown_rows: usize,
+    displayed_rows: usize,
 ) -> Result<ParsedTable, Error> {
     actor.require(Scope::Read)?;
     let file = ports.files.get(actor.organization, id).await?;
     let FileState::Confirmed { object, bytes, .. } = &file.state else {
         return Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()));
     };
-    let format = TableFormat::shown(&file.path, bytes.size)
+    let format = TableFormat::display(&file.path, bytes.size)
         .map_err(|refusal| Error::Invalid(refusal.to_string()))?;
     let source = ports.blobs.open(actor.organization, *object).await?;
     let caller = Arc::new(());
@@ -60,7 +60,7 @@ pub async fn parse_table(
     let thread = thread::Builder::new().name("table".to_owned());
     let spawned = thread.spawn(move || {
         // The receiver is gone if the caller is.
-        let _ = done.send(read(source, format, shown_rows, waiting));
+        let _ = done.send(read(source, format, displayed_rows, waiting));
     });
     spawned.map_err(|error| Error::Internal(format!("no thread for a table: {error}")))?;
     let table = outcome
@@ -89,7 +89,7 @@ struct Table {
 fn read(
     source: Box<dyn BlobReader>,
     format: TableFormat,
-    shown_rows: usize,
+    displayed_rows: usize,
     caller: Weak<()>,
 ) -> Result<Table, ReadError> {
     let source = Interrupted::new(source, move || caller.strong_count() == 0);
@@ -98,7 +98,7 @@ fn read(
     let (mut row_count, mut rows) = (0_usize, Vec::new());
     while let Some(part) = reader.next_part()? {
         let length = part.first().map_or(0, Values::len);
-        for index in 0..length.min(shown_rows.saturating_sub(rows.len())) {
+        for index in 0..length.min(displayed_rows.saturating_sub(rows.len())) {
             let cells = part.iter().zip(&columns).map(|(values, (_, data_type))| {
                 let cell = values.get(index);
                 preview_cell(cell.map_or(Value::Null, |cell| cell.to_json()), *data_type)

@@ -37,8 +37,8 @@ pub(crate) async fn read_file(
     };
     let read = body
         .bytes
-        .try_fold(BytesMut::new(), |mut whole, piece| async move {
-            whole.extend_from_slice(&piece);
+        .try_fold(BytesMut::new(), |mut whole, chunk| async move {
+            whole.extend_from_slice(&chunk);
             Ok(whole)
         });
     let whole = read

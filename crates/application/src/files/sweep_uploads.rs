@@ -52,7 +52,7 @@ pub async fn sweep_uploads(ports: &Ports) -> Result<Swept, Error> {
         if objects.is_empty() {
             return Ok(swept);
         }
-        if ports.files.are_objects_kept().await? {
+        if ports.files.are_objects_retained().await? {
             // `sweep_objects` finds them after the backup.
             continue;
         }
@@ -89,7 +89,7 @@ pub async fn sweep_objects(ports: &Ports) -> Result<u64, Error> {
             continue;
         }
         let unreferenced = ports.files.unreferenced(&old).await?;
-        if ports.files.are_objects_kept().await? {
+        if ports.files.are_objects_retained().await? {
             return Ok(removed);
         }
         removed += count(&unreferenced);

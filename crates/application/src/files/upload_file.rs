@@ -142,7 +142,7 @@ pub(crate) async fn keep(ports: &Ports, actor: &Actor, recorded: Recorded) -> Fi
 /// Removes an object that nothing refers to; what cannot be removed, or what a backup may need, is left
 /// to the sweeper.
 pub(crate) async fn remove(ports: &Ports, actor: &Actor, object: ObjectKey) {
-    let removed = match ports.files.are_objects_kept().await {
+    let removed = match ports.files.are_objects_retained().await {
         Ok(true) => return,
         Ok(false) => ports.blobs.delete(actor.organization, object).await,
         Err(error) => Err(error),

@@ -108,8 +108,8 @@ pub(crate) fn checked(
         cut_off: cut_off.clone(),
     };
     let stream = stream::unfold(checked, |mut checked| async move {
-        let piece = checked.next().await?;
-        Some((piece, checked))
+        let chunk = checked.next().await?;
+        Some((chunk, checked))
     });
     (stream.boxed(), cut_off)
 }
@@ -174,14 +174,14 @@ impl Usage {
 
 impl CheckedBody {
     async fn next(&mut self) -> Option<Result<Bytes, BodyBroken>> {
-        let piece = match self.body.next().await? {
-            Ok(piece) => piece,
+        let chunk = match self.body.next().await? {
+            Ok(chunk) => chunk,
             broken @ Err(_) => return Some(broken),
         };
-        let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
         self.size = self.size.saturating_add(length);
         Some(match self.check().await {
-            Ok(()) => Ok(piece),
+            Ok(()) => Ok(chunk),
             Err(reason) => {
                 let text = reason.to_string();
                 self.cut_off.set(reason);

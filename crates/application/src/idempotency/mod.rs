@@ -1,4 +1,4 @@
 //! Stored responses of repeated requests.
 
-pub mod answer_once;
-pub mod sweep_answers;
+pub mod respond_once;
+pub mod sweep_responses;

@@ -103,7 +103,7 @@ impl CheckedScript {
 /// Looks for a flaw on a thread with a large stack.
 async fn flaw_of(code: &str) -> Result<Option<Flaw>, String> {
     let _turn = PARSING.lock().await;
-    let (answer, answered) = oneshot::channel();
+    let (response, answered) = oneshot::channel();
     let code = code.to_owned();
     thread::Builder::new()
         .name("check-script".to_owned())
@@ -111,7 +111,7 @@ async fn flaw_of(code: &str) -> Result<Option<Flaw>, String> {
         .spawn(move || {
             let outcome = catch_unwind(AssertUnwindSafe(|| find_flaw(&code)));
             // The receiver is gone if the request was abandoned.
-            let _ = answer.send(outcome);
+            let _ = response.send(outcome);
         })
         .map_err(|error| format!("no thread to check a script: {error}"))?;
     match answered.await {

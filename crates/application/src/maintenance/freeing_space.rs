@@ -18,7 +18,7 @@ where
                 Err(error)
             }
         }
-        answer => answer,
+        response => response,
     }
 }
 

@@ -85,9 +85,9 @@ async fn add(
     let body = ports
         .blobs
         .read(actor.organization, dataset.object, Some(range));
-    let pieces = body.await?.bytes;
-    let bytes = pieces.try_fold(BytesMut::new(), |mut bytes, piece| async move {
-        bytes.extend_from_slice(&piece);
+    let chunks = body.await?.bytes;
+    let bytes = chunks.try_fold(BytesMut::new(), |mut bytes, chunk| async move {
+        bytes.extend_from_slice(&chunk);
         Ok(bytes)
     });
     let bytes: Bytes = bytes

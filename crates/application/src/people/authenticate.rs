@@ -16,16 +16,16 @@ const INVALID: Error = Error::Unauthenticated(INVALID_KEY);
 /// [`Error::Unauthenticated`] for a key that is malformed, unknown, revoked or expired, or whose user is
 /// disabled.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn authenticate(ports: &Ports, shown: &str) -> Result<Actor, Error> {
-    let shown = PlainApiKey::parse(shown).ok_or(INVALID)?;
+pub async fn authenticate(ports: &Ports, presented: &str) -> Result<Actor, Error> {
+    let presented = PlainApiKey::parse(presented).ok_or(INVALID)?;
     let now = ports.clock.now();
-    let generation = match ports.key_cache.get(shown.hash(), now) {
+    let generation = match ports.key_cache.get(presented.hash(), now) {
         Ok(actor) => return Ok(actor),
         Err(generation) => generation,
     };
-    let found = ports.api_keys.find_by_prefix(shown.prefix()).await?;
+    let found = ports.api_keys.find_by_prefix(presented.prefix()).await?;
     let found = found.ok_or(INVALID)?;
-    if !found.admits(&shown, now) {
+    if !found.admits(&presented, now) {
         return Err(INVALID);
     }
     let key = found.key;

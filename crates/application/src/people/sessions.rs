@@ -42,8 +42,8 @@ pub enum SignIn {
 /// [`Error::Unauthenticated`] for a key or a link that is not valid; [`Error::Forbidden`] for the key of
 /// a run on the platform.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sign_in(ports: &Ports, shown: SignIn) -> Result<(PlainToken, Actor), Error> {
-    let actor = match shown {
+pub async fn sign_in(ports: &Ports, presented: SignIn) -> Result<(PlainToken, Actor), Error> {
+    let actor = match presented {
         SignIn::ApiKey(key) => authenticate(ports, &key).await?,
         SignIn::Token(token) => follow_link(ports, &token).await?,
     };
@@ -112,9 +112,9 @@ fn actor_of(key: &ApiKey) -> Actor {
 /// [`Error::Unauthenticated`] for a session that is unknown or has ended, or whose key is not valid any
 /// more.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn authenticate_session(ports: &Ports, shown: &str) -> Result<Actor, Error> {
+pub async fn authenticate_session(ports: &Ports, presented: &str) -> Result<Actor, Error> {
     const INVALID: Error = Error::Unauthenticated(INVALID_SESSION);
-    let token = PlainToken::parse(shown).ok_or(INVALID)?;
+    let token = PlainToken::parse(presented).ok_or(INVALID)?;
     let now = ports.clock.now();
     let generation = match ports.key_cache.get(token.hash(), now) {
         Ok(actor) => return Ok(actor),
@@ -142,8 +142,8 @@ pub async fn authenticate_session(ports: &Ports, shown: &str) -> Result<Actor, E
 /// # Errors
 /// What the ports answer.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sign_out(ports: &Ports, shown: &str) -> Result<(), Error> {
-    let Some(token) = PlainToken::parse(shown) else {
+pub async fn sign_out(ports: &Ports, presented: &str) -> Result<(), Error> {
+    let Some(token) = PlainToken::parse(presented) else {
         return Ok(());
     };
     ports.sessions.remove(token.hash()).await?;

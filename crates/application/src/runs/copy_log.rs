@@ -43,13 +43,13 @@ impl LogCopy {
         runner: &dyn JobRunner,
     ) -> Result<(), CopyLogError> {
         loop {
-            let piece = runner.logs(run_id(self.claim), self.stored).await;
-            let piece = piece.map_err(|error| CopyLogError(error.to_string()))?;
-            if piece.bytes.is_empty() {
+            let chunk = runner.logs(run_id(self.claim), self.stored).await;
+            let chunk = chunk.map_err(|error| CopyLogError(error.to_string()))?;
+            if chunk.bytes.is_empty() {
                 return Ok(());
             }
-            let skipped = piece.offset.saturating_sub(self.stored);
-            for append in LogAppend::split(skipped, &piece.bytes) {
+            let skipped = chunk.offset.saturating_sub(self.stored);
+            for append in LogAppend::split(skipped, &chunk.bytes) {
                 let appended = ports.run_logs.append(self.claim, append).await;
                 if !appended.map_err(|error| CopyLogError(error.to_string()))? {
                     return Ok(());

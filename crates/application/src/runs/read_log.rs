@@ -21,7 +21,7 @@ pub struct LogReader {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextOfLog {
     /// This, which may hold a line of the platform's where something is left out.
-    Piece(Bytes),
+    Chunk(Bytes),
     /// The execution still runs and has written nothing more.
     NothingYet,
     /// The execution has ended with this status, and its whole log has been read.
@@ -66,15 +66,15 @@ impl LogReader {
             .executions
             .get(self.organization, self.execution)
             .await?;
-        let piece = ports
+        let chunk = ports
             .run_logs
             .read(self.organization, self.execution, self.offset)
             .await?;
-        if piece.bytes.is_empty() {
+        if chunk.bytes.is_empty() {
             return Ok(nothing(&execution));
         }
-        let read_to = std::mem::replace(&mut self.offset, piece.end());
-        Ok(NextOfLog::Piece(piece.text_from(read_to).into()))
+        let read_to = std::mem::replace(&mut self.offset, chunk.end());
+        Ok(NextOfLog::Chunk(chunk.text_from(read_to).into()))
     }
 }
 

@@ -21,13 +21,14 @@ use crate::{Error, Ports};
 /// # Errors
 /// [`Error::Unauthenticated`] for a nonce that is malformed, unknown, expired or used.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn redeem_nonce(ports: &Ports, shown: &str) -> Result<PlainApiKey, Error> {
-    let shown = PlainRunNonce::parse(shown).ok_or_else(|| refused(NonceRefusal::Unknown))?;
-    let (execution, attempt) = (shown.execution(), shown.attempt());
+pub async fn redeem_nonce(ports: &Ports, presented: &str) -> Result<PlainApiKey, Error> {
+    let presented =
+        PlainRunNonce::parse(presented).ok_or_else(|| refused(NonceRefusal::Unknown))?;
+    let (execution, attempt) = (presented.execution(), presented.attempt());
     let found = ports.api_keys.find_run_nonce(execution, attempt).await?;
     let nonce = found.ok_or_else(|| refused(NonceRefusal::Unknown))?;
     let now = ports.clock.now();
-    match nonce.check(&shown, now) {
+    match nonce.check(&presented, now) {
         // The queue decides about a repeated use, also where two come at once.
         Ok(()) | Err(NonceRefusal::Used) => {}
         Err(refusal) => return Err(refused(refusal)),

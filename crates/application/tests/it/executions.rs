@@ -172,16 +172,16 @@ async fn the_platform_sends_one_notice_of_a_failed_execution() {
         limit: None,
         after: None,
     };
-    let told = list_notifications(&lab.ports, &actor, false, page)
+    let reported = list_notifications(&lab.ports, &actor, false, page)
         .await
         .unwrap()
         .items;
-    let titles: Vec<&str> = told.iter().map(|one| one.title.as_str()).collect();
+    let titles: Vec<&str> = reported.iter().map(|one| one.title.as_str()).collect();
     assert_eq!(
         titles,
         ["\"parse plates\" timed out", "\"parse plates\" failed"]
     );
-    for (one, execution) in told.iter().zip([late, failing]) {
+    for (one, execution) in reported.iter().zip([late, failing]) {
         assert_eq!(one.sender, Sender::Platform);
         assert_eq!(one.action_url, format!("/job-executions/{}", execution.id));
     }

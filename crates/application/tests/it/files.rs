@@ -59,7 +59,7 @@ mockall::mock! {
         async fn discard(&self, organization: OrganizationId, id: FileId, object: ObjectKey) -> Result<(), ConfirmFileError>;
         async fn take_expired(&self, before: OffsetDateTime, limit: u32) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
         async fn unreferenced(&self, objects: &[(OrganizationId, ObjectKey)]) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
-        async fn are_objects_kept(&self) -> Result<bool, PortError>;
+        async fn are_objects_retained(&self) -> Result<bool, PortError>;
         async fn delete(&self, organization: OrganizationId, id: FileId, now: OffsetDateTime) -> Result<File, PortError>;
     }
 }
@@ -166,7 +166,9 @@ async fn bytes_of_a_refused_file_are_removed() {
             .once()
             .returning(|_, _, _, _| Ok(BYTES));
         blobs.expect_delete().once().returning(|_, _| Ok(()));
-        records.expect_are_objects_kept().returning(|| Ok(false));
+        records
+            .expect_are_objects_retained()
+            .returning(|| Ok(false));
         records
             .expect_add()
             .once()
@@ -191,11 +193,11 @@ async fn bytes_of_a_refused_file_are_removed() {
 async fn objects_stay_while_a_backup_copies_them_or_nobody_knows() {
     let lab = Lab::new().await;
     let instrument = instrument(&lab).await;
-    let answers: [fn() -> Result<bool, PortError>; 2] = [
+    let responses: [fn() -> Result<bool, PortError>; 2] = [
         || Ok(true),
         || Err(PortError::Unavailable("down".to_owned())),
     ];
-    for answer in answers {
+    for response in responses {
         let (mut records, mut blobs) = (MockRecords::new(), mock_blobs());
         blobs
             .expect_put_new()
@@ -203,7 +205,7 @@ async fn objects_stay_while_a_backup_copies_them_or_nobody_knows() {
             .returning(|_, _, _, _| Ok(BYTES));
         blobs.expect_delete().never();
         blobs.expect_sweep_unfinished().returning(|_| Ok(0));
-        records.expect_are_objects_kept().returning(answer);
+        records.expect_are_objects_retained().returning(response);
         records
             .expect_add()
             .once()
@@ -224,7 +226,7 @@ async fn objects_stay_while_a_backup_copies_them_or_nobody_knows() {
         let refused = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
         assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
         let swept = sweep_uploads(&ports).await;
-        assert_eq!(swept.is_ok(), answer().is_ok());
+        assert_eq!(swept.is_ok(), response().is_ok());
     }
 }
 
@@ -493,8 +495,8 @@ async fn what_a_cloud_took_beyond_the_limit_is_discarded_with_its_record() {
     assert!(matches!(reader, Err(Error::Forbidden(_))), "{reader:?}");
     let refused = confirm_upload(&ports, &actor, begun.file.id).await;
     assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
-    let gone = confirm_upload(&ports, &actor, begun.file.id).await;
-    assert!(matches!(gone, Err(Error::NotFound(_))), "{gone:?}");
+    let deleted = confirm_upload(&ports, &actor, begun.file.id).await;
+    assert!(matches!(deleted, Err(Error::NotFound(_))), "{deleted:?}");
 }
 
 #[tokio::test]
@@ -506,13 +508,13 @@ async fn a_full_disk_gives_its_reserve_up_to_remove_expired_uploads() {
         available: 0,
     }));
     let mut records = MockRecords::new();
-    let mut answers = vec![Ok(Vec::new()), Err("full")];
+    let mut responses = vec![Ok(Vec::new()), Err("full")];
     records
         .expect_take_expired()
         .times(2)
         .returning(move |_, _| {
-            let answer = answers.pop().unwrap();
-            answer.map_err(|text| PortError::DiskFull(text.to_owned()))
+            let response = responses.pop().unwrap();
+            response.map_err(|text| PortError::DiskFull(text.to_owned()))
         });
     let ports = Ports {
         files: Arc::new(records),

@@ -37,9 +37,9 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) async fn new() -> Self {
         let clock = Arc::new(FixedClock::default());
-        let shown: Arc<dyn Clock> = clock.clone();
+        let displayed: Arc<dyn Clock> = clock.clone();
         let memory = Memory::new();
-        let ports = in_memory(&memory, shown);
+        let ports = in_memory(&memory, displayed);
         let organization = Organization {
             id: ports.ids.next_id().into(),
             name: "lab".to_owned(),

@@ -113,7 +113,7 @@ impl AgentLimits {
 /// The usage that counts against the budget for a request of that many bytes and its answer: what the
 /// provider reports, else an estimate. So an answer that was cut off is not free.
 #[must_use]
-pub fn charged(reported: Usage, request_bytes: u64, answer_bytes: u64) -> Usage {
+pub fn charged(reported: Usage, request_bytes: u64, response_bytes: u64) -> Usage {
     let reported = reported.with_total();
     if reported.total_tokens.is_some() {
         return reported;
@@ -123,7 +123,7 @@ pub fn charged(reported: Usage, request_bytes: u64, answer_bytes: u64) -> Usage 
         .unwrap_or(request_bytes.div_ceil(BYTES_PER_TOKEN));
     let output = reported
         .output_tokens
-        .unwrap_or(answer_bytes.div_ceil(BYTES_PER_TOKEN));
+        .unwrap_or(response_bytes.div_ceil(BYTES_PER_TOKEN));
     Usage {
         input_tokens: Some(input),
         output_tokens: Some(output),
@@ -190,7 +190,7 @@ mod tests {
             output_tokens: None,
             total_tokens: None,
         };
-        let total = |usage, answer| charged(usage, 401, answer).total_tokens;
+        let total = |usage, response| charged(usage, 401, response).total_tokens;
         assert_eq!(total(reported, 1_000), Some(7));
         assert_eq!(total(Usage::default(), 9), Some(101 + 3));
         assert_eq!(total(Usage::default(), 0), Some(101));

@@ -85,9 +85,9 @@ pub fn provider_message(message: &str, secret: Option<&str>) -> String {
     if line.is_empty() {
         return "no message".to_owned();
     }
-    let shown = start(&line, MAX_PROVIDER_MESSAGE);
-    if shown.len() < line.len() {
-        format!("{shown}…")
+    let displayed = start(&line, MAX_PROVIDER_MESSAGE);
+    if displayed.len() < line.len() {
+        format!("{displayed}…")
     } else {
         line
     }

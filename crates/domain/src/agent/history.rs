@@ -33,7 +33,7 @@ pub(super) fn for_model(message: &ChatMessage, limits: &AgentLimits) -> Vec<Mess
         return vec![Message::User(message.content.clone())];
     }
     let calls = message.tool_calls.iter();
-    let answer = Message::Assistant {
+    let response = Message::Assistant {
         text: message.content.clone(),
         tool_calls: calls
             .clone()
@@ -45,7 +45,7 @@ pub(super) fn for_model(message: &ChatMessage, limits: &AgentLimits) -> Vec<Mess
         output: completed.output.for_model(limits),
         is_error: completed.output.is_error,
     });
-    std::iter::once(answer).chain(results).collect()
+    std::iter::once(response).chain(results).collect()
 }
 
 fn size_for_model(message: &ChatMessage, limits: &AgentLimits) -> u64 {
@@ -112,7 +112,7 @@ mod tests {
             message(ChatRole::Assistant, 10, &[]),
         ];
         let chat = [turn.clone(), turn.clone(), turn].concat();
-        for (budget, kept) in [
+        for (budget, stored) in [
             (0, 0),
             (19, 0),
             (20, 2),
@@ -122,7 +122,7 @@ mod tests {
             (1_000, 6),
         ] {
             let messages = history(&chat, &AgentLimits::default(), budget);
-            assert_eq!(messages.len(), kept, "{budget} bytes");
+            assert_eq!(messages.len(), stored, "{budget} bytes");
         }
     }
 
@@ -143,11 +143,11 @@ mod tests {
                 })
                 .collect();
             let limits = AgentLimits::default();
-            let kept = history(&chat, &limits, budget);
-            prop_assert!(kept.first().is_none_or(|first| matches!(first, Message::User(_))));
+            let stored = history(&chat, &limits, budget);
+            prop_assert!(stored.first().is_none_or(|first| matches!(first, Message::User(_))));
             let all: Vec<Message> = chat.iter().flat_map(|message| for_model(message, &limits)).collect();
-            prop_assert!(all.ends_with(&kept));
-            let bytes: usize = kept.iter().map(|message| match message {
+            prop_assert!(all.ends_with(&stored));
+            let bytes: usize = stored.iter().map(|message| match message {
                 Message::User(text) | Message::Assistant { text, .. } => text.len(),
                 Message::ToolResult { output, .. } => output.len(),
             }).sum();

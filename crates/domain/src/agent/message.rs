@@ -129,7 +129,7 @@ fn size(value: &Value) -> usize {
 
 /// One whole answer of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ModelAnswer {
+pub struct ModelResponse {
     /// Its text.
     pub text: String,
     /// The tool calls that it asks for, in order.

@@ -37,7 +37,7 @@ pub use failure::{BrokenStream, MAX_PROVIDER_MESSAGE, ModelFailure, provider_mes
 pub use history::{MAX_HISTORY_BYTES, history};
 pub use instructions::{ASSISTANT_INSTRUCTIONS, instructions};
 pub use limits::{AgentLimits, LEASE, MAX_ANSWER_BYTES, RENEW_EVERY, TooManyRuns};
-pub use message::{Message, ModelAnswer, RequestedCall, StopReason, ToolCall, ToolInput};
+pub use message::{Message, ModelResponse, RequestedCall, StopReason, ToolCall, ToolInput};
 pub use models::{ModelChoice, ModelRefusal};
 pub use output::{CANCELLED_CALL, ToolOutput, WriteNotAllowed};
 pub use python::{

@@ -84,7 +84,7 @@ impl ToolOutput {
 
     /// The output with no more text than is kept.
     #[must_use]
-    pub fn kept(mut self, limits: &AgentLimits) -> Self {
+    pub fn stored(mut self, limits: &AgentLimits) -> Self {
         let end = start(&self.text, limits.output_bytes).len();
         self.text.truncate(end);
         self.text.shrink_to_fit();
@@ -101,15 +101,15 @@ impl ToolOutput {
     #[must_use]
     pub fn for_model(&self, limits: &AgentLimits) -> String {
         let start = start(&self.text, limits.model_output_bytes);
-        let shown = length(start);
-        if shown >= self.bytes {
+        let displayed = length(start);
+        if displayed >= self.bytes {
             return start.to_owned();
         }
         format!(
-            "{start}\n[The output is cut off: {shown} of {} bytes are shown, {} are missing. Ask for less: \
+            "{start}\n[The output is cut off: {displayed} of {} bytes are shown, {} are missing. Ask for less: \
              fewer rows or columns, a filter, or an aggregate.]",
             self.bytes,
-            self.bytes - shown
+            self.bytes - displayed
         )
     }
 }
@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn a_short_output_is_shown_as_it_is() {
-        let output = ToolOutput::result("0123456789".to_owned()).kept(&LIMITS);
+        let output = ToolOutput::result("0123456789".to_owned()).stored(&LIMITS);
         assert_eq!(output.for_model(&LIMITS), "0123456789");
         assert!(!output.is_truncated(&LIMITS));
     }
 
     #[test]
     fn a_long_output_says_how_much_is_missing() {
-        let output = ToolOutput::result("ä".repeat(50)).kept(&LIMITS);
+        let output = ToolOutput::result("ä".repeat(50)).stored(&LIMITS);
         assert_eq!((output.text.len(), output.bytes), (20, 100));
         assert!(output.is_truncated(&LIMITS));
         assert_eq!(
@@ -188,13 +188,13 @@ mod tests {
         #[test]
         fn any_output_is_cut_at_a_character(text in "\\PC*", output_bytes in 0_usize..64, model_bytes in 0_usize..64) {
             let limits = AgentLimits { output_bytes, model_output_bytes: model_bytes, ..LIMITS };
-            let output = ToolOutput::result(text.clone()).kept(&limits);
+            let output = ToolOutput::result(text.clone()).stored(&limits);
             prop_assert!(output.text.len() <= output_bytes);
             prop_assert!(text.starts_with(&output.text));
-            let shown = output.for_model(&limits);
-            prop_assert_eq!(output.is_truncated(&limits), shown != text);
-            prop_assert!(shown.len() <= model_bytes + 200);
-            prop_assert_eq!(output.clone().kept(&limits), output);
+            let displayed = output.for_model(&limits);
+            prop_assert_eq!(output.is_truncated(&limits), displayed != text);
+            prop_assert!(displayed.len() <= model_bytes + 200);
+            prop_assert_eq!(output.clone().stored(&limits), output);
         }
     }
 }

@@ -140,7 +140,7 @@ pub struct PythonOutput {
 impl PythonOutput {
     /// Returns both parts with a note of how much is missing between them.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn display(&self) -> String {
         let (first, last) = (
             printable(start(&self.start, SHOWN_OUTPUT_PART)),
             printable(end(&self.end, SHOWN_OUTPUT_PART)),
@@ -172,13 +172,13 @@ pub struct PythonOutcome {
 impl PythonOutcome {
     /// Returns the last lines of standard error that are shown.
     #[must_use]
-    pub fn shown_errors(&self) -> String {
+    pub fn displayed_errors(&self) -> String {
         printable(end(&self.stderr, SHOWN_ERRORS))
     }
 
     /// Returns the value of the last expression as it is shown.
     #[must_use]
-    pub fn shown_value(&self) -> Option<String> {
+    pub fn displayed_value(&self) -> Option<String> {
         let value = self.value.as_ref()?;
         Some(excerpt(value, SHOWN_VALUE / 2, SHOWN_VALUE))
     }
@@ -278,10 +278,10 @@ mod tests {
             end: "last".to_owned(),
             omitted: 0,
         };
-        assert_eq!(output.shown(), "first\u{fffd}\nlast");
+        assert_eq!(output.display(), "first\u{fffd}\nlast");
         output.omitted = 70;
         assert_eq!(
-            output.shown(),
+            output.display(),
             "first\u{fffd}\n\n[70 bytes are left out]\nlast"
         );
     }
@@ -289,9 +289,13 @@ mod tests {
     #[test]
     fn a_traceback_shows_where_it_began_and_the_exception() {
         let traceback = format!("Traceback\n{}ValueError: no", "  File\n".repeat(2_000));
-        let shown = PythonEnd::Raised(traceback).error().unwrap();
-        assert!(shown.starts_with("Traceback\n") && shown.ends_with("ValueError: no"));
-        assert!(shown.len() < SHOWN_TRACEBACK + 10, "{}", shown.len());
+        let displayed = PythonEnd::Raised(traceback).error().unwrap();
+        assert!(displayed.starts_with("Traceback\n") && displayed.ends_with("ValueError: no"));
+        assert!(
+            displayed.len() < SHOWN_TRACEBACK + 10,
+            "{}",
+            displayed.len()
+        );
         assert_eq!(PythonEnd::Completed.error(), None);
     }
 
@@ -330,8 +334,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_shortened(text in "(?s).{0,200}", head in 0_usize..20, rest in 0_usize..20) {
-            let shown = excerpt(&text, head, head + rest);
-            prop_assert!(shown.chars().all(|letter| letter == '\n' || letter == '\t' || !letter.is_control()));
+            let displayed = excerpt(&text, head, head + rest);
+            prop_assert!(displayed.chars().all(|letter| letter == '\n' || letter == '\t' || !letter.is_control()));
         }
     }
 }

@@ -203,7 +203,7 @@ mod tests {
             action,
             count,
             ids: ids.iter().map(|id| (*id).to_owned()).collect(),
-            kept: Vec::new(),
+            stored: Vec::new(),
         }
     }
 

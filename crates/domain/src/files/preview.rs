@@ -61,9 +61,9 @@ pub fn preview(head: &[u8], file_size: u64) -> Preview {
     if !is_previewed(file_size) {
         return Preview::Skipped(Skipped::TooLarge);
     }
-    let shown = usize::try_from(PREVIEW_BYTES).unwrap_or(usize::MAX);
-    let head = head.get(..shown).unwrap_or(head);
-    let truncated = u64::try_from(head.len()).is_ok_and(|shown| shown < file_size);
+    let displayed = usize::try_from(PREVIEW_BYTES).unwrap_or(usize::MAX);
+    let head = head.get(..displayed).unwrap_or(head);
+    let truncated = u64::try_from(head.len()).is_ok_and(|displayed| displayed < file_size);
     match decode(head, truncated) {
         Some(text) => Preview::Text { text, truncated },
         None => Preview::Skipped(Skipped::NotText),

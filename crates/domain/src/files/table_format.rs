@@ -47,7 +47,7 @@ impl TableFormat {
     ///
     /// # Errors
     /// [`ShowTableRefusal`].
-    pub fn shown(path: &FilePath, size: u64) -> Result<Self, ShowTableRefusal> {
+    pub fn display(path: &FilePath, size: u64) -> Result<Self, ShowTableRefusal> {
         let format = Self::of(path).ok_or_else(|| Self::unknown(path))?;
         if size > MAX_SHOWN_TABLE_BYTES {
             return Err(ShowTableRefusal::TooLarge);
@@ -88,14 +88,15 @@ mod tests {
 
     #[test]
     fn the_table_of_a_large_file_is_not_shown() {
-        let shown = |path: &str, size| TableFormat::shown(&FilePath::parse(path).unwrap(), size);
+        let displayed =
+            |path: &str, size| TableFormat::display(&FilePath::parse(path).unwrap(), size);
         let most = MAX_SHOWN_TABLE_BYTES;
-        assert_eq!(shown("a/plate.csv", most), Ok(TableFormat::Csv));
+        assert_eq!(displayed("a/plate.csv", most), Ok(TableFormat::Csv));
         assert_eq!(
-            shown("plate.csv", most + 1),
+            displayed("plate.csv", most + 1),
             Err(ShowTableRefusal::TooLarge)
         );
-        let unknown = shown("a/plate.txt", 1).unwrap_err();
+        let unknown = displayed("a/plate.txt", 1).unwrap_err();
         assert_eq!(
             unknown,
             ShowTableRefusal::UnknownFormat("plate.txt".to_owned())

@@ -323,12 +323,12 @@ mod tests {
 
     #[test]
     fn a_preview_cuts_long_texts_and_shows_json() {
-        let shown = |text: &str, data_type| preview_cell(Value::from(text), data_type);
+        let displayed = |text: &str, data_type| preview_cell(Value::from(text), data_type);
         let long = "é".repeat(1_001);
         let cut = format!("{}…", "é".repeat(1_000));
-        assert_eq!(shown(&long, DataType::Text), Value::from(cut));
-        assert_eq!(shown("[1]", DataType::Text), Value::from("[1]"));
-        assert_eq!(shown("[1]", DataType::Json), serde_json::json!([1]));
+        assert_eq!(displayed(&long, DataType::Text), Value::from(cut));
+        assert_eq!(displayed("[1]", DataType::Text), Value::from("[1]"));
+        assert_eq!(displayed("[1]", DataType::Json), serde_json::json!([1]));
         assert_eq!(
             preview_cell(Value::from(1), DataType::Integer),
             Value::from(1)

@@ -1,16 +1,16 @@
 //! Predictions: rows checked against the features of a model, and what the model answers.
 
-mod answer;
 mod refusal;
+mod response;
 mod rows;
 mod signature;
 mod table;
 mod takeover;
 
-pub use answer::{
+pub use refusal::{ModelFailure, NoActiveVersion, PredictionDelay};
+pub use response::{
     ClassProbabilities, PredictedValue, Predictions, RawPredictions, UnusablePredictions,
 };
-pub use refusal::{ModelFailure, NoActiveVersion, PredictionDelay};
 pub use rows::{
     FeatureColumn, FeatureValues, InvalidRows, MAX_PREDICTION_ROWS, PredictionInput, RowProblem,
     check_rows,

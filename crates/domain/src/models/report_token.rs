@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn debug_output_omits_the_secret() {
-        let shown = format!("{:?}", token());
-        assert!(!shown.contains(token().reveal().rsplit('_').next().unwrap()));
+        let presented = format!("{:?}", token());
+        assert!(!presented.contains(token().reveal().rsplit('_').next().unwrap()));
     }
 }

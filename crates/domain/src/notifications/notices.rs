@@ -132,8 +132,8 @@ fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
-    let kept = text.chars().take(most.saturating_sub(1));
-    kept.chain(['…']).collect()
+    let stored = text.chars().take(most.saturating_sub(1));
+    stored.chain(['…']).collect()
 }
 
 #[cfg(test)]

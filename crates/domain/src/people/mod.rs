@@ -158,8 +158,8 @@ pub struct FoundKey {
 impl FoundKey {
     /// Returns true if the presented key is this one and is valid now.
     #[must_use]
-    pub fn admits(&self, shown: &PlainApiKey, now: OffsetDateTime) -> bool {
-        self.key.admits(shown, now) && self.user_disabled_at.is_none()
+    pub fn admits(&self, presented: &PlainApiKey, now: OffsetDateTime) -> bool {
+        self.key.admits(presented, now) && self.user_disabled_at.is_none()
     }
 
     /// Returns true if the key is neither revoked nor expired, and its user is not disabled.
@@ -212,8 +212,8 @@ impl ApiKey {
 
     /// Returns true if the presented key is this one and is valid now.
     #[must_use]
-    pub fn admits(&self, shown: &PlainApiKey, now: OffsetDateTime) -> bool {
-        self.hash.matches(&shown.hash()) && self.is_valid(now)
+    pub fn admits(&self, presented: &PlainApiKey, now: OffsetDateTime) -> bool {
+        self.hash.matches(&presented.hash()) && self.is_valid(now)
     }
 
     /// Returns true if the key is neither revoked nor expired.
@@ -279,14 +279,14 @@ mod tests {
 
     const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
 
-    fn stored(shown: &PlainApiKey) -> ApiKey {
+    fn stored(presented: &PlainApiKey) -> ApiKey {
         ApiKey {
             id: ApiKeyId::new(uuid::Uuid::from_u128(1)),
             organization: OrganizationId::new(uuid::Uuid::from_u128(2)),
             user: UserId::new(uuid::Uuid::from_u128(3)),
             name: "laptop".to_owned(),
-            prefix: shown.prefix().to_owned(),
-            hash: shown.hash(),
+            prefix: presented.prefix().to_owned(),
+            hash: presented.hash(),
             scopes: Scopes::default(),
             execution: None,
             created_at: NOW,
@@ -300,34 +300,34 @@ mod tests {
     fn a_key_admits_its_holder_until_it_is_revoked_or_expires() {
         let now = NOW;
         let second = time::Duration::SECOND;
-        let shown = PlainApiKey::from_random([1; 5], [7; 32]);
+        let presented = PlainApiKey::from_random([1; 5], [7; 32]);
         let other = PlainApiKey::from_random([1; 5], [8; 32]);
-        let lasting = stored(&shown);
+        let lasting = stored(&presented);
         let key = ApiKey {
             expires_at: Some(now + second),
             ..lasting.clone()
         };
-        assert!(key.admits(&shown, now));
+        assert!(key.admits(&presented, now));
         assert!(!key.admits(&other, now), "another secret");
-        assert!(!key.admits(&shown, now + second), "expired");
-        assert!(lasting.admits(&shown, now + second));
+        assert!(!key.admits(&presented, now + second), "expired");
+        assert!(lasting.admits(&presented, now + second));
         assert!(!lasting.admits(&other, now + second));
         let revoked = ApiKey {
             revoked_at: Some(now),
             ..lasting
         };
-        assert!(!revoked.admits(&shown, now));
+        assert!(!revoked.admits(&presented, now));
     }
 
     #[test]
     fn a_key_of_a_disabled_user_admits_no_one() {
-        let shown = PlainApiKey::from_random([1; 5], [7; 32]);
+        let presented = PlainApiKey::from_random([1; 5], [7; 32]);
         let found = |user_disabled_at| FoundKey {
-            key: stored(&shown),
+            key: stored(&presented),
             user_disabled_at,
         };
-        assert!(found(None).admits(&shown, NOW));
-        assert!(!found(Some(NOW)).admits(&shown, NOW));
+        assert!(found(None).admits(&presented, NOW));
+        assert!(!found(Some(NOW)).admits(&presented, NOW));
         let other = PlainApiKey::from_random([1; 5], [8; 32]);
         assert!(!found(None).admits(&other, NOW));
     }

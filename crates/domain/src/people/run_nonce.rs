@@ -162,8 +162,12 @@ impl RunNonce {
     ///
     /// # Errors
     /// [`NonceRefusal`].
-    pub fn check(&self, shown: &PlainRunNonce, now: OffsetDateTime) -> Result<(), NonceRefusal> {
-        if !self.hash.matches(&shown.hash()) {
+    pub fn check(
+        &self,
+        presented: &PlainRunNonce,
+        now: OffsetDateTime,
+    ) -> Result<(), NonceRefusal> {
+        if !self.hash.matches(&presented.hash()) {
             Err(NonceRefusal::Unknown)
         } else if self.used_at.is_some() {
             Err(NonceRefusal::Used)
@@ -185,13 +189,13 @@ mod tests {
         PlainRunNonce::from_random(ExecutionId::new(Uuid::from_u128(7)), 2, [secret; 32])
     }
 
-    fn stored(shown: &PlainRunNonce) -> RunNonce {
+    fn stored(presented: &PlainRunNonce) -> RunNonce {
         RunNonce {
             organization: OrganizationId::new(Uuid::from_u128(1)),
-            execution: shown.execution(),
-            attempt: shown.attempt(),
+            execution: presented.execution(),
+            attempt: presented.attempt(),
             user: UserId::new(Uuid::from_u128(2)),
-            hash: shown.hash(),
+            hash: presented.hash(),
             expires_at: RunNonce::expiry(NOW, None),
             key_expires_at: None,
             used_at: None,
@@ -239,16 +243,16 @@ mod tests {
 
     #[test]
     fn a_nonce_gives_a_key_once_and_soon_and_only_to_its_holder() {
-        let (shown, end) = (plain(7), NOW + NONCE_LIFETIME);
-        let nonce = stored(&shown);
-        assert_eq!(nonce.check(&shown, NOW), Ok(()));
-        assert_eq!(nonce.check(&shown, end), Err(NonceRefusal::Expired));
+        let (presented, end) = (plain(7), NOW + NONCE_LIFETIME);
+        let nonce = stored(&presented);
+        assert_eq!(nonce.check(&presented, NOW), Ok(()));
+        assert_eq!(nonce.check(&presented, end), Err(NonceRefusal::Expired));
         let used = RunNonce {
             used_at: Some(NOW),
             ..nonce
         };
-        assert_eq!(used.check(&shown, NOW), Err(NonceRefusal::Used));
-        assert_eq!(used.check(&shown, end), Err(NonceRefusal::Used));
+        assert_eq!(used.check(&presented, NOW), Err(NonceRefusal::Used));
+        assert_eq!(used.check(&presented, end), Err(NonceRefusal::Used));
         assert_eq!(used.check(&plain(8), NOW), Err(NonceRefusal::Unknown));
     }
 

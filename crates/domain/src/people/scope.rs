@@ -125,8 +125,8 @@ mod tests {
         let twice: Scopes = [Scope::Write, Scope::Read, Scope::Read]
             .into_iter()
             .collect();
-        let shown: Vec<Scope> = twice.iter().collect();
-        assert_eq!(shown, [Scope::Read, Scope::Write]);
+        let presented: Vec<Scope> = twice.iter().collect();
+        assert_eq!(presented, [Scope::Read, Scope::Write]);
         assert_eq!(twice.first_missing_from(Scopes::all()), None);
         assert!(!twice.is_empty());
         assert!(Scopes::default().is_empty());

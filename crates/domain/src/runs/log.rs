@@ -84,7 +84,7 @@ impl LogRead {
     /// the first gap.
     #[must_use]
     pub fn join(offset: u64, chunks: impl IntoIterator<Item = LogChunk>) -> Self {
-        let mut piece = Self {
+        let mut part = Self {
             offset,
             bytes: Vec::new(),
         };
@@ -95,15 +95,15 @@ impl LogRead {
                 None => {
                     let before = offset.saturating_sub(chunk.start);
                     let before = usize::try_from(before).unwrap_or(usize::MAX);
-                    piece.offset = offset.max(chunk.start);
-                    piece.bytes = chunk.bytes.get(before..).unwrap_or_default().to_vec();
+                    part.offset = offset.max(chunk.start);
+                    part.bytes = chunk.bytes.get(before..).unwrap_or_default().to_vec();
                 }
-                Some(next) if next == chunk.start => piece.bytes.extend(chunk.bytes),
+                Some(next) if next == chunk.start => part.bytes.extend(chunk.bytes),
                 Some(_) => break,
             }
             next = Some(end);
         }
-        piece
+        part
     }
 
     /// Offset behind the last byte, where the next piece begins.

@@ -189,14 +189,14 @@ pub fn last_lines(text: &str) -> String {
     let text = text.trim_end().replace('\0', "\u{fffd}");
     let lines: Vec<&str> = text.lines().collect();
     let first = lines.len().saturating_sub(MESSAGE_LINES);
-    let kept = lines.get(first..).unwrap_or_default().join("\n");
-    let surplus = kept.chars().count().saturating_sub(MESSAGE_CHARACTERS);
+    let stored = lines.get(first..).unwrap_or_default().join("\n");
+    let surplus = stored.chars().count().saturating_sub(MESSAGE_CHARACTERS);
     if surplus == 0 {
-        kept
+        stored
     } else {
         ['…']
             .into_iter()
-            .chain(kept.chars().skip(surplus + 1))
+            .chain(stored.chars().skip(surplus + 1))
             .collect()
     }
 }

@@ -16,8 +16,8 @@ pub(crate) async fn open(load: &Load, tag: &str) -> Option<String> {
     let request = Request::post("POST /job-executions", "/api/v1/job-executions", body)
         .idempotent(format!("open-{tag}"));
     match load.client.send(&request).await {
-        Outcome::Done(answer) => {
-            let id = answer.text("job_execution_id");
+        Outcome::Done(response) => {
+            let id = response.text("job_execution_id");
             load.ledger
                 .enter_execution(&job, Some(id.clone()), "running");
             Some(id)
@@ -26,8 +26,8 @@ pub(crate) async fn open(load: &Load, tag: &str) -> Option<String> {
             load.ledger.enter_execution(&job, None, "running");
             None
         }
-        Outcome::Refused(answer) => {
-            load.client.wrong(&request, &answer, "was not expected");
+        Outcome::Refused(response) => {
+            load.client.wrong(&request, &response, "was not expected");
             None
         }
     }
@@ -44,8 +44,8 @@ pub(crate) async fn close(load: &Load, id: &str) {
     let certainty = match load.client.send(&request).await {
         Outcome::Done(_) => Certainty::Acknowledged,
         Outcome::Unknown => Certainty::Unknown,
-        Outcome::Refused(answer) => {
-            return load.client.wrong(&request, &answer, "was not expected");
+        Outcome::Refused(response) => {
+            return load.client.wrong(&request, &response, "was not expected");
         }
     };
     load.ledger

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Answer, Outcome, Payload, Request, text_of},
+    client::{Outcome, Payload, Request, Response, text_of},
     ledger::Kind,
     load::{Connection, OwnedFile},
 };
@@ -44,10 +44,10 @@ pub(super) async fn upload_as(
     let request =
         Request::new("POST /files", Method::POST, "/api/v1/files", payload).idempotent(&name);
     let state = Some(checksum(&bytes));
-    let answer = connection
+    let response = connection
         .change(&request, Kind::File, &name, state)
         .await?;
-    let id = answer.text("file_id");
+    let id = response.text("file_id");
     connection.own_file(OwnedFile {
         id: id.clone(),
         name,
@@ -91,7 +91,7 @@ pub(super) async fn signed_upload(connection: &mut Connection) {
 }
 
 /// Sends the bytes to the signed URL; returns whether they are stored.
-async fn put(connection: &Connection, begun: &Answer, bytes: Bytes) -> bool {
+async fn put(connection: &Connection, begun: &Response, bytes: Bytes) -> bool {
     let body = begun.json();
     let url = text_of(&body, "upload_url");
     let mut request = Request::new("PUT signed URL", Method::PUT, url, Payload::Bytes(bytes));
@@ -102,12 +102,12 @@ async fn put(connection: &Connection, begun: &Answer, bytes: Bytes) -> bool {
     match connection.load.client.send(&request).await {
         Outcome::Done(_) => true,
         // An earlier attempt stored them, whose answer was lost.
-        Outcome::Refused(answer) if answer.status == 412 => true,
+        Outcome::Refused(response) if response.status == 412 => true,
         // The server still receives an earlier attempt, whose connection was lost.
-        Outcome::Refused(answer) if answer.status == 409 => false,
-        Outcome::Refused(answer) => {
+        Outcome::Refused(response) if response.status == 409 => false,
+        Outcome::Refused(response) => {
             let client = &connection.load.client;
-            client.wrong(&request, &answer, "was not expected");
+            client.wrong(&request, &response, "was not expected");
             false
         }
         Outcome::Unknown => false,
@@ -124,7 +124,7 @@ pub(super) async fn download(connection: &mut Connection) {
     if let Some(content) = connection.load.client.expect(&request).await {
         let request = Request::get("GET signed URL", content.text("download_url"));
         let downloaded = connection.load.client.expect(&request).await;
-        if downloaded.is_some_and(|answer| answer.body != file.bytes) {
+        if downloaded.is_some_and(|response| response.body != file.bytes) {
             let name = &file.name;
             connection
                 .load

@@ -13,8 +13,11 @@ pub(super) async fn read(connection: &mut Connection) {
         "target_name": "load_sample", "target_type": "table", "filters": {"id": row.id},
     });
     let request = Request::post("POST /tools/read", "/api/v1/tools/read", body);
-    if let Some(answer) = connection.load.client.expect(&request).await {
-        let counter = answer.json().pointer("/0/counter").and_then(Value::as_u64);
+    if let Some(response) = connection.load.client.expect(&request).await {
+        let counter = response
+            .json()
+            .pointer("/0/counter")
+            .and_then(Value::as_u64);
         if counter != Some(row.counter) {
             let (name, expected) = (&row.name, row.counter);
             connection.load.problem(format!(

@@ -26,14 +26,16 @@ pub(super) async fn notification(connection: &mut Connection) {
     let request =
         Request::post("POST /notifications", "/api/v1/notifications", body).idempotent(&tag);
     let certainty = match load.client.send(&request).await {
-        Outcome::Done(answer) if answer.text("status") == "delivered" => Certainty::Acknowledged,
+        Outcome::Done(response) if response.text("status") == "delivered" => {
+            Certainty::Acknowledged
+        }
         Outcome::Unknown => Certainty::Unknown,
-        Outcome::Refused(answer) if answer.status == 429 => {
+        Outcome::Refused(response) if response.status == 429 => {
             load.notifications_are_capped.store(true, Ordering::Relaxed);
             return;
         }
-        Outcome::Done(answer) | Outcome::Refused(answer) => {
-            return load.client.wrong(&request, &answer, "was not expected");
+        Outcome::Done(response) | Outcome::Refused(response) => {
+            return load.client.wrong(&request, &response, "was not expected");
         }
     };
     let state = Some(String::new());
@@ -48,10 +50,10 @@ pub(super) async fn api_key(connection: &mut Connection) {
     let request = Request::post("POST /api-keys", "/api/v1/api-keys", body).once();
     let state = |text: &str| Some(text.to_owned());
     let created = connection.change(&request, Kind::ApiKey, &tag, state("active"));
-    let Some(answer) = created.await else {
+    let Some(response) = created.await else {
         return;
     };
-    let (id, key) = (answer.text("id"), answer.text("key"));
+    let (id, key) = (response.text("id"), response.text("key"));
     let me = Request::get("GET /me", "/api/v1/me").with_key(&key);
     load.client.expect(&me).await;
     let revoke = Request::new(
@@ -115,10 +117,10 @@ pub(super) async fn job(connection: &mut Connection) {
     let request = Request::post("POST /jobs", "/api/v1/jobs", body).idempotent(&tag);
     let state = |text: &str| Some(text.to_owned());
     let created = connection.change(&request, Kind::Job, &tag, state(" false"));
-    let Some(answer) = created.await else {
+    let Some(response) = created.await else {
         return;
     };
-    let path = format!("/api/v1/jobs/{}", answer.text("id"));
+    let path = format!("/api/v1/jobs/{}", response.text("id"));
     for (change, after) in [
         (
             json!({"description": "changed", "code": "print(2)\n"}),

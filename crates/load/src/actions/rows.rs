@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Answer, Outcome, Payload, Request, text_of},
+    client::{Outcome, Payload, Request, Response, text_of},
     ledger::{Certainty, Kind, State},
     load::{Connection, OwnedRow},
     statistics::WRITE,
@@ -26,7 +26,7 @@ pub(super) async fn insert(connection: &mut Connection) {
     let row = json!({"run": connection.load.run, "name": name, "counter": 0});
     let body = json!({"tables": [{"table": "load_sample", "rows": [row]}]});
     let request = connection.write(&name, body);
-    let Some(answer) = written(
+    let Some(response) = written(
         connection,
         &request,
         vec![(Kind::Sample, name.clone(), state(0))],
@@ -36,10 +36,10 @@ pub(super) async fn insert(connection: &mut Connection) {
         return;
     };
     if connection.random.below(REPEATED) == 0 {
-        repeat(connection, &request, &answer).await;
+        repeat(connection, &request, &response).await;
     }
     connection.own_row(OwnedRow {
-        id: first_id(&answer),
+        id: first_id(&response),
         name,
         counter: 0,
         has_curve: false,
@@ -47,7 +47,7 @@ pub(super) async fn insert(connection: &mut Connection) {
 }
 
 /// Sends an acknowledged request again, which must return the first answer.
-async fn repeat(connection: &Connection, request: &Request, first: &Answer) {
+async fn repeat(connection: &Connection, request: &Request, first: &Response) {
     let Some(second) = connection.load.client.expect(request).await else {
         return;
     };
@@ -180,12 +180,12 @@ async fn written(
     connection: &Connection,
     request: &Request,
     states: Vec<(Kind, String, State)>,
-) -> Option<Answer> {
+) -> Option<Response> {
     let outcome = connection.load.client.send(request).await;
     let certainty = certainty(connection, request, &outcome)?;
     connection.load.ledger.enter_group(states, certainty);
     match outcome {
-        Outcome::Done(answer) => Some(answer),
+        Outcome::Done(response) => Some(response),
         _ => None,
     }
 }
@@ -195,13 +195,13 @@ fn certainty(connection: &Connection, request: &Request, outcome: &Outcome) -> O
     let load = &connection.load;
     let is_write = request.endpoint == WRITE;
     let (execution, certainty) = match outcome {
-        Outcome::Done(answer) => (
-            Some(answer.text("job_execution_id")),
+        Outcome::Done(response) => (
+            Some(response.text("job_execution_id")),
             Certainty::Acknowledged,
         ),
         Outcome::Unknown => (None, Certainty::Unknown),
-        Outcome::Refused(answer) => {
-            load.client.wrong(request, answer, "was not expected");
+        Outcome::Refused(response) => {
+            load.client.wrong(request, response, "was not expected");
             return None;
         }
     };
@@ -225,8 +225,8 @@ fn state(counter: u64) -> State {
 }
 
 /// The id of the first row that was written.
-fn first_id(answer: &Answer) -> String {
-    let body = answer.json();
+fn first_id(response: &Response) -> String {
+    let body = response.json();
     let id = body.pointer("/tables/0/ids/0").and_then(Value::as_str);
     id.map_or_else(|| text_of(&body, "id"), str::to_owned)
 }

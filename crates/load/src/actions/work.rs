@@ -30,8 +30,8 @@ pub(super) async fn run(connection: &mut Connection) {
     let path = format!("/api/v1/jobs/{job}/run");
     let request = Request::post("POST /jobs/{id}/run", path, body).idempotent(&tag);
     let state = Some(String::new());
-    if let Some(answer) = connection.change(&request, Kind::Run, &tag, state).await {
-        let id = answer.text("job_execution_id");
+    if let Some(response) = connection.change(&request, Kind::Run, &tag, state).await {
+        let id = response.text("job_execution_id");
         tokio::spawn(watch_run(Arc::clone(&connection.load), id, place));
     }
 }
@@ -46,7 +46,7 @@ async fn watch_run(load: Arc<Load>, id: String, _place: OwnedSemaphorePermit) {
             .client
             .expect(&request)
             .await
-            .map(|answer| answer.text("status"));
+            .map(|response| response.text("status"));
         if status.is_some_and(|status| status != "queued" && status != "running") {
             let log = Request::get("GET /job-executions/{id}/logs", format!("{path}/logs"));
             load.client.expect(&log).await;
@@ -79,11 +79,11 @@ async fn watch_trigger(load: Arc<Load>, file: String, _place: OwnedSemaphorePerm
     let request = Request::get("GET /job-executions", path);
     while Instant::now() < load.ends_at {
         tokio::time::sleep(POLL).await;
-        let Some(answer) = load.client.expect(&request).await else {
+        let Some(response) = load.client.expect(&request).await else {
             continue;
         };
-        let answer = answer.json();
-        let mut executions = answer.as_array().into_iter().flatten();
+        let response = response.json();
+        let mut executions = response.as_array().into_iter().flatten();
         let fired = executions.find(|found| text_of(found, "trigger_file_id") == file);
         let status = fired.map(|fired| text_of(fired, "status"));
         if status.is_some_and(|status| status != "queued" && status != "running") {
@@ -97,12 +97,12 @@ pub(super) async fn agent(connection: &mut Connection) {
     let stream = connection.random.below(2) == 0;
     let body = json!({"prompt": "Which tables are there?", "stream": stream, "save": !stream});
     let request = Request::post("POST /agent/runs", "/api/v1/agent/runs", body).once();
-    if let Some(answer) = connection.load.client.expect(&request).await
+    if let Some(response) = connection.load.client.expect(&request).await
         && stream
-        && !String::from_utf8_lossy(&answer.body).contains("event: result")
+        && !String::from_utf8_lossy(&response.body).contains("event: result")
     {
         let client = &connection.load.client;
-        client.wrong(&request, &answer, "ended without a result");
+        client.wrong(&request, &response, "ended without a result");
     }
 }
 

@@ -59,8 +59,8 @@ impl Verification<'_> {
     async fn get(&self, path: &str) -> anyhow::Result<Value> {
         let request = Request::get("check", path);
         match self.client.send(&request).await {
-            Outcome::Done(answer) => Ok(answer.json()),
-            Outcome::Refused(answer) => anyhow::bail!("{path}: {}", answer.status),
+            Outcome::Done(response) => Ok(response.json()),
+            Outcome::Refused(response) => anyhow::bail!("{path}: {}", response.status),
             Outcome::Unknown => anyhow::bail!("{path}: no answer"),
         }
     }
@@ -72,15 +72,15 @@ impl Verification<'_> {
         let mut path = format!("{path}{separator}limit={PAGE}");
         loop {
             let request = Request::get("check", path.clone());
-            let answer = match self.client.send(&request).await {
-                Outcome::Done(answer) => answer,
-                Outcome::Refused(answer) => anyhow::bail!("{path}: {}", answer.status),
+            let response = match self.client.send(&request).await {
+                Outcome::Done(response) => response,
+                Outcome::Refused(response) => anyhow::bail!("{path}: {}", response.status),
                 Outcome::Unknown => anyhow::bail!("{path}: no answer"),
             };
-            if let Value::Array(page) = answer.json() {
+            if let Value::Array(page) = response.json() {
                 items.extend(page);
             }
-            let Some(next) = answer.next_page() else {
+            let Some(next) = response.next_page() else {
                 return Ok(items);
             };
             path = format!("{}?{}", next.path(), next.query().unwrap_or_default());
@@ -88,14 +88,14 @@ impl Verification<'_> {
     }
 
     /// Reads a request's JSON, which must be acknowledged.
-    async fn post(&self, path: &str, body: Value) -> anyhow::Result<crate::client::Answer> {
+    async fn post(&self, path: &str, body: Value) -> anyhow::Result<crate::client::Response> {
         let request = Request::post("check", path, body);
         match self.client.send(&request).await {
-            Outcome::Done(answer) => Ok(answer),
-            Outcome::Refused(answer) => anyhow::bail!(
+            Outcome::Done(response) => Ok(response),
+            Outcome::Refused(response) => anyhow::bail!(
                 "{path}: {} {}",
-                answer.status,
-                String::from_utf8_lossy(&answer.body)
+                response.status,
+                String::from_utf8_lossy(&response.body)
             ),
             Outcome::Unknown => anyhow::bail!("{path}: no answer"),
         }

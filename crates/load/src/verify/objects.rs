@@ -123,11 +123,11 @@ impl Verification<'_> {
         });
         let mut rows = Vec::new();
         loop {
-            let answer = self.post("/api/v1/tools/read", body.clone()).await?;
-            if let Value::Array(page) = answer.json() {
+            let response = self.post("/api/v1/tools/read", body.clone()).await?;
+            if let Value::Array(page) = response.json() {
                 rows.extend(page);
             }
-            let next = answer.next_page();
+            let next = response.next_page();
             let cursor = next.and_then(|url| {
                 let mut pairs = url.query_pairs();
                 pairs
@@ -164,8 +164,8 @@ impl Verification<'_> {
                  GROUP BY s.name ORDER BY s.name LIMIT {CURVES}"
             );
             let body = json!({"query": query, "params": [self.load.run, after]});
-            let answer = self.post("/api/v1/tools/query", body).await?.json();
-            let rows = answer.get("data").and_then(Value::as_array).cloned();
+            let response = self.post("/api/v1/tools/query", body).await?.json();
+            let rows = response.get("data").and_then(Value::as_array).cloned();
             let rows = rows.unwrap_or_default();
             let is_last = rows.len() < CURVES;
             found.extend(rows.iter().map(|row| {

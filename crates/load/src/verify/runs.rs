@@ -217,7 +217,7 @@ impl Verification<'_> {
             let request = Request::get("check", "/api/v1/me").with_key(&key);
             loop {
                 match self.client.send(&request).await {
-                    Outcome::Refused(answer) if answer.status == 401 => break,
+                    Outcome::Refused(response) if response.status == 401 => break,
                     _ if Instant::now() > until => {
                         return Ok(vec!["a revoked key is accepted".to_owned()]);
                     }

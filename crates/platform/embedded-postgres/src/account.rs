@@ -97,7 +97,7 @@ impl Account {
     }
 
     /// Returns whether the directory itself, and none of its ancestors, denies access to the account.
-    pub(crate) fn is_kept_out_only_by(self, directory: &Path) -> bool {
+    pub(crate) fn is_barred_only_by(self, directory: &Path) -> bool {
         !self.passes(directory)
             && directory
                 .parent()
@@ -158,7 +158,7 @@ mod tests {
             uid: 4_000_000,
             gid: 4_000_000,
         };
-        assert!(stranger.is_kept_out_only_by(directory.path()));
+        assert!(stranger.is_barred_only_by(directory.path()));
         assert!(!stranger.reaches(directory.path()));
         assert!(Account::Own.reaches(directory.path()));
         assert!(stranger.reaches(Path::new("/usr")));

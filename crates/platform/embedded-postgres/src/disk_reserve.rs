@@ -113,9 +113,9 @@ fn allocate(file: &File) -> io::Result<()> {
 fn write_out(mut file: &File) -> io::Result<()> {
     use io::Write as _;
     const PIECE: u64 = 1 << 20;
-    let piece = vec![0; usize::try_from(PIECE).unwrap_or_default()];
+    let chunk = vec![0; usize::try_from(PIECE).unwrap_or_default()];
     for _ in 0..SIZE / PIECE {
-        file.write_all(&piece)?;
+        file.write_all(&chunk)?;
     }
     Ok(())
 }

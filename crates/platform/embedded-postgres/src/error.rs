@@ -95,7 +95,7 @@ pub enum Error {
         "{} says that the database is at {}, but it is not there. Bring it back, or remove the \
          link to begin with an empty database", link.display(), target.display()
     )]
-    ClusterGone {
+    ClusterUnreachable {
         /// Link in the data directory.
         link: PathBuf,
         /// Target of the link.

@@ -106,7 +106,7 @@ impl Layout {
         let account = Account::for_cluster(&cluster)?;
         let linked = cluster != home;
         if linked && !cluster.join("PG_VERSION").is_file() && !is_unfinished(&cluster) {
-            return Err(Error::ClusterGone {
+            return Err(Error::ClusterUnreachable {
                 link: home,
                 target: cluster,
             });
@@ -174,7 +174,7 @@ fn is_unfinished(cluster: &Path) -> bool {
 /// Returns whether the account can reach the directory. If only the directory's own mode denies it,
 /// and this process owns the directory, the permission to pass (not to list) is added.
 fn let_through(account: Account, directory: &Path) -> Result<bool, Error> {
-    if account.is_kept_out_only_by(directory) {
+    if account.is_barred_only_by(directory) {
         let metadata = fs::metadata(directory).map_err(Error::io("inspect", directory))?;
         if metadata.uid() == rustix::process::geteuid().as_raw() {
             let mode = (metadata.mode() & 0o7777) | 0o011;
@@ -300,7 +300,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("temporary directory");
         symlink("/nowhere/postgres", directory.path().join("postgres")).expect("link");
         let error = Layout::prepare(directory.path()).expect_err("the cluster is gone");
-        assert!(matches!(error, Error::ClusterGone { .. }), "{error}");
+        assert!(matches!(error, Error::ClusterUnreachable { .. }), "{error}");
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub(crate) fn clear(cluster: &Path, socket_dir: &Path) -> Result<(), Error> {
 }
 
 fn stop_postmaster(file: &PostmasterPid, cluster: &Path) -> Result<(), Error> {
-    let gone = || !is_server_of(file.pid, cluster);
+    let deleted = || !is_server_of(file.pid, cluster);
     tracing::info!(
         pid = file.pid.as_raw_nonzero().get(),
         status = file.status,
@@ -73,11 +73,11 @@ fn stop_postmaster(file: &PostmasterPid, cluster: &Path) -> Result<(), Error> {
     if !file.is_stopping() {
         signal(file.pid, Signal::INT);
     }
-    if wait_until(FAST_SHUTDOWN, gone) {
+    if wait_until(FAST_SHUTDOWN, deleted) {
         return Ok(());
     }
     signal(file.pid, Signal::QUIT);
-    if wait_until(IMMEDIATE_SHUTDOWN, gone) {
+    if wait_until(IMMEDIATE_SHUTDOWN, deleted) {
         Ok(())
     } else {
         Err(remaining(file.pid))

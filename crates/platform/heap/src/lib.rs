@@ -94,10 +94,10 @@ mod tests {
             held.push(Box::new([1_u8; 64]));
             drop(blocks);
         }
-        let kept = allocated_kilobytes().saturating_sub(before);
+        let stored = allocated_kilobytes().saturating_sub(before);
         assert!(
-            kept < 1024,
-            "{kept} kB are still there beside {} blocks",
+            stored < 1024,
+            "{stored} kB are still there beside {} blocks",
             held.len()
         );
     }
@@ -117,10 +117,10 @@ mod tests {
             .collect();
         drop(blocks);
         trim();
-        let kept = allocated_kilobytes().saturating_sub(before);
+        let stored = allocated_kilobytes().saturating_sub(before);
         assert!(
-            kept < 2048,
-            "{kept} kB are still there beside {} blocks",
+            stored < 2048,
+            "{stored} kB are still there beside {} blocks",
             held.len()
         );
     }

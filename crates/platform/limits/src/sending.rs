@@ -51,14 +51,14 @@ where
             return Err(Interrupted("the client did not read it".to_owned()));
         };
         let taken = next(source).await;
-        let Some((piece, source)) = taken.map_err(|error| Interrupted(error.to_string()))? else {
+        let Some((chunk, source)) = taken.map_err(|error| Interrupted(error.to_string()))? else {
             return Ok(None);
         };
         *lock(&rest) = Some(Rest {
             source,
             sent: sent + 1,
         });
-        Ok(Some((piece, (rest, next))))
+        Ok(Some((chunk, (rest, next))))
     })
 }
 
@@ -119,12 +119,12 @@ mod tests {
     async fn an_answer_that_is_read_now_and_then_is_sent_to_its_end() {
         let held = Arc::new(());
         let mut slowly = pin!(countdown(9, &held, Duration::ZERO));
-        let mut pieces = Vec::new();
-        while let Some(piece) = slowly.next().await {
-            pieces.extend(piece.unwrap());
+        let mut chunks = Vec::new();
+        while let Some(chunk) = slowly.next().await {
+            chunks.extend(chunk.unwrap());
             sleep(SEND_TIMEOUT * 2 / 3).await;
         }
-        assert_eq!(pieces, [9, 8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(chunks, [9, 8, 7, 6, 5, 4, 3, 2, 1]);
         assert_eq!(Arc::strong_count(&held), 1);
     }
 
@@ -132,7 +132,7 @@ mod tests {
     async fn a_client_that_waits_for_a_slow_source_is_not_late() {
         let held = Arc::new(());
         let followed = countdown(2, &held, SEND_TIMEOUT * 5);
-        let pieces: Vec<_> = followed.map(Result::unwrap).collect().await;
-        assert_eq!(pieces, [[2][..].to_vec(), [1][..].to_vec()]);
+        let chunks: Vec<_> = followed.map(Result::unwrap).collect().await;
+        assert_eq!(chunks, [[2][..].to_vec(), [1][..].to_vec()]);
     }
 }

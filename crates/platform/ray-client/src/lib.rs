@@ -123,7 +123,7 @@ pub enum RayError {
     },
     /// The answer is not one of Ray's job API.
     #[error("the server at {base} has no Ray job API: {source}")]
-    InvalidAnswer {
+    InvalidResponse {
         /// Address of the job API.
         base: String,
         /// Cause.
@@ -243,7 +243,7 @@ struct Logs {
 }
 
 /// Answer by kind of status.
-enum Answer {
+enum Response {
     Success(Vec<u8>),
     Failure(StatusCode, String),
 }
@@ -282,12 +282,12 @@ impl RayClient {
     /// [`RayError`].
     pub async fn submit(&self, job: &JobRequest) -> Result<Submission, RayError> {
         match self.call(Method::POST, "", Some(job)).await? {
-            Answer::Success(_) => Ok(Submission::Created),
+            Response::Success(_) => Ok(Submission::Created),
             // Ray answers a duplicate id with status 500 and a traceback.
-            Answer::Failure(_, text) if text.contains("already exists") => {
+            Response::Failure(_, text) if text.contains("already exists") => {
                 Ok(Submission::AlreadyExists)
             }
-            Answer::Failure(status, text) => Err(self.unexpected(status, &text)),
+            Response::Failure(status, text) => Err(self.unexpected(status, &text)),
         }
     }
 
@@ -331,11 +331,11 @@ impl RayClient {
     /// Calls an operation of one job. Returns none if Ray does not know it.
     async fn call_job(&self, method: Method, path: &str) -> Result<Option<Vec<u8>>, RayError> {
         match self.call(method, path, None).await? {
-            Answer::Success(body) => Ok(Some(body)),
-            Answer::Failure(StatusCode::NOT_FOUND, text) if text.contains("does not exist") => {
+            Response::Success(body) => Ok(Some(body)),
+            Response::Failure(StatusCode::NOT_FOUND, text) if text.contains("does not exist") => {
                 Ok(None)
             }
-            Answer::Failure(status, text) => Err(self.unexpected(status, &text)),
+            Response::Failure(status, text) => Err(self.unexpected(status, &text)),
         }
     }
 
@@ -344,7 +344,7 @@ impl RayClient {
         method: Method,
         path: &str,
         job: Option<&JobRequest>,
-    ) -> Result<Answer, RayError> {
+    ) -> Result<Response, RayError> {
         let request = self.request(method, path, job).map_err(|cause| {
             let base = self.base.clone();
             RayError::InvalidRequest { base, cause }
@@ -357,16 +357,16 @@ impl RayClient {
             let body = body.await.map_err(|error| self.failed(&*error))?;
             Ok((status, body.to_bytes().into()))
         };
-        let answer = timeout(REQUEST_TIMEOUT, exchange).await;
-        let (status, body): (StatusCode, Vec<u8>) = answer.map_err(|_| {
+        let reply = timeout(REQUEST_TIMEOUT, exchange).await;
+        let (status, body): (StatusCode, Vec<u8>) = reply.map_err(|_| {
             let cause = format!("no answer within {} s", REQUEST_TIMEOUT.as_secs());
             let base = self.base.clone();
             RayError::Unreachable { base, cause }
         })??;
         Ok(if status.is_success() {
-            Answer::Success(body)
+            Response::Success(body)
         } else {
-            Answer::Failure(status, String::from_utf8_lossy(&body).into_owned())
+            Response::Failure(status, String::from_utf8_lossy(&body).into_owned())
         })
     }
 
@@ -413,7 +413,7 @@ impl RayClient {
     }
 
     fn parsed<'a, T: Deserialize<'a>>(&self, body: &'a [u8]) -> Result<T, RayError> {
-        serde_json::from_slice(body).map_err(|source| RayError::InvalidAnswer {
+        serde_json::from_slice(body).map_err(|source| RayError::InvalidResponse {
             base: self.base.clone(),
             source,
         })
@@ -521,7 +521,7 @@ mod tests {
             token: Some("hunter2".to_owned()),
             ca_file: None,
         };
-        let shown = format!("{access:?} {:?}", RayClient::new(&access).unwrap());
-        assert!(!shown.contains("hunter2"), "{shown}");
+        let displayed = format!("{access:?} {:?}", RayClient::new(&access).unwrap());
+        assert!(!displayed.contains("hunter2"), "{displayed}");
     }
 }

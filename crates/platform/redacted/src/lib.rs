@@ -103,7 +103,7 @@ impl<'v> IntoIterator for &'v Variables {
 /// A URL without its query, which may hold a token or a signature, and without all that stands before an
 /// `@`, which may hold a password.
 #[must_use]
-pub fn shown_url(url: &str) -> String {
+pub fn redacted_url(url: &str) -> String {
     let (scheme, rest) = match url.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
         None => (String::new(), url),
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_url_is_shown_without_what_permits() {
-        for (url, shown) in [
+        for (url, displayed) in [
             ("https://lab.example.org/a/b", "https://lab.example.org/a/b"),
             ("https://u:p@host:1/a", "https://…@host:1/a"),
             ("smtp://u:p%40@host", "smtp://…@host"),
@@ -152,7 +152,7 @@ mod tests {
             ("u:p@host", "…@host"),
             ("no url", "no url"),
         ] {
-            assert_eq!(shown_url(url), shown);
+            assert_eq!(redacted_url(url), displayed);
         }
     }
 }

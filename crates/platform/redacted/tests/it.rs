@@ -69,7 +69,7 @@ fn field(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Fields of types that derive `Debug`, in the text of a file, that show a secret.
-fn shown_secrets(text: &str) -> Vec<String> {
+fn visible_secrets(text: &str) -> Vec<String> {
     let (mut derives, mut within, mut found) = (false, false, Vec::new());
     for line in text.lines() {
         let code = line.trim();
@@ -99,25 +99,25 @@ fn no_derived_debug_shows_a_secret() {
     let mut files = Vec::new();
     sources(crates, &mut files);
     assert!(files.len() > 300, "{} files", files.len());
-    let mut shown = Vec::new();
+    let mut displayed = Vec::new();
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        for field in shown_secrets(&text) {
-            shown.push(format!("{}: {field}", file.display()));
+        for field in visible_secrets(&text) {
+            displayed.push(format!("{}: {field}", file.display()));
         }
     }
-    assert!(shown.is_empty(), "{}", shown.join("\n"));
+    assert!(displayed.is_empty(), "{}", displayed.join("\n"));
 }
 
 #[test]
 fn a_derived_debug_with_a_secret_is_found() {
     let plain = "#[derive(Clone, Debug)]\npub struct Login {\n    /// The user's.\n    \
                  pub(crate) password: String,\n    pub user: String,\n}\n";
-    assert_eq!(shown_secrets(plain), ["password: String"]);
+    assert_eq!(visible_secrets(plain), ["password: String"]);
     for redacted in [
         plain.replace(", Debug", ""),
         plain.replace("password: String", "password: Secret"),
     ] {
-        assert_eq!(shown_secrets(&redacted), Vec::<String>::new());
+        assert_eq!(visible_secrets(&redacted), Vec::<String>::new());
     }
 }

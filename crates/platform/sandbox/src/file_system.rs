@@ -25,7 +25,7 @@ pub(crate) fn remove(directory: &Path) -> io::Result<()> {
             make_accessible(directory)?;
             fs::remove_dir_all(directory)
         }
-        answer => answer,
+        response => response,
     }
 }
 

@@ -152,17 +152,17 @@ mod tests {
 
         let (mut at, mut seen, mut gaps) = (0, 0, 0);
         loop {
-            let piece = read(directory.path(), length, at, 1 << 20).unwrap();
-            if piece.bytes.is_empty() {
+            let chunk = read(directory.path(), length, at, 1 << 20).unwrap();
+            if chunk.bytes.is_empty() {
                 break;
             }
-            gaps += u32::from(piece.offset != at);
-            for (byte, place) in piece.bytes.iter().zip(piece.offset..) {
+            gaps += u32::from(chunk.offset != at);
+            for (byte, place) in chunk.bytes.iter().zip(chunk.offset..) {
                 assert_eq!(u64::from(*byte), place % 250);
             }
-            let count = u64::try_from(piece.bytes.len()).unwrap();
+            let count = u64::try_from(chunk.bytes.len()).unwrap();
             seen += count;
-            at = piece.offset + count;
+            at = chunk.offset + count;
         }
         assert_eq!((at, gaps), (length, 1));
         assert!(seen >= 2 * LOG_SEGMENT_BYTES);
@@ -185,7 +185,7 @@ mod tests {
             .unwrap()
             .write(b"two")
             .unwrap();
-        let piece = read(directory.path(), 7, 2, 10).unwrap();
-        assert_eq!((piece.offset, &*piece.bytes), (2, &b"e two"[..]));
+        let chunk = read(directory.path(), 7, 2, 10).unwrap();
+        assert_eq!((chunk.offset, &*chunk.bytes), (2, &b"e two"[..]));
     }
 }

@@ -338,16 +338,16 @@ pub async fn the_list_is_newest_first_and_of_one_user<H: Chats>(harness: &H) {
 pub async fn a_deleted_chat_is_gone_with_its_messages<H: Chats>(harness: &H) {
     let (chats, ada) = (chats(harness), user(harness, "lab").await);
     let lab = ada.organization;
-    let (gone, stays) = (chat("gone", at(0)), chat("stays", at(1)));
-    for chat in [&gone, &stays] {
+    let (deleted, stays) = (chat("gone", at(0)), chat("stays", at(1)));
+    for chat in [&deleted, &stays] {
         chats
             .save(lab, ada.id, chat, &turn("x", at(0)))
             .await
             .unwrap();
     }
-    chats.delete(lab, ada.id, gone.id).await.unwrap();
-    assert_not_found(chats.get(lab, ada.id, gone.id).await);
-    assert_not_found(chats.delete(lab, ada.id, gone.id).await);
+    chats.delete(lab, ada.id, deleted.id).await.unwrap();
+    assert_not_found(chats.get(lab, ada.id, deleted.id).await);
+    assert_not_found(chats.delete(lab, ada.id, deleted.id).await);
     assert_eq!(chats.list(lab, ada.id, ALL).await.unwrap().items, [stays]);
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::StreamExt;
 use labdata_domain::agent::{
-    BrokenStream, Message, ModelAnswer, ModelFailure, RequestedCall, StopReason, ToolCall,
+    BrokenStream, Message, ModelFailure, ModelResponse, RequestedCall, StopReason, ToolCall,
     ToolInput, Usage,
 };
-use labdata_ports::agent::{AnswerPart, LanguageModel, ModelRequest, ToolDefinition};
+use labdata_ports::agent::{LanguageModel, ModelRequest, ResponsePart, ToolDefinition};
 use serde_json::{Map, Value, json};
 
 use crate::Subject;
@@ -31,7 +31,7 @@ macro_rules! language_model_contract {
 #[async_trait]
 pub trait Scripted: Subject<dyn LanguageModel> {
     /// The provider gives this answer to the next request.
-    async fn will_answer(&self, answer: ModelAnswer);
+    async fn will_respond(&self, response: ModelResponse);
 
     /// The provider refuses all further requests with 429 and `Retry-After: 30`.
     async fn will_refuse(&self);
@@ -72,20 +72,20 @@ fn prompt() -> ModelRequest {
 async fn parts<H: Scripted>(
     harness: &H,
     request: &ModelRequest,
-) -> Result<Vec<Result<AnswerPart, ModelFailure>>, ModelFailure> {
-    let stream = harness.subject().answer(request).await?;
+) -> Result<Vec<Result<ResponsePart, ModelFailure>>, ModelFailure> {
+    let stream = harness.subject().response(request).await?;
     Ok(stream.collect().await)
 }
 
 /// Reads an answer that succeeds; returns its texts and its end.
-async fn read<H: Scripted>(harness: &H, request: &ModelRequest) -> (String, ModelAnswer) {
+async fn read<H: Scripted>(harness: &H, request: &ModelRequest) -> (String, ModelResponse) {
     let mut parts = parts(harness, request).await.unwrap();
     let end = match parts.pop() {
-        Some(Ok(AnswerPart::End(end))) => end,
+        Some(Ok(ResponsePart::End(end))) => end,
         other => panic!("an answer ends with its end, not with {other:?}"),
     };
     let texts = parts.into_iter().map(|part| match part {
-        Ok(AnswerPart::Text(text)) => {
+        Ok(ResponsePart::Text(text)) => {
             assert!(!text.is_empty(), "a text has characters");
             text
         }
@@ -104,16 +104,16 @@ fn usage() -> Usage {
 
 /// The texts in their order are the text of the whole answer, for any characters.
 pub async fn the_texts_of_an_answer_add_up_to_its_end<H: Scripted>(harness: &H) {
-    let answer = ModelAnswer {
+    let response = ModelResponse {
         text: "Es sind 42 µL – \"viel\"\n\n| a | b |\n\u{1f9ea}".to_owned(),
         tool_calls: Vec::new(),
         usage: usage(),
         stop: StopReason::Complete,
     };
-    harness.will_answer(answer.clone()).await;
+    harness.will_respond(response.clone()).await;
     let (text, end) = read(harness, &prompt()).await;
-    assert_eq!(text, answer.text);
-    assert_eq!(end, answer);
+    assert_eq!(text, response.text);
+    assert_eq!(end, response);
 }
 
 /// Tool calls keep their order, ids and arguments.
@@ -124,7 +124,7 @@ pub async fn tool_calls_and_usage_come_with_the_end<H: Scripted>(harness: &H) {
         arguments: arguments.to_string(),
         provider_data: None,
     };
-    let answer = ModelAnswer {
+    let response = ModelResponse {
         text: "Let me look.".to_owned(),
         tool_calls: vec![
             call("call_a", json!({ "query": "SELECT 'ä\"\\n'" })),
@@ -133,9 +133,9 @@ pub async fn tool_calls_and_usage_come_with_the_end<H: Scripted>(harness: &H) {
         usage: usage(),
         stop: StopReason::Complete,
     };
-    harness.will_answer(answer.clone()).await;
+    harness.will_respond(response.clone()).await;
     let (_, end) = read(harness, &prompt()).await;
-    assert_eq!(end, answer);
+    assert_eq!(end, response);
 }
 
 /// A conversation with tool calls, failed ones among them, is a request like any other.
@@ -160,14 +160,14 @@ pub async fn an_answer_continues_tool_results<H: Scripted>(harness: &H) {
         result("a", false),
         result("b", true),
     ]);
-    let answer = ModelAnswer {
+    let response = ModelResponse {
         text: "One.".to_owned(),
         usage: usage(),
-        ..ModelAnswer::default()
+        ..ModelResponse::default()
     };
-    harness.will_answer(answer.clone()).await;
+    harness.will_respond(response.clone()).await;
     let (text, _) = read(harness, &conversation).await;
-    assert_eq!(text, answer.text);
+    assert_eq!(text, response.text);
 }
 
 /// A refusal is known before any part of an answer.
@@ -192,7 +192,7 @@ pub async fn an_answer_that_breaks_off_ends_with_an_error<H: Scripted>(harness: 
         other => panic!("expected a broken answer, got {other:?}"),
     }
     let texts = parts.into_iter().map(|part| match part {
-        Ok(AnswerPart::Text(text)) => text,
+        Ok(ResponsePart::Text(text)) => text,
         other => panic!("before the error come texts, not {other:?}"),
     });
     assert_eq!(texts.collect::<String>(), "The answer is");

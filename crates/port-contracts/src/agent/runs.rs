@@ -156,12 +156,12 @@ pub async fn a_cancelled_run_is_told_once_it_renews<H: AgentRuns>(harness: &H) {
         let cancelled = runs.cancel(user.organization, user.id, one.id, at(1)).await;
         cancelled.unwrap();
     }
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for run in [one, other] {
         let renewed = runs.renew(user.organization, run.id, at(60)).await;
-        told.push(renewed.unwrap());
+        reported.push(renewed.unwrap());
     }
-    assert_eq!(told, [true, false]);
+    assert_eq!(reported, [true, false]);
     runs.end(user.organization, one.id).await.unwrap();
     let renewed = runs.renew(user.organization, one.id, at(60)).await;
     assert!(!renewed.unwrap(), "an ended run");

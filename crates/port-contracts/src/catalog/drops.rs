@@ -182,10 +182,10 @@ pub async fn organizations_define_their_own_tables<H: DataHarness>(harness: &H) 
 pub async fn racing_definitions_of_one_table_agree<H: DataHarness>(harness: &H) {
     let lab = Lab::empty(harness).await;
     let definition = sample();
-    let answers = join_all((0..4).map(|_| lab.define(&definition))).await;
+    let responses = join_all((0..4).map(|_| lab.define(&definition))).await;
     let stands = lab.tables().await;
-    for answer in answers {
-        assert_eq!(Some(&answer.unwrap()), stands.table("sample"));
+    for response in responses {
+        assert_eq!(Some(&response.unwrap()), stands.table("sample"));
     }
 }
 
@@ -196,8 +196,8 @@ pub async fn racing_definitions_of_different_tables_all_stand<H: DataHarness>(ha
     let definitions: Vec<TableDefinition> = (0..4)
         .map(|number| curated(&format!("t{number}"), vec![column("x", DataType::Date)]))
         .collect();
-    for answer in join_all(definitions.iter().map(|definition| lab.define(definition))).await {
-        answer.unwrap();
+    for response in join_all(definitions.iter().map(|definition| lab.define(definition))).await {
+        response.unwrap();
     }
     let stands = lab.tables().await;
     let mut ids: Vec<Option<i64>> = definitions

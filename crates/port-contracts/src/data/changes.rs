@@ -117,7 +117,7 @@ pub async fn rows_and_points_are_counted_by_table_and_kind<H: DataHarness>(harne
 
 /// The rows of `sample`, or of another table, that an execution changed: id, and one column before and
 /// after.
-async fn kept(
+async fn stored(
     lab: &Lab,
     execution: ExecutionId,
     table: &str,
@@ -141,7 +141,7 @@ pub async fn values_of_changed_rows_are_kept_before_and_after<H: DataHarness>(ha
     let execution = busy_execution(harness, &lab).await;
     let row = |change, id: &str, before, after| (change, id.to_owned(), before, after);
     assert_eq!(
-        kept(&lab, execution, "sample", "volume").await,
+        stored(&lab, execution, "sample", "volume").await,
         [
             row(RowChange::Created, "a", None, Some(Value::Null)),
             row(RowChange::Created, "b", None, Some(Value::Null)),
@@ -149,10 +149,10 @@ pub async fn values_of_changed_rows_are_kept_before_and_after<H: DataHarness>(ha
             row(RowChange::Deleted, "gone", Some(Value::Null), None),
         ]
     );
-    assert_eq!(kept(&lab, execution, "curve", "time").await, []);
-    assert_eq!(kept(&lab, execution, "unknown", "id").await, []);
+    assert_eq!(stored(&lab, execution, "curve", "time").await, []);
+    assert_eq!(stored(&lab, execution, "unknown", "id").await, []);
     lab.revert(execution).await.unwrap();
-    let after = kept(&lab, execution, "sample", "name").await;
+    let after = stored(&lab, execution, "sample", "name").await;
     assert_eq!(
         after,
         [
@@ -168,7 +168,7 @@ pub async fn values_of_changed_rows_are_kept_before_and_after<H: DataHarness>(ha
     );
     let other = Lab::named(harness, "another lab").await;
     other.define_tables().await;
-    assert_eq!(kept(&other, execution, "sample", "name").await, []);
+    assert_eq!(stored(&other, execution, "sample", "name").await, []);
 }
 
 /// Each under its own table.
@@ -186,7 +186,7 @@ pub async fn values_of_rows_that_a_cascade_deleted_are_kept<H: DataHarness>(harn
     let execution = deleting.execution.unwrap();
     for (table, id, column) in [("sample", "a", "name"), ("measurement", "m", "sample")] {
         let row = (RowChange::Deleted, id.to_owned(), Some(json!("a")), None);
-        assert_eq!(kept(&lab, execution, table, column).await, [row]);
+        assert_eq!(stored(&lab, execution, table, column).await, [row]);
     }
 }
 
@@ -211,7 +211,7 @@ pub async fn rows_that_a_write_left_as_they_were_are_not_kept<H: DataHarness>(ha
         Some(json!(2)),
     );
     assert_eq!(
-        kept(&lab, filling.execution.unwrap(), "sample", "volume").await,
+        stored(&lab, filling.execution.unwrap(), "sample", "volume").await,
         [row]
     );
 }
@@ -227,7 +227,7 @@ pub async fn of_large_writes_the_first_rows_are_kept<H: DataHarness>(harness: &H
     let changed = ids.iter().map(|id| json!({"id": id, "volume": 1}));
     let update = table_write(Mode::Update, "sample", Value::Array(changed.collect()));
     let updating = lab.write(request([update], [])).await.unwrap();
-    let rows = kept(&lab, updating.execution.unwrap(), "sample", "volume").await;
+    let rows = stored(&lab, updating.execution.unwrap(), "sample", "volume").await;
     assert_eq!(rows.len(), usize::try_from(KEPT_ROWS).unwrap());
     assert_eq!((&*rows[0].1, &*rows[99].1), ("000", "099"));
 }
@@ -242,7 +242,7 @@ pub async fn long_rows_are_kept_without_values<H: DataHarness>(harness: &H) {
     let updating = lab.write(request([update], [])).await.unwrap();
     let row = (RowChange::Updated, "a".to_owned(), Some(json!("a")), None);
     assert_eq!(
-        kept(&lab, updating.execution.unwrap(), "sample", "name").await,
+        stored(&lab, updating.execution.unwrap(), "sample", "name").await,
         [row]
     );
 }
@@ -286,9 +286,9 @@ pub async fn only_the_first_ids_are_shown<H: DataHarness>(harness: &H) {
     let changes = lab.changes(execution).await;
     let sample = &changes.tables["sample"];
     assert_eq!(sample.created, u64::from(SHOWN_IDS) + 1);
-    let shown = &sample.ids[&RowChange::Created];
-    assert_eq!(shown.len(), usize::try_from(SHOWN_IDS).unwrap());
-    assert_eq!((&*shown[0], &*shown[99]), ("000", "099"));
+    let displayed = &sample.ids[&RowChange::Created];
+    assert_eq!(displayed.len(), usize::try_from(SHOWN_IDS).unwrap());
+    assert_eq!((&*displayed[0], &*displayed[99]), ("000", "099"));
 }
 
 /// The numbers are those of the writes; rows that are gone have no ids among the created ones.
@@ -329,13 +329,13 @@ pub async fn a_dry_run_of_a_revert_changes_nothing<H: DataHarness>(harness: &H) 
         dry_run: true,
         ..lab.reverting(execution)
     };
-    let shown = lab.data.revert(lab.organization, &dry_run).await.unwrap();
+    let displayed = lab.data.revert(lab.organization, &dry_run).await.unwrap();
     assert_eq!(lab.column("sample", "id").await, ["a", "b", "kept", "old"]);
     assert_eq!(lab.count("curve").await, 3);
     assert_eq!(lab.changes(execution).await, before);
     let report = lab.revert(execution).await.unwrap();
     assert_ne!(report, RevertReport::default());
-    assert_eq!(shown, report);
+    assert_eq!(displayed, report);
 }
 
 /// A row of another execution that references a created row blocks both.

@@ -140,12 +140,12 @@ impl Lab {
     pub async fn plan(&self, request: WriteRequest) -> Result<WritePlan, Vec<Problem>> {
         let catalog = self.tables().await;
         let checked = check(&request, &catalog);
-        let answers = self
+        let responses = self
             .data
-            .answer(self.organization, checked.questions())
+            .look_up(self.organization, checked.questions())
             .await
             .unwrap();
-        checked.plan(&answers, &mut given::uuid)
+        checked.plan(&responses, &mut given::uuid)
     }
 
     /// A new execution of that job, to be completed with the write.

@@ -233,10 +233,10 @@ pub async fn points_come_in_the_given_order_page_by_page<H: DataHarness>(harness
     }
     let times = async |order_by: &[&str]| {
         let rows = ordered(&lab, "curve", order_by, &json!({})).await;
-        let shown = rows
+        let displayed = rows
             .iter()
             .map(|row| format!("{}{}", row["sample"].as_str().unwrap(), row["time"]));
-        shown.collect::<Vec<_>>().join(" ").replace(".0", "")
+        displayed.collect::<Vec<_>>().join(" ").replace(".0", "")
     };
     assert_eq!(times(&["od"]).await, "a9 b3 b2 a2 b1");
     assert_eq!(times(&["-od", "time"]).await, "b1 b2 a2 b3 a9");

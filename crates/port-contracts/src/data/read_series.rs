@@ -58,7 +58,7 @@ async fn of_sample(lab: &Lab, table: &str, sample: &str) -> SeriesColumns {
 
 /// The values of a column as the API shows them.
 #[track_caller]
-fn shown(read: &SeriesColumns, name: &str) -> Vec<Value> {
+fn display(read: &SeriesColumns, name: &str) -> Vec<Value> {
     let (_, values) = read
         .columns
         .iter()
@@ -85,10 +85,13 @@ pub async fn a_series_is_read_column_by_column<H: DataHarness>(harness: &H) {
     let mut names: Vec<&str> = read.columns.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["od", "order", "time"]);
-    assert_eq!(shown(&read, "time"), [json!(0), json!(0.5), json!(1)]);
-    assert_eq!(shown(&read, "od"), [json!(0.1), Value::Null, json!(0.3)]);
-    assert_eq!(shown(&read, "order"), [2, 7, 5]);
-    assert_eq!(shown(&of_sample(&lab, "curve", "b").await, "order"), [0, 1]);
+    assert_eq!(display(&read, "time"), [json!(0), json!(0.5), json!(1)]);
+    assert_eq!(display(&read, "od"), [json!(0.1), Value::Null, json!(0.3)]);
+    assert_eq!(display(&read, "order"), [2, 7, 5]);
+    assert_eq!(
+        display(&of_sample(&lab, "curve", "b").await, "order"),
+        [0, 1]
+    );
 }
 
 /// Columns that a series did not give, and those that the table got later, hold nulls.
@@ -107,9 +110,9 @@ pub async fn a_column_that_a_series_lacks_is_null<H: DataHarness>(harness: &H) {
     write(&lab, series("spectrum", json!("a"), json!({"x": [1, 2]}))).await;
     lab.define(&spectrum(Some(DataType::Text))).await.unwrap();
     let read = of_sample(&lab, "spectrum", "a").await;
-    assert_eq!(shown(&read, "x"), [1, 2]);
-    assert_eq!(shown(&read, "y"), [Value::Null, Value::Null]);
-    assert_eq!(shown(&read, "later"), [Value::Null, Value::Null]);
+    assert_eq!(display(&read, "x"), [1, 2]);
+    assert_eq!(display(&read, "y"), [Value::Null, Value::Null]);
+    assert_eq!(display(&read, "later"), [Value::Null, Value::Null]);
 }
 
 /// Values of every type and references to other rows are read back unchanged.
@@ -139,7 +142,7 @@ pub async fn values_of_every_type_are_read_as_columns<H: DataHarness>(harness: &
     write(&lab, written).await;
     let read = of_sample(&lab, "everything", "a").await;
     for (name, values) in given.as_object().unwrap() {
-        assert_eq!(&Value::from(shown(&read, name)), values, "{name}");
+        assert_eq!(&Value::from(display(&read, name)), values, "{name}");
     }
 }
 
@@ -163,7 +166,7 @@ pub async fn only_points_of_the_requested_reference_are_read<H: DataHarness>(har
     }
     for (parent_column, value) in [("sample", 1.0), ("carrier", 2.0)] {
         let read = lab.series("signal", Some(parent_column), "a", LIMITS).await;
-        assert_eq!(shown(&read.unwrap(), "x"), [value]);
+        assert_eq!(display(&read.unwrap(), "x"), [value]);
     }
 }
 
@@ -220,8 +223,8 @@ pub async fn a_long_series_comes_in_its_order<H: DataHarness>(harness: &H) {
     let written = series("curve", json!("a"), json!({ "time": times }));
     write(&lab, written).await;
     let read = of_sample(&lab, "curve", "a").await;
-    assert_eq!(shown(&read, "time"), times);
-    assert_eq!(shown(&read, "order"), times);
+    assert_eq!(display(&read, "time"), times);
+    assert_eq!(display(&read, "order"), times);
 }
 
 /// The counts come in the catalog's order; a raw table's are its points.

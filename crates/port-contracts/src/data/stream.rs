@@ -136,7 +136,7 @@ async fn export(lab: &Lab, table: &str, left: usize) -> (Result<(), StreamError>
     (done, std::mem::take(&mut *taken.lock().unwrap()))
 }
 
-fn shown(values: &Values) -> Vec<Value> {
+fn display(values: &Values) -> Vec<Value> {
     let value = |index| {
         values
             .get(index)
@@ -154,7 +154,7 @@ async fn joined(lab: &Lab, change: Value) -> Value {
     for part in taken.parts {
         let parent = part.parent.unwrap().to_string();
         assert!(part.columns.iter().all(|values| values.len() == part.rows));
-        let columns = part.columns.iter().map(shown);
+        let columns = part.columns.iter().map(display);
         match series.last_mut().filter(|(last, _)| *last == parent) {
             Some((_, begun)) => {
                 for (all, more) in begun.iter_mut().zip(columns) {
@@ -281,7 +281,7 @@ async fn exported(lab: &Lab, table: &str) -> Vec<Value> {
     let mut rows = Vec::new();
     for part in taken.parts {
         assert_eq!(part.columns.len(), names.len());
-        let columns: Vec<Vec<Value>> = part.columns.iter().map(shown).collect();
+        let columns: Vec<Vec<Value>> = part.columns.iter().map(display).collect();
         for row in 0..part.rows {
             let cells = names.iter().zip(&columns);
             let cells = cells.map(|(name, values)| (name.clone(), values[row].clone()));

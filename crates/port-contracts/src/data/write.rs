@@ -348,7 +348,11 @@ pub async fn questions_about_a_dropped_table_conflict<H: DataHarness>(harness: &
             .await
             .unwrap();
     }
-    match lab.data.answer(lab.organization, checked.questions()).await {
+    match lab
+        .data
+        .look_up(lab.organization, checked.questions())
+        .await
+    {
         Err(PortError::Conflict(Conflict::TablesChanged)) => {}
         other => panic!("expected TablesChanged, got {other:?}"),
     }

@@ -122,7 +122,7 @@ pub async fn ends_of_trainings_are_logged<H: Events>(harness: &H) {
     let cancel = trainings.cancel(lab.organization, cancelled, at(6));
     cancel.await.unwrap();
     let events = read(harness, lab.organization, lab.user, start, 2).await;
-    let told: Vec<_> = events.into_iter().map(|it| (it.at, it.kind)).collect();
+    let reported: Vec<_> = events.into_iter().map(|it| (it.at, it.kind)).collect();
     let expected = [
         (
             at(1),
@@ -139,7 +139,7 @@ pub async fn ends_of_trainings_are_logged<H: Events>(harness: &H) {
             },
         ),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let stranger = harness.organization("theirs").await.id;
     assert_kinds(harness, stranger, lab.user, &[]).await;
 }
@@ -321,14 +321,14 @@ pub async fn racing_transactions_lose_no_event<H: Events>(harness: &H) {
     };
     let ((), events) = futures::join!(adding, reading);
     assert!(events.is_sorted_by(|a, b| a.position < b.position));
-    let mut told: Vec<_> = events
+    let mut reported: Vec<_> = events
         .iter()
         .filter_map(|event| event.kind.references().file)
         .collect();
     let mut expected: Vec<_> = added.iter().map(|file| file.id).collect();
-    told.sort_unstable();
+    reported.sort_unstable();
     expected.sort_unstable();
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 /// Events before a time are deleted, at most `limit` at a time, and later ones stay.

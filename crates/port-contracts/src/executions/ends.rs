@@ -200,13 +200,13 @@ where
         });
         let (won, lost): (Vec<_>, Vec<_>) =
             join_all(calls).await.into_iter().partition(Result::is_ok);
-        let kept = executions.get(lab, running.id).await.unwrap();
+        let stored = executions.get(lab, running.id).await.unwrap();
         assert_eq!((won.len(), lost.len()), (4, 4));
         for result in won {
-            assert_eq!(result.unwrap(), kept);
+            assert_eq!(result.unwrap(), stored);
         }
         for result in lost {
-            assert_refused(result, kept.state.as_str());
+            assert_refused(result, stored.state.as_str());
         }
     }
 }
@@ -229,16 +229,16 @@ where
     assert_eq!(state(&*executions, ours, &here).await, failed);
     assert_eq!(state(&*executions, theirs, &there).await, failed);
     for (organization, execution) in [(ours, &here), (theirs, &there)] {
-        let told = overdue
+        let reported = overdue
             .iter()
-            .find(|told| told.execution.id == execution.id)
+            .find(|reported| reported.execution.id == execution.id)
             .unwrap();
-        assert_eq!(told.organization, organization);
+        assert_eq!(reported.organization, organization);
         let expected = Execution {
             state: failed.clone(),
             ..execution.clone()
         };
-        assert_eq!(told.execution, expected);
+        assert_eq!(reported.execution, expected);
     }
     assert_eq!(executions.fail_overdue(at(180), 100).await.unwrap(), []);
     assert_eq!(state(&*executions, ours, &here).await, failed);
@@ -319,14 +319,14 @@ where
             executions.close(lab, running.id, FinalStatus::Completed, at(59)),
             executions.fail_overdue(at(60), 100),
         );
-        let kept = state(&*executions, lab, &running).await;
+        let stored = state(&*executions, lab, &running).await;
         if let Ok(closed) = closed {
             // The sweeper may have read the row while it was being closed, but then it failed
             // nothing.
-            assert_eq!((kept, swept.unwrap().len()), (closed.state, 0));
+            assert_eq!((stored, swept.unwrap().len()), (closed.state, 0));
         } else {
             assert_refused(closed, "failed");
-            assert_eq!((kept.as_str(), swept.unwrap().len()), ("failed", 1));
+            assert_eq!((stored.as_str(), swept.unwrap().len()), ("failed", 1));
         }
     }
 }

@@ -289,13 +289,13 @@ where
     let key = harness.api_key(&user).await;
     let job = harness.job(lab, "parse").await;
     let trigger = TriggerId::new(given::uuid());
-    let gone = ApiKeyId::new(given::uuid());
+    let deleted = ApiKeyId::new(given::uuid());
     let executions = Subject::<dyn ExecutionRepository>::subject(harness);
     let mut expected = std::collections::BTreeMap::new();
     for (started_by, api_key) in [
         (StartedBy::user(user.id), None),
         (StartedBy::key(user.id, key.id), Some(&key)),
-        (StartedBy::key(user.id, gone), None),
+        (StartedBy::key(user.id, deleted), None),
         (
             StartedBy {
                 trigger: Some(trigger),

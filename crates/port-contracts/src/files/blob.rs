@@ -58,14 +58,14 @@ fn key() -> ObjectKey {
 
 /// A body that arrives in pieces of that length. It panics if it is polled after its end, as
 /// streams may.
-fn body(bytes: &[u8], piece: usize) -> ByteStream {
-    let pieces = bytes
-        .chunks(piece)
+fn body(bytes: &[u8], chunk: usize) -> ByteStream {
+    let parts = bytes
+        .chunks(chunk)
         .map(Bytes::copy_from_slice)
         .collect::<Vec<_>>()
         .into_iter();
     stream::unfold(
-        pieces,
+        parts,
         |mut rest| async move { Some((Ok(rest.next()?), rest)) },
     )
     .boxed()
@@ -202,15 +202,15 @@ pub async fn an_empty_object_is_an_object<H: Subject<dyn BlobStore>>(harness: &H
 pub async fn an_object_of_many_chunks_reads_back<H: Subject<dyn BlobStore>>(harness: &H) {
     let (blobs, lab) = (harness.subject(), ours());
     let bytes = noise(3_000_001);
-    for piece in [1_000, 65_536, 5_000_000] {
+    for chunk in [1_000, 65_536, 5_000_000] {
         let object = key();
         blobs
-            .put_new(lab, object, body(&bytes, piece), NO_LIMIT)
+            .put_new(lab, object, body(&bytes, chunk), NO_LIMIT)
             .await
             .unwrap();
         let (size, found) = read(&*blobs, lab, object, None).await;
         assert_eq!(size, 3_000_001);
-        assert!(found == bytes, "in pieces of {piece}");
+        assert!(found == bytes, "in pieces of {chunk}");
     }
 }
 
@@ -382,11 +382,11 @@ pub async fn a_deleted_object_is_gone_and_its_deletion_repeats<H: Subject<dyn Bl
 /// whole.
 pub async fn every_object_is_listed_with_its_organization<H: Subject<dyn BlobStore>>(harness: &H) {
     let (blobs, lab, other) = (harness.subject(), ours(), ours());
-    let (first, second, gone, torn) = (key(), key(), key(), key());
-    for (organization, object) in [(lab, first), (other, first), (lab, second), (lab, gone)] {
+    let (first, second, deleted, torn) = (key(), key(), key(), key());
+    for (organization, object) in [(lab, first), (other, first), (lab, second), (lab, deleted)] {
         put(&*blobs, organization, object, b"bytes").await.unwrap();
     }
-    blobs.delete(lab, gone).await.unwrap();
+    blobs.delete(lab, deleted).await.unwrap();
     let broken = stream::once(async { Err(BodyBroken("the sender left".to_owned())) });
     let refused = blobs.put_new(lab, torn, broken.boxed(), NO_LIMIT).await;
     assert!(refused.is_err(), "{refused:?}");

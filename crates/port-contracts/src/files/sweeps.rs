@@ -211,7 +211,7 @@ pub async fn of_racing_sweepers_one_takes_each_record<H: Files>(harness: &H) {
 
 /// Objects are kept for backups only.
 pub async fn objects_are_kept_for_backups_only<H: Files>(harness: &H) {
-    assert!(!files(harness).are_objects_kept().await.unwrap());
+    assert!(!files(harness).are_objects_retained().await.unwrap());
 }
 
 /// An object is referenced by a record of its organization, confirmed or awaiting.

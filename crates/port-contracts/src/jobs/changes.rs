@@ -187,8 +187,8 @@ where
     let saved = jobs.update(lab, old.revision, &late, Some(&script)).await;
     assert!(!saved.unwrap());
     assert_eq!(jobs.get(lab, old.id).await.unwrap(), standing);
-    let kept = jobs.version(lab, old.id, 2).await.unwrap();
-    assert_eq!(kept.code, "print(2)\n");
+    let stored = jobs.version(lab, old.id, 2).await.unwrap();
+    assert_eq!(stored.code, "print(2)\n");
 }
 
 /// Of concurrent changes of the same revision exactly one is stored.

@@ -61,10 +61,10 @@ pub async fn the_user_who_requested_a_training_gets_one_notice_of_its_end<H: Not
         assert_eq!(again, None);
         let delivered = deliver(&*notifications, 10, at(seconds + 2)).await;
         assert_eq!(delivered, 1);
-        let told = inbox(&*notifications, lab.organization, lab.user).await;
+        let reported = inbox(&*notifications, lab.organization, lab.user).await;
         let notice = training_notice(&ended.unwrap()).unwrap();
         let expected = Notification {
-            id: told[0].id,
+            id: reported[0].id,
             title: notice.title,
             body: notice.body,
             action_url: notice.action_url,
@@ -73,7 +73,7 @@ pub async fn the_user_who_requested_a_training_gets_one_notice_of_its_end<H: Not
             created_at: at(seconds + 2),
             read_at: None,
         };
-        assert_eq!(told[0], expected);
+        assert_eq!(reported[0], expected);
         let emails = notifications
             .claim_emails(at(seconds + 2), LEASE, 10)
             .await

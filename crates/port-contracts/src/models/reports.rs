@@ -80,8 +80,8 @@ pub async fn reported_progress_is_part_of_the_record<H: Models>(harness: &H) {
             TrainingReport::Progress(reported.clone()),
         );
         assert!(report.await);
-        let kept = stored(harness, lab, &training.version).await;
-        assert_eq!(kept.progress, Some(reported));
+        let retained = stored(harness, lab, &training.version).await;
+        assert_eq!(retained.progress, Some(reported));
     }
     let ended = finish(harness, &training, &failure(), at(9)).await.unwrap();
     assert_eq!(ended.progress, Some(progress(2, Some(0.1 + 0.2))));
@@ -109,8 +109,8 @@ pub async fn results_and_errors_wait_for_the_worker<H: Models>(harness: &H) {
         ..expected
     };
     assert_eq!(reported().await, Some(expected));
-    let kept = stored(harness, lab, &training.version).await;
-    assert_eq!(kept, training.version);
+    let retained = stored(harness, lab, &training.version).await;
+    assert_eq!(retained, training.version);
 }
 
 /// Neither another token nor the token of another training stores anything.
@@ -138,8 +138,8 @@ pub async fn a_report_without_the_token_is_refused<H: Models>(harness: &H) {
     for training in [training, other] {
         let reported = queue.reported(training.claim).await.unwrap();
         assert_eq!(reported, Some(Reported::default()));
-        let kept = stored(harness, lab, &training.version).await;
-        assert_eq!(kept, training.version);
+        let retained = stored(harness, lab, &training.version).await;
+        assert_eq!(retained, training.version);
     }
 }
 
@@ -165,15 +165,15 @@ pub async fn the_holder_is_known_by_its_token<H: Models>(harness: &H) {
 pub async fn a_token_is_exchanged_once<H: Models>(harness: &H) {
     let lab = lab(harness, "lab").await;
     let training = claimed(harness, lab, "wine", at(0)).await;
-    let (shown, artifact) = (token(), object());
+    let (displayed, artifact) = (token(), object());
     let queue = harness.trainings();
-    let begun = queue.begin(training.claim, shown, artifact);
+    let begun = queue.begin(training.claim, displayed, artifact);
     assert!(begun.await.unwrap());
     let version = training.claim.version;
     let fresh: Vec<ReportTokenHash> = (0..4).map(|_| token()).collect();
     let calls = fresh
         .iter()
-        .map(|fresh| queue.exchange_token(version, shown, *fresh));
+        .map(|fresh| queue.exchange_token(version, displayed, *fresh));
     let exchanged: Vec<_> = join_all(calls)
         .await
         .into_iter()
@@ -185,7 +185,7 @@ pub async fn a_token_is_exchanged_once<H: Models>(harness: &H) {
         artifact,
     };
     assert_eq!(exchanged.iter().flatten().collect::<Vec<_>>(), [&expected]);
-    assert_eq!(queue.holder(version, shown).await.unwrap(), None);
+    assert_eq!(queue.holder(version, displayed).await.unwrap(), None);
     for (fresh, exchanged) in fresh.iter().zip(&exchanged) {
         let holder = queue.holder(version, *fresh).await.unwrap();
         assert_eq!(holder, exchanged.map(|_| training.claim));
@@ -198,12 +198,12 @@ pub async fn a_token_without_a_lease_is_not_exchanged<H: Models>(harness: &H) {
     let (other, _) = begun(harness, "other").await;
     let queue = harness.trainings();
     let version = training.claim.version;
-    for (version, shown) in [
+    for (version, displayed) in [
         (version, token()),
         (other.claim.version, own),
         (ModelVersionId::new(given::uuid()), own),
     ] {
-        let exchanged = queue.exchange_token(version, shown, token()).await;
+        let exchanged = queue.exchange_token(version, displayed, token()).await;
         assert_eq!(exchanged.unwrap(), None);
     }
     assert_eq!(

@@ -148,8 +148,8 @@ pub async fn a_renewed_lease_of_a_training_does_not_end<H: Models>(harness: &H) 
         let expired = queue.expire(at(second + 15), 10).await.unwrap();
         assert_eq!(expired, ExpiredTrainings::default());
     }
-    let kept = stored(harness, lab, &training.version).await;
-    assert_eq!(kept, training.version);
+    let retained = stored(harness, lab, &training.version).await;
+    assert_eq!(retained, training.version);
     let expired = queue.expire(at(40) + LEASE, 10).await.unwrap();
     assert_eq!(expired.requeued, 1);
 }
@@ -272,12 +272,12 @@ pub async fn of_the_end_of_a_training_and_a_cancel_exactly_one_wins<H: Models>(h
             queue.cancel(lab.organization, model, at(round)),
         )
         .await;
-        let kept = stored(harness, lab, &training.version).await;
+        let retained = stored(harness, lab, &training.version).await;
         match (ended, cancelled) {
-            (Some(ended), Err(CancelTrainingError::Refused(_))) => assert_eq!(kept, ended),
+            (Some(ended), Err(CancelTrainingError::Refused(_))) => assert_eq!(retained, ended),
             (None, Ok(cancelled)) => {
-                assert_eq!(kept, cancelled);
-                assert_eq!(kept.state.as_str(), "cancelled");
+                assert_eq!(retained, cancelled);
+                assert_eq!(retained.state.as_str(), "cancelled");
             }
             other => panic!("expected one winner, got {other:?}"),
         }

@@ -111,10 +111,10 @@ pub async fn the_user_who_started_a_failed_execution_gets_one_notice<H: Failures
     again.await.unwrap();
     assert_eq!(deliver(&*harness.notifications(), 10, at(5)).await, 0);
     for (user, execution) in [(ada, &of_ada), (bob, &of_bob)] {
-        let told = inbox(&*notifications, ours, user).await;
+        let reported = inbox(&*notifications, ours, user).await;
         let notice = failure_notice(execution).unwrap();
         let expected = Notification {
-            id: told[0].id,
+            id: reported[0].id,
             title: notice.title,
             body: notice.body,
             action_url: notice.action_url,
@@ -123,7 +123,7 @@ pub async fn the_user_who_started_a_failed_execution_gets_one_notice<H: Failures
             created_at: at(3),
             read_at: None,
         };
-        assert_eq!(told, [expected]);
+        assert_eq!(reported, [expected]);
     }
     assert_eq!(inbox(&*notifications, theirs, eve).await, []);
 }
@@ -155,11 +155,11 @@ pub async fn every_way_to_fail_has_a_notice<H: Failures>(harness: &H) {
     let listed = executions.list(lab, &all, ALL).await.unwrap();
     let lost = &listed.items[0];
     assert_eq!(deliver(&*harness.notifications(), 10, at(200)).await, 4);
-    let told = opened(&inbox(&*notifications, lab, user).await);
+    let reported = opened(&inbox(&*notifications, lab, user).await);
     for execution in [&closed, &late.execution, &ended.unwrap(), lost] {
-        assert!(told.contains(&url_of(execution)), "{execution:?}");
+        assert!(reported.contains(&url_of(execution)), "{execution:?}");
     }
-    assert_eq!(told.len(), 4);
+    assert_eq!(reported.len(), 4);
 }
 
 /// Completed and cancelled executions, and a run that returned to the queue.
@@ -214,8 +214,8 @@ pub async fn a_notice_goes_out_by_email_if_the_user_wants_it<H: Failures>(harnes
     let emails = notifications.claim_emails(at(1), LEASE, 10).await.unwrap();
     let to: Vec<&str> = emails.iter().map(|email| email.to.as_str()).collect();
     assert_eq!(to, ["ada@example.org"]);
-    let told = inbox(&*notifications, lab, ada).await;
-    assert_eq!(emails[0].notification, told[0]);
+    let reported = inbox(&*notifications, lab, ada).await;
+    assert_eq!(emails[0].notification, reported[0]);
 }
 
 /// As every repeat: the failure is handled, and nothing is delivered.
@@ -271,13 +271,13 @@ pub async fn notices_are_delivered_oldest_first_up_to_the_limit<H: Failures>(har
     let second = failed(harness, theirs, eve, at(2)).await;
     let third = failed(harness, ours, ada, at(3)).await;
     assert_eq!(deliver(&*harness.notifications(), 2, at(4)).await, 2);
-    let told = opened(&inbox(&*notifications, ours, ada).await);
-    assert_eq!(told, [url_of(&first)]);
-    let told = opened(&inbox(&*notifications, theirs, eve).await);
-    assert_eq!(told, [url_of(&second)]);
+    let reported = opened(&inbox(&*notifications, ours, ada).await);
+    assert_eq!(reported, [url_of(&first)]);
+    let reported = opened(&inbox(&*notifications, theirs, eve).await);
+    assert_eq!(reported, [url_of(&second)]);
     assert_eq!(deliver(&*harness.notifications(), 2, at(5)).await, 1);
-    let told = opened(&inbox(&*notifications, ours, ada).await);
-    assert_eq!(told, [url_of(&third), url_of(&first)]);
+    let reported = opened(&inbox(&*notifications, ours, ada).await);
+    assert_eq!(reported, [url_of(&third), url_of(&first)]);
 }
 
 /// Each of several servers takes some of the failures, and together they take each once.
@@ -292,8 +292,8 @@ pub async fn racing_deliveries_deliver_each_notice_once<H: Failures>(harness: &H
     let mut handled: u32 = join_all(deliveries).await.iter().sum();
     handled += deliver(&*harness.notifications(), 10, at(21)).await;
     assert_eq!(handled, 8);
-    let mut told = opened(&inbox(&*notifications, lab, user).await);
-    told.sort();
-    told.dedup();
-    assert_eq!(told.len(), 8);
+    let mut reported = opened(&inbox(&*notifications, lab, user).await);
+    reported.sort();
+    reported.dedup();
+    assert_eq!(reported.len(), 8);
 }

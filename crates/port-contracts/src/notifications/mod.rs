@@ -222,9 +222,9 @@ where
             .unwrap();
         assert_eq!(outcome, Sent::Deduplicated);
     }
-    let kept = inbox(&*notifications, lab, user).await;
+    let stored = inbox(&*notifications, lab, user).await;
     assert_eq!(
-        kept.iter().map(|one| one.id).collect::<Vec<_>>(),
+        stored.iter().map(|one| one.id).collect::<Vec<_>>(),
         [original.id]
     );
     // Case counts, and so do spaces.

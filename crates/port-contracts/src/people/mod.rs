@@ -273,16 +273,16 @@ pub async fn the_list_leaves_out_ephemeral_keys<H>(harness: &H)
 where
     H: Executions + Subject<dyn ApiKeyRepository>,
 {
-    let kept = stored_key(harness).await;
-    let user = harness.user(kept.organization, "ada@example.org").await;
-    let execution = harness.execution(kept.organization, at(0), None).await;
+    let stored = stored_key(harness).await;
+    let user = harness.user(stored.organization, "ada@example.org").await;
+    let execution = harness.execution(stored.organization, at(0), None).await;
     let ephemeral = ApiKey {
         execution: Some(execution.id),
         ..given::api_key(&user)
     };
     let keys = harness.subject();
     keys.add(&ephemeral).await.unwrap();
-    assert_eq!(listed(&*keys, kept.organization).await, [kept.id]);
+    assert_eq!(listed(&*keys, stored.organization).await, [stored.id]);
     assert_same(&found(&*keys, &ephemeral).await, &ephemeral);
 }
 
@@ -306,8 +306,8 @@ where
         keys.add(key).await.unwrap();
         assert_same(&found(&*keys, key).await, key);
     }
-    let shown: BTreeSet<ApiKeyId> = listed(&*keys, lab.id).await.into_iter().collect();
-    assert_eq!(shown, BTreeSet::from([revoked.id, expired.id]));
+    let presented: BTreeSet<ApiKeyId> = listed(&*keys, lab.id).await.into_iter().collect();
+    assert_eq!(presented, BTreeSet::from([revoked.id, expired.id]));
 }
 
 /// An organization's list holds none of another's keys.
@@ -385,10 +385,13 @@ where
     for result in join_all(revocations).await {
         result.unwrap();
     }
-    let kept = found(&*keys, &key).await.revoked_at;
-    assert!((1..=6).any(|seconds| kept == Some(at(seconds))), "{kept:?}");
+    let stored = found(&*keys, &key).await.revoked_at;
+    assert!(
+        (1..=6).any(|seconds| stored == Some(at(seconds))),
+        "{stored:?}"
+    );
     keys.revoke(key.organization, key.id, at(0)).await.unwrap();
-    assert_eq!(found(&*keys, &key).await.revoked_at, kept);
+    assert_eq!(found(&*keys, &key).await.revoked_at, stored);
 }
 
 /// One call records the uses of several keys, each with its time; an empty call is no error.

@@ -41,27 +41,27 @@ pub trait Logs: Runs + Subject<dyn RunLogStore> {
 impl<H: Runs + Subject<dyn RunLogStore>> Logs for H {}
 
 /// Reads all pieces from an offset on, with the start of each.
-async fn pieces<H: Logs>(
+async fn written_chunks<H: Logs>(
     harness: &H,
     organization: OrganizationId,
     execution: ExecutionId,
     mut offset: u64,
 ) -> Vec<(u64, Vec<u8>)> {
-    let mut pieces: Vec<(u64, Vec<u8>)> = Vec::new();
+    let mut chunks: Vec<(u64, Vec<u8>)> = Vec::new();
     loop {
-        let piece = harness
+        let chunk = harness
             .logs()
             .read(organization, execution, offset)
             .await
             .unwrap();
-        if piece.bytes.is_empty() {
-            return pieces;
+        if chunk.bytes.is_empty() {
+            return chunks;
         }
-        match pieces.last_mut() {
-            Some((_, bytes)) if piece.offset == offset => bytes.extend_from_slice(&piece.bytes),
-            _ => pieces.push((piece.offset, piece.bytes.clone())),
+        match chunks.last_mut() {
+            Some((_, bytes)) if chunk.offset == offset => bytes.extend_from_slice(&chunk.bytes),
+            _ => chunks.push((chunk.offset, chunk.bytes.clone())),
         }
-        offset = piece.offset + u64::try_from(piece.bytes.len()).unwrap();
+        offset = chunk.offset + u64::try_from(chunk.bytes.len()).unwrap();
     }
 }
 
@@ -79,7 +79,7 @@ async fn append_after<H: Logs>(harness: &H, claim: RunClaim, skipped: u64, bytes
 pub async fn a_log_is_read_from_any_offset<H: Logs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(0)).await.claim;
-    assert_eq!(pieces(harness, lab, run.execution, 0).await, []);
+    assert_eq!(written_chunks(harness, lab, run.execution, 0).await, []);
     let mut whole = Vec::new();
     for line in 0..100 {
         let line = format!("line {line}\n");
@@ -88,12 +88,15 @@ pub async fn a_log_is_read_from_any_offset<H: Logs>(harness: &H) {
     }
     for offset in [0, 1, 7, 8, 555] {
         let place = usize::try_from(offset).unwrap();
-        let read = pieces(harness, lab, run.execution, offset).await;
+        let read = written_chunks(harness, lab, run.execution, offset).await;
         assert_eq!(read, [(offset, whole[place..].to_vec())]);
     }
     let end = u64::try_from(whole.len()).unwrap();
     for offset in [end, end + 1, u64::MAX] {
-        assert_eq!(pieces(harness, lab, run.execution, offset).await, []);
+        assert_eq!(
+            written_chunks(harness, lab, run.execution, offset).await,
+            []
+        );
     }
 }
 
@@ -103,7 +106,10 @@ pub async fn bytes_that_are_not_text_are_stored<H: Logs>(harness: &H) {
     let run = claimed(harness, lab, at(0)).await.claim;
     let bytes: Vec<u8> = (0..=255).collect();
     append(harness, run, &bytes).await;
-    assert_eq!(pieces(harness, lab, run.execution, 0).await, [(0, bytes)]);
+    assert_eq!(
+        written_chunks(harness, lab, run.execution, 0).await,
+        [(0, bytes)]
+    );
 }
 
 /// Output that follows dropped bytes is found after the gap.
@@ -113,8 +119,11 @@ pub async fn skipped_bytes_are_a_gap<H: Logs>(harness: &H) {
     append(harness, run, b"before").await;
     append_after(harness, run, 100, b"after").await;
     let expected = [(0, b"before".to_vec()), (106, b"after".to_vec())];
-    assert_eq!(pieces(harness, lab, run.execution, 0).await, expected);
-    let behind = pieces(harness, lab, run.execution, 50).await;
+    assert_eq!(
+        written_chunks(harness, lab, run.execution, 0).await,
+        expected
+    );
+    let behind = written_chunks(harness, lab, run.execution, 50).await;
     assert_eq!(behind, [(106, b"after".to_vec())]);
 }
 
@@ -141,16 +150,16 @@ pub async fn a_long_log_retains_its_beginning_and_its_end<H: Logs>(harness: &H) 
     let mut expected: Vec<(u64, Vec<u8>)> = Vec::new();
     let mut offset = 0;
     loop {
-        let piece = LogRead::join(offset, retained.clone());
-        if piece.bytes.is_empty() {
+        let chunk = LogRead::join(offset, retained.clone());
+        if chunk.bytes.is_empty() {
             break;
         }
-        offset = piece.end();
-        expected.push((piece.offset, piece.bytes));
+        offset = chunk.end();
+        expected.push((chunk.offset, chunk.bytes));
     }
-    let read = pieces(harness, lab, run.execution, 0).await;
-    let bounds = |pieces: &[(u64, Vec<u8>)]| -> Vec<(u64, usize)> {
-        let bounds = pieces.iter().map(|(start, bytes)| (*start, bytes.len()));
+    let read = written_chunks(harness, lab, run.execution, 0).await;
+    let bounds = |chunks: &[(u64, Vec<u8>)]| -> Vec<(u64, usize)> {
+        let bounds = chunks.iter().map(|(start, bytes)| (*start, bytes.len()));
         bounds.collect()
     };
     assert_eq!(bounds(&read), bounds(&expected));
@@ -170,7 +179,10 @@ pub async fn a_lost_worker_writes_nothing_more<H: Logs>(harness: &H) {
         assert!(!harness.logs().append(lost, append).await.unwrap());
     }
     let expected = [(0, b"first\nsecond\n".to_vec())];
-    assert_eq!(pieces(harness, lab, lost.execution, 0).await, expected);
+    assert_eq!(
+        written_chunks(harness, lab, lost.execution, 0).await,
+        expected
+    );
 }
 
 /// Output after a cancel is part of the log.
@@ -181,7 +193,10 @@ pub async fn the_last_holder_writes_on_after_a_cancel<H: Logs>(harness: &H) {
     queue.cancel(lab, run.execution, at(1)).await.unwrap();
     append(harness, run, b"interrupted\n").await;
     let expected = [(0, b"interrupted\n".to_vec())];
-    assert_eq!(pieces(harness, lab, run.execution, 0).await, expected);
+    assert_eq!(
+        written_chunks(harness, lab, run.execution, 0).await,
+        expected
+    );
 }
 
 /// The log of another organization's run is answered like that of an unknown execution.
@@ -189,9 +204,9 @@ pub async fn the_log_of_another_organization_is_empty<H: Logs>(harness: &H) {
     let (ours, theirs) = harness.two_organizations().await;
     let run = claimed(harness, theirs, at(0)).await.claim;
     append(harness, run, b"secret").await;
-    assert_eq!(pieces(harness, ours, run.execution, 0).await, []);
+    assert_eq!(written_chunks(harness, ours, run.execution, 0).await, []);
     let unknown = ExecutionId::new(given::uuid());
-    assert_eq!(pieces(harness, ours, unknown, 0).await, []);
+    assert_eq!(written_chunks(harness, ours, unknown, 0).await, []);
 }
 
 /// A follower is notified of an append, even if the append came before it waited.
@@ -206,7 +221,10 @@ pub async fn followers_are_signaled_when_a_log_grows<H: Logs>(harness: &H) {
     append(harness, run, b"plate 2\n").await;
     followed.next().await;
     let expected = [(0, b"plate 1\nplate 2\n".to_vec())];
-    assert_eq!(pieces(harness, lab, run.execution, 0).await, expected);
+    assert_eq!(
+        written_chunks(harness, lab, run.execution, 0).await,
+        expected
+    );
 }
 
 /// A follower is notified when the run ends, here by a cancel.

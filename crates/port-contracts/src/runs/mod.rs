@@ -91,12 +91,12 @@ pub async fn log_from(runner: &dyn JobRunner, run: RunId, offset: u64) -> String
     let mut log = Vec::new();
     loop {
         let at = offset + u64::try_from(log.len()).unwrap();
-        let piece = runner.logs(run, at).await.unwrap();
-        assert_eq!(piece.offset, at, "nothing is left out of a short log");
-        if piece.bytes.is_empty() {
+        let chunk = runner.logs(run, at).await.unwrap();
+        assert_eq!(chunk.offset, at, "nothing is left out of a short log");
+        if chunk.bytes.is_empty() {
             return String::from_utf8(log).unwrap();
         }
-        log.extend_from_slice(&piece.bytes);
+        log.extend_from_slice(&chunk.bytes);
     }
 }
 
@@ -176,8 +176,8 @@ pub async fn a_run_that_is_submitted_again_is_the_same_run<H: Subject<dyn JobRun
 pub async fn racing_submissions_start_one_run<H: Subject<dyn JobRunner>>(harness: &H) {
     let runner = harness.subject();
     let spec = spec("print(\"once\")\n");
-    for answer in join_all((0..4).map(|_| runner.submit(&spec))).await {
-        answer.unwrap();
+    for response in join_all((0..4).map(|_| runner.submit(&spec))).await {
+        response.unwrap();
     }
     end_of(&*runner, spec.run).await;
     assert_eq!(log_from(&*runner, spec.run, 0).await, "once\n");
@@ -331,15 +331,15 @@ pub async fn a_run_that_was_not_submitted_is_lost<H: Subject<dyn JobRunner>>(har
 /// Reaping removes everything of the run, and nothing of other runs.
 pub async fn a_reaped_run_is_not_known_and_reaping_repeats<H: Subject<dyn JobRunner>>(harness: &H) {
     let runner = harness.subject();
-    let (gone, _) = run(&*runner, "print(\"gone\")\n").await;
-    let (kept, end) = run(&*runner, "print(\"kept\")\n").await;
-    runner.reap(gone).await.unwrap();
-    runner.reap(gone).await.unwrap();
-    assert_eq!(runner.status(gone).await.unwrap(), RunView::lost());
-    assert_eq!(log_from(&*runner, gone, 0).await, "");
-    assert_eq!(end_of(&*runner, kept).await, end);
-    assert_eq!(log_from(&*runner, kept, 0).await, "kept\n");
-    runner.reap(kept).await.unwrap();
+    let (deleted, _) = run(&*runner, "print(\"gone\")\n").await;
+    let (stored, end) = run(&*runner, "print(\"kept\")\n").await;
+    runner.reap(deleted).await.unwrap();
+    runner.reap(deleted).await.unwrap();
+    assert_eq!(runner.status(deleted).await.unwrap(), RunView::lost());
+    assert_eq!(log_from(&*runner, deleted, 0).await, "");
+    assert_eq!(end_of(&*runner, stored).await, end);
+    assert_eq!(log_from(&*runner, stored, 0).await, "kept\n");
+    runner.reap(stored).await.unwrap();
 }
 
 /// A run can be reaped while it runs; a waiting caller learns that it is lost.
@@ -361,8 +361,11 @@ pub async fn an_environment_that_no_process_can_have_is_refused<H: Subject<dyn J
     for (name, value) in [("A=B", "1"), ("", "1"), ("A\0", "1"), ("A", "1\0")] {
         let mut spec = spec("print(\"never\")\n");
         spec.environment.push((name.to_owned(), value.to_owned()));
-        let answer = runner.submit(&spec).await;
-        assert!(matches!(answer, Err(RunnerError::Refused(_))), "{answer:?}");
+        let response = runner.submit(&spec).await;
+        assert!(
+            matches!(response, Err(RunnerError::Refused(_))),
+            "{response:?}"
+        );
         assert_eq!(runner.status(spec.run).await.unwrap(), RunView::lost());
     }
 }

@@ -174,13 +174,13 @@ pub async fn of_racing_uses_one_is_the_first_and_its_key_is_revoked<H: Runs>(har
     }
     let queue = harness.queue();
     let uses = join_all(keys.iter().map(|key| queue.redeem_nonce(claim, key))).await;
-    let first = |answer: &Result<NonceUse, _>| matches!(answer, Ok(NonceUse::First));
-    assert_eq!(uses.iter().filter(|answer| first(answer)).count(), 1);
-    for (key, answer) in keys.iter().zip(&uses) {
-        if first(answer) {
+    let first = |response: &Result<NonceUse, _>| matches!(response, Ok(NonceUse::First));
+    assert_eq!(uses.iter().filter(|response| first(response)).count(), 1);
+    for (key, response) in keys.iter().zip(&uses) {
+        if first(response) {
             assert!(stored(harness, key).await.unwrap().revoked_at.is_some());
         } else {
-            assert!(matches!(answer, Ok(NonceUse::Repeated)), "{answer:?}");
+            assert!(matches!(response, Ok(NonceUse::Repeated)), "{response:?}");
             assert!(stored(harness, key).await.is_none());
         }
     }

@@ -392,8 +392,8 @@ pub async fn a_claimed_run_is_running_within_its_timeout<H: Runs>(harness: &H) {
     };
     assert_eq!(claimed.execution, running);
     assert_eq!((claimed.claim.attempt, claimed.started_by), (1, user));
-    let kept = harness.executions().get(lab, running.id).await.unwrap();
-    assert_eq!(kept, running);
+    let stored = harness.executions().get(lab, running.id).await.unwrap();
+    assert_eq!(stored, running);
 }
 
 /// Concurrent workers claim every run exactly once.
@@ -423,8 +423,8 @@ pub async fn a_run_past_its_deadline_is_left_to_its_worker<H: Runs>(harness: &H)
     let late = at(0) + TIMEOUT + Duration::hours(1);
     let executions = harness.executions();
     assert_eq!(executions.fail_overdue(late, 10).await.unwrap(), []);
-    let kept = executions.get(lab, claimed.execution.id).await.unwrap();
-    assert_eq!(kept, claimed.execution);
+    let stored = executions.get(lab, claimed.execution.id).await.unwrap();
+    assert_eq!(stored, claimed.execution);
 }
 
 /// A run on the platform cannot be closed in any state.

@@ -57,7 +57,7 @@ fn completed() -> RunEnd {
     }
 }
 
-async fn kept<H: Runs>(harness: &H, claim: RunClaim) -> Execution {
+async fn stored<H: Runs>(harness: &H, claim: RunClaim) -> Execution {
     let executions = harness.executions();
     executions
         .get(claim.organization, claim.execution)
@@ -99,7 +99,7 @@ pub async fn finishing_stores_how_the_run_ended<H: Runs>(harness: &H) {
         assert_eq!(ended.state, state);
         assert_eq!(ended.started_at, run.execution.started_at);
         assert_eq!(ended.origin.run().unwrap().exit_code, end.exit_code);
-        assert_eq!(kept(harness, run.claim).await, ended);
+        assert_eq!(stored(harness, run.claim).await, ended);
     }
 }
 
@@ -113,7 +113,7 @@ pub async fn a_run_is_finished_once<H: Runs>(harness: &H) {
         .finish(run.claim, &RunEnd::failed("late"), at(10))
         .await;
     assert_eq!(again.unwrap(), None);
-    assert_eq!(Some(kept(harness, run.claim).await), ended);
+    assert_eq!(Some(stored(harness, run.claim).await), ended);
     assert_eq!(claim(harness, at(11), 10).await, []);
     let expired = queue.expire(at(11) + LEASE, 10).await.unwrap();
     assert_eq!(expired, labdata_ports::runs::ExpiredRuns::default());
@@ -129,7 +129,7 @@ pub async fn a_renewed_lease_does_not_end<H: Runs>(harness: &H) {
         let expired = queue.expire(at(second + 15), 10).await.unwrap();
         assert_eq!((expired.requeued, expired.failed.len()), (0, 0));
     }
-    assert_eq!(kept(harness, run.claim).await, run.execution);
+    assert_eq!(stored(harness, run.claim).await, run.execution);
     assert_eq!(queue.expire(at(40) + LEASE, 10).await.unwrap().requeued, 1);
 }
 
@@ -154,7 +154,7 @@ pub async fn a_run_whose_worker_is_lost_is_tried_once_more<H: Runs>(harness: &H)
         error: Some(WORKER_LOST.to_owned()),
     };
     assert_eq!(failed.execution.state, state);
-    assert_eq!(kept(harness, second.claim).await, failed.execution);
+    assert_eq!(stored(harness, second.claim).await, failed.execution);
     assert_eq!(claim(harness, at(90), 1).await, []);
 }
 
@@ -170,14 +170,14 @@ pub async fn a_lost_worker_can_do_nothing_about_the_run<H: Runs>(harness: &H) {
         if running_again {
             assert_eq!(claim(harness, at(30), 1).await.len(), 1);
         }
-        let standing = kept(harness, lost).await;
+        let standing = stored(harness, lost).await;
         let key = given::api_key(&user);
         assert!(!queue.renew(lost, at(90)).await.unwrap());
         assert!(!queue.release(lost, at(31)).await.unwrap());
         assert!(!queue.issue_key(lost, &key).await.unwrap());
         let ended = queue.finish(lost, &completed(), at(31)).await.unwrap();
         assert_eq!(ended, None);
-        assert_eq!(kept(harness, lost).await, standing);
+        assert_eq!(stored(harness, lost).await, standing);
         let keys = Subject::<dyn ApiKeyRepository>::subject(harness);
         assert!(keys.find_by_prefix(&key.prefix).await.unwrap().is_none());
     }
@@ -193,7 +193,7 @@ pub async fn a_released_run_is_queued_again_and_has_lost_no_worker<H: Runs>(harn
         assert_eq!(run.claim.attempt, attempt);
         assert!(queue.release(run.claim, at(11)).await.unwrap());
         assert!(!queue.release(run.claim, at(11)).await.unwrap());
-        assert_eq!(kept(harness, run.claim).await, waiting);
+        assert_eq!(stored(harness, run.claim).await, waiting);
     }
     claim(harness, at(20), 1).await;
     assert_eq!(queue.expire(at(20) + LEASE, 10).await.unwrap().requeued, 1);
@@ -213,8 +213,8 @@ pub async fn what_waits_or_runs_can_be_cancelled<H: Runs + Executions>(harness: 
             ..execution
         };
         assert_eq!(cancelled, expected);
-        let kept = harness.executions().get(lab, cancelled.id).await.unwrap();
-        assert_eq!(kept, cancelled);
+        let stored = harness.executions().get(lab, cancelled.id).await.unwrap();
+        assert_eq!(stored, cancelled);
     }
     assert_eq!(claim(harness, at(6), 10).await, []);
 }
@@ -260,7 +260,7 @@ pub async fn the_worker_of_a_cancelled_run_learns_of_it<H: Runs>(harness: &H) {
     assert!(!queue.renew(run, at(90)).await.unwrap());
     assert!(!queue.release(run, at(2)).await.unwrap());
     assert_eq!(queue.finish(run, &completed(), at(2)).await.unwrap(), None);
-    assert_eq!(kept(harness, run).await, cancelled);
+    assert_eq!(stored(harness, run).await, cancelled);
 }
 
 /// Another organization's run is not found and is not cancelled.
@@ -274,7 +274,7 @@ pub async fn another_organizations_execution_cannot_be_cancelled<H: Runs>(harnes
             other => panic!("expected NotFound, got {other:?}"),
         }
     }
-    assert_eq!(kept(harness, run.claim).await, run.execution);
+    assert_eq!(stored(harness, run.claim).await, run.execution);
 }
 
 /// If an end and a cancel are concurrent, both callers learn which one won.
@@ -288,10 +288,10 @@ pub async fn of_a_finish_and_a_cancel_exactly_one_wins<H: Runs>(harness: &H) {
             queue.finish(run, &end, at(1)),
             queue.cancel(lab, run.execution, at(2)),
         );
-        let kept = kept(harness, run).await;
+        let stored = stored(harness, run).await;
         match (finished.unwrap(), cancelled) {
-            (Some(finished), Err(CancelExecutionError::Refused(_))) => assert_eq!(kept, finished),
-            (None, Ok(cancelled)) => assert_eq!(kept, cancelled),
+            (Some(finished), Err(CancelExecutionError::Refused(_))) => assert_eq!(stored, finished),
+            (None, Ok(cancelled)) => assert_eq!(stored, cancelled),
             other => panic!("expected one winner, got {other:?}"),
         }
     }
@@ -371,7 +371,7 @@ pub async fn keys_die_with_the_hold_on_the_run<H: Runs>(harness: &H) {
 }
 
 /// Subjects of the recorded events, which are handled.
-async fn told<H: Runs>(harness: &H) -> Vec<(OrganizationId, EventKind)> {
+async fn reported<H: Runs>(harness: &H) -> Vec<(OrganizationId, EventKind)> {
     let events = recorded_events(harness, 100).await.into_iter();
     events
         .map(|event| (event.organization, event.kind))
@@ -406,10 +406,10 @@ pub async fn every_end_is_recorded_once<H: Runs + Executions>(harness: &H) {
     queue.expire(at(0) + LEASE, 10).await.unwrap();
     let again = claim(harness, at(30), 1).await.remove(0).claim;
     queue.release(again, at(31)).await.unwrap();
-    assert_eq!(told(harness).await, []);
+    assert_eq!(reported(harness).await, []);
     claim(harness, at(40), 1).await;
     queue.expire(at(40) + LEASE, 10).await.unwrap();
-    assert_eq!(told(harness).await, ended(run.execution));
+    assert_eq!(reported(harness).await, ended(run.execution));
 
     let run = claimed(harness, lab, at(0)).await.claim;
     for _ in 0..2 {
@@ -423,7 +423,7 @@ pub async fn every_end_is_recorded_once<H: Runs + Executions>(harness: &H) {
     for _ in 0..2 {
         queue.cancel(lab, waiting, at(5)).await.ok();
     }
-    assert_eq!(told(harness).await, ended(waiting));
+    assert_eq!(reported(harness).await, ended(waiting));
 
     let elsewhere = harness.execution(lab, at(0), None).await.id;
     for _ in 0..2 {
@@ -433,15 +433,15 @@ pub async fn every_end_is_recorded_once<H: Runs + Executions>(harness: &H) {
             .await
             .unwrap();
     }
-    assert_eq!(told(harness).await, ended(elsewhere));
+    assert_eq!(reported(harness).await, ended(elsewhere));
 
     let cancelled = harness.execution(lab, at(0), None).await.id;
     queue.cancel(lab, cancelled, at(5)).await.unwrap();
-    assert_eq!(told(harness).await, ended(cancelled));
+    assert_eq!(reported(harness).await, ended(cancelled));
 
     let overdue = harness.execution(lab, at(0), Some(1)).await.id;
     executions.fail_overdue(at(60), 10).await.unwrap();
-    assert_eq!(told(harness).await, ended(overdue));
+    assert_eq!(reported(harness).await, ended(overdue));
 }
 
 /// The end of an execution that no trigger of its organization waits for is no event, even if a
@@ -460,5 +460,5 @@ pub async fn an_end_that_no_trigger_waits_for_is_no_event<H: Runs + Executions>(
     harness.execution(lab, at(0), Some(1)).await;
     executions.fail_overdue(at(60), 10).await.unwrap();
     wait_for_ends(harness, lab).await;
-    assert_eq!(told(harness).await, []);
+    assert_eq!(reported(harness).await, []);
 }

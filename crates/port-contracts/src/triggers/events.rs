@@ -55,10 +55,13 @@ async fn take<H: Events>(harness: &H, limit: u32) -> Vec<Event> {
 }
 
 /// Takes the waiting events.
-async fn told<H: Events>(harness: &H) -> Vec<(OrganizationId, EventKind, time::OffsetDateTime)> {
+async fn reported<H: Events>(
+    harness: &H,
+) -> Vec<(OrganizationId, EventKind, time::OffsetDateTime)> {
     let events = take(harness, 100).await;
-    let told = events.into_iter();
-    told.map(|event| (event.organization, event.kind, event.created_at))
+    let reported = events.into_iter();
+    reported
+        .map(|event| (event.organization, event.kind, event.created_at))
         .collect()
 }
 
@@ -85,9 +88,9 @@ pub async fn a_confirmation_is_recorded_once<H: Events>(harness: &H) {
     confirm().await.unwrap();
     confirm().await.unwrap();
     let expected = (lab, EventKind::FileUploaded(file.id), at(9));
-    assert_eq!(told(harness).await, [expected]);
+    assert_eq!(reported(harness).await, [expected]);
     confirm().await.unwrap();
-    assert_eq!(told(harness).await, []);
+    assert_eq!(reported(harness).await, []);
 }
 
 /// Recording a file whose bytes are stored already stores one event; a second one of that path is
@@ -110,7 +113,7 @@ pub async fn a_file_that_is_added_with_its_bytes_is_recorded_once<H: Events>(har
         .await;
     assert!(taken.is_err(), "{taken:?}");
     let expected = (lab, EventKind::FileUploaded(file.id), at(3));
-    assert_eq!(told(harness).await, [expected]);
+    assert_eq!(reported(harness).await, [expected]);
 }
 
 /// The event of a file that takes over the record of an unfinished upload has that record's id.
@@ -130,7 +133,7 @@ pub async fn a_file_that_takes_over_an_awaiting_record_is_recorded_by_its_id<H: 
         .await
         .unwrap();
     let expected = (lab, EventKind::FileUploaded(first.id), at(5));
-    assert_eq!(told(harness).await, [expected]);
+    assert_eq!(reported(harness).await, [expected]);
 }
 
 /// A record that awaits its bytes, and a confirmation that is refused, store no event.
@@ -165,7 +168,7 @@ pub async fn a_file_without_bytes_or_refused_is_not_recorded<H: Events>(harness:
         )
         .await;
     assert!(foreign.is_err(), "{foreign:?}");
-    assert_eq!(told(harness).await, []);
+    assert_eq!(reported(harness).await, []);
 }
 
 /// Concurrent confirmations store one event.
@@ -193,7 +196,7 @@ pub async fn of_racing_confirmations_one_event_is_stored<H: Events>(harness: &H)
     }
     let at = files.get(lab, file.id).await.unwrap().state.uploaded_at();
     let expected = (lab, EventKind::FileUploaded(file.id), at.unwrap());
-    assert_eq!(told(harness).await, [expected]);
+    assert_eq!(reported(harness).await, [expected]);
 }
 
 /// Concurrent uploads of one path store one event.
@@ -209,23 +212,23 @@ pub async fn of_racing_uploads_of_a_path_one_event_is_stored<H: Events>(harness:
     .await;
     let winner = results.into_iter().find_map(Result::ok).unwrap().file.id;
     let expected = (lab, EventKind::FileUploaded(winner), at(1));
-    assert_eq!(told(harness).await, [expected]);
+    assert_eq!(reported(harness).await, [expected]);
 }
 
 /// A file that is deleted before its event is handled triggers nothing.
 pub async fn the_event_of_a_deleted_file_goes_with_it<H: Events>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let (files, of) = (files(harness), reader(harness, lab).await);
-    let (gone, stays) = (confirmed("a.csv", of, at(1)), confirmed("b.csv", of, at(2)));
-    for file in [&gone, &stays] {
+    let (deleted, stays) = (confirmed("a.csv", of, at(1)), confirmed("b.csv", of, at(2)));
+    for file in [&deleted, &stays] {
         files
             .add(lab, file, StorageQuota::UNLIMITED, at(2))
             .await
             .unwrap();
     }
-    files.delete(lab, gone.id, at(50)).await.unwrap();
+    files.delete(lab, deleted.id, at(50)).await.unwrap();
     let expected = (lab, EventKind::FileUploaded(stays.id), at(2));
-    assert_eq!(told(harness).await, [expected]);
+    assert_eq!(reported(harness).await, [expected]);
 }
 
 /// Events of all organizations are taken oldest first, at most `limit`, each once.

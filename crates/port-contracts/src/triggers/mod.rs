@@ -130,10 +130,10 @@ pub async fn every_job_that_waits_for_a_file_runs<H: Triggers>(harness: &H) {
 pub async fn a_deleted_file_triggers_nothing<H: Triggers>(harness: &H) {
     let lab = Lab::new(harness).await;
     lab.job("parse", Category::FileUploaded, json!({})).await;
-    let gone = lab.file("gone.csv", None).await;
+    let deleted = lab.file("gone.csv", None).await;
     let stays = lab.file("stays.csv", None).await;
     lab.files
-        .delete(lab.user.organization, gone, at(50))
+        .delete(lab.user.organization, deleted, at(50))
         .await
         .unwrap();
     assert_eq!(lab.act().await, 1);

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use labdata_domain::agent::{Message, ModelAnswer, ModelFailure};
+use labdata_domain::agent::{Message, ModelFailure, ModelResponse};
 use serde_json::{Map, Value};
 
 /// Request for an answer.
@@ -44,15 +44,15 @@ pub struct ToolDefinition {
 
 /// Part of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum AnswerPart {
+pub enum ResponsePart {
     /// The next characters of the text; never empty.
     Text(String),
     /// The whole answer. It is the last part.
-    End(ModelAnswer),
+    End(ModelResponse),
 }
 
-/// An answer as it arrives: texts, then [`AnswerPart::End`] or an error. It ends after either.
-pub type AnswerStream = BoxStream<'static, Result<AnswerPart, ModelFailure>>;
+/// An answer as it arrives: texts, then [`ResponsePart::End`] or an error. It ends after either.
+pub type ResponseStream = BoxStream<'static, Result<ResponsePart, ModelFailure>>;
 
 /// A language model.
 #[async_trait]
@@ -67,7 +67,7 @@ pub trait LanguageModel: Send + Sync {
     ///
     /// An implementation MUST
     /// - pass text on as soon as it arrives;
-    /// - end every stream with [`AnswerPart::End`] or an error, and report an answer that lacks the
+    /// - end every stream with [`ResponsePart::End`] or an error, and report an answer that lacks the
     ///   provider's mark of its end, or whose parts cannot be told apart, as
     ///   [`ModelFailure::Broken`];
     /// - end when the provider sends nothing for its timeout ([`ModelFailure::Timeout`]), and stop at
@@ -80,5 +80,5 @@ pub trait LanguageModel: Send + Sync {
     ///
     /// # Errors
     /// See [`ModelFailure`].
-    async fn answer(&self, request: &ModelRequest) -> Result<AnswerStream, ModelFailure>;
+    async fn response(&self, request: &ModelRequest) -> Result<ResponseStream, ModelFailure>;
 }

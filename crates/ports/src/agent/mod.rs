@@ -7,7 +7,9 @@ mod runs;
 mod write_sessions;
 
 pub use chats::{AppendError, ChatRepository, SavedChat};
-pub use language_model::{AnswerPart, AnswerStream, LanguageModel, ModelRequest, ToolDefinition};
+pub use language_model::{
+    LanguageModel, ModelRequest, ResponsePart, ResponseStream, ToolDefinition,
+};
 pub use python::{PythonContent, PythonInput, PythonSandbox, PythonSnippet};
 pub use runs::{AgentRunRepository, BeginRun, BeginRunError, DecideStart};
 pub use write_sessions::{EndedSession, WriteSessions};

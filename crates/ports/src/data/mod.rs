@@ -15,7 +15,7 @@ use labdata_domain::{
             SeriesTooLarge,
         },
         revert::{Blocker, RevertReport},
-        write::{Answers, KeptRow, Problem, Questions, WriteOutcome, WritePlan},
+        write::{LookupResults, Problem, Questions, RowImage, WriteOutcome, WritePlan},
     },
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
     jobs::JobName,
@@ -136,11 +136,11 @@ pub trait DataStore: Send + Sync {
     ///
     /// # Errors
     /// [`PortError::Conflict`] if the tables asked about have changed since.
-    async fn answer(
+    async fn look_up(
         &self,
         organization: OrganizationId,
         questions: &Questions,
-    ) -> Result<Answers, PortError>;
+    ) -> Result<LookupResults, PortError>;
 
     /// Applies a plan, with its record under the execution, completely or not at all. A dry run
     /// applies everything, deferred constraints included, and rolls back. Decisions that depend on
@@ -193,7 +193,7 @@ pub trait DataStore: Send + Sync {
         organization: OrganizationId,
         execution: ExecutionId,
         table: &str,
-    ) -> Result<BTreeMap<RowChange, Vec<KeptRow>>, PortError>;
+    ) -> Result<BTreeMap<RowChange, Vec<RowImage>>, PortError>;
 
     /// Reads a page of rows.
     ///

@@ -14,7 +14,7 @@ use labdata_domain::{
     ids::OrganizationId,
     storage::DiskSpace,
 };
-use labdata_redacted::shown_url;
+use labdata_redacted::redacted_url;
 use time::OffsetDateTime;
 
 use crate::PortError;
@@ -194,7 +194,7 @@ impl fmt::Debug for SignedUpload {
     /// Without the signature, which is a permission.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SignedUpload")
-            .field("url", &shown_url(&self.url))
+            .field("url", &redacted_url(&self.url))
             .field("headers", &self.headers)
             .finish()
     }

@@ -165,7 +165,7 @@ pub trait FileRepository: Send + Sync {
 
     /// Returns true while a backup copies the objects of its snapshot. Whoever has removed a record
     /// MUST ask after that, and leave the object where it is: the snapshot may hold the record.
-    async fn are_objects_kept(&self) -> Result<bool, PortError>;
+    async fn are_objects_retained(&self) -> Result<bool, PortError>;
 
     /// Removes a file's record for good and returns it; the caller removes the object.
     ///

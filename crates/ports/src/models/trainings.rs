@@ -135,7 +135,7 @@ pub trait TrainingQueue: Send + Sync {
     async fn exchange_token(
         &self,
         version: ModelVersionId,
-        shown: ReportTokenHash,
+        presented: ReportTokenHash,
         fresh: ReportTokenHash,
     ) -> Result<Option<ExchangedTraining>, PortError>;
 

@@ -202,7 +202,7 @@ impl RunView {
 
 /// A piece of a run's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogPiece {
+pub struct LogChunk {
     /// Offset of the piece in the log. Greater than the requested one if a backend with a bounded
     /// log has dropped the bytes in between.
     pub offset: u64,
@@ -210,7 +210,7 @@ pub struct LogPiece {
     pub bytes: Bytes,
 }
 
-/// The most bytes of a [`LogPiece`].
+/// The most bytes of a [`LogChunk`].
 pub const LOG_PIECE: usize = 1 << 20;
 
 /// Why a runner did not do what it was asked.
@@ -262,7 +262,7 @@ pub trait JobRunner: Send + Sync {
     ///
     /// # Errors
     /// [`RunnerError::Unavailable`].
-    async fn logs(&self, run: RunId, offset: u64) -> Result<LogPiece, RunnerError>;
+    async fn logs(&self, run: RunId, offset: u64) -> Result<LogChunk, RunnerError>;
 
     /// Ends a run: TERM to all its processes, and KILL to all that are left after
     /// [`GRACE`]. Returns as soon as that is under way; the run's end is then

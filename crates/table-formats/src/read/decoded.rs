@@ -25,9 +25,9 @@ pub(super) fn file_encoding(source: &mut dyn Source) -> Result<FileEncoding, Rea
     let mut chunk = Vec::with_capacity(CHUNK + 4);
     let mut is_first = true;
     loop {
-        let kept = chunk.len();
+        let stored = chunk.len();
         let read = (&mut *source)
-            .take(length(CHUNK - kept))
+            .take(length(CHUNK - stored))
             .read_to_end(&mut chunk)?;
         let is_last = read == 0;
         if is_first {

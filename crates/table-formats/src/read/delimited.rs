@@ -452,8 +452,8 @@ mod tests {
             ("i".to_owned(), Values::Integer((0..5).map(Some).collect())),
         ];
         let frame = Frame::of_columns(columns.clone(), numbers.len()).expect("a frame");
-        let pieces = frame.encode(Format::Csv).expect("a writer");
-        let bytes: Vec<u8> = pieces.flat_map(|piece| piece.expect("a piece")).collect();
+        let chunks = frame.encode(Format::Csv).expect("a writer");
+        let bytes: Vec<u8> = chunks.flat_map(|chunk| chunk.expect("a piece")).collect();
         let text = String::from_utf8(bytes).expect("UTF-8");
         assert_eq!(table(&text).columns, columns);
     }

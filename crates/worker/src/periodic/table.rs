@@ -8,7 +8,7 @@ use labdata_application::{
     events::sweep_events::sweep_events,
     executions::sweep_executions::sweep_executions,
     files::sweep_uploads::{sweep_objects, sweep_uploads},
-    idempotency::sweep_answers::sweep_answers,
+    idempotency::sweep_responses::sweep_responses,
     maintenance::disk_reserve::keep_reserve,
     models::training::{
         record_backend::{new_worker, record_backend},
@@ -208,7 +208,7 @@ async fn remove_uploads(ports: Ports) -> Result<PassOutcome, Error> {
 }
 
 async fn forget_responses(ports: Ports) -> Result<PassOutcome, Error> {
-    let forgotten = sweep_answers(&ports).await?;
+    let forgotten = sweep_responses(&ports).await?;
     tracing::debug!(forgotten, "deleted expired responses of idempotency keys");
     Ok(PassOutcome::Idle)
 }

@@ -29,7 +29,7 @@ use labdata_ports::{
     files::blob::{Granted, SignedRequest},
     models::TrainingScripts,
     runs::runner::{
-        EndReason, LogPiece, RunExit, RunResources, RunSpec, RunStatus, RunView, RunnerError,
+        EndReason, LogChunk, RunExit, RunResources, RunSpec, RunStatus, RunView, RunnerError,
     },
 };
 use serde_json::{Value, json};
@@ -93,7 +93,7 @@ impl JobRunner for NeverPrepared {
         self.0.wait(run, seen).await.map(Self::hide)
     }
 
-    async fn logs(&self, run: RunId, offset: u64) -> Result<LogPiece, RunnerError> {
+    async fn logs(&self, run: RunId, offset: u64) -> Result<LogChunk, RunnerError> {
         self.0.logs(run, offset).await
     }
 
@@ -213,7 +213,7 @@ impl Lab {
             backend: BackendSettings {
                 runner,
                 concurrency: 2,
-                patience: PATIENCE,
+                timeout: PATIENCE,
             },
             context: TrainingContext {
                 base_url: "http://lab.example.org".to_owned(),

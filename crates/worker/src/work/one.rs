@@ -111,7 +111,7 @@ async fn work<W: Workload>(
         log.append_notice(ports, &text).await;
     }
     let begin = || workload.begin(ports, claimed);
-    let spec = match retrying(backend.patience, begin).await {
+    let spec = match retrying(backend.timeout, begin).await {
         Ok(Begun::Ready(spec)) => spec,
         Ok(Begun::Lost) => return RunOutcome::LostByWorker,
         Ok(Begun::Ended(end)) => return RunOutcome::Ended(end),
@@ -120,7 +120,7 @@ async fn work<W: Workload>(
             return RunOutcome::Ended(workload.not_begun(NotBegun::NotAssembled));
         }
     };
-    if let Err(refused) = submit(runner, &spec, backend.patience).await {
+    if let Err(refused) = submit(runner, &spec, backend.timeout).await {
         let text = refused.to_string();
         return RunOutcome::Ended(workload.not_begun(match refused {
             RunnerError::Unavailable(_) => NotBegun::NotSubmitted(text),
@@ -132,12 +132,12 @@ async fn work<W: Workload>(
     let on_backend = RunOnBackend {
         runner,
         run,
-        patience: backend.patience,
+        timeout: backend.timeout,
     };
     let (end, prepared) = follow(ports, &on_backend, log).await;
     log.finish(ports, runner).await;
     let interpret = || workload.interpret(ports, claimed, &end, prepared);
-    match retrying(backend.patience, interpret).await {
+    match retrying(backend.timeout, interpret).await {
         Ok(Interpretation::Ended(end)) => RunOutcome::Ended(end),
         Ok(Interpretation::LostByBackend) => RunOutcome::LostByBackend,
         Ok(Interpretation::LostByWorker) => RunOutcome::LostByWorker,
@@ -150,10 +150,10 @@ async fn work<W: Workload>(
 
 /// Calls a use case; retries while the queue or the storage is unavailable.
 async fn retrying<T, F: Future<Output = Result<T, Error>>>(
-    patience: Duration,
+    timeout: Duration,
     call: impl Fn() -> F,
 ) -> Result<T, Error> {
-    let until = Instant::now() + patience;
+    let until = Instant::now() + timeout;
     loop {
         match call().await {
             Err(Error::Busy { .. } | Error::Unavailable(_) | Error::InsufficientStorage(_))
@@ -161,7 +161,7 @@ async fn retrying<T, F: Future<Output = Result<T, Error>>>(
             {
                 sleep(RETRY_AFTER).await;
             }
-            answer => return answer,
+            response => return response,
         }
     }
 }
@@ -170,9 +170,9 @@ async fn retrying<T, F: Future<Output = Result<T, Error>>>(
 async fn submit(
     runner: &dyn JobRunner,
     spec: &RunSpec,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(), RunnerError> {
-    let (until, mut logged) = (Instant::now() + patience, false);
+    let (until, mut logged) = (Instant::now() + timeout, false);
     loop {
         match submit_run(runner, spec).await {
             Err(RunnerError::Unavailable(reason)) if Instant::now() < until => {
@@ -182,7 +182,7 @@ async fn submit(
                 }
                 sleep(RETRY_AFTER).await;
             }
-            answer => return answer,
+            response => return response,
         }
     }
 }
@@ -191,7 +191,7 @@ async fn submit(
 struct RunOnBackend<'a> {
     runner: &'a dyn JobRunner,
     run: RunId,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// Follows the run to its end and stores its log. Returns the end, and whether the script started.
@@ -239,7 +239,7 @@ impl RunOnBackend<'_> {
     }
 
     /// Waits for a change of the run. The script may continue on an unavailable backend, so the run
-    /// counts as lost only after `patience`.
+    /// counts as lost only after `timeout`.
     async fn observe(&self, seen: RunView) -> RunView {
         let mut lost_at = None;
         loop {
@@ -249,7 +249,7 @@ impl RunOnBackend<'_> {
             };
             let lost_at = *lost_at.get_or_insert_with(|| {
                 tracing::warn!(run = %self.run, %error, "the job backend does not return the status of a run");
-                Instant::now() + self.patience
+                Instant::now() + self.timeout
             });
             if Instant::now() >= lost_at {
                 return RunView::lost();
@@ -268,7 +268,7 @@ async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut impl 
     let backend = RunOnBackend {
         runner,
         run,
-        patience: GRACE,
+        timeout: GRACE,
     };
     let ended = async {
         let mut seen = RunView {
@@ -453,7 +453,7 @@ mod tests {
             backend: BackendSettings {
                 runner: Arc::new(InMemoryJobRunner::new()),
                 concurrency: 1,
-                patience: PATIENCE,
+                timeout: PATIENCE,
             },
             context: RunContext {
                 limits: RunLimits::default(),

@@ -18,17 +18,17 @@ pub struct BackendSettings {
     pub concurrency: u32,
     /// Time for which the backend may be unavailable. After it, a run that has not begun fails, and
     /// one that has begun is lost and tried once more.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
-/// Default of [`BackendSettings::patience`].
+/// Default of [`BackendSettings::timeout`].
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 impl fmt::Debug for BackendSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BackendSettings")
             .field("concurrency", &self.concurrency)
-            .field("patience", &self.patience)
+            .field("patience", &self.timeout)
             .finish_non_exhaustive()
     }
 }

@@ -310,11 +310,11 @@ mod tests {
         let delta = json!({ "type": "message_delta", "usage": { "output_tokens": 7 } });
         read(&mut reader, &delta).unwrap();
         let end = read(&mut reader, &json!({ "type": "message_stop" })).unwrap();
-        let [Read::End(answer)] = end.as_slice() else {
+        let [Read::End(response)] = end.as_slice() else {
             panic!("{end:?}");
         };
         assert_eq!(
-            (answer.usage.input_tokens, answer.usage.total_tokens),
+            (response.usage.input_tokens, response.usage.total_tokens),
             (Some(15), Some(22))
         );
     }

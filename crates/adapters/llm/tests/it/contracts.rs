@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use labdata_domain::agent::ModelAnswer;
+use labdata_domain::agent::ModelResponse;
 use labdata_llm::Provider;
 use labdata_port_contracts::{Harness, Subject, agent::language_model::Scripted, async_trait};
 use labdata_ports::agent::LanguageModel;
@@ -30,8 +30,8 @@ macro_rules! dialect {
 
         #[async_trait]
         impl Scripted for $name {
-            async fn will_answer(&self, answer: ModelAnswer) {
-                self.0.stub.will(reply(&answer));
+            async fn will_respond(&self, response: ModelResponse) {
+                self.0.stub.will(reply(&response));
             }
 
             async fn will_refuse(&self) {
@@ -47,15 +47,15 @@ macro_rules! dialect {
     };
 }
 
-fn reply(answer: &ModelAnswer) -> Reply {
+fn reply(response: &ModelResponse) -> Reply {
     let reply = Reply {
         usage: Usage {
-            input: answer.usage.input_tokens.unwrap_or_default(),
-            output: answer.usage.output_tokens.unwrap_or_default(),
+            input: response.usage.input_tokens.unwrap_or_default(),
+            output: response.usage.output_tokens.unwrap_or_default(),
         },
-        ..Reply::text(&answer.text)
+        ..Reply::text(&response.text)
     };
-    answer.tool_calls.iter().fold(reply, |reply, call| {
+    response.tool_calls.iter().fold(reply, |reply, call| {
         reply.and_call(&call.id, &call.name, &call.arguments)
     })
 }

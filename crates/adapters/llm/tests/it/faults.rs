@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use labdata_domain::agent::{BrokenStream, ModelFailure, StopReason};
 use labdata_llm::Provider;
-use labdata_ports::agent::{AnswerPart, LanguageModel};
+use labdata_ports::agent::{LanguageModel, ResponsePart};
 use labdata_test_llm::{Fault, Reply};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
@@ -194,7 +194,7 @@ async fn a_refusal_for_the_moment_is_tried_three_times() {
 
 #[tokio::test]
 async fn a_connection_that_gives_no_answer_is_tried_again() {
-    let none = Reply::text("").with_fault(Fault::NoAnswer);
+    let none = Reply::text("").with_fault(Fault::NoResponse);
     for server in Server::both(&[none, Reply::text("42")]).await {
         assert_eq!(server.ask().await.1.unwrap().text, "42");
     }
@@ -241,7 +241,7 @@ async fn an_unreachable_provider_is_named_as_such() {
     // Port 9 of this machine answers nothing.
     for provider in [Provider::OpenAi, Provider::Anthropic] {
         let client = client(provider, "http://127.0.0.1:9/v1".to_owned());
-        let failure = client.answer(&request()).await.err().unwrap();
+        let failure = client.response(&request()).await.err().unwrap();
         assert!(
             matches!(failure, ModelFailure::Unreachable(_)),
             "{failure:?}"
@@ -253,8 +253,11 @@ async fn an_unreachable_provider_is_named_as_such() {
 async fn a_caller_that_leaves_ends_the_request() {
     let slow = Reply::text(&"word ".repeat(10_000)).with_pace(Duration::from_millis(20));
     for server in Server::both(&[slow]).await {
-        let mut stream = server.client.answer(&request()).await.unwrap();
-        assert!(matches!(stream.next().await, Some(Ok(AnswerPart::Text(_)))));
+        let mut stream = server.client.response(&request()).await.unwrap();
+        assert!(matches!(
+            stream.next().await,
+            Some(Ok(ResponsePart::Text(_)))
+        ));
         drop(stream);
         timeout(Duration::from_secs(5), server.stub.idle())
             .await
@@ -267,9 +270,12 @@ async fn the_key_is_in_no_failure() {
     let message = format!("Incorrect API key provided: {KEY}");
     for server in Server::both(&[Reply::error(401, &message)]).await {
         let failure = server.ask().await.1.unwrap_err();
-        let shown = format!("{failure} {failure:?} {:?}", server.client);
-        assert!(!shown.contains(KEY), "{shown}");
-        assert!(shown.contains("Incorrect API key provided: …"), "{shown}");
+        let displayed = format!("{failure} {failure:?} {:?}", server.client);
+        assert!(!displayed.contains(KEY), "{displayed}");
+        assert!(
+            displayed.contains("Incorrect API key provided: …"),
+            "{displayed}"
+        );
     }
 }
 

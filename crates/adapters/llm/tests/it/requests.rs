@@ -43,7 +43,7 @@ fn conversation() -> ModelRequest {
 async fn received(provider: Provider) -> Request {
     let server = Server::speaking(provider).await;
     server.stub.will(Reply::text("One."));
-    assert!(server.client.answer(&conversation()).await.is_ok());
+    assert!(server.client.response(&conversation()).await.is_ok());
     server.stub.requests().remove(0)
 }
 
@@ -144,6 +144,6 @@ async fn a_missing_setting_is_named_before_any_request() {
         let client = LlmClient::new(&settings, Arc::new(NoIds)).unwrap();
         let expected = ModelFailure::NotConfigured(missing);
         assert_eq!(client.check(), Err(expected.clone()));
-        assert_eq!(client.answer(&request()).await.err(), Some(expected));
+        assert_eq!(client.response(&request()).await.err(), Some(expected));
     }
 }

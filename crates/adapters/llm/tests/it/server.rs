@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt;
-use labdata_domain::agent::{Message, ModelAnswer, ModelFailure};
+use labdata_domain::agent::{Message, ModelFailure, ModelResponse};
 use labdata_llm::{LlmClient, LlmSettings, Provider};
 use labdata_ports::{
     IdSource,
-    agent::{AnswerPart, LanguageModel, ModelRequest},
+    agent::{LanguageModel, ModelRequest, ResponsePart},
 };
 use labdata_redacted::Secret;
 use labdata_test_llm::{Provider as Stub, Reply};
@@ -65,18 +65,18 @@ impl Server {
     }
 
     /// Asks, and reads the answer to its end: its texts, and the end or the failure.
-    pub(crate) async fn ask(&self) -> (String, Result<ModelAnswer, ModelFailure>) {
+    pub(crate) async fn ask(&self) -> (String, Result<ModelResponse, ModelFailure>) {
         let mut text = String::new();
-        let mut stream = match self.client.answer(&request()).await {
+        let mut stream = match self.client.response(&request()).await {
             Ok(stream) => stream,
             Err(failure) => return (text, Err(failure)),
         };
         while let Some(part) = stream.next().await {
             match part {
-                Ok(AnswerPart::Text(more)) => text.push_str(&more),
-                Ok(AnswerPart::End(answer)) => {
+                Ok(ResponsePart::Text(more)) => text.push_str(&more),
+                Ok(ResponsePart::End(response)) => {
                     assert!(stream.next().await.is_none(), "the end is the last part");
-                    return (text, Ok(answer));
+                    return (text, Ok(response));
                 }
                 Err(failure) => {
                     assert!(stream.next().await.is_none(), "a failure is the last part");

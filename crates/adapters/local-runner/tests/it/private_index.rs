@@ -112,13 +112,13 @@ fn serve_index(archive: &Path) -> u16 {
     std::thread::spawn(move || {
         for client in listener.incoming().flatten() {
             // A client that leaves early is none of the test's business.
-            let _ = answer(client, &bytes);
+            let _ = response(client, &bytes);
         }
     });
     port
 }
 
-fn answer(mut client: TcpStream, archive: &[u8]) -> std::io::Result<()> {
+fn response(mut client: TcpStream, archive: &[u8]) -> std::io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];

@@ -108,19 +108,19 @@ async fn the_same_email_has_the_same_identity() {
 
 #[tokio::test]
 async fn what_may_pass_is_transient_and_what_is_final_is_permanent() {
-    for (answer, permanent) in [
+    for (response, permanent) in [
         ("450 mailbox busy", false),
         ("451 greylisted", false),
         ("530 authenticate first", false),
         ("550 no such mailbox", true),
         ("501 bad address", true),
     ] {
-        let sink = Sink::start(Behavior::Rejects(answer)).await;
+        let sink = Sink::start(Behavior::Rejects(response)).await;
         let outcome = mailer(&sink).send(&email()).await;
         assert_eq!(
             matches!(outcome, MailOutcome::Permanent(_)),
             permanent,
-            "{answer}: {outcome:?}"
+            "{response}: {outcome:?}"
         );
         assert_ne!(outcome, MailOutcome::Sent);
         assert_eq!(sink.connections(), 1);

@@ -118,8 +118,8 @@ async fn talk(
             .next()
             .unwrap_or_default()
             .to_ascii_uppercase();
-        let answer = match (command.as_str(), &behavior) {
-            ("RCPT", Behavior::Rejects(answer)) => (*answer).to_owned(),
+        let response = match (command.as_str(), &behavior) {
+            ("RCPT", Behavior::Rejects(response)) => (*response).to_owned(),
             ("RCPT", _) => {
                 let address = line.split(['<', '>']).nth(1).unwrap_or_default();
                 recipients.push(address.to_owned());
@@ -150,7 +150,7 @@ async fn talk(
             _ => "250 ok".to_owned(),
         };
         writer
-            .write_all(format!("{answer}\r\n").as_bytes())
+            .write_all(format!("{response}\r\n").as_bytes())
             .await
             .ok()?;
     }

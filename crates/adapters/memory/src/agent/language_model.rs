@@ -7,14 +7,14 @@ use std::{
 
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
-use labdata_domain::agent::{ModelAnswer, ModelFailure};
-use labdata_ports::agent::{AnswerPart, AnswerStream, LanguageModel, ModelRequest};
+use labdata_domain::agent::{ModelFailure, ModelResponse};
+use labdata_ports::agent::{LanguageModel, ModelRequest, ResponsePart, ResponseStream};
 
 /// What a [`ScriptedModel`] does with a request.
 #[derive(Clone, Debug)]
-pub enum ScriptedAnswer {
+pub enum ScriptedResponse {
     /// It answers, word by word.
-    Answer(ModelAnswer),
+    Response(ModelResponse),
     /// It refuses the request.
     Refuse(ModelFailure),
     /// It sends a text, word by word, and fails then.
@@ -31,22 +31,22 @@ pub struct ScriptedModel {
 
 #[derive(Debug, Default)]
 struct State {
-    script: VecDeque<ScriptedAnswer>,
+    script: VecDeque<ScriptedResponse>,
     requests: Vec<ModelRequest>,
 }
 
 impl ScriptedModel {
     /// A model with that script.
     #[must_use]
-    pub fn new(script: impl IntoIterator<Item = ScriptedAnswer>) -> Self {
+    pub fn new(script: impl IntoIterator<Item = ScriptedResponse>) -> Self {
         let model = Self::default();
         model.lock().script.extend(script);
         model
     }
 
     /// Adds an answer to the script.
-    pub fn then(&self, answer: ScriptedAnswer) {
-        self.lock().script.push_back(answer);
+    pub fn then(&self, response: ScriptedResponse) {
+        self.lock().script.push_back(response);
     }
 
     /// The requests so far.
@@ -61,7 +61,7 @@ impl ScriptedModel {
 }
 
 /// The words of a text, each with the space before it.
-fn words(text: &str) -> Vec<Result<AnswerPart, ModelFailure>> {
+fn words(text: &str) -> Vec<Result<ResponsePart, ModelFailure>> {
     let mut words: Vec<String> = Vec::new();
     for letter in text.chars() {
         match words.last_mut() {
@@ -71,7 +71,7 @@ fn words(text: &str) -> Vec<Result<AnswerPart, ModelFailure>> {
     }
     words
         .into_iter()
-        .map(|word| Ok(AnswerPart::Text(word)))
+        .map(|word| Ok(ResponsePart::Text(word)))
         .collect()
 }
 
@@ -81,29 +81,29 @@ impl LanguageModel for ScriptedModel {
         Ok(())
     }
 
-    async fn answer(&self, request: &ModelRequest) -> Result<AnswerStream, ModelFailure> {
+    async fn response(&self, request: &ModelRequest) -> Result<ResponseStream, ModelFailure> {
         let mut state = self.lock();
         state.requests.push(request.clone());
-        let answer = state.script.pop_front().unwrap_or_else(|| {
-            ScriptedAnswer::Refuse(ModelFailure::Refused {
+        let response = state.script.pop_front().unwrap_or_else(|| {
+            ScriptedResponse::Refuse(ModelFailure::Refused {
                 status: 500,
                 retry_after: None,
                 message: "the script has no further answer".to_owned(),
             })
         });
-        match answer {
-            ScriptedAnswer::Answer(answer) => {
-                let mut parts = words(&answer.text);
-                parts.push(Ok(AnswerPart::End(answer)));
+        match response {
+            ScriptedResponse::Response(response) => {
+                let mut parts = words(&response.text);
+                parts.push(Ok(ResponsePart::End(response)));
                 Ok(stream::iter(parts).boxed())
             }
-            ScriptedAnswer::Refuse(failure) => Err(failure),
-            ScriptedAnswer::Fail(text, failure) => {
+            ScriptedResponse::Refuse(failure) => Err(failure),
+            ScriptedResponse::Fail(text, failure) => {
                 let mut parts = words(&text);
                 parts.push(Err(failure));
                 Ok(stream::iter(parts).boxed())
             }
-            ScriptedAnswer::Hang(text) => {
+            ScriptedResponse::Hang(text) => {
                 Ok(stream::iter(words(&text)).chain(stream::pending()).boxed())
             }
         }

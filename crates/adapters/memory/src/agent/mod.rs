@@ -9,7 +9,7 @@ mod write_sessions;
 
 pub(crate) use chats::ChatRow;
 pub use chats::InMemoryChatRepository;
-pub use language_model::{ScriptedAnswer, ScriptedModel};
+pub use language_model::{ScriptedModel, ScriptedResponse};
 pub use python::ScriptedPython;
 pub(crate) use runs::AgentRunRow;
 pub use runs::InMemoryAgentRunRepository;

@@ -96,14 +96,14 @@ impl WriteSessions for InMemoryWriteSessions {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut ended = Vec::new();
         state.write_sessions.retain(|row| {
-            let is_kept = row.last_used_at >= before || ended.len() == limit;
-            if !is_kept {
+            let is_stored = row.last_used_at >= before || ended.len() == limit;
+            if !is_stored {
                 ended.push(EndedSession {
                     organization: row.organization,
                     execution: row.execution,
                 });
             }
-            is_kept
+            is_stored
         });
         Ok(ended)
     }

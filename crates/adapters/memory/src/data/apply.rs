@@ -7,9 +7,9 @@ use labdata_domain::{
     data::{
         read::RowJson,
         write::{
-            Action, KEPT_ROWS, KeptRow, LedgerEntry, OnMatch, Order, Problem, ResolvedColumn,
-            ResolvedColumns, RowKeys, RowMatch, SeriesOutcome, SeriesStep, TableOutcome, TableStep,
-            WriteOutcome, WritePlan,
+            Action, KEPT_ROWS, LedgerEntry, OnMatch, Order, Problem, ResolvedColumn,
+            ResolvedColumns, RowImage, RowKeys, RowMatch, SeriesOutcome, SeriesStep, TableOutcome,
+            TableStep, WriteOutcome, WritePlan,
         },
     },
     ids::ExecutionId,
@@ -96,7 +96,7 @@ impl WriteContext<'_> {
     /// A stored row, if it is short enough to be kept.
     fn short(&self, table: &Table, key: &KeyValue) -> Option<RowJson> {
         let row = self.tables.row(&table.name, key)?;
-        KeptRow::short(render_row(table, row))
+        RowImage::short(render_row(table, row))
     }
 
     fn record(&mut self, entries: impl IntoIterator<Item = LedgerEntry>) {
@@ -175,7 +175,7 @@ impl WriteContext<'_> {
     ) -> Result<TableOutcome, Vec<Problem>> {
         let assigned = step.assign_matches(self.find(step, &columns))?;
         columns.fill_own(&assigned.keys);
-        let (mut changed, mut kept) = (Vec::new(), Vec::new());
+        let (mut changed, mut stored) = (Vec::new(), Vec::new());
         for row in &assigned.matched {
             let Some(key) = assigned.keys.get(*row) else {
                 continue;
@@ -183,8 +183,8 @@ impl WriteContext<'_> {
             let before = self.short(&step.table, key);
             if self.update(step, &columns, on_match, *row, key) {
                 changed.push(key.to_string());
-                if is_kept(*row) {
-                    kept.push(KeptRow {
+                if is_stored(*row) {
+                    stored.push(RowImage {
                         id: key.to_string(),
                         before,
                         after: self.short(&step.table, key),
@@ -193,7 +193,7 @@ impl WriteContext<'_> {
             }
         }
         self.create(step, &columns, &assigned.created, &assigned.keys)?;
-        let entry = LedgerEntry::updated(&step.table.name, changed, kept);
+        let entry = LedgerEntry::updated(&step.table.name, changed, stored);
         let outcome = TableOutcome {
             table: step.table.name.clone(),
             created: count(assigned.created.len()),
@@ -268,19 +268,22 @@ impl WriteContext<'_> {
         // Deleted rows are returned with their last values.
         let returned = self.rows(step, &keys);
         let catalog = self.tables.catalog();
-        let kept = rows.iter().filter_map(|(name, keys)| {
+        let stored = rows.iter().filter_map(|(name, keys)| {
             let table = catalog.table(name)?;
-            let keys = keys.iter().enumerate().filter(|(place, _)| is_kept(*place));
-            let kept = keys.map(|(_, key)| KeptRow {
+            let keys = keys
+                .iter()
+                .enumerate()
+                .filter(|(place, _)| is_stored(*place));
+            let stored = keys.map(|(_, key)| RowImage {
                 id: key.to_string(),
                 before: self.short(table, key),
                 after: None,
             });
-            Some((name.clone(), kept.collect()))
+            Some((name.clone(), stored.collect()))
         });
-        let kept: BTreeMap<String, Vec<KeptRow>> = kept.collect();
+        let stored: BTreeMap<String, Vec<RowImage>> = stored.collect();
         let series = self.tables.delete(&rows, self.execution);
-        self.record(LedgerEntry::deleted(&rows, &series, kept));
+        self.record(LedgerEntry::deleted(&rows, &series, stored));
         Ok(TableOutcome {
             rows: returned,
             ..TableOutcome::deleted(step, keys, &rows, &series)
@@ -348,7 +351,7 @@ fn points(step: &SeriesStep, parent: &KeyValue, done: &[TableOutcome]) -> Vec<(i
 }
 
 /// Returns true for a row whose values are kept.
-fn is_kept(place: usize) -> bool {
+fn is_stored(place: usize) -> bool {
     count(place) < u64::from(KEPT_ROWS)
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use labdata_domain::{
     data::{
         changes::{ExecutionChanges, RowChange, SHOWN_IDS},
-        write::{KeptRow, LedgerAction},
+        write::{LedgerAction, RowImage},
     },
     ids::ExecutionId,
 };
@@ -54,13 +54,13 @@ pub(super) fn changed_rows(
     tables: &Tables,
     execution: ExecutionId,
     table: &str,
-) -> BTreeMap<RowChange, Vec<KeptRow>> {
-    let kept = |change: RowChange| {
+) -> BTreeMap<RowChange, Vec<RowImage>> {
+    let retained = |change: RowChange| {
         let recorded = tables.ledger.iter();
         let recorded = recorded.filter(|it| it.execution == execution);
         let entries = recorded.map(|recorded| &recorded.entry);
         let entries = entries.filter(|it| it.table == table && it.action == change.action());
-        let mut rows = KeptRow::merged(entries.flat_map(|entry| entry.kept.iter().cloned()));
+        let mut rows = RowImage::merged(entries.flat_map(|entry| entry.stored.iter().cloned()));
         rows.truncate(usize::try_from(SHOWN_IDS).unwrap_or(usize::MAX));
         rows
     };
@@ -68,19 +68,19 @@ pub(super) fn changed_rows(
     let created = definition.into_iter().flat_map(|definition| {
         let stored = tables.rows_of(table);
         let own = stored.filter(|(_, row)| row.created_by == execution);
-        let rows = own.map(move |(key, row)| KeptRow {
+        let rows = own.map(move |(key, row)| RowImage {
             id: key.to_string(),
             before: None,
-            after: KeptRow::short(render_row(&definition, row)),
+            after: RowImage::short(render_row(&definition, row)),
         });
         rows.collect::<Vec<_>>()
     });
-    let mut created = KeptRow::merged(created);
+    let mut created = RowImage::merged(created);
     created.truncate(usize::try_from(SHOWN_IDS).unwrap_or(usize::MAX));
     let rows = [
         (RowChange::Created, created),
-        (RowChange::Updated, kept(RowChange::Updated)),
-        (RowChange::Deleted, kept(RowChange::Deleted)),
+        (RowChange::Updated, retained(RowChange::Updated)),
+        (RowChange::Deleted, retained(RowChange::Deleted)),
     ];
     rows.into_iter()
         .filter(|(_, rows)| !rows.is_empty())

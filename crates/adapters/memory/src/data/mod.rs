@@ -1,9 +1,9 @@
 //! Rows and series in memory.
 
-mod answer;
 mod apply;
 mod changes;
 mod filter;
+mod look_up;
 mod platform;
 pub(crate) mod queries;
 mod read;
@@ -23,7 +23,7 @@ use labdata_domain::{
             SeriesPlan,
         },
         revert::RevertReport,
-        write::{Answers, KeptRow, Questions, WriteOutcome, WritePlan},
+        write::{LookupResults, Questions, RowImage, WriteOutcome, WritePlan},
     },
     events::LoggedEventKind,
     executions::{Execution, started_by::StartedBy},
@@ -39,7 +39,7 @@ use labdata_ports::{
     },
 };
 
-use self::answer::require;
+use self::look_up::require;
 use crate::{Memory, memory::State};
 
 /// Rows and series in memory.
@@ -60,12 +60,12 @@ impl InMemoryDataStore {
 
 #[async_trait]
 impl DataStore for InMemoryDataStore {
-    async fn answer(
+    async fn look_up(
         &self,
         organization: OrganizationId,
         questions: &Questions,
-    ) -> Result<Answers, PortError> {
-        answer::answer(self.memory.lock().tables_mut(organization)?, questions)
+    ) -> Result<LookupResults, PortError> {
+        look_up::look_up(self.memory.lock().tables_mut(organization)?, questions)
     }
 
     async fn write(
@@ -150,7 +150,7 @@ impl DataStore for InMemoryDataStore {
         organization: OrganizationId,
         execution: ExecutionId,
         table: &str,
-    ) -> Result<BTreeMap<RowChange, Vec<KeptRow>>, PortError> {
+    ) -> Result<BTreeMap<RowChange, Vec<RowImage>>, PortError> {
         let mut state = self.memory.lock();
         let tables = state.tables_mut(organization)?;
         Ok(changes::changed_rows(tables, execution, table))

@@ -102,11 +102,11 @@ fn compare(plan: &ReadPlan, left: &Position, right: &Position) -> Ordering {
 }
 
 fn render_columns(plan: &ReadPlan, named: &Named) -> RowJson {
-    let shown = plan.columns.iter().map(|column| {
+    let displayed = plan.columns.iter().map(|column| {
         let value = value_of(named, &column.field.sql_name).cloned();
         (column.name.clone(), value)
     });
-    render(&shown.collect())
+    render(&displayed.collect())
 }
 
 fn rows(tables: &Tables, table: &Table) -> Vec<Placed> {

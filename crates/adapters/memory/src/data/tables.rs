@@ -202,7 +202,7 @@ impl Tables {
             // Null is equal to nothing, not even to null.
             let values: Option<Vec<String>> = columns
                 .iter()
-                .map(|column| cell(&row.cells, *column).map(shown))
+                .map(|column| cell(&row.cells, *column).map(display))
                 .collect();
             let values = values?.join(", ");
             let is_repeated = !seen.insert(values.clone());
@@ -232,7 +232,7 @@ impl Tables {
                             table: table.name.clone(),
                             constraint: format!("{}_{name}_fkey", table.name),
                             columns: name.into_owned(),
-                            values: shown(value),
+                            values: display(value),
                         })
                     })
                 })
@@ -252,7 +252,7 @@ fn missing(table: &Table, cells: &Cells) -> Option<Violation> {
 }
 
 /// A value as PostgreSQL shows it: texts without quotes, whole numbers without a point.
-fn shown(value: &Scalar) -> String {
+fn display(value: &Scalar) -> String {
     match value {
         Scalar::Text(text) => text.clone(),
         Scalar::Float(number) => number.to_string(),

@@ -54,8 +54,8 @@ impl BlobStore for InMemoryBlobStore {
         limit: u64,
     ) -> Result<StoredBytes, PutBlobError> {
         let mut whole: Vec<u8> = Vec::new();
-        while let Some(piece) = body.next().await {
-            whole.extend_from_slice(&piece?);
+        while let Some(chunk) = body.next().await {
+            whole.extend_from_slice(&chunk?);
             if length(&whole) > limit {
                 return Err(PutBlobError::TooLarge { limit });
             }
@@ -84,14 +84,14 @@ impl BlobStore for InMemoryBlobStore {
         let place = |at: u64| usize::try_from(at.min(size)).unwrap_or(usize::MAX);
         let (start, end) = (place(wanted.start), place(wanted.end));
         let part = whole.slice(start..end.max(start));
-        let pieces = if part.is_empty() {
+        let chunks = if part.is_empty() {
             Vec::new()
         } else {
             vec![Ok(part)]
         };
         Ok(BlobBody {
             size,
-            bytes: stream::iter(pieces).boxed(),
+            bytes: stream::iter(chunks).boxed(),
         })
     }
 

@@ -309,7 +309,7 @@ impl FileRepository for InMemoryFileRepository {
     }
 
     /// Nothing makes backups of a memory.
-    async fn are_objects_kept(&self) -> Result<bool, PortError> {
+    async fn are_objects_retained(&self) -> Result<bool, PortError> {
         Ok(false)
     }
 

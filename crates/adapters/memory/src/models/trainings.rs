@@ -224,16 +224,16 @@ impl TrainingQueue for InMemoryTrainingQueue {
     async fn exchange_token(
         &self,
         version: ModelVersionId,
-        shown: ReportTokenHash,
+        presented: ReportTokenHash,
         fresh: ReportTokenHash,
     ) -> Result<Option<ExchangedTraining>, PortError> {
-        let Some(claim) = self.holder(version, shown).await? else {
+        let Some(claim) = self.holder(version, presented).await? else {
             return Ok(None);
         };
         let mut state = self.memory.lock();
         let held = state.held(claim);
         // Another call may have been faster.
-        let held = held.filter(|row| row.attempt.token.is_some_and(|own| own.matches(&shown)));
+        let held = held.filter(|row| row.attempt.token.is_some_and(|own| own.matches(&presented)));
         Ok(held.and_then(|row| {
             let artifact = row.attempt.artifact?;
             row.attempt.token = Some(fresh);

@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use labdata_ports::runs::runner::{
-    EndReason, JobRunner, LOG_PIECE, LogPiece, RunExit, RunId, RunSpec, RunStatus, RunView,
+    EndReason, JobRunner, LOG_PIECE, LogChunk, RunExit, RunId, RunSpec, RunStatus, RunView,
     RunnerError, ScriptEnd,
 };
 
@@ -90,11 +90,11 @@ impl InMemoryJobRunner {
     /// One change, which wakes all who wait.
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
-        let answer = change(&mut state);
+        let response = change(&mut state);
         mem::take(&mut state.waiting)
             .into_iter()
             .for_each(Waker::wake);
-        answer
+        response
     }
 }
 
@@ -160,21 +160,21 @@ impl JobRunner for InMemoryJobRunner {
                     state.waiting.push(context.waker().clone());
                     Poll::Pending
                 }
-                answer => Poll::Ready(answer),
+                response => Poll::Ready(response),
             }
         })
         .await
     }
 
-    async fn logs(&self, run: RunId, offset: u64) -> Result<LogPiece, RunnerError> {
+    async fn logs(&self, run: RunId, offset: u64) -> Result<LogChunk, RunnerError> {
         let state = self.lock();
         state.available()?;
         let at = usize::try_from(offset).unwrap_or(usize::MAX);
         let rest = state.runs.get(&run).and_then(|run| run.log.get(at..));
-        let piece = rest.map(|rest| rest.get(..LOG_PIECE).unwrap_or(rest));
-        Ok(LogPiece {
+        let chunk = rest.map(|rest| rest.get(..LOG_PIECE).unwrap_or(rest));
+        Ok(LogChunk {
             offset,
-            bytes: Bytes::copy_from_slice(piece.unwrap_or_default()),
+            bytes: Bytes::copy_from_slice(chunk.unwrap_or_default()),
         })
     }
 

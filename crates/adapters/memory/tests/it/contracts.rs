@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use labdata_domain::agent::{BrokenStream, ModelAnswer, ModelFailure, PythonOutcome};
+use labdata_domain::agent::{BrokenStream, ModelFailure, ModelResponse, PythonOutcome};
 use labdata_memory::{
     InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks,
@@ -11,7 +11,7 @@ use labdata_memory::{
     InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
     InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository,
     InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore,
-    InMemoryWriteSessions, Memory, ScriptedAnswer, ScriptedModel, ScriptedPython,
+    InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython, ScriptedResponse,
 };
 use labdata_port_contracts::{
     Harness, Subject,
@@ -127,12 +127,12 @@ impl Subject<dyn LanguageModel> for Model {
 
 #[async_trait]
 impl Scripted for Model {
-    async fn will_answer(&self, answer: ModelAnswer) {
-        self.0.then(ScriptedAnswer::Answer(answer));
+    async fn will_respond(&self, response: ModelResponse) {
+        self.0.then(ScriptedResponse::Response(response));
     }
 
     async fn will_refuse(&self) {
-        self.0.then(ScriptedAnswer::Refuse(ModelFailure::Refused {
+        self.0.then(ScriptedResponse::Refuse(ModelFailure::Refused {
             status: 429,
             retry_after: Some(30),
             message: "slow down".to_owned(),
@@ -141,7 +141,8 @@ impl Scripted for Model {
 
     async fn will_break_off(&self, text: &str) {
         let failure = ModelFailure::Broken(BrokenStream::NoEnd);
-        self.0.then(ScriptedAnswer::Fail(text.to_owned(), failure));
+        self.0
+            .then(ScriptedResponse::Fail(text.to_owned(), failure));
     }
 }
 

@@ -123,7 +123,7 @@ async fn create_container(endpoint: &str) {
     let mut mac = Hmac::<Sha256>::new_from_slice(&STANDARD.decode(KEY).unwrap()).unwrap();
     mac.update(signed.as_bytes());
     let signature = STANDARD.encode(mac.finalize().into_bytes());
-    let answer = reqwest::Client::new()
+    let response = reqwest::Client::new()
         .put(format!("{endpoint}/lab?restype=container"))
         .header("x-ms-date", date)
         .header("x-ms-version", version)
@@ -131,10 +131,10 @@ async fn create_container(endpoint: &str) {
         .send()
         .await
         .unwrap();
-    let status = answer.status().as_u16();
+    let status = response.status().as_u16();
     assert!(
         matches!(status, 201 | 409),
         "{status}: {}",
-        answer.text().await.unwrap()
+        response.text().await.unwrap()
     );
 }

@@ -28,11 +28,11 @@ pub(crate) fn long() -> Vec<u8> {
 }
 
 pub(crate) fn body(bytes: &[u8]) -> ByteStream {
-    let pieces: Vec<_> = bytes
+    let parts: Vec<_> = bytes
         .chunks(100_000)
-        .map(|piece| Ok(Bytes::copy_from_slice(piece)))
+        .map(|chunk| Ok(Bytes::copy_from_slice(chunk)))
         .collect();
-    stream::iter(pieces).boxed()
+    stream::iter(parts).boxed()
 }
 
 /// The body, and then no end.

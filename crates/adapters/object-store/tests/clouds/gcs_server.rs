@@ -42,7 +42,7 @@ pub(crate) struct GcsServer {
     state: Arc<Mutex<State>>,
 }
 
-type Answer = Response<Full<Bytes>>;
+type Reply = Response<Full<Bytes>>;
 
 impl GcsServer {
     pub(crate) async fn start() -> Self {
@@ -73,17 +73,17 @@ impl GcsServer {
 async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
     while let Ok((socket, _)) = listener.accept().await {
         let state = state.clone();
-        let answer = service_fn(move |request| {
+        let response = service_fn(move |request| {
             let state = state.clone();
-            async move { Ok::<_, Infallible>(answer(request, &state).await) }
+            async move { Ok::<_, Infallible>(response(request, &state).await) }
         });
         let connection = hyper::server::conn::http1::Builder::new()
-            .serve_connection(TokioIo::new(socket), answer);
+            .serve_connection(TokioIo::new(socket), response);
         tokio::spawn(connection);
     }
 }
 
-async fn answer(request: Request<Incoming>, state: &Mutex<State>) -> Answer {
+async fn response(request: Request<Incoming>, state: &Mutex<State>) -> Reply {
     let (parts, body) = request.into_parts();
     let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
     let headers: Vec<_> = parts
@@ -128,7 +128,7 @@ fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name).map(|value| value.to_str().unwrap())
 }
 
-fn plain(status: u16, text: &str) -> Answer {
+fn plain(status: u16, text: &str) -> Reply {
     Response::builder()
         .status(status)
         .header("etag", "\"1\"")
@@ -153,7 +153,7 @@ fn handle(
     headers: &HeaderMap,
     body: Bytes,
     state: &mut State,
-) -> Answer {
+) -> Reply {
     let upload = parameter(query, "uploadId");
     if *method == Method::POST && upload.is_none() {
         let id = format!("upload {path}");
@@ -215,7 +215,7 @@ fn part(
     upload: &str,
     body: Bytes,
     state: &mut State,
-) -> Answer {
+) -> Reply {
     match *method {
         Method::PUT => {
             let number = parameter(query, "partNumber").unwrap().parse().unwrap();
@@ -238,7 +238,7 @@ fn part(
     }
 }
 
-fn list(objects: &BTreeMap<String, Bytes>, bucket: &str, prefix: &str) -> Answer {
+fn list(objects: &BTreeMap<String, Bytes>, bucket: &str, prefix: &str) -> Reply {
     let bucket = format!("{}/", bucket.trim_end_matches('/'));
     let contents: String = objects
         .iter()
@@ -258,18 +258,12 @@ fn list(objects: &BTreeMap<String, Bytes>, bucket: &str, prefix: &str) -> Answer
     )
 }
 
-fn read(
-    method: &Method,
-    path: &str,
-    query: &str,
-    headers: &HeaderMap,
-    state: &mut State,
-) -> Answer {
+fn read(method: &Method, path: &str, query: &str, headers: &HeaderMap, state: &mut State) -> Reply {
     let Some(bytes) = state.objects.get(path) else {
         return plain(404, "NoSuchKey");
     };
     let crc = u32::try_from(checksum(CrcAlgorithm::Crc32Iscsi, bytes)).unwrap();
-    let mut answer = Response::builder()
+    let mut response = Response::builder()
         .header("etag", "\"1\"")
         .header("last-modified", "Thu, 01 Jan 2026 00:00:00 GMT")
         .header("x-goog-generation", "1")
@@ -280,12 +274,12 @@ fn read(
         );
     for name in ["content-type", "content-disposition"] {
         if let Some(value) = parameter(query, &format!("response-{name}")) {
-            answer = answer.header(name, value);
+            response = response.header(name, value);
         }
     }
     let size = bytes.len();
     if *method == Method::HEAD {
-        return answer
+        return response
             .header("content-length", size)
             .body(Full::default())
             .unwrap();
@@ -296,7 +290,7 @@ fn read(
     });
     let body = match range {
         Some((start, last)) => {
-            answer = answer
+            response = response
                 .status(206)
                 .header("content-range", format!("bytes {start}-{last}/{size}"));
             bytes.slice(start..=last)
@@ -306,5 +300,5 @@ fn read(
     if range.is_none() {
         state.reads += 1;
     }
-    answer.body(Full::from(body)).unwrap()
+    response.body(Full::from(body)).unwrap()
 }

@@ -62,29 +62,29 @@ async fn serve(listener: TcpListener, service: S3Service, down: Arc<AtomicBool>)
     let creating = Arc::new(Mutex::new(()));
     while let Ok((socket, _)) = listener.accept().await {
         let (service, down, creating) = (service.clone(), down.clone(), creating.clone());
-        let answer = service_fn(move |request: Request<Incoming>| {
+        let response = service_fn(move |request: Request<Incoming>| {
             let (service, down, creating) = (service.clone(), down.clone(), creating.clone());
             async move {
                 if down.load(Ordering::SeqCst) {
-                    let mut answer = Response::new(Body::empty());
-                    *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-                    return Ok::<_, Infallible>(answer);
+                    let mut response = Response::new(Body::empty());
+                    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                    return Ok::<_, Infallible>(response);
                 }
                 let _one = if request.headers().contains_key("if-none-match") {
                     Some(creating.lock().await)
                 } else {
                     None
                 };
-                let answer = hyper::service::Service::call(&service, request).await;
-                Ok(answer.unwrap_or_else(|error| {
-                    let mut answer = Response::new(Body::from(format!("{error:?}")));
-                    *answer.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-                    answer
+                let response = hyper::service::Service::call(&service, request).await;
+                Ok(response.unwrap_or_else(|error| {
+                    let mut response = Response::new(Body::from(format!("{error:?}")));
+                    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+                    response
                 }))
             }
         });
         let connection = hyper::server::conn::http1::Builder::new()
-            .serve_connection(TokioIo::new(socket), answer);
+            .serve_connection(TokioIo::new(socket), response);
         tokio::spawn(connection);
     }
 }

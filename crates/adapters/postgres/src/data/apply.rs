@@ -125,8 +125,11 @@ impl StepWriter<'_> {
             Action::Upsert { on_match, .. } | Action::Update { on_match, .. } => {
                 let modified =
                     modify_rows(self.connection, self.context, step, on_match, columns).await?;
-                self.entries
-                    .push(LedgerEntry::updated(name, modified.changed, modified.kept));
+                self.entries.push(LedgerEntry::updated(
+                    name,
+                    modified.changed,
+                    modified.stored,
+                ));
                 modified.outcome
             }
             Action::Delete { .. } => return self.delete(step, &columns).await,
@@ -160,8 +163,8 @@ impl StepWriter<'_> {
                 .map_err(Failure::Problems)?;
             [(step.table.name.clone(), keys.iter().cloned().collect())].into()
         };
-        let (series, kept) = delete_all(self.connection, self.context, &rows).await?;
-        let entries = LedgerEntry::deleted(&rows, &series, kept);
+        let (series, stored) = delete_all(self.connection, self.context, &rows).await?;
+        let entries = LedgerEntry::deleted(&rows, &series, stored);
         self.entries.extend(entries);
         Ok(TableOutcome {
             rows: returned,

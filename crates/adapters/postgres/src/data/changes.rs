@@ -11,7 +11,7 @@ use labdata_domain::{
     catalog::Catalog,
     data::{
         changes::{ExecutionChanges, Reverted, RowChange, SHOWN_IDS},
-        write::{KeptRow, LedgerAction},
+        write::{LedgerAction, RowImage},
     },
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
 };
@@ -19,7 +19,7 @@ use labdata_ports::data::{ChangedRows, RevertRequest};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::kept::{from_json, kept_row, rendered_row};
+use super::row_images::{from_json, rendered_row, row_image};
 use crate::database::{
     errors::{Fault, corrupt},
     sql::{Schemas, primary_key, statement},
@@ -45,9 +45,9 @@ struct IdRow {
 }
 
 #[derive(QueryableByName)]
-struct KeptText {
+struct ImageText {
     #[diesel(sql_type = Text)]
-    kept: String,
+    stored: String,
 }
 
 #[derive(QueryableByName)]
@@ -55,7 +55,7 @@ struct CreatedRow {
     #[diesel(sql_type = Text)]
     id: String,
     #[diesel(sql_type = Nullable<Text>)]
-    kept: Option<String>,
+    stored: Option<String>,
 }
 
 #[derive(QueryableByName)]
@@ -157,12 +157,12 @@ pub(super) async fn changed_rows(
     catalog: &Catalog,
     execution: ExecutionId,
     table: &str,
-) -> Result<BTreeMap<RowChange, Vec<KeptRow>>, Fault> {
-    let mut changed: BTreeMap<RowChange, Vec<KeptRow>> = BTreeMap::new();
+) -> Result<BTreeMap<RowChange, Vec<RowImage>>, Fault> {
+    let mut changed: BTreeMap<RowChange, Vec<RowImage>> = BTreeMap::new();
     for change in [RowChange::Updated, RowChange::Deleted] {
-        let kept: Vec<KeptText> = diesel::sql_query(
-            "SELECT k.kept::text AS kept FROM labdata.write_ledger l \
-             CROSS JOIN LATERAL json_array_elements(l.kept) AS k(kept) \
+        let stored: Vec<ImageText> = diesel::sql_query(
+            "SELECT k.image::text AS stored FROM labdata.write_ledger l \
+             CROSS JOIN LATERAL json_array_elements(l.row_images) AS k(image) \
              WHERE l.execution_id = $1 AND l.organization_id = $2 AND l.table_name = $3 AND l.action = $4 \
              ORDER BY l.id LIMIT $5",
         )
@@ -173,29 +173,29 @@ pub(super) async fn changed_rows(
         .bind::<BigInt, _>(MAX_KEPT)
         .load(connection)
         .await?;
-        let rows = kept.iter().map(|row| {
-            from_json(&row.kept).ok_or_else(|| corrupt("write_ledger", "kept", execution))
+        let rows = stored.iter().map(|row| {
+            from_json(&row.stored).ok_or_else(|| corrupt("write_ledger", "row_images", execution))
         });
-        let mut rows = KeptRow::merged(rows.collect::<Result<Vec<_>, _>>()?);
+        let mut rows = RowImage::merged(rows.collect::<Result<Vec<_>, _>>()?);
         rows.truncate(usize::try_from(SHOWN_IDS).unwrap_or(usize::MAX));
         changed.insert(change, rows);
     }
     if let Some(table) = catalog.table(table).filter(|it| !it.is_raw()) {
         let key = primary_key(table);
         let created: Vec<CreatedRow> = statement(format!(
-            "SELECT s.id, s.kept FROM (SELECT t.{key}::text AS id, {} AS kept FROM {} t \
+            "SELECT s.id, s.stored FROM (SELECT t.{key}::text AS id, {} AS stored FROM {} t \
              WHERE t.created_by_execution_id = $1) s ORDER BY s.id COLLATE \"C\" LIMIT $2",
-            kept_row(table, "t", "1"),
+            row_image(table, "t", "1"),
             Schemas::of(organization).table(&table.name),
         ))
         .bind::<SqlUuid, _>(execution.as_uuid())
         .bind::<BigInt, _>(i64::from(SHOWN_IDS))
         .load(connection)
         .await?;
-        let created = created.into_iter().map(|row| KeptRow {
+        let created = created.into_iter().map(|row| RowImage {
             id: row.id,
             before: None,
-            after: row.kept.and_then(|text| rendered_row(table, &text)),
+            after: row.stored.and_then(|text| rendered_row(table, &text)),
         });
         changed.insert(RowChange::Created, created.collect());
     }

@@ -9,14 +9,14 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{Column, Table},
-    data::write::{DeletedSeries, KEPT_ROWS, KeptRow, RowKeys, StoredReference},
+    data::write::{DeletedSeries, KEPT_ROWS, RowImage, RowKeys, StoredReference},
     scalar::{KeyValue, Values},
 };
 
 use super::{
     context::WriteContext,
     failure::Failure,
-    kept::{kept_row, rendered_row},
+    row_images::{rendered_row, row_image},
 };
 use crate::database::sql::{
     bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
@@ -32,14 +32,14 @@ struct ReferenceRow {
 }
 
 /// The first deleted rows of each table.
-type KeptRows = BTreeMap<String, Vec<KeptRow>>;
+type RowImages = BTreeMap<String, Vec<RowImage>>;
 
 #[derive(QueryableByName)]
-struct GoneRow {
+struct DeletedImage {
     #[diesel(sql_type = Text)]
     key: String,
     #[diesel(sql_type = Nullable<Text>)]
-    kept: Option<String>,
+    stored: Option<String>,
 }
 
 #[derive(QueryableByName)]
@@ -128,7 +128,7 @@ pub(super) async fn delete_all(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
     rows: &RowKeys,
-) -> Result<(BTreeMap<String, DeletedSeries>, KeptRows), Failure> {
+) -> Result<(BTreeMap<String, DeletedSeries>, RowImages), Failure> {
     let keys: HashMap<&str, Values> = rows
         .iter()
         .filter_map(|(name, keys)| {
@@ -137,31 +137,31 @@ pub(super) async fn delete_all(
         })
         .collect();
     let series = delete_series(connection, context, &keys).await?;
-    let mut kept = KeptRows::new();
+    let mut stored = RowImages::new();
     connection.batch_execute(CHECKS_OFF).await?;
     for (name, keys) in &keys {
         let Some(table) = context.catalog.table(name) else {
             continue;
         };
         let query = statement(format!(
-            "WITH gone AS (DELETE FROM {} t USING unnest($1::{}[]) WITH ORDINALITY AS u(k, place) \
-             WHERE t.{key} = u.k RETURNING t.{key}::text AS key, u.place, {} AS kept) \
-             SELECT key, kept FROM gone WHERE place <= {KEPT_ROWS}",
+            "WITH deleted AS (DELETE FROM {} t USING unnest($1::{}[]) WITH ORDINALITY AS u(k, place) \
+             WHERE t.{key} = u.k RETURNING t.{key}::text AS key, u.place, {} AS stored) \
+             SELECT key, stored FROM deleted WHERE place <= {KEPT_ROWS}",
             context.schemas.table(name),
             sql_type(primary_key_type(table)),
-            kept_row(table, "t", "u.place"),
+            row_image(table, "t", "u.place"),
             key = primary_key(table),
         ));
-        let rows: Vec<GoneRow> = bind_values(query, keys).load(connection).await?;
-        let rows = rows.into_iter().map(|row| KeptRow {
+        let rows: Vec<DeletedImage> = bind_values(query, keys).load(connection).await?;
+        let rows = rows.into_iter().map(|row| RowImage {
             id: row.key,
-            before: row.kept.and_then(|text| rendered_row(table, &text)),
+            before: row.stored.and_then(|text| rendered_row(table, &text)),
             after: None,
         });
-        kept.insert((*name).to_owned(), rows.collect());
+        stored.insert((*name).to_owned(), rows.collect());
     }
     connection.batch_execute(CHECKS_ON).await?;
-    Ok((series, kept))
+    Ok((series, stored))
 }
 
 /// Deletes the points that reference the deleted rows.
@@ -201,8 +201,8 @@ async fn delete_series(
             names.push(name);
         }
         let mut query = statement(format!(
-            "WITH gone AS (DELETE FROM {} WHERE {} RETURNING _points, _execution, {}) \
-             SELECT sum(_points)::bigint AS points, ARRAY[{}] AS of_others FROM gone",
+            "WITH deleted AS (DELETE FROM {} WHERE {} RETURNING _points, _execution, {}) \
+             SELECT sum(_points)::bigint AS points, ARRAY[{}] AS of_others FROM deleted",
             context.schemas.chunk_table(&raw.name),
             conditions.join(" OR "),
             names.join(", "),

@@ -9,14 +9,14 @@ use super::context::WriteContext;
 use crate::database::sql::{Schemas, Statement, bind_values, ident, sql_type, statement};
 
 /// Parts of an insert from one array per column.
-struct Pieces<'f> {
+struct Fragments<'f> {
     values: Vec<&'f Values>,
     names: Vec<String>,
     arrays: Vec<String>,
     aliases: Vec<String>,
 }
 
-impl<'f> Pieces<'f> {
+impl<'f> Fragments<'f> {
     /// Parts for columns, given by their indices in the table with a value per row. Their parameters
     /// follow `others` other parameters.
     fn of(
@@ -24,7 +24,7 @@ impl<'f> Pieces<'f> {
         columns: impl IntoIterator<Item = (usize, &'f Values)>,
         others: usize,
     ) -> Self {
-        let mut pieces = Self {
+        let mut chunks = Self {
             values: Vec::new(),
             names: Vec::new(),
             arrays: Vec::new(),
@@ -34,16 +34,16 @@ impl<'f> Pieces<'f> {
             let Some(column) = table.columns.get(index) else {
                 continue;
             };
-            pieces.values.push(values);
-            let place = pieces.values.len();
-            pieces.names.push(ident(&column.sql_name()));
+            chunks.values.push(values);
+            let place = chunks.values.len();
+            chunks.names.push(ident(&column.sql_name()));
             let sql_type = sql_type(column.data_type);
-            pieces
+            chunks
                 .arrays
                 .push(format!("${}::{sql_type}[]", others + place));
-            pieces.aliases.push(format!("c{place}"));
+            chunks.aliases.push(format!("c{place}"));
         }
-        pieces
+        chunks
     }
 
     fn bind(self, statement: Statement<'f>) -> Statement<'f> {
@@ -57,17 +57,17 @@ pub(super) fn insertion<'f>(
     table: &Table,
     columns: impl IntoIterator<Item = (usize, &'f Values)>,
 ) -> Statement<'f> {
-    let pieces = Pieces::of(table, columns, 0);
-    let (now, execution) = (pieces.values.len() + 1, pieces.values.len() + 2);
+    let chunks = Fragments::of(table, columns, 0);
+    let (now, execution) = (chunks.values.len() + 1, chunks.values.len() + 2);
     let text = format!(
         "INSERT INTO {table} ({names}, created_at, updated_at, created_by_execution_id) \
          SELECT {aliases}, ${now}, ${now}, ${execution} FROM unnest({arrays}) AS u({aliases})",
         table = context.schemas.table(&table.name),
-        names = pieces.names.join(", "),
-        aliases = pieces.aliases.join(", "),
-        arrays = pieces.arrays.join(", "),
+        names = chunks.names.join(", "),
+        aliases = chunks.aliases.join(", "),
+        arrays = chunks.arrays.join(", "),
     );
-    pieces
+    chunks
         .bind(statement(text))
         .bind::<Timestamptz, _>(context.now)
         .bind::<SqlUuid, _>(context.execution.as_uuid())
@@ -76,7 +76,7 @@ pub(super) fn insertion<'f>(
 /// An insert of rows of several executions, for use within a statement.
 pub(super) struct Insertion<'f> {
     pub(super) text: String,
-    pieces: Pieces<'f>,
+    chunks: Fragments<'f>,
     executions: &'f [Uuid],
     times: &'f [OffsetDateTime],
 }
@@ -91,21 +91,21 @@ impl<'f> Insertion<'f> {
         (executions, times): (&'f [Uuid], &'f [OffsetDateTime]),
         others: usize,
     ) -> Self {
-        let pieces = Pieces::of(table, columns, others);
-        let execution = others + pieces.values.len() + 1;
+        let chunks = Fragments::of(table, columns, others);
+        let execution = others + chunks.values.len() + 1;
         let text = format!(
             "INSERT INTO {table} ({names}, created_at, updated_at, created_by_execution_id) \
              SELECT {aliases}, time, time, execution \
              FROM unnest({arrays}, ${execution}::uuid[], ${time}::timestamptz[]) AS u({aliases}, execution, time)",
             table = schemas.table(&table.name),
-            names = pieces.names.join(", "),
-            aliases = pieces.aliases.join(", "),
-            arrays = pieces.arrays.join(", "),
+            names = chunks.names.join(", "),
+            aliases = chunks.aliases.join(", "),
+            arrays = chunks.arrays.join(", "),
             time = execution + 1,
         );
         Self {
             text,
-            pieces,
+            chunks,
             executions,
             times,
         }
@@ -113,7 +113,7 @@ impl<'f> Insertion<'f> {
 
     /// Binds its parameters after the previous ones.
     pub(super) fn bind(self, statement: Statement<'f>) -> Statement<'f> {
-        self.pieces
+        self.chunks
             .bind(statement)
             .bind::<Array<SqlUuid>, _>(self.executions)
             .bind::<Array<Timestamptz>, _>(self.times)

@@ -7,7 +7,7 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::data::write::{LedgerAction, LedgerEntry};
 
-use super::{context::WriteContext, failure::Failure, kept::to_json};
+use super::{context::WriteContext, failure::Failure, row_images::to_json};
 use crate::database::{
     errors::corrupt,
     sql::{CachedStatement, statement},
@@ -51,7 +51,7 @@ pub(super) async fn record(
             .collect();
         let mut query = statement(format!(
             "WITH recorded AS (INSERT INTO labdata.write_ledger \
-             (organization_id, execution_id, created_at, table_name, action, row_count, ids, kept) VALUES {} \
+             (organization_id, execution_id, created_at, table_name, action, row_count, ids, row_images) VALUES {} \
              RETURNING table_name) \
              INSERT INTO labdata.event_log (organization_id, type, at, job_execution_id, table_name) \
              SELECT DISTINCT $1::uuid, 'data.written', $3::timestamptz, $2::uuid, table_name FROM recorded",
@@ -67,7 +67,7 @@ pub(super) async fn record(
                 .bind::<Text, _>(entry.action.as_str())
                 .bind::<BigInt, _>(i64::try_from(entry.count).unwrap_or(i64::MAX))
                 .bind::<Nullable<Array<Text>>, _>(ids)
-                .bind::<Nullable<Text>, _>(to_json(&entry.kept));
+                .bind::<Nullable<Text>, _>(to_json(&entry.stored));
         }
         let mut connection = connection;
         if entries.len() == 1 {
@@ -101,7 +101,7 @@ pub(super) async fn take_for_revert(
                 action,
                 count: u64::try_from(row.row_count).unwrap_or_default(),
                 ids: row.ids.unwrap_or_default(),
-                kept: Vec::new(),
+                stored: Vec::new(),
             })
         })
         .collect()

@@ -15,7 +15,7 @@ use labdata_domain::data::{
 use super::{
     context::WriteContext,
     failure::Failure,
-    kept::{kept_row, rendered_row},
+    row_images::{rendered_row, row_image},
 };
 use crate::database::sql::{
     bind_values, ident, key_from_text, primary_key, primary_key_type, sql_type, statement,
@@ -29,7 +29,7 @@ struct MatchRow {
     #[diesel(sql_type = Text)]
     key: String,
     #[diesel(sql_type = Nullable<Text>)]
-    kept: Option<String>,
+    stored: Option<String>,
 }
 
 /// What the rows of a step match.
@@ -65,9 +65,9 @@ pub(super) async fn match_rows(
     let own_key = primary_key(table);
     // Locks are taken in the order of keys, so that writers of the same rows rarely deadlock.
     let mut query = statement(format!(
-        "SELECT u.place, t.{own_key}::text AS key, {} AS kept FROM unnest({}) WITH ORDINALITY AS u({}, place) \
+        "SELECT u.place, t.{own_key}::text AS key, {} AS stored FROM unnest({}) WITH ORDINALITY AS u({}, place) \
          JOIN {} t ON {} ORDER BY t.{own_key} FOR UPDATE OF t",
-        kept_row(table, "t", "u.place"),
+        row_image(table, "t", "u.place"),
         arrays.join(", "),
         aliases.join(", "),
         context.schemas.table(&table.name),
@@ -80,9 +80,9 @@ pub(super) async fn match_rows(
     let data_type = primary_key_type(table);
     let mut found = vec![RowMatch::None; step.len];
     let mut before = BTreeMap::new();
-    for MatchRow { place, key, kept } in rows {
+    for MatchRow { place, key, stored } in rows {
         if place <= i64::from(KEPT_ROWS) {
-            let row = kept.and_then(|text| rendered_row(table, &text));
+            let row = stored.and_then(|text| rendered_row(table, &text));
             before.insert(key.clone(), row);
         }
         let index = usize::try_from(place - 1).unwrap_or(usize::MAX);

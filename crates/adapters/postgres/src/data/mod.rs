@@ -1,6 +1,5 @@
 //! Rows and series of organizations' tables.
 
-mod answer;
 mod apply;
 mod changes;
 mod chunk;
@@ -11,8 +10,8 @@ mod execution;
 mod failure;
 mod first_insert;
 mod insert;
-mod kept;
 mod ledger;
+mod look_up;
 mod matching;
 mod modify;
 pub(crate) mod query;
@@ -21,6 +20,7 @@ mod read_row;
 mod read_series;
 mod revert;
 mod row_counts;
+mod row_images;
 mod series;
 mod small;
 mod store;

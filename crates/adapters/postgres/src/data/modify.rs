@@ -7,7 +7,7 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::Table,
-    data::write::{KeptRow, MatchedStep, OnMatch, ResolvedColumns, TableOutcome, TableStep},
+    data::write::{MatchedStep, OnMatch, ResolvedColumns, RowImage, TableOutcome, TableStep},
     scalar::{DataType, Values},
 };
 
@@ -15,8 +15,8 @@ use super::{
     context::WriteContext,
     failure::Failure,
     insert::insertion,
-    kept::{kept_row, rendered_row},
     matching::{Matches, match_rows},
+    row_images::{rendered_row, row_image},
 };
 use crate::database::sql::{
     bind_values, gather, ident, key_values, primary_key, primary_key_type, sql_type, statement,
@@ -28,7 +28,7 @@ pub(super) struct ModifiedStep {
     /// Keys of the rows that count as updated.
     pub(super) changed: Vec<String>,
     /// Values of the first of them.
-    pub(super) kept: Vec<KeptRow>,
+    pub(super) stored: Vec<RowImage>,
 }
 
 /// Updates rows that match and creates the rest.
@@ -44,14 +44,14 @@ pub(super) async fn modify_rows(
     columns.fill_own(&assigned.keys);
     create_rows(connection, context, step, &columns, &assigned).await?;
     let changed = update_rows(connection, context, step, on_match, &columns, &assigned).await?;
-    let kept = changed.iter().filter_map(|row| {
-        Some(KeptRow {
+    let stored = changed.iter().filter_map(|row| {
+        Some(RowImage {
             id: row.key.clone(),
             before: before.remove(&row.key)?,
-            after: rendered_row(&step.table, row.kept.as_deref().unwrap_or_default()),
+            after: rendered_row(&step.table, row.stored.as_deref().unwrap_or_default()),
         })
     });
-    let kept = kept.collect();
+    let stored = stored.collect();
     let changed: Vec<String> = changed.into_iter().map(|row| row.key).collect();
     let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
     let outcome = TableOutcome {
@@ -64,7 +64,7 @@ pub(super) async fn modify_rows(
     Ok(ModifiedStep {
         outcome,
         changed,
-        kept,
+        stored,
     })
 }
 
@@ -104,7 +104,7 @@ struct ChangedRow {
     key: String,
     /// The row's new values, if they are kept.
     #[diesel(sql_type = Nullable<Text>)]
-    kept: Option<String>,
+    stored: Option<String>,
 }
 
 /// Sets the provided columns of matched rows; returns the rows that count as updated.
@@ -239,8 +239,8 @@ impl<'t> UpdateStatement<'t> {
         ));
         let mut query = statement(format!(
             "UPDATE {table} t SET {assignments} FROM unnest({arrays}) WITH ORDINALITY AS u({aliases}, place) \
-             WHERE t.{own_key} = u.k{filter} RETURNING t.{own_key}::text AS key, {kept} AS kept",
-            kept = kept_row(self.table, "t", "u.place"),
+             WHERE t.{own_key} = u.k{filter} RETURNING t.{own_key}::text AS key, {stored} AS stored",
+            stored = row_image(self.table, "t", "u.place"),
             table = context.schemas.table(&self.table.name),
             assignments = assignments.join(", "),
             arrays = self.arrays.join(", "),

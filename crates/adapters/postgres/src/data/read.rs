@@ -153,11 +153,11 @@ fn query(
         .chain(terms.iter().cloned())
         .collect();
     let columns = plan.columns.iter();
-    let columns = columns.map(|shown| {
+    let columns = columns.map(|displayed| {
         format!(
             "{} AS {}",
-            column(&shown.field.sql_name),
-            ident(&shown.name)
+            column(&displayed.field.sql_name),
+            ident(&displayed.name)
         )
     });
     let selected: Vec<String> = std::iter::once(position_columns(&position))

@@ -77,9 +77,10 @@ pub(super) async fn replace_series(
         let [(_, first), ..] = members.as_slice() else {
             continue;
         };
-        let gone = remove(connection, context, first.step, &members).await?;
+        let deleted = remove(connection, context, first.step, &members).await?;
         for (index, ready) in &members {
-            if let (Some(slot), Some(points)) = (replaced.get_mut(*index), gone.get(&ready.parent))
+            if let (Some(slot), Some(points)) =
+                (replaced.get_mut(*index), deleted.get(&ready.parent))
             {
                 *slot = *points;
             }
@@ -105,13 +106,13 @@ async fn remove(
     lock_parents(connection, context, column, members).await?;
     let name = ident(&column.sql_name());
     let query = statement(format!(
-        "WITH gone AS (DELETE FROM {} WHERE {name} = ANY($1::{}[]) RETURNING {name}, _points) \
-         SELECT {name}::text AS parent, sum(_points)::bigint AS points FROM gone GROUP BY {name}",
+        "WITH deleted AS (DELETE FROM {} WHERE {name} = ANY($1::{}[]) RETURNING {name}, _points) \
+         SELECT {name}::text AS parent, sum(_points)::bigint AS points FROM deleted GROUP BY {name}",
         context.schemas.chunk_table(&step.table.name),
         sql_type(column.data_type),
     ));
-    let gone: Vec<Replaced> = bind_values(query, &parents).load(connection).await?;
-    Ok(gone
+    let deleted: Vec<Replaced> = bind_values(query, &parents).load(connection).await?;
+    Ok(deleted
         .into_iter()
         .map(|row| {
             (

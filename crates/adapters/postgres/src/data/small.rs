@@ -172,7 +172,7 @@ async fn write_batch(
     };
     match gathered.write(&mut connection, form).await {
         Ok(_) => BatchOutcome::Done(Written::Yes),
-        Err(DieselError::DatabaseError(_, told)) if told.message() == CATALOG_CHANGED => {
+        Err(DieselError::DatabaseError(_, reported)) if reported.message() == CATALOG_CHANGED => {
             BatchOutcome::Done(Written::CatalogChanged)
         }
         Err(error) if is_refusal(&error) => {

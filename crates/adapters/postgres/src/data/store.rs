@@ -12,7 +12,7 @@ use labdata_domain::{
             ExportPlan, ManySeriesPlan, ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
         },
         revert::RevertReport,
-        write::{Answers, KeptRow, Questions, WriteOutcome, WritePlan},
+        write::{LookupResults, Questions, RowImage, WriteOutcome, WritePlan},
     },
     ids::{ExecutionId, OrganizationId},
 };
@@ -27,11 +27,11 @@ use labdata_ports::{
 };
 
 use super::{
-    answer, apply, changes,
+    apply, changes,
     context::WriteContext,
     execution::{KnownJobs, execution_of},
     failure::Failure,
-    read, read_series,
+    look_up, read, read_series,
     revert::{RevertFailure, revert},
     row_counts,
     small::{SmallInsert, SmallInserts, Written},
@@ -197,16 +197,16 @@ fn catalog_lock(organization: OrganizationId) -> String {
 
 #[async_trait]
 impl DataStore for PgDataStore {
-    async fn answer(
+    async fn look_up(
         &self,
         organization: OrganizationId,
         questions: &Questions,
-    ) -> Result<Answers, PortError> {
+    ) -> Result<LookupResults, PortError> {
         if questions.is_empty() {
-            return Ok(Answers::default());
+            return Ok(LookupResults::default());
         }
         let mut connection = self.database.of(organization).connection().await?;
-        answer::answer(&mut connection, organization, questions)
+        look_up::look_up(&mut connection, organization, questions)
             .await
             .map_err(table_error)
     }
@@ -283,7 +283,7 @@ impl DataStore for PgDataStore {
         organization: OrganizationId,
         execution: ExecutionId,
         table: &str,
-    ) -> Result<BTreeMap<RowChange, Vec<KeptRow>>, PortError> {
+    ) -> Result<BTreeMap<RowChange, Vec<RowImage>>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
         let catalog = self
             .catalog

@@ -56,15 +56,15 @@ impl<T> BatchOutcome<T> {
 #[derive(Debug)]
 pub(crate) struct Combiner<K, W, T> {
     queues: Mutex<Queues<K, W, T>>,
-    lanes: usize,
+    slots: usize,
 }
 
 impl<K, W, T> Combiner<K, W, T> {
-    /// Creates a combiner that runs at most `lanes` batches of a key concurrently.
-    pub(crate) fn new(lanes: usize) -> Self {
+    /// Creates a combiner that runs at most `slots` batches of a key concurrently.
+    pub(crate) fn new(slots: usize) -> Self {
         Self {
             queues: Mutex::default(),
-            lanes,
+            slots,
         }
     }
 
@@ -94,7 +94,7 @@ where
         let first = match self.queues().entry(key.clone()) {
             Entry::Occupied(mut queue) => {
                 let queue = queue.get_mut();
-                if queue.under_way < self.lanes {
+                if queue.under_way < self.slots {
                     queue.under_way += 1;
                     Some((work, sender))
                 } else {
@@ -224,8 +224,8 @@ mod tests {
     }
 
     /// Submits `works` requests at once, for which three batches suffice, and returns their results.
-    async fn in_three_batches(lanes: usize, works: usize) -> Vec<(usize, usize)> {
-        let combiner: Arc<Numbers> = Arc::new(Combiner::new(lanes));
+    async fn in_three_batches(slots: usize, works: usize) -> Vec<(usize, usize)> {
+        let combiner: Arc<Numbers> = Arc::new(Combiner::new(slots));
         let gate = Arc::new(Semaphore::new(0));
         let submitted = (0..works).map(|work| {
             let (combiner, batch) = (Arc::clone(&combiner), sizes(&gate));
@@ -235,24 +235,24 @@ mod tests {
         let open = async {
             gate.add_permits(3);
         };
-        let (answers, ()) = futures::join!(all, open);
+        let (responses, ()) = futures::join!(all, open);
         assert!(combiner.queues().is_empty());
-        answers
+        responses
     }
 
     #[tokio::test]
     async fn works_that_come_while_one_is_under_way_are_done_together_with_their_own_answers() {
-        let answers = in_three_batches(1, MAX_COMBINED + 4).await;
+        let responses = in_three_batches(1, MAX_COMBINED + 4).await;
         let mut expected = vec![(0, 1)];
         expected.extend((1..=MAX_COMBINED).map(|work| (work, MAX_COMBINED)));
         expected.extend((1..=3).map(|more| (MAX_COMBINED + more, 3)));
-        assert_eq!(answers, expected);
+        assert_eq!(responses, expected);
     }
 
     #[tokio::test]
     async fn with_two_lanes_two_batches_are_under_way_and_what_waits_is_done_by_either() {
-        let answers = in_three_batches(2, 6).await;
-        assert_eq!(answers, [(0, 1), (1, 1), (2, 4), (3, 4), (4, 4), (5, 4)]);
+        let responses = in_three_batches(2, 6).await;
+        assert_eq!(responses, [(0, 1), (1, 1), (2, 4), (3, 4), (4, 4), (5, 4)]);
     }
 
     #[tokio::test]

@@ -57,13 +57,13 @@ pub(crate) async fn connect(
     Ok(connection)
 }
 
-/// Waits until the server answers, for as long as `patience`.
+/// Waits until the server answers, for as long as `wait_limit`.
 ///
 /// # Errors
 /// The cause, in one line with the server's address: of the last attempt, or of the first that the
 /// server refused (a wrong password, an unknown database), which waiting does not change.
-pub(crate) async fn wait_for(server: &Server, patience: Duration) -> Result<(), String> {
-    let until = Instant::now() + patience;
+pub(crate) async fn wait_for(server: &Server, wait_limit: Duration) -> Result<(), String> {
+    let until = Instant::now() + wait_limit;
     loop {
         let attempt = server.config.connect(server.connector.clone());
         let (cause, is_final) = match tokio::time::timeout(CONNECT, attempt).await {
@@ -72,7 +72,7 @@ pub(crate) async fn wait_for(server: &Server, patience: Duration) -> Result<(), 
             Err(_) => (format!("no answer within {} s", CONNECT.as_secs()), false),
         };
         if is_final || Instant::now() + RETRY >= until {
-            let server = server.shown();
+            let server = server.display();
             return Err(format!("the database at {server} cannot be used: {cause}"));
         }
         tracing::debug!(cause, "the database does not answer yet");

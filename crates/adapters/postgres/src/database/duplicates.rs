@@ -26,14 +26,14 @@ type Identity = (ApiKeyId, String, String);
 #[derive(Debug)]
 pub(crate) struct Duplicates {
     all: Mutex<HashMap<Identity, Waiting>>,
-    patience: Duration,
+    wait_limit: Duration,
 }
 
 impl Default for Duplicates {
     fn default() -> Self {
         Self {
             all: Mutex::default(),
-            patience: PATIENCE,
+            wait_limit: PATIENCE,
         }
     }
 }
@@ -78,7 +78,7 @@ impl Duplicates {
             request.key.clone(),
         );
         let (place, turn) = self.enter(identity)?;
-        let held = timeout(self.patience, turn.lock_owned())
+        let held = timeout(self.wait_limit, turn.lock_owned())
             .await
             .map_err(|_| {
                 PortError::Busy("the first request with this key still runs".to_owned())
@@ -145,7 +145,7 @@ mod tests {
     #[tokio::test]
     async fn a_flood_of_one_key_waits_in_turn_and_not_for_ever() {
         let duplicates = Arc::new(Duplicates {
-            patience: Duration::from_millis(50),
+            wait_limit: Duration::from_millis(50),
             ..Duplicates::default()
         });
         let first = duplicates.wait(&request("a")).await.expect("the first");

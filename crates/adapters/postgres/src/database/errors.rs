@@ -101,7 +101,7 @@ pub(crate) enum Kind {
 
 pub(crate) fn kind_of(error: &DieselError) -> Kind {
     match error {
-        DieselError::DatabaseError(kind, information) => kind_of_answer(*kind, &**information),
+        DieselError::DatabaseError(kind, information) => kind_of_response(*kind, &**information),
         DieselError::BrokenTransactionManager => Kind::Broken,
         DieselError::RollbackErrorOnCommit { commit_error, .. } => kind_of(commit_error),
         _ => Kind::Other,
@@ -114,7 +114,7 @@ pub(crate) fn is_refusal(error: &DieselError) -> bool {
     matches!(error, DieselError::DatabaseError(..)) && kind_of(error) != Kind::Broken
 }
 
-fn kind_of_answer(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInformation) -> Kind {
+fn kind_of_response(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInformation) -> Kind {
     // The driver tells these apart only by their text: it keeps no SQLSTATE.
     const BROKEN: [&str; 5] = [
         "terminating connection",
@@ -177,12 +177,12 @@ pub(crate) fn port_error(error: DieselError) -> PortError {
 
 /// Maps an error of a statement on tables of an organization, which may be gone since it was planned.
 pub(crate) fn table_error(error: DieselError) -> PortError {
-    let is_gone = matches!(
+    let is_deleted = matches!(
         &error,
         DieselError::DatabaseError(DatabaseErrorKind::Unknown, information)
             if information.message().ends_with("does not exist")
     );
-    if is_gone {
+    if is_deleted {
         PortError::Conflict(Conflict::TablesChanged)
     } else {
         port_error(error)
@@ -359,11 +359,11 @@ mod tests {
             DieselError::DatabaseError(Unknown, Box::new(short)),
         ];
         for error in errors {
-            let shown = error.to_string();
+            let displayed = error.to_string();
             let mapped = port_error(error);
             assert!(
                 matches!(mapped, PortError::DiskFull(_)),
-                "{shown}: {mapped}"
+                "{displayed}: {mapped}"
             );
         }
     }

@@ -12,7 +12,7 @@ use futures::{
     FutureExt,
     future::{BoxFuture, LocalBoxFuture},
 };
-use labdata_domain::idempotency::{AnsweredRequest, StoredResponse, expired_at};
+use labdata_domain::idempotency::{CompletedRequest, StoredResponse, expired_at};
 use labdata_ports::{
     PortError,
     idempotency::{Idempotency, IdempotentRequest, Once, OnceError},
@@ -45,7 +45,7 @@ impl PgIdempotency {
 }
 
 #[derive(QueryableByName)]
-struct AnsweredRow {
+struct StoredResponseRow {
     #[diesel(sql_type = Binary)]
     body_sha256: Vec<u8>,
     #[diesel(sql_type = SmallInt)]
@@ -53,15 +53,15 @@ struct AnsweredRow {
     #[diesel(sql_type = Text)]
     content_type: String,
     #[diesel(sql_type = Binary)]
-    answer: Vec<u8>,
+    reply: Vec<u8>,
     #[diesel(sql_type = Timestamptz)]
     created_at: OffsetDateTime,
 }
 
-impl AnsweredRow {
-    fn read(self, key: &str) -> Result<AnsweredRequest, PortError> {
+impl StoredResponseRow {
+    fn read(self, key: &str) -> Result<CompletedRequest, PortError> {
         let corrupt = |column| corrupt("idempotency_key", column, key);
-        Ok(AnsweredRequest {
+        Ok(CompletedRequest {
             body_sha256: self
                 .body_sha256
                 .try_into()
@@ -70,7 +70,7 @@ impl AnsweredRow {
             response: StoredResponse {
                 status: u16::try_from(self.status).map_err(|_| corrupt("status"))?,
                 content_type: self.content_type,
-                body: self.answer,
+                body: self.reply,
             },
         })
     }
@@ -151,19 +151,19 @@ impl PgIdempotency {
         request: &IdempotentRequest,
         effect: LocalBoxFuture<'_, Option<StoredResponse>>,
     ) -> Result<Once, OnceError> {
-        let (answer, mut connection) = self.database.unit_of_work(connection, effect).await;
-        let Some(answer) = answer else {
+        let (reply, mut connection) = self.database.unit_of_work(connection, effect).await;
+        let Some(reply) = reply else {
             transaction::rollback(&mut connection).await;
             return Ok(Once::Ran);
         };
-        let kept = match keep(&mut connection, request, &answer).await {
+        let stored = match keep(&mut connection, request, &reply).await {
             Ok(()) => transaction::commit(&mut connection).await,
             Err(error) => {
                 transaction::rollback(&mut connection).await;
                 Err(error)
             }
         };
-        kept.map_err(port_error)?;
+        stored.map_err(port_error)?;
         Ok(Once::Ran)
     }
 }
@@ -172,7 +172,7 @@ impl PgIdempotency {
 async fn answered(
     connection: &mut AsyncPgConnection,
     request: &IdempotentRequest,
-) -> Result<Option<AnsweredRequest>, PortError> {
+) -> Result<Option<CompletedRequest>, PortError> {
     diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
         .bind::<Text, _>(format!(
             "idempotency {} {} {}",
@@ -189,9 +189,9 @@ async fn answered(
 async fn stored(
     connection: &mut AsyncPgConnection,
     request: &IdempotentRequest,
-) -> Result<Option<AnsweredRequest>, PortError> {
-    let found: Vec<AnsweredRow> = diesel::sql_query(
-        "SELECT body_sha256, status, content_type, answer, created_at \
+) -> Result<Option<CompletedRequest>, PortError> {
+    let found: Vec<StoredResponseRow> = diesel::sql_query(
+        "SELECT body_sha256, status, content_type, response, created_at \
          FROM labdata.idempotency_key WHERE api_key_id = $1 AND operation = $2 AND key = $3",
     )
     .bind::<SqlUuid, _>(request.api_key.as_uuid())
@@ -208,14 +208,14 @@ async fn stored(
 async fn keep(
     connection: &mut AsyncPgConnection,
     request: &IdempotentRequest,
-    answer: &StoredResponse,
+    reply: &StoredResponse,
 ) -> Result<(), diesel::result::Error> {
     diesel::sql_query(
         "INSERT INTO labdata.idempotency_key \
-         (organization_id, api_key_id, operation, key, body_sha256, status, content_type, answer, created_at) \
+         (organization_id, api_key_id, operation, key, body_sha256, status, content_type, response, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
          ON CONFLICT (api_key_id, operation, key) DO UPDATE SET body_sha256 = excluded.body_sha256, \
-         status = excluded.status, content_type = excluded.content_type, answer = excluded.answer, \
+         status = excluded.status, content_type = excluded.content_type, response = excluded.response, \
          created_at = excluded.created_at",
     )
     .bind::<SqlUuid, _>(request.organization.as_uuid())
@@ -223,9 +223,9 @@ async fn keep(
     .bind::<Text, _>(&request.operation)
     .bind::<Text, _>(&request.key)
     .bind::<Binary, _>(request.body_sha256.as_slice())
-    .bind::<SmallInt, _>(i16::try_from(answer.status).unwrap_or(200))
-    .bind::<Text, _>(&answer.content_type)
-    .bind::<Binary, _>(&answer.body)
+    .bind::<SmallInt, _>(i16::try_from(reply.status).unwrap_or(200))
+    .bind::<Text, _>(&reply.content_type)
+    .bind::<Binary, _>(&reply.body)
     .bind::<Timestamptz, _>(request.now)
     .execute(connection)
     .await?;

@@ -110,7 +110,7 @@ impl managed::Manager for Manager {
         let (server, limits) = (Arc::clone(&self.server), self.limits);
         let connecting = async move { connect::connect(&server, limits).await };
         let connected = self.runtime.spawn(connecting).await;
-        let connected = connected.unwrap_or_else(|error| Err(gone(&error)));
+        let connected = connected.unwrap_or_else(|error| Err(lost(&error)));
         connected
             .map(PooledConnection::new)
             .map_err(PoolError::ConnectionError)
@@ -129,7 +129,7 @@ impl managed::Manager for Manager {
 }
 
 /// The task that connects has panicked, or its runtime is gone.
-fn gone(error: &JoinError) -> ConnectionError {
+fn lost(error: &JoinError) -> ConnectionError {
     ConnectionError::BadConnection(error.to_string())
 }
 

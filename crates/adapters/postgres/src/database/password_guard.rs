@@ -147,9 +147,9 @@ mod tests {
     }
 
     /// Reads all, in pieces of that size.
-    async fn read(bytes: &[u8], piece: usize) -> io::Result<Vec<u8>> {
+    async fn read(bytes: &[u8], chunk: usize) -> io::Result<Vec<u8>> {
         let mut guard = PasswordGuard::new(bytes);
-        let (mut all, mut buffer) = (Vec::new(), vec![0; piece]);
+        let (mut all, mut buffer) = (Vec::new(), vec![0; chunk]);
         loop {
             match guard.read(&mut buffer).await? {
                 0 => return Ok(all),
@@ -163,8 +163,8 @@ mod tests {
         for (code, salt) in [(CLEARTEXT, &b""[..]), (MD5, b"salt")] {
             let mut bytes = message(b'v', b"some other message");
             bytes.extend(request(code, salt));
-            for piece in [1, 3, 1000] {
-                let error = read(&bytes, piece).await.expect_err("refused");
+            for chunk in [1, 3, 1000] {
+                let error = read(&bytes, chunk).await.expect_err("refused");
                 assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
                 assert!(error.to_string().contains("scram-sha-256"), "{error}");
             }
@@ -179,8 +179,8 @@ mod tests {
         bytes.extend(request(OK, b""));
         // After authentication this could be a row.
         bytes.extend(request(CLEARTEXT, b""));
-        for piece in [1, 7, 1000] {
-            assert_eq!(read(&bytes, piece).await.expect("all"), bytes);
+        for chunk in [1, 7, 1000] {
+            assert_eq!(read(&bytes, chunk).await.expect("all"), bytes);
         }
     }
 }

@@ -199,12 +199,12 @@ impl Database {
         })
     }
 
-    /// Waits until the server answers, for as long as `patience`.
+    /// Waits until the server answers, for as long as `timeout`.
     ///
     /// # Errors
     /// The cause, in one line with the server's address.
-    pub async fn wait_until_reachable(&self, patience: Duration) -> Result<(), String> {
-        connect::wait_for(&self.server, patience).await
+    pub async fn wait_until_reachable(&self, timeout: Duration) -> Result<(), String> {
+        connect::wait_for(&self.server, timeout).await
     }
 
     /// The database as that organization may use it: it cannot hold all connections.
@@ -390,7 +390,9 @@ async fn check(
         return Ok(());
     }
     match tokio::time::timeout(PING, ping(connection)).await {
-        Ok(answer) => answer.map_err(|error| HookError::Backend(ManagerError::QueryError(error))),
+        Ok(response) => {
+            response.map_err(|error| HookError::Backend(ManagerError::QueryError(error)))
+        }
         Err(_) => Err(HookError::Message("the connection does not answer".into())),
     }
 }
@@ -437,18 +439,18 @@ mod tests {
     use crate::database::transaction;
 
     #[derive(QueryableByName)]
-    struct Shown {
+    struct Displayed {
         #[diesel(sql_type = Text)]
-        shown: String,
+        displayed: String,
     }
 
     async fn ask(connection: &mut AsyncPgConnection, query: &str) -> String {
-        let query = diesel::sql_query(format!("SELECT ({query})::text AS shown"));
+        let query = diesel::sql_query(format!("SELECT ({query})::text AS displayed"));
         query
-            .get_result::<Shown>(connection)
+            .get_result::<Displayed>(connection)
             .await
             .expect("an answer")
-            .shown
+            .displayed
     }
 
     fn pool(own: &TestDatabase, max_connections: usize, wait: Duration) -> Database {

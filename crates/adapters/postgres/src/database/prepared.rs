@@ -16,12 +16,12 @@ use uuid::Uuid;
 /// over the life of a connection: values go in as parameters, never as text.
 #[derive(Debug)]
 pub(crate) struct Prepared<'q, Row> {
-    pieces: Vec<Piece<'q>>,
+    chunks: Vec<Segment<'q>>,
     row: PhantomData<Row>,
 }
 
 #[derive(Debug)]
-enum Piece<'q> {
+enum Segment<'q> {
     Sql(&'static str),
     Uuid(Uuid),
     Text(&'q str),
@@ -45,37 +45,37 @@ const LIMITS: [(i64, &str); 7] = [
 impl<'q, Row> Prepared<'q, Row> {
     pub(crate) fn new() -> Self {
         Self {
-            pieces: Vec::new(),
+            chunks: Vec::new(),
             row: PhantomData,
         }
     }
 
     pub(crate) fn sql(&mut self, sql: &'static str) -> &mut Self {
-        self.push(Piece::Sql(sql))
+        self.push(Segment::Sql(sql))
     }
 
     pub(crate) fn uuid(&mut self, value: Uuid) -> &mut Self {
-        self.push(Piece::Uuid(value))
+        self.push(Segment::Uuid(value))
     }
 
     pub(crate) fn text(&mut self, value: &'q str) -> &mut Self {
-        self.push(Piece::Text(value))
+        self.push(Segment::Text(value))
     }
 
     pub(crate) fn texts(&mut self, value: Vec<String>) -> &mut Self {
-        self.push(Piece::Texts(value))
+        self.push(Segment::Texts(value))
     }
 
     pub(crate) fn uuids(&mut self, value: Vec<Uuid>) -> &mut Self {
-        self.push(Piece::Uuids(value))
+        self.push(Segment::Uuids(value))
     }
 
     pub(crate) fn time(&mut self, value: OffsetDateTime) -> &mut Self {
-        self.push(Piece::Time(value))
+        self.push(Segment::Time(value))
     }
 
     pub(crate) fn count(&mut self, value: i64) -> &mut Self {
-        self.push(Piece::Count(value))
+        self.push(Segment::Count(value))
     }
 
     /// `LIMIT` with a round number in the statement's text, at least that many: the database may then
@@ -87,23 +87,23 @@ impl<'q, Row> Prepared<'q, Row> {
         }
     }
 
-    fn push(&mut self, piece: Piece<'q>) -> &mut Self {
-        self.pieces.push(piece);
+    fn push(&mut self, chunk: Segment<'q>) -> &mut Self {
+        self.chunks.push(chunk);
         self
     }
 }
 
 impl<Row> QueryFragment<Pg> for Prepared<'_, Row> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        for piece in &self.pieces {
-            match piece {
-                Piece::Sql(sql) => out.push_sql(sql),
-                Piece::Uuid(value) => out.push_bind_param::<SqlUuid, _>(value)?,
-                Piece::Text(value) => out.push_bind_param::<Text, _>(*value)?,
-                Piece::Texts(value) => out.push_bind_param::<Array<Text>, _>(value)?,
-                Piece::Uuids(value) => out.push_bind_param::<Array<SqlUuid>, _>(value)?,
-                Piece::Time(value) => out.push_bind_param::<Timestamptz, _>(value)?,
-                Piece::Count(value) => out.push_bind_param::<BigInt, _>(value)?,
+        for chunk in &self.chunks {
+            match chunk {
+                Segment::Sql(sql) => out.push_sql(sql),
+                Segment::Uuid(value) => out.push_bind_param::<SqlUuid, _>(value)?,
+                Segment::Text(value) => out.push_bind_param::<Text, _>(*value)?,
+                Segment::Texts(value) => out.push_bind_param::<Array<Text>, _>(value)?,
+                Segment::Uuids(value) => out.push_bind_param::<Array<SqlUuid>, _>(value)?,
+                Segment::Time(value) => out.push_bind_param::<Timestamptz, _>(value)?,
+                Segment::Count(value) => out.push_bind_param::<BigInt, _>(value)?,
             }
         }
         Ok(())

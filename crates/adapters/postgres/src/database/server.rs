@@ -139,13 +139,13 @@ impl Server {
     }
 
     /// Hosts and ports, for the operator.
-    pub(crate) fn shown(&self) -> String {
-        let shown = self.addresses.iter().map(|address| match &address.host {
+    pub(crate) fn display(&self) -> String {
+        let displayed = self.addresses.iter().map(|address| match &address.host {
             Host::Tcp(name) if name.contains(':') => format!("[{name}]:{}", address.port),
             Host::Tcp(name) => format!("{name}:{}", address.port),
             Host::Unix(directory) => directory.display().to_string(),
         });
-        shown.collect::<Vec<_>>().join(", ")
+        displayed.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -282,12 +282,12 @@ mod tests {
             "postgresql://u:p@a:1,b:2/lab?target_session_attrs=read-write&sslmode=require",
         );
         let server = server.expect("a server");
-        assert_eq!(server.shown(), "a:1, b:2");
+        assert_eq!(server.display(), "a:1, b:2");
         assert!(server.needs_primary());
         let server = Server::parse("postgresql://u@a,b/lab").expect("a server");
-        assert_eq!(server.shown(), "a:5432, b:5432");
+        assert_eq!(server.display(), "a:5432, b:5432");
         let server = Server::parse("postgresql://u@%2Ftmp%2Fx/lab").expect("a server");
-        assert_eq!(server.shown(), "/tmp/x");
+        assert_eq!(server.display(), "/tmp/x");
     }
 
     #[test]

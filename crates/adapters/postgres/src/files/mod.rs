@@ -480,7 +480,7 @@ impl FileRepository for PgFileRepository {
         sweep::unreferenced(&self.database, objects).await
     }
 
-    async fn are_objects_kept(&self) -> Result<bool, PortError> {
+    async fn are_objects_retained(&self) -> Result<bool, PortError> {
         backup::is_under_way(&self.database).await
     }
 

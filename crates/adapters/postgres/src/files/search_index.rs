@@ -39,9 +39,9 @@ pub async fn prepare_file_search(database: &Database) -> Result<FileSearch, Port
     let mut connection = database.dedicated().await?;
     match create_if_missing(&mut connection).await {
         Ok(()) => Ok(FileSearch::Indexed),
-        Err(DieselError::DatabaseError(kind, answer)) => {
-            let reason = answer.message().to_owned();
-            let error = DieselError::DatabaseError(kind, answer);
+        Err(DieselError::DatabaseError(kind, response)) => {
+            let reason = response.message().to_owned();
+            let error = DieselError::DatabaseError(kind, response);
             if is_refusal(&error) {
                 Ok(FileSearch::Walk { reason })
             } else {

@@ -71,9 +71,9 @@ pub enum BackupError {
 }
 
 #[derive(QueryableByName)]
-struct Answer {
+struct Response {
     #[diesel(sql_type = Bool)]
-    answer: bool,
+    response: bool,
 }
 
 #[derive(QueryableByName)]
@@ -139,14 +139,14 @@ async fn is_held(connection: &mut AsyncPgConnection, lock: i64) -> Result<bool, 
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_locks \
          WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
          AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) \
-         AND (classid::bigint << 32) | objid::bigint = $1) AS answer",
+         AND (classid::bigint << 32) | objid::bigint = $1) AS response",
     );
-    let found: Answer = query
+    let found: Response = query
         .bind::<BigInt, _>(lock)
         .get_result(connection)
         .await
         .map_err(port_error)?;
-    Ok(found.answer)
+    Ok(found.response)
 }
 
 /// Major version of the server, for which its programs are chosen.
@@ -170,12 +170,12 @@ pub async fn server_major(database: &Database) -> Result<u32, PortError> {
 pub async fn is_empty(database: &Database) -> Result<bool, PortError> {
     let mut connection = database.dedicated().await?;
     let query = "SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_namespace \
-         WHERE nspname = 'labdata' OR nspname ~ '^org_[0-9a-f]{32}') AS answer";
-    let found: Answer = diesel::sql_query(query)
+         WHERE nspname = 'labdata' OR nspname ~ '^org_[0-9a-f]{32}') AS response";
+    let found: Response = diesel::sql_query(query)
         .get_result(&mut connection)
         .await
         .map_err(port_error)?;
-    Ok(found.answer)
+    Ok(found.response)
 }
 
 /// One state of the database, from which a copy is made. Until it is released, no server changes or removes a

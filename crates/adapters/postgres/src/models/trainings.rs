@@ -175,7 +175,7 @@ type LeaseRow = (Uuid, i64, Option<Vec<u8>>, Option<Uuid>);
 async fn exchange_token(
     connection: &mut Connection,
     version: ModelVersionId,
-    shown: ReportTokenHash,
+    presented: ReportTokenHash,
     fresh: ReportTokenHash,
 ) -> Result<Option<ExchangedTraining>, Fault> {
     let id = version.as_uuid();
@@ -194,7 +194,7 @@ async fn exchange_token(
     let Some((organization, attempt, stored, Some(artifact))) = lease else {
         return Ok(None);
     };
-    if !is_token(stored, shown) {
+    if !is_token(stored, presented) {
         return Ok(None);
     }
     diesel::update(training_lease::table.find(id))
@@ -322,11 +322,11 @@ impl TrainingQueue for PgTrainingQueue {
     async fn exchange_token(
         &self,
         version: ModelVersionId,
-        shown: ReportTokenHash,
+        presented: ReportTokenHash,
         fresh: ReportTokenHash,
     ) -> Result<Option<ExchangedTraining>, PortError> {
         Ok(
-            transacted!(self.database, connection => exchange_token(connection, version, shown, fresh))?,
+            transacted!(self.database, connection => exchange_token(connection, version, presented, fresh))?,
         )
     }
 

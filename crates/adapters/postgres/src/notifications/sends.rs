@@ -32,7 +32,7 @@ const MAX_CONCURRENT_BATCHES: usize = 1;
 
 /// Row returned by `labdata.send_notification`.
 #[derive(Clone, Debug, QueryableByName)]
-struct Answer {
+struct Response {
     #[diesel(sql_type = Text)]
     outcome: String,
     #[diesel(sql_type = Nullable<Timestamptz>)]
@@ -54,7 +54,7 @@ struct Send {
 #[derive(Clone, Debug)]
 pub(crate) struct Sends {
     database: Database,
-    combiner: Arc<Combiner<OrganizationId, Send, Answer>>,
+    combiner: Arc<Combiner<OrganizationId, Send, Response>>,
 }
 
 impl Sends {
@@ -78,20 +78,20 @@ impl Sends {
             new: new.clone(),
             caps,
         };
-        let answer = self.answer(send).await?;
-        match answer.outcome.as_str() {
+        let response = self.response(send).await?;
+        match response.outcome.as_str() {
             "delivered" => Ok(Sent::Delivered(new.id)),
             "deduplicated" => Ok(Sent::Deduplicated),
             "muted" => Ok(Sent::Muted),
             "unknown_key" => Err(PortError::NotFound("API key").into()),
             other => {
-                caps.check(new.now, answer.hour_at, answer.day_at)?;
+                caps.check(new.now, response.hour_at, response.day_at)?;
                 Err(PortError::Internal(format!("a notification was {other}")).into())
             }
         }
     }
 
-    async fn answer(&self, send: Send) -> Result<Answer, PortError> {
+    async fn response(&self, send: Send) -> Result<Response, PortError> {
         if !self.database.is_in_unit_of_work() {
             let database = self.database.clone();
             let outcome = self.combiner.submit(
@@ -103,7 +103,7 @@ impl Sends {
                 },
             );
             match outcome.await {
-                BatchOutcome::Done(answer) => return Ok(answer),
+                BatchOutcome::Done(response) => return Ok(response),
                 BatchOutcome::Exhausted(why) => return Err(PortError::Exhausted(why)),
                 BatchOutcome::Unknown(why) => return Err(PortError::Unavailable(why)),
                 BatchOutcome::RunSeparately => {}
@@ -112,16 +112,16 @@ impl Sends {
         Ok(retried!(self.send_alone(&send))?)
     }
 
-    async fn send_alone(&self, send: &Send) -> Result<Answer, Fault> {
+    async fn send_alone(&self, send: &Send) -> Result<Response, Fault> {
         let database = self.database.of(send.organization);
         let mut connection = database.connection().await?;
-        let answers = deliver(&mut connection, std::slice::from_ref(send)).await;
-        let answers = answers.map_err(|error| {
+        let responses = deliver(&mut connection, std::slice::from_ref(send)).await;
+        let responses = responses.map_err(|error| {
             Fault::from(error)
                 .on_violation("notification_user_id_fkey", || PortError::NotFound("user"))
         })?;
-        let answer = answers.into_iter().next();
-        answer.ok_or_else(|| PortError::Internal("a send has no answer".to_owned()).into())
+        let response = responses.into_iter().next();
+        response.ok_or_else(|| PortError::Internal("a send has no answer".to_owned()).into())
     }
 }
 
@@ -130,14 +130,14 @@ async fn send_batch(
     database: &Database,
     organization: OrganizationId,
     batch: &[Send],
-) -> Vec<BatchOutcome<Answer>> {
-    let all = |outcome: BatchOutcome<Answer>| vec![outcome; batch.len()];
+) -> Vec<BatchOutcome<Response>> {
+    let all = |outcome: BatchOutcome<Response>| vec![outcome; batch.len()];
     let mut connection = match database.of(organization).connection().await {
         Ok(connection) => connection,
         Err(error) => return all(BatchOutcome::without_connection(error)),
     };
     match deliver(&mut connection, batch).await {
-        Ok(answers) => answers.into_iter().map(BatchOutcome::Done).collect(),
+        Ok(responses) => responses.into_iter().map(BatchOutcome::Done).collect(),
         Err(error) if is_refusal(&error) => {
             tracing::debug!(%error, size = batch.len(), "notifications go on alone");
             all(BatchOutcome::RunSeparately)
@@ -150,7 +150,7 @@ async fn send_batch(
 async fn deliver(
     connection: &mut AsyncPgConnection,
     sends: &[Send],
-) -> Result<Vec<Answer>, DieselError> {
+) -> Result<Vec<Response>, DieselError> {
     fn each<'s, T>(sends: &'s [Send], part: impl Fn(&'s Send) -> T) -> Vec<T> {
         sends.iter().map(part).collect()
     }

@@ -19,18 +19,18 @@ async fn objects_are_kept_from_the_snapshot_to_the_end_of_the_backup() {
     let own = TestDatabase::new().await;
     let database = Database::new(own.url(), DatabaseSettings::default()).unwrap();
     let files = PgFileRepository::new(database.clone());
-    assert!(!files.are_objects_kept().await.unwrap());
+    assert!(!files.are_objects_retained().await.unwrap());
     let mut first = Snapshot::take(&database, own.url()).await.unwrap();
     let second = Snapshot::take(&database, own.url()).await.unwrap();
-    assert!(files.are_objects_kept().await.unwrap());
+    assert!(files.are_objects_retained().await.unwrap());
     assert_eq!(first.next_objects().await.unwrap(), []);
     first.release().await.unwrap();
     drop(second);
     first.check().await.unwrap();
-    assert!(files.are_objects_kept().await.unwrap());
+    assert!(files.are_objects_retained().await.unwrap());
     drop(first);
     // The server notices that a connection has closed when it does.
-    while files.are_objects_kept().await.unwrap() {
+    while files.are_objects_retained().await.unwrap() {
         tokio::task::yield_now().await;
     }
 }
@@ -74,7 +74,7 @@ async fn backups_of_other_databases_do_not_matter() {
         .map(|database| Database::new(database.url(), DatabaseSettings::default()).unwrap());
     let _snapshot = Snapshot::take(&database, other.url()).await.unwrap();
     let files = PgFileRepository::new(own_database);
-    assert!(!files.are_objects_kept().await.unwrap());
+    assert!(!files.are_objects_retained().await.unwrap());
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ const GUESTS: usize = 12;
 
 /// Results reported to a writer, compared with the stored rows.
 #[derive(Default)]
-struct Told {
+struct Reported {
     writes: usize,
     busy: usize,
     refused: usize,
@@ -75,38 +75,38 @@ struct Writer<'l> {
     lab: &'l Lab,
     number: usize,
     random: Random,
-    told: Told,
+    reported: Reported,
 }
 
 impl Writer<'_> {
     async fn write(&mut self, request: WriteRequest) -> Option<WriteOutcome> {
         match self.lab.write(request).await {
             Ok(outcome) => {
-                self.told.writes += 1;
+                self.reported.writes += 1;
                 for table in &outcome.tables {
-                    self.told.created += count(table.created);
-                    self.told.updated += count(table.updated);
-                    self.told.deleted += count(table.deleted);
+                    self.reported.created += count(table.created);
+                    self.reported.updated += count(table.updated);
+                    self.reported.deleted += count(table.deleted);
                     for (name, rows) in table.cascade_deleted.iter().flatten() {
                         if name == "trace" {
-                            self.told.points -= count(*rows);
+                            self.reported.points -= count(*rows);
                         } else {
-                            self.told.deleted += count(*rows);
+                            self.reported.deleted += count(*rows);
                         }
                     }
                 }
                 for series in &outcome.series {
-                    self.told.points += count(series.points_written);
-                    self.told.points -= count(series.points_replaced);
+                    self.reported.points += count(series.points_written);
+                    self.reported.points -= count(series.points_replaced);
                 }
                 Some(outcome)
             }
             Err(WriteError::Problems(_)) => {
-                self.told.refused += 1;
+                self.reported.refused += 1;
                 None
             }
             Err(WriteError::Port(PortError::Busy(_))) => {
-                self.told.busy += 1;
+                self.reported.busy += 1;
                 None
             }
             Err(other) => panic!("{other:?}"),
@@ -129,7 +129,7 @@ impl Writer<'_> {
             let updated: u64 = outcome.tables.iter().map(|table| table.updated).sum();
             assert_eq!(usize::try_from(updated), Ok(items.len()));
             let values = items.into_iter().map(|item| (item, value));
-            self.told.values.extend(values);
+            self.reported.values.extend(values);
         }
     }
 
@@ -140,7 +140,7 @@ impl Writer<'_> {
         write.on_match = OnMatch::FillMissing;
         if let Some(outcome) = self.write(request([write], [])).await {
             let filled: u64 = outcome.tables.iter().map(|table| table.updated).sum();
-            self.told.filled += count(filled);
+            self.reported.filled += count(filled);
         }
     }
 
@@ -160,29 +160,29 @@ impl Writer<'_> {
             let execution = outcome.execution.expect("an execution");
             let ids = outcome.tables.remove(0).ids;
             let ids = ids.iter().map(ToString::to_string).collect();
-            self.told.tags.push((execution, ids));
+            self.reported.tags.push((execution, ids));
         }
     }
 
     /// Deletes or reverts tags that no other writer touches, which succeeds.
     async fn remove_tags(&mut self) {
-        let Some((execution, ids)) = self.told.tags.pop() else {
+        let Some((execution, ids)) = self.reported.tags.pop() else {
             return;
         };
         if self.random.below(2) == 0 {
             let rows: Vec<Value> = ids.iter().map(|id| json!({ "id": id })).collect();
             let delete = table_write(Mode::Delete, "tag", Value::from(rows));
-            let busy = self.told.busy;
+            let busy = self.reported.busy;
             let deleted = self.write(request([delete], [])).await;
-            assert!(deleted.is_some() || self.told.busy > busy);
+            assert!(deleted.is_some() || self.reported.busy > busy);
             return;
         }
         match self.lab.revert(execution).await {
             Ok(report) => {
                 assert_eq!((report.deleted_count, report.skipped_count), (2, 0));
-                self.told.deleted += 2;
+                self.reported.deleted += 2;
             }
-            Err(RevertError::Port(PortError::Busy(_))) => self.told.busy += 1,
+            Err(RevertError::Port(PortError::Busy(_))) => self.reported.busy += 1,
             Err(other) => panic!("{other:?}"),
         }
     }
@@ -222,7 +222,7 @@ impl Writer<'_> {
         self.write(request([], all)).await;
     }
 
-    async fn run(mut self) -> Told {
+    async fn run(mut self) -> Reported {
         for turn in 0..REQUESTS {
             let value = i64::try_from(self.number * REQUESTS + turn).expect("a small number");
             match self.random.below(10) {
@@ -235,7 +235,7 @@ impl Writer<'_> {
                 _ => self.trace(value).await,
             }
         }
-        self.told
+        self.reported
     }
 }
 
@@ -280,15 +280,15 @@ async fn eight_writers_lose_nothing_and_the_ledger_agrees_with_the_tables() {
             lab: &lab,
             number,
             random: Random::new(u64::try_from(number).expect("a small number")),
-            told: Told::default(),
+            reported: Reported::default(),
         };
         writer.run()
     });
-    let told = join_all(writers).await;
+    let reported = join_all(writers).await;
 
     // No update is lost: every writer finds its last values.
     let items = lab.find("item", json!({})).await;
-    for (writer, told) in told.iter().enumerate() {
+    for (writer, reported) in reported.iter().enumerate() {
         for item in 0..ITEMS {
             let name = format!("item {item}");
             let row = items
@@ -296,14 +296,21 @@ async fn eight_writers_lose_nothing_and_the_ledger_agrees_with_the_tables() {
                 .find(|row| row.get("name") == Some(&json!(name)));
             let stored = row.expect("an item").get(&format!("w{writer}"));
             let stored = stored.and_then(Value::as_i64);
-            assert_eq!(stored, told.values.get(&item).copied(), "{name} w{writer}");
+            assert_eq!(
+                stored,
+                reported.values.get(&item).copied(),
+                "{name} w{writer}"
+            );
         }
     }
     let filled = items
         .iter()
         .filter(|row| row.get("first") != Some(&Value::Null));
-    let sum = |of: fn(&Told) -> i64| told.iter().map(of).sum::<i64>();
-    assert_eq!(i64::try_from(filled.count()), Ok(sum(|told| told.filled)));
+    let sum = |of: fn(&Reported) -> i64| reported.iter().map(of).sum::<i64>();
+    assert_eq!(
+        i64::try_from(filled.count()),
+        Ok(sum(|reported| reported.filled))
+    );
 
     // Of each series, one writer's points stand, all of them and no others.
     let mut points = 0;
@@ -321,7 +328,7 @@ async fn eight_writers_lose_nothing_and_the_ledger_agrees_with_the_tables() {
         values.values().all(|values| values.len() == 1),
         "{values:?}"
     );
-    assert_eq!(points, sum(|told| told.points));
+    assert_eq!(points, sum(|reported| reported.points));
 
     // The ledger agrees with the answers, and with the tables.
     let client = look_behind(harness.url()).await;
@@ -339,7 +346,7 @@ async fn eight_writers_lose_nothing_and_the_ledger_agrees_with_the_tables() {
     let given = i64::try_from(ITEMS).expect("a small number");
     assert_eq!(
         stored,
-        given + sum(|told| told.created) - sum(|told| told.deleted)
+        given + sum(|reported| reported.created) - sum(|reported| reported.deleted)
     );
     let ledger = |action: &str| {
         format!(
@@ -347,16 +354,16 @@ async fn eight_writers_lose_nothing_and_the_ledger_agrees_with_the_tables() {
         )
     };
     let created = number(&client, &ledger("created")).await;
-    assert_eq!(created, given + sum(|told| told.created));
+    assert_eq!(created, given + sum(|reported| reported.created));
     let updated = number(&client, &ledger("updated")).await;
-    assert_eq!(updated, sum(|told| told.updated));
+    assert_eq!(updated, sum(|reported| reported.updated));
     let deleted = number(&client, &ledger("deleted")).await;
     let reverted = number(
         &client,
         &format!("{} AND reverted_at IS NOT NULL", ledger("created")),
     )
     .await;
-    assert_eq!(deleted + reverted, sum(|told| told.deleted));
+    assert_eq!(deleted + reverted, sum(|reported| reported.deleted));
     for table in ["item", "tag"] {
         let more_than_the_ledger_says = number(
             &client,
@@ -381,10 +388,10 @@ async fn eight_writers_lose_nothing_and_the_ledger_agrees_with_the_tables() {
 
     // Every write that was answered has its execution, and no other has one.
     let executions = number(&client, "SELECT count(*) FROM labdata.job_execution").await;
-    let answered: usize = told.iter().map(|told| told.writes).sum();
+    let answered: usize = reported.iter().map(|reported| reported.writes).sum();
     assert_eq!(usize::try_from(executions), Ok(answered + 1));
-    let busy: usize = told.iter().map(|told| told.busy).sum();
-    let refused: usize = told.iter().map(|told| told.refused).sum();
+    let busy: usize = reported.iter().map(|reported| reported.busy).sum();
+    let refused: usize = reported.iter().map(|reported| reported.refused).sum();
     assert!(
         busy * 20 < WRITERS * REQUESTS && answered * 2 > WRITERS * REQUESTS,
         "{answered} writes, {refused} refused, {busy} busy"

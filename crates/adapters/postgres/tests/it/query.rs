@@ -217,7 +217,7 @@ async fn parameters_take_the_type_of_their_place() {
 #[tokio::test]
 async fn mistakes_are_told_in_postgresqls_words() {
     let lab = QueryLab::new().await;
-    for (sql, told) in [
+    for (sql, reported) in [
         ("selct 1", "begins with \"selct\""),
         ("select name frm sample where", "syntax error"),
         (
@@ -243,7 +243,7 @@ async fn mistakes_are_told_in_postgresqls_words() {
         ),
     ] {
         let reason = lab.refusal(sql).await;
-        assert!(reason.contains(told), "{sql}: {reason}");
+        assert!(reason.contains(reported), "{sql}: {reason}");
         assert!(!reason.contains("q_"), "the alias shows: {reason}");
     }
     let wrong = lab

@@ -99,9 +99,12 @@ async fn attack_the_port(lab: &QueryLab) {
         let attack = filled(attack, lab);
         match lab.run_within(&attack, json!([]), limits).await {
             Ok(result) => {
-                let shown = format!("{:?}", result.rows);
+                let displayed = format!("{:?}", result.rows);
                 for secret in &secrets {
-                    assert!(!shown.contains(secret), "{attack} shows {secret}: {shown}");
+                    assert!(
+                        !displayed.contains(secret),
+                        "{attack} shows {secret}: {displayed}"
+                    );
                 }
             }
             Err(QueryError::Refused(_)) => {}
@@ -142,8 +145,8 @@ async fn attack_as_the_role(lab: &QueryLab, server: Server) {
                 .await
                 .expect("settings of its own session");
             // It may end itself only.
-            let shown = match role.simple_query(&format!("{prefix}{attack}")).await {
-                Ok(messages) => told(&messages),
+            let displayed = match role.simple_query(&format!("{prefix}{attack}")).await {
+                Ok(messages) => reported(&messages),
                 Err(error) if role.is_closed() => panic!("{attack}: {error}"),
                 Err(_) => String::new(),
             };
@@ -155,7 +158,10 @@ async fn attack_as_the_role(lab: &QueryLab, server: Server) {
                 secrets.len()
             };
             for secret in secrets.iter().take(hidden) {
-                assert!(!shown.contains(secret), "{attack} shows {secret}: {shown}");
+                assert!(
+                    !displayed.contains(secret),
+                    "{attack} shows {secret}: {displayed}"
+                );
             }
             role.batch_execute("ROLLBACK; SELECT pg_catalog.now()")
                 .await
@@ -185,7 +191,7 @@ async fn assert_cannot_become_anybody(role: &Client, lab: &QueryLab) {
     }
 }
 
-fn told(messages: &[SimpleQueryMessage]) -> String {
+fn reported(messages: &[SimpleQueryMessage]) -> String {
     let mut text = String::new();
     for message in messages {
         if let SimpleQueryMessage::Row(row) = message {

@@ -31,12 +31,12 @@ async fn queries_of_several_gigabytes_fail_while_another_tenant_works() {
         limits: LIMITS,
     };
     let started = start_of_server(&lab).await;
-    let answers = Cell::new(0);
+    let responses = Cell::new(0);
     let work = async {
         loop {
             let result = lab.runner.run(lab.theirs, &query).await;
             assert_eq!(result.expect("rows of another tenant").rows, ["[3]"]);
-            answers.set(answers.get() + 1);
+            responses.set(responses.get() + 1);
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -45,7 +45,7 @@ async fn queries_of_several_gigabytes_fail_while_another_tenant_works() {
         refusals = attack => refusals,
         () = work => Vec::new(),
     };
-    assert!(answers.get() > 0, "the other tenant gets no answer");
+    assert!(responses.get() > 0, "the other tenant gets no answer");
     assert_eq!(refusals, ["the query needs too much memory"; 4]);
     lab.settle().await;
     assert_eq!(lab.rows("select count(*) from sample").await, json!([[3]]));

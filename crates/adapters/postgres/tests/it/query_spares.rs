@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::query_lab::{QueryLab, schema};
 
-async fn until_gone(lab: &QueryLab, process: i32) {
+async fn until_deleted(lab: &QueryLab, process: i32) {
     for _ in 0..200 {
         if !lab.has_process(process).await {
             return;
@@ -41,7 +41,7 @@ async fn a_connection_that_waited_serves_one_query_and_is_gone() {
     };
     let (_, at_work) = tokio::join!(asking, watching);
     assert_eq!(at_work, first);
-    until_gone(&lab, first).await;
+    until_deleted(&lab, first).await;
     assert_ne!(lab.spare().await, first);
 }
 
@@ -52,7 +52,7 @@ async fn a_connection_that_the_server_ended_is_replaced() {
     let spare = lab.spare().await;
     lab.run_behind(&format!("SELECT pg_terminate_backend({spare})"))
         .await;
-    until_gone(&lab, spare).await;
+    until_deleted(&lab, spare).await;
     assert_eq!(lab.rows("select count(*) from sample").await, json!([[3]]));
 }
 
@@ -65,7 +65,7 @@ async fn a_connection_of_a_role_that_was_replaced_is_not_used() {
     lab.run_behind(&format!("DROP OWNED BY {role}; DROP ROLE {role}"))
         .await;
     assert_eq!(lab.rows("select count(*) from sample").await, json!([[3]]));
-    until_gone(&lab, spare).await;
+    until_deleted(&lab, spare).await;
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn an_unused_spare_connection_is_closed() {
     lab.runner = lab.runner.with_spares_that_wait(Duration::from_millis(300));
     lab.rows("select 1").await;
     let spare = lab.spare().await;
-    until_gone(&lab, spare).await;
+    until_deleted(&lab, spare).await;
     assert_eq!(lab.spares().await, Vec::<i32>::new());
 }
 
@@ -84,7 +84,7 @@ async fn connections_that_wait_go_with_their_runner() {
     lab.rows("select 1").await;
     let spare = lab.spare().await;
     lab.runner = PgQueryRunner::new(lab.database.clone(), &[7; 32]);
-    until_gone(&lab, spare).await;
+    until_deleted(&lab, spare).await;
 }
 
 #[tokio::test]

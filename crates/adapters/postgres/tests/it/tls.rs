@@ -37,7 +37,7 @@ const KEY: &str = concat!(
 
 /// How the proxy answers the request for TLS.
 #[derive(Clone, Copy, PartialEq)]
-enum Answer {
+enum Response {
     /// With TLS, by a certificate for `localhost`.
     Tls,
     /// That it has none.
@@ -53,7 +53,7 @@ fn socket_of(lab: &QueryLab) -> String {
 }
 
 /// Starts a proxy in front of the socket.
-async fn proxy(socket: String, answer: Answer) -> SocketAddr {
+async fn proxy(socket: String, response: Response) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let certificates: Vec<_> = CertificateDer::pem_file_iter(SERVER)
@@ -70,7 +70,7 @@ async fn proxy(socket: String, answer: Answer) -> SocketAddr {
     let acceptor = TlsAcceptor::from(Arc::new(config));
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
-            tokio::spawn(serve(client, socket.clone(), acceptor.clone(), answer));
+            tokio::spawn(serve(client, socket.clone(), acceptor.clone(), response));
         }
     });
     address
@@ -80,23 +80,23 @@ async fn serve(
     mut client: TcpStream,
     socket: String,
     acceptor: TlsAcceptor,
-    answer: Answer,
+    response: Response,
 ) -> std::io::Result<()> {
     let mut request = [0; 8];
     client.read_exact(&mut request).await?;
     assert_eq!(request, [0, 0, 0, 8, 4, 210, 22, 47], "a request for TLS");
     let mut server = UnixStream::connect(socket).await?;
-    match answer {
-        Answer::Tls => {
+    match response {
+        Response::Tls => {
             client.write_all(b"S").await?;
             let mut client = acceptor.accept(client).await?;
             copy_bidirectional(&mut client, &mut server).await?;
         }
-        Answer::Plain => {
+        Response::Plain => {
             client.write_all(b"N").await?;
             copy_bidirectional(&mut client, &mut server).await?;
         }
-        Answer::AskFor(code) => {
+        Response::AskFor(code) => {
             client.write_all(b"N").await?;
             let mut start = [0; 4];
             client.read_exact(&mut start).await?;
@@ -108,9 +108,9 @@ async fn serve(
             client.write_all(&code.to_be_bytes()).await?;
             let salt = if code == 5 { &b"salt"[..] } else { b"" };
             client.write_all(salt).await?;
-            let mut answer = Vec::new();
-            client.read_to_end(&mut answer).await?;
-            assert_eq!(answer, b"", "the client shows nothing");
+            let mut response = Vec::new();
+            client.read_to_end(&mut response).await?;
+            assert_eq!(response, b"", "the client shows nothing");
         }
     }
     Ok(())
@@ -132,8 +132,8 @@ async fn reach(url: &str) -> Result<(), String> {
 async fn sslmode_decides_who_may_listen_and_who_may_answer() {
     let lab = QueryLab::new().await;
     let socket = socket_of(&lab);
-    let tls = proxy(socket.clone(), Answer::Tls).await.port();
-    let plain = proxy(socket, Answer::Plain).await.port();
+    let tls = proxy(socket.clone(), Response::Tls).await.port();
+    let plain = proxy(socket, Response::Plain).await.port();
     let full = format!("sslmode=verify-full&sslrootcert={AUTHORITY}");
     let ca = format!("sslmode=verify-ca&sslrootcert={AUTHORITY}");
     let strange = format!("sslmode=verify-full&sslrootcert={STRANGER}");
@@ -168,7 +168,7 @@ async fn a_server_that_asks_for_the_password_or_its_md5_gets_nothing() {
     let lab = QueryLab::new().await;
     let socket = socket_of(&lab);
     for code in [3, 5] {
-        let port = proxy(socket.clone(), Answer::AskFor(code)).await.port();
+        let port = proxy(socket.clone(), Response::AskFor(code)).await.port();
         let refused = reach(&through(&lab, &format!("localhost:{port}"), "")).await;
         let line = refused.expect_err("refused");
         assert!(line.contains("scram-sha-256"), "{line}");
@@ -180,7 +180,7 @@ async fn pool_and_queries_follow_all_hosts_of_the_url_and_its_encryption() {
     let lab = QueryLab::new().await;
     // The role of the queries exists from now on.
     lab.ask("SELECT 1", serde_json::json!([])).await;
-    let port = proxy(socket_of(&lab), Answer::Tls).await.port();
+    let port = proxy(socket_of(&lab), Response::Tls).await.port();
     let parameters =
         format!("sslmode=verify-full&sslrootcert={AUTHORITY}&target_session_attrs=read-write");
     let hosts = format!("127.0.0.1:1,localhost:1,localhost:{port}");

@@ -78,17 +78,17 @@ fn an_answer_has_values_and_a_probability_per_class() {
             ("probability.1", floats(&[0.25, 0.5])),
         ],
     );
-    let (id, answer) = decode(&body, 2).unwrap();
+    let (id, response) = decode(&body, 2).unwrap();
     assert_eq!(id, 42);
     let text = |text: &str| Some(Class::Text(text.to_owned()));
-    assert_eq!(answer.values, [text("a"), text("b")]);
+    assert_eq!(response.values, [text("a"), text("b")]);
     let columns = vec![vec![Some(0.75), Some(0.5)], vec![Some(0.25), Some(0.5)]];
-    assert_eq!(answer.probabilities, Some(columns));
+    assert_eq!(response.probabilities, Some(columns));
 
     let body = stream("1", vec![("prediction", floats(&[1.5]))]);
-    let (_, answer) = decode(&body, 0).unwrap();
-    assert_eq!(answer.values, [Some(Class::Float(1.5))]);
-    assert_eq!(answer.probabilities, None);
+    let (_, response) = decode(&body, 0).unwrap();
+    assert_eq!(response.values, [Some(Class::Float(1.5))]);
+    assert_eq!(response.probabilities, None);
 }
 
 #[test]
@@ -141,8 +141,8 @@ fn a_malformed_answer_is_no_harm() {
             let mut malformed = body.clone();
             malformed[index] = byte;
             let decoded = std::panic::catch_unwind(|| decode(&malformed, 1));
-            if let Ok(Ok((_, answer))) = decoded {
-                assert!(answer.values.len() <= MAX_PREDICTION_ROWS);
+            if let Ok(Ok((_, response))) = decoded {
+                assert!(response.values.len() <= MAX_PREDICTION_ROWS);
                 read += 1;
             }
         }

@@ -53,7 +53,7 @@ async fn descendants_that_need_too_much_memory_say_so() {
         );
         let lab = Lab::with(&script, |settings| labdata_predictor::PredictorSettings {
             memory: 200 << 20,
-            answer_limit: Duration::from_secs(5),
+            response_limit: Duration::from_secs(5),
             ..settings
         });
         let refused = lab.predict(&model(organization(1), 1), 1.0).await;
@@ -81,7 +81,7 @@ async fn descendants_end_with_their_process() {
 async fn a_process_that_does_not_answer_is_killed() {
     let script = "ready()\nreceive()\nwhile True: time.sleep(1)\n";
     let lab = Lab::with(script, |settings| labdata_predictor::PredictorSettings {
-        answer_limit: Duration::from_secs(1),
+        response_limit: Duration::from_secs(1),
         ..settings
     });
     let model = model(organization(1), 1);
@@ -109,7 +109,7 @@ async fn an_idle_process_is_ended_and_started_again_when_needed() {
 async fn a_model_that_is_prepared_for_long_is_ready_for_a_later_request() {
     let script = format!("time.sleep(1.5)\n{NUMBERED}");
     let lab = Lab::with(&script, |settings| labdata_predictor::PredictorSettings {
-        patience: Duration::from_millis(200),
+        timeout: Duration::from_millis(200),
         ..settings
     });
     let model = model(organization(1), 1);

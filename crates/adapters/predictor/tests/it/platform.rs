@@ -29,7 +29,7 @@ impl Platform {
         let stored = Arc::clone(&objects);
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(answer(client, Arc::clone(&stored)));
+                tokio::spawn(response(client, Arc::clone(&stored)));
             }
         });
         Self { url, objects, task }
@@ -50,7 +50,7 @@ impl Drop for Platform {
     }
 }
 
-async fn answer(client: TcpStream, objects: Objects) -> std::io::Result<()> {
+async fn response(client: TcpStream, objects: Objects) -> std::io::Result<()> {
     let mut client = BufReader::new(client);
     let mut request = String::new();
     client.read_line(&mut request).await?;

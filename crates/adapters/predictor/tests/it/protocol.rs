@@ -97,7 +97,11 @@ async fn a_wrong_answer_fails_the_request_and_ends_the_process() {
         let model = model(organization(1), 1);
         let first = lab.predict(&model, 1.0).await.unwrap();
         let refused = lab.predict(&model, 13.0).await;
-        assert_eq!(refused, Err(failed(ModelFailure::InvalidAnswer)), "{wrong}");
+        assert_eq!(
+            refused,
+            Err(failed(ModelFailure::InvalidResponse)),
+            "{wrong}"
+        );
         let second = lab.predict(&model, 1.0).await.unwrap();
         assert_ne!(first.to_bits(), second.to_bits(), "{wrong}");
         lab.wait_for_processes(1).await;
@@ -115,7 +119,7 @@ async fn a_first_message_that_is_none_is_a_failure() {
         let refused = lab.predict(&model(organization(1), 1), 1.0).await;
         assert_eq!(
             refused,
-            Err(failed(ModelFailure::InvalidAnswer)),
+            Err(failed(ModelFailure::InvalidResponse)),
             "{script}"
         );
         lab.wait_for_processes(0).await;

@@ -148,7 +148,7 @@ impl Lab {
             platform.store(path, body.clone());
         }
         let settings = PredictorSettings {
-            patience: Duration::from_mins(2),
+            timeout: Duration::from_mins(2),
             ..PredictorSettings::new(PredictorScripts {
                 tabular: script(EntryPoint::Tabular),
                 multimodal: script(EntryPoint::Multimodal),

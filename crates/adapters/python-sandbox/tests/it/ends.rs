@@ -17,7 +17,7 @@ async fn a_snippet_that_does_not_end_is_ended_with_its_output() {
     });
     let outcome = lab.run("print('begun')\nwhile True: pass").await;
     assert_eq!(outcome.end, PythonEnd::TimedOut);
-    assert_eq!(outcome.stdout.shown(), "begun\n");
+    assert_eq!(outcome.stdout.display(), "begun\n");
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) fn new() -> Self {
         Self::with(SnippetSettings {
-            patience: Duration::from_mins(10),
+            timeout: Duration::from_mins(10),
             ..SnippetSettings::default()
         })
     }
@@ -72,7 +72,7 @@ impl Lab {
     pub(crate) async fn output(&self, code: &str) -> String {
         let outcome = self.run(code).await;
         assert_eq!(outcome.end, PythonEnd::Completed, "{outcome:?}");
-        outcome.stdout.shown()
+        outcome.stdout.display()
     }
 }
 

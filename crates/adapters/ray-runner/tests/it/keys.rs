@@ -26,7 +26,7 @@ struct Platform {
 }
 
 impl Platform {
-    async fn start(answers: &'static [&'static str]) -> Self {
+    async fn start(responses: &'static [&'static str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/run-key", listener.local_addr().unwrap());
         let requests = Arc::new(AtomicUsize::new(0));
@@ -34,8 +34,8 @@ impl Platform {
         let serving = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let number = count.fetch_add(1, Ordering::SeqCst);
-                let reply = answers.get(number).or(answers.last()).unwrap();
-                answer(client, reply).await;
+                let reply = responses.get(number).or(responses.last()).unwrap();
+                response(client, reply).await;
             }
         });
         Self {
@@ -63,7 +63,7 @@ impl Drop for Platform {
     }
 }
 
-async fn answer(mut client: TcpStream, answer: &str) {
+async fn response(mut client: TcpStream, response: &str) {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
         request.push(client.read_u8().await.unwrap());
@@ -77,7 +77,7 @@ async fn answer(mut client: TcpStream, answer: &str) {
         request.contains("\r\nAuthorization: Bearer the-nonce\r\n"),
         "{request}"
     );
-    client.write_all(answer.as_bytes()).await.unwrap();
+    client.write_all(response.as_bytes()).await.unwrap();
 }
 
 const KEY: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"key\": \"the-key\"}";
@@ -102,12 +102,12 @@ async fn a_busy_platform_is_asked_again_and_the_script_gets_the_key() {
 #[tokio::test]
 async fn a_refused_nonce_is_not_shown_again_nor_to_another_host_and_the_script_does_not_start() {
     let runner = shared_runner().await;
-    for (answers, cause) in [
+    for (responses, cause) in [
         (&[USED][..], "401 it was used"),
         (&[MOVED][..], "307 "),
         (&[NO_KEY][..], "contains no key"),
     ] {
-        let platform = Platform::start(answers).await;
+        let platform = Platform::start(responses).await;
         let spec = platform.spec();
         runner.submit(&spec).await.unwrap();
         let end = end_of(&runner, spec.run).await;

@@ -9,8 +9,8 @@ use crate::cluster;
 
 const TOKEN: &str = "a-token-of-more-than-thirty-two-characters";
 
-fn unavailable<T: std::fmt::Debug>(answer: Result<T, RunnerError>) -> String {
-    match answer {
+fn unavailable<T: std::fmt::Debug>(response: Result<T, RunnerError>) -> String {
+    match response {
         Err(RunnerError::Unavailable(reason)) => reason,
         other => panic!("expected Unavailable, got {other:?}"),
     }
@@ -58,6 +58,9 @@ async fn a_script_that_is_too_long_for_the_way_is_refused() {
     .unwrap();
     let lines =
         (0..200_000_u64).map(|line| format!("# {:x}\n", line.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-    let answer = nobody.submit(&spec(&lines.collect::<String>())).await;
-    assert!(matches!(answer, Err(RunnerError::Refused(_))), "{answer:?}");
+    let response = nobody.submit(&spec(&lines.collect::<String>())).await;
+    assert!(
+        matches!(response, Err(RunnerError::Refused(_))),
+        "{response:?}"
+    );
 }

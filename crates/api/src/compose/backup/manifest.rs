@@ -92,10 +92,10 @@ impl Contents {
 
     fn hashed(path: &Path) -> std::io::Result<Self> {
         let mut file = File::open(path)?;
-        let (mut hash, mut bytes, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
+        let (mut hash, mut bytes, mut chunk) = (Sha256::new(), 0, vec![0; PIECE]);
         loop {
-            let read = file.read(&mut piece)?;
-            let Some(read) = piece.get(..read).filter(|read| !read.is_empty()) else {
+            let read = file.read(&mut chunk)?;
+            let Some(read) = chunk.get(..read).filter(|read| !read.is_empty()) else {
                 break;
             };
             hash.update(read);
@@ -140,16 +140,16 @@ impl Manifest {
     /// Reads that of a directory.
     pub(super) fn read(directory: &Path) -> anyhow::Result<Self> {
         let path = directory.join(MANIFEST);
-        let shown = path.display();
+        let displayed = path.display();
         let bytes = std::fs::read(&path)
-            .with_context(|| format!("{} is no whole backup: {shown}", directory.display()))?;
+            .with_context(|| format!("{} is no whole backup: {displayed}", directory.display()))?;
         let Format { format } =
-            serde_json::from_slice(&bytes).with_context(|| format!("{shown} is broken"))?;
+            serde_json::from_slice(&bytes).with_context(|| format!("{displayed} is broken"))?;
         if format != FORMAT {
             bail!(
-                "{shown} has the format {format}, and this program reads {FORMAT}: use the program that made it"
+                "{displayed} has the format {format}, and this program reads {FORMAT}: use the program that made it"
             );
         }
-        serde_json::from_slice(&bytes).with_context(|| format!("{shown} is broken"))
+        serde_json::from_slice(&bytes).with_context(|| format!("{displayed} is broken"))
     }
 }

@@ -37,10 +37,10 @@ pub type OpenApiJson = LazyLock<serde_json::Result<Bytes>>;
 pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
     let mut paths = Paths::new();
     let mut request_schemas: Vec<(String, RefOr<Schema>)> = Vec::new();
-    let mut answer_schemas: Vec<(String, RefOr<Schema>)> = Vec::new();
-    add_schema::<ErrorBody>(&mut answer_schemas);
-    add_schema::<ShapeErrorBody>(&mut answer_schemas);
-    add_schema::<InternalErrorBody>(&mut answer_schemas);
+    let mut response_schemas: Vec<(String, RefOr<Schema>)> = Vec::new();
+    add_schema::<ErrorBody>(&mut response_schemas);
+    add_schema::<ShapeErrorBody>(&mut response_schemas);
+    add_schema::<InternalErrorBody>(&mut response_schemas);
     for mut endpoint in endpoints {
         let Some(documentation) = endpoint.documentation.take() else {
             continue;
@@ -49,10 +49,10 @@ pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
             method,
             mut operation,
             request_schemas: of_request,
-            answer_schemas: of_answers,
+            response_schemas: of_responses,
         } = documentation;
         request_schemas.extend(of_request);
-        answer_schemas.extend(of_answers);
+        response_schemas.extend(of_responses);
         responses::complete(&mut operation, endpoint.access);
         schemas::describe_binary(&mut operation);
         schemas::open_inline_objects(&mut operation);
@@ -69,7 +69,7 @@ pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
         schemas::bound_texts(schema);
         schemas::open_objects(schema);
     }
-    for (_, schema) in &mut answer_schemas {
+    for (_, schema) in &mut response_schemas {
         schemas::require_always_present(schema);
         schemas::open_objects(schema);
     }
@@ -79,7 +79,7 @@ pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
         .build();
     let mut components = ComponentsBuilder::new()
         .schemas_from_iter(request_schemas)
-        .schemas_from_iter(answer_schemas)
+        .schemas_from_iter(response_schemas)
         .security_scheme(BEARER, SecurityScheme::Http(key))
         .build();
     headers::add_components(&mut components);

@@ -8,7 +8,7 @@ use labdata_request_body::{
     shape,
 };
 
-use crate::http::{Answer, Call, NoBody, NoContent, OrNotFound, Read};
+use crate::http::{ApiResult, Call, NoBody, NoContent, OrNotFound, Read};
 
 shape! {
     /// The path of a run.
@@ -30,7 +30,7 @@ shape! {
     tag = "agent",
     responses((status = 204, description = "The run is to end"))
 )]
-pub async fn handle(call: Call<Read, NoBody, (), RunPath>) -> Answer<NoContent> {
+pub async fn handle(call: Call<Read, NoBody, (), RunPath>) -> ApiResult<NoContent> {
     let id = call.path.run_id.or_not_found("agent run")?;
     cancel_run(call.ports(), &call.app.agent, &call.actor, id).await?;
     Ok(NoContent)

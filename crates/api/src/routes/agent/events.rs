@@ -56,20 +56,20 @@ impl Sending {
 }
 
 /// The answer that sends the events of a run. A client that leaves drops them.
-pub(super) fn answer(events: BoxStream<'static, AgentEvent>) -> HttpResponse {
+pub(super) fn response(events: BoxStream<'static, AgentEvent>) -> HttpResponse {
     let sending = Sending {
         events,
         count: 0,
         has_ended: false,
         ping_at: Instant::now() + PING_EVERY,
     };
-    let pieces = while_read(sending, async |mut sending: Sending| {
-        let piece = sending.next().await;
-        Ok::<_, Infallible>(piece.map(|piece| (piece, sending)))
+    let chunks = while_read(sending, async |mut sending: Sending| {
+        let chunk = sending.next().await;
+        Ok::<_, Infallible>(chunk.map(|chunk| (chunk, sending)))
     });
     HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header((BUFFERING, "no"))
         .content_type(EVENTS)
-        .streaming(pieces)
+        .streaming(chunks)
 }

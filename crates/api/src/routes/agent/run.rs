@@ -18,7 +18,7 @@ use time::Duration;
 use tokio::time::sleep;
 
 use super::{EventView, ResultView, events};
-use crate::http::{Answer, Call, JsonBody, Read, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, Read, error::ErrorBody};
 
 shape! {
     /// The run to begin.
@@ -63,7 +63,7 @@ shape! {
         (status = 502, description = "No model is set up, or its provider failed", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, JsonBody<RunAgentBody>>) -> Answer<RunAnswer> {
+pub async fn handle(call: Call<Read, JsonBody<RunAgentBody>>) -> ApiResult<RunResponse> {
     let body = call.body.0.clone();
     let command = RunAgent {
         prompt: body.prompt,
@@ -79,11 +79,11 @@ pub async fn handle(call: Call<Read, JsonBody<RunAgentBody>>) -> Answer<RunAnswe
         work.finish(&pause).await;
     });
     if body.stream {
-        return Ok(RunAnswer::Events(events));
+        return Ok(RunResponse::Events(events));
     }
     while let Some(event) = events.next().await {
         match event {
-            AgentEvent::Result(result) => return Ok(RunAnswer::Result((*result).into())),
+            AgentEvent::Result(result) => return Ok(RunResponse::Result((*result).into())),
             AgentEvent::Error(error) => return Err(error.into()),
             _ => {}
         }
@@ -92,26 +92,26 @@ pub async fn handle(call: Call<Read, JsonBody<RunAgentBody>>) -> Answer<RunAnswe
 }
 
 /// Answer to the request for a run.
-pub enum RunAnswer {
+pub enum RunResponse {
     /// The result.
     Result(ResultView),
     /// The events, as they come.
     Events(BoxStream<'static, AgentEvent>),
 }
 
-impl std::fmt::Debug for RunAnswer {
+impl std::fmt::Debug for RunResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RunAnswer").finish_non_exhaustive()
     }
 }
 
-impl Responder for RunAnswer {
+impl Responder for RunResponse {
     type Body = BoxBody;
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
         match self {
             Self::Result(result) => HttpResponse::Ok().json(result),
-            Self::Events(events) => events::answer(events),
+            Self::Events(events) => events::response(events),
         }
     }
 }

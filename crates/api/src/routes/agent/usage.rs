@@ -5,7 +5,7 @@ use labdata_application::agent::get_usage::{MonthlyUsage, get_usage};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::{Answer, Call, Read, Timestamp};
+use crate::http::{ApiResult, Call, Read, Timestamp};
 
 /// Tokens that an organization has used in the current month.
 #[derive(Debug, Serialize, ToSchema)]
@@ -50,7 +50,7 @@ impl From<MonthlyUsage> for MonthlyUsageView {
     tag = "agent",
     responses((status = 200, description = "The usage", body = MonthlyUsageView))
 )]
-pub async fn handle(call: Call<Read>) -> Answer<Json<MonthlyUsageView>> {
+pub async fn handle(call: Call<Read>) -> ApiResult<Json<MonthlyUsageView>> {
     let used = get_usage(call.ports(), &call.app.agent, &call.actor).await?;
     Ok(Json(used.into()))
 }

@@ -4,7 +4,7 @@ use labdata_application::catalog::drop_table::drop_table;
 use labdata_request_body::{fields::or, readers::boolean, shape};
 
 use super::put::TablePath;
-use crate::http::{Admin, Answer, Call, NoBody, NoContent};
+use crate::http::{Admin, ApiResult, Call, NoBody, NoContent};
 
 shape! {
     /// Options of dropping a table.
@@ -25,7 +25,7 @@ shape! {
     operation_id = "drop_table",
     responses((status = 204, description = "It is gone"))
 )]
-pub async fn handle(call: Call<Admin, NoBody, DropTableQuery, TablePath>) -> Answer<NoContent> {
+pub async fn handle(call: Call<Admin, NoBody, DropTableQuery, TablePath>) -> ApiResult<NoContent> {
     drop_table(call.ports(), &call.actor, &call.path.name, call.query.force).await?;
     Ok(NoContent)
 }

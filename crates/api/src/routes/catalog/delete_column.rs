@@ -9,7 +9,7 @@ use labdata_request_body::{
     shape,
 };
 
-use crate::http::{Admin, Answer, Call, NoBody, NoContent};
+use crate::http::{Admin, ApiResult, Call, NoBody, NoContent};
 
 shape! {
     /// The path of a column.
@@ -43,7 +43,9 @@ shape! {
     operation_id = "drop_column",
     responses((status = 204, description = "It is gone, with its values"))
 )]
-pub async fn handle(call: Call<Admin, NoBody, DropColumnQuery, ColumnPath>) -> Answer<NoContent> {
+pub async fn handle(
+    call: Call<Admin, NoBody, DropColumnQuery, ColumnPath>,
+) -> ApiResult<NoContent> {
     let command = DropColumn {
         table: call.path.name.clone(),
         column: call.path.column.clone(),

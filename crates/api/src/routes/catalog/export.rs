@@ -6,7 +6,7 @@ use labdata_table_formats::Format;
 
 use super::put::TablePath;
 use crate::http::{
-    Answer, Call, NoBody, Read, accept::ResultForm, error::ErrorBody, table_stream::TableStream,
+    ApiResult, Call, NoBody, Read, accept::ResultForm, error::ErrorBody, table_stream::TableStream,
 };
 
 /// Formats and their names in the API.
@@ -47,7 +47,7 @@ shape! {
         (status = 503, description = "Other exports of the organization are still being sent", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, NoBody, ExportQuery, TablePath>) -> Answer<TableStream> {
+pub async fn handle(call: Call<Read, NoBody, ExportQuery, TablePath>) -> ApiResult<TableStream> {
     let format = call.query.format;
     let slots = call.app.stream_slots(call.actor.organization).await?;
     let export = export_table(call.ports(), &call.actor, &call.path.name).await?;

@@ -15,7 +15,7 @@ use labdata_request_body::{
 use serde_json::{Value, json};
 
 use super::table_view::TableView;
-use crate::http::{Admin, Answer, Call, JsonBody};
+use crate::http::{Admin, ApiResult, Call, JsonBody};
 
 shape! {
     /// The definition of a table, without its name, which the path gives.
@@ -115,7 +115,7 @@ shape! {
 )]
 pub async fn handle(
     call: Call<Admin, JsonBody<DefineTableBody>, (), TablePath>,
-) -> Answer<Json<TableView>> {
+) -> ApiResult<Json<TableView>> {
     let JsonBody(body) = &call.body;
     let definition = TableDefinition {
         name: call.path.name.clone(),

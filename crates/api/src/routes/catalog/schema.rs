@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::catalog::get_schema::get_schema;
 
 use crate::{
-    http::{Answer, Call, Read},
+    http::{ApiResult, Call, Read},
     routes::catalog::table_view::TableView,
 };
 
@@ -19,7 +19,7 @@ use crate::{
     operation_id = "get_schema",
     responses((status = 200, description = "The tables", body = [TableView]))
 )]
-pub async fn handle(call: Call<Read>) -> Answer<Json<Vec<TableView>>> {
+pub async fn handle(call: Call<Read>) -> ApiResult<Json<Vec<TableView>>> {
     let (catalog, counts) = get_schema(call.ports(), &call.actor).await?;
     Ok(Json(
         catalog

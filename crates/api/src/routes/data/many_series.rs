@@ -17,11 +17,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     read::MAX_COLUMNS,
-    series::{SeriesView, json_pieces, once},
-    written::{Pieces, Written, joined},
+    series::{SeriesView, json_chunks, once},
+    written::{Chunks, Written, joined},
 };
 use crate::http::{
-    Answer, Call, JsonBody, Read, accept::ResultForm, error::ErrorBody, table_stream::TableStream,
+    ApiResult, Call, JsonBody, Read, accept::ResultForm, error::ErrorBody,
+    table_stream::TableStream,
 };
 
 shape! {
@@ -53,10 +54,10 @@ shape! {
 }
 
 /// The series as the text of a JSON array.
-fn written(series: Vec<Series>) -> Pieces {
+fn written(series: Vec<Series>) -> Chunks {
     let one = |(index, series): (usize, Series)| {
         let before: &[u8] = if index > 0 { b"," } else { b"" };
-        once(before.to_vec()).chain(json_pieces(series))
+        once(before.to_vec()).chain(json_chunks(series))
     };
     let series = series.into_iter().enumerate().flat_map(one);
     Box::new(joined(
@@ -90,7 +91,7 @@ fn written(series: Vec<Series>) -> Pieces {
 )]
 pub async fn handle(
     call: Call<Read, JsonBody<ManySeriesBody>>,
-) -> Answer<Either<Written, TableStream>> {
+) -> ApiResult<Either<Written, TableStream>> {
     let form = call.accepted.form()?;
     let JsonBody(body) = call.body.clone();
     let selection = SeriesSelection {
@@ -108,7 +109,7 @@ pub async fn handle(
 
 type SeriesCall = Call<Read, JsonBody<ManySeriesBody>>;
 
-async fn json(call: &SeriesCall, selection: SeriesSelection) -> Answer<Written> {
+async fn json(call: &SeriesCall, selection: SeriesSelection) -> ApiResult<Written> {
     let slot = call.app.result_slot(call.actor.organization).await?;
     let turn = call.app.series_turn(call.actor.organization).await?;
     let series: ManySeries = read_many_series(call.ports(), &call.actor, selection).await?;
@@ -125,7 +126,7 @@ async fn table(
     call: &SeriesCall,
     selection: SeriesSelection,
     format: Format,
-) -> Answer<TableStream> {
+) -> ApiResult<TableStream> {
     let slots = call.app.stream_slots(call.actor.organization).await?;
     let series = read_many_series(call.ports(), &call.actor, selection).await?;
     let (ports, columns) = (call.ports().clone(), series.columns());

@@ -14,8 +14,8 @@ use labdata_table_formats::{FormatError, Frame};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::written::{Pieces, Written, joined};
-use crate::http::{Answer, Call, JsonBody, Read, accept::ResultForm, error::ErrorBody};
+use super::written::{Chunks, Written, joined};
+use crate::http::{ApiResult, Call, JsonBody, Read, accept::ResultForm, error::ErrorBody};
 
 shape! {
     /// The query to run.
@@ -46,9 +46,9 @@ pub struct QueryView {
 }
 
 /// The result in a form.
-fn written(result: QueryResult, form: ResultForm) -> Result<Pieces, FormatError> {
+fn written(result: QueryResult, form: ResultForm) -> Result<Chunks, FormatError> {
     Ok(match form {
-        ResultForm::Json => Box::new(joined(json_pieces(result))),
+        ResultForm::Json => Box::new(joined(json_chunks(result))),
         ResultForm::File(format) => {
             let frame = Frame::of_json_rows(&result.columns, &result.types, result.rows)?;
             Box::new(frame.encode(format)?)
@@ -57,7 +57,7 @@ fn written(result: QueryResult, form: ResultForm) -> Result<Pieces, FormatError>
 }
 
 /// The result as the text of a JSON object, a piece per row.
-fn json_pieces(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
+fn json_chunks(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
     let columns = Value::from(result.columns);
     let beginning = format!("{{\"columns\":{columns},\"data\":[");
     let rows = result.rows.into_iter().enumerate().map(|(index, row)| {
@@ -67,7 +67,7 @@ fn json_pieces(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, Form
     once(beginning)
         .chain(rows)
         .chain(once("]}".to_owned()))
-        .map(|piece| Ok(piece.into_bytes()))
+        .map(|chunk| Ok(chunk.into_bytes()))
 }
 
 /// Query with SQL
@@ -98,7 +98,7 @@ fn json_pieces(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, Form
         (status = 503, description = "Earlier results of the organization are still being sent", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, JsonBody<QueryBody>>) -> Answer<Written> {
+pub async fn handle(call: Call<Read, JsonBody<QueryBody>>) -> ApiResult<Written> {
     let form = call.accepted.form()?;
     let JsonBody(body) = call.body.clone();
     let command = QueryData {

@@ -18,7 +18,7 @@ use labdata_table_formats::FormatError;
 use serde_json::{Map, Value, json};
 
 use super::written::{Begun, LONG_ENOUGH};
-use crate::http::{Answer, Call, JsonBody, Read, answer::next_page, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, Read, error::ErrorBody, response::next_page};
 
 /// Maximum number of columns of a read.
 pub(super) const MAX_COLUMNS: usize = 512;
@@ -76,37 +76,37 @@ impl Responder for Rows {
     type Body = BoxBody;
 
     fn respond_to(self, request: &HttpRequest) -> HttpResponse {
-        let mut answer = HttpResponse::Ok();
+        let mut response = HttpResponse::Ok();
         let next = self.next;
         if let Some(link) = next.and_then(|next| next_page(request, &next.encode())) {
-            answer.insert_header((LINK, link));
+            response.insert_header((LINK, link));
         }
-        answer.content_type("application/json");
-        self.begun.send(answer)
+        response.content_type("application/json");
+        self.begun.send(response)
     }
 }
 
 /// The rows as the text of a JSON array, in long pieces.
-fn json_pieces(rows: Vec<RowJson>) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
+fn json_chunks(rows: Vec<RowJson>) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
     let mut length: usize = rows.iter().map(|row| row.as_str().len() + 1).sum();
     let mut rows = rows.into_iter();
     let mut before = Some(b'[');
     std::iter::from_fn(move || {
-        let mut piece = Vec::with_capacity(length.min(LONG_ENOUGH) + 2);
-        piece.push(before.take()?);
+        let mut chunk = Vec::with_capacity(length.min(LONG_ENOUGH) + 2);
+        chunk.push(before.take()?);
         while let Some(row) = rows.next() {
-            if piece.len() > 1 {
-                piece.push(b',');
+            if chunk.len() > 1 {
+                chunk.push(b',');
             }
             length = length.saturating_sub(row.as_str().len() + 1);
-            piece.extend_from_slice(row.as_str().as_bytes());
-            if piece.len() >= LONG_ENOUGH && rows.len() > 0 {
+            chunk.extend_from_slice(row.as_str().as_bytes());
+            if chunk.len() >= LONG_ENOUGH && rows.len() > 0 {
                 before = Some(b',');
-                return Some(Ok(piece));
+                return Some(Ok(chunk));
             }
         }
-        piece.push(b']');
-        Some(Ok(piece))
+        chunk.push(b']');
+        Some(Ok(chunk))
     })
 }
 
@@ -126,7 +126,7 @@ fn json_pieces(rows: Vec<RowJson>) -> impl Iterator<Item = Result<Vec<u8>, Forma
         (status = 503, description = "Earlier pages of the organization are still being sent", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, JsonBody<ReadRowsBody>, ReadRowsQuery>) -> Answer<Rows> {
+pub async fn handle(call: Call<Read, JsonBody<ReadRowsBody>, ReadRowsQuery>) -> ApiResult<Rows> {
     let JsonBody(body) = call.body.clone();
     let query = ReadRows {
         target_name: body.target_name,
@@ -140,7 +140,7 @@ pub async fn handle(call: Call<Read, JsonBody<ReadRowsBody>, ReadRowsQuery>) -> 
     };
     let slot = call.app.page_slot(call.actor.organization).await?;
     let RowPage { rows, next } = read_rows(call.ports(), &call.actor, query).await?;
-    let begun = Begun::of(Box::new(json_pieces(rows)), slot)
+    let begun = Begun::of(Box::new(json_chunks(rows)), slot)
         .map_err(|error| Error::Internal(error.to_string()))?;
     Ok(Rows { begun, next })
 }

@@ -20,8 +20,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::written::{Pieces, Written, joined};
-use crate::http::{Answer, Call, NoBody, Read, accept::ResultForm, error::ErrorBody};
+use super::written::{Chunks, Written, joined};
+use crate::http::{ApiResult, Call, NoBody, Read, accept::ResultForm, error::ErrorBody};
 
 shape! {
     /// The path of a raw table.
@@ -85,7 +85,7 @@ impl Serialize for Column<'_> {
 const PIECE: usize = 8192;
 
 /// The series as the text of a JSON object: a beginning, a piece per column and part of it, an end.
-pub(super) fn json_pieces(series: Series) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
+pub(super) fn json_chunks(series: Series) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
     let points = series.points.points;
     let parent = Scalar::from(series.parent).to_json();
     let beginning = format!("{{\"parent\":{parent},\"columns\":{{");
@@ -116,14 +116,14 @@ pub(super) fn json_pieces(series: Series) -> impl Iterator<Item = Result<Vec<u8>
         .chain(once(end.into_bytes()))
 }
 
-pub(super) fn once(piece: Vec<u8>) -> std::iter::Once<Result<Vec<u8>, FormatError>> {
-    std::iter::once(Ok(piece))
+pub(super) fn once(chunk: Vec<u8>) -> std::iter::Once<Result<Vec<u8>, FormatError>> {
+    std::iter::once(Ok(chunk))
 }
 
 /// The series in a form.
-fn written(series: Series, form: ResultForm) -> Result<Pieces, FormatError> {
+fn written(series: Series, form: ResultForm) -> Result<Chunks, FormatError> {
     Ok(match form {
-        ResultForm::Json => Box::new(joined(json_pieces(series))),
+        ResultForm::Json => Box::new(joined(json_chunks(series))),
         ResultForm::File(format) => {
             let found = series.points;
             Box::new(Frame::of_columns(found.columns, found.points)?.encode(format)?)
@@ -153,7 +153,7 @@ fn written(series: Series, form: ResultForm) -> Result<Pieces, FormatError> {
         (status = 406, description = "The series has no form that `Accept` allows", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, NoBody, SeriesQuery, SeriesPath>) -> Answer<Written> {
+pub async fn handle(call: Call<Read, NoBody, SeriesQuery, SeriesPath>) -> ApiResult<Written> {
     let form = call.accepted.form()?;
     let query = ReadSeries {
         table: call.path.table.clone(),

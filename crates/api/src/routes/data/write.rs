@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::write_view::DataWriteView;
 use crate::http::{
-    Answer, ApiError, Call, JsonBody, Write,
+    ApiError, ApiResult, Call, JsonBody, Write,
     body::{Body, BodyDescription},
     error::WriteRefusalBody,
 };
@@ -59,7 +59,7 @@ impl Body for StreamedBody {
         (status = 400, description = "What does not hold, with paths; nothing was written", body = WriteRefusalBody),
     )
 )]
-pub async fn handle(call: Call<Write, StreamedBody>) -> Answer<Json<DataWriteView>> {
+pub async fn handle(call: Call<Write, StreamedBody>) -> ApiResult<Json<DataWriteView>> {
     let Call {
         app,
         actor,

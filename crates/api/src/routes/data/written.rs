@@ -20,23 +20,23 @@ use labdata_table_formats::FormatError;
 use crate::http::{ApiError, accept::ResultForm};
 
 /// The pieces of a result.
-pub(super) type Pieces = Box<dyn Iterator<Item = Result<Vec<u8>, FormatError>> + Send>;
+pub(super) type Chunks = Box<dyn Iterator<Item = Result<Vec<u8>, FormatError>> + Send>;
 
 /// About how long a piece is at the least, in bytes, unless it is the last.
 pub(super) const LONG_ENOUGH: usize = 128 << 10;
 
 /// Short pieces in long ones.
 pub(super) fn joined(
-    mut pieces: impl Iterator<Item = Result<Vec<u8>, FormatError>>,
+    mut chunks: impl Iterator<Item = Result<Vec<u8>, FormatError>>,
 ) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
     std::iter::from_fn(move || {
-        let mut joined = pieces.next()?;
-        while let Ok(piece) = &mut joined
-            && piece.len() < LONG_ENOUGH
-            && let Some(next) = pieces.next()
+        let mut joined = chunks.next()?;
+        while let Ok(chunk) = &mut joined
+            && chunk.len() < LONG_ENOUGH
+            && let Some(next) = chunks.next()
         {
             match next {
-                Ok(mut next) => piece.append(&mut next),
+                Ok(mut next) => chunk.append(&mut next),
                 failed => return Some(failed),
             }
         }
@@ -48,18 +48,18 @@ pub(super) fn joined(
 pub(super) struct Begun {
     first: Bytes,
     /// `None` when the first piece is all.
-    rest: Option<Pieces>,
+    rest: Option<Chunks>,
     /// Counts the result until it is sent.
     slot: Slot,
 }
 
 impl Begun {
     /// Makes the first pieces of a result.
-    pub(super) fn of(mut pieces: Pieces, slot: Slot) -> Result<Self, FormatError> {
-        let first = pieces.next().transpose()?.unwrap_or_default();
-        let second = pieces.next().transpose()?;
+    pub(super) fn of(mut chunks: Chunks, slot: Slot) -> Result<Self, FormatError> {
+        let first = chunks.next().transpose()?.unwrap_or_default();
+        let second = chunks.next().transpose()?;
         let rest =
-            second.map(|second| -> Pieces { Box::new(std::iter::once(Ok(second)).chain(pieces)) });
+            second.map(|second| -> Chunks { Box::new(std::iter::once(Ok(second)).chain(chunks)) });
         Ok(Self {
             first: first.into(),
             rest,
@@ -68,12 +68,12 @@ impl Begun {
     }
 
     /// The answer with the result as its body.
-    pub(super) fn send(self, mut answer: HttpResponseBuilder) -> HttpResponse {
+    pub(super) fn send(self, mut response: HttpResponseBuilder) -> HttpResponse {
         match self.rest {
-            None => answer.body(self.first),
+            None => response.body(self.first),
             Some(rest) => {
                 let first = stream::iter([Ok(self.first)]);
-                answer.streaming(first.chain(streamed(rest, self.slot)))
+                response.streaming(first.chain(streamed(rest, self.slot)))
             }
         }
     }
@@ -90,9 +90,9 @@ impl Written {
     pub(super) async fn by(
         form: ResultForm,
         slot: Slot,
-        pieces: impl FnOnce() -> Result<Pieces, FormatError> + Send + 'static,
+        chunks: impl FnOnce() -> Result<Chunks, FormatError> + Send + 'static,
     ) -> Result<Self, ApiError> {
-        let outcome = tokio::task::spawn_blocking(move || Begun::of(pieces()?, slot))
+        let outcome = tokio::task::spawn_blocking(move || Begun::of(chunks()?, slot))
             .await
             .map_err(|error| Error::Internal(error.to_string()))?;
         let begun = outcome.map_err(|error| match error {
@@ -104,16 +104,16 @@ impl Written {
 }
 
 /// The pieces in turn, each written where that does not keep other requests waiting.
-fn streamed(pieces: Pieces, slot: Slot) -> impl Stream<Item = Result<Bytes, Interrupted>> {
-    let next = async |(mut pieces, slot): (Pieces, Slot)| {
-        let writing = tokio::task::spawn_blocking(move || (pieces.next(), pieces));
-        let (piece, pieces) = writing
+fn streamed(chunks: Chunks, slot: Slot) -> impl Stream<Item = Result<Bytes, Interrupted>> {
+    let next = async |(mut chunks, slot): (Chunks, Slot)| {
+        let writing = tokio::task::spawn_blocking(move || (chunks.next(), chunks));
+        let (chunk, chunks) = writing
             .await
             .map_err(|error| FormatError::Failed(error.to_string()))?;
-        let piece = piece.transpose()?;
-        Ok::<_, FormatError>(piece.map(|piece| (Bytes::from(piece), (pieces, slot))))
+        let chunk = chunk.transpose()?;
+        Ok::<_, FormatError>(chunk.map(|chunk| (Bytes::from(chunk), (chunks, slot))))
     };
-    while_read((pieces, slot), next).inspect_err(|error| {
+    while_read((chunks, slot), next).inspect_err(|error| {
         tracing::error!(%error, "a result could not be written to its end");
     })
 }
@@ -122,10 +122,10 @@ impl Responder for Written {
     type Body = BoxBody;
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
-        let mut answer = HttpResponse::Ok();
-        answer
+        let mut response = HttpResponse::Ok();
+        response
             .insert_header((CONTENT_TYPE, self.form.content_type()))
             .insert_header((VARY, HeaderValue::from_static("accept")));
-        self.begun.send(answer)
+        self.begun.send(response)
     }
 }

@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 
 use crate::{
     http::{
-        Answer, ApiError, Call, NoBody, Read, Timestamp,
+        ApiError, ApiResult, Call, NoBody, Read, Timestamp,
         credential::Credential,
         error::ErrorBody,
         follow::{EVENTS, Next, PING, pause},
@@ -56,7 +56,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
         (status = 503, description = "Too many streams of the organization are followed", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, NoBody>) -> Answer<Events> {
+pub async fn handle(call: Call<Read, NoBody>) -> ApiResult<Events> {
     let after = last_event(&call.request)?;
     let credential = Credential::of(&call.request, &call.app.public_url)?;
     let slot = call.app.follower_slot(call.actor.organization)?;
@@ -69,7 +69,7 @@ pub async fn handle(call: Call<Read, NoBody>) -> Answer<Events> {
         // The head of the answer is sent with its first piece.
         waiting: VecDeque::from([PING]),
         looked_at: None,
-        told_at: Instant::now(),
+        sent_at: Instant::now(),
         _slot: slot,
     })
 }
@@ -79,17 +79,17 @@ fn last_event(request: &HttpRequest) -> Result<Option<EventPosition>, ApiError> 
     let Some(header) = request.headers().get(LAST_EVENT_ID) else {
         return Ok(None);
     };
-    let shown = String::from_utf8_lossy(header.as_bytes()).into_owned();
+    let displayed = String::from_utf8_lossy(header.as_bytes()).into_owned();
     // An event source that has received nothing sends an empty one.
-    if shown.is_empty() {
+    if displayed.is_empty() {
         return Ok(None);
     }
-    shown
+    displayed
         .parse()
         .map(Some)
         .map_err(|error: labdata_domain::events::InvalidEventPosition| {
             let kind = ProblemKind::value_error(&error.to_string());
-            let problem = ShapeProblem::of_header("Last-Event-ID", kind, Value::String(shown));
+            let problem = ShapeProblem::of_header("Last-Event-ID", kind, Value::String(displayed));
             ApiError::Shape(vec![problem])
         })
 }
@@ -108,7 +108,7 @@ pub struct Events {
     /// Time of the last look, if there was nothing more.
     looked_at: Option<Instant>,
     /// Time of the last piece.
-    told_at: Instant,
+    sent_at: Instant,
     /// Counts the stream until it is over.
     _slot: Slot,
 }
@@ -118,12 +118,12 @@ impl Events {
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
-                self.told_at = Instant::now();
+                self.sent_at = Instant::now();
                 return Ok(Some(event));
             }
             if let Some(looked_at) = self.looked_at {
-                let told_at = Some(self.told_at);
-                let next = pause(&mut self.news, looked_at, told_at, LOOK_EVERY).await;
+                let sent_at = Some(self.sent_at);
+                let next = pause(&mut self.news, looked_at, sent_at, LOOK_EVERY).await;
                 if next == Next::Ping {
                     self.waiting.push_back(PING);
                     continue;

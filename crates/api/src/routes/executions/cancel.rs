@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::executions::{cancel_execution::cancel_execution, starters::with_starter};
 
 use super::{ExecutionPath, ExecutionView};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Write, error::ErrorBody};
 
 /// Cancels an execution
 ///
@@ -20,7 +20,9 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Write, error::ErrorBody};
         (status = 400, description = "It has ended", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Write, NoBody, (), ExecutionPath>) -> Answer<Json<ExecutionView>> {
+pub async fn handle(
+    call: Call<Write, NoBody, (), ExecutionPath>,
+) -> ApiResult<Json<ExecutionView>> {
     let id = call.path.execution_id.or_not_found("job execution")?;
     let execution = cancel_execution(call.ports(), &call.actor, id).await?;
     let started = with_starter(call.ports(), &call.actor, execution).await?;

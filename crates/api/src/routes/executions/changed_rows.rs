@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::{
-    http::{Answer, Call, NoBody, OrNotFound, Read},
+    http::{ApiResult, Call, NoBody, OrNotFound, Read},
     names,
 };
 
@@ -84,7 +84,7 @@ fn raw(row: Option<RowJson>) -> Option<Box<RawValue>> {
 )]
 pub async fn handle(
     call: Call<Read, NoBody, (), ChangedTablePath>,
-) -> Answer<Json<ChangedRowsView>> {
+) -> ApiResult<Json<ChangedRowsView>> {
     let id = call.path.execution_id.or_not_found("job execution")?;
     let table = call.path.table.clone();
     let changed = changed_rows(call.ports(), &call.actor, id, &table).await?;

@@ -18,7 +18,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{ExecutionPath, author::AuthorView};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read, Timestamp, answer::next_page};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, Timestamp, response::next_page};
 
 shape! {
     /// The ids to list instead of the whole.
@@ -146,15 +146,15 @@ impl Responder for Changes {
     type Body = BoxBody;
 
     fn respond_to(self, request: &HttpRequest) -> HttpResponse {
-        let mut answer = HttpResponse::Ok();
+        let mut response = HttpResponse::Ok();
         match self {
-            Self::Whole(changes) => answer.json(changes),
+            Self::Whole(changes) => response.json(changes),
             Self::Ids(page) => {
                 let next = page.next.as_ref().map(IdCursor::encode);
                 if let Some(link) = next.and_then(|next| next_page(request, &next)) {
-                    answer.insert_header((LINK, link));
+                    response.insert_header((LINK, link));
                 }
-                answer.json(page.ids)
+                response.json(page.ids)
             }
         }
     }
@@ -173,7 +173,7 @@ impl Responder for Changes {
     tag = "job-executions",
     responses((status = 200, description = "What it changed", body = ChangesView))
 )]
-pub async fn handle(call: Call<Read, NoBody, ChangesQuery, ExecutionPath>) -> Answer<Changes> {
+pub async fn handle(call: Call<Read, NoBody, ChangesQuery, ExecutionPath>) -> ApiResult<Changes> {
     let id = call.path.execution_id.or_not_found("job execution")?;
     let query = call.query.clone();
     if let (Some(table), Some(change)) = (query.table, query.action) {

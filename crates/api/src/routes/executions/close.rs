@@ -7,7 +7,7 @@ use labdata_request_body::{fields::required, readers::choice, shape};
 use serde_json::json;
 
 use super::{ExecutionPath, ExecutionView};
-use crate::http::{Answer, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
 
 shape! {
     /// Final status.
@@ -35,7 +35,7 @@ shape! {
 )]
 pub async fn handle(
     call: Call<Write, JsonBody<CloseExecutionBody>, (), ExecutionPath>,
-) -> Answer<Json<ExecutionView>> {
+) -> ApiResult<Json<ExecutionView>> {
     let id = call.path.execution_id.or_not_found("job execution")?;
     let status = call.body.0.status;
     let execution = close_execution(call.ports(), &call.actor, id, status).await?;

@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::executions::{get_execution::get_execution, starters::with_starter};
 
 use super::{ExecutionPath, ExecutionView};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 
 /// Reads one execution
 ///
@@ -16,7 +16,7 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
     tag = "job-executions",
     responses((status = 200, description = "The execution", body = ExecutionView))
 )]
-pub async fn handle(call: Call<Read, NoBody, (), ExecutionPath>) -> Answer<Json<ExecutionView>> {
+pub async fn handle(call: Call<Read, NoBody, (), ExecutionPath>) -> ApiResult<Json<ExecutionView>> {
     let id = call.path.execution_id.or_not_found("job execution")?;
     let execution = get_execution(call.ports(), &call.actor, id).await?;
     let started = with_starter(call.ports(), &call.actor, execution).await?;

@@ -16,7 +16,7 @@ use labdata_request_body::{
 };
 
 use super::ExecutionView;
-use crate::http::{Answer, Call, Listing, NoBody, Read};
+use crate::http::{ApiResult, Call, Listing, NoBody, Read};
 
 shape! {
     /// Filters of the list of executions.
@@ -46,7 +46,7 @@ shape! {
 )]
 pub async fn handle(
     call: Call<Read, NoBody, ListExecutionsQuery>,
-) -> Answer<Listing<ExecutionView>> {
+) -> ApiResult<Listing<ExecutionView>> {
     let query = &call.query;
     let (job, file) = (query.job_id, query.trigger_file_id);
     let (job, file) = match (job.map(MaybeId::known), file.map(MaybeId::known)) {

@@ -9,7 +9,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::{ExecutionPath, changes::ChangesView};
-use crate::http::{Answer, Call, OptionalJson, OrNotFound, Write};
+use crate::http::{ApiResult, Call, OptionalJson, OrNotFound, Write};
 
 shape! {
     /// How to revert. The body may be empty or null.
@@ -48,9 +48,9 @@ impl From<RevertReport> for RevertView {
 
 /// What a revert did; what the execution changed, of a dry run.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = RevertAnswer)]
+#[schema(as = RevertResponse)]
 #[serde(untagged)]
-pub enum RevertAnswerView {
+pub enum RevertResponseView {
     /// What was undone.
     Done(RevertView),
     /// What the execution changed.
@@ -67,18 +67,18 @@ pub enum RevertAnswerView {
     path = "/api/v1/job-executions/{execution_id}/revert",
     tag = "job-executions",
     operation_id = "revert_job_execution",
-    responses((status = 200, description = "What was undone, or of a dry run what was changed", body = RevertAnswerView))
+    responses((status = 200, description = "What was undone, or of a dry run what was changed", body = RevertResponseView))
 )]
 pub async fn handle(
     call: Call<Write, OptionalJson<RevertBody>, (), ExecutionPath>,
-) -> Answer<Json<RevertAnswerView>> {
+) -> ApiResult<Json<RevertResponseView>> {
     let id = call.path.execution_id.or_not_found("job execution")?;
     let body = call.body.0.unwrap_or_default();
     Ok(Json(if body.dry_run {
         let report = preview_revert(call.ports(), &call.actor, id).await?;
-        RevertAnswerView::Preview(report.into())
+        RevertResponseView::Preview(report.into())
     } else {
         let report = revert_execution(call.ports(), &call.actor, id).await?;
-        RevertAnswerView::Done(report.into())
+        RevertResponseView::Done(report.into())
     }))
 }

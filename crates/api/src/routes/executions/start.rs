@@ -15,7 +15,7 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::ExecutionView;
-use crate::http::{Answer, Call, OptionalJson, Write};
+use crate::http::{ApiResult, Call, OptionalJson, Write};
 
 shape! {
     /// The execution to open. The body may be empty or null.
@@ -46,7 +46,7 @@ shape! {
 )]
 pub async fn handle(
     call: Call<Write, OptionalJson<StartExecutionBody>>,
-) -> Answer<Json<ExecutionView>> {
+) -> ApiResult<Json<ExecutionView>> {
     let body = call.body.0.clone().unwrap_or_default();
     let command = StartExecution {
         job_id: body.job_id,

@@ -6,7 +6,7 @@ use labdata_domain::ids::FileId;
 use labdata_request_body::{fields::required, readers::uuid, shape};
 
 use super::FileUploadView;
-use crate::http::{Answer, Call, NoBody, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, NoBody, Write, error::ErrorBody};
 
 shape! {
     /// The path of a file.
@@ -42,7 +42,7 @@ shape! {
         ),
     )
 )]
-pub async fn handle(call: Call<Write, NoBody, (), ConfirmPath>) -> Answer<Json<FileUploadView>> {
+pub async fn handle(call: Call<Write, NoBody, (), ConfirmPath>) -> ApiResult<Json<FileUploadView>> {
     let file = confirm_upload(call.ports(), &call.actor, call.path.file_id).await?;
     Ok(Json(file.into()))
 }

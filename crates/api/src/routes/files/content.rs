@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::names;
 
 use super::FilePathId;
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 
 names! {
     /// Reason why a file has no preview.
@@ -74,7 +74,7 @@ impl From<FileContent> for FileContentView {
         (status = 400, description = "The upload of the file is not confirmed yet", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, NoBody, (), FilePathId>) -> Answer<Json<FileContentView>> {
+pub async fn handle(call: Call<Read, NoBody, (), FilePathId>) -> ApiResult<Json<FileContentView>> {
     let id = call.path.file_id.or_not_found("file")?;
     let mut content = get_file_content(call.ports(), &call.actor, id).await?;
     content.download_url = call.localize(content.download_url);

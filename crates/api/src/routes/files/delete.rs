@@ -3,7 +3,7 @@
 use labdata_application::files::delete_file::delete_file;
 
 use super::FilePathId;
-use crate::http::{Answer, Call, NoBody, NoContent, OrNotFound, Write};
+use crate::http::{ApiResult, Call, NoBody, NoContent, OrNotFound, Write};
 
 /// Deletes a file
 ///
@@ -15,7 +15,7 @@ use crate::http::{Answer, Call, NoBody, NoContent, OrNotFound, Write};
     tag = "files",
     responses((status = 204, description = "It is gone"))
 )]
-pub async fn handle(call: Call<Write, NoBody, (), FilePathId>) -> Answer<NoContent> {
+pub async fn handle(call: Call<Write, NoBody, (), FilePathId>) -> ApiResult<NoContent> {
     let id = call.path.file_id.or_not_found("file")?;
     delete_file(call.ports(), &call.actor, id).await?;
     Ok(NoContent)

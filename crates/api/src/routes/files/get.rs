@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::files::get_file::get_file;
 
 use super::{FilePathId, FileView};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 
 /// Shows an uploaded file
 ///
@@ -19,7 +19,7 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
         (status = 400, description = "The upload of the file is not confirmed yet", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, NoBody, (), FilePathId>) -> Answer<Json<FileView>> {
+pub async fn handle(call: Call<Read, NoBody, (), FilePathId>) -> ApiResult<Json<FileView>> {
     let id = call.path.file_id.or_not_found("file")?;
     let file = get_file(call.ports(), &call.actor, id).await?;
     Ok(Json(file.into()))

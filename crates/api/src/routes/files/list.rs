@@ -14,7 +14,7 @@ use labdata_request_body::{
 };
 
 use super::FileView;
-use crate::http::{Answer, Call, Listing, NoBody, Read};
+use crate::http::{ApiResult, Call, Listing, NoBody, Read};
 
 shape! {
     /// Filters of the list of files.
@@ -65,7 +65,7 @@ fn wanted<T: FromStr>(id: Option<&str>) -> Result<Option<T>, T::Err> {
     tag = "files",
     responses((status = 200, description = "The files", body = Vec<FileView>))
 )]
-pub async fn handle(call: Call<Read, NoBody, ListFilesQuery>) -> Answer<Listing<FileView>> {
+pub async fn handle(call: Call<Read, NoBody, ListFilesQuery>) -> ApiResult<Listing<FileView>> {
     let slot = call.app.page_slot(call.actor.organization).await?;
     let page = match call.query.filter() {
         Some(filter) => list_files(call.ports(), &call.actor, &filter, call.query.page).await?,

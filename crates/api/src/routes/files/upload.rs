@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::files::upload_file::{UploadFile, upload_file};
 
 use super::{FileUploadView, upload_form::UploadForm};
-use crate::http::{Answer, Call, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, Write, error::ErrorBody};
 
 /// Uploads a file in one request
 ///
@@ -23,7 +23,7 @@ use crate::http::{Answer, Call, Write, error::ErrorBody};
         (status = 507, description = "The disk is full, or the quota of the organization; nothing was stored", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Write, UploadForm>) -> Answer<Json<FileUploadView>> {
+pub async fn handle(call: Call<Write, UploadForm>) -> ApiResult<Json<FileUploadView>> {
     let Call {
         app, actor, body, ..
     } = call;

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::http::{Answer, Call, JsonBody, OrNotFound, Timestamp, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, OrNotFound, Timestamp, Write, error::ErrorBody};
 
 shape! {
     /// The file to be uploaded.
@@ -99,7 +99,7 @@ impl From<UploadBegun> for UploadUrlView {
         (status = 507, description = "The disk is full, or the quota of the organization; nothing was stored", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Write, JsonBody<UploadUrlBody>>) -> Answer<Json<UploadUrlView>> {
+pub async fn handle(call: Call<Write, JsonBody<UploadUrlBody>>) -> ApiResult<Json<UploadUrlView>> {
     let JsonBody(body) = call.body.clone();
     let execution = body
         .job_execution_id

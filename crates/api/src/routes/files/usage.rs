@@ -5,7 +5,7 @@ use labdata_application::files::get_storage_usage::get_storage_usage;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::{Answer, Call, Read};
+use crate::http::{ApiResult, Call, Read};
 
 /// What an organization stores.
 #[derive(Debug, Serialize, ToSchema)]
@@ -27,7 +27,7 @@ pub struct StorageUsageView {
     tag = "files",
     responses((status = 200, description = "The usage", body = StorageUsageView))
 )]
-pub async fn handle(call: Call<Read>) -> Answer<Json<StorageUsageView>> {
+pub async fn handle(call: Call<Read>) -> ApiResult<Json<StorageUsageView>> {
     let usage = get_storage_usage(call.ports(), &call.actor).await?;
     Ok(Json(StorageUsageView {
         used_bytes: usage.used_bytes,

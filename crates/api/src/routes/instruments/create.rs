@@ -15,7 +15,7 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::InstrumentView;
-use crate::http::{Admin, Answer, Call, JsonBody, error::ErrorBody};
+use crate::http::{Admin, ApiResult, Call, JsonBody, error::ErrorBody};
 
 shape! {
     /// The instrument to register.
@@ -47,7 +47,7 @@ shape! {
 )]
 pub async fn handle(
     call: Call<Admin, JsonBody<CreateInstrumentBody>>,
-) -> Answer<Json<InstrumentView>> {
+) -> ApiResult<Json<InstrumentView>> {
     let JsonBody(body) = call.body.clone();
     let command = CreateInstrument {
         name: body.name,

@@ -3,7 +3,7 @@
 use labdata_application::instruments::delete_instrument::delete_instrument;
 
 use super::InstrumentPath;
-use crate::http::{Admin, Answer, Call, NoBody, NoContent, OrNotFound, error::ErrorBody};
+use crate::http::{Admin, ApiResult, Call, NoBody, NoContent, OrNotFound, error::ErrorBody};
 
 /// Deletes an instrument
 ///
@@ -18,7 +18,7 @@ use crate::http::{Admin, Answer, Call, NoBody, NoContent, OrNotFound, error::Err
         (status = 400, description = "Files, or a job's trigger, refer to it", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Admin, NoBody, (), InstrumentPath>) -> Answer<NoContent> {
+pub async fn handle(call: Call<Admin, NoBody, (), InstrumentPath>) -> ApiResult<NoContent> {
     let id = call.path.instrument_id.or_not_found("instrument")?;
     delete_instrument(call.ports(), &call.actor, id).await?;
     Ok(NoContent)

@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::instruments::get_instrument::get_instrument;
 
 use super::{InstrumentPath, InstrumentView};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 
 /// Shows an instrument
 ///
@@ -16,7 +16,9 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
     tag = "instruments",
     responses((status = 200, description = "The instrument", body = InstrumentView))
 )]
-pub async fn handle(call: Call<Read, NoBody, (), InstrumentPath>) -> Answer<Json<InstrumentView>> {
+pub async fn handle(
+    call: Call<Read, NoBody, (), InstrumentPath>,
+) -> ApiResult<Json<InstrumentView>> {
     let id = call.path.instrument_id.or_not_found("instrument")?;
     let instrument = get_instrument(call.ports(), &call.actor, id).await?;
     Ok(Json(instrument.into()))

@@ -3,7 +3,7 @@
 use labdata_application::instruments::list_instruments::list_instruments;
 
 use super::InstrumentView;
-use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
+use crate::http::{ApiResult, Call, Listing, NoBody, PageQuery, Read};
 
 /// Lists instruments, newest first
 ///
@@ -15,7 +15,7 @@ use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
     tag = "instruments",
     responses((status = 200, description = "The instruments", body = Vec<InstrumentView>))
 )]
-pub async fn handle(call: Call<Read, NoBody, PageQuery>) -> Answer<Listing<InstrumentView>> {
+pub async fn handle(call: Call<Read, NoBody, PageQuery>) -> ApiResult<Listing<InstrumentView>> {
     let page = list_instruments(call.ports(), &call.actor, call.query.page).await?;
     Ok(Listing::of(page, Into::into))
 }

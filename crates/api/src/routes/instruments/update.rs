@@ -10,7 +10,7 @@ use labdata_request_body::{Reader as _, fields::optional, readers::text, shape};
 use serde_json::json;
 
 use super::{InstrumentPath, InstrumentView};
-use crate::http::{Admin, Answer, Call, JsonBody, OrNotFound, error::ErrorBody};
+use crate::http::{Admin, ApiResult, Call, JsonBody, OrNotFound, error::ErrorBody};
 
 shape! {
     /// Changes of an instrument; fields that are left out or null stay as they are.
@@ -41,7 +41,7 @@ shape! {
 )]
 pub async fn handle(
     call: Call<Admin, JsonBody<UpdateInstrumentBody>, (), InstrumentPath>,
-) -> Answer<Json<InstrumentView>> {
+) -> ApiResult<Json<InstrumentView>> {
     let id = call.path.instrument_id.or_not_found("instrument")?;
     let JsonBody(body) = call.body.clone();
     let change = InstrumentChange {

@@ -18,7 +18,7 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::{JobView, parameters::definitions, trigger::TriggerFields};
-use crate::http::{Answer, Call, JsonBody, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, Write, error::ErrorBody};
 
 shape! {
     /// The job to create.
@@ -75,7 +75,7 @@ pub async fn prepare(call: &Call<Write, JsonBody<CreateJobBody>>) -> CheckedScri
 pub async fn handle(
     call: Call<Write, JsonBody<CreateJobBody>>,
     script: CheckedScript,
-) -> Answer<Json<JobView>> {
+) -> ApiResult<Json<JobView>> {
     let JsonBody(body) = call.body.clone();
     let command = CreateJob {
         name: body.name,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{JobPath, JobView};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 
 /// A job and its current script.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -30,7 +30,7 @@ pub struct JobWithCodeView {
     tag = "jobs",
     responses((status = 200, description = "The job", body = JobWithCodeView))
 )]
-pub async fn handle(call: Call<Read, NoBody, (), JobPath>) -> Answer<Json<JobWithCodeView>> {
+pub async fn handle(call: Call<Read, NoBody, (), JobPath>) -> ApiResult<Json<JobWithCodeView>> {
     let id = call.path.job_id.or_not_found("job")?;
     let (job, script) = get_job(call.ports(), &call.actor, id).await?;
     Ok(Json(JobWithCodeView {

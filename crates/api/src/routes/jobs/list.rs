@@ -10,7 +10,7 @@ use labdata_request_body::{
 };
 
 use super::JobView;
-use crate::http::{Answer, Call, Listing, NoBody, Read};
+use crate::http::{ApiResult, Call, Listing, NoBody, Read};
 
 shape! {
     /// Filters of the list of jobs.
@@ -34,7 +34,7 @@ shape! {
     tag = "jobs",
     responses((status = 200, description = "The jobs", body = Vec<JobView>))
 )]
-pub async fn handle(call: Call<Read, NoBody, ListJobsQuery>) -> Answer<Listing<JobView>> {
+pub async fn handle(call: Call<Read, NoBody, ListJobsQuery>) -> ApiResult<Listing<JobView>> {
     let filter = JobFilter {
         name: call.query.name.clone(),
         include_archived: call.query.archived,

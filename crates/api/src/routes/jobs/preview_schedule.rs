@@ -11,7 +11,7 @@ use labdata_request_body::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::{Answer, Call, NoBody, Read, Timestamp, error::ErrorBody};
+use crate::http::{ApiResult, Call, NoBody, Read, Timestamp, error::ErrorBody};
 
 shape! {
     /// The schedule to preview: conditions of a trigger of the category `schedule`.
@@ -48,7 +48,7 @@ pub struct SchedulePreviewView {
 )]
 pub async fn handle(
     call: Call<Read, NoBody, PreviewScheduleQuery>,
-) -> Answer<Json<SchedulePreviewView>> {
+) -> ApiResult<Json<SchedulePreviewView>> {
     let query = &call.query;
     let ticks = preview_schedule(call.ports(), &call.actor, &query.cron, &query.timezone)?;
     Ok(Json(SchedulePreviewView {

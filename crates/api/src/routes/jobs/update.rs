@@ -18,7 +18,7 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::{JobPath, JobView, parameters::definitions, trigger::TriggerFields};
-use crate::http::{Answer, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
 
 shape! {
     /// Changes of a job; fields that are left out or null stay as they are.
@@ -90,7 +90,7 @@ impl From<EditBody> for Edit {
 )]
 pub async fn handle(
     call: Call<Write, JsonBody<UpdateJobBody>, (), JobPath>,
-) -> Answer<Json<JobView>> {
+) -> ApiResult<Json<JobView>> {
     let id = call.path.job_id.or_not_found("job")?;
     let JsonBody(body) = call.body.clone();
     let edits = body.edits.map(CodeChange::Edit);

@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::{Error, jobs::get_job::get_job_version};
 
 use super::{VersionPath, VersionWithCodeView};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 
 /// Reads one version of a job's script
 ///
@@ -18,7 +18,7 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
 )]
 pub async fn handle(
     call: Call<Read, NoBody, (), VersionPath>,
-) -> Answer<Json<VersionWithCodeView>> {
+) -> ApiResult<Json<VersionWithCodeView>> {
     let id = call.path.job_id.or_not_found("job")?;
     let number = call.path.version_number;
     let number = number.ok_or(Error::NotFound("script version"))?;

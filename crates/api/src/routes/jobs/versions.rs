@@ -3,7 +3,7 @@
 use labdata_application::jobs::get_job::list_job_versions;
 
 use super::{JobPath, VersionView};
-use crate::http::{Answer, Call, Listing, NoBody, OrNotFound, PageQuery, Read};
+use crate::http::{ApiResult, Call, Listing, NoBody, OrNotFound, PageQuery, Read};
 
 /// Lists the versions of a job's script, newest first
 ///
@@ -16,7 +16,9 @@ use crate::http::{Answer, Call, Listing, NoBody, OrNotFound, PageQuery, Read};
     tag = "jobs",
     responses((status = 200, description = "The versions", body = Vec<VersionView>))
 )]
-pub async fn handle(call: Call<Read, NoBody, PageQuery, JobPath>) -> Answer<Listing<VersionView>> {
+pub async fn handle(
+    call: Call<Read, NoBody, PageQuery, JobPath>,
+) -> ApiResult<Listing<VersionView>> {
     let id = call.path.job_id.or_not_found("job")?;
     let page = list_job_versions(call.ports(), &call.actor, id, call.query.page).await?;
     Ok(Listing::of(page, Into::into))

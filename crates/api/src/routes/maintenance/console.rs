@@ -12,7 +12,7 @@ use labdata_application::Error;
 use labdata_console::Plots;
 use uuid::Uuid;
 
-use crate::http::{Answer, endpoint::Endpoint};
+use crate::http::{ApiResult, endpoint::Endpoint};
 
 /// Where the files of a version may be kept for ever: another version has other addresses.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
@@ -42,15 +42,15 @@ fn lead_to(page: &str, id: Uuid) -> HttpResponse {
         .finish()
 }
 
-async fn job(id: Path<String>) -> Answer<HttpResponse> {
+async fn job(id: Path<String>) -> ApiResult<HttpResponse> {
     Ok(lead_to("jobs", parsed(&id)?))
 }
 
-async fn execution(id: Path<String>) -> Answer<HttpResponse> {
+async fn execution(id: Path<String>) -> ApiResult<HttpResponse> {
     Ok(lead_to("executions", parsed(&id)?))
 }
 
-async fn model(id: Path<String>) -> Answer<HttpResponse> {
+async fn model(id: Path<String>) -> ApiResult<HttpResponse> {
     Ok(lead_to("models", parsed(&id)?))
 }
 
@@ -58,7 +58,7 @@ fn parsed(id: &str) -> Result<Uuid, Error> {
     id.parse().map_err(|_| Error::NotFound("page"))
 }
 
-async fn file(request: HttpRequest, place: Path<(String, String)>) -> Answer<HttpResponse> {
+async fn file(request: HttpRequest, place: Path<(String, String)>) -> ApiResult<HttpResponse> {
     let (version, path) = place.into_inner();
     let plots = labdata_console::plots();
     if version == plots.version && path == Plots::PATH {
@@ -79,7 +79,7 @@ async fn file(request: HttpRequest, place: Path<(String, String)>) -> Answer<Htt
 }
 
 /// Sends plotly.js as it is held, compressed, and unpacked to those who accept no gzip.
-fn script_of_plots(plots: &Plots, request: &HeaderMap) -> Answer<HttpResponse> {
+fn script_of_plots(plots: &Plots, request: &HeaderMap) -> ApiResult<HttpResponse> {
     let mut response = HttpResponse::Ok();
     response
         .content_type(Plots::CONTENT_TYPE)

@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    http::{Admin, Answer, Call, Timestamp},
+    http::{Admin, ApiResult, Call, Timestamp},
     names,
 };
 
@@ -67,7 +67,7 @@ impl From<DependencyReport> for DependenciesView {
     tag = "operations",
     responses((status = 200, description = "The states", body = DependenciesView))
 )]
-pub async fn handle(call: Call<Admin>) -> Answer<Json<DependenciesView>> {
+pub async fn handle(call: Call<Admin>) -> ApiResult<Json<DependenciesView>> {
     let (ports, actor) = (call.ports().clone(), call.actor);
     // Apart from the answer: the checks of a client who leaves go on, and are kept for the next.
     let checks = tokio::spawn(async move { check_dependencies(&ports, &actor).await });

@@ -14,7 +14,7 @@ use actix_web::{
 use labdata_application::Error;
 use utoipa_swagger_ui::{Config, serve};
 
-use crate::http::{Answer, endpoint::Endpoint};
+use crate::http::{ApiResult, endpoint::Endpoint};
 
 pub(in crate::routes) fn endpoints() -> [Endpoint; 2] {
     [
@@ -30,7 +30,7 @@ async fn redirect() -> HttpResponse {
         .finish()
 }
 
-async fn file(file: Path<String>) -> Answer<HttpResponse> {
+async fn file(file: Path<String>) -> ApiResult<HttpResponse> {
     let config = Config::from("../api/v1/openapi.json")
         // A key stays in the page's memory: any script of this origin could read it from the storage.
         .persist_authorization(false)
@@ -41,11 +41,11 @@ async fn file(file: Path<String>) -> Answer<HttpResponse> {
     let found =
         serve(&file, Arc::new(config)).map_err(|error| Error::Internal(error.to_string()))?;
     let found = found.ok_or(Error::NotFound("page"))?;
-    let mut answer = HttpResponse::Ok();
+    let mut response = HttpResponse::Ok();
     if found.gzpipped {
-        answer.insert_header((CONTENT_ENCODING, "gzip"));
+        response.insert_header((CONTENT_ENCODING, "gzip"));
     }
-    Ok(answer
+    Ok(response
         .content_type(found.content_type)
         .body(found.bytes.into_owned()))
 }

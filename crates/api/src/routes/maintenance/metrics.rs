@@ -6,7 +6,7 @@ use actix_web::{HttpResponse, http::header::ContentType, web::Data};
 use labdata_application::{Error, maintenance::measure_platform::measure_platform};
 use tokio::time::timeout;
 
-use crate::{app::App, http::Answer};
+use crate::{app::App, http::ApiResult};
 
 /// Maximum time to measure the platform. After it, the response has the metrics of this server only.
 const MEASURE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ const MEASURE_TIMEOUT: Duration = Duration::from_secs(2);
     tag = "operations",
     responses((status = 200, description = "Prometheus' text format", body = String, content_type = "text/plain"))
 )]
-pub async fn handle(app: Data<App>) -> Answer<HttpResponse> {
+pub async fn handle(app: Data<App>) -> ApiResult<HttpResponse> {
     let measured = match timeout(MEASURE_TIMEOUT, measure_platform(&app.ports)).await {
         Ok(Ok(measured)) => Some(measured),
         Ok(Err(error)) => {

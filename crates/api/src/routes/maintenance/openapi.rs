@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, http::header::ContentType, web::Data};
 use labdata_application::Error;
 
-use crate::http::{Answer, openapi::OpenApiJson};
+use crate::http::{ApiResult, openapi::OpenApiJson};
 
 /// This API, described
 ///
@@ -15,7 +15,7 @@ use crate::http::{Answer, openapi::OpenApiJson};
     tag = "operations",
     responses((status = 200, description = "The OpenAPI document", body = serde_json::Value))
 )]
-pub async fn handle(document: Data<OpenApiJson>) -> Answer<HttpResponse> {
+pub async fn handle(document: Data<OpenApiJson>) -> ApiResult<HttpResponse> {
     let document = document
         .as_ref()
         .as_ref()

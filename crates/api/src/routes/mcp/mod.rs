@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 use self::{caller::McpServer, origin::check_origin};
 use crate::http::{
-    Answer, Call, Read,
+    ApiResult, Call, Read,
     body::{BODY_LIMIT, RawJson},
     error::ErrorBody,
 };
@@ -54,7 +54,7 @@ const PROTOCOL_PREFIX: &str = "mcp-";
         (status = 503, description = "Too many requests of the organization are in progress", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, RawJson>) -> Answer<HttpResponse> {
+pub async fn handle(call: Call<Read, RawJson>) -> ApiResult<HttpResponse> {
     check_origin(&call.app.public_url, &call.request)?;
     let _turn = call.app.mcp_turn(call.actor.organization).await?;
     let request = to_service(&call)?;

@@ -93,9 +93,9 @@ async fn tables(
             }
         })
         .collect();
-    let shown = skipped.saturating_add(resources.len());
-    let next = if shown < catalog.tables().len() {
-        format!("{TABLES_CURSOR}{shown}")
+    let displayed = skipped.saturating_add(resources.len());
+    let next = if displayed < catalog.tables().len() {
+        format!("{TABLES_CURSOR}{displayed}")
     } else {
         FILES_CURSOR.to_owned()
     };

@@ -6,7 +6,7 @@ use labdata_request_body::{Reader as _, fields::required, readers::integer, shap
 use serde_json::json;
 
 use super::{ModelPath, ModelView, version_number};
-use crate::http::{Answer, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
 
 shape! {
     /// The version to activate.
@@ -34,7 +34,7 @@ shape! {
 )]
 pub async fn handle(
     call: Call<Write, JsonBody<ActivateBody>, (), ModelPath>,
-) -> Answer<Json<ModelView>> {
+) -> ApiResult<Json<ModelView>> {
     let id = call.path.ml_model_id.or_not_found("ML model")?;
     let JsonBody(body) = call.body;
     let number = version_number(body.version_number)?;

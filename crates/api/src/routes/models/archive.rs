@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::models::archive_model::archive_model;
 
 use super::{ModelPath, ModelView};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Write};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Write};
 
 /// Archives a model
 ///
@@ -16,7 +16,7 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Write};
     tag = "ml-models",
     responses((status = 200, description = "The newest version", body = ModelView))
 )]
-pub async fn handle(call: Call<Write, NoBody, (), ModelPath>) -> Answer<Json<ModelView>> {
+pub async fn handle(call: Call<Write, NoBody, (), ModelPath>) -> ApiResult<Json<ModelView>> {
     let id = call.path.ml_model_id.or_not_found("ML model")?;
     let version = archive_model(call.ports(), &call.actor, id).await?;
     Ok(Json(version.into()))

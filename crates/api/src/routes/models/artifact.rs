@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{ModelPath, VersionQuery};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 
 /// Trained predictor, for use outside the platform.
 #[derive(Clone, Serialize, ToSchema)]
@@ -52,7 +52,7 @@ impl From<ArtifactDownload> for ArtifactView {
 )]
 pub async fn handle(
     call: Call<Read, NoBody, VersionQuery, ModelPath>,
-) -> Answer<Json<ArtifactView>> {
+) -> ApiResult<Json<ArtifactView>> {
     let id = call.path.ml_model_id.or_not_found("ML model")?;
     let number = call.query.number()?;
     let mut download = get_artifact(call.ports(), &call.actor, id, number).await?;

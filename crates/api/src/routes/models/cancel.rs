@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::models::cancel_training::cancel_training;
 
 use super::{ModelPath, ModelView};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Write, error::ErrorBody};
 
 /// Cancels every training of a model
 ///
@@ -19,7 +19,7 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Write, error::ErrorBody};
         (status = 400, description = "No version is pending or training", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Write, NoBody, (), ModelPath>) -> Answer<Json<ModelView>> {
+pub async fn handle(call: Call<Write, NoBody, (), ModelPath>) -> ApiResult<Json<ModelView>> {
     let id = call.path.ml_model_id.or_not_found("ML model")?;
     let version = cancel_training(call.ports(), &call.actor, id).await?;
     Ok(Json(version.into()))

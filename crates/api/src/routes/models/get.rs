@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::models::get_model::get_model;
 
 use super::{ModelPath, ModelView, VersionQuery};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 
 /// Reads the newest version of a model, or the one of `version_number`
 ///
@@ -16,7 +16,9 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
     tag = "ml-models",
     responses((status = 200, description = "The version", body = ModelView))
 )]
-pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> Answer<Json<ModelView>> {
+pub async fn handle(
+    call: Call<Read, NoBody, VersionQuery, ModelPath>,
+) -> ApiResult<Json<ModelView>> {
     let id = call.path.ml_model_id.or_not_found("ML model")?;
     let number = call.query.number()?;
     let version = get_model(call.ports(), &call.actor, id, number).await?;

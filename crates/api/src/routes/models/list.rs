@@ -5,7 +5,7 @@ use labdata_domain::page::PageRequest;
 use labdata_request_body::{fields::page, shape};
 
 use super::ModelView;
-use crate::http::{Answer, Call, Listing, NoBody, Read};
+use crate::http::{ApiResult, Call, Listing, NoBody, Read};
 
 shape! {
     /// Page of the list of models.
@@ -25,7 +25,7 @@ shape! {
     tag = "ml-models",
     responses((status = 200, description = "The models", body = Vec<ModelView>))
 )]
-pub async fn handle(call: Call<Read, NoBody, ListModelsQuery>) -> Answer<Listing<ModelView>> {
+pub async fn handle(call: Call<Read, NoBody, ListModelsQuery>) -> ApiResult<Listing<ModelView>> {
     let slot = call.app.page_slot(call.actor.organization).await?;
     let page = list_models(call.ports(), &call.actor, call.query.page).await?;
     Ok(Listing::of(page, Into::into).counted(slot))

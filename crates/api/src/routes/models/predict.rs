@@ -5,7 +5,7 @@ use labdata_application::models::prediction::predict::{Predict, predict};
 use labdata_request_body::models::PredictBody;
 
 use super::predictions_view::PredictionsView;
-use crate::http::{Answer, Call, JsonBody, Read, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, Read, error::ErrorBody};
 
 /// Predict with a model
 ///
@@ -25,7 +25,7 @@ use crate::http::{Answer, Call, JsonBody, Read, error::ErrorBody};
         (status = 503, description = "The model is being prepared, or too many predictions are under way; try again after `Retry-After` seconds", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, JsonBody<PredictBody>>) -> Answer<Json<PredictionsView>> {
+pub async fn handle(call: Call<Read, JsonBody<PredictBody>>) -> ApiResult<Json<PredictionsView>> {
     let Call {
         app,
         actor,

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::ModelPath;
-use crate::http::{Answer, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
 
 shape! {
     /// The rows to predict, and the column for the predictions.
@@ -85,7 +85,7 @@ impl From<TablePredictions> for TablePredictionsView {
 )]
 pub async fn handle(
     call: Call<Write, JsonBody<PredictTableBody>, (), ModelPath>,
-) -> Answer<Json<TablePredictionsView>> {
+) -> ApiResult<Json<TablePredictionsView>> {
     let JsonBody(body) = call.body.clone();
     let command = PredictTable {
         model: call.path.ml_model_id.or_not_found("ML model")?,

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::{ModelPath, ModelView, VersionQuery};
 use crate::http::{
-    Answer, Call, NoBody, OrNotFound, Read,
+    ApiResult, Call, NoBody, OrNotFound, Read,
     error::ErrorBody,
     follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, pause},
 };
@@ -33,7 +33,7 @@ use crate::http::{
         (status = 503, description = "Too many logs and trainings of the organization are followed", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> Answer<Progress> {
+pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<Progress> {
     let id = call.path.ml_model_id.or_not_found("ML model")?;
     let number = call.query.number()?;
     let slot = call.app.follower_slot(call.actor.organization)?;
@@ -45,7 +45,7 @@ pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> Answer
         last: String::new(),
         over: false,
         looked_at: None,
-        told_at: Instant::now(),
+        sent_at: Instant::now(),
         _slot: slot,
     })
 }
@@ -63,7 +63,7 @@ pub struct Progress {
     /// Time of the last look.
     looked_at: Option<Instant>,
     /// When the client last heard something.
-    told_at: Instant,
+    sent_at: Instant,
     /// Counts the stream until it is over.
     _slot: Slot,
 }
@@ -79,7 +79,7 @@ impl Progress {
                 let next = pause(
                     &mut self.news,
                     looked_at,
-                    Some(self.told_at),
+                    Some(self.sent_at),
                     LOOK_AT_LEAST_EVERY,
                 )
                 .await;
@@ -101,7 +101,7 @@ impl Progress {
                 break event;
             }
         };
-        self.told_at = Instant::now();
+        self.sent_at = Instant::now();
         Ok(Some(event))
     }
 }

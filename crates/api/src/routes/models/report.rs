@@ -7,7 +7,7 @@ use actix_web::{
 use labdata_application::models::get_report::get_report;
 
 use super::{ModelPath, VersionQuery};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 
 /// The page has its styles and pictures in itself, runs no script, and has no origin.
 const CONTENT_POLICY: &str =
@@ -28,7 +28,7 @@ const CONTENT_POLICY: &str =
         (status = 400, description = "The version is not ready", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> Answer<HttpResponse> {
+pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<HttpResponse> {
     let id = call.path.ml_model_id.or_not_found("ML model")?;
     let number = call.query.number()?;
     let _slot = call.app.result_slot(call.actor.organization).await?;

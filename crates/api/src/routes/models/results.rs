@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::names;
 
 use super::{ModelPath, VersionQuery, model_view::MlProblemType};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 
 names! {
     /// Type of the values of a feature.
@@ -224,7 +224,9 @@ impl ResultView {
         (status = 400, description = "The version is not ready", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> Answer<Json<ResultView>> {
+pub async fn handle(
+    call: Call<Read, NoBody, VersionQuery, ModelPath>,
+) -> ApiResult<Json<ResultView>> {
     let id = call.path.ml_model_id.or_not_found("ML model")?;
     let number = call.query.number()?;
     let (version, result) = get_result(call.ports(), &call.actor, id, number).await?;

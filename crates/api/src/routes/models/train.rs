@@ -5,7 +5,7 @@ use labdata_application::models::train_model::{TrainModel, train_model};
 use labdata_request_body::models::TrainModelBody;
 
 use super::ModelView;
-use crate::http::{Answer, Call, JsonBody, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, Write, error::ErrorBody};
 
 /// Trains a new model, or retrains an existing one
 ///
@@ -23,7 +23,7 @@ use crate::http::{Answer, Call, JsonBody, Write, error::ErrorBody};
         (status = 503, description = "No training backend can take work; the detail says what is missing", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Write, JsonBody<TrainModelBody>>) -> Answer<Json<ModelView>> {
+pub async fn handle(call: Call<Write, JsonBody<TrainModelBody>>) -> ApiResult<Json<ModelView>> {
     let JsonBody(body) = call.body.clone();
     let command = TrainModel::try_from(body)?;
     let version = train_model(call.ports(), &call.actor, command).await?;

@@ -28,10 +28,10 @@ use serde_json::json;
 use crate::{
     app::App,
     http::{
-        Answer,
+        ApiResult,
         body::{drain, receive_bytes},
         endpoint::Endpoint,
-        scope::shown_key,
+        scope::presented_key,
     },
 };
 
@@ -55,8 +55,8 @@ pub fn endpoints() -> Vec<Endpoint> {
 ///
 /// # Errors
 /// 401 for a token of no running training, or one that was exchanged.
-pub async fn token(app: Data<App>, request: HttpRequest) -> Answer<HttpResponse> {
-    let secrets = exchange_token(&app.ports, shown_key(&request)?).await?;
+pub async fn token(app: Data<App>, request: HttpRequest) -> ApiResult<HttpResponse> {
+    let secrets = exchange_token(&app.ports, presented_key(&request)?).await?;
     Ok(HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "no-store"))
         .json(json!({ "key": secrets })))
@@ -70,7 +70,7 @@ pub async fn report(
     app: Data<App>,
     request: HttpRequest,
     payload: Payload,
-) -> Answer<HttpResponse> {
+) -> ApiResult<HttpResponse> {
     let call = Call::receive(&app, &request, payload).await?;
     receive_report(&app.ports, &call.training, &call.body).await?;
     Ok(HttpResponse::Ok().json(json!({})))
@@ -84,7 +84,7 @@ pub async fn images(
     app: Data<App>,
     request: HttpRequest,
     payload: Payload,
-) -> Answer<HttpResponse> {
+) -> ApiResult<HttpResponse> {
     let call = Call::receive(&app, &request, payload).await?;
     let images = locate_images(&app.ports, &call.training, &call.body).await?;
     Ok(HttpResponse::Ok()
@@ -101,10 +101,10 @@ struct Call {
 
 impl Call {
     /// Recognizes the training before the body is read.
-    async fn receive(app: &App, request: &HttpRequest, payload: Payload) -> Answer<Self> {
+    async fn receive(app: &App, request: &HttpRequest, payload: Payload) -> ApiResult<Self> {
         let mut payload = payload.into_inner();
         let admitted = async {
-            let training = running_training(&app.ports, shown_key(request)?).await?;
+            let training = running_training(&app.ports, presented_key(request)?).await?;
             let turn = Turn::take(training.claim.version)?;
             Ok::<_, Error>((training, turn))
         };

@@ -3,7 +3,7 @@
 use labdata_application::models::list_models::list_model_versions;
 
 use super::{ModelPath, ModelView, list::ListModelsQuery};
-use crate::http::{Answer, Call, Listing, NoBody, OrNotFound, Read};
+use crate::http::{ApiResult, Call, Listing, NoBody, OrNotFound, Read};
 
 /// Lists the versions of a model, newest first
 ///
@@ -17,7 +17,7 @@ use crate::http::{Answer, Call, Listing, NoBody, OrNotFound, Read};
 )]
 pub async fn handle(
     call: Call<Read, NoBody, ListModelsQuery, ModelPath>,
-) -> Answer<Listing<ModelView>> {
+) -> ApiResult<Listing<ModelView>> {
     let id = call.path.ml_model_id.or_not_found("ML model")?;
     let slot = call.app.page_slot(call.actor.organization).await?;
     let page = list_model_versions(call.ports(), &call.actor, id, call.query.page).await?;

@@ -9,7 +9,7 @@ use labdata_request_body::{
 };
 
 use super::NotificationView;
-use crate::http::{Answer, Call, Listing, NoBody, Read};
+use crate::http::{ApiResult, Call, Listing, NoBody, Read};
 
 shape! {
     /// Filters of the list of notifications.
@@ -33,7 +33,7 @@ shape! {
 )]
 pub async fn handle(
     call: Call<Read, NoBody, ListNotificationsQuery>,
-) -> Answer<Listing<NotificationView>> {
+) -> ApiResult<Listing<NotificationView>> {
     let ListNotificationsQuery { unread, page } = call.query;
     let slot = call.app.page_slot(call.actor.organization).await?;
     let page = list_notifications(call.ports(), &call.actor, unread, page).await?;

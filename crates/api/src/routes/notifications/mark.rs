@@ -6,7 +6,7 @@ use labdata_request_body::{fields::required, readers::boolean, shape};
 use serde_json::json;
 
 use super::{NotificationPath, NotificationView};
-use crate::http::{Answer, Call, JsonBody, OrNotFound, Write};
+use crate::http::{ApiResult, Call, JsonBody, OrNotFound, Write};
 
 shape! {
     /// The state of a notification.
@@ -30,7 +30,7 @@ shape! {
 )]
 pub async fn handle(
     call: Call<Write, JsonBody<MarkNotificationBody>, (), NotificationPath>,
-) -> Answer<Json<NotificationView>> {
+) -> ApiResult<Json<NotificationView>> {
     let id = call.path.id.or_not_found("notification")?;
     let marked = mark_notification(call.ports(), &call.actor, id, call.body.0.read).await?;
     Ok(Json(marked.into()))

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 use crate::names;
 
-use crate::http::{Answer, Call, JsonBody, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, Write, error::ErrorBody};
 
 shape! {
     /// The notification to send.
@@ -85,7 +85,7 @@ impl From<Sent> for NotificationResultView {
 )]
 pub async fn handle(
     call: Call<Write, JsonBody<SendNotificationBody>>,
-) -> Answer<Json<NotificationResultView>> {
+) -> ApiResult<Json<NotificationResultView>> {
     let JsonBody(body) = call.body.clone();
     let draft = Draft {
         title: body.title,

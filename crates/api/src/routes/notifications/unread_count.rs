@@ -5,7 +5,7 @@ use labdata_application::notifications::list_notifications::count_unread_notific
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::{Answer, Call, Read};
+use crate::http::{ApiResult, Call, Read};
 
 /// Number of unread notifications.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
@@ -25,7 +25,7 @@ pub struct UnreadCountView {
     tag = "notifications",
     responses((status = 200, description = "How many are unread", body = UnreadCountView))
 )]
-pub async fn handle(call: Call<Read>) -> Answer<Json<UnreadCountView>> {
+pub async fn handle(call: Call<Read>) -> ApiResult<Json<UnreadCountView>> {
     let unread = count_unread_notifications(call.ports(), &call.actor).await?;
     Ok(Json(UnreadCountView { unread }))
 }

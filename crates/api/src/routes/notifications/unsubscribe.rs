@@ -10,7 +10,7 @@ use labdata_application::notifications::notification_preferences::unsubscribe;
 
 use crate::{
     app::App,
-    http::{Answer, endpoint::Endpoint},
+    http::{ApiResult, endpoint::Endpoint},
 };
 
 const PATH: &str = "/unsubscribe/{token}";
@@ -37,7 +37,7 @@ pub async fn ask() -> HttpResponse {
 ///
 /// # Errors
 /// 404 when the link is not the platform's.
-pub async fn handle(app: Data<App>, token: Path<String>) -> Answer<HttpResponse> {
+pub async fn handle(app: Data<App>, token: Path<String>) -> ApiResult<HttpResponse> {
     unsubscribe(&app.ports, &token).await?;
     Ok(page(
         "<p>You will get no more e-mails with notifications.</p>",

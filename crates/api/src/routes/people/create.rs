@@ -18,7 +18,7 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 
 use super::ApiKeyView;
-use crate::http::{Admin, Answer, Call, JsonBody, OrNotFound};
+use crate::http::{Admin, ApiResult, Call, JsonBody, OrNotFound};
 
 shape! {
     /// The key to create.
@@ -68,7 +68,9 @@ pub struct NewApiKeyView {
         (status = 403, description = "The caller's key lacks the admin scope, or a scope that the new key is to have", body = crate::http::error::ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Admin, JsonBody<CreateApiKeyBody>>) -> Answer<Json<NewApiKeyView>> {
+pub async fn handle(
+    call: Call<Admin, JsonBody<CreateApiKeyBody>>,
+) -> ApiResult<Json<NewApiKeyView>> {
     let JsonBody(body) = &call.body;
     let user = body.user_id.map(|id| id.or_not_found("user"));
     let user = user.transpose()?;

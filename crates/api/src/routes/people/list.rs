@@ -3,7 +3,7 @@
 use labdata_application::people::list_api_keys::list_api_keys;
 
 use super::ApiKeyView;
-use crate::http::{Admin, Answer, Call, Listing, NoBody, PageQuery};
+use crate::http::{Admin, ApiResult, Call, Listing, NoBody, PageQuery};
 
 /// Lists API keys, newest first
 ///
@@ -16,7 +16,7 @@ use crate::http::{Admin, Answer, Call, Listing, NoBody, PageQuery};
     tag = "api-keys",
     responses((status = 200, description = "The keys, without their secrets", body = Vec<ApiKeyView>))
 )]
-pub async fn handle(call: Call<Admin, NoBody, PageQuery>) -> Answer<Listing<ApiKeyView>> {
+pub async fn handle(call: Call<Admin, NoBody, PageQuery>) -> ApiResult<Listing<ApiKeyView>> {
     let page = list_api_keys(call.ports(), &call.actor, call.query.page).await?;
     Ok(Listing::of(page, Into::into))
 }

@@ -8,7 +8,7 @@ use labdata_request_body::{
     shape,
 };
 
-use crate::http::{Admin, Answer, Call, NoBody, NoContent, OrNotFound};
+use crate::http::{Admin, ApiResult, Call, NoBody, NoContent, OrNotFound};
 
 shape! {
     /// The path of an API key.
@@ -30,7 +30,7 @@ shape! {
     tag = "api-keys",
     responses((status = 204, description = "It is revoked"))
 )]
-pub async fn handle(call: Call<Admin, NoBody, (), ApiKeyPath>) -> Answer<NoContent> {
+pub async fn handle(call: Call<Admin, NoBody, (), ApiKeyPath>) -> ApiResult<NoContent> {
     let id = call.path.api_key_id.or_not_found("API key")?;
     revoke_api_key(call.ports(), &call.actor, id).await?;
     Ok(NoContent)

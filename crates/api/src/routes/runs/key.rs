@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{
     app::App,
-    http::{Answer, endpoint::Endpoint, scope::shown_key},
+    http::{ApiResult, endpoint::Endpoint, scope::presented_key},
 };
 
 #[derive(Serialize)]
@@ -29,8 +29,8 @@ pub fn endpoints() -> Vec<Endpoint> {
 ///
 /// # Errors
 /// 401 for a nonce that is unknown, expired or used.
-pub async fn handle(app: Data<App>, request: HttpRequest) -> Answer<HttpResponse> {
-    let key = redeem_nonce(&app.ports, shown_key(&request)?).await?;
+pub async fn handle(app: Data<App>, request: HttpRequest) -> ApiResult<HttpResponse> {
+    let key = redeem_nonce(&app.ports, presented_key(&request)?).await?;
     Ok(HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "no-store"))
         .json(RunKeyView { key: key.reveal() }))

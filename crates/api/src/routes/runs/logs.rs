@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use utoipa::ToSchema;
 
 use crate::http::{
-    Answer, Call, NoBody, OrNotFound, Read,
+    ApiResult, Call, NoBody, OrNotFound, Read,
     error::ErrorBody,
     follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, pause, wants_events},
 };
@@ -74,7 +74,7 @@ pub enum LogEventView {
         (status = 503, description = "Too many logs of the organization are followed or sent", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> Answer<Log> {
+pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> ApiResult<Log> {
     let id = call.path.execution_id.or_not_found("job execution")?;
     let organization = call.actor.organization;
     let slot = if call.query.follow {
@@ -92,7 +92,7 @@ pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> Answe
         waiting: VecDeque::new(),
         over: false,
         looked_at: None,
-        told_at: Instant::now(),
+        sent_at: Instant::now(),
         _slot: slot,
     })
 }
@@ -128,7 +128,7 @@ pub struct Log {
     /// Time of the last look, if it found nothing.
     looked_at: Option<Instant>,
     /// When the client last heard something.
-    told_at: Instant,
+    sent_at: Instant,
     /// Counts the log until it is sent.
     _slot: Slot,
 }
@@ -136,19 +136,19 @@ pub struct Log {
 impl Log {
     fn stream(self) -> impl Stream<Item = Result<Bytes, Interrupted>> {
         while_read(self, async |mut log: Self| {
-            let piece = log.next().await.inspect_err(|error| {
+            let chunk = log.next().await.inspect_err(|error| {
                 tracing::warn!(%error, "a log broke off");
             })?;
-            Ok::<_, Error>(piece.map(|piece| (piece, log)))
+            Ok::<_, Error>(chunk.map(|chunk| (chunk, log)))
         })
     }
 
     /// The next piece of the answer; `None` at its end.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
-            if let Some(piece) = self.waiting.pop_front() {
-                self.told_at = Instant::now();
-                return Ok(Some(piece));
+            if let Some(chunk) = self.waiting.pop_front() {
+                self.sent_at = Instant::now();
+                return Ok(Some(chunk));
             }
             if self.over {
                 return Ok(None);
@@ -161,7 +161,7 @@ impl Log {
             }
             self.looked_at = None;
             match self.reader.next(&self.ports).await? {
-                NextOfLog::Piece(bytes) => self.tell(bytes),
+                NextOfLog::Chunk(bytes) => self.tell(bytes),
                 NextOfLog::NothingYet if self.news.is_some() => {
                     self.looked_at = Some(Instant::now());
                 }
@@ -177,8 +177,8 @@ impl Log {
         let Some(news) = &mut self.news else {
             return true;
         };
-        let told_at = self.events.as_ref().map(|_| self.told_at);
-        pause(news, looked_at, told_at, LOOK_AT_LEAST_EVERY).await == Next::Look
+        let sent_at = self.events.as_ref().map(|_| self.sent_at);
+        pause(news, looked_at, sent_at, LOOK_AT_LEAST_EVERY).await == Next::Look
     }
 
     fn tell(&mut self, bytes: Bytes) {
@@ -260,14 +260,14 @@ fn rendered(head: &str, data: &LogEventView) -> Option<Bytes> {
 mod tests {
     use super::*;
 
-    fn texts(pieces: &[&[u8]]) -> String {
+    fn texts(chunks: &[&[u8]]) -> String {
         let mut events = Events::default();
-        let mut told: Vec<Bytes> = pieces
+        let mut reported: Vec<Bytes> = chunks
             .iter()
-            .filter_map(|piece| events.text(piece, 0))
+            .filter_map(|chunk| events.text(chunk, 0))
             .collect();
-        told.extend(events.rest(0));
-        let text = told.iter().map(|event| {
+        reported.extend(events.rest(0));
+        let text = reported.iter().map(|event| {
             let event = std::str::from_utf8(event).unwrap();
             let data = event.lines().find_map(|line| line.strip_prefix("data: "));
             let data: serde_json::Value = serde_json::from_str(data.unwrap()).unwrap();

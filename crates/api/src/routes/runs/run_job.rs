@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::routes::jobs::JobPath;
 use crate::{
-    http::{Answer, Call, OptionalJson, OrNotFound, Write},
+    http::{ApiResult, Call, OptionalJson, OrNotFound, Write},
     routes::executions::ExecutionView,
 };
 
@@ -43,7 +43,7 @@ shape! {
 )]
 pub async fn handle(
     call: Call<Write, OptionalJson<RunJobBody>, (), JobPath>,
-) -> Answer<Json<ExecutionView>> {
+) -> ApiResult<Json<ExecutionView>> {
     let id = call.path.job_id.or_not_found("job")?;
     let body = call.body.0.clone().unwrap_or_default();
     let command = RunJob {

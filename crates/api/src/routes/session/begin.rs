@@ -13,7 +13,7 @@ use labdata_request_body::{ProblemKind, fields::optional, readers::text, shape};
 use serde_json::json;
 
 use crate::{
-    http::{Answer, JsonBody, call::OpenCall, credential::session_cookie, error::ErrorBody},
+    http::{ApiResult, JsonBody, call::OpenCall, credential::session_cookie, error::ErrorBody},
     routes::me::MeView,
 };
 
@@ -74,14 +74,14 @@ impl Responder for SignedIn {
         (status = 422, description = "The request does not have the right shape; every problem is listed", body = crate::http::error::ShapeErrorBody),
     )
 )]
-pub async fn handle(call: OpenCall<JsonBody<SessionBody>>) -> Answer<SignedIn> {
+pub async fn handle(call: OpenCall<JsonBody<SessionBody>>) -> ApiResult<SignedIn> {
     let JsonBody(body) = &call.body;
     let ports = &call.app.ports;
-    let shown = match (&body.api_key, &body.token) {
+    let presented = match (&body.api_key, &body.token) {
         (_, Some(token)) => SignIn::Token(token.clone()),
         (key, None) => SignIn::ApiKey(key.clone().unwrap_or_default()),
     };
-    let (token, actor) = sign_in(ports, shown).await?;
+    let (token, actor) = sign_in(ports, presented).await?;
     Ok(SignedIn {
         me: identify(ports, &actor).await?.into(),
         cookie: session_cookie(&call.app.public_url, &token)?,

@@ -8,7 +8,7 @@ use actix_web::{
 use labdata_application::people::sessions::sign_out;
 
 use crate::http::{
-    Answer, Call, NoBody,
+    ApiResult, Call, NoBody,
     credential::{Credential, ended_cookie},
     error::ErrorBody,
     scope::AnyScope,
@@ -41,7 +41,7 @@ impl Responder for SignedOut {
         (status = 403, description = "The cookie came with a request from a page of another site", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<AnyScope, NoBody>) -> Answer<SignedOut> {
+pub async fn handle(call: Call<AnyScope, NoBody>) -> ApiResult<SignedOut> {
     let public_url = &call.app.public_url;
     if let Credential::Session(token) = Credential::of(&call.request, public_url)? {
         sign_out(call.ports(), token.reveal()).await?;

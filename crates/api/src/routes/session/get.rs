@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::people::identify::identify;
 
 use crate::{
-    http::{Answer, Call, NoBody, scope::AnyScope},
+    http::{ApiResult, Call, NoBody, scope::AnyScope},
     routes::me::MeView,
 };
 
@@ -18,6 +18,6 @@ use crate::{
     tag = "session",
     responses((status = 200, description = "Organization, user and key of the caller", body = MeView))
 )]
-pub async fn handle(call: Call<AnyScope, NoBody>) -> Answer<Json<MeView>> {
+pub async fn handle(call: Call<AnyScope, NoBody>) -> ApiResult<Json<MeView>> {
     Ok(Json(identify(call.ports(), &call.actor).await?.into()))
 }

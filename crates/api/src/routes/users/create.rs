@@ -15,7 +15,7 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::UserView;
-use crate::http::{Admin, Answer, Call, JsonBody, error::ErrorBody};
+use crate::http::{Admin, ApiResult, Call, JsonBody, error::ErrorBody};
 
 shape! {
     /// The user to add.
@@ -42,7 +42,7 @@ shape! {
         (status = 409, description = "The organization has a user of this e-mail address", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Admin, JsonBody<CreateUserBody>>) -> Answer<Json<UserView>> {
+pub async fn handle(call: Call<Admin, JsonBody<CreateUserBody>>) -> ApiResult<Json<UserView>> {
     let JsonBody(body) = call.body.clone();
     let command = CreateUser {
         email: body.email,

@@ -3,7 +3,7 @@
 use labdata_application::people::list_users::list_users;
 
 use super::UserView;
-use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
+use crate::http::{ApiResult, Call, Listing, NoBody, PageQuery, Read};
 
 /// Lists users, newest first
 ///
@@ -15,7 +15,7 @@ use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
     tag = "users",
     responses((status = 200, description = "The users", body = Vec<UserView>))
 )]
-pub async fn handle(call: Call<Read, NoBody, PageQuery>) -> Answer<Listing<UserView>> {
+pub async fn handle(call: Call<Read, NoBody, PageQuery>) -> ApiResult<Listing<UserView>> {
     let page = list_users(call.ports(), &call.actor, call.query.page).await?;
     Ok(Listing::of(page, Into::into))
 }

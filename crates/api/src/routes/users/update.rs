@@ -16,7 +16,7 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::UserView;
-use crate::http::{Admin, Answer, Call, JsonBody, OrNotFound, error::ErrorBody};
+use crate::http::{Admin, ApiResult, Call, JsonBody, OrNotFound, error::ErrorBody};
 
 shape! {
     /// The path of a user.
@@ -55,7 +55,7 @@ shape! {
 )]
 pub async fn handle(
     call: Call<Admin, JsonBody<UpdateUserBody>, (), UserPath>,
-) -> Answer<Json<UserView>> {
+) -> ApiResult<Json<UserView>> {
     let id = call.path.user_id.or_not_found("user")?;
     let JsonBody(body) = call.body.clone();
     let change = UserChange {

@@ -179,7 +179,7 @@ fn snippets() -> Arc<dyn PythonSandbox> {
     Arc::new(SnippetSandbox::new(
         Arc::new(Sandbox::new(Settings::new(python_data(), supervisor))),
         SnippetSettings {
-            patience: Duration::from_mins(10),
+            timeout: Duration::from_mins(10),
             ..SnippetSettings::default()
         },
     ))

@@ -30,9 +30,12 @@ async fn nothing_acknowledged_is_lost_when_a_synchronous_standby_is_promoted() {
     tokio::time::sleep(OUTAGE).await;
     for server in cluster.members.iter().filter_map(Member::url) {
         let request = reqwest::Client::new().get(format!("{server}/api/v1/files"));
-        let answer = request.bearer_auth(KEY).send().await.unwrap();
-        assert_eq!(answer.status(), 503);
-        assert!(answer.headers().contains_key("retry-after"), "{answer:?}");
+        let response = request.bearer_auth(KEY).send().await.unwrap();
+        assert_eq!(response.status(), 503);
+        assert!(
+            response.headers().contains_key("retry-after"),
+            "{response:?}"
+        );
     }
     database.promote_standby().await;
     let without_primary = down.elapsed();

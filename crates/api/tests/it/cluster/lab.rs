@@ -113,8 +113,8 @@ impl Cluster {
         let began = Instant::now();
         loop {
             let request = Client::new().post(format!("{url}/api/v1/tools/read"));
-            let answer = request.bearer_auth(KEY).json(&body).send().await.unwrap();
-            let rows: Value = answer.json().await.unwrap();
+            let response = request.bearer_auth(KEY).json(&body).send().await.unwrap();
+            let rows: Value = response.json().await.unwrap();
             if rows.as_array().is_some_and(|rows| rows.len() == ROWS) {
                 return;
             }

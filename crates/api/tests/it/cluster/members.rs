@@ -84,8 +84,8 @@ impl Member {
         let began = Instant::now();
         loop {
             self.assert_alive();
-            let answer = reqwest::get(&url).await;
-            if answer.is_ok_and(|answer| answer.status().is_success()) {
+            let response = reqwest::get(&url).await;
+            if response.is_ok_and(|response| response.status().is_success()) {
                 return;
             }
             assert!(began.elapsed() < START, "{url} does not become ready");

@@ -33,8 +33,8 @@ impl Lab {
     async fn write(&self, name: &str) {
         let row = json!({"name": name});
         let body = json!({"tables": [{"table": "sample", "rows": [row]}]});
-        let answer = self.send(Method::POST, "data/write", body).await;
-        assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
+        let response = self.send(Method::POST, "data/write", body).await;
+        assert_eq!(response.status(), 200, "{}", response.text().await.unwrap());
     }
 
     async fn query(&self) -> Response {
@@ -46,9 +46,9 @@ impl Lab {
     async fn until_refused(&self) -> Response {
         let began = Instant::now();
         loop {
-            let answer = self.query().await;
-            if answer.status() != 200 {
-                return answer;
+            let response = self.query().await;
+            if response.status() != 200 {
+                return response;
             }
             assert!(began.elapsed() < LAG, "the replica still answers");
         }
@@ -58,9 +58,9 @@ impl Lab {
     async fn until_counted(&self, rows: u64) {
         let began = Instant::now();
         loop {
-            let answer = self.query().await;
-            let is_there = answer.status() == 200;
-            let body: Value = answer.json().await.unwrap();
+            let response = self.query().await;
+            let is_there = response.status() == 200;
+            let body: Value = response.json().await.unwrap();
             if is_there && body["data"] == json!([[rows]]) {
                 return;
             }
@@ -98,17 +98,20 @@ async fn queries_run_on_the_replica_and_writes_do_not_need_it() {
         command.env("DATABASE_URL", url).envs(settings);
         text(&run(&mut command).stdout)
     };
-    let shown = doctor(&database.url());
-    assert!(shown.contains("; queries run on a replica with"), "{shown}");
+    let displayed = doctor(&database.url());
+    assert!(
+        displayed.contains("; queries run on a replica with"),
+        "{displayed}"
+    );
 
     database.kill_standby();
     let refused = lab.until_refused().await;
     assert_eq!(refused.status(), 503);
     assert!(refused.headers().contains_key("retry-after"));
     lab.write("c").await;
-    let shown = doctor(&database.url());
+    let displayed = doctor(&database.url());
     assert!(
-        shown.contains("check LABDATA_QUERY_DATABASE_URL"),
-        "{shown}"
+        displayed.contains("check LABDATA_QUERY_DATABASE_URL"),
+        "{displayed}"
     );
 }

@@ -245,7 +245,7 @@ async fn a_thousand_damaged_bodies_are_answered_and_what_is_refused_leaves_nothi
     let lab = lab().await;
     let behind = lab.look_behind().await;
     let mut random = Random(SEED);
-    let mut answers: BTreeMap<u16, usize> = BTreeMap::new();
+    let mut responses: BTreeMap<u16, usize> = BTreeMap::new();
     let mut stored = count_all(&behind).await;
     for number in 0..BODIES {
         let valid = VALID[number % VALID.len()].replace("NEW", &(1000 + number).to_string());
@@ -258,28 +258,28 @@ async fn a_thousand_damaged_bodies_are_answered_and_what_is_refused_leaves_nothi
         if number % 250 == 249 {
             body.resize(4_718_592 + number % 3, b' ');
         }
-        let shown = String::from_utf8_lossy(&body[..body.len().min(2_000)]).into_owned();
+        let displayed = String::from_utf8_lossy(&body[..body.len().min(2_000)]).into_owned();
         let reply = lab.client.post_raw(WRITE, body).await;
         let status = reply.status.as_u16();
         assert!(
             [200, 400, 413, 422].contains(&status),
-            "body {number}: {status} {}\n{shown}",
+            "body {number}: {status} {}\n{displayed}",
             reply.text
         );
-        *answers.entry(status).or_default() += 1;
+        *responses.entry(status).or_default() += 1;
         let now = count_all(&behind).await;
         if status != 200 {
             assert_eq!(
                 now, stored,
-                "body {number} ({status}) left something\n{shown}"
+                "body {number} ({status}) left something\n{displayed}"
             );
         }
         stored = now;
         assert!(number >= VALID.len() || status == 200, "{}", reply.text);
     }
-    let at_least = |status, least| answers.get(&status).is_some_and(|count| *count >= least);
+    let at_least = |status, least| responses.get(&status).is_some_and(|count| *count >= least);
     assert!(
         at_least(200, 50) && at_least(400, 200) && at_least(413, 4) && at_least(422, 200),
-        "the bodies no longer try every way: {answers:?}"
+        "the bodies no longer try every way: {responses:?}"
     );
 }

@@ -106,7 +106,7 @@ async fn a_table_has_the_parents_key_first() {
 async fn what_is_not_there_is_named_in_every_form() {
     let lab = lab().await;
     let stranger = lab.server.stranger().await;
-    for (body, status, told) in [
+    for (body, status, reported) in [
         (json!({ "table": "nothing" }), 404, "table not found"),
         (
             json!({ "table": "curve", "parents": ["a", "nobody"] }),
@@ -142,7 +142,7 @@ async fn what_is_not_there_is_named_in_every_form() {
         for accept in ["application/json", "text/csv"] {
             let request = lab.client.request(Method::POST, SERIES).json(&body);
             let reply = crate::server::send(request.header("accept", accept)).await;
-            assert_eq!(reply.detail(status), told, "{accept}");
+            assert_eq!(reply.detail(status), reported, "{accept}");
         }
         assert_eq!(
             stranger.post(SERIES, &body).await.detail(404),

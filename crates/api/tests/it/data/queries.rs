@@ -41,8 +41,8 @@ async fn rows_and_points_are_queried_with_placeholders() {
     );
     let points = "select s.name, count(*), avg(od) from curve c join sample s on s.id = c.sample_id \
                   where s.name = any($1) group by s.name";
-    let answer = ask(&lab, points, json!([["A", "B"]])).await;
-    assert_eq!(answer["data"], json!([["A", 3, 0.2]]));
+    let response = ask(&lab, points, json!([["A", "B"]])).await;
+    assert_eq!(response["data"], json!([["A", 3, 0.2]]));
     let none = ask(&lab, "select * from experiment", Value::Null).await;
     assert_eq!(none["data"], json!([]));
     assert_eq!(none["columns"][0], "id");
@@ -51,7 +51,7 @@ async fn rows_and_points_are_queried_with_placeholders() {
 #[tokio::test]
 async fn what_is_wrong_with_a_query_is_told_and_nothing_else() {
     let lab = lab().await;
-    for (query, params, told) in [
+    for (query, params, reported) in [
         (
             "select nme from sample",
             json!([]),
@@ -80,7 +80,7 @@ async fn what_is_wrong_with_a_query_is_told_and_nothing_else() {
             .post(QUERY, &json!({ "query": query, "params": params }))
             .await;
         let detail = reply.detail(400);
-        assert!(detail.contains(told), "{query}: {detail}");
+        assert!(detail.contains(reported), "{query}: {detail}");
     }
     let shape = lab
         .client

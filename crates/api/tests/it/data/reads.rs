@@ -66,7 +66,7 @@ async fn a_cursor_is_refused_with_another_order() {
 #[tokio::test]
 async fn wrong_columns_and_orders_are_refused() {
     let lab = lab().await;
-    for (change, told) in [
+    for (change, reported) in [
         (
             json!({ "columns": ["name", "nme"], "order_by": ["-nme"] }),
             "columns \"nme\": \"sample\" has no such column; order_by \"-nme\": \"sample\" has no such column",
@@ -85,7 +85,7 @@ async fn wrong_columns_and_orders_are_refused() {
         ),
     ] {
         let refused = lab.client.post(READ, &body("sample", &change)).await;
-        assert_eq!(refused.detail(400), told);
+        assert_eq!(refused.detail(400), reported);
     }
     for (change, kind, place) in [
         (json!({ "columns": [] }), "too_short", "body.columns"),

@@ -34,8 +34,8 @@ async fn download(request: reqwest::RequestBuilder, accept: &str) -> Downloaded 
     let status = reply.status();
     let content_type = reply.headers()["content-type"].to_str().unwrap().to_owned();
     let bytes = reply.bytes().await.unwrap();
-    let shown = String::from_utf8_lossy(&bytes);
-    assert_eq!(status, StatusCode::OK, "{shown}");
+    let displayed = String::from_utf8_lossy(&bytes);
+    assert_eq!(status, StatusCode::OK, "{displayed}");
     Downloaded {
         content_type,
         bytes,
@@ -170,7 +170,7 @@ async fn a_series_that_is_not_there_is_told_apart() {
         ] }),
     )
     .await;
-    for (path, status, told) in [
+    for (path, status, reported) in [
         ("nothing?parent=a", 404, "table"),
         ("curve?parent=c", 404, "parent"),
         ("sample?parent=a", 400, "no series"),
@@ -179,7 +179,7 @@ async fn a_series_that_is_not_there_is_told_apart() {
     ] {
         let reply = lab.client.get(&format!("{SERIES}/{path}")).await;
         let detail = reply.detail(status);
-        assert!(detail.contains(told), "{path}: {detail}");
+        assert!(detail.contains(reported), "{path}: {detail}");
     }
     let unnamed = lab.client.get(&format!("{SERIES}/curve")).await.problems();
     assert_eq!(unnamed, [("missing".to_owned(), "query.parent".to_owned())]);

@@ -49,9 +49,9 @@ async fn a_dry_run_answers_as_the_real_run_and_changes_nothing() {
         real["tables"][2]["cascade_deleted"],
         json!({ "measurement": 1 })
     );
-    for answer in [&mut dry, &mut real] {
-        answer["job_execution_id"].take();
-        for table in answer["tables"].as_array_mut().unwrap() {
+    for response in [&mut dry, &mut real] {
+        response["job_execution_id"].take();
+        for table in response["tables"].as_array_mut().unwrap() {
             for row in table["rows"].as_array_mut().unwrap() {
                 row["created_by_execution_id"].take();
             }

@@ -89,14 +89,14 @@ async fn each_change_is_one_event_with_its_references_on_every_server() {
         ),
     ];
     let expected = expected.map(|(name, data)| (json!(name), data));
-    let mut told = stream.take(expected.len() + 1).await;
+    let mut reported = stream.take(expected.len() + 1).await;
     // The platform notifies of the failed execution in the background.
     let notice = |(name, data): &(Value, Value)| {
         name == "notification.created" && data["notification_id"] != notification
     };
-    let notice = told.iter().position(notice).unwrap();
-    told.remove(notice);
-    assert_eq!(told, expected);
+    let notice = reported.iter().position(notice).unwrap();
+    reported.remove(notice);
+    assert_eq!(reported, expected);
 }
 
 #[tokio::test]
@@ -119,13 +119,13 @@ async fn writes_of_every_size_are_events_of_each_table() {
     let dry = json!({ "dry_run": true, "tables": [{ "table": "sample", "rows": rows(1, "d") }] });
     lab.write(dry).await.json(200);
     let last = lab.insert("measurement", json!([{ "value": 2.0 }])).await;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for (name, data) in stream.take(5).await {
         assert_eq!(name, "data.written");
-        told.push((data["job_execution_id"].clone(), data["table"].clone()));
+        reported.push((data["job_execution_id"].clone(), data["table"].clone()));
     }
     // Tables of one request come in any order.
-    told[2..4].sort_by_key(|(_, table)| table.to_string());
+    reported[2..4].sort_by_key(|(_, table)| table.to_string());
     let of = |written: &Value, table: &str| (written["job_execution_id"].clone(), json!(table));
     let expected = [
         of(&small, "sample"),
@@ -134,7 +134,7 @@ async fn writes_of_every_size_are_events_of_each_table() {
         of(&both, "sample"),
         of(&last, "measurement"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 #[tokio::test]

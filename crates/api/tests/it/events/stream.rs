@@ -54,8 +54,8 @@ impl Stream {
                 assert_eq!(id.strip_prefix("id: "), data["id"].as_str());
                 return Some(data);
             }
-            let piece = self.response.chunk().await.unwrap()?;
-            self.received.push_str(std::str::from_utf8(&piece).unwrap());
+            let part = self.response.chunk().await.unwrap()?;
+            self.received.push_str(std::str::from_utf8(&part).unwrap());
         }
     }
 

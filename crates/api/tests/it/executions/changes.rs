@@ -123,9 +123,9 @@ async fn the_rows_of_a_table_are_shown_before_and_after() {
         {"table": "sample", "rows": [{"id": "d", "name": "d"}]},
     ]);
     write(&client, json!({"job_execution_id": id, "tables": tables})).await;
-    let shown = client.get(&format!("{run}/changes/sample")).await.json(200);
-    assert_eq!(shown["table"], "sample");
-    let rows = shown["rows"].as_array().unwrap().iter();
+    let displayed = client.get(&format!("{run}/changes/sample")).await.json(200);
+    assert_eq!(displayed["table"], "sample");
+    let rows = displayed["rows"].as_array().unwrap().iter();
     let rows: Vec<Value> = rows
         .map(|row| {
             let volume = |side: &str| row[side].get("volume").cloned();
@@ -139,10 +139,10 @@ async fn the_rows_of_a_table_are_shown_before_and_after() {
         json!(["deleted", "b", null, null]),
     ];
     assert_eq!(rows, expected);
-    assert_eq!(shown["rows"][0]["before"], Value::Null);
-    assert_eq!(shown["rows"][1]["before"]["name"], "a");
-    assert_eq!(shown["rows"][2]["before"]["name"], "b");
-    assert_eq!(shown["rows"][2]["after"], Value::Null);
+    assert_eq!(displayed["rows"][0]["before"], Value::Null);
+    assert_eq!(displayed["rows"][1]["before"]["name"], "a");
+    assert_eq!(displayed["rows"][2]["before"]["name"], "b");
+    assert_eq!(displayed["rows"][2]["after"], Value::Null);
     let none = client.get(&format!("{run}/changes/curve")).await.json(200);
     assert_eq!(none, json!({"table": "curve", "rows": []}));
 }

@@ -30,9 +30,9 @@ fn serve(directory: &Path, database: &TestDatabase, s3: &S3Server, mode: &str) -
 
 async fn get(program: &Program, path: &str) -> Value {
     let request = Client::new().get(format!("{}/api/v1/{path}", program.url));
-    let answer = request.bearer_auth(KEY).send().await.unwrap();
-    assert_eq!(answer.status(), 200);
-    answer.json().await.unwrap()
+    let response = request.bearer_auth(KEY).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    response.json().await.unwrap()
 }
 
 /// Sends the bytes to the URL as it is.
@@ -85,16 +85,16 @@ async fn bytes_sent_to_the_bucket_itself_are_downloaded_through_the_platform() {
         if let Some(range) = range {
             request = request.header("range", range);
         }
-        let answer = request.send().await.unwrap();
-        assert_eq!(answer.status(), status);
-        let headers = answer.headers();
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), status);
+        let headers = response.headers();
         assert_eq!(text(headers, "content-length"), length);
         assert_eq!(text(headers, "x-content-type-options"), "nosniff");
         assert_eq!(
             text(headers, "content-disposition"),
             "attachment; filename=\"a.csv\""
         );
-        assert_eq!(answer.text().await.unwrap(), bytes);
+        assert_eq!(response.text().await.unwrap(), bytes);
     }
 }
 
@@ -109,13 +109,16 @@ async fn while_the_bucket_does_not_answer_the_record_keeps_waiting() {
     let refused = put(&program, &begun).body("bytes").send().await.unwrap();
     assert_eq!(refused.status(), 503);
     assert_eq!(refused.headers()["retry-after"], "5");
-    let told = refused.text().await.unwrap();
-    assert!(told.contains("<Code>ServiceUnavailable</Code>"), "{told}");
-    let (status, told) = confirm(&program, &begun).await;
-    let detail = told["detail"].as_str().unwrap();
+    let reported = refused.text().await.unwrap();
+    assert!(
+        reported.contains("<Code>ServiceUnavailable</Code>"),
+        "{reported}"
+    );
+    let (status, reported) = confirm(&program, &begun).await;
+    let detail = reported["detail"].as_str().unwrap();
     assert!(
         status == 503 && detail.contains("does not answer"),
-        "{told}"
+        "{reported}"
     );
     s3.set_down(false);
     assert_eq!(confirm(&program, &begun).await.0, 400);

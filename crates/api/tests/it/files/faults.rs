@@ -23,8 +23,8 @@ fn serve(directory: &Path, database: &TestDatabase) -> Program {
 
 pub(super) async fn post(program: &Program, path: &str, body: Value) -> (u16, Value) {
     let request = Client::new().post(format!("{}/api/v1/{path}", program.url));
-    let answer = request.bearer_auth(KEY).json(&body).send().await.unwrap();
-    (answer.status().as_u16(), answer.json().await.unwrap())
+    let response = request.bearer_auth(KEY).json(&body).send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
 }
 
 pub(super) async fn instrument(program: &Program) -> String {
@@ -73,9 +73,9 @@ async fn kill_9_in_mid_upload_leaves_nothing_after_the_sweeper_and_the_upload_ca
     let program = serve(directory.path(), &database);
     let instrument = instrument(&program).await;
     let begun = begin(&program, &instrument).await;
-    let piece = Bytes::from(vec![b'x'; 1 << 20]);
-    let pieces = std::iter::repeat_n(piece, 3).map(Ok::<_, std::io::Error>);
-    let stalled = stream::iter(pieces).chain(stream::pending());
+    let chunk = Bytes::from(vec![b'x'; 1 << 20]);
+    let chunks = std::iter::repeat_n(chunk, 3).map(Ok::<_, std::io::Error>);
+    let stalled = stream::iter(chunks).chain(stream::pending());
     let upload = put(&program, &begun).body(reqwest::Body::wrap_stream(stalled));
     let upload = tokio::spawn(upload.send());
     let written = || {
@@ -128,14 +128,17 @@ async fn a_disk_that_takes_no_more_is_503_and_the_record_keeps_waiting() {
     let program = Program::serve_with_file_limit(directory.path(), &environment, 1_024);
     let instrument = instrument(&program).await;
     let begun = begin(&program, &instrument).await;
-    let answer = put(&program, &begun)
+    let response = put(&program, &begun)
         .body(vec![b'x'; 3 << 20])
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status(), 503);
-    let told = answer.text().await.unwrap();
-    assert!(told.contains("<Code>ServiceUnavailable</Code>"), "{told}");
+    assert_eq!(response.status(), 503);
+    let reported = response.text().await.unwrap();
+    assert!(
+        reported.contains("<Code>ServiceUnavailable</Code>"),
+        "{reported}"
+    );
     let objects = directory.path().join(".labdata/objects");
     assert_eq!(entries(&objects.join("incoming")).len(), 0);
     assert_eq!(confirm(&program, &begun).await.0, 400);

@@ -140,8 +140,8 @@ async fn a_program_says_that_it_synchronizes_an_instrument() {
         .field("source_type", "instrument_sync")
         .file("a.csv", b"x");
     let id = super::id(&form.post(&lab.client).await.json(200));
-    let shown = lab.client.get(&format!("{PATH}/{id}")).await.json(200);
-    assert_eq!(shown["source_type"], "instrument_sync");
+    let displayed = lab.client.get(&format!("{PATH}/{id}")).await.json(200);
+    assert_eq!(displayed["source_type"], "instrument_sync");
 
     let url = format!("{PATH}/upload-url");
     let request = serde_json::json!({"file_name": "b.csv", "instrument_id": lab.instrument,

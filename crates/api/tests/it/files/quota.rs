@@ -18,8 +18,8 @@ fn form(lab: &Lab, name: &str, length: usize) -> Form {
 
 /// A body whose length is not announced.
 fn chunked(length: usize) -> reqwest::Body {
-    let pieces = std::iter::repeat_n(vec![b'x'; 1000], length / 1000).map(Ok::<_, std::io::Error>);
-    reqwest::Body::wrap_stream(stream::iter(pieces))
+    let chunks = std::iter::repeat_n(vec![b'x'; 1000], length / 1000).map(Ok::<_, std::io::Error>);
+    reqwest::Body::wrap_stream(stream::iter(chunks))
 }
 
 #[tokio::test]

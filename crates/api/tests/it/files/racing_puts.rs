@@ -34,15 +34,15 @@ async fn until_one_is_under_way(lab: &Lab) {
 async fn a_second_put_of_an_object_is_refused_while_the_first_is_under_way() {
     let lab = Lab::start().await;
     let begun = lab.begin("a.csv").await;
-    let (pieces, body) = stepwise();
+    let (chunks, body) = stepwise();
     let first = lab.put(&begun, body);
     let second = async {
-        pieces.unbounded_send(Ok(vec![b'1'; 100])).unwrap();
+        chunks.unbounded_send(Ok(vec![b'1'; 100])).unwrap();
         until_one_is_under_way(&lab).await;
         let refused = lab.put(&begun, "second").await;
         assert_refused(&refused, 409, "ConditionalRequestConflict");
         assert_eq!(lab.stored(), 1, "nothing of the second is stored");
-        pieces.close_channel();
+        chunks.close_channel();
     };
     let (first, ()) = futures::join!(first, second);
     assert_eq!(first.status, 200, "{}", first.text);
@@ -58,14 +58,14 @@ async fn a_second_put_of_an_object_is_refused_while_the_first_is_under_way() {
 async fn a_put_that_is_repeated_after_a_lost_connection_is_stored() {
     let lab = Lab::start().await;
     let begun = lab.begin("a.csv").await;
-    let (pieces, body) = stepwise();
+    let (chunks, body) = stepwise();
     let first = lab.put(&begun, body);
     let second = async {
-        pieces.unbounded_send(Ok(vec![b'1'; 100])).unwrap();
+        chunks.unbounded_send(Ok(vec![b'1'; 100])).unwrap();
         until_one_is_under_way(&lab).await;
         let cut = async {
             let broken = std::io::Error::other("the client left");
-            pieces.unbounded_send(Err(broken)).unwrap();
+            chunks.unbounded_send(Err(broken)).unwrap();
         };
         let (stored, ()) = futures::join!(lab.put(&begun, "second"), cut);
         assert_eq!(stored.status, 200, "{}", stored.text);

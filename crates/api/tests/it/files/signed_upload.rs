@@ -195,12 +195,15 @@ async fn a_body_over_500_megabytes_is_refused_before_it_is_sent() {
         .write_all(format!("{head}\r\n").as_bytes())
         .await
         .unwrap();
-    let mut answer = vec![0; 4_096];
-    let reading = tokio::time::timeout(std::time::Duration::from_secs(5), socket.read(&mut answer));
+    let mut response = vec![0; 4_096];
+    let reading = tokio::time::timeout(
+        std::time::Duration::from_secs(5),
+        socket.read(&mut response),
+    );
     let length = reading.await.expect("an answer without the body").unwrap();
-    let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
-    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
-    assert!(answer.contains("EntityTooLarge"), "{answer}");
+    let response = String::from_utf8_lossy(&response[..length]).into_owned();
+    assert!(response.starts_with("HTTP/1.1 400"), "{response}");
+    assert!(response.contains("EntityTooLarge"), "{response}");
 }
 
 #[tokio::test]
@@ -225,9 +228,9 @@ async fn a_body_that_turns_out_too_long_is_refused_and_leaves_nothing() {
         .collect();
     let begun = json!({ "upload_url": given.url, "headers": headers });
     // In chunks, without an announced length.
-    let body = |pieces: usize| {
+    let body = |chunks: usize| {
         let endless = stream::repeat_with(|| Ok::<_, std::io::Error>(vec![7_u8; 100_000]));
-        reqwest::Body::wrap_stream(endless.take(pieces))
+        reqwest::Body::wrap_stream(endless.take(chunks))
     };
     assert_refused(&lab.put(&begun, body(7)).await, 400, "EntityTooLarge");
     assert_eq!(lab.stored(), 0);
@@ -341,7 +344,7 @@ async fn a_body_that_breaks_off_leaves_nothing_and_can_be_sent_again() {
     let lab = Lab::start().await;
     let begun = lab.begin("a.csv").await;
     let url = lab.local(begun["upload_url"].as_str().unwrap());
-    let pieces = stream::repeat_with(|| Ok(vec![7_u8; 300_000]))
+    let chunks = stream::repeat_with(|| Ok(vec![7_u8; 300_000]))
         .take(4)
         .chain(stream::once(async { Err(std::io::Error::other("cut")) }));
     let mut request = lab.server.anonymous().request(Method::PUT, &url);
@@ -350,7 +353,7 @@ async fn a_body_that_breaks_off_leaves_nothing_and_can_be_sent_again() {
     }
     assert!(
         request
-            .body(reqwest::Body::wrap_stream(pieces))
+            .body(reqwest::Body::wrap_stream(chunks))
             .send()
             .await
             .is_err()

@@ -115,8 +115,8 @@ async fn every_problem_of_the_form_is_told() {
         ),
     ];
     for (form, expected) in cases {
-        let shown = String::from_utf8_lossy(&form.0).into_owned();
-        assert_eq!(problems(form).await, expected, "{shown}");
+        let displayed = String::from_utf8_lossy(&form.0).into_owned();
+        assert_eq!(problems(form).await, expected, "{displayed}");
     }
     assert_eq!(lab.stored(), 0);
 }
@@ -310,11 +310,11 @@ async fn a_body_of_the_limit_is_refused_also_when_its_length_is_not_announced() 
     let whole = body(4_718_592);
     assert_eq!(whole.len(), 4_718_592);
     post(&lab.client, whole.clone()).await.detail(413);
-    let pieces: Vec<Result<Vec<u8>, std::io::Error>> = whole
+    let parts: Vec<Result<Vec<u8>, std::io::Error>> = whole
         .chunks(60_000)
-        .map(|piece| Ok(piece.to_vec()))
+        .map(|chunk| Ok(chunk.to_vec()))
         .collect();
-    let chunked = reqwest::Body::wrap_stream(stream::iter(pieces));
+    let chunked = reqwest::Body::wrap_stream(stream::iter(parts));
     post(&lab.client, chunked).await.detail(413);
     assert_eq!(lab.stored(), 0);
     let fits = post(&lab.client, body(4_718_591)).await.json(200);

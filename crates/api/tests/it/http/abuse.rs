@@ -21,27 +21,27 @@ use crate::{
 const JOBS: &str = "/api/v1/jobs";
 
 /// Sends bytes, leaves the connection open, and returns what the server sends before it closes it.
-async fn answer_to(server: &TestServer, request: &[u8]) -> String {
+async fn response_to(server: &TestServer, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     // The server may refuse while the rest is sent.
     drop(stream.write_all(request).await);
-    let mut answer = Vec::new();
-    let read = stream.read_to_end(&mut answer);
+    let mut response = Vec::new();
+    let read = stream.read_to_end(&mut response);
     // A reset ends it as well.
     drop(
         timeout(Duration::from_secs(20), read)
             .await
             .expect("the server holds the connection"),
     );
-    String::from_utf8_lossy(&answer).into_owned()
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 #[tokio::test]
 async fn a_head_that_does_not_end_is_refused_after_ten_seconds() {
     let server = TestServer::start().await;
     let begun = Instant::now();
-    let answer = answer_to(&server, b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ").await;
-    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    let response = response_to(&server, b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ").await;
+    assert!(response.starts_with("HTTP/1.1 408"), "{response}");
     assert!(begun.elapsed() >= Duration::from_secs(9), "refused at once");
 }
 
@@ -93,11 +93,11 @@ async fn a_request_that_takes_too_long_is_given_up() {
     let slow = json!({ "query": "SELECT count(*) FROM generate_series(1, 2000000000) AS s (n)" });
     let http = reqwest::Client::new();
     let query = http.post(format!("{}/api/v1/tools/query", program.url));
-    let answer = query.bearer_auth(KEY).json(&slow).send().await.unwrap();
-    assert_eq!(answer.status(), 503);
-    assert_eq!(answer.headers()["retry-after"], "5");
-    assert!(answer.headers().contains_key("x-request-id"));
-    let detail: Value = answer.json().await.unwrap();
+    let response = query.bearer_auth(KEY).json(&slow).send().await.unwrap();
+    assert_eq!(response.status(), 503);
+    assert_eq!(response.headers()["retry-after"], "5");
+    assert!(response.headers().contains_key("x-request-id"));
+    let detail: Value = response.json().await.unwrap();
     let detail = detail["detail"].as_str().unwrap();
     assert!(detail.contains("longer than 1 s"), "{detail}");
     let (behind, connection) = tokio_postgres::connect(own.url(), NoTls).await.unwrap();
@@ -116,9 +116,9 @@ async fn a_huge_head_is_refused_and_others_are_served() {
     let many = "X: y\r\n".repeat(20_000);
     for headers in [line.repeat(100), many] {
         let head = format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
-        let answer = answer_to(&server, head.as_bytes()).await;
-        let refused = answer.is_empty() || answer.starts_with("HTTP/1.1 4");
-        assert!(refused, "{answer}");
+        let response = response_to(&server, head.as_bytes()).await;
+        let refused = response.is_empty() || response.starts_with("HTTP/1.1 4");
+        assert!(refused, "{response}");
         server.anonymous().get("/healthz").await.json(200);
     }
 }
@@ -130,10 +130,10 @@ async fn many_silent_connections_keep_nobody_waiting() {
     for _ in 0..400 {
         silent.push(TcpStream::connect(server.address).await.unwrap());
     }
-    let answer = server.anonymous();
-    let answer = answer.get("/healthz");
-    let answer = timeout(Duration::from_secs(5), answer).await;
-    answer.expect("silent connections block others").json(200);
+    let response = server.anonymous();
+    let response = response.get("/healthz");
+    let response = timeout(Duration::from_secs(5), response).await;
+    response.expect("silent connections block others").json(200);
 }
 
 #[tokio::test]

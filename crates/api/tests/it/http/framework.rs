@@ -313,8 +313,8 @@ impl JobRepository for Broken {
 
 async fn broken(how: fn() -> PortError) -> TestServer {
     let clock = Arc::new(FixedClock::default());
-    let shown: Arc<dyn Clock> = clock.clone();
-    let ports = in_memory(shown);
+    let displayed: Arc<dyn Clock> = clock.clone();
+    let ports = in_memory(displayed);
     TestServer::start_on(
         Ports {
             jobs: Arc::new(Broken(how)),

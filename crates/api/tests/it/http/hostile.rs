@@ -139,11 +139,11 @@ async fn bodies_up_to_the_limit_are_read_and_longer_ones_refused() {
 async fn a_chunked_body_is_measured_as_it_arrives() {
     let server = TestServer::start().await;
     let client = server.client(&[Scope::Admin]).await;
-    let piece = bytes::Bytes::from(vec![b' '; 65_536]);
+    let chunk = bytes::Bytes::from(vec![b' '; 65_536]);
     let chunks = |count: usize| {
-        let piece = piece.clone();
-        let pieces = (0..count).map(move |_| Ok::<_, std::io::Error>(piece.clone()));
-        reqwest::Body::wrap_stream(futures::stream::iter(pieces))
+        let chunk = chunk.clone();
+        let parts = (0..count).map(move |_| Ok::<_, std::io::Error>(chunk.clone()));
+        reqwest::Body::wrap_stream(futures::stream::iter(parts))
     };
     client.post_raw(PATH, chunks(100)).await.detail(413);
     client.post_raw(PATH, chunks(500)).await.detail(413);
@@ -159,13 +159,13 @@ async fn raw(server: &TestServer, request: &str, body: &[u8]) -> String {
     stream.write_all(request.as_bytes()).await.unwrap();
     stream.write_all(body).await.unwrap();
     stream.shutdown().await.unwrap();
-    let mut answer = Vec::new();
-    let read = stream.read_to_end(&mut answer);
+    let mut response = Vec::new();
+    let read = stream.read_to_end(&mut response);
     timeout(Duration::from_secs(5), read)
         .await
         .expect("the server hangs")
         .unwrap();
-    String::from_utf8_lossy(&answer).into_owned()
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 #[tokio::test]
@@ -176,8 +176,8 @@ async fn a_length_that_is_announced_too_large_is_refused_unread() {
         "POST {PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\
          Content-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n"
     );
-    let answer = raw(&server, &head, b"{").await;
-    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    let response = raw(&server, &head, b"{").await;
+    assert!(response.starts_with("HTTP/1.1 413"), "{response}");
 }
 
 #[tokio::test]
@@ -208,11 +208,11 @@ async fn a_client_that_waits_with_its_body_is_answered_soon() {
     );
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();
-    let mut answer = [0; 12];
-    let read = stream.read_exact(&mut answer);
+    let mut response = [0; 12];
+    let read = stream.read_exact(&mut response);
     timeout(Duration::from_secs(5), read)
         .await
         .expect("the server hangs")
         .unwrap();
-    assert_eq!(&answer, b"HTTP/1.1 413");
+    assert_eq!(&response, b"HTTP/1.1 413");
 }

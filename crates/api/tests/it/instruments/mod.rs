@@ -129,13 +129,13 @@ async fn an_instrument_of_another_organization_is_not_found() {
         format!("{PATH}/no-id"),
     ] {
         let body = json!({"name": "mine"});
-        let answers = [
+        let responses = [
             stranger.get(&path).await,
             stranger.patch(&path, &body).await,
             stranger.delete(&path).await,
         ];
-        for answer in answers {
-            assert_eq!(answer.detail(404), "instrument not found");
+        for response in responses {
+            assert_eq!(response.detail(404), "instrument not found");
         }
     }
     assert_eq!(admin.get(PATH).await.json(200), json!([made]));

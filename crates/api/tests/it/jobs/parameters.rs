@@ -33,9 +33,9 @@ async fn parameters_read_back_as_they_are_defined() {
     let path = path_of(&job);
     let read = client.get(&path).await.json(200);
     assert_eq!(read["parameter_definitions"], job["parameter_definitions"]);
-    let kept = client.patch(&path, &json!({"archived": false})).await;
+    let stored = client.patch(&path, &json!({"archived": false})).await;
     assert_eq!(
-        kept.json(200)["parameter_definitions"],
+        stored.json(200)["parameter_definitions"],
         job["parameter_definitions"]
     );
     let none = json!({"parameter_definitions": []});

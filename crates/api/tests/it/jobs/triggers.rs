@@ -34,8 +34,8 @@ async fn a_trigger_is_set_changed_and_removed() {
     assert_eq!(client.get(PATH).await.json(200)[0]["trigger"], set);
 
     // What is left out stays; what is passed alone changes alone.
-    let kept = client.patch(&path, &json!({"name": "parser"})).await;
-    assert_eq!(kept.json(200)["trigger"], set);
+    let stored = client.patch(&path, &json!({"name": "parser"})).await;
+    assert_eq!(stored.json(200)["trigger"], set);
     let conditions = json!({"trigger_conditions": {"min_size_kb": 1}});
     let changed = client.patch(&path, &conditions).await.json(200)["trigger"].clone();
     assert_eq!(changed["id"], set["id"]);
@@ -159,17 +159,17 @@ async fn a_schedule_is_previewed() {
     let client = server.client(&[Scope::Read]).await;
     let now = server.clock.now();
 
-    let answer = preview(&client, "cron=0+6+*+*+1-5&timezone=Asia/Kolkata")
+    let response = preview(&client, "cron=0+6+*+*+1-5&timezone=Asia/Kolkata")
         .await
         .json(200);
-    let ticks: Vec<OffsetDateTime> = answer["next_ticks"]
+    let ticks: Vec<OffsetDateTime> = response["next_ticks"]
         .as_array()
         .unwrap()
         .iter()
         .map(|tick| OffsetDateTime::parse(tick.as_str().unwrap(), &Rfc3339).unwrap())
         .collect();
     assert_eq!(ticks.len(), 5);
-    assert!(now < ticks[0] && ticks.is_sorted(), "{answer}");
+    assert!(now < ticks[0] && ticks.is_sorted(), "{response}");
     for tick in ticks {
         assert_eq!((tick.hour(), tick.minute()), (0, 30), "6:00 in Kolkata");
         assert!(!matches!(

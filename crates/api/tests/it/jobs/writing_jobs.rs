@@ -36,13 +36,13 @@ impl Lab {
             .request(method, format!("{}{path}", self.program.url))
             .bearer_auth(&self.key)
             .json(body);
-        Self::answer(request).await
+        Self::response(request).await
     }
 
-    async fn answer(request: reqwest::RequestBuilder) -> Value {
-        let answer = request.send().await.unwrap();
-        let status = answer.status();
-        let body = answer.text().await.unwrap();
+    async fn response(request: reqwest::RequestBuilder) -> Value {
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        let body = response.text().await.unwrap();
         assert_eq!(status, 200, "{body}");
         serde_json::from_str(&body).unwrap()
     }
@@ -66,7 +66,7 @@ impl Lab {
             .post(format!("{}/api/v1/files", self.program.url))
             .bearer_auth(&self.key)
             .multipart(form);
-        let file = Self::answer(request).await;
+        let file = Self::response(request).await;
         file["file_id"].as_str().unwrap().to_owned()
     }
 }

@@ -79,9 +79,9 @@ impl Lab {
 
     async fn call(&self, method: Method, path: &str, body: Value) -> Value {
         let request = self.http.request(method, format!("{}/{path}", self.url));
-        let answer = request.bearer_auth(&self.key).json(&body).send().await;
-        let answer = answer.unwrap();
-        let (status, body) = (answer.status(), answer.json().await.unwrap());
+        let response = request.bearer_auth(&self.key).json(&body).send().await;
+        let response = response.unwrap();
+        let (status, body) = (response.status(), response.json().await.unwrap());
         assert_eq!(status, 200, "{path}: {body}");
         body
     }
@@ -121,8 +121,8 @@ impl Lab {
                 Part::bytes(bytes.to_vec()).file_name(name.to_owned()),
             );
         let request = self.http.post(format!("{}/files", self.url));
-        let answer = request.bearer_auth(&self.key).multipart(form).send().await;
-        let file: Value = answer.unwrap().json().await.unwrap();
+        let response = request.bearer_auth(&self.key).multipart(form).send().await;
+        let file: Value = response.unwrap().json().await.unwrap();
         let id = file["file_id"].as_str();
         id.unwrap_or_else(|| panic!("{file}")).to_owned()
     }
@@ -130,11 +130,11 @@ impl Lab {
     /// The bytes of a file; `None` if there is no such file.
     async fn content(&self, file: &str) -> Option<Vec<u8>> {
         let request = self.http.get(format!("{}/files/{file}/content", self.url));
-        let answer = request.bearer_auth(&self.key).send().await.unwrap();
-        if answer.status() == 404 {
+        let response = request.bearer_auth(&self.key).send().await.unwrap();
+        if response.status() == 404 {
             return None;
         }
-        let content: Value = answer.json().await.unwrap();
+        let content: Value = response.json().await.unwrap();
         let url = content["download_url"].as_str().unwrap();
         let bytes = self.http.get(url).send().await.unwrap();
         assert_eq!(bytes.status(), 200);
@@ -143,8 +143,8 @@ impl Lab {
 
     async fn delete(&self, file: &str) {
         let request = self.http.delete(format!("{}/files/{file}", self.url));
-        let answer = request.bearer_auth(&self.key).send().await.unwrap();
-        assert!(answer.status().is_success(), "{}", answer.status());
+        let response = request.bearer_auth(&self.key).send().await.unwrap();
+        assert!(response.status().is_success(), "{}", response.status());
     }
 
     /// Names of all samples, in order, by a query, which runs as the organization's own role.

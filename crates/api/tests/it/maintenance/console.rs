@@ -95,10 +95,10 @@ async fn the_path_of_a_notice_leads_to_its_page() {
         ("job-executions", "executions"),
         ("ml-models", "models"),
     ] {
-        let answer = browser.get(&format!("/{path}/{id}")).await;
-        assert_eq!(answer.status, 302, "{path}");
+        let response = browser.get(&format!("/{path}/{id}")).await;
+        assert_eq!(response.status, 302, "{path}");
         let expected = format!("../#/{page}/{id}");
-        assert_eq!(answer.header("location"), Some(expected.as_str()));
+        assert_eq!(response.header("location"), Some(expected.as_str()));
         browser.get(&format!("/{path}/x%0d%0ay")).await.detail(404);
     }
 }

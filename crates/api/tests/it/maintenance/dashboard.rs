@@ -48,7 +48,7 @@ async fn the_dashboard_names_metrics_and_labels_that_the_server_exposes() {
             .collect::<Vec<_>>()
     };
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
-    let mut shown = BTreeSet::new();
+    let mut displayed = BTreeSet::new();
     for panel in dashboard["panels"].as_array().unwrap() {
         for target in panel["targets"].as_array().unwrap() {
             let expression = target["expr"].as_str().unwrap();
@@ -63,7 +63,7 @@ async fn the_dashboard_names_metrics_and_labels_that_the_server_exposes() {
                     assert!(has_label, "{metric} has no {label} in {expression}");
                 }
             }
-            shown.extend(metrics);
+            displayed.extend(metrics);
         }
     }
     // And everything that it exposes is shown.
@@ -72,7 +72,9 @@ async fn the_dashboard_names_metrics_and_labels_that_the_server_exposes() {
         .filter_map(|line| line.strip_prefix("# TYPE "))
     {
         let metric = line.split(' ').next().unwrap();
-        let is_shown = shown.iter().any(|shown| shown.starts_with(metric));
-        assert!(is_shown, "no panel shows {metric}");
+        let is_displayed = displayed
+            .iter()
+            .any(|displayed| displayed.starts_with(metric));
+        assert!(is_displayed, "no panel shows {metric}");
     }
 }

@@ -9,23 +9,26 @@ fn the_demo_tells_every_step_and_leaves_nothing_behind() {
     let (directory, temporary) = (directory(), directory());
     let output =
         run(labdata(directory.path(), &["demo", "--exit"]).env("TMPDIR", temporary.path()));
-    let (told, log) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{told}{log}");
-    assert!(told.contains("2400 points on 3 pages, all equal"), "{told}");
+    let (reported, log) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{reported}{log}");
     assert!(
-        told.contains("simulated_growth_curves: 2400 points written under"),
-        "{told}"
+        reported.contains("2400 points on 3 pages, all equal"),
+        "{reported}"
     );
     assert!(
-        told.contains("2400 points of its execution, all equal"),
-        "{told}"
+        reported.contains("simulated_growth_curves: 2400 points written under"),
+        "{reported}"
     );
-    let blank = told
+    assert!(
+        reported.contains("2400 points of its execution, all equal"),
+        "{reported}"
+    );
+    let blank = reported
         .lines()
         .find(|line| line.trim_start().starts_with("D6 "))
         .unwrap();
     assert!(blank.contains("▁▁▁▁") && !blank.contains('█'), "{blank}");
-    assert!(told.contains('█'), "{told}");
+    assert!(reported.contains('█'), "{reported}");
     for place in [&directory, &temporary] {
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
@@ -38,15 +41,18 @@ fn the_demo_says_what_is_missing_where_no_script_can_run() {
         .env("LABDATA_PYTHON", "/bin/false")
         // Scripts of the standard library alone do not need it.
         .env("LABDATA_UV", "/bin/false"));
-    let (told, log) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{told}{log}");
+    let (reported, log) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{reported}{log}");
     assert!(
-        told.contains("No job can run on this machine")
-            && told.contains("`/bin/false` does not work")
-            && told.contains("LABDATA_PYTHON"),
-        "{told}"
+        reported.contains("No job can run on this machine")
+            && reported.contains("`/bin/false` does not work")
+            && reported.contains("LABDATA_PYTHON"),
+        "{reported}"
     );
-    assert!(told.contains("2400 points on 3 pages, all equal"), "{told}");
+    assert!(
+        reported.contains("2400 points on 3 pages, all equal"),
+        "{reported}"
+    );
 }
 
 #[test]

@@ -65,14 +65,14 @@ async fn an_administrator_sees_what_fails_and_the_operator_why() {
         ],
         File::create(&log).unwrap(),
     );
-    let answer = reqwest::Client::new()
+    let response = reqwest::Client::new()
         .get(format!("{}/api/v1/dependencies", server.url))
         .bearer_auth(server.key.as_ref().unwrap())
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.status().as_u16(), 200);
-    let text = answer.text().await.unwrap();
+    assert_eq!(response.status().as_u16(), 200);
+    let text = response.text().await.unwrap();
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     let state = |name: &str, state: &str| json!({ "name": name, "state": state });
     assert_eq!(

@@ -16,7 +16,7 @@ use crate::{
 
 /// Lines by name of their check: the mark and the text.
 fn lines(output: &Output) -> BTreeMap<String, (String, String)> {
-    let shown = text(&output.stdout);
+    let displayed = text(&output.stdout);
     let line = |line: &str| {
         let (mark, rest) = line.split_once(' ').unwrap();
         let (name, text) = rest.trim_start().split_once("  ").unwrap();
@@ -25,7 +25,7 @@ fn lines(output: &Output) -> BTreeMap<String, (String, String)> {
             (mark.to_owned(), text.trim_start().to_owned()),
         )
     };
-    shown.lines().map(line).collect()
+    displayed.lines().map(line).collect()
 }
 
 fn doctor(directory: &std::path::Path) -> Command {
@@ -106,7 +106,7 @@ fn what_does_not_answer_is_named_with_the_setting_and_without_secrets() {
         .env("LABDATA_LLM_MODEL", "some-model");
     let output = run(&mut command);
     assert_eq!(output.status.code(), Some(1));
-    let shown = lines(&output);
+    let displayed = lines(&output);
     for (name, setting) in [
         ("database", "DATABASE_URL"),
         ("storage", "write access"),
@@ -114,7 +114,7 @@ fn what_does_not_answer_is_named_with_the_setting_and_without_secrets() {
         ("SMTP", "LABDATA_SMTP_URL"),
         ("LLM", "LABDATA_LLM_PROVIDER"),
     ] {
-        let (mark, line) = &shown[name];
+        let (mark, line) = &displayed[name];
         assert_eq!(mark, "FAIL", "{name}: {line}");
         assert!(line.contains(setting), "{name}: {line}");
     }
@@ -132,9 +132,9 @@ fn half_a_setup_says_what_is_missing() {
     command
         .env("LABDATA_MAIL_FROM", "lab@example.org")
         .env("LABDATA_LLM_PROVIDER", "openai");
-    let shown = lines(&run(&mut command));
-    assert!(shown["SMTP"].1.contains("set LABDATA_SMTP_URL"));
-    assert!(shown["LLM"].1.contains("set LABDATA_LLM_MODEL"));
+    let displayed = lines(&run(&mut command));
+    assert!(displayed["SMTP"].1.contains("set LABDATA_SMTP_URL"));
+    assert!(displayed["LLM"].1.contains("set LABDATA_LLM_MODEL"));
 }
 
 #[tokio::test]
@@ -155,16 +155,16 @@ async fn it_looks_at_the_database_of_a_running_server_its_mail_server_and_its_mo
     let ended = tokio::task::spawn_blocking(move || run(&mut command));
     let output = ended.await.unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let shown = lines(&output);
-    let database = &shown["database"].1;
+    let displayed = lines(&output);
+    let database = &displayed["database"].1;
     assert!(database.contains("up to date"), "{database}");
     assert!(
         database.contains("in use by a running server"),
         "{database}"
     );
-    assert!(shown["storage"].1.ends_with("accepts objects"));
-    assert_eq!(shown["SMTP"].0, "ok");
-    assert_eq!(shown["LLM"].1, "some-model answers");
+    assert!(displayed["storage"].1.ends_with("accepts objects"));
+    assert_eq!(displayed["SMTP"].0, "ok");
+    assert_eq!(displayed["LLM"].1, "some-model answers");
     assert!(mail.received().is_empty(), "no e-mail is sent");
     // The server keeps running.
     let health = reqwest::get(format!("{}/healthz", server.url)).await;

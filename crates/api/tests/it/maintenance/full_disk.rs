@@ -55,9 +55,9 @@ impl Lab {
     async fn ask(&self, key: &str, method: Method, path: &str, body: Value) -> (u16, Value) {
         let url = format!("{}/api/v1{path}", self.program.url);
         let request = self.http.request(method, url).bearer_auth(key).json(&body);
-        let answer = request.send().await.unwrap();
-        let status = answer.status().as_u16();
-        (status, answer.json().await.unwrap_or(Value::Null))
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json().await.unwrap_or(Value::Null))
     }
 
     async fn get(&self, path: &str) -> (u16, Value) {
@@ -66,14 +66,14 @@ impl Lab {
 
     async fn ask_text(&self, path: &str) -> String {
         let url = format!("{}/api/v1{path}", self.program.url);
-        let answer = self
+        let response = self
             .http
             .get(url)
             .bearer_auth(&self.key)
             .send()
             .await
             .unwrap();
-        answer.text().await.unwrap()
+        response.text().await.unwrap()
     }
 
     async fn post(&self, path: &str, body: Value) -> (u16, Value) {
@@ -93,8 +93,8 @@ impl Lab {
             .part("file", file);
         let url = format!("{}/api/v1/files", self.program.url);
         let request = self.http.post(url).bearer_auth(&self.key).multipart(form);
-        let answer = request.send().await.unwrap();
-        (answer.status().as_u16(), answer.json().await.unwrap())
+        let response = request.send().await.unwrap();
+        (response.status().as_u16(), response.json().await.unwrap())
     }
 
     async fn begin(&self, instrument: &str, name: &str) -> (u16, Value) {
@@ -108,8 +108,8 @@ impl Lab {
         for (name, value) in begun["headers"].as_object().unwrap() {
             request = request.header(name, value.as_str().unwrap());
         }
-        let answer = request.send().await.unwrap();
-        (answer.status().as_u16(), answer.text().await.unwrap())
+        let response = request.send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
     }
 
     async fn run(&self, code: &str) -> String {
@@ -235,14 +235,14 @@ async fn an_upload_that_fills_the_disk_is_cut_off_at_the_floor() {
     let instrument = lab.instrument().await;
     let (_, begun) = lab.begin(&instrument, "big.bin").await;
     // 150 MB, whose length is not announced.
-    let pieces = std::iter::repeat_n(vec![b'x'; 1 << 20], 150).map(Ok::<_, std::io::Error>);
+    let chunks = std::iter::repeat_n(vec![b'x'; 1 << 20], 150).map(Ok::<_, std::io::Error>);
     let mut request = lab.http.put(begun["upload_url"].as_str().unwrap());
     for (name, value) in begun["headers"].as_object().unwrap() {
         request = request.header(name, value.as_str().unwrap());
     }
-    let body = reqwest::Body::wrap_stream(futures::stream::iter(pieces));
-    let answer = request.body(body).send().await.unwrap();
-    assert_eq!(answer.status(), 507, "{}", answer.text().await.unwrap());
+    let body = reqwest::Body::wrap_stream(futures::stream::iter(chunks));
+    let response = request.body(body).send().await.unwrap();
+    assert_eq!(response.status(), 507, "{}", response.text().await.unwrap());
     // One whose length is announced is refused before it is read.
     let filler = lab.fill(20 << 20);
     assert_eq!(lab.put(&begun, 30 << 20).await.0, 507);
@@ -288,8 +288,8 @@ async fn a_run_whose_disk_is_full_ends_and_its_end_is_recorded_without_a_restart
     assert!(why.contains("disk of the worker is almost full"), "{why}");
     let mut status = 0;
     while status != 200 {
-        let (found, answer) = lab.upload(&instrument, "b.csv", 1000).await;
-        assert!(matches!(found, 200 | 503 | 507), "{found} {answer}");
+        let (found, response) = lab.upload(&instrument, "b.csv", 1000).await;
+        assert!(matches!(found, 200 | 503 | 507), "{found} {response}");
         status = found;
         pause().await;
     }

@@ -11,8 +11,8 @@ const REQUEST_ID: &str = "a-request-of-the-log-test";
 
 /// Calls the program and returns its answer's JSON, or null.
 async fn call(request: reqwest::RequestBuilder) -> Value {
-    let answer = request.send().await.unwrap().text().await.unwrap();
-    serde_json::from_str(&answer).unwrap_or_default()
+    let response = request.send().await.unwrap().text().await.unwrap();
+    serde_json::from_str(&response).unwrap_or_default()
 }
 
 #[tokio::test(flavor = "multi_thread")]

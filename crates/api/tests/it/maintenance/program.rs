@@ -28,8 +28,8 @@ async fn call(
     } else {
         request.json(&body)
     };
-    let answer = request.send().await.unwrap();
-    (answer.status(), answer.json().await.unwrap_or_default())
+    let response = request.send().await.unwrap();
+    (response.status(), response.json().await.unwrap_or_default())
 }
 
 async fn instruments(program: &Program, key: &str) -> StatusCode {
@@ -82,7 +82,7 @@ async fn what_was_acknowledged_survives_kill_9() {
         "semantic_category": "curated",
         "columns": [{"name": "name", "data_type": "string"}],
     });
-    let (status, answer) = call(
+    let (status, response) = call(
         &program,
         CHOSEN,
         Method::PUT,
@@ -90,10 +90,10 @@ async fn what_was_acknowledged_survives_kill_9() {
         definition,
     )
     .await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
+    assert_eq!(status, StatusCode::OK, "{response}");
     let rows = json!({"tables": [{"table": "sample", "rows": [{"name": "a"}, {"name": "b"}]}]});
-    let (status, answer) = call(&program, CHOSEN, Method::POST, "/api/v1/data/write", rows).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
+    let (status, response) = call(&program, CHOSEN, Method::POST, "/api/v1/data/write", rows).await;
+    assert_eq!(status, StatusCode::OK, "{response}");
     assert_eq!(program.end("KILL").0.signal(), Some(9));
 
     let program = Program::serve(directory.path(), &[]);

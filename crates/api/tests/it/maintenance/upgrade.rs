@@ -24,8 +24,8 @@ async fn call(program: &Program, method: Method, path: &str, body: &Value) -> Va
         .request(method, format!("{}/api/v1/{path}", program.url))
         .bearer_auth(KEY)
         .json(body);
-    let answer = request.send().await.unwrap();
-    let (status, body) = (answer.status(), answer.json().await.unwrap());
+    let response = request.send().await.unwrap();
+    let (status, body) = (response.status(), response.json().await.unwrap());
     assert_eq!(status, 200, "{path}: {body}");
     body
 }

@@ -31,10 +31,10 @@ pub(crate) async fn ask(client: &Client, method: &str, params: Value) -> Reply {
 /// Calls a tool; returns its text, and true if the call failed.
 pub(crate) async fn call_tool(client: &Client, name: &str, arguments: Value) -> (String, bool) {
     let params = json!({ "name": name, "arguments": arguments });
-    let answer = ask(client, "tools/call", params).await.json(200);
-    let result = &answer["result"];
+    let response = ask(client, "tools/call", params).await.json(200);
+    let result = &response["result"];
     let text = result["content"][0]["text"].as_str();
-    let text = text.unwrap_or_else(|| panic!("{answer}"));
+    let text = text.unwrap_or_else(|| panic!("{response}"));
     (text.to_owned(), result["isError"] == true)
 }
 

@@ -120,8 +120,8 @@ async fn bodies_of_another_type_size_or_shape_are_refused() {
 async fn the_schema_of_every_tool_is_the_one_of_the_agent() {
     let server = TestServer::start().await;
     let client = server.client(&[Read, Write]).await;
-    let answer = ask(&client, "tools/list", json!({})).await.json(200);
-    let tools = answer["result"]["tools"].as_array().unwrap();
+    let response = ask(&client, "tools/list", json!({})).await.json(200);
+    let tools = response["result"]["tools"].as_array().unwrap();
     for tool in server
         .agent
         .tools

@@ -48,15 +48,15 @@ async fn instrument(client: &Client) -> Value {
 async fn listed(client: &Client) -> Vec<(String, String)> {
     let (mut found, mut params) = (Vec::new(), json!({}));
     loop {
-        let answer = ask(client, "resources/list", params).await.json(200);
-        let page = answer["result"]["resources"].as_array().unwrap();
+        let response = ask(client, "resources/list", params).await.json(200);
+        let page = response["result"]["resources"].as_array().unwrap();
         assert!(page.len() <= PAGE, "{}", page.len());
         let text = |resource: &Value, field: &str| resource[field].as_str().unwrap().to_owned();
         found.extend(
             page.iter()
                 .map(|resource| (text(resource, "name"), text(resource, "uri"))),
         );
-        match &answer["result"]["nextCursor"] {
+        match &response["result"]["nextCursor"] {
             Value::Null => return found,
             cursor => params = json!({ "cursor": cursor }),
         }
@@ -65,11 +65,11 @@ async fn listed(client: &Client) -> Vec<(String, String)> {
 
 /// The error of a method.
 async fn refused(client: &Client, method: &str, params: Value) -> (i64, String) {
-    let answer = ask(client, method, params).await;
-    let answer: Value = serde_json::from_str(&answer.text).unwrap();
-    let error = &answer["error"];
+    let response = ask(client, method, params).await;
+    let response: Value = serde_json::from_str(&response.text).unwrap();
+    let error = &response["error"];
     let code = error["code"].as_i64();
-    let code = code.unwrap_or_else(|| panic!("{answer}"));
+    let code = code.unwrap_or_else(|| panic!("{response}"));
     (code, error["message"].as_str().unwrap().to_owned())
 }
 
@@ -121,8 +121,8 @@ async fn a_cursor_that_no_list_gave_is_refused() {
         );
     }
     let beyond = json!({ "cursor": "tables-18446744073709551615" });
-    let answer = ask(&client, "resources/list", beyond).await.json(200);
-    assert_eq!(answer["result"]["resources"], json!([]));
+    let response = ask(&client, "resources/list", beyond).await.json(200);
+    assert_eq!(response["result"]["resources"], json!([]));
 }
 
 #[tokio::test]
@@ -138,13 +138,13 @@ async fn a_resource_is_read_as_a_model_would_get_it() {
     let text = upload(client, &reader, "notes.txt", b"two plates".to_vec()).await;
 
     let read = async |uri: String| {
-        let answer = ask(client, "resources/read", json!({ "uri": uri })).await;
-        answer.json(200)["result"]["contents"][0].take()
+        let response = ask(client, "resources/read", json!({ "uri": uri })).await;
+        response.json(200)["result"]["contents"][0].take()
     };
     let table = read("labdata://tables/sample".to_owned()).await;
-    let shown = table["text"].as_str().unwrap();
-    assert!(shown.starts_with("{\"schema\":"), "{shown}");
-    let note = &shown[shown.len() - 200..];
+    let displayed = table["text"].as_str().unwrap();
+    assert!(displayed.starts_with("{\"schema\":"), "{displayed}");
+    let note = &displayed[displayed.len() - 200..];
     assert!(note.contains("[The output is cut off: "), "{note}");
     assert_eq!(table["mimeType"], "text/plain", "it is no JSON any more");
     let text = read(format!("labdata://files/{text}")).await;

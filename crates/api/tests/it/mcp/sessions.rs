@@ -159,8 +159,8 @@ async fn a_long_output_is_cut_off_with_a_note_of_how_much_is_missing() {
     let query = json!({ "query": "select repeat('x', 100000) as long" });
     let (text, is_error) = call_tool(&lab.client, "query_data", query).await;
     assert!(!is_error);
-    let (shown, note) = text.split_once("\n[The output is cut off: ").unwrap();
-    assert_eq!(shown.len(), 16 << 10);
+    let (presented, note) = text.split_once("\n[The output is cut off: ").unwrap();
+    assert_eq!(presented.len(), 16 << 10);
     assert!(note.starts_with("16384 of 100"), "{note}");
     assert!(note.contains("are missing"), "{note}");
 }

@@ -60,10 +60,10 @@ async fn asked(lab: &OnPostgres, attack: &str) -> Result<Value, String> {
     let body = json!({ "query": attack });
     let reply = lab.client.post(QUERY, &body).await;
     if reply.status == 200 {
-        let mut answer = reply.json(200);
-        let rows = answer["data"].as_array_mut().unwrap();
+        let mut response = reply.json(200);
+        let rows = response["data"].as_array_mut().unwrap();
         rows.truncate(usize::try_from(ROWS).unwrap());
-        return Ok(answer["data"].take());
+        return Ok(response["data"].take());
     }
     Err(reply.detail(400))
 }

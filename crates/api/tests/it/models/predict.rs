@@ -250,8 +250,8 @@ async fn the_artifact_is_passed_as_a_signed_url_of_the_organization() {
     assert_eq!(used.organization, server.organization);
     assert_eq!(used.version, model.version);
     assert_eq!(Some(used.artifact), model.artifact);
-    let shown = format!("{used:?}");
-    assert!(!shown.contains(&used.artifact_url), "{shown}");
+    let displayed = format!("{used:?}");
+    assert!(!displayed.contains(&used.artifact_url), "{displayed}");
 }
 
 #[tokio::test]

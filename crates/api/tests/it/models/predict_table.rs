@@ -66,16 +66,16 @@ async fn predictions_are_written_under_an_execution() {
     let body = json!({
         "table": "sample", "filters": {"ph__lt": 8}, "output_column": "predicted",
     });
-    let answer = client.post(&path(&model), &body).await.json(200);
-    assert_eq!(answer["updated"], 2);
-    assert_eq!(answer["model_id"], model.model.to_string());
-    assert_eq!(answer["model_name"], "acid");
-    assert_eq!(answer["version_number"], 1);
+    let response = client.post(&path(&model), &body).await.json(200);
+    assert_eq!(response["updated"], 2);
+    assert_eq!(response["model_id"], model.model.to_string());
+    assert_eq!(response["model_name"], "acid");
+    assert_eq!(response["version_number"], 1);
     assert_eq!(
         read(&client, &["name", "predicted"]).await,
         [json!(["a", 9.5]), json!(["b", 1]), json!(["c", null])]
     );
-    let execution = answer["job_execution_id"].as_str().unwrap();
+    let execution = response["job_execution_id"].as_str().unwrap();
     let url = format!("/api/v1/job-executions/{execution}");
     assert_eq!(client.get(&url).await.json(200)["status"], "completed");
     let undone = client
@@ -105,8 +105,8 @@ async fn the_execution_that_is_named_takes_the_write() {
     let mut body = json!({
         "table": "sample", "output_column": "predicted", "job_execution_id": opened["job_execution_id"],
     });
-    let answer = client.post(&path(&model), &body).await.json(200);
-    assert_eq!(answer["job_execution_id"], opened["job_execution_id"]);
+    let response = client.post(&path(&model), &body).await.json(200);
+    assert_eq!(response["job_execution_id"], opened["job_execution_id"]);
     body["job_execution_id"] = json!("00000000-0000-7000-8000-000000000000");
     let refused = client.post(&path(&model), &body).await.detail(404);
     assert_eq!(refused, "execution not found");
@@ -157,8 +157,8 @@ async fn more_than_one_batch_is_written_at_once() {
         .trained_model("acid", regression(&[("ph", "float")]))
         .await;
     let body = json!({"table": "sample", "output_column": "predicted"});
-    let answer = client.post(&path(&model), &body).await.json(200);
-    assert_eq!(answer["updated"], 12_000);
+    let response = client.post(&path(&model), &body).await.json(200);
+    assert_eq!(response["updated"], 12_000);
     assert_eq!(server.predictor.served().len(), 2);
     let filters = json!({"name": "11999"});
     let body = json!({"target_name": "sample", "target_type": "table", "filters": filters});
@@ -183,9 +183,9 @@ async fn a_failure_writes_nothing() {
     assert_eq!(read(&client, &["predicted"]).await, [json!([null])]);
     // Without rows there is no write.
     let body = json!({"table": "sample", "filters": {"ph": 9}, "output_column": "predicted"});
-    let answer = client.post(&path(&model), &body).await.json(200);
+    let response = client.post(&path(&model), &body).await.json(200);
     assert_eq!(
-        (&answer["updated"], &answer["job_execution_id"]),
+        (&response["updated"], &response["job_execution_id"]),
         (&json!(0), &Value::Null)
     );
 }

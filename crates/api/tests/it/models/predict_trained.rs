@@ -108,12 +108,12 @@ async fn predicts_a_table(client: &Client, model: &ModelVersion, rows: &[Map<Str
 
     let path = format!("/api/v1/ml-models/{}/predict-table", model.model);
     let body = json!({"table": "wine", "output_column": "cultivar"});
-    let answer = client.post(&path, &body).await.json(200);
-    assert_eq!(answer["updated"], rows.len());
+    let response = client.post(&path, &body).await.json(200);
+    assert_eq!(response["updated"], rows.len());
     let predicted = cultivars_of(client).await;
     assert!(predicted.iter().all(|it| it == "barolo"), "{predicted:?}");
 
-    let execution = answer["job_execution_id"].as_str().unwrap();
+    let execution = response["job_execution_id"].as_str().unwrap();
     let url = format!("/api/v1/job-executions/{execution}/revert");
     let reverted = client.post(&url, &Value::Null).await.json(200);
     assert_eq!(reverted["deleted_count"], 0);
@@ -142,14 +142,19 @@ async fn switches_when_ready(
     let predicting = {
         let client = client.clone();
         tokio::spawn(async move {
-            let mut answers: Vec<(bool, Value)> = Vec::new();
-            while answers.iter().filter(|(_, version)| *version == 2).count() < 5 {
+            let mut responses: Vec<(bool, Value)> = Vec::new();
+            while responses
+                .iter()
+                .filter(|(_, version)| *version == 2)
+                .count()
+                < 5
+            {
                 let was_switched = *is_switched.borrow();
-                let answer = client.post(PREDICT, &body).await.json(200);
-                answers.push((was_switched, answer["version_number"].clone()));
+                let response = client.post(PREDICT, &body).await.json(200);
+                responses.push((was_switched, response["version_number"].clone()));
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            answers
+            responses
         })
     };
     let queued = lab.train_again(model).await;
@@ -157,13 +162,13 @@ async fn switches_when_ready(
     assert_eq!(ready.error(), None);
     assert!(ready.is_active);
     switched.send_replace(true);
-    let answers = predicting.await.unwrap();
-    let versions: Vec<&Value> = answers.iter().map(|(_, version)| version).collect();
+    let responses = predicting.await.unwrap();
+    let versions: Vec<&Value> = responses.iter().map(|(_, version)| version).collect();
     assert!(
         versions.is_sorted_by_key(|version| version.as_u64()),
         "{versions:?}"
     );
-    assert_eq!(answers[0], (false, json!(1)));
+    assert_eq!(responses[0], (false, json!(1)));
     // The process of a new version starts within seconds, and a prediction of a warm one takes milliseconds.
-    assert!(answers.contains(&(true, json!(1))), "{versions:?}");
+    assert!(responses.contains(&(true, json!(1))), "{versions:?}");
 }

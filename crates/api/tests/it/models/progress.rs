@@ -20,8 +20,8 @@ async fn hear(events: &mut Response, heard: &mut String, kind: &str) -> Value {
             heard.drain(..heard.len() - rest.len());
             return data;
         }
-        let piece = events.chunk().await.unwrap().expect("the stream goes on");
-        heard.push_str(std::str::from_utf8(&piece).unwrap());
+        let part = events.chunk().await.unwrap().expect("the stream goes on");
+        heard.push_str(std::str::from_utf8(&part).unwrap());
     }
 }
 

@@ -129,7 +129,7 @@ fn sandboxed_predictor(address: &str) -> SandboxPredictor {
         multimodal: script(EntryPoint::Multimodal),
     };
     let settings = PredictorSettings {
-        patience: PATIENCE_OF_TESTS,
+        timeout: PATIENCE_OF_TESTS,
         ..PredictorSettings::new(scripts)
     };
     SandboxPredictor::new(Arc::new(sandbox), settings)
@@ -212,7 +212,7 @@ impl TrainingLab {
         let backend = |concurrency| BackendSettings {
             runner: Arc::clone(runner),
             concurrency,
-            patience: PATIENCE,
+            timeout: PATIENCE,
         };
         let worker = WorkerSettings {
             runs: RunWorkerSettings {

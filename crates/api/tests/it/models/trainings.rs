@@ -150,8 +150,8 @@ async fn reports_need_the_token_of_a_running_training() {
         PlainReportToken::from_random(ModelVersionId::new(lab.server.ports.ids.next_id()), [7; 32]);
     for path in ["/training-token", "/training-report", "/training-images"] {
         assert_eq!(client.post(path, &json!({})).await.status, 401);
-        for shown in [token.reveal(), "ldt_x", "ldk_aaaaaaaa_secret"] {
-            let client = client.clone().authorized(&format!("Bearer {shown}"));
+        for presented in [token.reveal(), "ldt_x", "ldk_aaaaaaaa_secret"] {
+            let client = client.clone().authorized(&format!("Bearer {presented}"));
             let reply = client.post(path, &json!({"images": []})).await;
             assert_eq!(reply.status, 401, "{}", reply.text);
         }

@@ -43,12 +43,12 @@ impl Post {
         let own = TestDatabase::new().await;
         let database = Database::new(own.url(), DatabaseSettings::default()).unwrap();
         let clock = Arc::new(FixedClock::default());
-        let shown: Arc<dyn Clock> = clock.clone();
+        let displayed: Arc<dyn Clock> = clock.clone();
         let ports = Ports {
             api_keys: Arc::new(PgApiKeyRepository::new(database.clone())),
             tenancy: Arc::new(PgTenancyRepository::new(database.clone())),
             notifications: Arc::new(PgNotificationRepository::new(database)),
-            ..in_memory(shown)
+            ..in_memory(displayed)
         };
         let server = TestServer::start_on(ports, clock).await;
         let client = server.admin().await;

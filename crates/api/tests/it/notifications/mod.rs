@@ -26,8 +26,8 @@ async fn with_caps(per_user_and_hour: u32, per_organization_and_day: u32) -> Tes
         per_user_and_hour,
         per_organization_and_day,
     };
-    let shown: Arc<dyn Clock> = clock.clone();
-    let ports = in_memory(shown);
+    let displayed: Arc<dyn Clock> = clock.clone();
+    let ports = in_memory(displayed);
     TestServer::start_on(
         Ports {
             notification_caps: caps,

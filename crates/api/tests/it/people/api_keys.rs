@@ -33,15 +33,15 @@ async fn a_new_key_works_and_is_shown_this_once() {
     let listed = admin.get(PATH).await;
     assert!(!listed.text.contains(key));
     let listed = listed.json(200);
-    let shown = listed
+    let presented = listed
         .as_array()
         .unwrap()
         .iter()
         .find(|one| one["id"] == made["id"])
         .unwrap();
-    assert_eq!(shown["name"], "plate reader");
-    assert!(shown.get("key").is_none());
-    assert!(shown["last_used_at"].is_string());
+    assert_eq!(presented["name"], "plate reader");
+    assert!(presented.get("key").is_none());
+    assert!(presented["last_used_at"].is_string());
 }
 
 #[tokio::test]
@@ -129,13 +129,13 @@ async fn a_revoked_key_is_refused_at_once_and_stays_listed() {
     }
     client.get("/api/v1/jobs").await.detail(401);
     let listed = admin.get(PATH).await.json(200);
-    let shown = listed
+    let presented = listed
         .as_array()
         .unwrap()
         .iter()
         .find(|one| one["id"] == made["id"])
         .unwrap();
-    assert!(shown["revoked_at"].is_string());
+    assert!(presented["revoked_at"].is_string());
 }
 
 #[tokio::test]

@@ -135,7 +135,10 @@ async fn a_script_neither_runs_the_lab_nor_deletes_from_it() {
     send(put).await.json(200);
     assert_forbidden(&send(lab.run.request(Method::DELETE, path)).await);
 
-    let told = json!({ "title": "done", "dedupe_key": "once" });
-    lab.run.post("/api/v1/notifications", &told).await.json(200);
+    let reported = json!({ "title": "done", "dedupe_key": "once" });
+    lab.run
+        .post("/api/v1/notifications", &reported)
+        .await
+        .json(200);
     drop(lab.server);
 }

@@ -35,11 +35,11 @@ async fn a_pasted_key_opens_a_session_that_is_accepted_as_the_key_is() {
     let me = server.with_key(&key).get(ME).await.json(200);
     assert_eq!(reply.json(200), me);
     assert_eq!(reply.header("cache-control"), Some("no-store"));
-    let shown = reply.header("set-cookie").unwrap();
+    let presented = reply.header("set-cookie").unwrap();
     let attributes = "; Path=/; Max-Age=604800; HttpOnly; SameSite=Lax";
-    assert!(shown.starts_with("labdata-session="), "{shown}");
-    assert!(shown.ends_with(attributes), "{shown}");
-    assert!(!shown.contains(&key));
+    assert!(presented.starts_with("labdata-session="), "{presented}");
+    assert!(presented.ends_with(attributes), "{presented}");
+    assert!(!presented.contains(&key));
 
     let browser = server.anonymous();
     for path in [SESSION, ME] {

@@ -36,8 +36,8 @@ async fn a_log_is_followed_while_the_script_writes() {
     let mut heard = String::new();
     let mut hear = async |until: &str, heard: &mut String| {
         while !heard.contains(until) {
-            let piece = followed.chunk().await.unwrap().expect("the log goes on");
-            heard.push_str(std::str::from_utf8(&piece).unwrap());
+            let part = followed.chunk().await.unwrap().expect("the log goes on");
+            heard.push_str(std::str::from_utf8(&part).unwrap());
         }
     };
     hear("begins", &mut heard).await;
@@ -51,8 +51,8 @@ async fn a_log_is_followed_while_the_script_writes() {
         error_tail: String::new(),
     };
     lab.runner.finish(run, end);
-    while let Some(piece) = followed.chunk().await.unwrap() {
-        heard.push_str(std::str::from_utf8(&piece).unwrap());
+    while let Some(part) = followed.chunk().await.unwrap() {
+        heard.push_str(std::str::from_utf8(&part).unwrap());
     }
     assert_eq!(heard, "begins\nplate 1 of 2\nplate 2 of 2\n");
     assert_eq!(lab.execution(&id).await["status"], "completed");
@@ -116,8 +116,8 @@ impl RunLogStore for Counted {
 #[tokio::test]
 async fn followers_of_a_silent_run_ask_the_database_for_nothing() {
     let clock = Arc::new(FixedClock::default());
-    let shown: Arc<dyn Clock> = clock.clone();
-    let ports = in_memory(shown);
+    let displayed: Arc<dyn Clock> = clock.clone();
+    let ports = in_memory(displayed);
     let counted = Arc::new(Counted {
         store: Arc::clone(&ports.run_logs),
         reads: AtomicUsize::new(0),
@@ -136,8 +136,8 @@ async fn followers_of_a_silent_run_ask_the_database_for_nothing() {
     let mut heard = String::new();
     let mut hear = async |until: &str| {
         while !heard.contains(until) {
-            let piece = followed.chunk().await.unwrap().unwrap();
-            heard.push_str(std::str::from_utf8(&piece).unwrap());
+            let part = followed.chunk().await.unwrap().unwrap();
+            heard.push_str(std::str::from_utf8(&part).unwrap());
         }
         std::mem::take(&mut heard)
     };

@@ -68,8 +68,8 @@ async fn a_script_gets_its_environment_and_nothing_else() {
     );
     assert_eq!(value(&spec, "LABDATA_JOB_EXECUTION_ID"), id);
     assert_eq!(value(&spec, "LABDATA_FILE_ID"), "");
-    let told: Value = serde_json::from_str(value(&spec, "LABDATA_PARAMETERS")).unwrap();
-    assert_eq!(told, parameters);
+    let reported: Value = serde_json::from_str(value(&spec, "LABDATA_PARAMETERS")).unwrap();
+    assert_eq!(reported, parameters);
     let logged: Value = serde_json::from_str(&lab.logs(&id).await).unwrap();
     assert_eq!(logged, parameters);
 }
@@ -122,8 +122,8 @@ async fn a_script_that_fails_says_why_and_its_user_is_notified() {
     assert_eq!(failed["error_message"], "ValueError: no wells");
     loop {
         let inbox = lab.client.get("/api/v1/notifications").await.json(200);
-        if let Some(told) = inbox.get(0) {
-            assert_eq!(told["data"]["job_execution_id"], id.as_str());
+        if let Some(reported) = inbox.get(0) {
+            assert_eq!(reported["data"]["job_execution_id"], id.as_str());
             break;
         }
         pause().await;

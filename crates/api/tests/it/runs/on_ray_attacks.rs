@@ -37,8 +37,8 @@ struct Dashboard {
 impl Dashboard {
     async fn get(&self, path: &str) -> String {
         let url = format!("{}{path}", self.address);
-        let answer = self.http.get(url).send().await.unwrap();
-        answer.text().await.unwrap()
+        let response = self.http.get(url).send().await.unwrap();
+        response.text().await.unwrap()
     }
 
     /// The job of an execution, once there is one.
@@ -96,8 +96,8 @@ async fn status_with(lab: &Lab, key: &str) -> StatusCode {
 
 async fn redeem(lab: &Lab, nonce: &str) -> (StatusCode, Value) {
     let request = Client::new().post(format!("{}/run-key", lab.url()));
-    let answer = request.bearer_auth(nonce).send().await.unwrap();
-    (answer.status(), answer.json().await.unwrap())
+    let response = request.bearer_auth(nonce).send().await.unwrap();
+    (response.status(), response.json().await.unwrap())
 }
 
 async fn cancel(lab: &Lab, run: &str) {
@@ -137,20 +137,20 @@ async fn who_sees_the_dashboard_gets_no_key_and_is_noticed_as_a_thief_of_nonces(
     let id = job["submission_id"].as_str().unwrap();
     let logs = dashboard.get(&format!("/api/jobs/{id}/logs")).await;
     assert!(logs.contains(" end"), "{logs}");
-    for shown in [
+    for displayed in [
         job.to_string(),
         order_of_shows.clone(),
         logs,
         dashboard.get(&format!("/api/jobs/{id}")).await,
         dashboard.get("/api/jobs/").await,
     ] {
-        assert!(!shown.contains(&key), "{shown}");
+        assert!(!displayed.contains(&key), "{displayed}");
     }
     assert_eq!(files_with(cluster.directory(), &key), [""; 0]);
 
     // A nonce that was used is refused, and costs the thief's prey its key.
-    let (status, answer) = redeem(&lab, &nonce_in(&order_of_shows)).await;
-    assert_eq!(status, StatusCode::UNAUTHORIZED, "{answer}");
+    let (status, response) = redeem(&lab, &nonce_in(&order_of_shows)).await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED, "{response}");
     assert_eq!(status_with(&lab, &key).await, StatusCode::UNAUTHORIZED);
     assert!(lab.logs(&shows).await.contains("requested twice"));
     cancel(&lab, &shows).await;
@@ -160,9 +160,9 @@ async fn who_sees_the_dashboard_gets_no_key_and_is_noticed_as_a_thief_of_nonces(
     lab.until_begun(&long).await;
     let waits = lab.run(&lab.job("waits", "print('ran')\n").await).await;
     let stolen = nonce_in(&order(&dashboard.job_of(&waits).await));
-    let (status, answer) = redeem(&lab, &stolen).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
-    let stolen = answer["key"].as_str().unwrap().to_owned();
+    let (status, response) = redeem(&lab, &stolen).await;
+    assert_eq!(status, StatusCode::OK, "{response}");
+    let stolen = response["key"].as_str().unwrap().to_owned();
     assert_eq!(status_with(&lab, &stolen).await, StatusCode::OK);
     cancel(&lab, &long).await;
     let failed = lab.ended(&waits).await;

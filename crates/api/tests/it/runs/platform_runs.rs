@@ -110,8 +110,8 @@ impl Lab {
     ) -> (StatusCode, String) {
         let url = format!("{}/api/v1{path}", self.server.url);
         let request = self.http.request(method, url).bearer_auth(key).json(&body);
-        let answer = request.send().await.unwrap();
-        (answer.status(), answer.text().await.unwrap())
+        let response = request.send().await.unwrap();
+        (response.status(), response.text().await.unwrap())
     }
 
     pub(crate) async fn call(&self, method: Method, path: &str, body: Value) -> Value {
@@ -134,8 +134,8 @@ impl Lab {
             .part("file", file);
         let url = format!("{}/api/v1/files", self.server.url);
         let request = self.http.post(url).bearer_auth(KEY).multipart(form);
-        let answer = request.send().await.unwrap();
-        let (status, text) = (answer.status(), answer.text().await.unwrap());
+        let response = request.send().await.unwrap();
+        let (status, text) = (response.status(), response.text().await.unwrap());
         assert_eq!(status, StatusCode::OK, "{text}");
         let file: Value = serde_json::from_str(&text).unwrap();
         file["file_id"].clone()

@@ -53,7 +53,7 @@ impl Lab {
             backend: BackendSettings {
                 runner: Arc::new(self.runner.clone()),
                 concurrency: 2,
-                patience: Duration::from_millis(200),
+                timeout: Duration::from_millis(200),
             },
             context: RunContext {
                 limits: RunLimits::default(),

@@ -40,7 +40,7 @@ async fn a_real_script_over_its_time_fails_and_takes_its_key_and_its_children_wi
                 supervisor,
             ))))),
             concurrency: 1,
-            patience: PATIENCE,
+            timeout: PATIENCE,
         },
         context: RunContext {
             limits: RunLimits {

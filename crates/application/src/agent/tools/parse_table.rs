@@ -39,8 +39,8 @@ impl TypedTool for ParseTableTool {
         input: ParseTableInput,
     ) -> Result<String, Error> {
         let id = input.file_id.known().ok_or(Error::NotFound("file"))?;
-        let shown = usize::try_from(input.rows).unwrap_or(usize::MAX);
-        let table = parse_table(context.ports, context.actor, id, shown).await?;
+        let displayed = usize::try_from(input.rows).unwrap_or(usize::MAX);
+        let table = parse_table(context.ports, context.actor, id, displayed).await?;
         let columns = table
             .columns
             .iter()

@@ -51,14 +51,14 @@ impl TypedTool for QueryDataTool {
         };
         let result = query_data(context.ports, context.actor, command).await?;
         let limit = usize::try_from(input.limit).unwrap_or(usize::MAX);
-        let shown: Vec<&str> = result.rows.iter().take(limit).map(String::as_str).collect();
+        let displayed: Vec<&str> = result.rows.iter().take(limit).map(String::as_str).collect();
         // Rows are JSON texts already.
         Ok(format!(
             "{{\"columns\":{},\"row_count\":{},\"rows_shown\":{},\"data\":[{}]}}",
             Value::from(result.columns),
             result.rows.len(),
-            shown.len(),
-            shown.join(",")
+            displayed.len(),
+            displayed.join(",")
         ))
     }
 }

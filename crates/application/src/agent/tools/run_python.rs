@@ -123,18 +123,18 @@ async fn run(context: &ToolContext<'_>, input: RunPythonInput) -> Result<ToolOut
 
 /// The output: a text for the model, and the figures.
 fn output_of(ids: &dyn IdSource, outcome: PythonOutcome, inputs: Value) -> ToolOutput {
-    let mut shown = Map::new();
+    let mut displayed = Map::new();
     let error = outcome.end.error();
     let is_error = error.is_some();
     let texts = [
         ("error", error),
-        ("stdout", Some(outcome.stdout.shown())),
-        ("stderr", Some(outcome.shown_errors())),
-        ("value", outcome.shown_value()),
+        ("stdout", Some(outcome.stdout.display())),
+        ("stderr", Some(outcome.displayed_errors())),
+        ("value", outcome.displayed_value()),
     ];
     for (name, text) in texts {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
-            shown.insert(name.to_owned(), text.into());
+            displayed.insert(name.to_owned(), text.into());
         }
     }
     let figures = outcome.figures.into_iter().map(|figure| {
@@ -149,13 +149,13 @@ fn output_of(ids: &dyn IdSource, outcome: PythonOutcome, inputs: Value) -> ToolO
             "size": figure.size,
         })
     });
-    shown.insert("figures".to_owned(), names.collect());
+    displayed.insert("figures".to_owned(), names.collect());
     if !outcome.omitted_figures.is_empty() {
         let reasons = outcome.omitted_figures.into();
-        shown.insert("figures_left_out".to_owned(), reasons);
+        displayed.insert("figures_left_out".to_owned(), reasons);
     }
-    shown.insert("inputs".to_owned(), inputs);
-    let text = Value::Object(shown).to_string();
+    displayed.insert("inputs".to_owned(), inputs);
+    let text = Value::Object(displayed).to_string();
     let output = if is_error {
         ToolOutput::error(text)
     } else {

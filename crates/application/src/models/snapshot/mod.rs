@@ -47,7 +47,7 @@ pub(super) async fn store(
     work: impl FnOnce(&mut Outlet) -> Result<WrittenTable, SnapshotError> + Send + 'static,
     supply: impl Future<Output = Result<(), QueryError>>,
 ) -> Result<StoredTable, Error> {
-    let (sender, pieces) = mpsc::channel(WAITING_PIECES);
+    let (sender, chunks) = mpsc::channel(WAITING_PIECES);
     let (done, outcome) = oneshot::channel();
     let thread = thread::Builder::new().name("snapshot".to_owned());
     let spawned = thread.spawn(move || {
@@ -60,7 +60,7 @@ pub(super) async fn store(
         let _ = done.send(written);
     });
     spawned.map_err(|error| Error::Internal(format!("no thread for a snapshot: {error}")))?;
-    let (body, cut_off) = checked(ports, upload, false, body_of(pieces));
+    let (body, cut_off) = checked(ports, upload, false, body_of(chunks));
     let storing = ports
         .blobs
         .put_new(upload.organization(), object, body, MAX_DATASET_BYTES);

@@ -16,35 +16,35 @@ use crate::files::interrupted::Interrupted;
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Part of a body.
-pub(super) enum Piece {
+pub(super) enum Chunk {
     Bytes(Bytes),
     /// The body is whole.
     End,
 }
 
 /// Takes the bytes of an object. Blocks the thread while the storage is slower.
-pub(in crate::models) struct Outlet(Sender<Piece>);
+pub(in crate::models) struct Outlet(Sender<Chunk>);
 
 impl Outlet {
-    pub(super) const fn new(pieces: Sender<Piece>) -> Self {
-        Self(pieces)
+    pub(super) const fn new(chunks: Sender<Chunk>) -> Self {
+        Self(chunks)
     }
 
     pub(super) fn send(&mut self, bytes: Vec<u8>) -> Result<(), SnapshotError> {
         let mut bytes = Bytes::from(bytes);
         while !bytes.is_empty() {
-            let piece = bytes.split_to(bytes.len().min(PIECE_BYTES));
-            self.put(Piece::Bytes(piece))?;
+            let chunk = bytes.split_to(bytes.len().min(PIECE_BYTES));
+            self.put(Chunk::Bytes(chunk))?;
         }
         Ok(())
     }
 
     pub(super) fn end(&mut self) -> Result<(), SnapshotError> {
-        self.put(Piece::End)
+        self.put(Chunk::End)
     }
 
-    fn put(&mut self, piece: Piece) -> Result<(), SnapshotError> {
-        block_on(self.0.send(piece)).map_err(|_| SnapshotError::Abandoned)
+    fn put(&mut self, chunk: Chunk) -> Result<(), SnapshotError> {
+        block_on(self.0.send(chunk)).map_err(|_| SnapshotError::Abandoned)
     }
 
     /// Returns the source, whose reads fail once the caller is gone.
@@ -58,12 +58,12 @@ impl Outlet {
 }
 
 /// The pieces as a body, which breaks off unless they end as they should.
-pub(super) fn body_of(pieces: Receiver<Piece>) -> ByteStream {
-    stream::unfold(Some(pieces), |pieces| async {
-        let mut pieces = pieces?;
-        match pieces.next().await {
-            Some(Piece::Bytes(bytes)) => Some((Ok(bytes), Some(pieces))),
-            Some(Piece::End) => None,
+pub(super) fn body_of(chunks: Receiver<Chunk>) -> ByteStream {
+    stream::unfold(Some(chunks), |chunks| async {
+        let mut chunks = chunks?;
+        match chunks.next().await {
+            Some(Chunk::Bytes(bytes)) => Some((Ok(bytes), Some(chunks))),
+            Some(Chunk::End) => None,
             None => Some((Err(BodyBroken("its writer stopped".to_owned())), None)),
         }
     })

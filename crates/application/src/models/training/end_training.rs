@@ -78,9 +78,9 @@ async fn measure(
         return Ok(None);
     }
     let (mut hash, mut bytes) = (Sha256::new(), body.bytes);
-    while let Some(piece) = bytes.next().await {
-        let piece = piece.map_err(|broken| Error::Unavailable(broken.to_string()))?;
-        hash.update(&piece);
+    while let Some(chunk) = bytes.next().await {
+        let chunk = chunk.map_err(|broken| Error::Unavailable(broken.to_string()))?;
+        hash.update(&chunk);
     }
     Ok(Some(Artifact {
         object,

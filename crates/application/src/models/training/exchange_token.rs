@@ -24,15 +24,15 @@ const ARTIFACT_URL_LIFETIME: Duration = Duration::days(30);
 /// [`Error::Unauthenticated`] for a token that is malformed, unknown or already exchanged, or of a training
 /// that was taken from its worker.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn exchange_token(ports: &Ports, shown: &str) -> Result<String, Error> {
-    let shown = PlainReportToken::parse(shown).ok_or_else(unknown_token)?;
-    let version = shown.version();
+pub async fn exchange_token(ports: &Ports, presented: &str) -> Result<String, Error> {
+    let presented = PlainReportToken::parse(presented).ok_or_else(unknown_token)?;
+    let version = presented.version();
     let mut secret = [0; 32];
     ports.ids.fill_random(&mut secret);
     let fresh = PlainReportToken::from_random(version, secret);
     let exchanged = ports
         .trainings
-        .exchange_token(version, shown.hash(), fresh.hash());
+        .exchange_token(version, presented.hash(), fresh.hash());
     let training = exchanged.await?.ok_or_else(unknown_token)?;
     let organization = training.claim.organization;
     let dataset = ports.datasets.get(organization, training.dataset).await?;

@@ -20,10 +20,10 @@ pub struct RunningTraining {
 /// [`Error::Unauthenticated`] for a token that is malformed, unknown, or of a training that was taken from
 /// its worker.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn running_training(ports: &Ports, shown: &str) -> Result<RunningTraining, Error> {
-    let shown = PlainReportToken::parse(shown).ok_or_else(unknown_token)?;
-    let token = shown.hash();
-    let claim = ports.trainings.holder(shown.version(), token).await?;
+pub async fn running_training(ports: &Ports, displayed: &str) -> Result<RunningTraining, Error> {
+    let displayed = PlainReportToken::parse(displayed).ok_or_else(unknown_token)?;
+    let token = displayed.hash();
+    let claim = ports.trainings.holder(displayed.version(), token).await?;
     let claim = claim.ok_or_else(unknown_token)?;
     Ok(RunningTraining { claim, token })
 }

@@ -17,7 +17,7 @@ use labdata_domain::{
     page::PageRequest,
     people::scope::Scope::{Read, Write},
 };
-use labdata_memory::ScriptedAnswer;
+use labdata_memory::ScriptedResponse;
 use labdata_ports::executions::ExecutionFilter;
 use serde_json::{Map, Value, json};
 
@@ -75,7 +75,7 @@ async fn cancelled_after(
 
 #[tokio::test]
 async fn a_run_that_is_cancelled_while_the_model_writes_keeps_its_text() {
-    let script = vec![ScriptedAnswer::Hang("I think".to_owned())];
+    let script = vec![ScriptedResponse::Hang("I think".to_owned())];
     let scripted = Scripted::new(script).await;
     let command = RunAgent {
         save: true,
@@ -110,7 +110,7 @@ async fn a_run_that_is_cancelled_during_a_call_says_so() {
 async fn the_execution_of_a_cancelled_run_is_cancelled() {
     let script = vec![
         calls("write_data", &experiment("a", false)),
-        ScriptedAnswer::Hang("Now".to_owned()),
+        ScriptedResponse::Hang("Now".to_owned()),
     ];
     let scripted = Scripted::new(script).await;
     let actor = scripted.lab.actor(&[Read, Write]);

@@ -11,7 +11,7 @@ use labdata_application::{
     executions::list_executions::list_executions,
 };
 use labdata_domain::{
-    agent::{AgentLimits, ModelAnswer, ModelChoice, RequestedCall, ToolOutput},
+    agent::{AgentLimits, ModelChoice, ModelResponse, RequestedCall, ToolOutput},
     page::PageRequest,
     people::{
         ApiKey, ApiKeyHash,
@@ -20,7 +20,7 @@ use labdata_domain::{
     },
 };
 use labdata_memory::{
-    InMemoryAgentRunRepository, InMemoryChatRepository, ScriptedAnswer, ScriptedModel,
+    InMemoryAgentRunRepository, InMemoryChatRepository, ScriptedModel, ScriptedResponse,
 };
 use labdata_ports::{PortError, executions::ExecutionFilter};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub(super) struct Scripted {
 }
 
 impl Scripted {
-    pub(super) async fn new(script: Vec<ScriptedAnswer>) -> Self {
+    pub(super) async fn new(script: Vec<ScriptedResponse>) -> Self {
         let lab = Lab::new().await;
         let model = ScriptedModel::new(script);
         let agent = Agent {
@@ -112,22 +112,22 @@ pub(super) fn result(mut events: Vec<AgentEvent>) -> AgentResult {
     }
 }
 
-pub(super) fn says(text: &str) -> ScriptedAnswer {
-    ScriptedAnswer::Answer(ModelAnswer {
+pub(super) fn says(text: &str) -> ScriptedResponse {
+    ScriptedResponse::Response(ModelResponse {
         text: text.to_owned(),
-        ..ModelAnswer::default()
+        ..ModelResponse::default()
     })
 }
 
-pub(super) fn calls(tool: &str, arguments: &Value) -> ScriptedAnswer {
-    ScriptedAnswer::Answer(ModelAnswer {
+pub(super) fn calls(tool: &str, arguments: &Value) -> ScriptedResponse {
+    ScriptedResponse::Response(ModelResponse {
         tool_calls: vec![RequestedCall {
             id: "call".to_owned(),
             name: tool.to_owned(),
             arguments: arguments.to_string(),
             provider_data: None,
         }],
-        ..ModelAnswer::default()
+        ..ModelResponse::default()
     })
 }
 

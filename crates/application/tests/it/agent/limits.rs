@@ -11,11 +11,12 @@ use labdata_application::agent::{
 };
 use labdata_domain::{
     agent::{
-        EndReason, Message, ModelAnswer, RequestedCall, RunRefusal, TooManyRuns, ToolOutput, Usage,
+        EndReason, Message, ModelResponse, RequestedCall, RunRefusal, TooManyRuns, ToolOutput,
+        Usage,
     },
     people::scope::Scope::Read,
 };
-use labdata_memory::{FixedClock, ScriptedAnswer};
+use labdata_memory::{FixedClock, ScriptedResponse};
 use serde_json::{Map, Value, json};
 use time::Duration;
 
@@ -75,12 +76,12 @@ async fn a_run_whose_time_ends_between_two_calls_makes_no_further_call() {
         arguments: "{}".to_owned(),
         provider_data: None,
     };
-    let answer = ScriptedAnswer::Answer(ModelAnswer {
+    let response = ScriptedResponse::Response(ModelResponse {
         text: "I wait.".to_owned(),
         tool_calls: vec![call("first"), call("second"), call("third")],
-        ..ModelAnswer::default()
+        ..ModelResponse::default()
     });
-    let mut scripted = Scripted::new(vec![answer, says("late")]).await;
+    let mut scripted = Scripted::new(vec![response, says("late")]).await;
     let clock = scripted.lab.clock.clone();
     scripted.agent.tools = ToolRegistry::new(vec![Arc::new(SlowTool(clock))]);
     scripted.agent.limits.duration = Duration::minutes(2);
@@ -119,7 +120,7 @@ async fn a_run_whose_time_ends_between_two_calls_makes_no_further_call() {
 #[tokio::test]
 async fn an_organization_has_four_runs_at_once_and_a_dropped_one_is_over() {
     let script = (0..5)
-        .map(|_| ScriptedAnswer::Hang("I think ".to_owned()))
+        .map(|_| ScriptedResponse::Hang("I think ".to_owned()))
         .collect();
     let scripted = Scripted::new(script).await;
     let actor = scripted.lab.actor(&[Read]);
@@ -158,7 +159,7 @@ async fn a_run_that_uses_the_budget_up_ends_and_the_next_is_refused() {
         total_tokens: None,
     };
     let call = |input| {
-        ScriptedAnswer::Answer(ModelAnswer {
+        ScriptedResponse::Response(ModelResponse {
             text: "I look.".to_owned(),
             tool_calls: vec![RequestedCall {
                 id: "call".to_owned(),
@@ -166,7 +167,7 @@ async fn a_run_that_uses_the_budget_up_ends_and_the_next_is_refused() {
                 ..RequestedCall::default()
             }],
             usage: used(input),
-            ..ModelAnswer::default()
+            ..ModelResponse::default()
         })
     };
     let mut scripted = Scripted::new(vec![call(80), call(0), says("late")]).await;
@@ -215,7 +216,7 @@ async fn a_long_output_is_cut_and_says_so() {
         _ => None,
     });
     assert_eq!(cut, Some((300, true)));
-    let shown = scripted
+    let displayed = scripted
         .model
         .requests()
         .pop()
@@ -224,6 +225,6 @@ async fn a_long_output_is_cut_and_says_so() {
         .pop()
         .unwrap();
     assert!(
-        matches!(shown, Message::ToolResult { output, .. } if output.contains("bytes are shown"))
+        matches!(displayed, Message::ToolResult { output, .. } if output.contains("bytes are shown"))
     );
 }

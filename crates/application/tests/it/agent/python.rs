@@ -107,10 +107,10 @@ async fn a_figure_is_a_file_of_the_chat_until_it_is_deleted() {
     let result = result(scripted.events(&actor, command).await);
     assert_eq!(python.snippets()[0].code, "plot()");
     let output = outputs(&result)[0].clone();
-    let shown: Value = serde_json::from_str(&output.text).unwrap();
+    let displayed: Value = serde_json::from_str(&output.text).unwrap();
     let figure = json!({ "name": "Figure 1", "media_type": "image/png", "size": IMAGE.len() });
     assert_eq!(
-        shown,
+        displayed,
         json!({ "stdout": "0.5\n", "figures": [figure], "inputs": [] })
     );
 

@@ -9,7 +9,7 @@ use labdata_domain::{
     ids::ChatId,
     people::scope::Scope::{self, Read, Write},
 };
-use labdata_memory::ScriptedAnswer;
+use labdata_memory::ScriptedResponse;
 use serde_json::json;
 
 use super::harness::{Scripted, calls, name, outputs, prompted, result, says};
@@ -43,7 +43,7 @@ async fn a_run_streams_its_events_in_order() {
 #[tokio::test]
 async fn a_failure_of_the_model_is_the_last_event() {
     let broken = ModelFailure::Broken(BrokenStream::NoEnd);
-    let script = vec![ScriptedAnswer::Fail("Half of".to_owned(), broken.clone())];
+    let script = vec![ScriptedResponse::Fail("Half of".to_owned(), broken.clone())];
     let scripted = Scripted::new(script).await;
     let events = scripted
         .events(&scripted.lab.actor(&[Read]), prompted("x"))

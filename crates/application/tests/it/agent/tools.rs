@@ -6,14 +6,15 @@ use async_trait::async_trait;
 use labdata_application::agent::tools::{Tool, ToolContext, ToolRegistry, all_tools};
 use labdata_domain::{
     agent::{
-        JOB_ARCHIVED, Message, ModelAnswer, RUN_QUEUED, RequestedCall, SCRIPT_REPLACED, ToolOutput,
+        JOB_ARCHIVED, Message, ModelResponse, RUN_QUEUED, RequestedCall, SCRIPT_REPLACED,
+        ToolOutput,
     },
     people::{
         INVALID_KEY,
         scope::Scope::{Read, Write},
     },
 };
-use labdata_memory::ScriptedAnswer;
+use labdata_memory::ScriptedResponse;
 use serde_json::{Map, Value, json};
 
 use super::harness::{Scripted, calls, executions, experiment, outputs, says};
@@ -36,13 +37,13 @@ async fn the_model_gets_the_output_of_a_tool() {
 
 #[tokio::test]
 async fn faults_of_a_call_are_outputs_that_the_model_reads() {
-    let invalid = ScriptedAnswer::Answer(ModelAnswer {
+    let invalid = ScriptedResponse::Response(ModelResponse {
         tool_calls: vec![RequestedCall {
             name: "list_jobs".to_owned(),
             arguments: "{\"name\": ".to_owned(),
             ..RequestedCall::default()
         }],
-        ..ModelAnswer::default()
+        ..ModelResponse::default()
     });
     let script = vec![
         calls("drop_everything", &json!({})),

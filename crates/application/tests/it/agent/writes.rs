@@ -9,7 +9,7 @@ use labdata_domain::{
     page::PageRequest,
     people::scope::Scope::{Read, Write},
 };
-use labdata_memory::ScriptedAnswer;
+use labdata_memory::ScriptedResponse;
 use labdata_ports::executions::ExecutionFilter;
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ async fn a_run_whose_model_fails_closes_the_execution_of_its_writes() {
     let refused = ModelFailure::Timeout(60);
     let script = vec![
         calls("write_data", &experiment("kept", false)),
-        ScriptedAnswer::Refuse(refused),
+        ScriptedResponse::Refuse(refused),
     ];
     let scripted = Scripted::new(script).await;
     let actor = scripted.lab.actor(&[Read, Write]);

@@ -11,7 +11,7 @@ use time::{Duration, OffsetDateTime};
 pub use end::EndReason;
 
 use super::{
-    AgentLimits, ChatMessage, ChatRole, CompletedCall, Message, ModelAnswer, RequestedCall,
+    AgentLimits, ChatMessage, ChatRole, CompletedCall, Message, ModelResponse, RequestedCall,
     StopReason, ToolCall, ToolInput, ToolOutput, Usage,
     history::for_model,
     text::{storable, storable_value},
@@ -119,14 +119,14 @@ impl Run {
     ///   their limit: no tool is called whose output the model would not see.
     /// - Of calls with the same id only the first counts. An id of an earlier step is replaced.
     #[must_use]
-    pub fn answered(mut self, answer: ModelAnswer, now: OffsetDateTime) -> Next {
+    pub fn answered(mut self, response: ModelResponse, now: OffsetDateTime) -> Next {
         self.steps = self.steps.saturating_add(1);
-        self.usage = self.usage.plus(answer.usage);
-        let text = storable(&answer.text);
-        let calls = self.accept(answer.tool_calls);
+        self.usage = self.usage.plus(response.usage);
+        let text = storable(&response.text);
+        let calls = self.accept(response.tool_calls);
         let added = u32::try_from(calls.len()).unwrap_or(u32::MAX);
         let reason = if calls.is_empty() {
-            match answer.stop {
+            match response.stop {
                 StopReason::Complete if text.trim().is_empty() => EndReason::Empty,
                 StopReason::Complete => EndReason::Answered,
                 StopReason::Length => EndReason::Length,
@@ -164,8 +164,8 @@ impl Run {
     fn end(mut self, text: &str, reason: EndReason, now: OffsetDateTime) -> RunResult {
         // An answer that says nothing hides no earlier one.
         let earlier = || {
-            let answers = self.transcript.iter().rev();
-            let mut texts = answers.filter(|message| message.role == ChatRole::Assistant);
+            let responses = self.transcript.iter().rev();
+            let mut texts = responses.filter(|message| message.role == ChatRole::Assistant);
             texts.find_map(|message| Some(message.content.trim()).filter(|text| !text.is_empty()))
         };
         let said = Some(text.trim()).filter(|text| !text.is_empty());
@@ -190,10 +190,10 @@ impl Run {
 
     /// The calls of an answer, each with an id that no other call of the run has.
     fn accept(&mut self, requested: Vec<RequestedCall>) -> Vec<ToolCall> {
-        let mut of_answer = BTreeSet::new();
+        let mut of_response = BTreeSet::new();
         let mut calls = Vec::new();
         for request in requested {
-            if !request.id.is_empty() && !of_answer.insert(request.id.clone()) {
+            if !request.id.is_empty() && !of_response.insert(request.id.clone()) {
                 continue;
             }
             let id = self.unique_id(&shortened(&request.id));
@@ -252,7 +252,7 @@ impl PendingCalls {
             output: outputs
                 .next()
                 .unwrap_or_else(|| ToolOutput::error("the tool was not called".to_owned()))
-                .kept(&run.limits),
+                .stored(&run.limits),
         });
         let message = ChatMessage {
             role: ChatRole::Assistant,

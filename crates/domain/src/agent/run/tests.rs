@@ -25,15 +25,15 @@ fn call(id: &str, arguments: &str) -> RequestedCall {
     }
 }
 
-fn text(text: &str) -> ModelAnswer {
-    ModelAnswer {
+fn text(text: &str) -> ModelResponse {
+    ModelResponse {
         text: text.to_owned(),
-        ..ModelAnswer::default()
+        ..ModelResponse::default()
     }
 }
 
-fn calls(text: &str, calls: &[RequestedCall]) -> ModelAnswer {
-    ModelAnswer {
+fn calls(text: &str, calls: &[RequestedCall]) -> ModelResponse {
+    ModelResponse {
         text: text.to_owned(),
         tool_calls: calls.to_vec(),
         usage: Usage {
@@ -83,8 +83,8 @@ fn an_answer_without_calls_ends_the_run() {
 
 #[test]
 fn outputs_of_tools_go_to_the_model_in_order() {
-    let answer = calls("Let me look.", &[call("a", "{}"), call("b", r#"{"x": 1}"#)]);
-    let pending = pending(start(25, 50).answered(answer, NOW));
+    let response = calls("Let me look.", &[call("a", "{}"), call("b", r#"{"x": 1}"#)]);
+    let pending = pending(start(25, 50).answered(response, NOW));
     let outputs = outputs(&pending);
     let run = pending.completed(outputs, NOW);
     let messages = run.messages();
@@ -108,8 +108,8 @@ fn outputs_of_tools_go_to_the_model_in_order() {
 
 #[test]
 fn a_call_that_comes_twice_is_made_once() {
-    let answer = calls("", &[call("a", "{}"), call("a", "{}"), call("b", "{}")]);
-    let pending = pending(start(25, 50).answered(answer, NOW));
+    let response = calls("", &[call("a", "{}"), call("a", "{}"), call("b", "{}")]);
+    let pending = pending(start(25, 50).answered(response, NOW));
     let ids: Vec<&str> = pending
         .calls()
         .iter()
@@ -132,18 +132,18 @@ fn an_id_of_an_earlier_step_is_replaced_and_a_missing_one_made() {
 
 #[test]
 fn arguments_that_are_no_object_are_an_error_of_the_call_alone() {
-    let answer = calls("", &[call("a", "{\"x\": "), call("b", "{}")]);
-    let pending = pending(start(25, 50).answered(answer, NOW));
+    let response = calls("", &[call("a", "{\"x\": "), call("b", "{}")]);
+    let pending = pending(start(25, 50).answered(response, NOW));
     assert!(pending.calls()[0].input.object().is_err());
     assert!(pending.calls()[1].input.object().is_ok());
 }
 
 #[test]
 fn the_last_step_calls_no_tool_and_says_why_it_ended() {
-    let answer = || calls("So far 3.", &[call("", "{}")]);
-    let first = pending(start(2, 50).answered(answer(), NOW));
+    let response = || calls("So far 3.", &[call("", "{}")]);
+    let first = pending(start(2, 50).answered(response(), NOW));
     let run = first.completed(Vec::new(), NOW);
-    let end = ended(run.answered(answer(), NOW));
+    let end = ended(run.answered(response(), NOW));
     assert_eq!(end.reason, EndReason::Steps(2));
     assert_eq!(
         end.output,
@@ -182,8 +182,8 @@ fn a_run_out_of_time_ends_with_the_text_that_it_has() {
 
 #[test]
 fn a_partly_made_round_of_calls_ends_with_errors_for_the_rest() {
-    let answer = calls("", &[call("a", "{}"), call("b", "{}")]);
-    let pending = pending(start(25, 50).answered(answer, NOW));
+    let response = calls("", &[call("a", "{}"), call("b", "{}")]);
+    let pending = pending(start(25, 50).answered(response, NOW));
     let end = pending.stop(
         EndReason::Cancelled,
         vec![ToolOutput::result("1".to_owned())],
@@ -200,11 +200,11 @@ fn answers_that_are_cut_off_or_empty_say_so() {
         (StopReason::Filtered, "", EndReason::Filtered, "withheld"),
         (StopReason::Complete, "", EndReason::Empty, "no answer"),
     ] {
-        let answer = ModelAnswer {
+        let response = ModelResponse {
             stop,
             ..text(content)
         };
-        let end = ended(start(25, 50).answered(answer, NOW));
+        let end = ended(start(25, 50).answered(response, NOW));
         assert_eq!(end.reason, reason);
         assert!(
             end.output.starts_with(content) && end.output.contains(note),
@@ -216,14 +216,14 @@ fn answers_that_are_cut_off_or_empty_say_so() {
 
 #[test]
 fn nothing_of_a_run_holds_nul() {
-    let answer = calls("a\0b", &[call("i\0d", r#"{"x": "\u0000"}"#)]);
-    let pending = pending(start(25, 50).answered(answer, NOW));
+    let response = calls("a\0b", &[call("i\0d", r#"{"x": "\u0000"}"#)]);
+    let pending = pending(start(25, 50).answered(response, NOW));
     let outputs = vec![ToolOutput::result("\0".to_owned())];
     let run = pending.completed(outputs, NOW);
-    let shown = format!("{:?}", run.transcript);
+    let displayed = format!("{:?}", run.transcript);
     assert!(
-        !shown.contains("\\0") && !shown.contains("\\u0000"),
-        "{shown}"
+        !displayed.contains("\\0") && !displayed.contains("\\u0000"),
+        "{displayed}"
     );
 }
 
@@ -233,7 +233,7 @@ proptest! {
     fn every_run_ends_within_its_limits(
         steps in 1_u32..6,
         tool_calls in 0_u32..8,
-        answers in proptest::collection::vec(
+        responses in proptest::collection::vec(
             proptest::collection::vec(("[abc]?", "\\PC{0,8}"), 0..5),
             0..8,
         ),
@@ -241,9 +241,9 @@ proptest! {
         let mut run = start(steps, tool_calls);
         let (mut taken, mut made) = (0_u32, 0_u32);
         let mut ids = BTreeSet::new();
-        let mut answers = answers.into_iter();
+        let mut responses = responses.into_iter();
         let end = loop {
-            let requested = answers.next().unwrap_or_default();
+            let requested = responses.next().unwrap_or_default();
             let requested: Vec<RequestedCall> =
                 requested.iter().map(|(id, arguments)| call(id, arguments)).collect();
             taken += 1;

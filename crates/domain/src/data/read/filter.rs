@@ -96,7 +96,7 @@ impl Condition {
         key: &str,
         value: &Value,
     ) -> Result<Self, String> {
-        let shown: String = key.chars().take(100).collect();
+        let displayed: String = key.chars().take(100).collect();
         // A column whose name contains a double underscore takes precedence over a path.
         let (hops, field, operator) = match resolve(target, catalog, key) {
             Some((hops, field)) => (hops, field, ""),
@@ -108,13 +108,13 @@ impl Condition {
                 })
                 .ok_or_else(|| {
                     format!(
-                        "filter \"{shown}\": \"{}\" has no such column",
+                        "filter \"{displayed}\": \"{}\" has no such column",
                         target.name()
                     )
                 })?,
         };
         let test = test(&field, operator, value)
-            .map_err(|problem| format!("filter \"{shown}\": {problem}"))?;
+            .map_err(|problem| format!("filter \"{displayed}\": {problem}"))?;
         Ok(Self { hops, field, test })
     }
 }

@@ -111,14 +111,16 @@ fn columns(owner: &SeriesOwner, names: Option<&[String]>) -> Result<Vec<usize>, 
     };
     let mut seen = HashSet::new();
     let found = names.iter().map(|name| {
-        let shown: String = name.chars().take(100).collect();
+        let displayed: String = name.chars().take(100).collect();
         if !seen.insert(name) {
-            return Err(format!("columns \"{shown}\": named twice"));
+            return Err(format!("columns \"{displayed}\": named twice"));
         }
-        table
-            .column(name)
-            .map(|(index, _)| index)
-            .ok_or_else(|| format!("columns \"{shown}\": \"{}\" has no such column", table.name))
+        table.column(name).map(|(index, _)| index).ok_or_else(|| {
+            format!(
+                "columns \"{displayed}\": \"{}\" has no such column",
+                table.name
+            )
+        })
     });
     let mut found = all_or_problems(found)?;
     found.retain(|index| *index != owner.parent_column);
@@ -145,7 +147,7 @@ fn all_or_problems<T>(
 fn keys_of(keys: &[Value], key_type: DataType) -> Result<Vec<KeyValue>, SeriesRefusal> {
     let mut seen = HashSet::with_capacity(keys.len());
     let parsed = keys.iter().map(|given| {
-        let shown = || match given {
+        let displayed = || match given {
             Value::String(text) => text.chars().take(100).collect(),
             other => other.to_string().chars().take(100).collect(),
         };
@@ -156,11 +158,11 @@ fn keys_of(keys: &[Value], key_type: DataType) -> Result<Vec<KeyValue>, SeriesRe
             }
             _ => None,
         };
-        let found = found.ok_or_else(|| SeriesRefusal::UnknownParent(shown()))?;
+        let found = found.ok_or_else(|| SeriesRefusal::UnknownParent(displayed()))?;
         if seen.insert(found.clone()) {
             Ok(found)
         } else {
-            let text: String = shown();
+            let text: String = displayed();
             Err(SeriesRefusal::Invalid(format!(
                 "parents \"{text}\": named twice"
             )))
@@ -275,13 +277,13 @@ mod tests {
 
     #[test]
     fn the_parents_key_is_the_first_column_and_never_repeated() {
-        let shown = |plan: ManySeriesPlan| {
+        let displayed = |plan: ManySeriesPlan| {
             let columns = plan.table_columns().into_iter();
             columns.map(|(name, _)| name).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(shown(plan(|_| ()).unwrap()), "operation x carrier y");
+        assert_eq!(displayed(plan(|_| ()).unwrap()), "operation x carrier y");
         let some = plan(|it| it.columns = Some(names(&["y", "operation", "x"])));
-        assert_eq!(shown(some.unwrap()), "operation y x");
+        assert_eq!(displayed(some.unwrap()), "operation y x");
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl OrderTerm {
             Some(name) => (name, true),
             None => (text, false),
         };
-        let refused = |problem: &str| format!("order_by \"{}\": {problem}", shown(text));
+        let refused = |problem: &str| format!("order_by \"{}\": {problem}", display(text));
         let field = target
             .field(name)
             .ok_or_else(|| refused(&unknown_column(target)))?;
@@ -113,7 +113,7 @@ pub(super) fn order(target: &ReadTarget, terms: &[String]) -> (Vec<OrderTerm>, V
     for text in terms {
         match OrderTerm::parse(target, text) {
             Ok(term) if order.iter().any(|earlier| earlier.field == term.field) => {
-                problems.push(format!("order_by \"{}\": named twice", shown(text)));
+                problems.push(format!("order_by \"{}\": named twice", display(text)));
             }
             Ok(term) => order.push(term),
             Err(problem) => problems.push(problem),
@@ -138,11 +138,11 @@ pub(super) fn columns(
         match target.field(name) {
             None => problems.push(format!(
                 "columns \"{}\": {}",
-                shown(name),
+                display(name),
                 unknown_column(target)
             )),
             Some(_) if !seen.insert(name) => {
-                problems.push(format!("columns \"{}\": named twice", shown(name)));
+                problems.push(format!("columns \"{}\": named twice", display(name)));
             }
             Some(field) => columns.push(ReadColumn {
                 name: name.clone(),
@@ -180,7 +180,7 @@ pub(super) fn all_columns(target: &ReadTarget) -> Vec<ReadColumn> {
     }
 }
 
-fn shown(name: &str) -> String {
+fn display(name: &str) -> String {
     name.chars().take(100).collect()
 }
 

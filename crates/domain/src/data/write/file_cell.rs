@@ -51,8 +51,13 @@ impl FileCell {
     /// # Errors
     /// A sentence that says what the column takes.
     pub fn to_scalar(&self, data_type: DataType) -> Result<Scalar, String> {
-        self.read(data_type)
-            .ok_or_else(|| format!("must be {}, not {}", data_type.expectation(), self.shown()))
+        self.read(data_type).ok_or_else(|| {
+            format!(
+                "must be {}, not {}",
+                data_type.expectation(),
+                self.display()
+            )
+        })
     }
 
     fn read(&self, data_type: DataType) -> Option<Scalar> {
@@ -79,7 +84,7 @@ impl FileCell {
     }
 
     /// The cell as messages show it.
-    fn shown(&self) -> String {
+    fn display(&self) -> String {
         match self {
             Self::Text(text) => format!("\"{}\"", quoted(text)),
             Self::LocalTime(_) => format!("{self}, which has no offset"),

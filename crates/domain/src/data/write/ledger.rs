@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fmt};
 
 use super::{
-    kept::KeptRow,
     outcome::{DeletedSeries, RowKeys, SeriesOutcome, count},
+    row_image::RowImage,
 };
 
 /// Kind of change.
@@ -72,7 +72,7 @@ pub struct LedgerEntry {
     /// Ids of the rows or parents, where the kind of change needs them.
     pub ids: Vec<String>,
     /// Values of the first rows that were updated or deleted.
-    pub kept: Vec<KeptRow>,
+    pub stored: Vec<RowImage>,
 }
 
 impl LedgerEntry {
@@ -83,7 +83,7 @@ impl LedgerEntry {
             action,
             count: 0,
             ids: Vec::new(),
-            kept: Vec::new(),
+            stored: Vec::new(),
         }
     }
 
@@ -98,26 +98,26 @@ impl LedgerEntry {
 
     /// Rows updated.
     #[must_use]
-    pub fn updated(table: &str, ids: Vec<String>, kept: Vec<KeptRow>) -> Self {
+    pub fn updated(table: &str, ids: Vec<String>, stored: Vec<RowImage>) -> Self {
         Self {
             count: count(ids.len()),
             ids,
-            kept,
+            stored,
             ..Self::new(table, LedgerAction::Updated)
         }
     }
 
-    /// Rows of several tables deleted, with their points. `kept` has the values of the first rows by table.
+    /// Rows of several tables deleted, with their points. `stored` has the values of the first rows by table.
     #[must_use]
     pub fn deleted(
         rows: &RowKeys,
         series: &BTreeMap<String, DeletedSeries>,
-        mut kept: BTreeMap<String, Vec<KeptRow>>,
+        mut stored: BTreeMap<String, Vec<RowImage>>,
     ) -> Vec<Self> {
         let rows = rows.iter().map(|(table, keys)| Self {
             count: count(keys.len()),
             ids: keys.iter().map(ToString::to_string).collect(),
-            kept: kept.remove(table).unwrap_or_default(),
+            stored: stored.remove(table).unwrap_or_default(),
             ..Self::new(table, LedgerAction::Deleted)
         });
         let points = series.iter().map(|(table, series)| Self {

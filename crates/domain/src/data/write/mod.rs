@@ -12,7 +12,6 @@ pub mod cell;
 mod check;
 mod conversion;
 mod file_cell;
-mod kept;
 mod ledger;
 mod matching;
 mod outcome;
@@ -24,6 +23,7 @@ mod question;
 mod reference;
 mod request;
 mod resolved;
+mod row_image;
 #[cfg(test)]
 mod tests;
 
@@ -31,7 +31,6 @@ pub use address::{RowAddress, RowNames};
 pub use check::{Checked, check, check_up_to};
 pub(super) use check::{unknown_column, writable_table};
 pub use file_cell::{FileCell, is_missing};
-pub use kept::{KEPT_BYTES, KEPT_ROWS, KeptRow};
 pub use ledger::{LedgerAction, LedgerEntry};
 pub use matching::{MatchedStep, StoredReference};
 pub use outcome::{DeletedSeries, RowKeys, SeriesOutcome, TableOutcome, WriteOutcome, key_at};
@@ -40,11 +39,12 @@ pub use plan::{
 };
 pub(super) use problem::quoted;
 pub use problem::{MAX_PROBLEMS, Problem};
-pub use question::{Answers, IdQuestion, LookupQuestion, Questions, RowMatch};
+pub use question::{IdQuestion, LookupQuestion, LookupResults, Questions, RowMatch};
 pub use request::{
     InputColumn, Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite, WriteRequest,
 };
 pub use resolved::{ResolvedColumn, ResolvedColumns};
+pub use row_image::{KEPT_BYTES, KEPT_ROWS, RowImage};
 
 /// Maximum number of rows of a request, across all its table writes (specification, "Limits").
 pub const MAX_ROWS: usize = 10_000;

@@ -26,7 +26,7 @@ impl Questions {
     }
 
     /// Answers as if every row existed once, each lookup with a different key.
-    pub(super) fn assume_found(&self) -> Answers {
+    pub(super) fn assume_found(&self) -> LookupResults {
         let mut next = 0_i64;
         let mut key = |data_type: DataType| {
             next += 1;
@@ -36,7 +36,7 @@ impl Questions {
                 _ => KeyValue::Text(format!("row {next}")),
             })
         };
-        Answers {
+        LookupResults {
             ids: self
                 .ids
                 .iter()
@@ -103,7 +103,7 @@ impl RowMatch {
 
 /// The answers, in the order of the questions.
 #[derive(Clone, Debug, Default)]
-pub struct Answers {
+pub struct LookupResults {
     /// For each id question, whether each key exists.
     pub ids: Vec<Vec<bool>>,
     /// For each lookup question, the rows that each lookup matches.

@@ -5,8 +5,8 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::{Map, Value};
 
 use super::{
-    Answers, IdQuestion, LookupQuestion, Mode, Questions, RowAddress, RowKey, RowMatch, cell::Cell,
-    problem::quoted,
+    IdQuestion, LookupQuestion, LookupResults, Mode, Questions, RowAddress, RowKey, RowMatch,
+    cell::Cell, problem::quoted,
 };
 use crate::{
     catalog::{Catalog, Table},
@@ -122,24 +122,26 @@ impl<'a> ReferenceReader<'a> {
         at: Option<RowAddress>,
     ) -> Result<Reference, String> {
         let name = text.get(1..).unwrap_or_default();
-        let shown = quoted(text);
+        let displayed = quoted(text);
         let Some(label) = self.labels.get(name) else {
-            return Err(format!("label \"{shown}\" is not defined in this request"));
+            return Err(format!(
+                "label \"{displayed}\" is not defined in this request"
+            ));
         };
         if at.is_some_and(|at| label.address >= at) {
             return Err(format!(
-                "label \"{shown}\" is defined later; a row may reference only rows before it"
+                "label \"{displayed}\" is defined later; a row may reference only rows before it"
             ));
         }
         if label.table != target {
             return Err(format!(
-                "label \"{shown}\" is a row of \"{}\", but a row of \"{target}\" is needed",
+                "label \"{displayed}\" is a row of \"{}\", but a row of \"{target}\" is needed",
                 label.table
             ));
         }
         if label.mode == Mode::Delete {
             return Err(format!(
-                "label \"{shown}\" is a row that this request deletes"
+                "label \"{displayed}\" is a row that this request deletes"
             ));
         }
         Ok(Reference::Row(label.address))
@@ -312,7 +314,7 @@ impl WantedValues {
 #[derive(Clone, Copy)]
 pub(super) struct Answered<'a> {
     pub(super) questions: &'a Questions,
-    pub(super) answers: &'a Answers,
+    pub(super) results: &'a LookupResults,
 }
 
 impl Answered<'_> {
@@ -336,7 +338,7 @@ impl Answered<'_> {
     fn existing(self, Asked { question, index }: Asked) -> Result<RowKey, String> {
         let asked = self.questions.ids.get(question);
         let key = asked.and_then(|asked| asked.keys.get(index));
-        let found = self.answers.ids.get(question);
+        let found = self.results.ids.get(question);
         let exists = found.and_then(|found| found.get(index)) == Some(&true);
         match key {
             Some(key) if exists => Ok(RowKey::Known(key.clone())),
@@ -351,7 +353,7 @@ impl Answered<'_> {
     fn found(self, Asked { question, index }: Asked) -> Result<RowKey, String> {
         let asked = self.questions.lookups.get(question);
         let table = asked.map_or("", |asked| asked.table.name.as_str());
-        let found = self.answers.lookups.get(question);
+        let found = self.results.lookups.get(question);
         match found.and_then(|found| found.get(index)) {
             Some(RowMatch::One(key)) => Ok(RowKey::Known(key.clone())),
             Some(RowMatch::Several) => Err(format!(

@@ -125,7 +125,7 @@ fn plan(request: &WriteRequest) -> Result<WritePlan, Vec<Problem>> {
     let catalog = catalog();
     let checked = check(request, &catalog);
     let questions = checked.questions();
-    let answers = Answers {
+    let results = LookupResults {
         ids: questions
             .ids
             .iter()
@@ -138,7 +138,7 @@ fn plan(request: &WriteRequest) -> Result<WritePlan, Vec<Problem>> {
             .collect(),
     };
     let mut next = 0_u128;
-    checked.plan(&answers, &mut || {
+    checked.plan(&results, &mut || {
         next += 1;
         Uuid::from_u128(next)
     })
@@ -241,11 +241,11 @@ fn unknown_ids_and_lookups_without_exactly_one_row_are_problems() {
     );
     assert_eq!(checked.questions().ids.len(), 1);
     assert_eq!(checked.questions().lookups.len(), 1);
-    let answers = Answers {
+    let results = LookupResults {
         ids: vec![vec![false]],
         lookups: vec![vec![RowMatch::None, RowMatch::Several]],
     };
-    let problems = checked.plan(&answers, &mut Uuid::nil).unwrap_err();
+    let problems = checked.plan(&results, &mut Uuid::nil).unwrap_err();
     let paths: Vec<&str> = problems
         .iter()
         .filter_map(|problem| problem.path.as_deref())

@@ -53,7 +53,7 @@ pub enum ModelFailure {
     TooSlow,
     /// Its answer is none.
     #[error("its answer is invalid; train it again")]
-    InvalidAnswer,
+    InvalidResponse,
     /// It cannot be loaded, as its process reports.
     #[error("{0}")]
     Reported(String),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    answer::PredictedValue,
+    response::PredictedValue,
     rows::{InvalidRows, RowProblem},
     signature::ModelSignature,
 };
@@ -155,7 +155,7 @@ impl TablePrediction {
             } = problem;
             match row.and_then(|row| keys.get(row)) {
                 Some(key) => {
-                    format!("row {}, column \"{column}\": {message}", shown(key))
+                    format!("row {}, column \"{column}\": {message}", display(key))
                 }
                 None => format!("column \"{column}\": {message}"),
             }
@@ -164,7 +164,7 @@ impl TablePrediction {
 }
 
 /// Returns the key of a row for messages.
-fn shown(key: &Cell) -> String {
+fn display(key: &Cell) -> String {
     match key {
         Cell::Text(text) => format!("\"{text}\""),
         Cell::Integer(number) => number.to_string(),

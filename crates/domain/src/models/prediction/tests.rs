@@ -173,7 +173,7 @@ fn a_regression_predicts_numbers_without_probabilities() {
 fn an_answer_that_does_not_fit_is_refused() {
     let text = |text: &str| Some(Class::Text(text.to_owned()));
     let halves = Some(vec![vec![Some(0.5)], vec![Some(0.5)]]);
-    let answer = |values: Vec<Option<Class>>, probabilities| RawPredictions {
+    let response = |values: Vec<Option<Class>>, probabilities| RawPredictions {
         values,
         probabilities,
     };
@@ -182,37 +182,37 @@ fn an_answer_that_does_not_fit_is_refused() {
     for (signature, raw, refusal) in [
         (
             &classes,
-            answer(vec![], halves.clone()),
+            response(vec![], halves.clone()),
             UnusablePredictions::Rows,
         ),
         (
             &classes,
-            answer(vec![text("good"); 2], halves.clone()),
+            response(vec![text("good"); 2], halves.clone()),
             UnusablePredictions::Rows,
         ),
         (
             &classes,
-            answer(vec![text("ugly")], halves.clone()),
+            response(vec![text("ugly")], halves.clone()),
             UnusablePredictions::Value,
         ),
         (
             &classes,
-            answer(vec![None], halves.clone()),
+            response(vec![None], halves.clone()),
             UnusablePredictions::Value,
         ),
         (
             &classes,
-            answer(vec![text("good")], None),
+            response(vec![text("good")], None),
             UnusablePredictions::Probabilities,
         ),
         (
             &classes,
-            answer(vec![text("good")], Some(vec![vec![Some(1.0)]])),
+            response(vec![text("good")], Some(vec![vec![Some(1.0)]])),
             UnusablePredictions::Probabilities,
         ),
         (
             &classes,
-            answer(
+            response(
                 vec![text("good")],
                 Some(vec![vec![Some(2.0)], vec![Some(0.0)]]),
             ),
@@ -220,7 +220,7 @@ fn an_answer_that_does_not_fit_is_refused() {
         ),
         (
             &classes,
-            answer(
+            response(
                 vec![text("good")],
                 Some(vec![vec![Some(f64::NAN)], vec![Some(0.0)]]),
             ),
@@ -228,22 +228,22 @@ fn an_answer_that_does_not_fit_is_refused() {
         ),
         (
             &classes,
-            answer(vec![text("good")], Some(vec![vec![], vec![]])),
+            response(vec![text("good")], Some(vec![vec![], vec![]])),
             UnusablePredictions::Probabilities,
         ),
         (
             &numbers,
-            answer(vec![text("1")], None),
+            response(vec![text("1")], None),
             UnusablePredictions::Value,
         ),
         (
             &numbers,
-            answer(vec![Some(Class::Float(f64::INFINITY))], None),
+            response(vec![Some(Class::Float(f64::INFINITY))], None),
             UnusablePredictions::Value,
         ),
         (
             &numbers,
-            answer(vec![Some(Class::Float(1.0))], halves.clone()),
+            response(vec![Some(Class::Float(1.0))], halves.clone()),
             UnusablePredictions::Probabilities,
         ),
     ] {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::figures::shown;
+use super::figures::display;
 use crate::{
     html::escaped,
     models::{Class, ConfusionMatrix, Residual},
@@ -25,8 +25,8 @@ fn label(class: &Class) -> String {
     if text.chars().count() <= LABEL {
         return escaped(&text);
     }
-    let kept: String = text.chars().take(LABEL - 1).collect();
-    escaped(&kept) + "…"
+    let stored: String = text.chars().take(LABEL - 1).collect();
+    escaped(&stored) + "…"
 }
 
 /// Share of a part in thousandths.
@@ -174,7 +174,7 @@ pub(super) fn residuals(pairs: &[Residual]) -> String {
     // Writing to a String cannot fail.
     for tick in &axis.ticks {
         let (x, y) = (LEFT + axis.place(*tick), bottom - axis.place(*tick));
-        let text = shown(*tick);
+        let text = display(*tick);
         let _ = writeln!(
             svg,
             "<line x1=\"{x:.1}\" y1=\"{TOP}\" x2=\"{x:.1}\" y2=\"{bottom}\"/>\

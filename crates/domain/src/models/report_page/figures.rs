@@ -3,7 +3,7 @@
 use crate::numbers::grouped;
 
 /// Shows a value with about four digits.
-pub(super) fn shown(value: f64) -> String {
+pub(super) fn display(value: f64) -> String {
     let size = value.abs();
     let text = if size == 0.0 {
         "0".to_owned()
@@ -24,13 +24,13 @@ pub(super) fn shown(value: f64) -> String {
 }
 
 /// Shows a duration.
-pub(super) fn shown_seconds(seconds: f64) -> String {
+pub(super) fn displayed_seconds(seconds: f64) -> String {
     if seconds >= 120.0 {
         format!("{:.0} min", seconds / 60.0)
     } else if seconds >= 10.0 {
         format!("{seconds:.0} s")
     } else {
-        format!("{} s", shown((seconds * 1_000.0).round() / 1_000.0))
+        format!("{} s", display((seconds * 1_000.0).round() / 1_000.0))
     }
 }
 
@@ -55,14 +55,14 @@ mod tests {
             (0.000_012_3, "1.230e-5"),
             (1.5e9, "1.500e9"),
         ] {
-            assert_eq!(shown(value), expected);
+            assert_eq!(display(value), expected);
         }
     }
 
     #[test]
     fn durations_are_shown_in_seconds_or_minutes() {
-        assert_eq!(shown_seconds(0.0123), "0.012 s");
-        assert_eq!(shown_seconds(42.4), "42 s");
-        assert_eq!(shown_seconds(600.0), "10 min");
+        assert_eq!(displayed_seconds(0.0123), "0.012 s");
+        assert_eq!(displayed_seconds(42.4), "42 s");
+        assert_eq!(displayed_seconds(600.0), "10 min");
     }
 }

@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 
 use self::{
     charts::{confusion, residuals},
-    figures::{counted, shown, shown_seconds},
+    figures::{counted, display, displayed_seconds},
 };
 use super::{Dataset, ModelVersion, ProblemType, TrainingResult};
 use crate::html::escaped;
@@ -127,7 +127,7 @@ fn metrics(page: &mut String, result: &TrainingResult) {
             format_args!(
                 "<li{class}>{}<strong>{}</strong><small>{better}</small></li>\n",
                 words(name),
-                shown(metric.value)
+                display(metric.value)
             ),
         );
     }
@@ -139,7 +139,7 @@ fn facts(page: &mut String, version: &ModelVersion, dataset: &Dataset, result: &
     let (started, completed) = (version.state.started_at(), version.state.completed_at());
     let duration = match (started, completed) {
         (Some(started), Some(completed)) => {
-            Some(shown_seconds((completed - started).as_seconds_f64()))
+            Some(displayed_seconds((completed - started).as_seconds_f64()))
         }
         _ => None,
     };
@@ -222,7 +222,7 @@ fn importance(page: &mut String, result: &TrainingResult) {
             format_args!(
                 "<li><span>{}</span><i{class} style=\"width:{width:.1}%\"></i><b>{}</b></li>\n",
                 escaped(feature),
-                shown(importance)
+                display(importance)
             ),
         );
     }
@@ -239,8 +239,8 @@ fn leaderboard(page: &mut String, result: &TrainingResult) {
          <th class=\"number\">Score</th><th class=\"number\">Validation</th>\
          <th class=\"number\">Fit</th><th class=\"number\">Predict</th></tr>\n",
     );
-    let score = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), shown);
-    let seconds = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), shown_seconds);
+    let score = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), display);
+    let seconds = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), displayed_seconds);
     for entry in result.leaderboard.iter().take(MODELS) {
         add(
             page,

@@ -46,8 +46,8 @@ async fn a_killed_host_takes_its_server_along_and_the_next_start_works() {
     // The start itself waits for the shutdown.
     let server = start(directory.path()).await;
     assert!(!server.attached());
-    let answer = query(server.database_url(), "SELECT answer FROM kept").await;
-    assert_eq!(answer.as_deref(), Ok("7"));
+    let response = query(server.database_url(), "SELECT answer FROM kept").await;
+    assert_eq!(response.as_deref(), Ok("7"));
     server.stop().await.expect("stop");
 }
 
@@ -90,8 +90,8 @@ async fn host_and_postmaster_killed_at_once_are_recovered_from() {
     kill_9(postmaster(directory.path()).expect("postmaster"));
     host.kill_9();
     let server = start(directory.path()).await;
-    let answer = query(server.database_url(), "SELECT answer FROM kept").await;
-    assert_eq!(answer.as_deref(), Ok("7"));
+    let response = query(server.database_url(), "SELECT answer FROM kept").await;
+    assert_eq!(response.as_deref(), Ok("7"));
     server.stop().await.expect("stop");
 }
 

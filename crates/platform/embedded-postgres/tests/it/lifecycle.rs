@@ -129,7 +129,7 @@ async fn below_a_private_home_the_cluster_is_placed_elsewhere_and_found_again() 
     let error = EmbeddedPostgres::start(settings(&directory))
         .await
         .expect_err("gone");
-    assert!(matches!(error, Error::ClusterGone { .. }), "{error}");
+    assert!(matches!(error, Error::ClusterUnreachable { .. }), "{error}");
 }
 
 #[tokio::test]

@@ -98,8 +98,8 @@ async fn a_cluster_that_trusted_everyone_asks_for_a_password_from_its_next_start
 
     let server = start(directory.path()).await;
     assert_asks_for_password(&server, directory.path()).await;
-    let kept = query(server.database_url(), "SELECT answer FROM kept").await;
-    assert_eq!(kept.as_deref(), Ok("42"));
+    let stored = query(server.database_url(), "SELECT answer FROM kept").await;
+    assert_eq!(stored.as_deref(), Ok("42"));
     let url = server.database_url().to_owned();
     server.stop().await.expect("a stop");
     let replaced = rules_file(directory.path()).with_extension("conf.replaced");

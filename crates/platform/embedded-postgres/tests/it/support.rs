@@ -52,13 +52,13 @@ pub(crate) async fn query(url: &str, sql: &str) -> Result<String, String> {
         .await
         .map_err(|error| format!("{error:?}"))?;
     let connection = tokio::spawn(connection);
-    let answer = client
+    let response = client
         .simple_query(sql)
         .await
         .map_err(|error| format!("{error:?}"));
     drop(client);
     let _ = connection.await;
-    let value = answer?.iter().find_map(|message| match message {
+    let value = response?.iter().find_map(|message| match message {
         tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
         _ => None,
     });

@@ -113,16 +113,16 @@ impl Mirror {
         let Some(((number, server, request), head)) = target else {
             return respond(&mut client, "404 Not Found", &[], b"").await;
         };
-        let answer = timeout(PATIENCE, self.client.request(request)).await;
-        let answer = match answer.map_err(io::Error::from) {
-            Ok(Ok(answer)) => answer,
+        let response = timeout(PATIENCE, self.client.request(request)).await;
+        let response = match response.map_err(io::Error::from) {
+            Ok(Ok(response)) => response,
             Ok(Err(error)) => return refuse(&mut client, &error.to_string()).await,
             Err(error) => return refuse(&mut client, &error.to_string()).await,
         };
         let own = format!("{}/{number}", self.url(port));
-        let headers = headers(&answer, &server.origin, &own);
-        let status = answer.status().to_string();
-        let kind = answer.headers().get(CONTENT_TYPE);
+        let headers = headers(&response, &server.origin, &own);
+        let status = response.status().to_string();
+        let kind = response.headers().get(CONTENT_TYPE);
         let is_page = kind
             .and_then(|kind| kind.to_str().ok())
             .is_some_and(|kind| kind.contains("html") || kind.contains("json"));
@@ -130,16 +130,16 @@ impl Mirror {
             return respond_head(&mut client, &status, &headers, None).await;
         }
         if is_page {
-            let body = Limited::new(answer.into_body(), MAX_PAGE_BYTES)
+            let body = Limited::new(response.into_body(), MAX_PAGE_BYTES)
                 .collect()
                 .await;
             let body = body.map_err(io::Error::other)?.to_bytes();
             let page = lead_through(&String::from_utf8_lossy(&body), &server.origin, &own);
             return respond(&mut client, &status, &headers, page.as_bytes()).await;
         }
-        let length = answer.headers().get("content-length").cloned();
+        let length = response.headers().get("content-length").cloned();
         respond_head(&mut client, &status, &headers, length.as_ref()).await?;
-        let mut body = answer.into_body();
+        let mut body = response.into_body();
         while let Some(frame) = body.frame().await {
             if let Ok(bytes) = frame.map_err(io::Error::other)?.into_data() {
                 client.write_all(&bytes).await?;
@@ -202,8 +202,8 @@ fn sensitive(value: &str) -> Option<HeaderValue> {
 }
 
 /// Returns the headers for the installation.
-fn headers(answer: &Response<Incoming>, origin: &str, own: &str) -> Vec<(HeaderName, String)> {
-    let passed = answer.headers().iter().filter_map(|(name, value)| {
+fn headers(response: &Response<Incoming>, origin: &str, own: &str) -> Vec<(HeaderName, String)> {
+    let passed = response.headers().iter().filter_map(|(name, value)| {
         let value = value.to_str().ok()?;
         let value = if name == LOCATION {
             value.replace(origin, own)

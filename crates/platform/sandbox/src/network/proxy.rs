@@ -49,7 +49,7 @@ impl ProxyPolicy {
             return Ok(());
         };
         let Some(head) = head? else {
-            return answer(&mut client, "400 Bad Request", "this is an HTTP proxy").await;
+            return response(&mut client, "400 Bad Request", "this is an HTTP proxy").await;
         };
         let is_tunnel = head.method == "CONNECT";
         let url = if is_tunnel {
@@ -62,7 +62,7 @@ impl ProxyPolicy {
             .and_then(|url| Some((Endpoint::of(&url)?, url)))
             .map(|(endpoint, url)| (url, endpoint))
         else {
-            return answer(&mut client, "400 Bad Request", "this is an HTTP proxy").await;
+            return response(&mut client, "400 Bad Request", "this is an HTTP proxy").await;
         };
         match self.dial(&endpoint, is_tunnel).await {
             Ok(Dialed { mut server, side }) => {
@@ -90,9 +90,11 @@ impl ProxyPolicy {
                 copy_bidirectional(&mut client, &mut server).await?;
                 Ok(())
             }
-            Err(Refusal::Forbidden(reason)) => answer(&mut client, "403 Forbidden", &reason).await,
+            Err(Refusal::Forbidden(reason)) => {
+                response(&mut client, "403 Forbidden", &reason).await
+            }
             Err(Refusal::Unreachable(reason)) => {
-                answer(&mut client, "502 Bad Gateway", &reason).await
+                response(&mut client, "502 Bad Gateway", &reason).await
             }
         }
     }
@@ -187,7 +189,7 @@ async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok(found.collect())
 }
 
-async fn answer(client: &mut TcpStream, status: &str, reason: &str) -> io::Result<()> {
+async fn response(client: &mut TcpStream, status: &str, reason: &str) -> io::Result<()> {
     let text = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n{reason}\n",

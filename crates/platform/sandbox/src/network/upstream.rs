@@ -137,12 +137,12 @@ impl UpstreamProxy {
         }
         text.push_str("\r\n");
         server.write_all(text.as_bytes()).await?;
-        let mut answer = Vec::new();
+        let mut response = Vec::new();
         // Byte by byte: what follows belongs to the tunnel.
-        while !answer.ends_with(b"\r\n\r\n") && answer.len() < MAX_ANSWER_BYTES {
-            answer.push(server.read_u8().await?);
+        while !response.ends_with(b"\r\n\r\n") && response.len() < MAX_ANSWER_BYTES {
+            response.push(server.read_u8().await?);
         }
-        let status = answer.split(|byte| *byte == b' ').nth(1);
+        let status = response.split(|byte| *byte == b' ').nth(1);
         if status == Some(b"200") {
             Ok(server)
         } else {

@@ -122,14 +122,14 @@ fn build(request: &LaunchRequest) -> Step {
 fn bind(
     source: &Path,
     root: &Path,
-    shown: &Path,
+    displayed: &Path,
     read_only: bool,
 ) -> Result<bool, (String, io::Error)> {
     let what = || source.display().to_string();
     let Ok(kind) = fs::metadata(source) else {
         return Ok(false);
     };
-    let target = root.join(shown.strip_prefix("/").unwrap_or(shown));
+    let target = root.join(displayed.strip_prefix("/").unwrap_or(displayed));
     if kind.is_dir() {
         fs::create_dir_all(&target).map_err(failed(what()))?;
     } else {

@@ -91,10 +91,10 @@ fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
     message.extend([0; 8]);
     message.extend(body);
     send(&socket, &message, SendFlags::empty())?;
-    let mut answer = [0; 256];
-    recv(&socket, &mut answer[..], RecvFlags::empty())?;
+    let mut response = [0; 256];
+    recv(&socket, &mut response[..], RecvFlags::empty())?;
     // The answer is an error whose number is zero on success.
-    let number = answer
+    let number = response
         .get(HEADER..HEADER + 4)
         .and_then(|it| it.try_into().ok());
     match i32::from_ne_bytes(number.unwrap_or_default()) {

@@ -42,10 +42,10 @@ impl Tail {
 mod tests {
     use super::*;
 
-    fn tail(pieces: &[&str]) -> String {
+    fn tail(chunks: &[&str]) -> String {
         let mut tail = Tail::default();
-        for piece in pieces {
-            tail.push(piece.as_bytes());
+        for chunk in chunks {
+            tail.push(chunk.as_bytes());
         }
         tail.into_lines()
     }
@@ -60,8 +60,8 @@ mod tests {
     fn a_long_one_ends_with_whole_lines_within_the_limit() {
         let line = format!("{}\n", "µ".repeat(40));
         let all = line.repeat(1000);
-        let kept = tail(&[&all, "last\n"]);
-        assert!(kept.len() <= ERROR_TAIL_BYTES && kept.len() > ERROR_TAIL_BYTES / 2);
-        assert!(kept.starts_with('µ') && kept.ends_with("last"));
+        let stored = tail(&[&all, "last\n"]);
+        assert!(stored.len() <= ERROR_TAIL_BYTES && stored.len() > ERROR_TAIL_BYTES / 2);
+        assert!(stored.starts_with('µ') && stored.ends_with("last"));
     }
 }

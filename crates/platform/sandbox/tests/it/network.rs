@@ -67,8 +67,8 @@ async fn web_server(text: &'static str) -> u16 {
             let mut request = [0; 4096];
             let _ = client.read(&mut request).await;
             let length = text.len();
-            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{text}");
-            let _ = client.write_all(answer.as_bytes()).await;
+            let response = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{text}");
+            let _ = client.write_all(response.as_bytes()).await;
         }
     });
     port

@@ -85,14 +85,14 @@ async fn a_service_answers_until_its_input_ends_and_only_its_errors_are_logged()
                   print('ended', file=sys.stderr)\n";
     for lab in labs().await {
         let mut service = Service::start(&lab, script).await;
-        for (request, answer) in [("one\n", b"ONE\n"), ("two\n", b"TWO\n")] {
+        for (request, response) in [("one\n", b"ONE\n"), ("two\n", b"TWO\n")] {
             service
                 .streams
                 .input
                 .write_all(request.as_bytes())
                 .await
                 .unwrap();
-            assert_eq!(service.read(4).await, answer);
+            assert_eq!(service.read(4).await, response);
         }
         service.end_input();
         assert_eq!(service.read_to_end().await, b"");

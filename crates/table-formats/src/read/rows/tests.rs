@@ -46,12 +46,12 @@ impl Collected {
 
     fn texts(&self) -> Vec<Vec<String>> {
         let rows = self.rows.iter();
-        rows.map(|(_, cells)| cells.iter().map(|cell| shown(cell.as_ref())).collect())
+        rows.map(|(_, cells)| cells.iter().map(|cell| display(cell.as_ref())).collect())
             .collect()
     }
 }
 
-fn shown(cell: Option<&FileCell>) -> String {
+fn display(cell: Option<&FileCell>) -> String {
     cell.map(ToString::to_string).unwrap_or_default()
 }
 

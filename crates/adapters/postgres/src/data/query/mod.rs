@@ -124,8 +124,8 @@ impl PgQueryRunner {
 
     /// The same, with another time that spare connections wait for a query (30 s by default).
     #[must_use]
-    pub fn with_spares_that_wait(mut self, patience: Duration) -> Self {
-        self.spares_wait = patience;
+    pub fn with_spares_that_wait(mut self, timeout: Duration) -> Self {
+        self.spares_wait = timeout;
         self
     }
 

@@ -67,7 +67,7 @@ impl SparePool {
         &self,
         organization: OrganizationId,
         entrance: Entrance,
-        patience: Duration,
+        timeout: Duration,
     ) {
         let number = self.with(|spares| {
             if spares.each.len() >= MAX_SPARES || spares.each.contains_key(&organization) {
@@ -83,7 +83,7 @@ impl SparePool {
         // The spares of a dropped runner are dropped with it.
         let spares = Arc::downgrade(&self.0);
         tokio::spawn(async move {
-            tokio::time::sleep(patience).await;
+            tokio::time::sleep(timeout).await;
             if let Some(spares) = spares.upgrade() {
                 Self(spares).discard(organization, Some(number)).await;
             }

@@ -55,7 +55,7 @@ enum Seen {
 impl Seen {
     fn of(result: Result<WriteOutcome, WriteError>) -> Self {
         match result {
-            Ok(outcome) => Self::Done(shown(&outcome)),
+            Ok(outcome) => Self::Done(display(&outcome)),
             Err(WriteError::Problems(problems)) => Self::of_problems(problems),
             Err(other) => panic!("{other:?}"),
         }
@@ -80,7 +80,7 @@ impl Seen {
     }
 }
 
-fn shown(outcome: &WriteOutcome) -> Value {
+fn display(outcome: &WriteOutcome) -> Value {
     let tables: Vec<Value> = outcome
         .tables
         .iter()
@@ -128,9 +128,12 @@ fn id(kind: u64, number: u64) -> Uuid {
 async fn write(lab: &Lab, turn: u64, request: WriteRequest) -> Seen {
     let catalog = lab.tables().await;
     let checked = check(&request, &catalog);
-    let answers = lab.data.answer(lab.organization, checked.questions()).await;
+    let responses = lab
+        .data
+        .look_up(lab.organization, checked.questions())
+        .await;
     let mut next = turn * 1_000;
-    let plan = checked.plan(&answers.expect("answers"), &mut || {
+    let plan = checked.plan(&responses.expect("answers"), &mut || {
         next += 1;
         id(1, next)
     });
@@ -214,7 +217,7 @@ async fn agree(list: Vec<u16>, tally: &Tally) {
         turn += 1;
         let step = schema.step(&mut choices, turn, &known);
         history.push(format!("{turn}: {step:?}"));
-        let told = || format!("{:#?}\n{}", schema.tables, history.join("\n"));
+        let reported = || format!("{:#?}\n{}", schema.tables, history.join("\n"));
         match step {
             Step::Write(request) => {
                 let expected = write(&model, turn, request.clone()).await;
@@ -224,7 +227,7 @@ async fn agree(list: Vec<u16>, tally: &Tally) {
                     // Which constraint breaks first is each side's own affair.
                     (Seen::Refused(_), Seen::Refused(_) | Seen::Problems(_))
                     | (Seen::Problems(_), Seen::Refused(_)) => {}
-                    _ => assert_eq!(found, expected, "{}", told()),
+                    _ => assert_eq!(found, expected, "{}", reported()),
                 }
             }
             Step::Revert(turn) => {
@@ -236,14 +239,14 @@ async fn agree(list: Vec<u16>, tally: &Tally) {
                     .data
                     .revert(postgres.organization, &reverting(&postgres, turn))
                     .await;
-                assert_eq!(reverted(found), reverted(expected), "{}", told());
+                assert_eq!(reverted(found), reverted(expected), "{}", reported());
             }
         }
         let (expected, found) = (
             contents(&model, &schema).await,
             contents(&postgres, &schema).await,
         );
-        assert_eq!(found, expected, "{}", told());
+        assert_eq!(found, expected, "{}", reported());
         known = expected;
     }
 }

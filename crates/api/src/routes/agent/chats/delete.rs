@@ -3,7 +3,7 @@
 use labdata_application::agent::chats::delete_chat;
 
 use super::ChatPath;
-use crate::http::{Answer, Call, NoBody, NoContent, OrNotFound, Read};
+use crate::http::{ApiResult, Call, NoBody, NoContent, OrNotFound, Read};
 
 /// Deletes one of the caller's chats with its files
 ///
@@ -15,7 +15,7 @@ use crate::http::{Answer, Call, NoBody, NoContent, OrNotFound, Read};
     tag = "agent",
     responses((status = 204, description = "It is deleted"))
 )]
-pub async fn handle(call: Call<Read, NoBody, (), ChatPath>) -> Answer<NoContent> {
+pub async fn handle(call: Call<Read, NoBody, (), ChatPath>) -> ApiResult<NoContent> {
     let id = call.path.chat_id.or_not_found("chat")?;
     delete_chat(call.ports(), &call.app.agent, &call.actor, id).await?;
     Ok(NoContent)

@@ -9,7 +9,7 @@ use futures::TryStreamExt;
 use labdata_application::agent::chats::get_chat_file;
 
 use super::ChatFilePath;
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 
 /// Reads a figure of one of the caller's chats
 ///
@@ -24,7 +24,7 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
         (serde_json::Value = "application/vnd.plotly.v1+json"),
     )))
 )]
-pub async fn handle(call: Call<Read, NoBody, (), ChatFilePath>) -> Answer<HttpResponse> {
+pub async fn handle(call: Call<Read, NoBody, (), ChatFilePath>) -> ApiResult<HttpResponse> {
     let chat = call.path.chat_id.or_not_found("chat")?;
     let file = call.path.file_id.or_not_found("file")?;
     let agent = &call.app.agent;

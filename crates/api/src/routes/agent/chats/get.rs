@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::agent::chats::get_chat;
 
 use super::{ChatPath, SavedChatView};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 
 /// Reads one of the caller's chats with its messages
 ///
@@ -16,7 +16,7 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
     tag = "agent",
     responses((status = 200, description = "The chat", body = SavedChatView))
 )]
-pub async fn handle(call: Call<Read, NoBody, (), ChatPath>) -> Answer<Json<SavedChatView>> {
+pub async fn handle(call: Call<Read, NoBody, (), ChatPath>) -> ApiResult<Json<SavedChatView>> {
     let id = call.path.chat_id.or_not_found("chat")?;
     // A chat has up to 16 MiB.
     let _slot = call.app.result_slot(call.actor.organization).await?;

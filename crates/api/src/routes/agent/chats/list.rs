@@ -3,7 +3,7 @@
 use labdata_application::agent::chats::list_chats;
 
 use super::ChatView;
-use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
+use crate::http::{ApiResult, Call, Listing, NoBody, PageQuery, Read};
 
 /// Lists the caller's chats with the agent, newest first
 ///
@@ -16,7 +16,7 @@ use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
     tag = "agent",
     responses((status = 200, description = "The chats", body = Vec<ChatView>))
 )]
-pub async fn handle(call: Call<Read, NoBody, PageQuery>) -> Answer<Listing<ChatView>> {
+pub async fn handle(call: Call<Read, NoBody, PageQuery>) -> ApiResult<Listing<ChatView>> {
     let page = list_chats(&call.app.agent, &call.actor, call.query.page).await?;
     Ok(Listing::of(page, Into::into))
 }

@@ -18,7 +18,7 @@ pub use form::{ImportForm, ImportTableBody};
 
 use crate::{
     http::{
-        Answer, ApiError, Call, Write,
+        ApiError, ApiResult, Call, Write,
         error::{ErrorBody, WriteRefusalBody},
     },
     routes::catalog::put::TablePath,
@@ -116,7 +116,7 @@ pub async fn prepare(call: &Call<Write, ImportForm, (), TablePath>) -> Result<Pr
 pub async fn handle(
     call: Call<Write, ImportForm, (), TablePath>,
     prepared: Result<Prepared, ApiError>,
-) -> Answer<Json<ImportView>> {
+) -> ApiResult<Json<ImportView>> {
     let Prepared { import, _turn } = prepared?;
     let imported = import_table(call.ports(), &call.actor, import).await?;
     Ok(Json(imported.into()))

@@ -47,8 +47,8 @@ pub async fn handle(request: HttpRequest, app: Data<App>) -> Result<HttpResponse
         Wanted::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
         Wanted::Nothing => return Err(Refusal::range(size)),
     };
-    let mut answer = HttpResponse::build(status);
-    answer
+    let mut response = HttpResponse::build(status);
+    response
         .insert_header((CONTENT_TYPE, download.grant.content_type.as_str()))
         .insert_header((
             CONTENT_DISPOSITION,
@@ -60,15 +60,15 @@ pub async fn handle(request: HttpRequest, app: Data<App>) -> Result<HttpResponse
         .insert_header((ETAG, etag));
     if status == StatusCode::PARTIAL_CONTENT {
         let last = part.end.saturating_sub(1);
-        answer.insert_header((CONTENT_RANGE, format!("bytes {}-{last}/{size}", part.start)));
+        response.insert_header((CONTENT_RANGE, format!("bytes {}-{last}/{size}", part.start)));
     }
     let length = part.end - part.start;
     if request.method() == Method::HEAD {
         let nothing = stream::empty::<Result<_, Refusal>>();
-        return Ok(answer.body(SizedStream::new(length, nothing)));
+        return Ok(response.body(SizedStream::new(length, nothing)));
     }
     let bytes = read(&app, &download, part).await?;
-    Ok(answer.body(SizedStream::new(length, bytes)))
+    Ok(response.body(SizedStream::new(length, bytes)))
 }
 
 async fn read(
@@ -78,8 +78,8 @@ async fn read(
 ) -> Result<labdata_ports::files::blob::ByteStream, Refusal> {
     let bytes = download.read(&app.ports, part).await?;
     Ok(bytes
-        .inspect(|piece| {
-            if let Err(error) = piece {
+        .inspect(|chunk| {
+            if let Err(error) = chunk {
                 tracing::warn!(%error, "a download broke off");
             }
         })

@@ -164,20 +164,20 @@ impl ResponseError for Refusal {
     }
 
     fn error_response(&self) -> HttpResponse {
-        let mut answer = HttpResponse::build(self.status);
-        answer.insert_header(ContentType::xml());
+        let mut response = HttpResponse::build(self.status);
+        response.insert_header(ContentType::xml());
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            answer.insert_header((RETRY_AFTER, UNAVAILABLE_RETRY_SECONDS));
+            response.insert_header((RETRY_AFTER, UNAVAILABLE_RETRY_SECONDS));
         }
         if let Some(size) = self.unsatisfied {
-            answer.insert_header((CONTENT_RANGE, format!("bytes */{size}")));
+            response.insert_header((CONTENT_RANGE, format!("bytes */{size}")));
         }
         let message = self
             .message
             .replace('&', "&amp;")
             .replace('<', "&lt;")
             .replace('>', "&gt;");
-        answer.body(format!(
+        response.body(format!(
             "<?xml version='1.0' encoding='UTF-8'?><Error><Code>{}</Code><Message>{message}\
              </Message></Error>",
             self.code,

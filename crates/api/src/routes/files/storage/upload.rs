@@ -22,7 +22,7 @@ use tokio::{
 use super::{headers, refusal::Refusal, signed};
 use crate::{
     app::App,
-    http::body::{body_patience, drain, next_piece},
+    http::body::{body_timeout, drain, next_chunk},
 };
 
 /// Time that an upload waits for the end of another one of the same object.
@@ -59,15 +59,15 @@ pub async fn handle(
     app: Data<App>,
     Incoming(mut payload): Incoming,
 ) -> Result<HttpResponse, Refusal> {
-    let answer = receive(&request, &app, &mut payload).await;
+    let response = receive(&request, &app, &mut payload).await;
     let waits = request.headers().contains_key(EXPECT);
-    if answer.is_err()
+    if response.is_err()
         && !waits
         && announced(&request).is_none_or(|length| length <= WORTH_DRAINING)
     {
         drain(&mut payload).await;
     }
-    answer
+    response
 }
 
 async fn receive(
@@ -106,7 +106,7 @@ async fn admit(
     loop {
         match admit_upload(&app.ports, upload, announced).await {
             Err(UploadError::UnderWay) if Instant::now() < until => sleep(TURN_INTERVAL).await,
-            answer => return answer,
+            response => return response,
         }
     }
 }
@@ -124,15 +124,15 @@ fn announced(request: &HttpRequest) -> Option<u64> {
 
 /// Forwards the payload's chunks until it ends or the receiver is gone.
 async fn forward(payload: &mut Payload, sender: mpsc::Sender<Result<Bytes, BodyBroken>>) {
-    let mut patience = body_patience();
+    let mut timeout = body_timeout();
     loop {
-        let piece = match next_piece(payload, &mut patience).await {
+        let chunk = match next_chunk(payload, &mut timeout).await {
             Some(None) => return,
-            Some(Some(piece)) => piece.map_err(|error| BodyBroken(error.to_string())),
+            Some(Some(chunk)) => chunk.map_err(|error| BodyBroken(error.to_string())),
             None => Err(BodyBroken("nothing came in for a while".to_owned())),
         };
-        let broken = piece.is_err();
-        if sender.send(piece).await.is_err() || broken {
+        let broken = chunk.is_err();
+        if sender.send(chunk).await.is_err() || broken {
             return;
         }
     }
@@ -140,8 +140,8 @@ async fn forward(payload: &mut Payload, sender: mpsc::Sender<Result<Bytes, BodyB
 
 fn body(receiver: mpsc::Receiver<Result<Bytes, BodyBroken>>) -> ByteStream {
     stream::unfold(receiver, |mut receiver| async move {
-        let piece = receiver.recv().await?;
-        Some((piece, receiver))
+        let chunk = receiver.recv().await?;
+        Some((chunk, receiver))
     })
     .boxed()
 }

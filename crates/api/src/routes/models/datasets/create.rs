@@ -18,7 +18,7 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::DatasetView;
-use crate::http::{Answer, ApiError, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
+use crate::http::{ApiError, ApiResult, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
 
 shape! {
     /// The dataset to make, of a query or a file.
@@ -82,7 +82,7 @@ pub async fn prepare(
 pub async fn handle(
     call: Call<Write, JsonBody<CreateDatasetBody>>,
     snapshot: Result<Snapshot, ApiError>,
-) -> Answer<Json<DatasetView>> {
+) -> ApiResult<Json<DatasetView>> {
     let snapshot = snapshot?;
     let JsonBody(body) = call.body.clone();
     let command = CreateDataset {

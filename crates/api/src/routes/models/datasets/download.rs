@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::DatasetPath;
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 
 /// Where the rows of a dataset are.
 #[derive(Clone, Serialize, ToSchema)]
@@ -47,7 +47,7 @@ impl From<DatasetDownload> for DatasetDownloadView {
 )]
 pub async fn handle(
     call: Call<Read, NoBody, (), DatasetPath>,
-) -> Answer<Json<DatasetDownloadView>> {
+) -> ApiResult<Json<DatasetDownloadView>> {
     let id = call.path.dataset_id.or_not_found("dataset")?;
     let mut download = get_dataset_download(call.ports(), &call.actor, id).await?;
     download.download_url = call.localize(download.download_url);

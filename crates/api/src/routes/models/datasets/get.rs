@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::models::get_dataset::get_dataset;
 
 use super::{DatasetPath, DatasetView};
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 
 /// Reads one dataset: its columns, without its rows
 ///
@@ -16,7 +16,7 @@ use crate::http::{Answer, Call, NoBody, OrNotFound, Read};
     tag = "datasets",
     responses((status = 200, description = "The dataset", body = DatasetView))
 )]
-pub async fn handle(call: Call<Read, NoBody, (), DatasetPath>) -> Answer<Json<DatasetView>> {
+pub async fn handle(call: Call<Read, NoBody, (), DatasetPath>) -> ApiResult<Json<DatasetView>> {
     let id = call.path.dataset_id.or_not_found("dataset")?;
     let dataset = get_dataset(call.ports(), &call.actor, id).await?;
     Ok(Json(dataset.into()))

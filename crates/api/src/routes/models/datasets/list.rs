@@ -3,7 +3,7 @@
 use labdata_application::models::list_datasets::list_datasets;
 
 use super::DatasetView;
-use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
+use crate::http::{ApiResult, Call, Listing, NoBody, PageQuery, Read};
 
 /// Lists datasets, newest first
 ///
@@ -15,7 +15,7 @@ use crate::http::{Answer, Call, Listing, NoBody, PageQuery, Read};
     tag = "datasets",
     responses((status = 200, description = "The datasets", body = Vec<DatasetView>))
 )]
-pub async fn handle(call: Call<Read, NoBody, PageQuery>) -> Answer<Listing<DatasetView>> {
+pub async fn handle(call: Call<Read, NoBody, PageQuery>) -> ApiResult<Listing<DatasetView>> {
     let slot = call.app.page_slot(call.actor.organization).await?;
     let page = list_datasets(call.ports(), &call.actor, call.query.page).await?;
     Ok(Listing::of(page, Into::into).counted(slot))

@@ -7,7 +7,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::DatasetPath;
-use crate::http::{Answer, Call, NoBody, OrNotFound, Read, error::ErrorBody};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, error::ErrorBody};
 
 /// First rows of a dataset.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -46,7 +46,9 @@ impl From<DatasetPreview> for DatasetPreviewView {
         (status = 503, description = "Earlier results of the organization are still being sent", body = ErrorBody),
     )
 )]
-pub async fn handle(call: Call<Read, NoBody, (), DatasetPath>) -> Answer<Json<DatasetPreviewView>> {
+pub async fn handle(
+    call: Call<Read, NoBody, (), DatasetPath>,
+) -> ApiResult<Json<DatasetPreviewView>> {
     let id = call.path.dataset_id.or_not_found("dataset")?;
     let _slot = call.app.result_slot(call.actor.organization).await?;
     let preview = preview_dataset(call.ports(), &call.actor, id).await?;

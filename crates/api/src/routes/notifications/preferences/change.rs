@@ -11,7 +11,7 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::PreferencesView;
-use crate::http::{Answer, Call, JsonBody, Write};
+use crate::http::{ApiResult, Call, JsonBody, Write};
 
 shape! {
     /// Channels to turn on or off; channels that are left out stay as they are.
@@ -47,7 +47,7 @@ shape! {
 )]
 pub async fn handle(
     call: Call<Write, JsonBody<ChangePreferencesBody>>,
-) -> Answer<Json<PreferencesView>> {
+) -> ApiResult<Json<PreferencesView>> {
     let ChangeChannelsBody { inbox, email } = call.body.0.message.unwrap_or_default();
     let change = ChannelChange { inbox, email };
     let preferences = change_preferences(call.ports(), &call.actor, change).await?;

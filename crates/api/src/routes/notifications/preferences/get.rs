@@ -4,7 +4,7 @@ use actix_web::web::Json;
 use labdata_application::notifications::notification_preferences::get_preferences;
 
 use super::PreferencesView;
-use crate::http::{Answer, Call, Read};
+use crate::http::{ApiResult, Call, Read};
 
 /// Shows by which ways the caller wants notifications
 ///
@@ -16,7 +16,7 @@ use crate::http::{Answer, Call, Read};
     tag = "notifications",
     responses((status = 200, description = "The preferences", body = PreferencesView))
 )]
-pub async fn handle(call: Call<Read>) -> Answer<Json<PreferencesView>> {
+pub async fn handle(call: Call<Read>) -> ApiResult<Json<PreferencesView>> {
     let preferences = get_preferences(call.ports(), &call.actor).await?;
     Ok(Json(preferences.into()))
 }

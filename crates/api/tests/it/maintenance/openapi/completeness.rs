@@ -160,25 +160,28 @@ fn reach(part: &Value, document: &Value, names: &mut BTreeSet<String>) {
 
 /// The schemas of requests, and those of answers.
 fn reached(document: &Value) -> (BTreeSet<String>, BTreeSet<String>) {
-    let (mut requests, mut answers) = (BTreeSet::new(), BTreeSet::new());
+    let (mut requests, mut responses) = (BTreeSet::new(), BTreeSet::new());
     for item in object(&document["paths"]).values() {
         for operation in object(item).values() {
             reach(&operation["requestBody"], document, &mut requests);
             reach(&operation["parameters"], document, &mut requests);
-            reach(&operation["responses"], document, &mut answers);
+            reach(&operation["responses"], document, &mut responses);
         }
     }
-    (requests, answers)
+    (requests, responses)
 }
 
 #[test]
 fn every_schema_is_one_of_requests_or_of_answers() {
     let document = document();
-    let (requests, answers) = reached(&document);
-    let both: Vec<&String> = requests.intersection(&answers).collect();
+    let (requests, responses) = reached(&document);
+    let both: Vec<&String> = requests.intersection(&responses).collect();
     assert!(both.is_empty(), "{both:?}");
     for name in object(&document["components"]["schemas"]).keys() {
-        assert!(requests.contains(name) || answers.contains(name), "{name}");
+        assert!(
+            requests.contains(name) || responses.contains(name),
+            "{name}"
+        );
     }
 }
 
@@ -225,14 +228,14 @@ fn may_be_null(schema: &Value) -> bool {
 #[test]
 fn fields_of_answers_are_required_or_left_out_instead_of_null() {
     let document = document();
-    let (_, answers) = reached(&document);
+    let (_, responses) = reached(&document);
     let mut vague = Vec::new();
-    for name in &answers {
+    for name in &responses {
         let schema = &document["components"]["schemas"][name];
         collect_vague(schema, name, &mut vague);
     }
     assert!(vague.is_empty(), "{}", vague.join("\n"));
-    assert!(answers.len() > 50, "{}", answers.len());
+    assert!(responses.len() > 50, "{}", responses.len());
 }
 
 /// Fields of a schema, or of the schemas that it combines.

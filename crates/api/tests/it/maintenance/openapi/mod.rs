@@ -16,9 +16,9 @@ fn the_document_is_the_one_in_docs() {
     if env::var_os("UPDATE_OPENAPI").is_some() {
         fs::write(&file, &fresh).unwrap();
     }
-    let kept = fs::read_to_string(&file).unwrap_or_default();
+    let stored = fs::read_to_string(&file).unwrap_or_default();
     assert!(
-        kept == fresh,
+        stored == fresh,
         "the API changed: UPDATE_OPENAPI=1 cargo test -p labdata-api --test it openapi"
     );
 }

@@ -16,7 +16,7 @@ fn ordered(name: &str, order_by: &[&str], after: Option<Position>) -> Result<Rea
     ReadPlan::new(target(name), &catalog(), selection).map_err(|problems| problems.join("; "))
 }
 
-fn shown(name: &str, columns: &[&str]) -> Result<String, String> {
+fn display(name: &str, columns: &[&str]) -> Result<String, String> {
     let selection = RowSelection {
         columns: Some(columns.iter().map(|name| (*name).to_owned()).collect()),
         ..RowSelection::default()
@@ -30,12 +30,12 @@ fn shown(name: &str, columns: &[&str]) -> Result<String, String> {
 
 #[test]
 fn columns_are_shown_in_the_order_in_which_they_are_named() {
-    let read = shown("part", &["size", "whole", "whole_id", "created_at", "id"]);
+    let read = display("part", &["size", "whole", "whole_id", "created_at", "id"]);
     let expected = "size=size whole=whole_id whole_id=whole_id created_at=created_at id=id";
     assert_eq!(read.as_deref(), Ok(expected));
-    assert_eq!(shown("points", &["od"]).as_deref(), Ok("od=od"));
+    assert_eq!(display("points", &["od"]).as_deref(), Ok("od=od"));
     assert_eq!(
-        shown("job", &["name", "id"]).as_deref(),
+        display("job", &["name", "id"]).as_deref(),
         Ok("name=name id=id")
     );
 }
@@ -56,12 +56,12 @@ fn all_columns_are_shown_unless_some_are_named() {
 #[test]
 fn every_unknown_or_repeated_column_is_reported() {
     assert_eq!(
-        shown("part", &["none", "size", "size", "experiment__name"]).unwrap_err(),
+        display("part", &["none", "size", "size", "experiment__name"]).unwrap_err(),
         "columns \"none\": \"part\" has no such column; columns \"size\": named twice; \
          columns \"experiment__name\": \"part\" has no such column"
     );
     // Points have no columns of the server's.
-    assert!(shown("points", &["created_at"]).is_err());
+    assert!(display("points", &["created_at"]).is_err());
     assert_eq!(
         ordered("every", &["-none", "json", "size", "-date", "date"], None).unwrap_err(),
         "order_by \"-none\": \"every\" has no such column; order_by \"json\": a json column has no order; \

@@ -37,13 +37,13 @@ impl Checked {
     /// request whose references and lookups all exist.
     #[must_use]
     pub fn problems(self) -> Vec<Problem> {
-        let answers = self.questions.assume_found();
+        let results = self.questions.assume_found();
         let mut next = 0_u128;
         let mut new_id = || {
             next += 1;
             Uuid::from_u128(next)
         };
-        self.plan(&answers, &mut new_id).err().unwrap_or_default()
+        self.plan(&results, &mut new_id).err().unwrap_or_default()
     }
 }
 

@@ -96,9 +96,9 @@ impl SeriesChecker<'_, '_> {
         let order_column = table.order_column().map(|(index, _)| index);
         for (position, (name, values)) in series.columns.iter().enumerate() {
             let Some((index, column)) = table.column(name) else {
-                let shown = quoted(name);
-                self.at(&format!("columns.{shown}"), || {
-                    format!("\"{}\" has no column \"{shown}\"", table.name)
+                let displayed = quoted(name);
+                self.at(&format!("columns.{displayed}"), || {
+                    format!("\"{}\" has no column \"{displayed}\"", table.name)
                 });
                 continue;
             };

@@ -200,9 +200,9 @@ impl<'a> TableChecker<'a, '_> {
         input: InputColumn<'_>,
         message: impl Fn() -> String,
     ) {
-        let shown = quoted(input.name);
+        let displayed = quoted(input.name);
         for (row, _) in input.given() {
-            self.at_cell(row, position, &shown, &message);
+            self.at_cell(row, position, &displayed, &message);
         }
     }
 
@@ -321,12 +321,12 @@ impl<'a> TableChecker<'a, '_> {
             if mode == Mode::Insert
                 && let Some(first) = first.filter(|first| first.table == self.index)
             {
-                let shown = values.key(row).map(|key| key.to_string());
+                let displayed = values.key(row).map(|key| key.to_string());
                 let first = self.problems.names().row(first.row);
                 self.at_cell(row, position, name, || {
                     format!(
                         "the key \"{}\" is given twice (first in {first})",
-                        shown.unwrap_or_default(),
+                        displayed.unwrap_or_default(),
                     )
                 });
             }
@@ -400,9 +400,9 @@ fn must_not_be_null() -> String {
 
 /// Message for a column that the table does not have, or that cannot be written.
 pub(in crate::data) fn unknown_column(table: &Table, name: &str) -> String {
-    let shown = quoted(name);
+    let displayed = quoted(name);
     if SYSTEM_COLUMNS.iter().any(|(system, _)| *system == name) {
-        return format!("column \"{shown}\" is kept by the server and cannot be written");
+        return format!("column \"{displayed}\" is kept by the server and cannot be written");
     }
     if let Some(column) = table
         .columns
@@ -410,9 +410,9 @@ pub(in crate::data) fn unknown_column(table: &Table, name: &str) -> String {
         .find(|column| column.references.is_some() && column.sql_name() == name)
     {
         return format!(
-            "\"{}\" has no column \"{shown}\"; the reference is called \"{}\"",
+            "\"{}\" has no column \"{displayed}\"; the reference is called \"{}\"",
             table.name, column.name
         );
     }
-    format!("\"{}\" has no column \"{shown}\"", table.name)
+    format!("\"{}\" has no column \"{displayed}\"", table.name)
 }

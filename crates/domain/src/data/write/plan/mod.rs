@@ -7,7 +7,7 @@ mod table;
 
 use uuid::Uuid;
 
-use super::{Answers, Problem, check::Checked, reference::Answered};
+use super::{LookupResults, Problem, check::Checked, reference::Answered};
 
 pub use steps::{
     Action, LateKey, Order, RowKey, SeriesColumn, SeriesStep, StepColumn, TableStep, WritePlan,
@@ -21,7 +21,7 @@ impl Checked {
     /// Every problem of the request, in its order; past 100 of them a last one counts the rest.
     pub fn plan(
         self,
-        answers: &Answers,
+        results: &LookupResults,
         new_id: &mut dyn FnMut() -> Uuid,
     ) -> Result<WritePlan, Vec<Problem>> {
         let Self {
@@ -36,7 +36,7 @@ impl Checked {
         } = self;
         let answered = Answered {
             questions: &questions,
-            answers,
+            results,
         };
         let mut steps: Vec<Option<TableStep>> = Vec::with_capacity(checked_tables.len());
         for checked in checked_tables {

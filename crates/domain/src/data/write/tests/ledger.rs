@@ -65,7 +65,7 @@ fn entries_of_the_ledger_count_rows_and_points() {
         action,
         count,
         ids: ids.iter().map(|id| (*id).to_owned()).collect(),
-        kept: Vec::new(),
+        stored: Vec::new(),
     };
     assert_eq!(
         LedgerEntry::created("sample", 3),

@@ -103,13 +103,13 @@ fn references_of_points_are_checked_like_those_of_rows() {
         let catalog = parts();
         let checked = check(&request, &catalog);
         let ids = checked.questions().ids.iter();
-        let answers = Answers {
+        let results = LookupResults {
             ids: ids
                 .map(|question| vec![true; question.keys.len()])
                 .collect(),
             lookups: Vec::new(),
         };
-        checked.plan(&answers, &mut Uuid::nil)
+        checked.plan(&results, &mut Uuid::nil)
     };
     let problems = pair(json!([null, "C1", 7, "@nowhere"])).unwrap_err();
     let paths: BTreeSet<&str> = problems
@@ -155,11 +155,11 @@ fn a_point_that_references_no_stored_row_is_reported_at_its_index() {
     }]);
     let catalog = catalog();
     let checked = check(&request, &catalog);
-    let answers = Answers {
+    let results = LookupResults {
         ids: vec![vec![true], vec![true, false]],
         lookups: Vec::new(),
     };
-    let problems = checked.plan(&answers, &mut Uuid::nil).unwrap_err();
+    let problems = checked.plan(&results, &mut Uuid::nil).unwrap_err();
     let text = "no row of \"experiment\" has the id \"E2\"";
     assert_eq!(
         problems,

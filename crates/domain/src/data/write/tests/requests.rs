@@ -63,7 +63,7 @@ pub(super) fn parts() -> Catalog {
 fn plan_parts(request: &WriteRequest) -> Result<WritePlan, Vec<Problem>> {
     let catalog = parts();
     let checked = check(request, &catalog);
-    checked.plan(&Answers::default(), &mut || Uuid::from_u128(9))
+    checked.plan(&LookupResults::default(), &mut || Uuid::from_u128(9))
 }
 
 /// The ids that a request over [`parts`] asks for.
@@ -373,14 +373,14 @@ fn lookups_of_one_shape_are_one_question() {
     assert!(!check(&only_lookups, &catalog).questions().is_empty());
     let only_ids = tables([table("measurement", &json!([{ "sample": "S1" }]))]);
     assert!(!check(&only_ids, &catalog).questions().is_empty());
-    let answers = Answers {
+    let results = LookupResults {
         ids: vec![vec![true]],
         lookups: vec![
             vec![RowMatch::One(text("A")), RowMatch::One(text("B"))],
             vec![RowMatch::One(text("C"))],
         ],
     };
-    let plan = checked.plan(&answers, &mut Uuid::nil).unwrap();
+    let plan = checked.plan(&results, &mut Uuid::nil).unwrap();
     let found = ["A", "B", "C", "S1", "S1"].map(|key| Some(key.to_owned()));
     assert_eq!(
         values(&plan, 0, "sample").values,

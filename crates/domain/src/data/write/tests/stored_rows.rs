@@ -287,7 +287,7 @@ fn series_make_one_entry_per_table_and_action() {
         action,
         count,
         ids: ids.iter().map(|id| (*id).to_owned()).collect(),
-        kept: Vec::new(),
+        stored: Vec::new(),
     };
     let entries = LedgerEntry::of_series(&[
         series("trace", "a", 3, 0),

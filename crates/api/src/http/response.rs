@@ -24,7 +24,7 @@ use utoipa::{
 use super::{ApiError, request_url::url_of_path};
 
 /// Result of a handler: a response, or an error that [`super::error`] maps to one.
-pub type Answer<T> = Result<T, ApiError>;
+pub type ApiResult<T> = Result<T, ApiError>;
 
 /// A 204 response without a body.
 #[derive(Clone, Copy, Debug)]
@@ -82,17 +82,17 @@ impl<V: Serialize> Responder for Listing<V> {
     type Body = BoxBody;
 
     fn respond_to(self, request: &HttpRequest) -> HttpResponse {
-        let mut answer = HttpResponse::Ok();
+        let mut response = HttpResponse::Ok();
         if let Some(link) = self.next.and_then(|next| next_link(request, &next)) {
-            answer.insert_header((LINK, link));
+            response.insert_header((LINK, link));
         }
         let Some(slot) = self.slot else {
-            return answer.json(self.views);
+            return response.json(self.views);
         };
         match serde_json::to_vec(&self.views) {
             Ok(body) => {
-                answer.content_type(ContentType::json());
-                send_counted(answer, body.into(), slot)
+                response.content_type(ContentType::json());
+                send_counted(response, body.into(), slot)
             }
             Err(error) => ApiError::from(Error::Internal(error.to_string())).error_response(),
         }
@@ -100,15 +100,15 @@ impl<V: Serialize> Responder for Listing<V> {
 }
 
 /// Sends a body, a long one in pieces that keep the slot.
-fn send_counted(mut answer: HttpResponseBuilder, body: Bytes, slot: Slot) -> HttpResponse {
+fn send_counted(mut response: HttpResponseBuilder, body: Bytes, slot: Slot) -> HttpResponse {
     if body.len() <= LONG {
-        return answer.body(body);
+        return response.body(body);
     }
     let next = async |(mut rest, slot): (Bytes, Slot)| {
-        let piece = rest.split_to(rest.len().min(LONG));
-        Ok::<_, Infallible>((!piece.is_empty()).then_some((piece, (rest, slot))))
+        let chunk = rest.split_to(rest.len().min(LONG));
+        Ok::<_, Infallible>((!chunk.is_empty()).then_some((chunk, (rest, slot))))
     };
-    answer.streaming(while_read((body, slot), next))
+    response.streaming(while_read((body, slot), next))
 }
 
 /// Builds the `Link` header of the next page: the path that the client called, below the platform's

@@ -9,7 +9,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    data::write::{Answers, IdQuestion, LookupQuestion, Questions, RowMatch},
+    data::write::{IdQuestion, LookupQuestion, LookupResults, Questions, RowMatch},
     ids::OrganizationId,
     scalar::{KeyValue, Values},
 };
@@ -33,13 +33,13 @@ struct FoundRow {
     places: Option<Vec<i64>>,
 }
 
-pub(crate) async fn answer(
+pub(crate) async fn look_up(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
     questions: &Questions,
-) -> Result<Answers, DieselError> {
+) -> Result<LookupResults, DieselError> {
     if questions.is_empty() {
-        return Ok(Answers::default());
+        return Ok(LookupResults::default());
     }
     let schemas = Schemas::of(organization);
     let mut parts = Vec::new();
@@ -86,7 +86,7 @@ pub(crate) async fn answer(
         .iter()
         .map(|question| read_lookups(question, found.next()))
         .collect();
-    Ok(Answers { ids, lookups })
+    Ok(LookupResults { ids, lookups })
 }
 
 fn ids_query(schemas: &Schemas, question: &IdQuestion, index: usize, parameter: usize) -> String {
@@ -160,15 +160,15 @@ fn read_ids(question: &IdQuestion, found: Option<FoundRow>) -> Vec<bool> {
 
 fn read_lookups(question: &LookupQuestion, found: Option<FoundRow>) -> Vec<RowMatch> {
     let data_type = primary_key_type(&question.table);
-    let mut answers = vec![RowMatch::None; question.len];
+    let mut results = vec![RowMatch::None; question.len];
     if let Some(found) = found {
         let places = found.places.unwrap_or_default();
         for (place, key) in places.into_iter().zip(found.keys) {
             let index = usize::try_from(place - 1).unwrap_or(usize::MAX);
-            if let Some(answer) = answers.get_mut(index) {
-                answer.add(key_from_text(key, data_type));
+            if let Some(response) = results.get_mut(index) {
+                response.add(key_from_text(key, data_type));
             }
         }
     }
-    answers
+    results
 }

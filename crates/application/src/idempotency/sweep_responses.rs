@@ -11,7 +11,7 @@ const BATCH: u32 = 500;
 /// # Errors
 /// What the port answers.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_answers(ports: &Ports) -> Result<u64, Error> {
+pub async fn sweep_responses(ports: &Ports) -> Result<u64, Error> {
     let mut forgotten = 0;
     loop {
         let now = ports.clock.now();

@@ -36,7 +36,7 @@ impl RepeatableRequest {
 /// # Errors
 /// [`OnceError`].
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn find_answer(
+pub async fn find_response(
     ports: &Ports,
     actor: &Actor,
     request: RepeatableRequest,
@@ -50,7 +50,7 @@ pub async fn find_answer(
 /// # Errors
 /// [`OnceError`].
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn answer_once(
+pub async fn respond_once(
     ports: &Ports,
     actor: &Actor,
     request: RepeatableRequest,

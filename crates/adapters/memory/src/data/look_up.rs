@@ -5,13 +5,13 @@ use std::sync::Arc;
 use labdata_domain::{
     catalog::Table,
     conflict::Conflict,
-    data::write::{Answers, LookupQuestion, Questions, RowMatch},
+    data::write::{LookupQuestion, LookupResults, Questions, RowMatch},
 };
 use labdata_ports::PortError;
 
 use crate::data::tables::{Row, Tables, cell};
 
-pub(super) fn answer(tables: &Tables, questions: &Questions) -> Result<Answers, PortError> {
+pub(super) fn look_up(tables: &Tables, questions: &Questions) -> Result<LookupResults, PortError> {
     let asked = questions.ids.iter().map(|question| &question.table);
     asked
         .chain(questions.lookups.iter().map(|question| &question.table))
@@ -32,11 +32,11 @@ pub(super) fn answer(tables: &Tables, questions: &Questions) -> Result<Answers, 
         .iter()
         .map(|question| {
             (0..question.len)
-                .map(|lookup| look_up(tables, question, lookup))
+                .map(|lookup| matching(tables, question, lookup))
                 .collect()
         })
         .collect();
-    Ok(Answers { ids, lookups })
+    Ok(LookupResults { ids, lookups })
 }
 
 /// Refuses a question about a table that has changed since the question arose.
@@ -49,7 +49,7 @@ pub(super) fn require(tables: &Tables, asked: &Arc<Table>) -> Result<(), PortErr
     }
 }
 
-fn look_up(tables: &Tables, question: &LookupQuestion, lookup: usize) -> RowMatch {
+fn matching(tables: &Tables, question: &LookupQuestion, lookup: usize) -> RowMatch {
     let matches = |row: &Row| {
         question.columns.iter().all(|(column, wanted)| {
             let wanted = wanted.get(lookup);

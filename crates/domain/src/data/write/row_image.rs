@@ -15,7 +15,7 @@ pub const KEPT_BYTES: u32 = 8 << 10;
 
 /// A row and its values before and after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptRow {
+pub struct RowImage {
     /// The row's key.
     pub id: String,
     /// Values before the change. `None` for a row that did not exist, or was longer than [`KEPT_BYTES`].
@@ -24,7 +24,7 @@ pub struct KeptRow {
     pub after: Option<RowJson>,
 }
 
-impl KeptRow {
+impl RowImage {
     /// Returns the row's values if they are short enough to be kept.
     #[must_use]
     pub fn short(row: RowJson) -> Option<RowJson> {
@@ -56,8 +56,8 @@ mod tests {
         RowJson::from_rendered(text.to_owned())
     }
 
-    fn change(id: &str, before: &str, after: &str) -> KeptRow {
-        KeptRow {
+    fn change(id: &str, before: &str, after: &str) -> RowImage {
+        RowImage {
             id: id.to_owned(),
             before: Some(row(before)),
             after: Some(row(after)),
@@ -72,15 +72,15 @@ mod tests {
             change("b", "2", "3"),
         ];
         let expected = [change("a", "5", "6"), change("b", "1", "3")];
-        assert_eq!(KeptRow::merged(changes), expected);
+        assert_eq!(RowImage::merged(changes), expected);
     }
 
     #[test]
     fn long_rows_are_not_kept() {
         let limit = usize::try_from(KEPT_BYTES).unwrap();
         let fits = RowJson::from_rendered("x".repeat(limit));
-        assert_eq!(KeptRow::short(fits.clone()), Some(fits));
+        assert_eq!(RowImage::short(fits.clone()), Some(fits));
         let long = RowJson::from_rendered("x".repeat(limit + 1));
-        assert_eq!(KeptRow::short(long), None);
+        assert_eq!(RowImage::short(long), None);
     }
 }

@@ -6,7 +6,7 @@ use labdata_domain::{
     catalog::{SYSTEM_COLUMNS, Table},
     data::{
         read::RowJson,
-        write::{KEPT_BYTES, KEPT_ROWS, KeptRow},
+        write::{KEPT_BYTES, KEPT_ROWS, RowImage},
     },
     scalar::DataType,
 };
@@ -22,7 +22,7 @@ use crate::database::sql::ident;
 ///
 /// # Arguments
 /// `place` is an expression of the row's place in the request, from 1.
-pub(super) fn kept_row(table: &Table, alias: &str, place: &str) -> String {
+pub(super) fn row_image(table: &Table, alias: &str, place: &str) -> String {
     let mut condition = format!("{place} <= {KEPT_ROWS} AND 0::bigint");
     for column in &table.columns {
         let value = format!("{alias}.{}", ident(&column.sql_name()));
@@ -48,23 +48,23 @@ pub(super) fn rendered_row(table: &Table, text: &str) -> Option<RowJson> {
     let system = SYSTEM_COLUMNS
         .iter()
         .map(|(name, data_type)| (*name, Cow::Borrowed(*name), *data_type));
-    let mut shown = String::with_capacity(text.len());
+    let mut displayed = String::with_capacity(text.len());
     for (name, sql_name, data_type) in own.chain(system) {
         let value = values.get(&sql_name)?.get();
-        shown.push(if shown.is_empty() { '{' } else { ',' });
-        shown.push_str(&serde_json::to_string(name).ok()?);
-        shown.push(':');
+        displayed.push(if displayed.is_empty() { '{' } else { ',' });
+        displayed.push_str(&serde_json::to_string(name).ok()?);
+        displayed.push(':');
         // Sessions are in UTC.
         match value.strip_suffix("+00:00\"") {
             Some(time) if data_type == DataType::Datetime => {
-                shown.push_str(time);
-                shown.push_str("Z\"");
+                displayed.push_str(time);
+                displayed.push_str("Z\"");
             }
-            _ => shown.push_str(value),
+            _ => displayed.push_str(value),
         }
     }
-    shown.push('}');
-    KeptRow::short(RowJson::from_rendered(shown))
+    displayed.push('}');
+    RowImage::short(RowJson::from_rendered(displayed))
 }
 
 /// A kept row as the ledger holds it.
@@ -78,7 +78,7 @@ struct Stored<'a> {
 }
 
 /// Rows as the text of a JSON array; `None` if there are none.
-pub(super) fn to_json(rows: &[KeptRow]) -> Option<String> {
+pub(super) fn to_json(rows: &[RowImage]) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
@@ -101,10 +101,10 @@ pub(super) fn to_json(rows: &[KeptRow]) -> Option<String> {
 }
 
 /// A row of such an array.
-pub(super) fn from_json(text: &str) -> Option<KeptRow> {
+pub(super) fn from_json(text: &str) -> Option<RowImage> {
     let stored: Stored<'_> = serde_json::from_str(text).ok()?;
     let row = |raw: Option<&RawValue>| raw.map(|raw| RowJson::from_rendered(raw.get().to_owned()));
-    Some(KeptRow {
+    Some(RowImage {
         before: row(stored.before),
         after: row(stored.after),
         id: stored.id,

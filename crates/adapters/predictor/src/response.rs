@@ -40,7 +40,7 @@ pub(crate) enum Start {
 
 /// Answer to a request.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// The request's id.
     pub(crate) id: u64,
     /// The answer itself.
@@ -67,7 +67,7 @@ struct StartMessage {
 }
 
 #[derive(Deserialize)]
-struct AnswerMessage {
+struct ResponseMessage {
     id: Option<u64>,
     error: Option<ErrorMessage>,
     predictions: Option<ShortList<Option<Class>, MAX_PREDICTION_ROWS>>,
@@ -101,8 +101,8 @@ impl From<ProblemMessage> for RowProblem {
     fn from(problem: ProblemMessage) -> Self {
         Self {
             row: problem.row,
-            column: shown(&problem.column.unwrap_or_default()),
-            message: shown(&problem.message),
+            column: display(&problem.column.unwrap_or_default()),
+            message: display(&problem.message),
         }
     }
 }
@@ -114,22 +114,22 @@ pub(crate) fn read_start(body: &[u8]) -> Result<Start, BrokenProtocol> {
         ("ready", Some(1)) => Ok(Start::Ready),
         ("failed", _) => Ok(Start::Failed {
             is_memory: message.code.as_deref() == Some("out_of_memory"),
-            message: shown(&message.message.unwrap_or_default()),
+            message: display(&message.message.unwrap_or_default()),
         }),
         _ => Err(broken("the first message is neither ready nor failed")),
     }
 }
 
 /// Reads an answer of the model. Panics on some malformed Arrow streams, so callers catch panics.
-pub(crate) fn read_answer(
+pub(crate) fn read_response(
     body: &[u8],
     signature: &ModelSignature,
-) -> Result<Answer, BrokenProtocol> {
+) -> Result<Response, BrokenProtocol> {
     if arrow::is_stream(body) {
         let classes = signature.classes.as_ref().map_or(0, Vec::len);
         let decoded = arrow::decode(body, classes);
         let (id, predictions) = decoded.map_err(|error| broken(&error.to_string()))?;
-        return Ok(Answer {
+        return Ok(Response {
             id,
             content: Content::Predicted(predictions),
         });
@@ -142,7 +142,7 @@ pub(crate) fn read_answer(
         };
         (message.id, message.error, message.predictions.map(masks))
     } else {
-        let message: AnswerMessage = from_json(body)?;
+        let message: ResponseMessage = from_json(body)?;
         let probabilities = message
             .probabilities
             .map(|rows| by_class(&rows.0, signature));
@@ -155,7 +155,7 @@ pub(crate) fn read_answer(
     };
     let content = match (error, predictions) {
         (Some(error), None) if error.kind == "internal" => {
-            Content::Refused(shown(&error.first.message))
+            Content::Refused(display(&error.first.message))
         }
         (Some(error), None) => {
             let problems = std::iter::once(error.first).chain(error.more.0);
@@ -165,7 +165,7 @@ pub(crate) fn read_answer(
         _ => return Err(broken("an answer has neither predictions nor an error")),
     };
     let id = id.ok_or_else(|| broken("an answer has no id"))?;
-    Ok(Answer { id, content })
+    Ok(Response { id, content })
 }
 
 /// Returns the probabilities of each class.
@@ -200,11 +200,11 @@ fn from_long_json<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, BrokenPro
 }
 
 fn broken(reason: &str) -> BrokenProtocol {
-    BrokenProtocol(shown(reason))
+    BrokenProtocol(display(reason))
 }
 
 /// Returns the beginning of an untrusted text, without control characters.
-fn shown(text: &str) -> String {
+fn display(text: &str) -> String {
     let characters = text.chars().take(MAX_TEXT);
     characters
         .map(|character| {
@@ -236,8 +236,8 @@ mod tests {
         signature(ProblemType::Multiclass, Some(classes))
     }
 
-    fn read(message: &serde_json::Value) -> Result<Answer, BrokenProtocol> {
-        read_answer(message.to_string().as_bytes(), &classes())
+    fn read(message: &serde_json::Value) -> Result<Response, BrokenProtocol> {
+        read_response(message.to_string().as_bytes(), &classes())
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn probabilities_are_ordered_by_class() {
-        let answer = read(&json!({
+        let response = read(&json!({
             "id": 7, "predictions": [1, "b"],
             "probabilities": [{"b": 0.25, "1": 0.75}, {"1": null, "b": 1}],
         }));
@@ -280,39 +280,39 @@ mod tests {
             probabilities: Some(vec![vec![Some(0.75), None], vec![Some(0.25), Some(1.0)]]),
         };
         let content = Content::Predicted(predicted);
-        assert_eq!(answer, Ok(Answer { id: 7, content }));
+        assert_eq!(response, Ok(Response { id: 7, content }));
     }
 
     #[test]
     fn problems_name_row_and_column_and_an_internal_error_is_a_refusal() {
-        let answer = read(&json!({
+        let response = read(&json!({
             "id": 7,
             "error": {"kind": "value", "row": 3, "column": "photo", "message": "no image",
                       "more": [{"kind": "value", "row": 4, "column": "photo", "message": "none"}]},
         }));
-        let Content::Rejected(problems) = answer.unwrap().content else {
+        let Content::Rejected(problems) = response.unwrap().content else {
             panic!("rejected");
         };
         assert_eq!(
             problems.to_string(),
             "data[3].photo: no image; data[4].photo: none"
         );
-        let answer = read(&json!({
+        let response = read(&json!({
             "id": 7, "error": {"kind": "internal", "row": null, "column": null, "message": "m"},
         }));
-        assert_eq!(answer.unwrap().content, Content::Refused("m".to_owned()));
+        assert_eq!(response.unwrap().content, Content::Refused("m".to_owned()));
     }
 
     #[test]
     fn masks_are_texts() {
         let segmentation = signature(ProblemType::SemanticSegmentation, None);
         let body = json!({"id": 1, "predictions": ["iVBO"], "probabilities": null}).to_string();
-        let answer = read_answer(body.as_bytes(), &segmentation).unwrap();
+        let response = read_response(body.as_bytes(), &segmentation).unwrap();
         let predicted = RawPredictions {
             values: vec![Some(Class::Text("iVBO".to_owned()))],
             probabilities: None,
         };
-        assert_eq!(answer.content, Content::Predicted(predicted));
+        assert_eq!(response.content, Content::Predicted(predicted));
     }
 
     #[test]
@@ -330,8 +330,8 @@ mod tests {
         ] {
             assert!(read(&message).is_err(), "{message}");
         }
-        assert!(read_answer(b"\xff\xff\xff\xffgarbage", &classes()).is_err());
-        assert!(read_answer(b"", &classes()).is_err());
-        assert!(read_answer(&vec![b' '; MAX_JSON + 1], &classes()).is_err());
+        assert!(read_response(b"\xff\xff\xff\xffgarbage", &classes()).is_err());
+        assert!(read_response(b"", &classes()).is_err());
+        assert!(read_response(&vec![b' '; MAX_JSON + 1], &classes()).is_err());
     }
 }

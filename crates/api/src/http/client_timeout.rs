@@ -12,13 +12,13 @@ pub const SLOW_CLIENT: u64 = 4 << 10;
 /// Time that a client may keep the server waiting. Waiting uses it up, and bytes add to it again, up to
 /// the limit.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct ClientTimeout {
     limit: Duration,
     left: Duration,
     bytes_per_second: u64,
 }
 
-impl Patience {
+impl ClientTimeout {
     /// Creates it.
     ///
     /// # Arguments
@@ -73,38 +73,38 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
     const KIB: usize = 1 << 10;
 
-    fn patience() -> Patience {
-        Patience::new(SECOND * 10, 64 << 10)
+    fn timeout() -> ClientTimeout {
+        ClientTimeout::new(SECOND * 10, 64 << 10)
     }
 
     #[test]
     fn patience_is_used_up_by_waiting_and_earned_by_bytes() {
-        let mut patience = patience();
-        patience.took(0, SECOND * 4);
-        assert_eq!(patience.left, SECOND * 6);
-        patience.took(256 * KIB, SECOND);
-        assert_eq!(patience.left, SECOND * 9, "256 KiB are worth 4 s");
-        patience.took(KIB << 20, Duration::ZERO);
-        assert_eq!(patience.left, SECOND * 10, "never more than the limit");
-        patience.took(0, SECOND * 11);
-        assert!(patience.is_over());
+        let mut timeout = timeout();
+        timeout.took(0, SECOND * 4);
+        assert_eq!(timeout.left, SECOND * 6);
+        timeout.took(256 * KIB, SECOND);
+        assert_eq!(timeout.left, SECOND * 9, "256 KiB are worth 4 s");
+        timeout.took(KIB << 20, Duration::ZERO);
+        assert_eq!(timeout.left, SECOND * 10, "never more than the limit");
+        timeout.took(0, SECOND * 11);
+        assert!(timeout.is_over());
     }
 
     #[test]
     fn a_client_that_moves_little_for_long_stalls() {
-        let mut patience = patience();
+        let mut timeout = timeout();
         for _ in 0..3 {
-            patience.took(64 * KIB, SECOND * 5);
+            timeout.took(64 * KIB, SECOND * 5);
         }
-        assert!(patience.is_over());
+        assert!(timeout.is_over());
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_is_waited_for_longer_than_the_limit() {
-        let mut patience = patience();
-        let piece = patience.wait(std::future::ready(KIB), |bytes| *bytes).await;
-        assert_eq!(piece, Some(KIB));
-        let never = patience.wait(std::future::pending::<()>(), |()| 0).await;
+        let mut timeout = timeout();
+        let chunk = timeout.wait(std::future::ready(KIB), |bytes| *bytes).await;
+        assert_eq!(chunk, Some(KIB));
+        let never = timeout.wait(std::future::pending::<()>(), |()| 0).await;
         assert_eq!(never, None);
     }
 }
