@@ -53,7 +53,7 @@ struct StoredResponseRow {
     #[diesel(sql_type = Text)]
     content_type: String,
     #[diesel(sql_type = Binary)]
-    reply: Vec<u8>,
+    response: Vec<u8>,
     #[diesel(sql_type = Timestamptz)]
     created_at: OffsetDateTime,
 }
@@ -70,7 +70,7 @@ impl StoredResponseRow {
             response: StoredResponse {
                 status: u16::try_from(self.status).map_err(|_| corrupt("status"))?,
                 content_type: self.content_type,
-                body: self.reply,
+                body: self.response,
             },
         })
     }
