@@ -26,13 +26,14 @@ PAGES = [
     "clients/python/README.md",
     "docs/AGENT.md",
     "docs/API.md",
+    "docs/DATABASE.md",
     "docs/EMBEDDING.md",
     "docs/GUIDE.md",
     "docs/LOAD-TESTING.md",
     "docs/MCP.md",
-    "docs/OPERATING-REFERENCE.md",
     "docs/OPERATING.md",
     "docs/PYTHON-CLIENT.md",
+    "docs/SCRIPTS-AND-MODELS.md",
     "docs/WRITING-JOBS.md",
 ]
 # For developers, whose recipes CI runs.

@@ -357,7 +357,7 @@ impl PendingUpload {
 
 impl Drop for PendingUpload {
     fn drop(&mut self) {
-        // A rule of the bucket removes the parts of a killed process (docs/OPERATING-REFERENCE.md).
+        // A rule of the bucket removes the parts of a killed process (docs/STORAGE.md).
         if let Some(mut upload) = self.0.take()
             && let Ok(runtime) = Handle::try_current()
         {

@@ -151,13 +151,13 @@ impl Sandbox {
             Isolation::Namespaces => tracing::info!("scripts run in namespaces"),
             Isolation::Landlock => tracing::warn!(
                 reason,
-                "scripts run under Landlock, without namespaces: see docs/OPERATING-REFERENCE.md for its \
+                "scripts run under Landlock, without namespaces: see docs/SCRIPTS-AND-MODELS.md for its \
                  limits"
             ),
             Isolation::Nothing => tracing::warn!(
                 reason,
                 "scripts are NOT isolated: they can do everything that the platform's account can; \
-                 see docs/OPERATING-REFERENCE.md"
+                 see docs/SCRIPTS-AND-MODELS.md"
             ),
         }
         if self.settings.network.access != Network::Host {
