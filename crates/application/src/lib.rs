@@ -19,9 +19,9 @@ pub mod models;
 pub mod notifications;
 pub mod people;
 pub mod ports;
-pub mod runs;
 pub mod subscription;
 pub mod triggers;
+pub mod work;
 
 pub use error::Error;
 pub use ports::Ports;

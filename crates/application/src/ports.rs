@@ -21,8 +21,8 @@ use labdata_ports::{
     models::{DatasetRepository, ModelRepository, Predictor, TrainingQueue},
     notifications::NotificationRepository,
     people::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
-    runs::{RunQueue, logs::RunLogStore},
     triggers::TriggerStore,
+    work::{RunQueue, logs::RunLogStore},
 };
 
 use crate::{

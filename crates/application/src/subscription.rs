@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use labdata_ports::runs::Wakeups;
+use labdata_ports::work::Wakeups;
 
 /// A subscription to notifications, from whichever server they come.
 pub struct Subscription(Box<dyn Wakeups>);

@@ -15,8 +15,8 @@ use labdata_domain::{
     executions::{CancelError, Execution},
     files::{FilePath, SourceType},
     ids::{ExecutionId, FileId, JobId, TriggerId, UserId},
-    runs::{LostWorker, RunEnd, after_lost_worker},
     triggers::{Candidate, Category, FileFacts, Occurrence, Response, Trigger},
+    work::{LostWorker, RunEnd, after_lost_worker},
 };
 use serde_json::{Value, json};
 use time::{Duration, OffsetDateTime};

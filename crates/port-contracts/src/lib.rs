@@ -54,8 +54,8 @@ pub mod models;
 pub mod notifications;
 pub mod paging;
 pub mod people;
-pub mod runs;
 pub mod triggers;
+pub mod work;
 
 pub use async_trait::async_trait;
 pub use harness::{Harness, Subject};

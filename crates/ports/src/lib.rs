@@ -22,8 +22,8 @@ pub mod maintenance;
 pub mod models;
 pub mod notifications;
 pub mod people;
-pub mod runs;
 pub mod triggers;
+pub mod work;
 
 pub use clock::Clock;
 pub use error::PortError;

@@ -119,19 +119,19 @@ async fn drain(mut tasks: JoinSet<()>, deadline: Instant, what: &str) {
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
-    use labdata_application::runs::begin_run::RunContext;
+    use labdata_application::work::begin_run::RunContext;
     use labdata_domain::{
         ids::NotificationId,
         notifications::{ChannelChange, Draft},
         people::actor::Actor,
-        runs::BackendPolicy,
+        work::BackendPolicy,
     };
     use labdata_ports::{
         notifications::{
             NewNotification,
             mailer::{Email, MailOutcome},
         },
-        runs::runner::{
+        work::runner::{
             JobRunner, LogChunk, RunId, RunLimits, RunSpec, RunStatus, RunView, RunnerError,
         },
     };

@@ -8,7 +8,7 @@ use labdata_application::{
         check_script::CheckedScript,
         create_job::{CreateJob, create_job},
     },
-    runs::run_job::{RunJob, run_job},
+    work::run_job::{RunJob, run_job},
 };
 use labdata_domain::{
     ids::ApiKeyId,

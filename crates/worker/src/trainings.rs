@@ -11,10 +11,10 @@ use labdata_application::{
     },
     subscription::Subscription,
 };
-use labdata_domain::{models::TrainingEnd, runs::FreeSlots};
+use labdata_domain::{models::TrainingEnd, work::FreeSlots};
 use labdata_ports::{
     models::TrainingClaim,
-    runs::runner::{JobRunner, RunId, ScriptEnd},
+    work::runner::{JobRunner, RunId, ScriptEnd},
 };
 
 use crate::work::workload::{BackendSettings, Begun, Interpretation, NotBegun, WorkLog, Workload};

@@ -15,8 +15,8 @@ use std::{
 };
 
 use labdata_local_runner::LocalRunner;
-use labdata_port_contracts::runs::{end_of, spec};
-use labdata_ports::runs::runner::JobRunner;
+use labdata_port_contracts::work::{end_of, spec};
+use labdata_ports::work::runner::JobRunner;
 use labdata_sandbox::{Sandbox, Settings};
 
 const PYTHON: &str = "/usr/bin/python3";

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use labdata_ports::runs::runner::{
+use labdata_ports::work::runner::{
     ERROR_TAIL, EndReason, GRACE, PackageOwner, RETAINED_LOG_BYTES, RunExit, RunLimits, RunNetwork,
     RunSpec, RunStatus, RunView, ScriptEnd,
 };

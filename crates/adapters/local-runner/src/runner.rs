@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use labdata_domain::runs::{InsufficientIsolation, Isolation, RunVisibility};
-use labdata_ports::runs::runner::{
+use labdata_domain::work::{InsufficientIsolation, Isolation, RunVisibility};
+use labdata_ports::work::runner::{
     JobRunner, LOG_PIECE, LogChunk, RunId, RunSpec, RunStatus, RunView, RunnerError, WAIT_AT_MOST,
 };
 use labdata_sandbox::{

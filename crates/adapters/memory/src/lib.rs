@@ -48,8 +48,8 @@ mod models;
 mod notifications;
 mod paging;
 mod people;
-mod runs;
 mod triggers;
+mod work;
 
 pub use agent::{
     InMemoryAgentRunRepository, InMemoryChatRepository, InMemoryWriteSessions, ScriptedModel,
@@ -79,7 +79,7 @@ pub use notifications::InMemoryNotificationRepository;
 pub use people::InMemoryApiKeyRepository;
 pub use people::sessions::InMemorySessionRepository;
 pub use people::tenancy::InMemoryTenancyRepository;
-pub use runs::InMemoryRunQueue;
-pub use runs::logs::InMemoryRunLogStore;
-pub use runs::runner::InMemoryJobRunner;
 pub use triggers::InMemoryTriggerStore;
+pub use work::InMemoryRunQueue;
+pub use work::logs::InMemoryRunLogStore;
+pub use work::runner::InMemoryJobRunner;

@@ -35,7 +35,7 @@ use crate::{
     maintenance::TaskSchedule,
     models::rows::VersionRow,
     notifications::rows::{NoticeRow, NotificationRow},
-    runs::{
+    work::{
         rows::{Log, RunRow},
         subscribers::Subscriber,
     },

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::ZlibEncoder};
-use labdata_ports::runs::runner::{GRACE, RETAINED_LOG_BYTES, RunSpec, RunnerError, Work};
+use labdata_ports::work::runner::{GRACE, RETAINED_LOG_BYTES, RunSpec, RunnerError, Work};
 use labdata_python_packages::{CLIENT_WHEEL, ScriptMetadata};
 use labdata_ray_client::{JobRequest, RuntimeEnvironment};
 use serde_json::{Map, Value, json};

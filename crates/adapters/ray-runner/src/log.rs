@@ -1,6 +1,6 @@
 //! Log of a job: the markers of `entry.py`, and the script's output between them.
 
-use labdata_ports::runs::runner::{EndReason, LOG_PIECE, LogChunk, RunExit, ScriptEnd};
+use labdata_ports::work::runner::{EndReason, LOG_PIECE, LogChunk, RunExit, ScriptEnd};
 use serde::Deserialize;
 
 /// Parsed log.

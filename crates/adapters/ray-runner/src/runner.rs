@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use labdata_ports::runs::runner::{
+use labdata_ports::work::runner::{
     EndReason, JobRunner, LogChunk, RunId, RunSpec, RunStatus, RunView, RunVisibility, RunnerError,
     ScriptEnd, WAIT_AT_MOST,
 };

@@ -11,8 +11,8 @@ use labdata_domain::{
         scope::{Scope, Scopes},
         tenancy::Organization,
     },
-    runs::{BackendPolicy, BackendWork},
     timestamp,
+    work::{BackendPolicy, BackendWork},
 };
 use serde_json::{Value, json};
 use time::Duration;

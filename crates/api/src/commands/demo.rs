@@ -6,7 +6,7 @@ use std::{
 
 use anyhow::Context;
 use labdata_demo::{SIMULATED, SIMULATED_NAME, tell};
-use labdata_domain::runs::Isolation;
+use labdata_domain::work::Isolation;
 
 use super::{arguments::Demo, output::say, server::RunningServer, signals::Signals};
 use crate::settings::Settings;

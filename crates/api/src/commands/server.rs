@@ -15,9 +15,9 @@ use labdata_application::{
         first_start::{ADMINISTRATOR, ORGANIZATION, first_start},
         sessions::sign_in_link,
     },
-    runs::check_backend::{CheckBackendError, check_backend},
+    work::check_backend::{CheckBackendError, check_backend},
 };
-use labdata_domain::{people::PlainApiKey, runs::BackendWork};
+use labdata_domain::{people::PlainApiKey, work::BackendWork};
 use labdata_ports::models::Predictor;
 use labdata_worker::{Background, TaskObserver, WorkerSettings};
 use tokio::task::JoinHandle;

@@ -7,18 +7,18 @@ use std::{
 use anyhow::Context;
 use labdata_application::{
     models::training::{Checkpoints, begin_training::TrainingContext},
-    runs::begin_run::RunContext,
+    work::begin_run::RunContext,
 };
 use labdata_domain::{
     models::{TaskType, TrainingLimits},
-    runs::{BackendPolicy, BackendWork, Isolation},
+    work::{BackendPolicy, BackendWork, Isolation},
 };
 use labdata_embedded_postgres::machine_memory;
 use labdata_local_runner::LocalRunner;
 use labdata_object_store::Location;
 use labdata_ports::{
     models::TrainingScripts,
-    runs::runner::{JobRunner, RunLimits, RunResources},
+    work::runner::{JobRunner, RunLimits, RunResources},
 };
 use labdata_ray_runner::{Access, RayRunner, Settings as RaySettings};
 use labdata_redacted::redacted_url;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures::{FutureExt, StreamExt};
-use labdata_domain::{agent::Message, runs::Isolation};
+use labdata_domain::{agent::Message, work::Isolation};
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
 use labdata_llm::LlmClient;
 use labdata_mail::SmtpMailer;

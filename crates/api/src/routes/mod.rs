@@ -28,9 +28,9 @@ pub mod me;
 pub mod models;
 pub mod notifications;
 pub mod people;
-pub mod runs;
 pub mod session;
 pub mod users;
+pub mod work;
 
 /// Every endpoint of the server. Routing, the OpenAPI document and the authorization matrix of the
 /// tests are made from this one list.
@@ -61,7 +61,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(executions::changed_rows),
         endpoint!(executions::revert),
         endpoint!(executions::cancel),
-        endpoint!(runs::logs),
+        endpoint!(work::logs),
         endpoint!(jobs::list),
         endpoint!(prepared jobs::create),
         endpoint!(jobs::get),
@@ -69,7 +69,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(jobs::versions),
         endpoint!(jobs::version),
         endpoint!(jobs::preview_schedule),
-        endpoint!(creating runs::run_job),
+        endpoint!(creating work::run_job),
         endpoint!(catalog::put),
         endpoint!(catalog::delete),
         endpoint!(catalog::delete_column),
@@ -132,7 +132,7 @@ pub fn all() -> Vec<Endpoint> {
     endpoints.extend(maintenance::console::endpoints());
     endpoints.extend(files::storage::endpoints());
     endpoints.extend(notifications::unsubscribe::endpoints());
-    endpoints.extend(runs::key::endpoints());
+    endpoints.extend(work::key::endpoints());
     endpoints.extend(models::trainings::endpoints());
     endpoints
 }

@@ -19,8 +19,8 @@ use std::{
 use ipnet::IpNet;
 use labdata_domain::{
     people::PlainApiKey,
-    runs::{Isolation, SharedBackend},
     storage::StorageQuota,
+    work::{Isolation, SharedBackend},
 };
 
 pub use flags::Flags;

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use labdata_domain::{people::PlainApiKey, runs::Isolation, storage::StorageQuota};
+use labdata_domain::{people::PlainApiKey, storage::StorageQuota, work::Isolation};
 use labdata_redacted::redacted_url;
 use tracing_subscriber::filter::LevelFilter;
 use url::Url;

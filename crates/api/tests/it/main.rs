@@ -27,10 +27,10 @@ mod notifications;
 mod on_postgres;
 mod people;
 mod process;
-mod runs;
 #[path = "../../../adapters/object-store/tests/clouds/s3_server.rs"]
 mod s3_server;
 mod server;
 #[path = "../../../adapters/mail/tests/it/sink.rs"]
 mod smtp_sink;
 mod users;
+mod work;

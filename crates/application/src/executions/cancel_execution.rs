@@ -5,7 +5,7 @@ use labdata_domain::{
     ids::ExecutionId,
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
-use labdata_ports::runs::CancelExecutionError;
+use labdata_ports::work::CancelExecutionError;
 
 use crate::{Error, Ports};
 

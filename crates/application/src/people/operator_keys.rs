@@ -11,7 +11,7 @@ use labdata_domain::{
         scope::Scopes,
         tenancy::{Organization, User, check_email, check_organization_name},
     },
-    runs::BackendPolicy,
+    work::BackendPolicy,
 };
 use time::Duration;
 use uuid::Uuid;

@@ -2,8 +2,8 @@
 
 use labdata_domain::{
     ids::ExecutionId,
-    runs::NewRun,
     triggers::{Candidate, Response, TriggerEvent},
+    work::NewRun,
 };
 use labdata_ports::{IdSource, triggers::TickDecision};
 use time::OffsetDateTime;

@@ -12,5 +12,5 @@ mod executions;
 mod files;
 mod lab;
 mod people;
-mod runs;
 mod spans;
+mod work;

@@ -7,7 +7,7 @@ use time::{Duration, OffsetDateTime};
 
 use crate::{
     ids::{ExecutionId, JobId},
-    runs::{NewRun, PlatformRun, RunEnd},
+    work::{NewRun, PlatformRun, RunEnd},
 };
 
 /// Largest `timeout_minutes` (30 days).

@@ -4,7 +4,7 @@ use super::{
     Artifact, ProblemType, TrainingEnd, TrainingError, TrainingLimits, TrainingResult,
     report::printable,
 };
-use crate::runs::{EndReason, RunExit, ScriptEnd, last_lines};
+use crate::work::{EndReason, RunExit, ScriptEnd, last_lines};
 
 /// Maximum number of characters of a process's last lines.
 const MAX_TAIL: usize = 2_000;

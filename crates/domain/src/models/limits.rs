@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::runs::RunLimits;
+use crate::work::RunLimits;
 
 /// Largest artifact, in bytes.
 pub const MAX_ARTIFACT_BYTES: u64 = 5 << 30;

@@ -6,7 +6,7 @@ use super::{Draft, MAX_BODY, MAX_TITLE};
 use crate::{
     executions::{Execution, ExecutionState, TIMED_OUT},
     models::{ModelVersion, VersionState},
-    runs::TIMED_OUT_AFTER,
+    work::TIMED_OUT_AFTER,
 };
 
 /// Ended work of which a user is notified.

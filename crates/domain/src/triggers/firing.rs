@@ -13,7 +13,7 @@ use crate::{
     files::File,
     ids::{ExecutionId, FileId, InstrumentId, JobId, TriggerId, UserId},
     jobs::{ParameterDefinition, with_defaults},
-    runs::NewRun,
+    work::NewRun,
 };
 
 /// A job that a trigger can start: active, with a script and a trigger.

@@ -9,7 +9,7 @@ use labdata_domain::{
     },
     ids::{ApiKeyId, ExecutionId, OrganizationId, TriggerId},
     people::author::Author,
-    runs::PlatformRun,
+    work::PlatformRun,
 };
 use labdata_ports::executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository};
 

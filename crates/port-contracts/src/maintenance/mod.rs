@@ -5,7 +5,7 @@ pub mod dependencies;
 use std::sync::Arc;
 
 use futures::future::join_all;
-use labdata_domain::{notifications::EmailOutcome, runs::RunEnd, storage::StorageQuota};
+use labdata_domain::{notifications::EmailOutcome, storage::StorageQuota, work::RunEnd};
 use labdata_ports::{
     maintenance::{PassClaim, PassResult, PeriodicTaskStore, StoreFigures, StoreHealth},
     notifications::NotificationRepository,
@@ -21,7 +21,7 @@ use crate::{
         lab::{Models, failure, finish, pending},
     },
     notifications::{PLENTY, notification, prefer},
-    runs::queue::{Runs, claim, claimed, queued},
+    work::queue::{Runs, claim, claimed, queued},
 };
 
 /// Makes one test of each clause of [`crate::maintenance`] about periodic tasks.

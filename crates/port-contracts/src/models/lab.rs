@@ -9,8 +9,8 @@ use labdata_domain::{
         Artifact, ModelVersion, NewModel, NewVersion, ProblemType, QualityPreset, ReportTokenHash,
         TaskType, TrainingEnd, TrainingPlan, TrainingResult,
     },
-    runs::FreeSlots,
     storage::StorageQuota,
+    work::FreeSlots,
 };
 use labdata_ports::{
     files::FileRepository,

@@ -6,11 +6,11 @@ use futures::future::join_all;
 use labdata_domain::{
     ids::{ModelVersionId, OrganizationId},
     models::{ModelVersion, TrainingBackend, VersionState},
-    runs::{FreeSlots, WaitingRun, next_runs},
+    work::{FreeSlots, WaitingRun, next_runs},
 };
 use labdata_ports::{
     models::{ClaimedTraining, DatasetRepository, TrainingClaim},
-    runs::{RunNews, Wakeups},
+    work::{RunNews, Wakeups},
 };
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     models::lab::{
         LEASE, Models, claim, claimed, failure, finish, lab, pending, retrained, stored,
     },
-    runs::queue::pseudo_random,
+    work::queue::pseudo_random,
 };
 
 /// Makes one test of each clause of [`crate::models::trainings`], [`crate::models::training_ends`] and

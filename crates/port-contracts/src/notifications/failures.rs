@@ -5,7 +5,7 @@ use labdata_domain::{
     executions::{Execution, FinalStatus, started_by::StartedBy},
     ids::{NotificationId, OrganizationId, UserId},
     notifications::{Caps, Ended, Notification, Sender, Sent, failure_notice},
-    runs::RunEnd,
+    work::RunEnd,
 };
 use labdata_ports::{
     executions::{ExecutionFilter, ExecutionRepository},
@@ -18,7 +18,7 @@ use crate::{
     given::{self, at},
     notifications::{inbox, notification, prefer},
     paging::ALL,
-    runs::queue::{LEASE, Runs, claim, claimed, queued},
+    work::queue::{LEASE, Runs, claim, claimed, queued},
 };
 
 /// Makes one test of each clause of [`crate::notifications::failures`].

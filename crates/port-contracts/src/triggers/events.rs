@@ -6,12 +6,12 @@ use futures::future::join_all;
 use labdata_domain::{
     files::{Crc32c, File, StoredBytes},
     ids::{FileId, OrganizationId},
-    runs::NewRun,
     storage::StorageQuota,
     triggers::{
         TriggerEvent,
         event::{Event, EventKind},
     },
+    work::NewRun,
 };
 use labdata_ports::triggers::TriggerStore;
 
@@ -19,7 +19,7 @@ use crate::{
     Subject,
     files::{Files, awaiting, confirmed, files, object, reader},
     given::at,
-    runs::queue::{Runs, claim, new_run},
+    work::queue::{Runs, claim, new_run},
 };
 
 /// Makes one test of each clause of [`crate::triggers::events`].

@@ -8,16 +8,16 @@ use labdata_domain::{
     ids::{ExecutionId, FileId, InstrumentId, JobId},
     jobs::Job,
     people::tenancy::User,
-    runs::{FreeSlots, NewRun, PlatformRun, RunEnd},
     storage::StorageQuota,
     triggers::{Candidate, Category, Response, Trigger, TriggerEvent},
+    work::{FreeSlots, NewRun, PlatformRun, RunEnd},
 };
 use labdata_ports::{
     executions::ExecutionRepository,
     files::FileRepository,
     jobs::JobRepository,
-    runs::{ClaimedRun, RunQueue},
     triggers::{TickDecision, TriggerStore},
+    work::{ClaimedRun, RunQueue},
 };
 use serde_json::Value;
 use time::{Duration, OffsetDateTime};

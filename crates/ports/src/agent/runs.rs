@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 use time::OffsetDateTime;
 
-use crate::{PortError, runs::Wakeups};
+use crate::{PortError, work::Wakeups};
 
 /// A run to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

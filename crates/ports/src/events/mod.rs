@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 use time::OffsetDateTime;
 
-use crate::{PortError, runs::Wakeups};
+use crate::{PortError, work::Wakeups};
 
 /// Events after a position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

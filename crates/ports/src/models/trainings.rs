@@ -8,13 +8,13 @@ use labdata_domain::{
         Dataset, ModelVersion, NothingInFlight, ReportTokenHash, TrainingBackend, TrainingEnd,
         TrainingError, TrainingReport, TrainingResult,
     },
-    runs::FreeSlots,
+    work::FreeSlots,
 };
 use time::{Duration, OffsetDateTime};
 
 use crate::{
     PortError,
-    runs::{RunNews, Wakeups},
+    work::{RunNews, Wakeups},
 };
 
 /// A worker's claim to a training. Each claim of the same version has another number, so that calls of
@@ -104,7 +104,7 @@ pub enum CancelTrainingError {
 pub trait TrainingQueue: Send + Sync {
     /// Takes waiting trainings of all organizations for the free slots of a worker: they are training
     /// from now on, held until the lease ends. Of racing calls, from all servers, one MUST get each.
-    /// Organizations take turns as in [`RunQueue::claim`](crate::runs::RunQueue::claim).
+    /// Organizations take turns as in [`RunQueue::claim`](crate::work::RunQueue::claim).
     async fn claim(
         &self,
         now: OffsetDateTime,
@@ -169,7 +169,7 @@ pub trait TrainingQueue: Send + Sync {
     async fn release(&self, claim: TrainingClaim) -> Result<bool, PortError>;
 
     /// Takes trainings from holders whose lease has ended, up to `limit` of them: back into the queue, or
-    /// failed when they lost [`labdata_domain::runs::MAX_LOST_WORKERS`] workers. MUST be safe to call
+    /// failed when they lost [`labdata_domain::work::MAX_LOST_WORKERS`] workers. MUST be safe to call
     /// from several servers at once.
     async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredTrainings, PortError>;
 

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
-    runs::NewRun,
     triggers::{Candidate, TriggerEvent},
+    work::NewRun,
 };
 use time::OffsetDateTime;
 
-use crate::{PortError, runs::Wakeups};
+use crate::{PortError, work::Wakeups};
 
 /// Result of one call to a [`TriggerStore`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,14 +16,14 @@ use labdata_application::{
     },
     notifications::{deliver_notices::deliver_notices, send_emails::send_emails},
     people::sessions::remove_ended_sessions,
-    runs::{
+    triggers::{fire_triggers::fire_triggers, watch_events::watch_events},
+    work::{
         sweep_runs::{SweptRuns, sweep_runs},
         trim_caches::trim_caches,
     },
-    triggers::{fire_triggers::fire_triggers, watch_events::watch_events},
 };
-use labdata_domain::runs::RUN_HEARTBEAT;
-use labdata_ports::runs::runner::JobRunner;
+use labdata_domain::work::RUN_HEARTBEAT;
+use labdata_ports::work::runner::JobRunner;
 
 use super::{OnStop, PassOutcome, PeriodicTask};
 use crate::{MailSettings, TrainingWorkerSettings};

@@ -5,9 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use labdata_application::{
     Ports,
-    runs::copy_log::{LogCopy, append_notice},
+    work::copy_log::{LogCopy, append_notice},
 };
-use labdata_ports::runs::{RunClaim, runner::JobRunner};
+use labdata_ports::work::{RunClaim, runner::JobRunner};
 use tokio::time::sleep;
 
 use crate::work::workload::WorkLog;

@@ -5,16 +5,16 @@ mod log;
 use async_trait::async_trait;
 use labdata_application::{
     Error, Ports,
-    runs::{
+    subscription::Subscription,
+    work::{
         begin_run::{BegunRun, RunContext, begin_run, run_id},
         claim_runs::claim_runs,
         end_run::{end_run, release_run},
         watch_runs::{watch_ended_runs, watch_queued_runs},
     },
-    subscription::Subscription,
 };
-use labdata_domain::runs::{FreeSlots, RunEnd};
-use labdata_ports::runs::{
+use labdata_domain::work::{FreeSlots, RunEnd};
+use labdata_ports::work::{
     ClaimedRun, RunClaim,
     runner::{RunId, ScriptEnd},
 };

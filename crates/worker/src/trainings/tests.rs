@@ -20,15 +20,15 @@ use labdata_domain::{
         NewModel, NewVersion, TaskType, TrainingLimits, TrainingRequest, VersionState,
     },
     people::actor::Actor,
-    runs::{BackendPolicy, RUN_LEASE, RunVisibility},
     scalar::DataType,
     storage::StorageQuota,
+    work::{BackendPolicy, RUN_LEASE, RunVisibility},
 };
 use labdata_memory::{FixedClock, InMemoryJobRunner};
 use labdata_ports::{
     files::blob::{Granted, SignedRequest},
     models::TrainingScripts,
-    runs::runner::{
+    work::runner::{
         EndReason, LogChunk, RunExit, RunResources, RunSpec, RunStatus, RunView, RunnerError,
     },
 };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use labdata_application::{Ports, runs::renew_lease::WorkLease};
-use labdata_domain::runs::RUN_HEARTBEAT;
+use labdata_application::{Ports, work::renew_lease::WorkLease};
+use labdata_domain::work::RUN_HEARTBEAT;
 use tokio::time::sleep;
 
 use super::workload::Workload;

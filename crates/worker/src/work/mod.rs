@@ -10,7 +10,7 @@ pub(crate) mod workload;
 use std::{sync::Arc, time::Duration};
 
 use labdata_application::Ports;
-use labdata_domain::runs::FreeSlots;
+use labdata_domain::work::FreeSlots;
 use tokio::{
     sync::watch,
     task::{JoinError, JoinSet},

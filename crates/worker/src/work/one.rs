@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
     Error, Ports,
-    runs::{
+    work::{
         observe_run::observe_run,
         reap_run::{reap_earlier_attempts, reap_run},
         renew_lease::{WorkLease, give_up},
@@ -12,7 +12,7 @@ use labdata_application::{
         submit_run::submit_run,
     },
 };
-use labdata_ports::runs::runner::{
+use labdata_ports::work::runner::{
     GRACE, JobRunner, RunId, RunSpec, RunStatus, RunView, RunnerError, ScriptEnd,
 };
 use tokio::{
@@ -336,17 +336,17 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use async_trait::async_trait;
-    use labdata_application::runs::{begin_run::RunContext, claim_runs::claim_runs};
+    use labdata_application::work::{begin_run::RunContext, claim_runs::claim_runs};
     use labdata_domain::{
         executions::{Execution, ExecutionState},
         ids::{ExecutionId, OrganizationId},
         people::{ApiKey, run_nonce::RunNonce},
-        runs::{BackendPolicy, FreeSlots, NewRun, RunEnd},
+        work::{BackendPolicy, FreeSlots, NewRun, RunEnd},
     };
     use labdata_memory::InMemoryJobRunner;
     use labdata_ports::{
         PortError,
-        runs::{
+        work::{
             CancelExecutionError, ClaimedRun, ExpiredRuns, NonceUse, RunClaim, RunNews, RunQueue,
             Wakeups, runner::RunLimits,
         },

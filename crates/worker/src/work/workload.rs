@@ -4,10 +4,10 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use labdata_application::{
-    Error, Ports, runs::renew_lease::LeasedClaim, subscription::Subscription,
+    Error, Ports, subscription::Subscription, work::renew_lease::LeasedClaim,
 };
-use labdata_domain::runs::FreeSlots;
-use labdata_ports::runs::runner::{JobRunner, RunId, RunSpec, ScriptEnd};
+use labdata_domain::work::FreeSlots;
+use labdata_ports::work::runner::{JobRunner, RunId, RunSpec, ScriptEnd};
 
 /// Backend of a kind of work, and how a worker uses it.
 #[derive(Clone)]

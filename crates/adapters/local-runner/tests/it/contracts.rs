@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use labdata_port_contracts::{Harness, Subject, async_trait};
-use labdata_ports::runs::runner::JobRunner;
+use labdata_ports::work::runner::JobRunner;
 use labdata_sandbox::Isolation;
 
 use crate::support::Lab;

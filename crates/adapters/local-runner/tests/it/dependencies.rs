@@ -3,8 +3,8 @@
 use std::{process::Command, sync::Arc};
 
 use labdata_local_runner::LocalRunner;
-use labdata_port_contracts::runs::{end_of, log_from, spec};
-use labdata_ports::runs::runner::{EndReason, JobRunner, RunnerError};
+use labdata_port_contracts::work::{end_of, log_from, spec};
+use labdata_ports::work::runner::{EndReason, JobRunner, RunnerError};
 use labdata_sandbox::{
     Isolation::{Landlock, Namespaces},
     Sandbox, Settings,

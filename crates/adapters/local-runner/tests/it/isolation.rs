@@ -3,8 +3,8 @@
 use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
 use labdata_local_runner::LocalRunner;
-use labdata_port_contracts::runs::spec;
-use labdata_ports::runs::runner::{JobRunner, RunnerError};
+use labdata_port_contracts::work::spec;
+use labdata_ports::work::runner::{JobRunner, RunnerError};
 use labdata_sandbox::{
     Isolation::{self, Landlock, Namespaces},
     Sandbox, Settings,
@@ -295,7 +295,7 @@ async fn below_the_minimum_a_run_is_refused_with_the_setting_to_change() {
     let RunnerError::InsufficientIsolation(found) = refused else {
         panic!("{refused:?}");
     };
-    assert_eq!(found.minimum, labdata_domain::runs::Isolation::Landlock);
+    assert_eq!(found.minimum, labdata_domain::work::Isolation::Landlock);
     let text = found.to_string();
     assert!(text.contains("LABDATA_JOB_ISOLATION=none"), "{text}");
     assert!(runner.status(spec.run).await.unwrap().end().is_some());

@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
-use labdata_port_contracts::runs::{end_of, log_from, spec};
-use labdata_ports::runs::runner::{EndReason, JobRunner, RunExit};
+use labdata_port_contracts::work::{end_of, log_from, spec};
+use labdata_ports::work::runner::{EndReason, JobRunner, RunExit};
 use labdata_sandbox::Isolation::{self, Landlock, Namespaces, Nothing};
 
 use crate::support::{Lab, mark, processes_with};

@@ -2,8 +2,8 @@
 
 use std::{fs, time::Duration};
 
-use labdata_port_contracts::runs::{end_of, spec};
-use labdata_ports::runs::runner::{EndReason, JobRunner, RETAINED_LOG_BYTES, RunExit};
+use labdata_port_contracts::work::{end_of, spec};
+use labdata_ports::work::runner::{EndReason, JobRunner, RETAINED_LOG_BYTES, RunExit};
 use labdata_sandbox::Isolation::{self, Landlock, Namespaces, Nothing};
 
 use crate::support::{Lab, mark, processes_with};

@@ -9,8 +9,8 @@ use std::{
 };
 
 use labdata_local_runner::LocalRunner;
-use labdata_port_contracts::runs::{end_of, log_from, spec};
-use labdata_ports::runs::runner::JobRunner;
+use labdata_port_contracts::work::{end_of, log_from, spec};
+use labdata_ports::work::runner::JobRunner;
 use labdata_sandbox::{Network, NetworkSettings, Sandbox, Settings};
 
 use crate::{

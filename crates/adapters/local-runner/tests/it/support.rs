@@ -9,8 +9,8 @@ use std::{
 };
 
 use labdata_local_runner::LocalRunner;
-use labdata_port_contracts::runs;
-use labdata_ports::runs::runner::{JobRunner, RunId, RunSpec, ScriptEnd};
+use labdata_port_contracts::work;
+use labdata_ports::work::runner::{JobRunner, RunId, RunSpec, ScriptEnd};
 use labdata_sandbox::{Isolation, Python, Sandbox, Settings, Uv};
 
 /// Environment variable with the path of another supervisor, for tests that run as another user.
@@ -80,7 +80,7 @@ impl Lab {
         let mut log = String::new();
         while !log.contains('\n') {
             let length = u64::try_from(log.len()).unwrap();
-            runs::until(&*self.runner, spec.run, |view| view.logged > length).await;
+            work::until(&*self.runner, spec.run, |view| view.logged > length).await;
             log = self.log(spec.run).await;
         }
         log
@@ -89,13 +89,13 @@ impl Lab {
     /// Runs a script to its end, and returns the end and the log.
     pub(crate) async fn run(&self, spec: &RunSpec) -> (ScriptEnd, String) {
         self.runner.submit(spec).await.unwrap();
-        let end = runs::end_of(&*self.runner, spec.run).await;
+        let end = work::end_of(&*self.runner, spec.run).await;
         (end, self.log(spec.run).await)
     }
 
     /// Returns the output of a script that must succeed.
     pub(crate) async fn output(&self, script: &str) -> String {
-        let spec = runs::spec(script);
+        let spec = work::spec(script);
         let (end, log) = self.run(&spec).await;
         assert!(end.succeeded(), "{end:?}\n{log}");
         self.runner.reap(spec.run).await.unwrap();
@@ -103,7 +103,7 @@ impl Lab {
     }
 
     pub(crate) async fn log(&self, run: RunId) -> String {
-        runs::log_from(&*self.runner, run, 0).await
+        work::log_from(&*self.runner, run, 0).await
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use labdata_local_runner::LocalRunner;
-use labdata_port_contracts::runs::{end_of, log_from, spec};
-use labdata_ports::runs::runner::{
+use labdata_port_contracts::work::{end_of, log_from, spec};
+use labdata_ports::work::runner::{
     JobRunner, PackageOwner, RunNetwork, RunResources, RunSpec, RunnerError,
 };
 use labdata_sandbox::{

@@ -9,11 +9,11 @@ use labdata_domain::{
 use labdata_ports::{
     PortError,
     events::{EventBatch, EventLog},
-    runs::Wakeups,
+    work::Wakeups,
 };
 use time::OffsetDateTime;
 
-use crate::{Memory, memory::State, runs::subscribers::Subscription};
+use crate::{Memory, memory::State, work::subscribers::Subscription};
 
 /// An event in the log.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use labdata_domain::{
 use labdata_ports::{
     PortError,
     models::{ActivateModelError, AddVersionError, CreateModelError, ModelRepository},
-    runs::RunNews,
+    work::RunNews,
 };
 use time::OffsetDateTime;
 

@@ -6,7 +6,7 @@ use labdata_domain::{
 };
 use labdata_ports::models::Reported;
 
-use crate::runs::rows::Claims;
+use crate::work::rows::Claims;
 
 /// A version of a model, with its training.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use labdata_domain::{
         TrainingReport, VersionState, becomes_active,
     },
     notifications::has_training_notice,
-    runs::{FreeSlots, LostWorker, WaitingRun, next_runs},
+    work::{FreeSlots, LostWorker, WaitingRun, next_runs},
 };
 use labdata_ports::{
     PortError,
@@ -21,7 +21,7 @@ use labdata_ports::{
         CancelTrainingError, ClaimedTraining, ExchangedTraining, ExpiredTrainings, FailedTraining,
         Reported, TrainingClaim, TrainingQueue,
     },
-    runs::{RunNews, Wakeups},
+    work::{RunNews, Wakeups},
 };
 use time::{Duration, OffsetDateTime};
 
@@ -30,7 +30,7 @@ use crate::{
     memory::{State, owned},
     models::rows::{Attempt, VersionRow},
     notifications::rows::{NoticeRow, NoticeSubject},
-    runs::subscribers::{Subscriber, Subscription},
+    work::subscribers::{Subscriber, Subscription},
 };
 
 /// The queue of trainings in memory.

@@ -15,15 +15,15 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    runs::Wakeups,
     triggers::{DecideEvent, DecideTick, Fired, TriggerStore},
+    work::Wakeups,
 };
 use time::OffsetDateTime;
 
 use crate::{
     Memory,
     memory::{State, owned},
-    runs::subscribers::Subscription,
+    work::subscribers::Subscription,
 };
 
 /// Triggers in memory.

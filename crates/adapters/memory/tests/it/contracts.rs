@@ -33,8 +33,8 @@ use labdata_ports::{
     models::{DatasetRepository, ModelRepository, Predictor, TrainingQueue},
     notifications::NotificationRepository,
     people::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
-    runs::{RunQueue, logs::RunLogStore, runner::JobRunner},
     triggers::TriggerStore,
+    work::{RunQueue, logs::RunLogStore, runner::JobRunner},
 };
 
 /// All fakes over one store.

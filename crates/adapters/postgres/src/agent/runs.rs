@@ -10,7 +10,7 @@ use labdata_domain::{
 use labdata_ports::{
     PortError,
     agent::{AgentRunRepository, BeginRun, BeginRunError, DecideStart},
-    runs::Wakeups,
+    work::Wakeups,
 };
 use time::{OffsetDateTime, Time};
 

@@ -13,7 +13,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures::StreamExt;
 use labdata_ports::{
     PortError,
-    runs::{RunNews, Wakeups},
+    work::{RunNews, Wakeups},
 };
 use tokio::{runtime::Handle, sync::watch, task::JoinHandle, time::sleep};
 use uuid::Uuid;

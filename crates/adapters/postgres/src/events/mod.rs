@@ -12,7 +12,7 @@ use labdata_domain::{
 use labdata_ports::{
     PortError,
     events::{EventBatch, EventLog},
-    runs::Wakeups,
+    work::Wakeups,
 };
 use time::OffsetDateTime;
 use uuid::Uuid;

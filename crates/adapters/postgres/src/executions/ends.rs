@@ -14,8 +14,8 @@ use crate::{
     database::{errors::Fault, pool::Connection},
     events::record::record,
     notifications::notices,
-    runs::leases,
     triggers::outbox,
+    work::leases,
 };
 
 /// Stores the ends of locked executions of one organization. Every end goes through here, except for

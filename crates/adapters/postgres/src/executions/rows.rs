@@ -5,7 +5,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     executions::{Execution, ExecutionState, Origin, started_by::StartedBy},
     ids::{ApiKeyId, ExecutionId, FileId, JobId, OrganizationId, TriggerId},
-    runs::PlatformRun,
+    work::PlatformRun,
 };
 use labdata_ports::PortError;
 use serde_json::Value;

@@ -6,7 +6,7 @@ use labdata_domain::{
     events::LoggedEventKind,
     ids::{ModelId, OrganizationId},
     models::{ModelVersion, NothingInFlight, TrainingEnd, becomes_active},
-    runs::{LostWorker, after_lost_worker},
+    work::{LostWorker, after_lost_worker},
 };
 use labdata_ports::{
     PortError,
@@ -27,8 +27,8 @@ use crate::{
         versions,
     },
     notifications::notices,
-    runs::leases::{ExpiredLease, LeaseLock, trainings as leases},
     schema::ml_model_version,
+    work::leases::{ExpiredLease, LeaseLock, trainings as leases},
 };
 
 /// A version whose model is locked, and which is locked itself.

@@ -14,7 +14,7 @@ use labdata_domain::{
         Dataset, ModelVersion, ReportTokenHash, TRAINING_BACKEND_LIFETIME, TrainingBackend,
         TrainingEnd, TrainingReport,
     },
-    runs::FreeSlots,
+    work::FreeSlots,
 };
 use labdata_ports::{
     PortError,
@@ -22,7 +22,7 @@ use labdata_ports::{
         CancelTrainingError, ClaimedTraining, ExchangedTraining, ExpiredTrainings, Reported,
         TrainingClaim, TrainingQueue,
     },
-    runs::{RunNews, Wakeups},
+    work::{RunNews, Wakeups},
 };
 use serde_json::Value;
 use time::{Duration, OffsetDateTime};
@@ -39,11 +39,11 @@ use crate::{
         training_ends::{Expired, cancel, expire, finish, release},
         version_rows::{VersionRow, json, progress_json},
     },
-    runs::{
+    schema::{dataset, ml_model_version, training_backend, training_lease},
+    work::{
         claims::{CLAIMED_BY_OTHERS, claim_statement},
         leases::{leave_for_next_sweep, trainings as leases},
     },
-    schema::{dataset, ml_model_version, training_backend, training_lease},
 };
 
 /// Takes pending trainings.

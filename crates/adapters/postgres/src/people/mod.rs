@@ -24,8 +24,8 @@ use crate::{
         pool::Database,
     },
     people::rows::{ApiKeyRow, insert},
-    runs::nonces,
     schema::{api_key, app_user},
+    work::nonces,
 };
 
 /// API keys in PostgreSQL.

@@ -9,8 +9,8 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_ports::{
     PortError,
-    runs::Wakeups,
     triggers::{DecideEvent, DecideTick, Fired, TriggerStore},
+    work::Wakeups,
 };
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -21,9 +21,9 @@ use crate::{
         listen::Channel,
         pool::{Connection, Database},
     },
-    runs::enqueue,
     schema::{job, job_trigger},
     triggers::facts::{Facts, load_candidates},
+    work::enqueue,
 };
 
 /// Triggers in PostgreSQL.

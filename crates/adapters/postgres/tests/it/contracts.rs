@@ -17,8 +17,8 @@ use labdata_ports::{
     models::{DatasetRepository, ModelRepository, TrainingQueue},
     notifications::NotificationRepository,
     people::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
-    runs::{RunQueue, logs::RunLogStore},
     triggers::TriggerStore,
+    work::{RunQueue, logs::RunLogStore},
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgCatalogStore,

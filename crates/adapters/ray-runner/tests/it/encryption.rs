@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use labdata_port_contracts::runs::{end_of, log_from, spec};
-use labdata_ports::runs::runner::{JobRunner, RunnerError};
+use labdata_port_contracts::work::{end_of, log_from, spec};
+use labdata_ports::work::runner::{JobRunner, RunnerError};
 use labdata_ray_runner::{Access, RayRunner, Settings};
 use labdata_test_ray::TlsProxy;
 

@@ -1,7 +1,7 @@
 //! End and cleanup of runs on a cluster.
 
-use labdata_port_contracts::runs::{end_of, log_from, spec, until};
-use labdata_ports::runs::runner::{EndReason, JobRunner, RETAINED_LOG_BYTES, RunExit, RunStatus};
+use labdata_port_contracts::work::{end_of, log_from, spec, until};
+use labdata_ports::work::runner::{EndReason, JobRunner, RETAINED_LOG_BYTES, RunExit, RunStatus};
 
 use crate::cluster::{access, processes_with, runner, shared, shared_runner};
 

@@ -5,8 +5,8 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use labdata_port_contracts::runs::{end_of, log_from, spec};
-use labdata_ports::runs::runner::{EndReason, JobRunner, KeyExchange, RunSpec};
+use labdata_port_contracts::work::{end_of, log_from, spec};
+use labdata_ports::work::runner::{EndReason, JobRunner, KeyExchange, RunSpec};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},

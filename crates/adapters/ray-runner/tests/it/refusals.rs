@@ -1,7 +1,7 @@
 //! Refused submissions, and a cluster that ends.
 
-use labdata_port_contracts::runs::spec;
-use labdata_ports::runs::runner::{EndReason, JobRunner, RunStatus, RunView, RunnerError};
+use labdata_port_contracts::work::spec;
+use labdata_ports::work::runner::{EndReason, JobRunner, RunStatus, RunView, RunnerError};
 use labdata_ray_runner::{RayRunner, Settings};
 use labdata_test_ray::Cluster;
 

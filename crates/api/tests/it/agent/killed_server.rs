@@ -12,7 +12,7 @@ use serde_json::json;
 use super::lab::python_data;
 use crate::{
     process::{Program, directory},
-    runs::platform_runs::{KEY, pause},
+    work::platform_runs::{KEY, pause},
 };
 
 /// Time in which a killed server's processes must have ended, and its files be gone.

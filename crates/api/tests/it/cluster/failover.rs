@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{lab::Cluster, members::Member, replicated::ReplicatedPostgres};
-use crate::runs::platform_runs::KEY;
+use crate::work::platform_runs::KEY;
 
 /// Duration of the load, and the time after its first writes at which the primary dies, in seconds.
 const SECONDS: (u64, u64) = (18, 3);

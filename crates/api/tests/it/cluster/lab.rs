@@ -18,7 +18,7 @@ use super::{
     balancer,
     members::{Member, free_ports},
 };
-use crate::{process::directory, runs::platform_runs::KEY, s3_server::S3Server};
+use crate::{process::directory, s3_server::S3Server, work::platform_runs::KEY};
 
 /// Rows after which a load is under way, and the time until then.
 const ROWS: usize = 20;

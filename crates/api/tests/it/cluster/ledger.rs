@@ -9,7 +9,7 @@ use tokio_postgres::{Client, NoTls};
 
 use crate::{
     process::{Program, directory},
-    runs::platform_runs::KEY,
+    work::platform_runs::KEY,
 };
 
 /// Time in which the load imports its first rows.

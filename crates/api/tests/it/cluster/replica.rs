@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{lab::Cluster, replicated::ReplicatedPostgres};
 use crate::{
     process::{directory, labdata, run, text},
-    runs::platform_runs::KEY,
+    work::platform_runs::KEY,
 };
 
 /// Time in which a write reaches the replica.

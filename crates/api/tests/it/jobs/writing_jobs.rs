@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     process::{Program, directory, text},
-    runs::platform_runs,
+    work::platform_runs,
 };
 
 const GUIDE: &str = include_str!("../../../../../docs/WRITING-JOBS.md");

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     process::directory,
-    runs::platform_runs::{KEY, Lab},
+    work::platform_runs::{KEY, Lab},
 };
 
 /// Size of a part that no workbook may have.

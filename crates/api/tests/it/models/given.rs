@@ -7,9 +7,9 @@ use labdata_domain::{
         Artifact, ColumnProfile, Dataset, DatasetColumn, DatasetSource, ModelVersion,
         TrainingBackend, TrainingEnd, TrainingResult,
     },
-    runs::FreeSlots,
     scalar::DataType,
     storage::StorageQuota,
+    work::FreeSlots,
 };
 use labdata_ports::models::ClaimedTraining;
 use serde_json::{Value, json};

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::platform_trainings::{ended, predict, processes, train, until_fitting};
 use crate::{
     process::directory,
-    runs::platform_runs::{Lab, pause},
+    work::platform_runs::{Lab, pause},
 };
 
 /// Number of pictures.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::platform_trainings::{self, dataset, ended, train, until_fitting};
 use crate::{
     process::directory,
-    runs::platform_runs::{Lab, pause},
+    work::platform_runs::{Lab, pause},
 };
 
 /// Time in which a cancelled training must have ended.

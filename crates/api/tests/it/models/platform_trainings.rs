@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::runs::platform_runs::{KEY, Lab, pause};
+use crate::work::platform_runs::{KEY, Lab, pause};
 
 /// Rows that a model can learn from.
 const ROWS: &str = "SELECT i::float8 AS a, (i * 7 % 13)::float8 AS b, \

@@ -4,7 +4,7 @@ use labdata_application::models::training::record_backend::{new_worker, record_b
 use labdata_domain::{
     models::{MAX_PENDING_TRAININGS, TrainingQueueFull},
     people::scope::Scope,
-    runs::{BackendPolicy, BackendWork, RunVisibility, SharedBackend},
+    work::{BackendPolicy, BackendWork, RunVisibility, SharedBackend},
 };
 use labdata_memory::InMemoryJobRunner;
 use reqwest::Method;

@@ -7,8 +7,8 @@ use labdata_domain::{
         Artifact, Dataset, DatasetSource, ModelVersion, NewModel, NewVersion, QualityPreset,
         TaskType, TrainingEnd, TrainingPlan, TrainingResult,
     },
-    runs::FreeSlots,
     storage::StorageQuota,
+    work::FreeSlots,
 };
 use serde_json::{Value, json};
 use time::Duration;

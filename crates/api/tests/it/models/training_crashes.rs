@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::platform_trainings::{self, dataset, ended, train, until_fitting};
 use crate::{
     process::{directory, kill},
-    runs::platform_runs::{KEY, Lab, Worker, pause},
+    work::platform_runs::{KEY, Lab, Worker, pause},
 };
 
 /// Time in which processes must have ended, and workspaces be gone.

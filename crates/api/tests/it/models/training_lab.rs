@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use labdata_application::{
-    Ports, models::training::begin_training::TrainingContext, runs::begin_run::RunContext,
+    Ports, models::training::begin_training::TrainingContext, work::begin_run::RunContext,
 };
 use labdata_domain::{
     ids::{ModelId, ModelVersionId},
@@ -18,7 +18,7 @@ use labdata_domain::{
         Dataset, ModelVersion, NewModel, NewVersion, Predictions, QualityPreset, TaskType,
         TrainingLimits, TrainingRequest,
     },
-    runs::BackendPolicy,
+    work::BackendPolicy,
 };
 use labdata_local_runner::LocalRunner;
 use labdata_memory::FixedClock;
@@ -26,7 +26,7 @@ use labdata_object_store::{GatewaySigner, LocalBlobStore};
 use labdata_ports::{
     Clock,
     models::{PredictError, PredictionRequest, Predictor, ServedModel, TrainingScripts},
-    runs::runner::{JobRunner, RunLimits, RunResources},
+    work::runner::{JobRunner, RunLimits, RunResources},
 };
 use labdata_predictor::{PredictorScripts, PredictorSettings, SandboxPredictor};
 use labdata_sandbox::{Network, NetworkSettings, Sandbox, Settings};

@@ -26,7 +26,7 @@ use crate::{
         create_job::{CreateJob, create_job},
         update_job::{CodeChange, UpdateJob, update_job},
     },
-    runs::run_job::{RunJob, run_job},
+    work::run_job::{RunJob, run_job},
 };
 
 shape! {

@@ -4,11 +4,11 @@ use std::{fmt, sync::Arc};
 
 use labdata_domain::{
     models::{PlainReportToken, TrainingLimits},
-    runs::{BackendPolicy, SharedBackend},
+    work::{BackendPolicy, SharedBackend},
 };
 use labdata_ports::{
     models::{TrainingClaim, TrainingScripts},
-    runs::runner::{KeyExchange, PackageOwner, RunId, RunNetwork, RunResources, RunSpec, Work},
+    work::runner::{KeyExchange, PackageOwner, RunId, RunNetwork, RunResources, RunSpec, Work},
 };
 use labdata_redacted::Variables;
 use time::Duration;
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Error, Ports,
-    runs::check_backend::{CheckBackendError, check_backend},
+    work::check_backend::{CheckBackendError, check_backend},
 };
 
 /// Path at which trainings report, below the platform's URL.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use labdata_domain::{
     files::ObjectKey,
-    runs::{FreeSlots, RUN_LEASE},
+    work::{FreeSlots, RUN_LEASE},
 };
 use labdata_ports::{
     PortError,
@@ -12,7 +12,7 @@ use labdata_ports::{
 use time::OffsetDateTime;
 
 use crate::{
-    Error, Ports, maintenance::disk_reserve::require_reserve, runs::renew_lease::LeasedClaim,
+    Error, Ports, maintenance::disk_reserve::require_reserve, work::renew_lease::LeasedClaim,
 };
 
 /// Training that a worker holds.

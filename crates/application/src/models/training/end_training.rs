@@ -5,7 +5,7 @@ use labdata_domain::{
     files::ObjectKey,
     ids::OrganizationId,
     models::{Artifact, EndedTraining, MAX_ARTIFACT_BYTES, TrainingEnd, TrainingLimits},
-    runs::ScriptEnd,
+    work::ScriptEnd,
 };
 use labdata_ports::{PortError, models::TrainingClaim};
 use sha2::{Digest, Sha256};

@@ -1,12 +1,12 @@
 //! Records whether a worker's training backend can take work.
 
-use labdata_domain::{models::TrainingBackend, runs::BackendPolicy};
-use labdata_ports::runs::runner::JobRunner;
+use labdata_domain::{models::TrainingBackend, work::BackendPolicy};
+use labdata_ports::work::runner::JobRunner;
 use uuid::Uuid;
 
 use crate::{
     Error, Ports,
-    runs::check_backend::{CheckBackendError, check_backend},
+    work::check_backend::{CheckBackendError, check_backend},
 };
 
 /// Returns an id for a worker that starts.

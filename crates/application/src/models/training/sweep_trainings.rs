@@ -1,7 +1,7 @@
 //! Takes trainings from workers that gave no sign of life.
 
 use crate::{
-    Error, Ports, notifications::deliver_notices::deliver_soon, runs::sweep_runs::SweptRuns,
+    Error, Ports, notifications::deliver_notices::deliver_soon, work::sweep_runs::SweptRuns,
 };
 
 /// Maximum number of trainings per step.

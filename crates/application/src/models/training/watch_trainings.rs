@@ -1,6 +1,6 @@
 //! Subscribes to changes of trainings.
 
-use labdata_ports::runs::RunNews;
+use labdata_ports::work::RunNews;
 
 use crate::{Ports, subscription::Subscription};
 

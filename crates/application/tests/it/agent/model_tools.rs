@@ -18,7 +18,7 @@ use labdata_domain::{
         actor::Actor,
         scope::Scope::{Read, Write},
     },
-    runs::FreeSlots,
+    work::FreeSlots,
 };
 use serde_json::{Value, json};
 use time::Duration;

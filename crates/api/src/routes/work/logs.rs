@@ -1,0 +1,296 @@
+//! `GET /api/v1/job-executions/{execution_id}/logs`
+
+use std::collections::VecDeque;
+
+use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::header::CACHE_CONTROL};
+use bytes::{Bytes, BytesMut};
+use futures::Stream;
+use labdata_application::{
+    Error, Ports,
+    subscription::Subscription,
+    work::read_log::{LogReader, NextOfLog, open_log},
+};
+use labdata_limits::{
+    Slot,
+    sending::{Interrupted, while_read},
+};
+use labdata_request_body::{fields::or, readers::boolean, shape};
+use serde::Serialize;
+use tokio::time::Instant;
+use utoipa::ToSchema;
+
+use crate::http::{
+    ApiResult, Call, NoBody, OrNotFound, Read,
+    error::ErrorBody,
+    follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, pause, wants_events},
+};
+use crate::routes::executions::{ExecutionPath, JobExecutionStatus};
+
+shape! {
+    /// Options of reading a log.
+    #[derive(Clone, Copy, Debug)]
+    pub struct LogsQuery {
+        /// Streams new output until the execution ends.
+        follow: bool = or(false, boolean()),
+    }
+}
+
+/// The data of a server-sent event of a log.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = JobExecutionLogEvent)]
+#[serde(untagged)]
+pub enum LogEventView {
+    /// More output: the event `log`.
+    Log {
+        /// The output.
+        text: String,
+    },
+    /// The end of the execution: the event `end`.
+    End {
+        /// State of the execution.
+        #[schema(value_type = JobExecutionStatus)]
+        status: &'static str,
+    },
+}
+
+/// Reads what a run wrote
+///
+/// Standard output and standard error, as they came. The first and the last 5 MiB are kept; a line
+/// says what is left out between. The log of a script that ran elsewhere is empty.
+///
+/// With `Accept: text/event-stream`: events `log` with `{"text": "…"}`, and at last `end` with
+/// `{"status": "…"}` of the execution. At most 32 logs, trainings and event streams of an organization are
+/// followed at a time.
+#[utoipa::path(
+    get,
+    path = "/api/v1/job-executions/{execution_id}/logs",
+    operation_id = "get_job_execution_logs",
+    tag = "job-executions",
+    responses(
+        (status = 200, description = "The log, or its events", content(
+            (String = "text/plain"),
+            (LogEventView = "text/event-stream"),
+        )),
+        (status = 503, description = "Too many logs of the organization are followed or sent", body = ErrorBody),
+    )
+)]
+pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> ApiResult<Log> {
+    let id = call.path.execution_id.or_not_found("job execution")?;
+    let organization = call.actor.organization;
+    let slot = if call.query.follow {
+        call.app.follower_slot(organization)?
+    } else {
+        call.app.result_slot(organization).await?
+    };
+    let reader = open_log(call.ports(), &call.actor, id).await?;
+    let news = call.query.follow.then(|| reader.follow(call.ports()));
+    Ok(Log {
+        ports: call.ports().clone(),
+        reader,
+        news,
+        events: None,
+        waiting: VecDeque::new(),
+        over: false,
+        looked_at: None,
+        sent_at: Instant::now(),
+        _slot: slot,
+    })
+}
+
+impl Responder for Log {
+    type Body = BoxBody;
+
+    fn respond_to(mut self, request: &HttpRequest) -> HttpResponse {
+        let content_type = if wants_events(request) {
+            self.events = Some(Events::default());
+            EVENTS
+        } else {
+            "text/plain; charset=utf-8"
+        };
+        HttpResponse::Ok()
+            .insert_header((CACHE_CONTROL, "no-store"))
+            .content_type(content_type)
+            .streaming(self.stream())
+    }
+}
+
+/// A log on its way to a client.
+#[derive(Debug)]
+pub struct Log {
+    ports: Ports,
+    reader: LogReader,
+    /// Wakes a follower.
+    news: Option<Subscription>,
+    events: Option<Events>,
+    /// Pieces of the answer that are ready.
+    waiting: VecDeque<Bytes>,
+    over: bool,
+    /// Time of the last look, if it found nothing.
+    looked_at: Option<Instant>,
+    /// When the client last heard something.
+    sent_at: Instant,
+    /// Counts the log until it is sent.
+    _slot: Slot,
+}
+
+impl Log {
+    fn stream(self) -> impl Stream<Item = Result<Bytes, Interrupted>> {
+        while_read(self, async |mut log: Self| {
+            let chunk = log.next().await.inspect_err(|error| {
+                tracing::warn!(%error, "a log broke off");
+            })?;
+            Ok::<_, Error>(chunk.map(|chunk| (chunk, log)))
+        })
+    }
+
+    /// The next piece of the answer; `None` at its end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            if let Some(chunk) = self.waiting.pop_front() {
+                self.sent_at = Instant::now();
+                return Ok(Some(chunk));
+            }
+            if self.over {
+                return Ok(None);
+            }
+            if let Some(looked_at) = self.looked_at
+                && !self.is_time_to_look(looked_at).await
+            {
+                self.waiting.push_back(PING);
+                continue;
+            }
+            self.looked_at = None;
+            match self.reader.next(&self.ports).await? {
+                NextOfLog::Chunk(bytes) => self.tell(bytes),
+                NextOfLog::NothingYet if self.news.is_some() => {
+                    self.looked_at = Some(Instant::now());
+                }
+                NextOfLog::NothingYet => self.end(None),
+                NextOfLog::End(status) => self.end(Some(status)),
+            }
+        }
+    }
+
+    /// Waits until there may be more, and returns true, or until a follower of events needs a sign of
+    /// life.
+    async fn is_time_to_look(&mut self, looked_at: Instant) -> bool {
+        let Some(news) = &mut self.news else {
+            return true;
+        };
+        let sent_at = self.events.as_ref().map(|_| self.sent_at);
+        pause(news, looked_at, sent_at, LOOK_AT_LEAST_EVERY).await == Next::Look
+    }
+
+    fn tell(&mut self, bytes: Bytes) {
+        let id = self.reader.offset();
+        match &mut self.events {
+            None => self.waiting.push_back(bytes),
+            Some(events) => self.waiting.extend(events.text(&bytes, id)),
+        }
+    }
+
+    fn end(&mut self, status: Option<&'static str>) {
+        self.over = true;
+        if let Some(events) = &mut self.events {
+            self.waiting.extend(events.rest(self.reader.offset()));
+            if let Some(status) = status {
+                let data = LogEventView::End { status };
+                self.waiting.extend(rendered("event: end", &data));
+            }
+        }
+    }
+}
+
+/// Makes events of bytes, none of which ends within a character.
+#[derive(Debug, Default)]
+struct Events {
+    /// The beginning of a character.
+    begun: BytesMut,
+}
+
+impl Events {
+    fn text(&mut self, bytes: &[u8], id: u64) -> Option<Bytes> {
+        self.begun.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.begun) {
+            // What is broken for good is shown as such.
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Ok(_) | Err(_) => self.begun.len() - unfinished(&self.begun),
+        };
+        let text = self.begun.split_to(whole);
+        event(&text, id)
+    }
+
+    fn rest(&mut self, id: u64) -> Option<Bytes> {
+        let rest = self.begun.split();
+        event(&rest, id)
+    }
+}
+
+/// Counts the bytes at the end that begin an incomplete character.
+fn unfinished(bytes: &[u8]) -> usize {
+    let last = bytes.len().saturating_sub(3);
+    let tail = bytes.get(last..).unwrap_or_default();
+    let start = tail.iter().rposition(|byte| *byte >= 0xC0);
+    let Some(begun) = start.and_then(|start| tail.get(start..)) else {
+        return 0;
+    };
+    match std::str::from_utf8(begun) {
+        Err(error) if error.error_len().is_none() => begun.len(),
+        _ => 0,
+    }
+}
+
+fn event(text: &[u8], id: u64) -> Option<Bytes> {
+    if text.is_empty() {
+        return None;
+    }
+    let text = String::from_utf8_lossy(text).into_owned();
+    rendered(
+        &format!("event: log\nid: {id}"),
+        &LogEventView::Log { text },
+    )
+}
+
+fn rendered(head: &str, data: &LogEventView) -> Option<Bytes> {
+    let data = serde_json::to_string(data).ok()?;
+    Some(format!("{head}\ndata: {data}\n\n").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(chunks: &[&[u8]]) -> String {
+        let mut events = Events::default();
+        let mut reported: Vec<Bytes> = chunks
+            .iter()
+            .filter_map(|chunk| events.text(chunk, 0))
+            .collect();
+        reported.extend(events.rest(0));
+        let text = reported.iter().map(|event| {
+            let event = std::str::from_utf8(event).unwrap();
+            let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+            let data: serde_json::Value = serde_json::from_str(data.unwrap()).unwrap();
+            data["text"].as_str().unwrap().to_owned()
+        });
+        text.collect()
+    }
+
+    #[test]
+    fn characters_that_come_in_pieces_are_told_whole() {
+        let text = "12 µl → 37 °C 🧪\n";
+        for cut in 1..text.len() {
+            let (head, tail) = text.as_bytes().split_at(cut);
+            assert_eq!(texts(&[head, tail]), text, "cut at {cut}");
+        }
+        let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+        assert_eq!(texts(&bytes), text);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_told_as_such() {
+        assert_eq!(texts(&[b"a\xff", b"b\n"]), "a\u{fffd}b\n");
+        assert_eq!(texts(&[b"\xff\xc3", b"\xa4"]), "\u{fffd}ä");
+        assert_eq!(texts(&[b"end\xe2\x82"]), "end\u{fffd}");
+    }
+}

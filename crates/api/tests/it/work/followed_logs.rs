@@ -1,0 +1,187 @@
+//! Logs of runs, read while the script writes.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use labdata_application::Ports;
+use labdata_domain::{
+    ids::{ExecutionId, OrganizationId},
+    people::scope::Scope,
+    work::{LogAppend, LogRead},
+};
+use labdata_memory::FixedClock;
+use labdata_ports::{
+    Clock, PortError,
+    work::{RunClaim, Wakeups, logs::RunLogStore},
+};
+use reqwest::{Method, Response};
+use serde_json::json;
+
+use super::run_lab::{EXECUTIONS, Lab, id_of, pause};
+use crate::server::{Client, TestServer, in_memory};
+
+#[tokio::test]
+async fn a_log_is_followed_while_the_script_writes() {
+    let lab = Lab::start().await;
+    let id = lab.queue("print(\"begins\")\ntime.sleep(600)").await;
+    let path = format!("{EXECUTIONS}/{id}/logs?follow=true");
+    let mut followed = lab.client.request(Method::GET, &path).send().await.unwrap();
+    let mut heard = String::new();
+    let mut hear = async |until: &str, heard: &mut String| {
+        while !heard.contains(until) {
+            let part = followed.chunk().await.unwrap().expect("the log goes on");
+            heard.push_str(std::str::from_utf8(&part).unwrap());
+        }
+    };
+    hear("begins", &mut heard).await;
+    let run = lab.specs(&id).remove(0).run;
+    lab.runner.write(run, b"plate 1 of 2\n");
+    hear("plate 1", &mut heard).await;
+    lab.runner.write(run, b"plate 2 of 2\n");
+    let end = labdata_ports::work::runner::ScriptEnd {
+        reason: labdata_ports::work::runner::EndReason::Exited,
+        exit: Some(labdata_ports::work::runner::RunExit::Code(0)),
+        error_tail: String::new(),
+    };
+    lab.runner.finish(run, end);
+    while let Some(part) = followed.chunk().await.unwrap() {
+        heard.push_str(std::str::from_utf8(&part).unwrap());
+    }
+    assert_eq!(heard, "begins\nplate 1 of 2\nplate 2 of 2\n");
+    assert_eq!(lab.execution(&id).await["status"], "completed");
+    assert_eq!(lab.logs(&id).await, heard);
+}
+
+#[tokio::test]
+async fn a_log_is_followed_as_events() {
+    let lab = Lab::start().await;
+    let id = lab.queue("print(\"12 µl\")\nsys.exit(1)").await;
+    let path = format!("{EXECUTIONS}/{id}/logs?follow=true");
+    let request = lab.client.request(Method::GET, &path);
+    let reply = crate::server::send(request.header("accept", "text/event-stream")).await;
+    assert_eq!(reply.header("content-type"), Some("text/event-stream"));
+    let expected = "event: log\nid: 7\ndata: {\"text\":\"12 µl\\n\"}\n\n\
+                    event: end\ndata: {\"status\":\"failed\"}\n\n";
+    assert_eq!(reply.text, expected);
+}
+
+#[tokio::test]
+async fn logs_are_their_organizations_alone() {
+    let lab = Lab::start().await;
+    let id = lab.queue("print(\"secret\")").await;
+    lab.until(&id, "completed").await;
+    let path = format!("{EXECUTIONS}/{id}/logs");
+    let stranger = lab.server.stranger().await;
+    assert_eq!(stranger.get(&path).await.status, 404);
+    let writer = lab.server.client(&[Scope::Write]).await;
+    assert_eq!(writer.get(&path).await.status, 403);
+    let elsewhere = lab.client.post(EXECUTIONS, &json!({})).await.json(200);
+    assert_eq!(lab.logs(&id_of(&elsewhere)).await, "");
+}
+
+/// A store of logs that counts how often it is read.
+struct Counted {
+    store: Arc<dyn RunLogStore>,
+    reads: AtomicUsize,
+}
+
+#[async_trait]
+impl RunLogStore for Counted {
+    async fn append(&self, claim: RunClaim, append: LogAppend<'_>) -> Result<bool, PortError> {
+        self.store.append(claim, append).await
+    }
+
+    async fn read(
+        &self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+        offset: u64,
+    ) -> Result<LogRead, PortError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.store.read(organization, execution, offset).await
+    }
+
+    fn subscribe(&self, execution: ExecutionId) -> Box<dyn Wakeups> {
+        self.store.subscribe(execution)
+    }
+}
+
+#[tokio::test]
+async fn followers_of_a_silent_run_ask_the_database_for_nothing() {
+    let clock = Arc::new(FixedClock::default());
+    let displayed: Arc<dyn Clock> = clock.clone();
+    let ports = in_memory(displayed);
+    let counted = Arc::new(Counted {
+        store: Arc::clone(&ports.run_logs),
+        reads: AtomicUsize::new(0),
+    });
+    let ports = Ports {
+        run_logs: counted.clone(),
+        ..ports
+    };
+    let mut lab = Lab::on(TestServer::start_on(ports, clock).await).await;
+    lab.start_worker();
+    let id = lab.queue("print(\"begins\")\ntime.sleep(600)").await;
+    let path = format!("{EXECUTIONS}/{id}/logs?follow=true");
+    let request = lab.client.request(Method::GET, &path);
+    let request = request.header("accept", "text/event-stream");
+    let mut followed = request.send().await.unwrap();
+    let mut heard = String::new();
+    let mut hear = async |until: &str| {
+        while !heard.contains(until) {
+            let part = followed.chunk().await.unwrap().unwrap();
+            heard.push_str(std::str::from_utf8(&part).unwrap());
+        }
+        std::mem::take(&mut heard)
+    };
+    hear("begins").await;
+    let before = counted.reads.load(Ordering::Relaxed);
+    // It comes 5 s after the last piece.
+    hear(": ping").await;
+    let reads = counted.reads.load(Ordering::Relaxed) - before;
+    assert!(reads <= 2, "{reads} reads of a log that did not grow");
+}
+
+async fn follow(client: &Client, id: &str, accept: &str) -> Response {
+    let path = format!("{EXECUTIONS}/{id}/logs?follow=true");
+    let request = client.request(Method::GET, &path).header("accept", accept);
+    request.send().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_flood_of_followers_leaves_room_to_others_and_frees_it_when_it_leaves() {
+    for accept in ["text/plain", "text/event-stream"] {
+        let lab = Lab::without_worker().await;
+        let open = lab.client.post(EXECUTIONS, &json!({})).await.json(200);
+        let id = id_of(&open);
+        let followers = (0..40).map(|_| follow(&lab.client, &id, accept));
+        let (followers, refused): (Vec<_>, Vec<_>) = join_all(followers)
+            .await
+            .into_iter()
+            .partition(|reply| reply.status() == 200);
+        assert_eq!((followers.len(), refused.len()), (32, 8), "{accept}");
+        for reply in refused {
+            assert_eq!(reply.status(), 503);
+            assert_eq!(reply.headers()["retry-after"], "10");
+        }
+        // The log can be read, and others follow theirs.
+        assert_eq!(lab.logs(&id).await, "");
+        let stranger = lab.server.stranger().await;
+        let theirs = stranger.post(EXECUTIONS, &json!({})).await.json(200);
+        let theirs = follow(&stranger, &id_of(&theirs), accept).await;
+        assert_eq!(theirs.status(), 200);
+        drop((followers, theirs));
+        let until = Instant::now() + Duration::from_secs(20);
+        while follow(&lab.client, &id, accept).await.status() != 200 {
+            assert!(Instant::now() < until, "{accept}: no place became free");
+            pause().await;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Copies the log of a run from its runner to the store, where every server can read it.
+
+use labdata_domain::work::{LogAppend, platform_line};
+use labdata_ports::work::{RunClaim, runner::JobRunner};
+
+use super::begin_run::run_id;
+use crate::Ports;
+
+/// Progress of the copy of one run's log.
+#[derive(Debug)]
+pub struct LogCopy {
+    claim: RunClaim,
+    /// Offset in the runner's log up to which it is stored.
+    stored: u64,
+}
+
+/// Error of the runner or the store; a later attempt continues where this one failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct CopyLogError(String);
+
+impl LogCopy {
+    /// The copy of a run that has just begun.
+    #[must_use]
+    pub const fn new(claim: RunClaim) -> Self {
+        Self { claim, stored: 0 }
+    }
+
+    /// Offset in the runner's log up to which it is stored.
+    #[must_use]
+    pub const fn stored(&self) -> u64 {
+        self.stored
+    }
+
+    /// Stores everything that the runner has and the store has not. Stops if the worker has lost
+    /// the run.
+    ///
+    /// # Errors
+    /// [`CopyLogError`].
+    pub async fn copy(
+        &mut self,
+        ports: &Ports,
+        runner: &dyn JobRunner,
+    ) -> Result<(), CopyLogError> {
+        loop {
+            let chunk = runner.logs(run_id(self.claim), self.stored).await;
+            let chunk = chunk.map_err(|error| CopyLogError(error.to_string()))?;
+            if chunk.bytes.is_empty() {
+                return Ok(());
+            }
+            let skipped = chunk.offset.saturating_sub(self.stored);
+            for append in LogAppend::split(skipped, &chunk.bytes) {
+                let appended = ports.run_logs.append(self.claim, append).await;
+                if !appended.map_err(|error| CopyLogError(error.to_string()))? {
+                    return Ok(());
+                }
+                self.stored += append.growth();
+            }
+        }
+    }
+}
+
+/// Appends a line of the platform to the log of a run.
+///
+/// # Errors
+/// Errors of the store.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn append_notice(ports: &Ports, claim: RunClaim, text: &str) -> Result<(), crate::Error> {
+    for append in LogAppend::split(0, platform_line(text).as_bytes()) {
+        ports.run_logs.append(claim, append).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Exchanges the nonce of a run for its key.
+
+use labdata_domain::people::{
+    PlainApiKey,
+    run_nonce::{NONCE_USED_TWICE, NonceRefusal, PlainRunNonce},
+};
+use labdata_ports::{
+    PortError,
+    work::{NonceUse, RunClaim},
+};
+
+use super::{
+    copy_log::append_notice,
+    run_key::{ATTEMPTS, run_key},
+};
+use crate::{Error, Ports};
+
+/// Returns the key of the run to which the nonce belongs. A second use revokes the key, because either
+/// caller may be a thief; the log of the server and that of the run say so.
+///
+/// # Errors
+/// [`Error::Unauthenticated`] for a nonce that is malformed, unknown, expired or used.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn redeem_nonce(ports: &Ports, presented: &str) -> Result<PlainApiKey, Error> {
+    let presented =
+        PlainRunNonce::parse(presented).ok_or_else(|| refused(NonceRefusal::Unknown))?;
+    let (execution, attempt) = (presented.execution(), presented.attempt());
+    let found = ports.api_keys.find_run_nonce(execution, attempt).await?;
+    let nonce = found.ok_or_else(|| refused(NonceRefusal::Unknown))?;
+    let now = ports.clock.now();
+    match nonce.check(&presented, now) {
+        // The queue decides about a repeated use, also where two come at once.
+        Ok(()) | Err(NonceRefusal::Used) => {}
+        Err(refusal) => return Err(refused(refusal)),
+    }
+    let claim = RunClaim {
+        organization: nonce.organization,
+        execution,
+        attempt,
+    };
+    for _ in 0..ATTEMPTS {
+        let (key, plain) = run_key(ports, claim, nonce.user, nonce.key_expires_at);
+        match ports.runs.redeem_nonce(claim, &key).await {
+            Ok(NonceUse::First) => return Ok(plain),
+            Ok(NonceUse::Repeated) => {
+                report_theft(ports, claim).await;
+                return Err(refused(NonceRefusal::Used));
+            }
+            Ok(NonceUse::RunLost) => return Err(refused(NonceRefusal::Unknown)),
+            Err(PortError::Conflict(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Error::Internal(
+        "every random key prefix is taken".to_owned(),
+    ))
+}
+
+const fn refused(refusal: NonceRefusal) -> Error {
+    Error::Unauthenticated(refusal.message())
+}
+
+/// Tells operator and author of a nonce that was used twice, and forgets the revoked key.
+async fn report_theft(ports: &Ports, claim: RunClaim) {
+    ports.key_cache.evict_execution(claim.execution);
+    tracing::warn!(
+        organization = %claim.organization,
+        execution = %claim.execution,
+        attempt = claim.attempt,
+        "the nonce of a run was used twice, perhaps by a thief; its key is revoked"
+    );
+    if let Err(error) = append_notice(ports, claim, NONCE_USED_TWICE).await {
+        tracing::warn!(execution = %claim.execution, %error, "could not write to the log of a run");
+    }
+}

@@ -1,0 +1,80 @@
+//! Runs a job's script on the platform.
+
+use labdata_domain::{
+    executions::Execution,
+    files::{FileRefusal, FileState},
+    ids::{ExecutionId, FileId, JobId},
+    jobs::effective_parameters,
+    people::{actor::Actor, scope::Scope},
+    work::{NewRun, check_parameter_bytes},
+};
+use serde_json::{Map, Value};
+
+use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+
+/// Input of a run.
+#[derive(Clone, Debug, Default)]
+pub struct RunJob {
+    /// Values of parameters; defaults are filled in.
+    pub parameters: Map<String, Value>,
+    /// The file that it is about, as the caller wrote it.
+    pub file: Option<String>,
+}
+
+/// Queues a run of the current version of a job's script.
+///
+/// # Errors
+/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when job or file are not the
+/// organization's; [`Error::Invalid`] when the job is archived or has no script, a required
+/// parameter has no value, or the file has no bytes yet.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn run_job(
+    ports: &Ports,
+    actor: &Actor,
+    id: JobId,
+    command: RunJob,
+) -> Result<Execution, Error> {
+    actor.require(Scope::Write)?;
+    require_reserve(ports)?;
+    let job = ports.jobs.get(actor.organization, id).await?;
+    let script_version = job
+        .runnable_version()
+        .map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    let trigger_file = match command.file {
+        Some(file) => Some(confirmed(ports, actor, &file).await?),
+        None => None,
+    };
+    let parameters = effective_parameters(&job.parameters, command.parameters)
+        .map_err(|missing| Error::Invalid(missing.to_string()))?;
+    check_size(&parameters)?;
+    let run = NewRun {
+        id: ExecutionId::new(ports.ids.next_id()),
+        job: id,
+        script_version,
+        trigger_file,
+        parameters,
+        source: None,
+        started_by: actor.user,
+        api_key: Some(actor.api_key),
+        trigger: None,
+        queued_at: ports.clock.now(),
+    };
+    Ok(ports.runs.enqueue(actor.organization, &run).await?)
+}
+
+async fn confirmed(ports: &Ports, actor: &Actor, file: &str) -> Result<FileId, Error> {
+    let id: FileId = file.parse().map_err(|_| Error::NotFound("file"))?;
+    let file = ports.files.get(actor.organization, id).await?;
+    if matches!(file.state, FileState::Confirmed { .. }) {
+        Ok(id)
+    } else {
+        Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()))
+    }
+}
+
+/// Checks the size of the parameters, which the script gets as one environment variable.
+fn check_size(parameters: &Map<String, Value>) -> Result<(), Error> {
+    let json = serde_json::to_string(parameters)
+        .map_err(|error| Error::Internal(format!("parameters: {error}")))?;
+    check_parameter_bytes(json.len()).map_err(|refusal| Error::Invalid(refusal.to_string()))
+}

@@ -1,0 +1,45 @@
+//! Keys of runs.
+
+use labdata_domain::{
+    ids::{ApiKeyId, UserId},
+    people::{
+        ApiKey, PlainApiKey,
+        scope::{Scope, Scopes},
+    },
+};
+use labdata_ports::work::RunClaim;
+use time::OffsetDateTime;
+
+use crate::{Ports, people::create_api_key::random_key};
+
+/// The name of keys that runs are given.
+const KEY_NAME: &str = "job run";
+
+/// Largest number of keys made until one has a free prefix.
+pub(super) const ATTEMPTS: usize = 5;
+
+/// Makes a key of a run, which is not stored yet. It reads and writes for that run only
+/// ([`labdata_domain::people::run_key`]).
+pub(super) fn run_key(
+    ports: &Ports,
+    claim: RunClaim,
+    user: UserId,
+    expires_at: Option<OffsetDateTime>,
+) -> (ApiKey, PlainApiKey) {
+    let plain = random_key(ports);
+    let key = ApiKey {
+        id: ApiKeyId::new(ports.ids.next_id()),
+        organization: claim.organization,
+        user,
+        name: KEY_NAME.to_owned(),
+        prefix: plain.prefix().to_owned(),
+        hash: plain.hash(),
+        scopes: [Scope::Read, Scope::Write].into_iter().collect::<Scopes>(),
+        execution: Some(claim.execution),
+        created_at: ports.clock.now(),
+        expires_at,
+        last_used_at: None,
+        revoked_at: None,
+    };
+    (key, plain)
+}
