@@ -57,6 +57,7 @@ impl AccountRegistry {
     /// cannot be created.
     pub(crate) fn open(jobs: &Path) -> io::Result<Self> {
         let machine = Path::new(MACHINE_REGISTRY);
+        // Without a common directory two platforms of a machine could allocate the same account.
         Self::at(machine).or_else(|error| {
             tracing::warn!(
                 directory = MACHINE_REGISTRY,
@@ -83,6 +84,7 @@ impl AccountRegistry {
             directory: directory.to_owned(),
             block: block_of_host(),
         };
+        // Finds out now, not at the first run, that the directory cannot be used.
         registry.lock()?;
         Ok(registry)
     }
@@ -96,6 +98,7 @@ impl AccountRegistry {
     /// Returns the account that owns a directory, if it is reserved for it or free.
     pub(crate) fn owner(&self, directory: &Path) -> io::Result<Option<Account>> {
         let directory = directory.canonicalize()?;
+        // The directory's owner is the reservation's record that survives a lost registry.
         let owner = fs::metadata(&directory)?.uid();
         let offset = owner
             .checked_sub(self.block)
@@ -108,6 +111,7 @@ impl AccountRegistry {
         if reserved.as_deref() == Some(&*directory) {
             self.hold(owner, Some(&directory)).map(Some)
         } else {
+            // The registry was lost or the account reused: take it again, unless someone runs under it.
             self.take(owner, Some(&directory))
         }
     }
@@ -122,6 +126,7 @@ impl AccountRegistry {
     /// Excludes other allocations while the returned file is open.
     fn lock(&self) -> io::Result<File> {
         let file = open(&self.directory.join("registry.lock"))?;
+        // The kernel releases the lock with the file, also after `kill -9`.
         file.lock()?;
         Ok(file)
     }
@@ -168,6 +173,7 @@ impl AccountRegistry {
     fn hold(&self, id: u32, directory: Option<&Path>) -> io::Result<Account> {
         let file = self.file(id);
         let mut lock = open(&file)?;
+        // Shared: the supervisor adds its own, so the account outlives the platform with its processes.
         lock.lock_shared()?;
         lock.set_len(0)?;
         if let Some(directory) = directory {
@@ -193,6 +199,7 @@ fn block_of_host() -> u32 {
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .create(true)
+        // The content is a reservation.
         .truncate(false)
         .read(true)
         .write(true)

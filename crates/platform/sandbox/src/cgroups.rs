@@ -61,6 +61,7 @@ impl Cgroups {
     /// Moves the platform's processes aside, and enables the limits of children.
     fn prepare(own: PathBuf) -> io::Result<Self> {
         let platform = own.join(PLATFORM);
+        // A group with processes of its own cannot enable controllers for children ("no internal processes").
         fs::create_dir_all(&platform)?;
         for process in fs::read_to_string(own.join("cgroup.procs"))?.lines() {
             // One that has ended in the meantime cannot be moved.
@@ -82,6 +83,7 @@ impl Cgroups {
     /// Starts a process in a group.
     fn check(&self) -> io::Result<()> {
         let group = self.create(u64::from(u32::MAX), 16)?;
+        // Writing may be allowed and joining not, for example in a container with a read-only delegation.
         let status = Command::new("/bin/sh")
             .args(["-c", "echo 0 > \"$0\""])
             .arg(group.members())
@@ -100,6 +102,7 @@ impl Cgroups {
     }
 
     fn create(&self, memory: u64, processes: u32) -> io::Result<RunCgroup> {
+        // With the process id the name is unique among workers that share the group.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("{RUN}{}-{number}", std::process::id());
         let path = self.own.join(name);

@@ -91,12 +91,14 @@ impl DependencyCache {
     /// Spares environments in use, and does nothing during an installation.
     pub(crate) fn evict(&self, quota: u64) -> io::Result<()> {
         let lock = lock_file(&self.lock)?;
+        // While something is installed the eviction is left to the next one, rather than waited for.
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(()),
             Err(TryLockError::Error(error)) => return Err(error),
         }
         let before = size_of(&self.cache);
+        // Between the two marks (three quarters, a half) evictions are rare and each one frees enough.
         if before <= quota / 4 * 3 {
             return Ok(());
         }
@@ -139,6 +141,7 @@ impl DependencyCache {
             let used_at = marker.and_then(|marker| marker.modified());
             found.push((used_at.unwrap_or(SystemTime::UNIX_EPOCH), name));
         }
+        // An environment without a marker was never completed: the epoch puts it first.
         found.sort_unstable();
         Ok(found.into_iter().map(|(_, name)| name).collect())
     }
@@ -162,6 +165,7 @@ impl DependencyCache {
 fn hold(marker: &Path) -> io::Result<EnvironmentUse> {
     let file = lock_file(marker)?;
     file.lock_shared()?;
+    // The time of the marker is the time of the last use: access times are often switched off.
     futimens(&file, &TimeSpec::UTIME_NOW, &TimeSpec::UTIME_NOW)?;
     Ok(EnvironmentUse {
         _marker: Arc::new(file),

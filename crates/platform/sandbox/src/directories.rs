@@ -123,9 +123,11 @@ impl RunDirectories {
         // One sandbox at a time removes leftovers and creates its own directory.
         let opening = lock_file(&jobs.join("lock"))?;
         opening.lock()?;
+        // Numbers are never reused while a directory of that number may still be removed.
         let next = remove_dead(&workers)?;
         let own = workers.join(next.to_string());
         let lock = lock_file(&own.with_extension("lock"))?;
+        // Held until this process ends: by it others tell live workers from dead ones.
         lock.lock()?;
         create_passage(&own)?;
         Ok(Self {
@@ -151,6 +153,7 @@ impl RunDirectories {
     /// Writes the Python client's wheel, unless it exists. Several processes may do so at once.
     pub(crate) fn write_client_wheel(&self) -> io::Result<()> {
         let wheel = self.client_wheel();
+        // The name has the hash, so a file that is there is the right one.
         if wheel.is_file() {
             return Ok(());
         }
@@ -160,6 +163,7 @@ impl RunDirectories {
         let mut file = tempfile::NamedTempFile::new_in(self.tools())?;
         file.write_all(CLIENT_WHEEL.bytes)?;
         fs::set_permissions(file.path(), Permissions::from_mode(0o644))?;
+        // Renamed into place, so that a concurrent run never sees half of it.
         file.persist(&wheel)?;
         Ok(())
     }
@@ -189,6 +193,7 @@ impl RunDirectories {
         if let Some(account) = accounts.owner(&cache)? {
             return Ok((cache, Some(account)));
         }
+        // A cache that another account wrote could hold prepared packages: it is not adopted.
         remove(&cache)?;
         create_directory(&cache, 0o755)?;
         let account = accounts.reserve(&cache)?;
@@ -235,6 +240,7 @@ impl RunDirectories {
         }
         let home = python.parent().unwrap_or(Path::new("/usr/bin")).display();
         let configuration = bare.join("pyvenv.cfg");
+        // A `pyvenv.cfg` makes Python believe in a virtual environment, which hides the machine's packages.
         fs::write(
             &configuration,
             format!("home = {home}\ninclude-system-site-packages = false\n"),
@@ -293,6 +299,7 @@ fn remove_dead(workers: &Path) -> io::Result<u64> {
             .is_some_and(|extension| extension == "lock")
         {
             match lock_file(&path)?.try_lock() {
+                // The lock is free, so its worker is dead.
                 Ok(()) => {
                     remove(&path.with_extension(""))?;
                     fs::remove_file(&path)?;
@@ -372,6 +379,7 @@ fn write_for_group(path: &Path, text: &str, group: Option<u32>) -> io::Result<()
 /// cannot list it.
 fn create_passage(directory: &Path) -> io::Result<()> {
     let is_root = nix::unistd::geteuid().is_root();
+    // Accounts of runs pass through without listing what is there.
     let mode = if is_root { 0o711 } else { 0o700 };
     if !create_directory(directory, mode)? {
         // An earlier version may have created it with another mode.

@@ -65,6 +65,7 @@ impl HostCapabilities {
         let required = python.required_paths();
         let mut readable = readable_paths(&required, &settings.hidden);
         readable.extend(settings.readable.iter().cloned());
+        // Readable paths are bound as they are, so everything below them is readable, too.
         if let Some(above) = readable
             .iter()
             .find(|path| settings.data_dir.starts_with(path))
@@ -91,6 +92,7 @@ impl HostCapabilities {
         })
         .await?;
         #[cfg(target_os = "linux")]
+        // Moving processes between groups writes to the kernel's file system, which may wait.
         let cgroups = blocking(|| Ok(Cgroups::open().map(Arc::new))).await?;
         Ok(Self {
             python,
@@ -155,6 +157,7 @@ impl HostCapabilities {
     ) -> Result<ActiveWorkspace, String> {
         let (workspace, script) = (workspace.clone(), script.to_owned());
         let accounts = self.accounts_at(isolation).cloned();
+        // Namespaces bind the paths into the run's own tree; Landlock leaves the directories above them closed.
         if isolation == Isolation::Landlock && accounts.is_some() {
             self.check_accessible()?;
         }
@@ -298,6 +301,7 @@ impl HostCapabilities {
         request.has_pipes = pipes.is_some();
         request.namespace = launch.namespace;
         request.ports = launch.ports;
+        // After the job's own variables: a job cannot replace the proxy.
         request.environment.extend(launch.environment);
         if let Some(mirror) = launch.mirror {
             name_mirror(&mut request.environment, mirror.reveal());
@@ -312,6 +316,7 @@ impl HostCapabilities {
         let outcome = process::run(supervisor, &request, pipes, gateway, stop, on_output).await;
         #[cfg(target_os = "linux")]
         let outcome = outcome.map(|outcome| match (outcome.cause, &cgroup) {
+            // The kernel's kill looks like any other signal; only the group's counter tells the reason.
             (EndCause::Exited, Some(cgroup)) if cgroup.exceeded_memory() => ProcessOutcome {
                 cause: EndCause::Memory,
                 ..outcome

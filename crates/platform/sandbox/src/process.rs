@@ -45,6 +45,7 @@ impl StopHandle {
     /// Cancels the run, unless an earlier request stopped it.
     pub fn cancel(&self) {
         self.0.send_if_modified(|request| {
+            // A cancellation after a kill must not soften it.
             let is_first = request.is_none();
             if is_first {
                 *request = Some(StopRequest::Cancel);
@@ -89,7 +90,9 @@ pub(crate) async fn run(
     let (mut control, stdin) = sockets().map_err(|error| format!("a pair of sockets: {error}"))?;
     let mut child = Command::new(program)
         .args(arguments)
+        // The supervisor passes the request's environment on; the platform's own holds secrets.
         .env_clear()
+        // A run must not hold the platform's working directory, which may be unmounted.
         .current_dir("/")
         // Ctrl-C is for the platform, which then stops its runs.
         .process_group(0)
@@ -99,6 +102,7 @@ pub(crate) async fn run(
         .map_err(|error| format!("the supervisor does not start: {error}"))?;
     let stdout = child.stdout.take().ok_or("the supervisor has no output")?;
     let text = serde_json::to_vec(request).map_err(|error| error.to_string())?;
+    // The stream has no message boundaries, and pipes and bytes of the monitor follow.
     let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
     let mut message = length.to_le_bytes().to_vec();
     message.extend_from_slice(&text);
@@ -135,6 +139,7 @@ pub(crate) async fn run(
     };
     // Ends the supervisor, so that no process is left when the caller learns the outcome.
     drop(control);
+    // Also reaps the supervisor, which would stay a zombie.
     let _ = child.wait().await;
     drop(gateway);
     outcome
@@ -178,6 +183,7 @@ async fn forward(
         (Some(StopRequest::Cancel), Some(open)) => {
             let _ = open.write_all(&[CANCEL]).await;
         }
+        // Closing the socket is the kill: it also works when the supervisor does not read.
         (Some(StopRequest::Kill), _) => *control = None,
         (None, _) | (_, None) => {}
     }

@@ -106,6 +106,7 @@ impl HostCapabilities {
             directory: cache.environment(&name),
             _in_use: in_use,
         };
+        // The usual case: nothing is installed and uv is not even looked for.
         if let Some(in_use) = in_cache(&cache, &name, DependencyCache::use_environment).await? {
             return Ok(EnvironmentOutcome::Installed(environment(in_use)));
         }
@@ -122,6 +123,7 @@ impl HostCapabilities {
             }
         };
         let quota = self.settings.cache_quota;
+        // Eviction needs the scope to itself, so it comes before this installation's shared lock.
         let lock = in_cache(&cache, &name, move |cache, _| {
             cache.evict(quota)?;
             cache.begin_installation()
@@ -187,6 +189,7 @@ impl HostCapabilities {
             "--active".to_owned(),
             "--python".to_owned(),
             text(&self.python.program),
+            // A `uv.toml` of the account or of the script's directory must not choose another index.
             "--no-config".to_owned(),
             "--no-progress".to_owned(),
         ]
@@ -208,6 +211,7 @@ impl HostCapabilities {
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
         let access = InstallAccess::new(inherited.chain(uv.index().iter().cloned()).collect());
+        // With credentials the proxy of the worker is used, which adds them; the installation never sees them.
         if !access.upstream.has_credentials() {
             request.environment.extend(access.proxies);
         }
@@ -271,6 +275,7 @@ impl HostCapabilities {
         stop: &mut StopSignal,
         on_output: impl FnMut(u64),
     ) -> Result<ProcessOutcome, String> {
+        // The code imports freshly installed packages: whatever they do on import happens without a network.
         let mut request = self.installation_request(installation, Network::Denied, logged);
         let python = text(&installation.directory.join("bin/python"));
         request.command = [&*python, "-I", "-c", code].map(str::to_owned).into();
@@ -312,6 +317,7 @@ impl HostCapabilities {
         request.temporary.clone_from(&home);
         request.writable = vec![cache.to_owned(), home.clone()];
         request.measured = vec![cache.to_owned(), home];
+        // The installation is measured by the quota of its organization, not by the run's scratch limit.
         request.limits.scratch = self.settings.cache_quota;
         request
     }

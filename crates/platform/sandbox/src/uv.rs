@@ -92,6 +92,7 @@ impl Uv {
         let parent = directory.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(parent).map_err(failed)?;
         let lock = File::create(directory.with_extension("lock")).map_err(failed)?;
+        // Test programs run side by side and share the environment.
         lock.lock().map_err(failed)?;
         // Written last: its content means that the environment is complete.
         let installed = directory.join("requirements.txt");
@@ -106,6 +107,7 @@ impl Uv {
             command
                 .env("UV_CACHE_DIR", &cache)
                 .env("UV_PYTHON_DOWNLOADS", "never")
+                // An active environment of the developer would be changed instead.
                 .env_remove("VIRTUAL_ENV")
                 .envs(self.index.iter().map(|(name, value)| (name, value)))
                 .stdin(Stdio::null());
@@ -155,6 +157,7 @@ fn program(named: Option<&Path>, tools: &Path, python: &Python) -> Result<PathBu
         .map(|directory| directory.join("uv"))
         .find(|candidate| candidate.is_absolute() && is_uv(candidate));
     match found {
+        // The sandbox permits paths, not links to them.
         Some(found) => Ok(found.canonicalize().unwrap_or(found)),
         None => fetch(tools, &python.invoked).map_err(|reason| {
             format!(
@@ -168,6 +171,7 @@ fn program(named: Option<&Path>, tools: &Path, python: &Python) -> Result<PathBu
 /// Checks for a uv binary. Scripts of version managers are rejected: they do not run in the sandbox.
 fn is_uv(candidate: &Path) -> bool {
     let mut start = [0; 2];
+    // A wrapper script would need its interpreter inside the sandbox.
     let is_script = File::open(candidate)
         .and_then(|mut file| file.read_exact(&mut start))
         .map_or(true, |()| start == *b"#!");

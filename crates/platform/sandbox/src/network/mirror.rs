@@ -80,6 +80,7 @@ impl Mirror {
     /// Creates a mirror that trusts the certificates that this machine trusts. On the network of a
     /// namespace its URL is always the same, so that uv finds what it has in its cache.
     pub(crate) fn new(servers: Vec<MirroredServer>, in_namespace: bool) -> io::Result<Self> {
+        // Under Landlock other accounts of the machine reach the port, so its path is a secret.
         let token = if in_namespace {
             "index".to_owned()
         } else {
@@ -129,11 +130,13 @@ impl Mirror {
         if head.method == "HEAD" {
             return respond_head(&mut client, &status, &headers, None).await;
         }
+        // Only pages are held in memory and rewritten; packages, which are large, are passed on as they arrive.
         if is_page {
             let body = Limited::new(response.into_body(), MAX_PAGE_BYTES)
                 .collect()
                 .await;
             let body = body.map_err(io::Error::other)?.to_bytes();
+            // Links of an index page are absolute or rooted: both have to lead back through this mirror.
             let page = lead_through(&String::from_utf8_lossy(&body), &server.origin, &own);
             return respond(&mut client, &status, &headers, page.as_bytes()).await;
         }
@@ -197,6 +200,7 @@ fn lead_through(page: &str, origin: &str, own: &str) -> String {
 
 fn sensitive(value: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(value).ok()?;
+    // Hides the credentials from the client's debug output.
     value.set_sensitive(true);
     Some(value)
 }

@@ -68,6 +68,7 @@ impl Upstream {
             direct: direct
                 .unwrap_or_default()
                 .split(',')
+                // curl and Python differ on the leading dot; both mean the domain and all below it.
                 .map(|host| host.trim().trim_start_matches('.').to_ascii_lowercase())
                 .filter(|host| !host.is_empty())
                 .collect(),
@@ -124,6 +125,7 @@ impl UpstreamProxy {
         let Some(Endpoint { host, port }) = through else {
             return Ok(server);
         };
+        // An IPv6 address needs brackets in the authority of CONNECT.
         let host = if host.contains(':') {
             format!("[{host}]")
         } else {

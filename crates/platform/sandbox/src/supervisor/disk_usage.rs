@@ -38,7 +38,9 @@ struct Pass {
 
 impl Pass {
     fn add(&mut self, file: &Metadata) {
+        // A hard link would count its file once per name. Most files have one name, so the set stays small.
         if file.nlink() == 1 || self.counted.insert((file.dev(), file.ino())) {
+            // `st_blocks` is in units of 512 bytes whatever the file system's block size; sparse files count what they take.
             self.total = self.total.saturating_add(file.blocks() * 512);
         }
     }
@@ -58,12 +60,15 @@ impl DiskUsage {
         if self.pass.pending.is_empty() {
             self.pass = Pass::default();
             self.pass.pending.extend(self.directories.iter().cloned());
+            // A script could otherwise hide files by unlinking them while they are open.
             self.add_deleted(found);
         }
+        // A scratch directory of millions of files is walked over several checks.
         for _ in 0..FILES_PER_STEP {
             let Some(path) = self.pass.pending.pop_front() else {
                 break;
             };
+            // Not followed: a link could lead out of the directory, or in a circle.
             let Ok(kind) = fs::symlink_metadata(&path) else {
                 continue;
             };

@@ -37,6 +37,7 @@ pub(super) fn restrict(request: &LaunchRequest) -> Result<(), String> {
     }
     let all = AccessFs::from_all(NEWEST);
     let devices = AccessFs::from_file(NEWEST);
+    // Older kernels enforce what they know; what is missing there is in the table of the docs.
     let mut rules = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
     // In namespaces the network is separate.
     let limits_tcp =
@@ -48,6 +49,7 @@ pub(super) fn restrict(request: &LaunchRequest) -> Result<(), String> {
     }
     let status = rules
         .handle_access(all)
+        // Denies signals to, and abstract sockets of, processes outside of the run.
         .and_then(|rules| rules.scope(Scope::from_all(NEWEST)))
         .and_then(Ruleset::create)
         .and_then(|rules| {

@@ -94,12 +94,14 @@ fn supervised() -> Result<ExitCode, String> {
         namespaces::enter(request.network).map_err(|error| format!("no namespaces: {error}"))?;
         network::set_up(&request.namespace)?;
     }
+    // A process that creates a process namespace stays outside of it: only its child is inside.
     match fork().map_err(|error| format!("fork: {error}"))? {
         Forked::Parent(child) => {
             // Only the program has them open, so they end with it.
             drop(pipes);
             loop {
                 match waitpid(child, None) {
+                    // A signal interrupted the wait, not the child.
                     Err(Errno::EINTR) => {}
                     Ok(WaitStatus::Exited(_, 0)) => return Ok(ExitCode::SUCCESS),
                     _ => return Ok(ExitCode::FAILURE),
@@ -118,6 +120,7 @@ fn hold_account(account: &LaunchAccount) -> Result<File, String> {
     file.lock_shared().map_err(failed)?;
     let stdin = io::stdin();
     let mut control = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    // The result is in `revents`; an error leaves that empty, which reads as "alive".
     let _ = poll(&mut control, PollTimeout::ZERO);
     let hung_up = control.iter().any(|control| {
         control
@@ -137,6 +140,7 @@ fn inner(
     cgroup: Option<File>,
     log: log_segments::Writer,
 ) -> Result<ExitCode, String> {
+    // First: a platform that dies from here on must not leave the program behind.
     processes::bind_to_parent();
     #[cfg(target_os = "linux")]
     if request.isolation == Isolation::Namespaces {
@@ -163,6 +167,7 @@ fn read_request() -> io::Result<LaunchRequest> {
     let mut length = [0; 8];
     read_exactly(&mut length)?;
     let length = u64::from_le_bytes(length);
+    // Bounds the allocation below before anything of the message is believed.
     if length > MAX_REQUEST_BYTES {
         return Err(io::Error::other("too long"));
     }

@@ -85,6 +85,7 @@ impl Monitor<'_> {
         let timeout = started.checked_add(self.request.limits.wall_clock);
         let (mut check_at, mut report_at, mut kill_at) =
             (started + CHECK_INTERVAL, started, None::<Instant>);
+        // Lets `poll` end with the program; without it (macOS) the loop asks every few milliseconds.
         let descriptor = descriptor(self.program);
         #[cfg(target_os = "linux")]
         let mut usage = Usage::new(self.request);
@@ -94,10 +95,12 @@ impl Monitor<'_> {
                 return true;
             }
             let now = Instant::now();
+            // The first cause stays: a script that is already being ended must not be reported otherwise.
             if self.cause.is_none() && timeout.is_some_and(|at| now >= at) {
                 self.cause = Some(EndCause::TimedOut);
                 kill_at = Some(now);
             }
+            // Reading /proc and the disk costs time that the script would miss, hence not at every turn.
             if now >= check_at {
                 check_at = now + CHECK_INTERVAL;
                 #[cfg(target_os = "linux")]
@@ -144,6 +147,7 @@ impl Monitor<'_> {
                         self.signal(Signal::SIGTERM);
                         kill_at = Some(Instant::now() + self.request.limits.grace);
                     }
+                    // The platform has died: nobody could read an outcome.
                     Control::Closed => return false,
                     Control::Cancel | Control::Nothing => {}
                 }
@@ -169,6 +173,7 @@ impl Monitor<'_> {
         // Rounded up: a wait that ends too early would only be repeated.
         let timeout = timeout.saturating_add(Duration::from_millis(1));
         let timeout = PollTimeout::try_from(timeout).unwrap_or(PollTimeout::MAX);
+        // An error, such as a signal, is an empty turn: the loop looks at everything again.
         let _ = poll(&mut descriptors, timeout);
         let mut states = descriptors
             .iter()
@@ -188,6 +193,7 @@ impl Monitor<'_> {
                 Ok(WaitStatus::Signaled(pid, signal, _)) => {
                     (pid, Exit::Signal(i32::from(Number(signal))))
                 }
+                // As subreaper this process must also collect orphans, or they stay as zombies.
                 Ok(WaitStatus::StillAlive) | Err(_) => return,
                 Ok(_) => continue,
             };
@@ -207,12 +213,14 @@ impl Monitor<'_> {
             if left == Err(Errno::ECHILD) || Instant::now() >= end {
                 return;
             }
+            // A killed process needs a moment; a fork between two kills is caught by the next.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
     /// Reads the rest of the output and returns the outcome.
     fn into_outcome(mut self) -> ProcessOutcome {
+        // The pipes may hold output that arrived after the program's end was noticed.
         while self.output.is_some() && copy(&mut self.output, |bytes| self.log.write(bytes)) {}
         let tail = &mut self.tail;
         while self.error.is_some()
@@ -224,6 +232,7 @@ impl Monitor<'_> {
         let exit = self.exit.unwrap_or(Exit::Signal(9));
         let tail = self.tail.into_lines();
         let last = tail.lines().next_back().unwrap_or_default();
+        // With RLIMIT_AS the kernel kills nothing: allocations fail, and Python says so in its last line.
         let refused_memory = exit != Exit::Code(0) && is_refused_memory(last);
         ProcessOutcome {
             cause: match self.cause {
@@ -241,6 +250,7 @@ impl Monitor<'_> {
     /// Reports the log's length, unless the pipe to the platform is full.
     fn report_length(&mut self) {
         let stdout = io::stdout();
+        // A slow platform must not block the supervisor, whose limits would then hold no longer.
         let mut room = [PollFd::new(stdout.as_fd(), PollFlags::POLLOUT)];
         if matches!(poll(&mut room, PollTimeout::ZERO), Ok(1..)) {
             self.reported = self.log.length();
@@ -300,7 +310,9 @@ fn read_control() -> Control {
 
 /// Copies up to 1 MiB from the pipe, and drops the pipe at its end. Returns false if it was empty.
 fn copy(pipe: &mut Option<PipeReader>, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> bool {
+    // The size of a pipe on Linux.
     let mut buffer = vec![0; 64 * 1024];
+    // Bounds a turn: a flood of output must not keep the loop from its checks.
     for _ in 0..16 {
         let Some(open) = pipe else { return false };
         match open.read(&mut buffer) {

@@ -31,6 +31,7 @@ pub(super) fn enter(network: Network) -> Result<(), String> {
     let (user, group) = (geteuid(), getegid());
     let mut wanted = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC;
     wanted.set(CloneFlags::CLONE_NEWNET, network != Network::Host);
+    // Root needs no user namespace, which would only map its rights away.
     if user.is_root() {
         return unshare(wanted).map_err(|error| format!("unshare: {error}"));
     }
@@ -38,6 +39,7 @@ pub(super) fn enter(network: Network) -> Result<(), String> {
     let write = |name: &str, text: String| {
         fs::write(format!("/proc/self/{name}"), text).map_err(|error| format!("{name}: {error}"))
     };
+    // The kernel accepts a group map of an ordinary user only after this (user_namespaces(7)).
     write("setgroups", "deny".to_owned())?;
     write("uid_map", format!("{user} {user} 1"))?;
     write("gid_map", format!("{group} {group} 1"))
@@ -56,13 +58,16 @@ fn failed<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> (Str
 
 fn build(request: &LaunchRequest) -> Step {
     let root = &*request.root;
+    // Mounts below would otherwise propagate to the machine where `/` is shared, as under systemd.
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)
         .map_err(failed("private mounts"))?;
     let tmpfs = |path: &Path, options: &str| {
+        // No program inside may gain rights through a set-user-id file or a device node.
         let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
         mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(options))
             .map_err(failed(format!("tmpfs {}", path.display())))
     };
+    // Holds mount points and links only, hence small.
     tmpfs(root, "mode=755,size=4m")?;
 
     // Mount points for other paths come first.
@@ -93,6 +98,7 @@ fn build(request: &LaunchRequest) -> Step {
         bound.push(hosts);
     }
     for path in &request.readable {
+        // A bind is recursive: what lies below a bound directory is there already.
         if !bound.iter().any(|above| path.starts_with(above)) && bind(path, root, path, true)? {
             bound.push(path);
         }
@@ -107,9 +113,11 @@ fn build(request: &LaunchRequest) -> Step {
     mount(Some("proc"), &proc, Some("proc"), flags, NONE).map_err(failed("proc"))?;
 
     chdir(root).map_err(failed("the new root"))?;
+    // With both at one path the old root is stacked on the new one, so it needs no mount point (pivot_root(2)).
     pivot_root(".", ".").map_err(failed("pivot_root"))?;
     umount2(".", MntFlags::MNT_DETACH).map_err(failed("the old root"))?;
     chdir("/").map_err(failed("/"))?;
+    // Last: the mount points above had to be made first.
     let flags = MsFlags::MS_REMOUNT
         | MsFlags::MS_BIND
         | MsFlags::MS_RDONLY
@@ -140,6 +148,7 @@ fn bind(
     }
     let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
     mount(Some(source), &target, NONE, flags, NONE).map_err(failed(what()))?;
+    // A bind ignores other flags at first: restrictions need a second mount with MS_REMOUNT.
     let has = statvfs(&target).map_err(failed(what()))?.flags();
     let mut flags = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     // In a user namespace the flags of the outer mount must be retained.

@@ -30,16 +30,19 @@ pub(super) fn set_up(network: &NamespaceNetwork) -> Result<(), String> {
     if network.listen.is_empty() {
         return Ok(());
     }
+    // A new network namespace has only a loopback interface, and that is down.
     start_loopback().map_err(|error| format!("the loopback interface: {error}"))?;
     let mut listeners = Vec::new();
     for address in &network.listen {
         let failed = |error: io::Error| format!("{address}: {error}");
+        // The platform's own address is given to the loopback interface, so its URL works inside.
         if !address.ip().is_loopback() {
             add_address(address.ip()).map_err(failed)?;
         }
         listeners.push(TcpListener::bind(address).map_err(failed)?);
     }
     let files: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
+    // A socket belongs to the namespace in which it was made: the worker accepts on these from outside.
     descriptors::send(io::stdin(), &files).map_err(|error| format!("listeners: {error}"))
 }
 
@@ -57,6 +60,7 @@ fn add_address(address: IpAddr) -> io::Result<()> {
     const V4: u8 = 2;
     const V6: u8 = 10;
     /// Kinds of attributes: the interface's address, and that of its network.
+    // IFA_LOCAL and IFA_ADDRESS (rtnetlink(7)).
     const ATTRIBUTES: [u16; 2] = [2, 1];
     let (family, bytes) = match address {
         IpAddr::V4(address) => (V4, address.octets().to_vec()),

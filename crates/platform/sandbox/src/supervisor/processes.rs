@@ -28,6 +28,7 @@ pub(super) fn signal_all(isolation: Isolation, program: Pid, signal: Signal) {
         let _ = kill(Pid::from_raw(-1), signal);
         return;
     }
+    // The group first: a fork bomb is hit as a whole, stragglers by the walk below.
     let _ = killpg(program, signal);
     #[cfg(target_os = "linux")]
     for process in of_run(isolation) {
@@ -54,6 +55,7 @@ pub(super) fn of_run(isolation: Isolation) -> Vec<Process> {
         .flatten()
         .filter_map(|entry| read(entry.ok()?.file_name().to_str()?.parse().ok()?))
         .collect();
+    // Orphans become children of this process, the subreaper, so the walk from here finds them all.
     let own = getpid().as_raw();
     if isolation == Isolation::Namespaces {
         return all
@@ -79,6 +81,7 @@ fn read(pid: i32) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let mut fields = rest.split(' ').skip(1);
     let parent = fields.next()?.parse().ok()?;
+    // Positions of proc_pid_stat(5): num_threads is field 20, rss field 24.
     let threads = fields.nth(15)?.parse().ok()?;
     let pages: u64 = fields.nth(3)?.parse().ok()?;
     Some(Process {

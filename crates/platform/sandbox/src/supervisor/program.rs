@@ -62,6 +62,7 @@ pub(super) fn start(
             // The streams end with the program.
             drop((stdios, report_end));
             let mut reason = String::new();
+            // Ends at once when the program is executed, because its copy of the descriptor closes then.
             std::io::Read::read_to_string(&mut report, &mut reason)
                 .map_err(|error| format!("the program's start: {error}"))?;
             if reason.is_empty() {
@@ -75,6 +76,7 @@ pub(super) fn start(
             let mut report_end = report_end;
             let _ = std::io::Write::write_all(&mut report_end, reason.as_bytes());
             drop(report_end);
+            // As a shell reports a command that cannot be run.
             std::process::exit(127)
         }
     }
@@ -88,16 +90,20 @@ fn become_program(request: &LaunchRequest, cgroup: Option<File>, stdios: Stdios)
             std::io::Write::write_all(&mut members, b"0")
                 .map_err(|error| format!("the control group: {error}"))?;
         }
+        // A session of its own: the terminal's signals and job control do not reach the script.
         setsid().map_err(|error| format!("setsid: {error}"))?;
+        // Before the account changes: an ordinary account may lower limits, not raise them.
         resource_limits::apply(&request.limits)?;
         if let Some(account) = &request.account {
             privileges::become_account(account)?;
         }
+        // Sets `no_new_privs`, without which neither Landlock nor seccomp can be installed.
         privileges::drop_privileges()?;
         #[cfg(target_os = "linux")]
         if request.isolation != Isolation::Nothing {
             super::landlock_rules::restrict(request)?;
         }
+        // Last: the steps before need calls that the filter forbids.
         system_calls::restrict()
     };
     if let Err(reason) = prepare() {

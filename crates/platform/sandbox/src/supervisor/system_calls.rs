@@ -81,10 +81,12 @@ mod filters {
     pub(super) fn install() -> Result<(), Error> {
         let always =
             |calls: &[libc::c_long]| calls.iter().map(|call| (*call, Vec::new())).collect();
+        // ENOSYS makes libraries fall back to older calls; EPERM would be an error to them.
         apply(always(&MISSING), libc::ENOSYS)?;
         let mut forbidden: Rules = always(&FORBIDDEN);
         forbidden.insert(libc::SYS_clone, vec![new_user_namespace()?]);
         apply(forbidden, libc::EPERM)?;
+        // A rule matches when all of its conditions do, so "none of these" is one rule.
         let other_family = FAMILIES
             .into_iter()
             .map(|family| condition(SeccompCmpOp::Ne, family))
@@ -112,6 +114,7 @@ mod filters {
     fn apply(rules: Rules, error: libc::c_int) -> Result<(), Error> {
         let rules: Rules = rules
             .into_iter()
+            // The x32 interface reaches the same calls under other numbers on x86-64.
             .flat_map(|(call, rules)| INTERFACES.map(|interface| (call + interface, rules.clone())))
             .collect();
         let refusal = SeccompAction::Errno(u32::try_from(error).unwrap_or_default());
