@@ -31,6 +31,7 @@ impl Account {
     pub(crate) fn for_cluster(cluster: &Path) -> Result<Self, Error> {
         let own = rustix::process::geteuid().as_raw();
         let owner = fs::metadata(cluster).ok();
+        // Only root can run the server as someone else, and PostgreSQL refuses to run as root.
         if own != 0 {
             return match owner {
                 Some(owner) if owner.uid() != own => Err(Error::ForeignCluster {
@@ -40,6 +41,7 @@ impl Account {
                 _ => Ok(Self::Own),
             };
         }
+        // An existing cluster stays with its account, whichever accounts the machine has now.
         if let Some(owner) = owner
             && owner.uid() != 0
         {
@@ -81,6 +83,7 @@ impl Account {
         let Ok(metadata) = fs::metadata(directory) else {
             return false;
         };
+        // The kernel looks at the first class that applies only: an owner without the right is refused.
         let bit = if metadata.uid() == uid {
             0o100
         } else if metadata.gid() == gid {
@@ -122,6 +125,7 @@ fn find_in_passwd(passwd: &str, name: &str) -> Option<Account> {
 fn parse_id(text: &str) -> Option<u32> {
     text.parse::<u32>()
         .ok()
+        // Directory services of macOS write `nobody` as -2.
         .or_else(|| text.parse::<i32>().ok().map(i32::cast_unsigned))
 }
 

@@ -102,9 +102,11 @@ pub(crate) fn create(
             path: cluster.clone(),
         });
     }
+    // Renamed when complete: an interrupted initdb is never taken for a cluster.
     let new = cluster.with_file_name("postgres.new");
     let mut outcome = Ok(());
     for locale in LOCALES {
+        // `C.UTF-8` is not on every machine; `C` always is.
         outcome = initdb(&new, layout.account, binaries, durability, locale);
         match &outcome {
             Err(Error::Initdb { output }) if output.contains("invalid locale") => {}
@@ -112,6 +114,7 @@ pub(crate) fn create(
         }
     }
     outcome?;
+    // Single-user mode needs no listening server, so no moment exists without a password.
     let mut statements = format!("CREATE DATABASE {NAME}\n");
     if durability == Durability::Durable {
         statements.push_str(&password::statement_for_new_cluster(layout)?);
@@ -123,6 +126,7 @@ pub(crate) fn create(
     fs::rename(&new, cluster).map_err(Error::io("rename", &new))?;
     if durability == Durability::Durable {
         let parent = cluster.parent().unwrap_or(cluster);
+        // The rename is durable only with its directory.
         File::open(parent)
             .and_then(|directory| directory.sync_all())
             .map_err(Error::io("sync", parent))?;

@@ -36,6 +36,7 @@ pub(crate) fn clear(cluster: &Path, socket_dir: &Path) -> Result<(), Error> {
     {
         stop_postmaster(&file, cluster)?;
     }
+    // Backends outlive a postmaster that was killed with SIGKILL, and may still write.
     end_backends(cluster)?;
     if let Some(file) = PostmasterPid::read(cluster)
         && exists(file.pid)
@@ -45,6 +46,7 @@ pub(crate) fn clear(cluster: &Path, socket_dir: &Path) -> Result<(), Error> {
             pid = file.pid.as_raw_nonzero().get(),
             "removing a stale postmaster.pid that names a process of another program",
         );
+        // PostgreSQL would take any living process of that id for its predecessor and not start.
         fs::remove_file(&path).map_err(Error::io("remove", &path))?;
     }
     for name in [SOCKET_NAME.to_owned(), format!("{SOCKET_NAME}.lock")] {
@@ -86,6 +88,7 @@ fn stop_postmaster(file: &PostmasterPid, cluster: &Path) -> Result<(), Error> {
 
 /// Processes whose postmaster was killed end by themselves, unless they are busy.
 fn end_backends(cluster: &Path) -> Result<(), Error> {
+    // QUIT lets a backend release its locks; one that does not react gets KILL.
     for kind in [Signal::QUIT, Signal::KILL] {
         for pid in servers_of(cluster) {
             signal(pid, kind);

@@ -57,6 +57,7 @@ pub(crate) fn process_limit() -> u64 {
 /// Returns the memory of this machine or container, in bytes; 0 where it is not known.
 #[must_use]
 pub fn machine_memory() -> u64 {
+    // A container sees the machine's memory in sysinfo(2), but is killed at its own limit. `max` does not parse: no limit.
     let limits = LIMITS.iter().filter_map(|path| {
         let limit = fs::read_to_string(path).ok()?;
         limit.trim().parse().ok()

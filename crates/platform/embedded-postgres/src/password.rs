@@ -55,6 +55,7 @@ pub(crate) fn read(data_dir: &Path) -> Result<Option<String>, Error> {
         }
     };
     let well_formed =
+        // The text goes into a statement, so nothing else than hexadecimal digits is used.
         found.len() == 2 * BYTES && found.bytes().all(|byte| byte.is_ascii_hexdigit());
     Ok(well_formed.then_some(found))
 }
@@ -125,6 +126,7 @@ fn ask_for_password(rules: &str) -> bool {
             rule.split_whitespace().last()
         })
         .peekable();
+    // A file without rules rejects everyone; it is replaced as well.
     methods.peek().is_some() && methods.all(|method| matches!(method, "scram-sha-256" | "reject"))
 }
 
@@ -141,6 +143,7 @@ fn replace(directory: &Path, name: &str, text: &str, account: Account) -> Result
     OpenOptions::new()
         .write(true)
         .create_new(true)
+        // Set at creation: a later chmod would leave a moment in which others can open it.
         .mode(0o600)
         .open(&new)
         .and_then(|mut file| {

@@ -86,6 +86,7 @@ impl Control {
     /// Stops the server and waits for its end.
     pub(crate) fn stop(&self) -> Result<(), Error> {
         self.request_stop();
+        // INT is PostgreSQL's fast shutdown: clients are cut off, a checkpoint is written.
         let finished = |state: &State| state.finished;
         if self.wait(STOP_LIMITS.0, finished) {
             return Ok(());
@@ -147,6 +148,7 @@ pub(crate) fn run(
     let _finish = Finish(control);
     match begin(settings, control) {
         Ok((role, access)) => {
+            // The caller left during the start; nobody would ever stop this server.
             if report.send(Ok(access)).is_err() {
                 control.request_stop();
             }
@@ -185,6 +187,7 @@ fn begin(settings: &Settings, control: &Control) -> Result<(Role, Access), Error
     let data_dir = layout::open_data_dir(&settings.data_dir)?;
     let begin = Instant::now();
     loop {
+        // The lock decides who runs the server; the others attach to it through its socket.
         if let Some(lock) = layout::try_lock(&data_dir)? {
             let mut owner = Owner::prepare(lock, &data_dir, settings, true)?;
             let access = Access {
@@ -196,6 +199,7 @@ fn begin(settings: &Settings, control: &Control) -> Result<(Role, Access), Error
         }
         let cluster = layout::cluster_of(&data_dir);
         if let Some(file) = PostmasterPid::read(&cluster)
+            // The file alone is no proof: after a crash it names a process that may be another program by now.
             && accepts_connections(&file, &file.socket_dir)
         {
             control.update(|state| state.attached = true);
@@ -225,6 +229,7 @@ fn take_over(settings: &Settings, data_dir: &Path, control: &Control) -> Option<
         if control.stops_within(pause) {
             return None;
         }
+        // The kernel releases the lock when its holder dies, however it dies.
         let attempt = layout::try_lock(data_dir).and_then(|lock| {
             let Some(lock) = lock else { return Ok(None) };
             tracing::info!("the process that ran PostgreSQL is gone: running it here from now on");
@@ -283,12 +288,14 @@ impl Owner {
     ) -> Result<Self, Error> {
         let layout = Layout::prepare(data_dir)?;
         let major = cluster::major(&layout.cluster);
+        // Taking over a directory whose cluster vanished must not make an empty one in its place.
         if major.is_none() && !is_start {
             return Err(Error::NotACluster {
                 path: layout.cluster,
             });
         }
         let named = settings.bin_dir.as_deref();
+        // A named directory is the operator's decision: nothing else is considered.
         let installed = if named.is_some() {
             Vec::new()
         } else {
@@ -323,6 +330,7 @@ impl Owner {
 
     /// Starts the postmaster and waits until it accepts connections.
     fn launch(&mut self, control: &Control) -> Result<Running, Error> {
+        // A crash may have left backends that hold the shared memory, with which PostgreSQL refuses to start.
         leftovers::clear(&self.layout.cluster, &self.layout.socket_dir)?;
         let program = self.binaries.program("postgres");
         let mut command = server_command(&program, self.layout.account, Signal::INT);
@@ -336,7 +344,9 @@ impl Owner {
             .spawn()
             .map_err(Error::io("run", &program))?;
         let pid = Pid::from_child(&child);
+        // Before it is ready, so that a stop during a long recovery reaches it.
         control.register(pid);
+        // After the start: children would inherit it, and they are what should be killed.
         oom_protection::protect(pid);
         let path = self.layout.log();
         let outcome = match child.stderr.take() {
@@ -361,6 +371,7 @@ impl Owner {
             }
             Err(error) => {
                 signal(pid, Signal::QUIT);
+                // Reaped only afterwards: until then the process id cannot name another process.
                 await_end(pid);
                 let status = reap(child, control);
                 Err(match error {
@@ -377,6 +388,7 @@ impl Owner {
     fn wait_ready(&self, pid: Pid, log: &LogPump) -> Result<(), Error> {
         let begin = Instant::now();
         while !PostmasterPid::read(&self.layout.cluster).is_some_and(|file| {
+            // A stale file of the same cluster could say "ready" before this server does.
             file.pid == pid && accepts_connections(&file, &self.layout.socket_dir)
         }) {
             if has_ended(pid) {
@@ -416,6 +428,7 @@ impl Server {
                 tracing::info!("PostgreSQL has stopped");
                 return;
             }
+            // A server that crashes right after its start waits longer each time; one that ran for a while does not.
             if uptime > HEALTHY {
                 pause = BACKOFF.0;
             }
@@ -436,6 +449,7 @@ impl Server {
 
 /// Waits until the child has ended, without reaping it, so that its id is not reused.
 fn await_end(pid: Pid) {
+    // NOWAIT leaves the child as a zombie, so that a signal sent meanwhile cannot hit a reused process id.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while let Err(rustix::io::Errno::INTR) = rustix::process::waitid(WaitId::Pid(pid), options) {}
 }
@@ -448,6 +462,7 @@ fn has_ended(pid: Pid) -> bool {
 
 /// Clears the child's id, then reaps the child.
 fn reap(mut child: Child, control: &Control) -> String {
+    // Before the wait: from here on a stop must not signal this process id.
     control.update(|state| state.postmaster = None);
     child
         .wait()
