@@ -72,6 +72,7 @@ impl Background {
             mail,
         }) = worker
         {
+            // Triggers queue runs, so they fire where runs are also taken up: a server without a worker leaves them.
             table.push(firing_triggers());
             if let Some(trainings) = trainings {
                 table.push(recording_training_backend(ports, trainings.clone()));
@@ -85,6 +86,7 @@ impl Background {
         for task in table {
             let (ports, observer) = (ports.clone(), Arc::clone(observer));
             let stopping = stopping.subscribe();
+            // One loop per task: a slow one delays no other.
             tasks.spawn(async move { keep_running(task, ports, &*observer, stopping).await });
         }
         Self {
@@ -101,6 +103,7 @@ impl Background {
         self.stopping.send_replace(true);
         let deadline = Instant::now() + within;
         tokio::join!(
+            // Side by side under one deadline: a service manager kills what takes longer than it allows.
             drain(self.tasks, deadline, "periodic tasks"),
             drain(self.runs, deadline, "job runs"),
         );
@@ -112,6 +115,7 @@ async fn drain(mut tasks: JoinSet<()>, deadline: Instant, what: &str) {
     let ended = async { while tasks.join_next().await.is_some() {} };
     if timeout_at(deadline, ended).await.is_err() {
         tracing::warn!("{what} did not end in time and were aborted");
+        // Waits for the aborted tasks, so that their connections are returned before the pool closes.
         tasks.shutdown().await;
     }
 }

@@ -66,6 +66,7 @@ impl SandboxPredictor {
         };
         match lease.requests.try_send(pending) {
             Ok(()) => {}
+            // The process is ending; the next lease starts another.
             Err(TrySendError::Closed(_)) => return Reply::NotSent,
             Err(TrySendError::Full(_)) => return delayed(PredictionDelay::Busy),
         }
@@ -96,8 +97,10 @@ impl Predictor for SandboxPredictor {
         model: &ServedModel,
         request: PredictionRequest,
     ) -> Result<Predictions, PredictError> {
+        // Unique within this server: processes pair responses with requests by it, in any order.
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let body = request::encode(id, &request).map_err(PredictError::Refused)?;
+        // The process would refuse the frame and end, taking the requests of others with it.
         if body.len() > MAX_FRAME {
             let megabytes = MAX_FRAME >> 20;
             let reason = format!("they have more than {megabytes} MiB; send fewer rows at once");
@@ -107,6 +110,7 @@ impl Predictor for SandboxPredictor {
         let rows = request.input.rows;
         // Its values are in the body. They are freed while the process predicts.
         spawn_blocking(move || drop(request));
+        // A request that never reached a process is safe to repeat: the process ended between lease and send.
         for _ in 0..ATTEMPTS {
             let reply = self.try_predict(model, rows, id, Arc::clone(&body));
             if let Reply::Answered(result) = reply.await {

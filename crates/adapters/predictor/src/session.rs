@@ -150,6 +150,7 @@ impl Session {
         let not_started = end.err().filter(|_| is_preparing);
         // Before the replies: a request that is repeated gets another process.
         ended(not_started.clone());
+        // From here on senders see a closed channel, so none is left behind in the queue below.
         self.requests.close();
         while let Ok(pending) = self.requests.try_recv() {
             let _ = pending.reply.send(match &not_started {
@@ -197,6 +198,7 @@ impl Session {
         };
         let (pipes, streams) = process_pipes()
             .map_err(|error| process::unavailable(SandboxError::Unavailable(error.to_string())))?;
+        // Polled beside the exchange: dropping it would kill the process without an outcome.
         let mut running = pin!(host.serve(active, &spec, pipes, &mut stop_signal, |_| ()));
         let exchange = Exchange {
             ledger: Mutex::new(Ledger {
@@ -208,6 +210,7 @@ impl Session {
             response_limit: self.settings.response_limit,
             idle: self.settings.idle,
         };
+        // A short idle time, as tests have, is noticed in time as well.
         let check_interval = CHECK_INTERVAL.min(self.settings.idle / 2 + Duration::from_millis(1));
         let mut outcome = None;
         let end = tokio::select! {
@@ -299,6 +302,7 @@ impl Exchange {
         phase: &watch::Sender<SessionPhase>,
     ) -> ExchangeEnd {
         let Streams { mut input, output } = streams;
+        // Frames begin with a short header, which would otherwise cost a system call of its own.
         let mut output = BufReader::with_capacity(1 << 16, output);
         let first = match timeout(LOADING, frames::read(&mut output, MAX_FRAME)).await {
             Ok(Ok(first)) => first,
@@ -336,6 +340,7 @@ impl Exchange {
                 // Its caller has left.
                 continue;
             }
+            // Before the write: the response may arrive before the write returns.
             self.ledger().add(pending.id, pending.rows, pending.reply);
             if let Err(error) = frames::write(input, &pending.body).await {
                 return error.into();
@@ -377,6 +382,7 @@ impl Exchange {
                     Some(BrokenProtocol(error.to_string())),
                 ),
             },
+            // Problems of the request, not of the process, which serves on.
             Content::Rejected(problems) => (Err(problems.into()), None),
             Content::Refused(reason) => (Err(PredictError::Refused(reason)), None),
         };

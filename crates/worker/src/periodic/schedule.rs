@@ -29,6 +29,7 @@ pub(crate) async fn keep_running(
     let mut pause = task.first_after;
     loop {
         tokio::select! {
+            // A stop wins over a wakeup that arrived at the same time.
             biased;
             () = stopped(&mut stopping) => return,
             () = notified(wakeups.as_mut()) => {}
@@ -36,6 +37,7 @@ pub(crate) async fn keep_running(
         }
         pause = match claim(&task, &ports, observer).await {
             Ok(()) => run_pass(&task, &ports, observer, &mut stopping).await,
+            // Another server has done the pass, or the database did not respond.
             Err(wait) => wait,
         };
     }
@@ -92,6 +94,7 @@ async fn run_pass(
     stopping: &mut watch::Receiver<bool>,
 ) -> Duration {
     let started = Instant::now();
+    // A panic in one pass must not end the task for the life of the server.
     let pass = AssertUnwindSafe((task.run)(ports.clone())).catch_unwind();
     let finished = match task.on_stop {
         OnStop::Finish => Some(pass.await),
@@ -113,6 +116,7 @@ async fn run_pass(
         Ok(PassOutcome::Idle) => observer.succeeded(task.name, finished_at, took),
         Ok(PassOutcome::More) => {
             observer.succeeded(task.name, finished_at, took);
+            // Work is taken in batches; the next batch starts at once, behind other tasks' turns.
             return Duration::ZERO;
         }
         Err(PassFailure::Failed(error)) => {
