@@ -22,7 +22,7 @@ PAGES = [
     "docs/PYTHON-CLIENT.md",
     "clients/python/README.md",
 ]
-EXPORT = ROOT / "crates/demo/assets/simulated_growth_curves.txt"
+EXPORT = ROOT / "docs/demo/simulated_growth_curves.txt"
 # Run by tests of crates/api: in jobs on the platform, and with the SDK of MCP.
 ELSEWHERE = ["docs/MCP.md", "docs/WRITING-JOBS.md"]
 

@@ -1,15 +1,26 @@
 //! `labdata demo`
 
 use std::{
-    fs::Permissions, net::Ipv4Addr, os::unix::fs::PermissionsExt, path::Path, time::Instant,
+    ffi::OsStr,
+    fs::{File, Permissions},
+    net::Ipv4Addr,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    time::Instant,
 };
 
-use anyhow::Context;
-use labdata_demo::{SIMULATED, SIMULATED_NAME, tell};
+use anyhow::{Context, bail};
 use labdata_domain::work::Isolation;
 
-use super::{arguments::Demo, output::say, server::RunningServer, signals::Signals};
+use super::{
+    arguments::Demo, demo_script::DemoScript, output::say, server::RunningServer, signals::Signals,
+};
 use crate::settings::Settings;
+
+/// The shipped export: simulated growth curves in the Gen5 kinetic layout. Its header states their formula.
+const SIMULATED: &str = include_str!("../../../../docs/demo/simulated_growth_curves.txt");
+/// File name of [`SIMULATED`].
+const SIMULATED_NAME: &str = "simulated_growth_curves.txt";
 
 /// Runs the story on an empty platform, and deletes the platform at the end.
 pub(super) async fn demo(
@@ -17,10 +28,9 @@ pub(super) async fn demo(
     arguments: &Demo,
     started: Instant,
 ) -> anyhow::Result<()> {
-    let (name, bytes) = match &arguments.file {
-        Some(path) => instrument_file(path)?,
-        None => (SIMULATED_NAME.to_owned(), SIMULATED.as_bytes().to_vec()),
-    };
+    let file = arguments.file.as_deref().map(instrument_file).transpose()?;
+    let name = file.as_deref().and_then(Path::file_name);
+    let name = name.map_or(SIMULATED_NAME.into(), OsStr::to_string_lossy);
     let mut signals = Signals::watch()?;
     // Started as root, PostgreSQL runs as another user, who needs access to the directory.
     let directory = tempfile::Builder::new()
@@ -29,12 +39,24 @@ pub(super) async fn demo(
         .tempdir()
         .context("no temporary directory")?;
     let settings = throwaway(settings, directory.path());
-    let server = tokio::select! {
-        server = RunningServer::start(&settings, true) => server?,
+    let lab = directory.path().join("lab");
+    let serving = async {
+        let server = RunningServer::start(&settings, true).await?;
+        say(&format!(
+            "An empty platform serves on {} after {} ms. Its input: {name}",
+            server.url,
+            started.elapsed().as_millis()
+        ));
+        anyhow::Ok(server)
+    };
+    // Side by side, as each waits for programs and the network.
+    let (server, script) = tokio::select! {
+        both = async { tokio::join!(serving, DemoScript::prepare(lab)) } => both,
         () = signals.arrive() => return Ok(()),
     };
+    let server = server?;
     let outcome = tokio::select! {
-        outcome = play(&server, &name, &bytes, arguments.exit, started) => outcome,
+        outcome = play(&server, script, file, arguments.exit, started) => outcome,
         () = signals.arrive() => Ok(()),
     };
     server.stop().await?;
@@ -44,11 +66,11 @@ pub(super) async fn demo(
     outcome
 }
 
-/// Runs the story; then, without `exit`, waits forever.
+/// Runs the script; then, without `exit`, waits forever.
 async fn play(
     server: &RunningServer,
-    name: &str,
-    bytes: &[u8],
+    script: anyhow::Result<DemoScript>,
+    file: Option<PathBuf>,
     exit: bool,
     started: Instant,
 ) -> anyhow::Result<()> {
@@ -57,11 +79,10 @@ async fn play(
         .first_key
         .as_ref()
         .context("the platform is not empty")?;
-    say(&format!(
-        "An empty platform serves on {url} after {} ms. Its input: {name}",
-        started.elapsed().as_millis()
-    ));
-    tell(url, key.reveal(), name, bytes, &say)
+    let script = script?;
+    let file = file.map_or_else(|| script.add(SIMULATED_NAME, SIMULATED), Ok)?;
+    script
+        .run(&file, url, key.reveal())
         .await
         .context("the story ended early")?;
     say(&format!(
@@ -85,12 +106,14 @@ async fn play(
     std::future::pending().await
 }
 
-fn instrument_file(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let name = path
-        .file_name()
-        .context("--file takes the path of a file")?;
-    Ok((name.to_string_lossy().into_owned(), bytes))
+/// Returns the absolute path of a file that can be read.
+fn instrument_file(path: &Path) -> anyhow::Result<PathBuf> {
+    let fails = || format!("cannot read {}", path.display());
+    let file = File::open(path).with_context(fails)?;
+    if !file.metadata().with_context(fails)?.is_file() {
+        bail!("--file takes the path of a file");
+    }
+    std::path::absolute(path).with_context(fails)
 }
 
 /// Replaces the settings that refer to existing data.

@@ -4,6 +4,7 @@ mod api_key;
 mod arguments;
 mod backup;
 mod demo;
+mod demo_script;
 mod doctor;
 mod logging;
 mod output;
