@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use labdata_application::{Error, Ports, agent::Agent};
 use labdata_domain::ids::OrganizationId;
 use labdata_limits::{FairSlots, Slot};
+use labdata_operations::Platform;
 
 use crate::http::{
     metrics::Metrics, public_url::PublicUrl, rate_limit::RateLimit, security_headers::ContentPolicy,
@@ -83,7 +84,9 @@ const FOLLOW_LATER: u32 = 10;
 #[derive(Clone)]
 pub struct App {
     /// Ports, for use cases.
-    pub ports: Ports,
+    pub ports: Arc<Ports>,
+    /// The parts that operations use.
+    pub platform: Arc<Platform>,
     /// The agent.
     pub agent: Agent,
     /// Base of the URLs in answers.
@@ -100,8 +103,6 @@ pub struct App {
     pub rate_limit: RateLimit,
     /// Limits results in memory: each counts until its last byte is sent.
     results: Arc<FairSlots<OrganizationId>>,
-    /// Limits pages of rows in the same way.
-    pages: Arc<FairSlots<OrganizationId>>,
     /// Limits series that are read and encoded.
     series: Arc<FairSlots<OrganizationId>>,
     /// Limits snapshots that are taken.
@@ -133,8 +134,15 @@ impl App {
             observer: Arc::new(metrics.clone()),
             ..agent
         };
+        let ports = Arc::new(ports);
+        let pages = Arc::new(FairSlots::new(PAGES_OF_ONE, PAGES_OF_ALL));
+        let platform = Platform {
+            ports: Arc::clone(&ports),
+            pages,
+        };
         Ok(Self {
             ports,
+            platform: Arc::new(platform),
             agent,
             public_url,
             metrics,
@@ -143,7 +151,6 @@ impl App {
             content_policy: ContentPolicy::default(),
             rate_limit: RateLimit::default(),
             results: Arc::new(FairSlots::new(RESULTS_OF_ONE, RESULTS_OF_ALL)),
-            pages: Arc::new(FairSlots::new(PAGES_OF_ONE, PAGES_OF_ALL)),
             series: Arc::new(FairSlots::new(SERIES_OF_ONE, SERIES_OF_ALL)),
             snapshots: Arc::new(FairSlots::new(SNAPSHOTS_OF_ONE, SNAPSHOTS_OF_ALL)),
             streams: Arc::new(FairSlots::new(STREAMS_OF_ONE, STREAMS_OF_ALL)),
@@ -167,7 +174,7 @@ impl App {
     /// # Errors
     /// [`Error::Exhausted`] if too many are held for 10 s.
     pub(crate) async fn page_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
-        enter(&self.pages, organization).await
+        self.platform.page_slot(organization).await
     }
 
     /// Waits for the organization's turn to read and encode a series.

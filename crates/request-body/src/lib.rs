@@ -29,6 +29,9 @@
 //! assert_eq!(schema["properties"]["name"]["maxLength"], 200);
 //! ```
 //!
+//! What a response holds is declared once as well, by [`output!`] and [`names!`]: struct, conversion,
+//! serialization and schema.
+//!
 //! # Architecture invariants
 //! - No I/O, no HTTP, no `OpenAPI` types: bytes or a JSON value in, a type or its problems out.
 //! - Bounds and names of choices come from `labdata-domain` where a rule of the domain sets them.
@@ -40,6 +43,7 @@ mod field;
 pub mod fields;
 pub mod json;
 pub mod models;
+pub mod output;
 mod path;
 mod problem;
 pub mod readers;
@@ -53,6 +57,7 @@ mod tests;
 #[doc(hidden)]
 pub use field::typed;
 pub use field::{Field, Fields};
+pub use output::{Output, OutputObject, Timestamp};
 pub use path::{FieldPath, Problems};
 pub use problem::{LocationStep, ProblemKind, ShapeProblem};
 pub use readers::Reader;

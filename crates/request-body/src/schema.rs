@@ -37,9 +37,23 @@ impl Schema {
         self
     }
 
+    /// Adds a description, if there is one.
+    #[must_use]
+    pub fn described(self, description: &str) -> Self {
+        if description.is_empty() {
+            self
+        } else {
+            self.with("description", description)
+        }
+    }
+
     /// Allows null as well.
     #[must_use]
     pub fn or_null(mut self) -> Self {
+        // Any value may be null already.
+        if self.0.is_empty() {
+            return self;
+        }
         match self.0.get_mut("type") {
             Some(Value::Array(types)) if types.iter().any(|one| one == "null") => {}
             Some(Value::Array(types)) => types.push("null".into()),
@@ -87,10 +101,7 @@ impl Property {
             Some(default) => schema.with("default", default),
             None => schema,
         };
-        match self.description.as_str() {
-            "" => schema,
-            description => schema.with("description", description),
-        }
+        schema.described(&self.description)
     }
 
     /// The schema of the field as a parameter, which is never null and described elsewhere.
@@ -122,13 +133,28 @@ impl Definitions {
 
     /// A reference to the schema of `T`, which is added.
     pub fn reference<T: Shape>(&mut self) -> Schema {
-        if !self.schemas.contains_key(T::NAME) {
-            // Ends the recursion of a shape that contains itself.
-            self.schemas.insert(T::NAME, Value::Null);
-            let schema = object::<T>(self);
-            self.schemas.insert(T::NAME, schema.into());
+        self.define(T::NAME, object::<T>)
+    }
+
+    /// A reference to the schema of that name, which is added.
+    pub fn define(
+        &mut self,
+        name: &'static str,
+        schema: impl FnOnce(&mut Self) -> Schema,
+    ) -> Schema {
+        if !self.schemas.contains_key(name) {
+            // Ends the recursion of a schema that contains itself.
+            self.schemas.insert(name, Value::Null);
+            let schema = schema(self);
+            self.schemas.insert(name, schema.into());
         }
-        Schema::default().with("$ref", format!("{}{}", self.prefix, T::NAME))
+        self.named(name)
+    }
+
+    /// A reference to a schema that is added elsewhere.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Schema {
+        Schema::default().with("$ref", format!("{}{name}", self.prefix))
     }
 
     /// The schemas by name.
@@ -165,10 +191,7 @@ fn object<T: Shape>(definitions: &mut Definitions) -> Schema {
     if !required.is_empty() {
         schema = schema.with("required", required);
     }
-    match prose(T::DESCRIPTION).as_str() {
-        "" => schema,
-        description => schema.with("description", description),
-    }
+    schema.described(&prose(T::DESCRIPTION))
 }
 
 /// The text of doc comments: without the space at the start of each line.

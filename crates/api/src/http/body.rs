@@ -11,6 +11,7 @@ use actix_web::{
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use labdata_application::Error;
+pub use labdata_operations::{BODY_LIMIT, BodyDescription};
 use labdata_request_body::{Definitions, FieldPath, Schema, Shape, json};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -20,9 +21,6 @@ use super::{
     ApiError,
     client_timeout::{ClientTimeout, SLOW_CLIENT},
 };
-
-/// Bodies of this many bytes, or more, are refused (specification, "Limits": 4.5 MB).
-pub const BODY_LIMIT: usize = 4_718_592;
 
 /// Total time that a client may take to send a body, besides the time that its bytes earn.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -59,19 +57,6 @@ pub trait Body: Sized + 'static {
 
     /// Describes the body for the OpenAPI document; `None` if there is none.
     fn describe(definitions: &mut Definitions) -> Option<BodyDescription>;
-}
-
-/// A body in the OpenAPI document.
-#[derive(Debug)]
-pub struct BodyDescription {
-    /// Its Content-Type.
-    pub content_type: &'static str,
-    /// Its schema.
-    pub schema: Schema,
-    /// True if it cannot be left out.
-    pub is_required: bool,
-    /// An example of it.
-    pub example: Option<Value>,
 }
 
 const JSON: &str = "application/json";
@@ -204,7 +189,7 @@ impl<T: Shape + 'static> Body for OptionalJson<T> {
     }
 }
 
-async fn receive_json(
+pub(super) async fn receive_json(
     request: &HttpRequest,
     payload: &mut Payload,
     required: bool,

@@ -7,7 +7,8 @@ use actix_web::{
 };
 use futures::future::LocalBoxFuture;
 use labdata_application::{Error, Ports};
-use labdata_domain::people::{SECRET_IS_NOT_REPLAYED, actor::Actor};
+use labdata_domain::people::{SECRET_IS_NOT_REPLAYED, actor::Actor, scope::Scope};
+use labdata_operations::RequiredScope;
 use labdata_request_body::{FieldPath, Problems, Shape};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
@@ -18,7 +19,6 @@ use super::{
     body::{Body, NoBody, drain},
     credential::Credential,
     observe,
-    scope::RequiredScope,
 };
 use crate::app::App;
 
@@ -85,16 +85,7 @@ impl<S: RequiredScope, B: Body, Q: Shape + 'static, P: Shape + 'static> FromRequ
 
 impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
     async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Self, ApiError> {
-        let app = app_of(request)?;
-        let displayed = Credential::of(request, &app.public_url)?;
-        let actor = displayed.authenticate(&app.ports).await?;
-        observe::record_actor(&actor);
-        app.rate_limit.count(actor.api_key)?;
-        if let Some(scope) = S::SCOPE {
-            actor.require(scope).map_err(Error::from)?;
-        }
-        // For bodies whose room is shared among organizations.
-        request.extensions_mut().insert(actor.organization);
+        let (app, actor) = admit(request, S::SCOPE).await?;
         let received = B::receive(request, payload).await?;
         let body_sha256 = request
             .headers()
@@ -127,6 +118,24 @@ impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
             ])))),
         }
     }
+}
+
+/// Authenticates the caller, counts the request, and requires a scope.
+pub(super) async fn admit(
+    request: &HttpRequest,
+    scope: Option<Scope>,
+) -> Result<(Data<App>, Actor), ApiError> {
+    let app = app_of(request)?;
+    let presented = Credential::of(request, &app.public_url)?;
+    let actor = presented.authenticate(&app.ports).await?;
+    observe::record_actor(&actor);
+    app.rate_limit.count(actor.api_key)?;
+    if let Some(scope) = scope {
+        actor.require(scope).map_err(Error::from)?;
+    }
+    // For bodies whose room is shared among organizations.
+    request.extensions_mut().insert(actor.organization);
+    Ok((app, actor))
 }
 
 /// A call of an endpoint that asks for no key, and whose answer holds a secret: a request with an
@@ -180,14 +189,14 @@ fn app_of(request: &HttpRequest) -> Result<Data<App>, Error> {
 }
 
 /// The query string as an object of texts; of a repeated name the last counts.
-fn query_document(request: &HttpRequest) -> Value {
+pub(super) fn query_document(request: &HttpRequest) -> Value {
     url::form_urlencoded::parse(request.query_string().as_bytes())
         .map(|(name, value)| (name.into_owned(), Value::String(value.into_owned())))
         .collect()
 }
 
 /// The path's variable parts as an object of texts.
-fn path_document(request: &HttpRequest) -> Value {
+pub(super) fn path_document(request: &HttpRequest) -> Value {
     request
         .match_info()
         .iter()

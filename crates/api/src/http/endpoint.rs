@@ -1,25 +1,27 @@
 //! An endpoint: its route, its scope, its documentation, from one source.
 
+use std::sync::Arc;
+
 use actix_web::{
     FromRequest, Handler, HttpRequest, HttpResponse, Responder, Route, http::Method, web,
 };
+use labdata_operations::{Access, Operation, RequiredScope, SCHEMAS};
 use labdata_request_body::{Definitions, Shape};
 use utoipa::{
     __dev::{SchemaReferences, Tags},
     Path,
     openapi::{
         RefOr, Schema,
-        path::{HttpMethod, Operation},
+        path::{HttpMethod, Operation as DocumentedOperation},
     },
 };
 
 use super::{
     body::Body,
-    call::{Call, OpenCall},
+    call::Call,
     once,
-    operation::{SCHEMAS, components, parameters, request_body},
-    scope::{Access, RequiredScope},
-    secret,
+    operation::{components, parameters, request_body},
+    serve::serve,
 };
 
 /// One method of one path.
@@ -39,7 +41,7 @@ pub struct Endpoint {
 /// Description of an endpoint in the OpenAPI document.
 pub(super) struct Documentation {
     pub(super) method: HttpMethod,
-    pub(super) operation: Operation,
+    pub(super) operation: DocumentedOperation,
     /// Schemas that the request refers to.
     pub(super) request_schemas: Vec<(String, RefOr<Schema>)>,
     /// Schemas that the answers refer to.
@@ -136,27 +138,6 @@ impl Endpoint {
         }
     }
 
-    /// As [`Self::scoped`], for one whose answer holds a secret: it is not cached, and a request with
-    /// an `Idempotency-Key` is refused.
-    pub fn secret<D, H, S, B, Q, P>(handler: H) -> Self
-    where
-        D: Path + SchemaReferences + Tags<'static>,
-        S: RequiredScope,
-        B: Body,
-        Q: Shape + 'static,
-        P: Shape + 'static,
-        H: Handler<(Call<S, B, Q, P>,)>,
-        H::Output: Responder + 'static,
-    {
-        let unstored = move |request: HttpRequest, call: Call<S, B, Q, P>| {
-            secret::response(request, call, handler.clone())
-        };
-        Self {
-            access: access::<S>(),
-            ..Self::open::<D, _, (HttpRequest, Call<S, B, Q, P>)>(unstored).reading::<B, Q, P>()
-        }
-    }
-
     /// Documents the request as its types declare it.
     fn reading<B: Body, Q: Shape, P: Shape>(mut self) -> Self {
         if let Some(Documentation {
@@ -201,15 +182,32 @@ impl Endpoint {
         }
     }
 
-    /// A documented endpoint that asks for no key and reads a body.
-    pub fn anonymous<D, H, B>(handler: H) -> Self
+    /// The endpoint of a declared operation.
+    #[must_use]
+    pub fn of(operation: Operation) -> Self {
+        let (access, method, path) = described(&operation);
+        let operation = Arc::new(operation);
+        Self {
+            access,
+            ..Self::hidden(method, path, move |request, payload| {
+                serve(Arc::clone(&operation), request, payload)
+            })
+        }
+    }
+
+    /// The endpoint of an operation that is served by hand.
+    #[must_use]
+    pub fn by_hand<H, A>(operation: &Operation, handler: H) -> Self
     where
-        D: Path + SchemaReferences + Tags<'static>,
-        B: Body,
-        H: Handler<(OpenCall<B>,)>,
+        A: FromRequest + 'static,
+        H: Handler<A>,
         H::Output: Responder + 'static,
     {
-        Self::open::<D, H, (OpenCall<B>,)>(handler).reading::<B, (), ()>()
+        let (access, method, path) = described(operation);
+        Self {
+            access,
+            ..Self::hidden(method, path, handler)
+        }
     }
 
     /// An endpoint that asks for no key and is no part of the OpenAPI document.
@@ -245,6 +243,18 @@ impl Endpoint {
     }
 }
 
+/// Access, method and path of an operation.
+fn described(operation: &Operation) -> (Access, Method, &'static str) {
+    let method = match operation.about.method {
+        labdata_operations::Method::Get => Method::GET,
+        labdata_operations::Method::Post => Method::POST,
+        labdata_operations::Method::Put => Method::PUT,
+        labdata_operations::Method::Patch => Method::PATCH,
+        labdata_operations::Method::Delete => Method::DELETE,
+    };
+    (operation.access, method, operation.about.path)
+}
+
 fn standard(method: &HttpMethod) -> Method {
     match method {
         HttpMethod::Post => Method::POST,
@@ -256,19 +266,13 @@ fn standard(method: &HttpMethod) -> Method {
 }
 
 /// The endpoint of a module that has a documented `handle`: `endpoint!(api_keys::create)`, or
-/// `endpoint!(open health)` for one that asks for no key, `endpoint!(anonymous session::begin)` for one
-/// that reads a body besides, or `endpoint!(creating jobs::create)` for a
+/// `endpoint!(open health)` for one that asks for no key, or `endpoint!(creating jobs::create)` for a
 /// POST that honors `Idempotency-Key`, or `endpoint!(prepared jobs::create)` for one whose module has a
-/// `prepare` besides, or `endpoint!(secret api_keys::create)` for an answer that holds a secret.
+/// `prepare` besides.
 #[macro_export]
 macro_rules! endpoint {
     (open $($module:ident)::+) => {
         $crate::http::endpoint::Endpoint::open::<$($module)::+::__path_handle, _, _>(
-            $($module)::+::handle,
-        )
-    };
-    (anonymous $($module:ident)::+) => {
-        $crate::http::endpoint::Endpoint::anonymous::<$($module)::+::__path_handle, _, _>(
             $($module)::+::handle,
         )
     };
@@ -282,11 +286,6 @@ macro_rules! endpoint {
             $($module)::+::__path_handle, _, _, _, _, _, _, _,
         >(
             $($module)::+::prepare,
-            $($module)::+::handle,
-        )
-    };
-    (secret $($module:ident)::+) => {
-        $crate::http::endpoint::Endpoint::secret::<$($module)::+::__path_handle, _, _, _, _, _>(
             $($module)::+::handle,
         )
     };

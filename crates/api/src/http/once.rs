@@ -12,7 +12,8 @@ use labdata_application::{
     Error,
     idempotency::respond_once::{RepeatableRequest, find_response, respond_once},
 };
-use labdata_domain::idempotency::StoredResponse;
+use labdata_domain::{idempotency::StoredResponse, people::actor::Actor};
+use labdata_operations::MAX_KEY_LENGTH;
 use labdata_ports::idempotency::{Once, OnceError};
 use labdata_request_body::{ProblemKind, ShapeProblem};
 use serde_json::Value;
@@ -21,12 +22,10 @@ use super::{
     ApiError,
     call::{Call, IDEMPOTENCY_KEY},
 };
+use crate::app::App;
 
 /// Header of a replayed response.
 pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
-
-/// Maximum length of a key.
-pub(super) const MAX_KEY_LENGTH: usize = 255;
 
 /// As [`reply`], with a preparation before the handler. It is spared where the response is replayed,
 /// and no connection to the database is held while it takes place.
@@ -83,26 +82,39 @@ pub(super) async fn reply<R: Responder, S, B, Q, P>(
     call: Call<S, B, Q, P>,
     handler: impl AsyncFnOnce(Call<S, B, Q, P>) -> R,
 ) -> HttpResponse {
-    let Some(body_sha256) = call.body_sha256 else {
+    let (app, actor, body_sha256) = (call.app.clone(), call.actor.clone(), call.body_sha256);
+    let effect = async {
         let output = handler(call).await;
-        return output.respond_to(&request).map_into_boxed_body();
+        output.respond_to(&request).map_into_boxed_body()
     };
-    let key = match key_of(&request) {
+    response(&request, &app, &actor, body_sha256, effect).await
+}
+
+/// Awaits the effect, or replays the response to an earlier request with the same key. Without the
+/// SHA-256 of a body, the request bears no key.
+pub(super) async fn response(
+    request: &HttpRequest,
+    app: &App,
+    actor: &Actor,
+    body_sha256: Option<[u8; 32]>,
+    effect: impl Future<Output = HttpResponse>,
+) -> HttpResponse {
+    let Some(body_sha256) = body_sha256 else {
+        return effect.await;
+    };
+    let key = match key_of(request) {
         Ok(key) => key,
         Err(error) => return error.error_response(),
     };
-    let (app, actor) = (call.app.clone(), call.actor.clone());
-    let repeatable = repeatable(&request, key.clone(), body_sha256);
-    let answered = RefCell::new(None);
+    let repeatable = repeatable(request, key.clone(), body_sha256);
+    let first = RefCell::new(None);
     let effect = async {
-        let output = handler(call).await;
-        let response = output.respond_to(&request).map_into_boxed_body();
-        let (response, stored) = keep(response).await;
-        answered.replace(Some(response));
+        let (response, stored) = keep(effect.await).await;
+        first.replace(Some(response));
         stored
     };
-    match respond_once(&app.ports, &actor, repeatable, effect.boxed_local()).await {
-        Ok(Once::Ran) => answered.take().unwrap_or_else(|| {
+    match respond_once(&app.ports, actor, repeatable, effect.boxed_local()).await {
+        Ok(Once::Ran) => first.take().unwrap_or_else(|| {
             ApiError::from(Error::Internal("an effect did not answer".to_owned())).error_response()
         }),
         Ok(Once::Replayed(reply)) => replayed(reply),

@@ -1,5 +1,6 @@
 //! Parameters, body and schemas of an operation in the OpenAPI document.
 
+use labdata_operations::BodyDescription;
 use labdata_request_body::{Definitions, Shape};
 use serde_json::Value;
 use utoipa::openapi::{
@@ -7,11 +8,6 @@ use utoipa::openapi::{
     path::{Parameter, ParameterBuilder, ParameterIn},
     request_body::{RequestBody, RequestBodyBuilder},
 };
-
-use super::body::BodyDescription;
-
-/// The prefix of references to schemas.
-pub(super) const SCHEMAS: &str = "#/components/schemas/";
 
 /// The parameters that a path and a query string declare.
 pub(super) fn parameters<P: Shape, Q: Shape>(
@@ -79,7 +75,9 @@ mod tests {
     };
     use serde_json::json;
 
-    use super::{Definitions, SCHEMAS, Value, components};
+    use labdata_operations::SCHEMAS;
+
+    use super::{Definitions, Value, components};
 
     shape! {
         /// Every reader.

@@ -1,19 +1,16 @@
 //! Response types of endpoints.
 
-use std::convert::Infallible;
-
 use actix_web::{
-    HttpRequest, HttpResponse, HttpResponseBuilder, Responder, ResponseError,
+    HttpRequest, HttpResponse, Responder, ResponseError,
     body::BoxBody,
     http::header::{ContentType, HeaderValue, LINK},
-    web::Bytes,
 };
 use labdata_application::Error;
 use labdata_domain::{
     page::{Cursor, Page},
     timestamp,
 };
-use labdata_limits::{Slot, sending::while_read};
+use labdata_limits::Slot;
 use serde::{Serialize, Serializer};
 use time::OffsetDateTime;
 use utoipa::{
@@ -21,7 +18,7 @@ use utoipa::{
     openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, schema::Type},
 };
 
-use super::{ApiError, request_url::url_of_path};
+use super::{ApiError, request_url::url_of_path, serve::send_counted};
 
 /// Result of a handler: a response, or an error that [`super::error`] maps to one.
 pub type ApiResult<T> = Result<T, ApiError>;
@@ -46,9 +43,6 @@ pub struct Listing<V> {
     /// Counts the list until it is sent.
     slot: Option<Slot>,
 }
-
-/// Length in bytes from which a list is sent in pieces.
-const LONG: usize = 128 << 10;
 
 impl<V> Listing<V> {
     /// Creates a listing without items.
@@ -97,18 +91,6 @@ impl<V: Serialize> Responder for Listing<V> {
             Err(error) => ApiError::from(Error::Internal(error.to_string())).error_response(),
         }
     }
-}
-
-/// Sends a body, a long one in pieces that keep the slot.
-fn send_counted(mut response: HttpResponseBuilder, body: Bytes, slot: Slot) -> HttpResponse {
-    if body.len() <= LONG {
-        return response.body(body);
-    }
-    let next = async |(mut rest, slot): (Bytes, Slot)| {
-        let chunk = rest.split_to(rest.len().min(LONG));
-        Ok::<_, Infallible>((!chunk.is_empty()).then_some((chunk, (rest, slot))))
-    };
-    response.streaming(while_read((body, slot), next))
 }
 
 /// Builds the `Link` header of the next page: the path that the client called, below the platform's

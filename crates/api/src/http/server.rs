@@ -46,7 +46,7 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     let stall = app.stall;
     let app = Data::new(app);
     let document = Data::new(OpenApiJson::new(|| {
-        routes::openapi().to_json().map(Bytes::from)
+        serde_json::to_vec(&routes::openapi()).map(Bytes::from)
     }));
     let server = HttpServer::new(move || {
         ActixApp::new()

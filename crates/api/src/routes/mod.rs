@@ -7,7 +7,8 @@
     reason = "a handler's errors are documented as answers of its operation"
 )]
 
-use utoipa::openapi::OpenApi;
+use labdata_operations::Operation;
+use serde_json::Value;
 
 use crate::{
     endpoint,
@@ -20,16 +21,12 @@ pub mod data;
 pub mod events;
 pub mod executions;
 pub mod files;
-pub mod instruments;
 pub mod jobs;
 pub mod maintenance;
 pub mod mcp;
-pub mod me;
 pub mod models;
 pub mod notifications;
-pub mod people;
 pub mod session;
-pub mod users;
 pub mod work;
 
 /// Every endpoint of the server. Routing, the OpenAPI document and the authorization matrix of the
@@ -37,21 +34,6 @@ pub mod work;
 #[must_use]
 pub fn all() -> Vec<Endpoint> {
     let mut endpoints = vec![
-        endpoint!(me),
-        endpoint!(anonymous session::begin),
-        endpoint!(session::get),
-        endpoint!(session::end),
-        endpoint!(creating users::create),
-        endpoint!(users::list),
-        endpoint!(users::update),
-        endpoint!(secret people::create),
-        endpoint!(people::list),
-        endpoint!(people::revoke),
-        endpoint!(creating instruments::create),
-        endpoint!(instruments::list),
-        endpoint!(instruments::get),
-        endpoint!(instruments::update),
-        endpoint!(instruments::delete),
         endpoint!(events::follow),
         endpoint!(creating executions::start),
         endpoint!(executions::list),
@@ -108,12 +90,6 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(models::datasets::get),
         endpoint!(models::datasets::preview),
         endpoint!(models::datasets::download),
-        endpoint!(creating notifications::send),
-        endpoint!(notifications::list),
-        endpoint!(notifications::unread_count),
-        endpoint!(notifications::mark),
-        endpoint!(notifications::preferences::get),
-        endpoint!(notifications::preferences::change),
         endpoint!(agent::run),
         endpoint!(agent::cancel),
         endpoint!(agent::usage),
@@ -128,6 +104,7 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(open maintenance::metrics),
         endpoint!(open maintenance::openapi),
     ];
+    endpoints.extend(labdata_operations::all().into_iter().map(declared));
     endpoints.extend(maintenance::docs::endpoints());
     endpoints.extend(maintenance::console::endpoints());
     endpoints.extend(files::storage::endpoints());
@@ -137,8 +114,29 @@ pub fn all() -> Vec<Endpoint> {
     endpoints
 }
 
+/// The endpoint of a declared operation.
+fn declared(operation: Operation) -> Endpoint {
+    match operation.about.name {
+        "begin_session" => Endpoint::by_hand(&operation, session::begin::handle),
+        "end_session" => Endpoint::by_hand(&operation, session::end::handle),
+        _ => Endpoint::of(operation),
+    }
+}
+
 /// Returns the OpenAPI document of every endpoint.
 #[must_use]
-pub fn openapi() -> OpenApi {
-    document(all())
+pub fn openapi() -> Value {
+    let mut whole = labdata_operations::document(&labdata_operations::all());
+    let others = serde_json::to_value(document(all())).unwrap_or_default();
+    for part in ["/paths", "/components/schemas"] {
+        let (Some(Value::Object(into)), Some(Value::Object(from))) =
+            (whole.pointer_mut(part), others.pointer(part))
+        else {
+            continue;
+        };
+        for (name, value) in from {
+            into.entry(name).or_insert_with(|| value.clone());
+        }
+    }
+    whole
 }

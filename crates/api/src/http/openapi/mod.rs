@@ -20,10 +20,11 @@ use utoipa::{
     },
 };
 
+use labdata_operations::MAX_KEY_LENGTH;
+
 use super::{
     endpoint::{Documentation, Endpoint},
     error::{ErrorBody, InternalErrorBody, ShapeErrorBody},
-    once::MAX_KEY_LENGTH,
 };
 
 /// The security scheme's name in the document.

@@ -8,7 +8,7 @@ use utoipa::openapi::{
 };
 
 use super::BEARER;
-use crate::http::{body::BODY_LIMIT, scope::Access};
+use crate::http::{Access, body::BODY_LIMIT};
 
 const ERROR: &str = "Error";
 

@@ -8,10 +8,8 @@ use actix_web::{
 use labdata_application::people::sessions::sign_out;
 
 use crate::http::{
-    ApiResult, Call, NoBody,
+    AnyScope, ApiResult, Call, NoBody,
     credential::{Credential, ended_cookie},
-    error::ErrorBody,
-    scope::AnyScope,
 };
 
 /// The removal of the cookie.
@@ -27,20 +25,7 @@ impl Responder for SignedOut {
     }
 }
 
-/// Signs out
-///
-/// Ends the session of the cookie: at once on the server that is asked, within 5 s on every other. A
-/// request with an API key has no session to end.
-#[utoipa::path(
-    delete,
-    path = "/api/v1/session",
-    operation_id = "end_session",
-    tag = "session",
-    responses(
-        (status = 204, description = "It has ended"),
-        (status = 403, description = "The cookie came with a request from a page of another site", body = ErrorBody),
-    )
-)]
+/// Signs out.
 pub async fn handle(call: Call<AnyScope, NoBody>) -> ApiResult<SignedOut> {
     let public_url = &call.app.public_url;
     if let Credential::Session(token) = Credential::of(&call.request, public_url)? {

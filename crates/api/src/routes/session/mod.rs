@@ -2,4 +2,3 @@
 
 pub mod begin;
 pub mod end;
-pub mod get;

@@ -254,7 +254,7 @@ fn every_post_that_creates_honors_an_idempotency_key() {
         "/api/v1/jobs/{job_id}/run",
         "/api/v1/notifications",
     ];
-    let document = serde_json::to_value(labdata_api::routes::openapi()).unwrap();
+    let document = labdata_api::routes::openapi();
     for path in creating {
         let parameters = document["paths"][path]["post"]["parameters"].as_array();
         let names = parameters.into_iter().flatten().map(|one| &one["name"]);

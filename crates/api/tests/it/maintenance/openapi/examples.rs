@@ -16,7 +16,7 @@ struct Example {
 
 /// The examples of all JSON bodies.
 fn examples() -> Vec<Example> {
-    let document = serde_json::to_value(openapi()).unwrap();
+    let document = openapi();
     let mut examples = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {

@@ -1,0 +1,150 @@
+//! Serves declared operations.
+
+use std::{convert::Infallible, sync::Arc};
+
+use actix_web::{
+    HttpRequest, HttpResponse, HttpResponseBuilder,
+    dev::Payload,
+    http::{
+        StatusCode,
+        header::{CACHE_CONTROL, ContentType, HeaderValue, LINK},
+    },
+    web::{self, Bytes, Data},
+};
+use futures::future::BoxFuture;
+use labdata_application::Error;
+use labdata_domain::people::{SECRET_IS_NOT_REPLAYED, actor::Actor};
+use labdata_limits::{Slot, sending::while_read};
+use labdata_operations::{Access, BodyKind, Idempotency, Operation, Reply, Request};
+use sha2::{Digest, Sha256};
+
+use super::{
+    ApiError,
+    body::{drain, receive_json},
+    call::{IDEMPOTENCY_KEY, admit, path_document, query_document},
+    once,
+    response::next_page,
+};
+use crate::app::App;
+
+/// A request that is read: its caller, and the effect that it asks for.
+struct Received {
+    app: Data<App>,
+    actor: Actor,
+    /// SHA-256 of the body, where the request bears an idempotency key.
+    body_sha256: Option<[u8; 32]>,
+    effect: BoxFuture<'static, Result<Reply, Error>>,
+}
+
+/// Serves a request to an operation.
+pub(super) async fn serve(
+    operation: Arc<Operation>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let mut payload = payload.into_inner();
+    let received = receive(&operation, &request, &mut payload).await;
+    if received.is_err() {
+        // A client reads the response only after it has sent its body.
+        drain(&mut payload).await;
+    }
+    let Received {
+        app,
+        actor,
+        body_sha256,
+        effect,
+    } = received?;
+    match operation.idempotency {
+        Idempotency::Natural => Ok(respond(&request, effect.await?)),
+        Idempotency::ByKey => {
+            let effect = async {
+                match effect.await {
+                    Ok(reply) => respond(&request, reply),
+                    Err(error) => HttpResponse::from_error(ApiError::from(error)),
+                }
+            };
+            Ok(once::response(&request, &app, &actor, body_sha256, effect).await)
+        }
+        // A stored response would be a stored secret.
+        Idempotency::Secret if body_sha256.is_some() => {
+            Err(Error::Invalid(SECRET_IS_NOT_REPLAYED.to_owned()).into())
+        }
+        Idempotency::Secret => {
+            let mut response = respond(&request, effect.await?);
+            let no_store = HeaderValue::from_static("no-store");
+            response.headers_mut().insert(CACHE_CONTROL, no_store);
+            Ok(response)
+        }
+    }
+}
+
+/// Receives and reads a request. The first step that fails is the response: the key (401), its scope
+/// (403), the body's Content-Type (415), its size (413), then all problems of shape (422).
+async fn receive(
+    operation: &Operation,
+    request: &HttpRequest,
+    payload: &mut Payload,
+) -> Result<Received, ApiError> {
+    let scope = match operation.access {
+        Access::Scope(scope) => Some(scope),
+        Access::AnyKey | Access::Open => None,
+    };
+    let (app, actor) = admit(request, scope).await?;
+    let body = match operation.body {
+        BodyKind::None => {
+            drain(payload).await;
+            Bytes::new()
+        }
+        BodyKind::Json => receive_json(request, payload, true).await?,
+        BodyKind::OptionalJson => receive_json(request, payload, false).await?,
+    };
+    let is_repeatable = request.headers().contains_key(IDEMPOTENCY_KEY);
+    let body_sha256 = is_repeatable.then(|| Sha256::digest(&body).into());
+    let effect = operation.read(Request {
+        platform: Arc::clone(&app.platform),
+        actor: actor.clone(),
+        path: path_document(request),
+        query: query_document(request),
+        body,
+    });
+    Ok(Received {
+        app,
+        actor,
+        body_sha256,
+        effect: effect.map_err(ApiError::Shape)?,
+    })
+}
+
+/// Length in bytes from which a counted response is sent in chunks.
+const LONG: usize = 128 << 10;
+
+fn respond(request: &HttpRequest, reply: Reply) -> HttpResponse {
+    let Some(json) = reply.json else {
+        return HttpResponse::NoContent().finish();
+    };
+    let mut response = HttpResponseBuilder::new(StatusCode::OK);
+    response.content_type(ContentType::json());
+    if let Some(link) = reply.next.and_then(|next| next_page(request, &next)) {
+        response.insert_header((LINK, link));
+    }
+    match reply.slot {
+        Some(slot) => send_counted(response, json, slot),
+        None => response.body(json),
+    }
+}
+
+/// Sends a body; a long one holds the slot until its last chunk is sent.
+pub(super) fn send_counted(
+    mut response: HttpResponseBuilder,
+    body: Bytes,
+    slot: Slot,
+) -> HttpResponse {
+    if body.len() <= LONG {
+        return response.body(body);
+    }
+    let next = async |(mut rest, slot): (Bytes, Slot)| {
+        let chunk = rest.split_to(rest.len().min(LONG));
+        Ok::<_, Infallible>((!chunk.is_empty()).then_some((chunk, (rest, slot))))
+    };
+    response.streaming(while_read((body, slot), next))
+}

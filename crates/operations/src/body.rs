@@ -1,0 +1,123 @@
+//! Request bodies: how they are read and described.
+
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use labdata_request_body::{Definitions, FieldPath, Schema, Shape, json};
+use serde_json::Value;
+
+/// How a body is received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyKind {
+    /// A body that is sent is ignored.
+    None,
+    /// JSON.
+    Json,
+    /// JSON, which may be left out.
+    OptionalJson,
+}
+
+/// The kind of body that an operation reads; the second parameter of [`crate::Call`].
+pub trait Body: 'static {
+    /// What is read from it.
+    type Value: Send;
+    /// How it is received.
+    const KIND: BodyKind;
+
+    /// Reads what was received. `None` if it does not fit; the problems are reported.
+    fn read(received: &Bytes, at: &FieldPath<'_>) -> Option<Self::Value>;
+
+    /// The body as a document, in which the values of problems are looked up.
+    fn document(received: &Bytes) -> Value;
+
+    /// Describes the body; `None` if there is none.
+    fn describe(definitions: &mut Definitions) -> Option<BodyDescription>;
+}
+
+/// The description of a body.
+#[derive(Debug)]
+pub struct BodyDescription {
+    /// Its Content-Type.
+    pub content_type: &'static str,
+    /// Its schema.
+    pub schema: Schema,
+    /// True if it cannot be left out.
+    pub is_required: bool,
+    /// An example of it.
+    pub example: Option<Value>,
+}
+
+pub(crate) const JSON: &str = "application/json";
+
+/// The operation reads no body.
+#[derive(Debug)]
+pub enum NoBody {}
+
+impl Body for NoBody {
+    type Value = ();
+    const KIND: BodyKind = BodyKind::None;
+
+    fn read(_: &Bytes, _: &FieldPath<'_>) -> Option<()> {
+        Some(())
+    }
+
+    fn document(_: &Bytes) -> Value {
+        Value::Null
+    }
+
+    fn describe(_: &mut Definitions) -> Option<BodyDescription> {
+        None
+    }
+}
+
+/// The operation reads a JSON body.
+#[derive(Debug)]
+pub struct JsonBody<T>(PhantomData<fn() -> T>);
+
+impl<T: Shape + Send + 'static> Body for JsonBody<T> {
+    type Value = T;
+    const KIND: BodyKind = BodyKind::Json;
+
+    fn read(received: &Bytes, at: &FieldPath<'_>) -> Option<T> {
+        json::read(received, at)
+    }
+
+    fn document(received: &Bytes) -> Value {
+        json::document(received)
+    }
+
+    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
+        Some(BodyDescription {
+            content_type: JSON,
+            schema: definitions.reference::<T>(),
+            is_required: true,
+            example: T::example(),
+        })
+    }
+}
+
+/// The operation reads a JSON body, which may be empty or null.
+#[derive(Debug)]
+pub struct OptionalJson<T>(PhantomData<fn() -> T>);
+
+impl<T: Shape + Send + 'static> Body for OptionalJson<T> {
+    type Value = Option<T>;
+    const KIND: BodyKind = BodyKind::OptionalJson;
+
+    fn read(received: &Bytes, at: &FieldPath<'_>) -> Option<Option<T>> {
+        json::read_optional(received, at)
+    }
+
+    fn document(received: &Bytes) -> Value {
+        json::document(received)
+    }
+
+    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
+        Some(BodyDescription {
+            content_type: JSON,
+            schema: definitions.reference::<T>().or_null(),
+            is_required: false,
+            example: T::example(),
+        })
+    }
+}

@@ -1,0 +1,54 @@
+//! Instruments that files come from.
+
+use labdata_domain::{ids::InstrumentId, instruments::Instrument};
+use labdata_request_body::{
+    Timestamp,
+    fields::required,
+    output,
+    readers::{MaybeId, id},
+    shape,
+};
+
+use crate::Operation;
+
+pub mod create;
+pub mod delete;
+pub mod get;
+pub mod list;
+pub mod update;
+
+pub(crate) fn operations() -> Vec<Operation> {
+    vec![
+        create::operation(),
+        list::operation(),
+        get::operation(),
+        update::operation(),
+        delete::operation(),
+    ]
+}
+
+shape! {
+    /// The path of an instrument.
+    #[derive(Clone, Copy, Debug)]
+    pub struct InstrumentPath {
+        /// The instrument's id
+        instrument_id: MaybeId<InstrumentId> = required(id()),
+    }
+}
+
+output! {
+    /// An instrument.
+    #[derive(Clone, Debug)]
+    pub struct InstrumentView as "Instrument" from instrument: Instrument {
+        /// Its id.
+        id: InstrumentId = instrument.id,
+        /// Its name, unique within the organization.
+        name: String = instrument.name,
+        /// Remarks for people.
+        description: Option<String> = instrument.description,
+        /// Its kind.
+        #[example = "plate_reader"]
+        instrument_type: Option<String> = instrument.instrument_type,
+        created_at: Timestamp = instrument.created_at.into(),
+    }
+}

@@ -1,0 +1,50 @@
+//! Every operation of the API, declared once: name, method, path, scope, input, output, refusals, and
+//! the use case that it calls.
+//!
+//! Routes, the `OpenAPI` document, the authorization matrix of the tests and tools are made from
+//! [`all`]. An operation is a file in the folder of its area; see `docs/ADDING-AN-ENDPOINT.md`.
+//!
+//! # Architecture invariants
+//! - No HTTP server: a request arrives as values, a response leaves as bytes and what its head states.
+//! - No business rule, and no port is called: an operation reads its input, calls a use case and
+//!   describes the outcome.
+//! - A name, a bound, a default, an enum stands once: in the domain, or in the shape that reads it.
+
+mod about;
+mod access;
+mod body;
+mod call;
+mod document;
+mod id;
+mod operation;
+mod page;
+mod platform;
+mod response;
+
+pub mod instruments;
+pub mod notifications;
+pub mod people;
+
+pub use about::{About, Method, Tag};
+pub use access::{Access, Admin, AnyScope, Read, RequiredScope, Write};
+pub use body::{Body, BodyDescription, BodyKind, JsonBody, NoBody, OptionalJson};
+pub use call::{Call, Request};
+pub use document::{BODY_LIMIT, MAX_KEY_LENGTH, SCHEMAS, document};
+pub use id::OrNotFound;
+pub use operation::{Idempotency, Operation};
+pub use page::PageQuery;
+pub use platform::Platform;
+pub use response::{Describe, Listing, NoContent, Reply, Respond};
+
+/// Every operation that the document describes.
+#[must_use]
+pub fn all() -> Vec<Operation> {
+    [
+        people::operations(),
+        instruments::operations(),
+        notifications::operations(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

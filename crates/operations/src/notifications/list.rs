@@ -1,0 +1,45 @@
+//! `GET /api/v1/notifications`
+
+use labdata_application::{Error, notifications::list_notifications::list_notifications};
+use labdata_domain::page::{DEFAULT_LIMIT, PageRequest};
+use labdata_request_body::{
+    fields::{or, page},
+    readers::boolean,
+    shape,
+};
+
+use super::NotificationView;
+use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag};
+
+shape! {
+    /// Filters of the list of notifications.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ListNotificationsQuery {
+        /// Only those that are unread.
+        unread: bool = or(false, boolean()),
+        page: PageRequest = page(Some(DEFAULT_LIMIT)),
+    }
+}
+
+pub(super) fn operation() -> Operation {
+    About {
+        name: "list_notifications",
+        method: Method::Get,
+        path: "/api/v1/notifications",
+        tag: Tag::Notifications,
+        summary: "Lists the caller's notifications, newest first",
+        description: "By pages of `limit`; the header `Link` names the next page.",
+        returns: "The notifications",
+        refusals: &[],
+    }
+    .runs(run)
+}
+
+async fn run(
+    call: Call<Read, NoBody, ListNotificationsQuery>,
+) -> Result<Listing<NotificationView>, Error> {
+    let ListNotificationsQuery { unread, page } = call.query;
+    let slot = call.platform.page_slot(call.actor.organization).await?;
+    let page = list_notifications(&call.ports, &call.actor, unread, page).await?;
+    Ok(Listing::from(page).counted(slot))
+}

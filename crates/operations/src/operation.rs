@@ -1,0 +1,213 @@
+//! An operation: its facts, its types, and the function that it runs.
+
+use futures::future::BoxFuture;
+use labdata_application::Error;
+use labdata_request_body::{Definitions, Output, Property, Schema, Shape, ShapeProblem};
+
+use crate::{
+    About, Access, Body, BodyDescription, BodyKind, Call, Describe, Reply, Request, RequiredScope,
+    Respond,
+};
+
+/// The function of an operation: reads the request, and returns what then takes place.
+type Read = dyn Fn(Request) -> Result<BoxFuture<'static, Result<Reply, Error>>, Vec<ShapeProblem>>
+    + Send
+    + Sync;
+
+/// What a repeated request means to an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idempotency {
+    /// Its effect is the same; `Idempotency-Key` is ignored.
+    Natural,
+    /// With an `Idempotency-Key` it has its effect once, and the stored response is returned again.
+    ByKey,
+    /// The response holds a secret: it is never cached, and an `Idempotency-Key`, for which it would
+    /// have to be stored, is refused.
+    Secret,
+}
+
+/// A refusal with a body of its own.
+pub(crate) struct TypedRefusal {
+    pub(crate) status: u16,
+    pub(crate) description: &'static str,
+    pub(crate) schema: fn(&mut Definitions) -> Schema,
+}
+
+/// An operation.
+pub struct Operation {
+    /// Its facts.
+    pub about: About,
+    /// What it requires of its caller.
+    pub access: Access,
+    /// What a repeated request means.
+    pub idempotency: Idempotency,
+    /// How its body is received.
+    pub body: BodyKind,
+    pub(crate) typed_refusals: Vec<TypedRefusal>,
+    pub(crate) response_headers: &'static [(&'static str, &'static str)],
+    pub(crate) request_headers: &'static [(&'static str, &'static str)],
+    pub(crate) describe_request: fn(&mut Definitions) -> RequestShapes,
+    pub(crate) success_status: u16,
+    pub(crate) describe_success: fn(&mut Definitions) -> Vec<(&'static str, Schema)>,
+    read: Option<Box<Read>>,
+}
+
+/// The schemas of a request.
+pub(crate) struct RequestShapes {
+    pub(crate) path: Vec<Property>,
+    pub(crate) query: Vec<Property>,
+    pub(crate) body: Option<BodyDescription>,
+}
+
+fn request_shapes<B: Body, Q: Shape, P: Shape>(definitions: &mut Definitions) -> RequestShapes {
+    RequestShapes {
+        path: P::properties(definitions),
+        query: Q::properties(definitions),
+        body: B::describe(definitions),
+    }
+}
+
+impl About {
+    /// The operation that runs a function: its types state scope, body, query string, path and
+    /// response.
+    #[must_use]
+    pub fn runs<S, B, Q, P, R, F, U>(self, run: F) -> Operation
+    where
+        S: RequiredScope,
+        B: Body,
+        Q: Shape + Send + 'static,
+        P: Shape + Send + 'static,
+        R: Respond + 'static,
+        F: Fn(Call<S, B, Q, P>) -> U + Send + Sync + 'static,
+        U: Future<Output = Result<R, Error>> + Send + 'static,
+    {
+        let read = move |request: Request| {
+            let outcome = run(Call::read(request)?);
+            let reply: BoxFuture<'static, _> = Box::pin(async move { outcome.await?.reply() });
+            Ok(reply)
+        };
+        Operation {
+            read: Some(Box::new(read)),
+            ..self.served_by_hand::<S, B, Q, P, R>()
+        }
+    }
+
+    /// The operation whose handler is written by hand: it streams, or receives a file.
+    #[must_use]
+    pub fn served_by_hand<S, B, Q, P, R>(self) -> Operation
+    where
+        S: RequiredScope,
+        B: Body,
+        Q: Shape,
+        P: Shape,
+        R: Describe,
+    {
+        Operation {
+            about: self,
+            access: S::SCOPE.map_or(Access::AnyKey, Access::Scope),
+            idempotency: Idempotency::Natural,
+            body: B::KIND,
+            typed_refusals: Vec::new(),
+            response_headers: &[],
+            request_headers: &[],
+            describe_request: request_shapes::<B, Q, P>,
+            success_status: R::STATUS,
+            describe_success: R::content,
+            read: None,
+        }
+    }
+}
+
+impl Operation {
+    /// The same, for one that creates something: a request that bears an `Idempotency-Key` has its
+    /// effect once.
+    #[must_use]
+    pub fn creating(self) -> Self {
+        Self {
+            idempotency: Idempotency::ByKey,
+            ..self
+        }
+    }
+
+    /// The same, for one whose response holds a secret.
+    #[must_use]
+    pub fn secret(self) -> Self {
+        Self {
+            idempotency: Idempotency::Secret,
+            ..self
+        }
+    }
+
+    /// The same, for one that asks for no key.
+    #[must_use]
+    pub fn open(self) -> Self {
+        Self {
+            access: Access::Open,
+            ..self
+        }
+    }
+
+    /// Adds a refusal with a body of its own.
+    #[must_use]
+    pub fn refusing<T: Output>(mut self, status: u16, description: &'static str) -> Self {
+        self.typed_refusals.push(TypedRefusal {
+            status,
+            description,
+            schema: T::schema,
+        });
+        self
+    }
+
+    /// States headers of the successful response, with their descriptions.
+    #[must_use]
+    pub fn with_response_headers(
+        self,
+        response_headers: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self {
+            response_headers,
+            ..self
+        }
+    }
+
+    /// States headers that a request may bear, with their descriptions.
+    #[must_use]
+    pub fn with_request_headers(
+        self,
+        request_headers: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self {
+            request_headers,
+            ..self
+        }
+    }
+
+    /// True if its handler is written by hand.
+    #[must_use]
+    pub fn is_served_by_hand(&self) -> bool {
+        self.read.is_none()
+    }
+
+    /// Reads a request; the future then calls the use case.
+    ///
+    /// # Errors
+    /// The problems of the request's shape.
+    pub fn read(
+        &self,
+        request: Request,
+    ) -> Result<BoxFuture<'static, Result<Reply, Error>>, Vec<ShapeProblem>> {
+        match &self.read {
+            Some(read) => read(request),
+            None => Ok(Box::pin(async {
+                Err(Error::Internal("the operation has no function".to_owned()))
+            })),
+        }
+    }
+}
+
+impl std::fmt::Debug for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let About { method, path, .. } = self.about;
+        write!(f, "{} {path} ({:?})", method.as_str(), self.access)
+    }
+}

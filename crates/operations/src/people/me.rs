@@ -1,0 +1,93 @@
+//! `GET /api/v1/me`
+
+use labdata_application::{
+    Error,
+    people::identify::{Identity, identify},
+};
+use labdata_domain::{
+    ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
+    people::{
+        ApiKey,
+        tenancy::{Organization, User},
+    },
+};
+use labdata_request_body::{Timestamp, output};
+use serde_json::json;
+
+use crate::people::api_keys::{ApiKeyScope, scope_names};
+
+use crate::{About, AnyScope, Call, Method, NoBody, Operation, Tag};
+
+output! {
+    /// What the presented key stands for.
+    #[derive(Clone, Debug)]
+    pub struct MeView as "Me" from identity: Identity {
+        organization: MyOrganizationView = identity.organization.into(),
+        user: MyUserView = identity.user.into(),
+        /// The key that was presented.
+        api_key: Option<MyKeyView> = Some(identity.api_key.into()),
+        /// The execution of a key that was made for a run on the platform.
+        job_execution_id: Option<ExecutionId> = identity.execution,
+    }
+}
+
+output! {
+    /// The organization to which the key gives access.
+    #[derive(Clone, Debug)]
+    pub struct MyOrganizationView as "MyOrganization" from organization: Organization {
+        /// Its id.
+        id: OrganizationId = organization.id,
+        /// Its name.
+        name: String = organization.name,
+    }
+}
+
+output! {
+    /// The user to whom the key belongs.
+    #[derive(Clone, Debug)]
+    pub struct MyUserView as "MyUser" from user: User {
+        /// Its id.
+        id: UserId = user.id,
+        /// E-mail address.
+        email: String = user.email,
+        /// Its name.
+        name: String = user.name,
+    }
+}
+
+output! {
+    /// The key, without its secret.
+    #[derive(Clone, Debug)]
+    pub struct MyKeyView as "MyApiKey" from key: ApiKey {
+        /// Its id.
+        id: ApiKeyId = key.id,
+        /// Its name.
+        name: String = key.name,
+        /// The public part of the key.
+        #[example = "k3v9q2mx"]
+        prefix: String = key.prefix,
+        /// Its scopes.
+        #[example = json!(["read", "write"])]
+        scopes: Vec<ApiKeyScope> = scope_names(key.scopes),
+        /// From when on it is refused; null for never.
+        expires_at: Option<Timestamp> = key.expires_at.map(Into::into),
+    }
+}
+
+pub(super) fn operation() -> Operation {
+    About {
+        name: "get_me",
+        method: Method::Get,
+        path: "/api/v1/me",
+        tag: Tag::Users,
+        summary: "Shows what the presented key stands for",
+        description: "Any valid key suffices, with any scopes.",
+        returns: "Organization, user and key of the caller",
+        refusals: &[],
+    }
+    .runs(run)
+}
+
+async fn run(call: Call<AnyScope, NoBody>) -> Result<MeView, Error> {
+    Ok(identify(&call.ports, &call.actor).await?.into())
+}

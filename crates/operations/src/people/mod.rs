@@ -1,0 +1,15 @@
+//! Users, sessions and API keys.
+
+use crate::Operation;
+pub mod api_keys;
+pub mod me;
+pub mod session;
+pub mod users;
+
+pub(crate) fn operations() -> Vec<Operation> {
+    let mut operations = vec![me::operation()];
+    operations.extend(session::operations());
+    operations.extend(users::operations());
+    operations.extend(api_keys::operations());
+    operations
+}

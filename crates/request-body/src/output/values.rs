@@ -1,0 +1,65 @@
+//! Schemas of plain values.
+
+use std::collections::BTreeMap;
+
+use labdata_domain::ids::{
+    AgentRunId, ApiKeyId, ChatFileId, ChatId, DatasetId, EventId, ExecutionId, FileId,
+    InstrumentId, JobId, ModelId, ModelVersionId, NotificationId, OrganizationId, TriggerId,
+    UserId,
+};
+use serde_json::{Map, Number, Value, json};
+
+use super::Output;
+use crate::schema::{Definitions, Schema};
+
+/// Describes types without parameters.
+macro_rules! describe {
+    ($($($type:ty),+ => $schema:expr;)+) => {$($(
+        impl Output for $type {
+            fn schema(_: &mut Definitions) -> Schema {
+                $schema
+            }
+        }
+    )+)+};
+}
+
+fn integer(format: &str) -> Schema {
+    Schema::of("integer").with("format", format)
+}
+
+describe! {
+    String, &'static str => Schema::of("string");
+    AgentRunId, ApiKeyId, ChatFileId, ChatId, DatasetId, EventId, ExecutionId, FileId, InstrumentId, JobId,
+    ModelId, ModelVersionId, NotificationId, OrganizationId, TriggerId, UserId => Schema::of("string");
+    bool => Schema::of("boolean");
+    i32 => integer("int32");
+    i64 => integer("int64");
+    u32 => integer("int32").with("minimum", 0);
+    u64 => integer("int64").with("minimum", 0);
+    usize => Schema::of("integer").with("minimum", 0);
+    f64, Number => Schema::of("number").with("format", "double");
+    Value => Schema::default();
+    Map<String, Value> => Schema::of("object")
+        .with("additionalProperties", json!({}))
+        .with("propertyNames", json!({"type": "string"}));
+}
+
+impl<T: Output> Output for Option<T> {
+    fn schema(definitions: &mut Definitions) -> Schema {
+        T::schema(definitions).or_null()
+    }
+}
+
+impl<T: Output> Output for Vec<T> {
+    fn schema(definitions: &mut Definitions) -> Schema {
+        Schema::of("array").with("items", T::schema(definitions))
+    }
+}
+
+impl<T: Output> Output for BTreeMap<String, T> {
+    fn schema(definitions: &mut Definitions) -> Schema {
+        Schema::of("object")
+            .with("additionalProperties", T::schema(definitions))
+            .with("propertyNames", json!({"type": "string"}))
+    }
+}
